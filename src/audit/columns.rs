@@ -68,7 +68,7 @@ pub(super) fn beginning(text: &str, columns: usize) -> &str {
 }
 
 /// The longest end that fits.
-fn ending(text: &str, columns: usize) -> &str {
+pub fn ending(text: &str, columns: usize) -> &str {
     let mut taken = 0;
     let start = text.char_indices().rev().find(|(_, c)| {
         taken += columns_of(*c);

@@ -13,6 +13,7 @@ use clap::Args;
 use serde_json::json;
 
 use super::exit::Exit;
+use super::forms::Forms;
 use super::here;
 use super::looking::Looking;
 use super::place::Place;
@@ -204,7 +205,16 @@ fn list(place: &Place) -> Result<Exit, Exit> {
     let waiting = approvals::waiting(&looking.reader).map_err(|fault| looking.fault(&fault))?;
     let screen = looking.screen;
     if screen.json {
-        let all: Vec<_> = waiting.iter().map(approvals::Waiting::as_json).collect();
+        let forms = Forms::default();
+        let dressed = |one: &approvals::Waiting| {
+            let mut value = one.as_json();
+            forms.beside(&looking.reader, Some(one.config), "payload", &mut value);
+            if let Some(request) = value.get_mut("request") {
+                forms.beside(&looking.reader, Some(one.config), "payload", request);
+            }
+            value
+        };
+        let all: Vec<_> = waiting.iter().map(dressed).collect();
         screen.value(&json!({"running": looking.running, "approvals": all}));
         return Ok(Exit::Done);
     }

@@ -33,9 +33,9 @@ use crate::words::limits;
 pub(super) struct Ask {
     #[command(flatten)]
     place: Place,
-    /// The question; without it what comes on stdin
+    /// The question, quoted or not; without it what comes on stdin
     #[arg(value_name = "QUESTION")]
-    question: Option<String>,
+    question: Vec<String>,
     /// The thread it goes on with: an id, the beginning of one, or @last
     #[arg(long, value_name = "THREAD")]
     thread: Option<String>,
@@ -60,13 +60,13 @@ impl Ask {
         if let Some(run) = RunFile::of(&file.log) {
             self.place.set_nothing(screen, &run)?;
         }
-        let question = match &self.question {
-            Some(question) => Some(question.clone()),
-            None if std::io::stdin().is_terminal() => None,
-            None => Some(piped(screen)?),
+        let question = match self.question.as_slice() {
+            [] if std::io::stdin().is_terminal() => None,
+            [] => Some(piped(screen)?),
+            words => Some(words.join(" ")),
         };
         if question.as_ref().is_some_and(|question| question.trim().is_empty()) {
-            return Err(screen.fail(Exit::Usage, "no question: write it behind ask, or on stdin"));
+            return Err(screen.fail(Exit::Usage, "no question: write it after `ask`, or on stdin"));
         }
         let asker = Asker { screen, to, log: file.log.clone() };
         match question {

@@ -1,15 +1,18 @@
-//! What a sender waits for beside the end of its call: the moment from which only a person can go on.
+//! What a sender sees while it waits for the end of its call: who works, and the moment from which only a person can go on.
+
+use std::collections::BTreeSet;
 
 use crate::audit::posts::Posts;
 use crate::audit::whole::Whole;
 use crate::audit::why::Standing;
 use crate::console::told::Record;
 use crate::pump::pausing::halted;
+use crate::pump::state::Stand;
 use crate::pump::wake;
-use crate::words::ids::ThreadId;
+use crate::words::ids::{Name, ThreadId};
 use crate::words::ports::LogReader;
 use crate::words::record::Kind;
-use crate::words::time::Millis;
+use crate::words::time::{Millis, spoken};
 
 /// Whether a record may be the one after which only a person can go on.
 pub(super) fn may_halt(record: &Record) -> bool {
@@ -34,4 +37,79 @@ pub(super) fn waits_for_a_person(reader: &dyn LogReader, thread: &str) -> bool {
         Standing::of(reader, &whole, &Posts::at(&whole, Millis(u64::MAX)), &thread).ok()
     };
     standing().is_some_and(|standing| standing.waits_for_a_person())
+}
+
+/// Threads of a tree that are looked at for who works. A line names a few listeners only.
+const THREADS: usize = 64;
+
+/// A listener whose reply is due.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Work {
+    pub(super) listener: Name,
+    /// Since when. A later moment than now is that of its next attempt.
+    pub(super) since: Millis,
+}
+
+/// Who works on a thread and below it, as the log has it.
+pub(super) fn at_work(reader: &dyn LogReader, thread: &str) -> Vec<Work> {
+    let mut left: Vec<ThreadId> = ThreadId::parse(thread).into_iter().collect();
+    let (mut work, mut looked_at) = (Vec::new(), 0);
+    while let Some(id) = left.pop().filter(|_| looked_at < THREADS) {
+        looked_at += 1;
+        let Ok(Some(thread)) = wake::wake(reader, &id) else { continue };
+        for call in thread.calls.values() {
+            left.extend(call.running().cloned());
+            if matches!(call.stand(), Stand::Ready { .. }) {
+                let since = call.ready_at.max(call.not_before);
+                work.push(Work { listener: call.listener.clone(), since });
+            }
+        }
+    }
+    work
+}
+
+/// Who works, and for how long, in a line; none where no reply is due.
+pub(super) fn works(work: &[Work], now: Millis) -> Option<String> {
+    let (late, due): (Vec<&Work>, Vec<&Work>) = work.iter().partition(|one| one.since > now);
+    if due.is_empty() {
+        let next = late.into_iter().min_by_key(|one| one.since)?;
+        return Some(format!("{} is tried again in {}", next.listener, seconds(next.since.since(now))));
+    }
+    let names: BTreeSet<&Name> = due.iter().map(|one| &one.listener).collect();
+    let names: Vec<&str> = names.into_iter().map(Name::as_str).collect();
+    let who = match names.as_slice() {
+        [one] => format!("{one} works"),
+        [one, two] => format!("{one} and {two} work"),
+        [one, two, more @ ..] => format!("{one}, {two} and {} more work", more.len()),
+        [] => return None,
+    };
+    let longest = due.iter().map(|one| now.since(one.since)).max().unwrap_or_default();
+    Some(if longest < 1000 { who } else { format!("{who}, {}", seconds(longest)) })
+}
+
+/// A time in whole seconds, since a line that counts is read at a glance.
+fn seconds(ms: u64) -> String {
+    if ms < 10_000 { format!("{} s", ms / 1000) } else { spoken(ms) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_works_fits_into_a_line() {
+        let work = |names: &[(&str, u64)]| {
+            let one =
+                |(name, at): &(&str, u64)| Work { listener: Name::parse(name).unwrap(), since: Millis(*at) };
+            works(&names.iter().map(one).collect::<Vec<_>>(), Millis(75_000))
+        };
+        assert_eq!(work(&[]), None);
+        assert_eq!(work(&[("greeter", 71_900)]).unwrap(), "greeter works, 3 s");
+        assert_eq!(work(&[("greeter", 74_900)]).unwrap(), "greeter works");
+        assert_eq!(work(&[("b", 71_900), ("a", 10_000), ("a", 74_900)]).unwrap(), "a and b work, 1 m 5 s");
+        let many = [("d", 75_000), ("c", 75_000), ("b", 71_900), ("a", 74_000)];
+        assert_eq!(work(&many).unwrap(), "a, b and 2 more work, 3 s");
+        assert_eq!(work(&[("b", 90_000), ("a", 79_500)]).unwrap(), "a is tried again in 4 s");
+        assert_eq!(work(&[("a", 79_500), ("b", 74_000)]).unwrap(), "b works, 1 s");
+    }
 }

@@ -25,6 +25,15 @@ pub enum Exit {
     Stopped = 130,
 }
 
+impl Exit {
+    /// How a command ended that ended with this number; none where no command of ours does.
+    pub(super) fn of_code(code: i32) -> Option<Exit> {
+        use Exit::{Configuration, Done, Failed, Log, Payload, Stopped, Unavailable, Usage, Waits};
+        let all = [Done, Failed, Usage, Configuration, Payload, Unavailable, Waits, Log, Stopped];
+        all.into_iter().find(|exit| *exit as i32 == code)
+    }
+}
+
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> ExitCode {
         ExitCode::from(exit as u8)

@@ -36,11 +36,8 @@ impl Live {
         Live { over_nats, ..self }
     }
 
-    /// Shows a record as data.
+    /// Shows a record as data, for people.
     pub(super) fn show(&mut self, record: &Record) {
-        if self.screen.json {
-            return self.screen.value(record);
-        }
         for line in self.lines(record) {
             self.screen.drawn(&line);
         }

@@ -8,6 +8,7 @@ use std::time::Duration;
 use clap::Args;
 
 use super::exit::Exit;
+use super::forms::Forms;
 use super::looking::Looking;
 use super::place::Place;
 use crate::audit::columns::day;
@@ -85,6 +86,8 @@ struct Printing<'a, W> {
     ended: bool,
     /// The last record of each thread that was shown, with the head that the file claims after it.
     heads: HashMap<ThreadId, (u64, Digest)>,
+    /// What reads payloads for programs.
+    forms: Forms,
     /// Whether every record that was shown continues its chain, and none is missing between them.
     sound: bool,
     out: W,
@@ -132,6 +135,7 @@ impl Log {
             day: String::new(),
             ended: false,
             heads: HashMap::new(),
+            forms: Forms::default(),
             sound: true,
             out,
         };
@@ -220,7 +224,10 @@ impl<W: Write> Printing<'_, W> {
                 self.out.write_all(&record.body)?;
                 self.out.write_all(b"\n")
             }
-            Form::Json => writeln!(self.out, "{}", as_json(position, record)),
+            Form::Json => {
+                let value = self.forms.record(&self.reader, &as_json(position, record));
+                writeln!(self.out, "{value}")
+            }
             Form::Lines => {
                 let today = day(record.header.time);
                 if today != self.day {

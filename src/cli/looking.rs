@@ -173,7 +173,9 @@ pub(super) fn mend_of(fault: &LogFault) -> Option<Cow<'static, str>> {
         LogFault::Io { .. } => Some(
             "--log PATH, or another log.path in the organism's file: one that this user can read and write",
         ),
-        LogFault::InUse { .. } => None,
+        LogFault::InUse { .. } => {
+            Some("systole stop, which ends an organism; while it runs, commands go through it")
+        }
     };
     mend.map(Cow::Borrowed)
 }

@@ -13,11 +13,13 @@ mod copy;
 mod cost;
 
 mod demo;
+mod detach;
 mod doctor;
 mod end;
 mod examples;
 mod exit;
 mod explain;
+mod forms;
 mod fresh;
 mod graph;
 mod here;
@@ -41,12 +43,14 @@ mod screen;
 mod send;
 pub mod soak;
 mod steer;
+mod stop;
 mod thread_name;
 mod todo;
 mod trail;
 mod tree;
 mod why;
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
@@ -61,7 +65,7 @@ use crate::edges::schemas::{trial, tried};
 
 /// The groups of the help page, in its order, with their commands.
 const GROUPS: &[(&str, &[&str])] = &[
-    ("start", &["demo", "init", "check", "run", "ask", "send"]),
+    ("start", &["demo", "init", "check", "run", "stop", "ask", "send"]),
     ("look", &["ps", "why", "tree", "todo", "log", "context", "trail", "cost"]),
     ("steer", &["approve", "reject", "amend", "steer", "cancel", "pause", "resume", "end"]),
     ("prove", &["copy", "soak"]),
@@ -85,6 +89,8 @@ enum Command {
     Check(check::Check),
     /// Run the organism until it is stopped
     Run(run::Run),
+    /// Stop the organism of this folder
+    Stop(stop::Stop),
     /// Ask the organism a question
     Ask(ask::Ask),
     /// Send a payload and wait for its answer
@@ -153,7 +159,12 @@ pub fn main() -> ExitCode {
         _ => {}
     }
     descriptors::raise();
-    let matches = grouped(Arguments::command()).try_get_matches();
+    let mut typed: Vec<OsString> = std::env::args_os().collect();
+    if typed.get(1).is_some_and(|first| first == detach::WORD) {
+        typed.remove(1);
+        detach::leave_the_terminal();
+    }
+    let matches = grouped(Arguments::command()).try_get_matches_from(typed);
     match matches.and_then(|matches| Arguments::from_arg_matches(&matches)) {
         Ok(arguments) => screen::ended(arguments.command.run()).into(),
         Err(error) => unread(&error),
@@ -177,6 +188,7 @@ impl Command {
             Command::Init(init) => init.run(),
             Command::Check(check) => check.run(),
             Command::Run(run) => run.run(),
+            Command::Stop(stop) => stop.run(),
             Command::Ask(ask) => ask.run(),
             Command::Send(send) => send.run(),
             Command::Ps(ps) => ps.run(),

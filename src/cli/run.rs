@@ -13,7 +13,9 @@ use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::Notify;
 
+use super::detach;
 use super::exit::Exit;
+use super::forms::Forms;
 use super::here;
 use super::hindered;
 use super::hosting::{Part, Role};
@@ -27,7 +29,7 @@ use crate::console::told;
 use crate::console::wire::WireDoor;
 use crate::edges::system;
 use crate::edges::tasks::Task;
-use crate::organism::file::{OrganismFile, counted};
+use crate::organism::file::{DEFAULT_LISTEN, OrganismFile, counted};
 use crate::organism::front::Front;
 use crate::organism::keyring::Keyring;
 use crate::organism::runfile::{Credential, Posted, RunFile};
@@ -49,6 +51,9 @@ pub(super) struct Run {
     place: Place,
     #[command(flatten)]
     part: Part,
+    /// Run in the background; return when the organism can be reached
+    #[arg(long)]
+    detach: bool,
     /// Go on without the missing positions that the refusal names: 32..60
     #[arg(long, value_name = "FIRST..LAST", value_parser = positions)]
     accept_loss: Option<GivenUp>,
@@ -69,6 +74,12 @@ fn positions(typed: &str) -> Result<GivenUp, String> {
 impl Run {
     pub(super) fn run(self) -> Exit {
         let screen = self.place.screen();
+        if self.detach {
+            return match self.part.role {
+                Some(Role::Listeners) => no_door(screen),
+                _ => detach::run(screen, &self.place),
+            };
+        }
         here::with_runtime(screen, async {
             // Signals are listened for before anything starts, so that none ends us half started.
             let mut signals = match Signals::listen(screen) {
@@ -116,7 +127,7 @@ impl Run {
             return Err(no_log_in_a_file(screen, "the log is in NATS: systole copy makes its copy again"));
         }
         let (log, listen) = (file.log.clone(), file.listen);
-        let (organism, listener) = if file.log_kept.is_some() {
+        let (organism, bound) = if file.log_kept.is_some() {
             let starting =
                 here::start_or_stand_by(screen, &self.place, file, Box::new(told_once(screen, log.clone())));
             let started = tokio::select! {
@@ -130,22 +141,27 @@ impl Run {
                 }
                 Err(fault) => return Err(here::start_fault(screen, &fault)),
             };
-            // Whoever stands by has no door: nobody would be let in.
+            // A pump that stands by has no door, since it could let no client in.
             match bind(screen, listen, &log).await {
-                Ok(listener) => (organism, listener),
+                Ok(bound) => (organism, bound),
                 Err(exit) => {
                     organism.stop(Duration::ZERO).await;
                     return Err(exit);
                 }
             }
         } else {
-            let listener = bind(screen, listen, &log).await?;
+            let bound = bind(screen, listen, &log).await?;
             let starting = here::start_without(screen, &self.place, file, self.accept_loss);
-            (Box::pin(starting).await?, listener)
+            (Box::pin(starting).await?, bound)
         };
-        let address = listener.local_addr().map_err(machine("the address that is listened on"))?;
-        let run_file = RunFile { pid: std::process::id(), address, token: credential };
-        let door = HttpDoor::open(listener, organism.front().clone(), keyring);
+        let address = bound.local_addr().map_err(machine("the address that is listened on"))?;
+        if listen.is_none() && address != DEFAULT_LISTEN {
+            let who =
+                RunFile::at(DEFAULT_LISTEN).map_or_else(|| "another program".to_owned(), |run| run.who());
+            screen.say(format!("{DEFAULT_LISTEN} is in use by {who}, so this organism takes a free port"));
+        }
+        let run_file = self.run_file(address, credential, &organism);
+        let door = HttpDoor::open(bound, organism.front().clone(), keyring);
         let wire = WireDoor::open(organism.front()).await;
         let posted = match run_file.post(&log) {
             Ok(posted) => posted,
@@ -164,6 +180,19 @@ impl Run {
         say_started(screen, &organism, address, &log);
         Ok(watch(screen, Running { organism, door, wire, posted }, signals).await)
     }
+
+    fn run_file(&self, address: SocketAddr, token: Credential, organism: &Organism) -> RunFile {
+        let file = std::path::absolute(self.place.file()).unwrap_or_else(|_| self.place.file().to_owned());
+        let organism = organism.front().composition().organism.to_string();
+        RunFile { pid: std::process::id(), address, token, organism, file }
+    }
+}
+
+/// Says that a host of listeners does not run in the background: it has no door that could tell when it is ready.
+fn no_door(screen: Screen) -> Exit {
+    let exit = screen.fail(Exit::Usage, "--detach waits for the door, and a host of listeners has none");
+    screen.say("  try: the same without --detach, as a service of the system");
+    exit
 }
 
 /// Says that nothing can be given up of a log that is not in a file of ours.
@@ -211,16 +240,23 @@ fn keyring(screen: Screen, file: &OrganismFile, operator: Credential) -> Result<
     })
 }
 
-async fn bind(screen: Screen, listen: SocketAddr, log: &Path) -> Result<TcpListener, Exit> {
-    http::bind(listen).await.map_err(|unopened| {
+async fn bind(screen: Screen, listen: Option<SocketAddr>, log: &Path) -> Result<TcpListener, Exit> {
+    let bound = match listen {
+        Some(address) => http::bind(address).await,
+        None => http::bind_or_free(DEFAULT_LISTEN).await,
+    };
+    bound.map_err(|unopened| {
+        let Unopened::InUse(address) = unopened else { return screen.fail(Exit::Unavailable, unopened) };
         // The likeliest one to listen there is an organism on this very log; that is the better word.
-        if let (Unopened::InUse(address), Some(run)) = (&unopened, RunFile::of(log))
-            && run.address == *address
-        {
+        if let Some(run) = RunFile::of(log).filter(|run| run.address == address) {
             let path = log.display().to_string();
             return here::log_fault(screen, &LogFault::InUse { path, pid: run.pid });
         }
-        screen.fail(Exit::Unavailable, unopened)
+        let Some(run) = RunFile::at(address) else { return screen.fail(Exit::Unavailable, unopened) };
+        let exit = screen.fail(Exit::Unavailable, format!("{address} is in use by {}", run.who()));
+        let stop = format!("systole stop -f {}", quoted(&run.file));
+        screen.say(format!("  try: {stop}; or another address under `console.listen`"));
+        exit
     })
 }
 
@@ -392,6 +428,8 @@ struct Joined {
 
 struct Watcher {
     screen: Screen,
+    front: Front,
+    forms: Forms,
     live: Live,
     over_nats: Vec<String>,
     joined: Arc<Joined>,
@@ -403,7 +441,8 @@ impl Watcher {
         let over_nats: Vec<String> =
             listeners.filter(|one| one.reach.is_over_broker()).map(|one| one.name.to_string()).collect();
         let live = Live::new(screen).with_workers(over_nats.clone());
-        Watcher { screen, live, over_nats, joined: Arc::default() }
+        let (front, forms) = (front.clone(), Forms::default());
+        Watcher { screen, front, forms, live, over_nats, joined: Arc::default() }
     }
 
     fn show(&mut self, records: &[told::Record]) {
@@ -416,7 +455,11 @@ impl Watcher {
                 self.joined.names.lock().unwrap_or_else(PoisonError::into_inner).insert(listener);
                 self.joined.comes.notify_one();
             }
-            self.live.show(record);
+            if self.screen.json {
+                self.screen.value(&self.forms.record(&**self.front.reader(), record));
+            } else {
+                self.live.show(record);
+            }
         }
     }
 }

@@ -122,10 +122,15 @@ impl Screen {
 
     /// A line of talk that the next one takes the place of; on a terminal only.
     pub(super) fn progress(self, line: &str) {
+        self.progress_drawn(&visible(line));
+    }
+
+    /// The same for a line in which everything was made visible before.
+    pub(super) fn progress_drawn(self, line: &str) {
         let mut out = std::io::stderr().lock();
         if out.is_terminal() {
             // Nobody who went away misses it.
-            let _gone = write!(out, "\r\u{1b}[K{}", visible(line)).and_then(|()| out.flush());
+            let _gone = write!(out, "\r\u{1b}[K{line}").and_then(|()| out.flush());
         }
     }
 

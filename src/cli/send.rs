@@ -10,7 +10,7 @@ use std::time::Duration;
 use clap::Args;
 use serde::Serialize;
 
-use super::awaited::may_halt;
+use super::awaited::{Work, may_halt};
 use super::exit::Exit;
 use super::hindered;
 use super::live::Live;
@@ -21,14 +21,16 @@ use super::screen::Screen;
 use super::thread_name;
 use crate::console::client::{Client, Letter, Unheard};
 use crate::console::ending::{Ending, ending};
-use crate::console::told::{Receipt, Record, Refusal};
+use crate::console::told::{Receipt, Record, Refusal, Spoken};
 use crate::edges::system;
 use crate::organism::runfile::{RunFile, random_hex};
 use crate::words::codes::Code;
 use crate::words::ids::{Key, Malformed, Name};
 use crate::words::limits;
 use tail::Tail;
+use way::Way;
 
+mod phrase;
 mod spoken;
 mod tail;
 pub(super) mod through;
@@ -200,7 +202,7 @@ struct Came<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     outcome: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    record: Option<&'a Record>,
+    record: Option<serde_json::Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     refusal: Option<&'a Refusal>,
 }
@@ -213,26 +215,21 @@ struct Waiter<'a> {
     live: Live,
     /// What is being said just now.
     tail: Tail,
-    /// Tells whether only a person can go on.
-    halted: Box<dyn Fn() -> bool + std::marker::Send + 'a>,
+    way: &'a Way<'a>,
     /// The last record that asked a person; the log is looked at again only after one.
     asked: Option<Record>,
 }
 
 impl<'a> Waiter<'a> {
-    fn new(
-        screen: Screen,
-        receipt: &'a Receipt,
-        spoken: bool,
-        halted: impl Fn() -> bool + std::marker::Send + 'a,
-    ) -> Waiter<'a> {
+    fn new(screen: Screen, receipt: &'a Receipt, spoken: bool, way: &'a Way<'a>) -> Waiter<'a> {
         let live = Live::new(screen.for_talk());
         let tail = Tail::new(screen);
-        Waiter { screen, receipt, spoken, live, tail, halted: Box::new(halted), asked: None }
+        Waiter { screen, receipt, spoken, live, tail, way, asked: None }
     }
 
     /// Takes the next record. Once it is the one that was waited for, prints it and gives the exit.
     fn take(&mut self, record: &Record) -> Option<Exit> {
+        self.tail.note();
         let Some(ending) = ending(self.receipt, record) else {
             if !self.screen.json && (!self.spoken || self.tail.is_inside(self.receipt, record)) {
                 self.tail.clear();
@@ -247,10 +244,11 @@ impl<'a> Waiter<'a> {
         let (outcome, exit) = match &ending {
             Ending::Answered => ("answered", Exit::Done),
             Ending::Handled => ("handled", Exit::Done),
+            Ending::Partial => ("partial", Exit::Failed),
             Ending::Reported | Ending::Failed(_) => ("failed", Exit::Failed),
         };
         if self.screen.json {
-            let (receipt, record) = (Some(self.receipt), Some(record));
+            let (receipt, record) = (Some(self.receipt), Some(self.way.dressed(record)));
             self.screen.value(&Came { receipt, outcome: Some(outcome), record, refusal: None });
         } else if self.spoken {
             spoken::show(self.screen, &ending, record);
@@ -259,6 +257,9 @@ impl<'a> Waiter<'a> {
                 self.live.mention(record);
             }
             self.screen.show(&record.body);
+            if ending == Ending::Partial {
+                spoken::say_partial(self.screen, record);
+            }
         }
         Some(exit)
     }
@@ -266,8 +267,13 @@ impl<'a> Waiter<'a> {
 
 impl Waiter<'_> {
     /// Hears what a listener says of its work, or its model as it goes.
-    fn hear(&mut self, listener: &str, words: &str) {
-        self.tail.hear(listener, words);
+    fn hear(&mut self, spoken: &Spoken) {
+        self.tail.hear(spoken);
+    }
+
+    /// A second has passed.
+    fn tick(&mut self, at_work: impl FnOnce() -> Vec<Work>) {
+        self.tail.tick(at_work);
     }
 
     /// Says something between.
@@ -278,12 +284,13 @@ impl Waiter<'_> {
 
     /// The exit, if only a person can go on.
     fn halt(&mut self) -> Option<Exit> {
-        if !(self.halted)() {
+        if !self.way.waits_for_a_person(&self.receipt.thread) {
             return None;
         }
         self.tail.clear();
         if self.screen.json {
-            let (receipt, record) = (Some(self.receipt), self.asked.as_ref());
+            let record = self.asked.as_ref().map(|record| self.way.dressed(record));
+            let receipt = Some(self.receipt);
             self.screen.value(&Came { receipt, outcome: Some("waits"), record, refusal: None });
         } else {
             let why = ["; systole why ", &self.receipt.thread].concat();

@@ -4,6 +4,7 @@ use clap::Args;
 use systole_agent::chain::{self, Read};
 
 use super::exit::Exit;
+use super::forms::Forms;
 use super::looking::{Looking, parted};
 use super::place::Place;
 use crate::audit::causes::{self, Placed};
@@ -113,13 +114,17 @@ fn read_link(text: &str) -> Option<Link> {
 fn follow(looking: &Looking, start: Placed) -> Result<Exit, Exit> {
     let screen = looking.screen;
     let read = |source: &[u8]| looking.configuration(source);
-    let mut telling = Telling::default();
+    let (mut telling, forms) = (Telling::default(), Forms::default());
     if !screen.json {
         screen.drawn("newest first; behind each arrow stands why, and below it the cause");
     }
     let followed = trail::Trail::through(&looking.reader, &read).follow(start, |link| {
         if screen.json {
-            screen.value(&trail::as_json(link));
+            let mut value = trail::as_json(link);
+            if let Some(record) = value.get_mut("record") {
+                *record = forms.record(&looking.reader, &*record);
+            }
+            screen.value(&value);
         } else {
             telling.lines(link).iter().for_each(|line| screen.drawn(line));
         }

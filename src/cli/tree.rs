@@ -4,6 +4,7 @@ use clap::Args;
 use serde_json::Value;
 
 use super::exit::Exit;
+use super::forms::Forms;
 use super::looking::Looking;
 use super::place::Place;
 use crate::audit::columns::wrapped;
@@ -12,6 +13,7 @@ use crate::audit::posts::Posts;
 use crate::audit::tree;
 use crate::audit::why::{Reason, Standing};
 use crate::words::ids::{CallPath, ThreadId};
+use crate::words::ports::LogReader;
 
 /// Which thread is drawn.
 #[derive(Args, Debug)]
@@ -48,6 +50,7 @@ impl Tree {
                 fields.insert("state".to_owned(), standing.state().into());
                 fields.insert("paused".to_owned(), paused.map_or(Value::Null, Pause::as_json));
             }
+            with_payloads(&Forms::default(), reader, &id, &mut drawn);
             screen.value(&drawn);
             return Ok(Exit::Done);
         }
@@ -60,4 +63,29 @@ impl Tree {
         looking.say_if_still();
         Ok(Exit::Done)
     }
+}
+
+/// Puts the request of each call beside it: its payload, with the form and the text of that. What cannot be read is left out:
+/// the tree says where it stands.
+fn with_payloads(forms: &Forms, reader: &dyn LogReader, thread: &ThreadId, value: &mut Value) {
+    if let Value::Array(all) = value {
+        return all.iter_mut().for_each(|one| with_payloads(forms, reader, thread, one));
+    }
+    let Some(fields) = value.as_object_mut() else { return };
+    let own = fields.get("thread").and_then(Value::as_str).and_then(|own| ThreadId::parse(own).ok());
+    let thread = own.as_ref().unwrap_or(thread);
+    for below in ["calls", "items"] {
+        if let Some(below) = fields.get_mut(below) {
+            with_payloads(forms, reader, thread, below);
+        }
+    }
+    let Some(seq) = fields.get("seq").and_then(Value::as_u64).filter(|_| fields.contains_key("call")) else {
+        return;
+    };
+    let Some((_, record)) = reader.of_thread(thread, seq, 1).ok().and_then(|mut found| found.pop()) else {
+        return;
+    };
+    let config = record.header.config;
+    fields.insert("payload".to_owned(), String::from_utf8_lossy(&record.body).into());
+    forms.beside(reader, Some(config), "payload", value);
 }

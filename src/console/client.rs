@@ -139,6 +139,12 @@ impl Client {
         self.decided(request.send_empty(), StatusCode::OK)
     }
 
+    /// What runs there.
+    pub fn status(&self) -> Decided<told::Status> {
+        let request = self.agent.get(self.url("/v1/status")).header("authorization", &self.authorization);
+        self.decided(request.call(), StatusCode::OK)
+    }
+
     /// How many workers answer to the name of each listener over NATS.
     pub fn workers(&self) -> Decided<told::Workers> {
         let request = self.agent.get(self.url("/v1/workers")).header("authorization", &self.authorization);

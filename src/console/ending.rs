@@ -2,7 +2,7 @@
 //! wherever the log is read; what they mean comes out.
 
 use super::told::{Receipt, Record};
-use crate::rules::core_payload::is_no_answer;
+use crate::rules::core_payload::{is_no_answer, is_partial};
 use crate::words::record::{Kind, Mark, Role};
 
 /// How a call ended.
@@ -12,6 +12,8 @@ pub enum Ending {
     Answered,
     /// With a report in place of an answer: it says that it is a failure, or it was made for a listener that gave none.
     Reported,
+    /// With a report that says of itself that it is only a part.
+    Partial,
     /// Without one, as its listener may.
     Handled,
     /// With a failure: its code.
@@ -33,7 +35,12 @@ pub fn ending(receipt: &Receipt, record: &Record) -> Option<Ending> {
     }
     match (kind, Mark::parse(code)) {
         (Some(Kind::Message), Some(Mark::Role(Role::Final))) => {
-            Some(if is_no_answer(record.body.as_bytes()) { Ending::Reported } else { Ending::Answered })
+            let body = record.body.as_bytes();
+            Some(match (is_no_answer(body), is_partial(body)) {
+                (true, _) => Ending::Reported,
+                (false, true) => Ending::Partial,
+                (false, false) => Ending::Answered,
+            })
         }
         (Some(Kind::Outcome), Some(Mark::DeadLetter | Mark::ChildrenOpen | Mark::TodoOpen)) => None,
         (Some(Kind::Outcome), Some(Mark::Handled)) => Some(Ending::Handled),

@@ -69,6 +69,16 @@ pub async fn bind(address: SocketAddr) -> Result<TcpListener, Unopened> {
     Err(Unopened::InUse(address))
 }
 
+/// Takes that address, or a free port beside it if another program listens there.
+pub async fn bind_or_free(address: SocketAddr) -> Result<TcpListener, Unopened> {
+    match TcpListener::bind(address).await {
+        Err(error) if error.kind() == std::io::ErrorKind::AddrInUse => {
+            bind(SocketAddr::new(address.ip(), 0)).await
+        }
+        taken => taken.map_err(|error| Unopened::Machine(address, error)),
+    }
+}
+
 /// What every request is served with.
 pub(super) struct Desk {
     pub(super) front: Front,

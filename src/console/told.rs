@@ -61,7 +61,7 @@ impl Receipt {
 /// What came of a message, for whoever waited.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct CameOf {
-    /// `answered`, `reported` (by a report that says of itself that it is a failure), `handled`, `failed`, or `open`: not
+    /// `answered`, `partial` (by a report that says of itself that it is only a part), `reported` (by a report that says of itself that it is a failure), `handled`, `failed`, or `open`: not
     /// in the time that was given.
     pub outcome: String,
     /// With what code it failed.
@@ -224,6 +224,15 @@ pub struct Spoken {
     pub call: String,
     /// The words.
     pub words: String,
+    /// Whether they stand for themselves, as a program's do. Those of a model go on with what it said before.
+    #[serde(default)]
+    pub whole: bool,
+    /// In which turn of the call.
+    #[serde(default)]
+    pub turn: u32,
+    /// In which attempt at that turn.
+    #[serde(default)]
+    pub attempt: u32,
 }
 
 impl From<spoken::Spoken> for Spoken {
@@ -233,6 +242,9 @@ impl From<spoken::Spoken> for Spoken {
             thread: said.thread.to_string(),
             call: said.call.to_string(),
             words: said.words,
+            whole: said.whole,
+            turn: said.turn,
+            attempt: said.attempt,
         }
     }
 }

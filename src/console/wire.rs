@@ -219,6 +219,7 @@ async fn came_of(desk: &Desk, receipt: &told::Receipt, wait: Duration) -> told::
     let Some((ending, record)) = ended else { return open };
     let (outcome, code) = match ending {
         Ending::Answered => ("answered", None),
+        Ending::Partial => ("partial", None),
         Ending::Reported => ("reported", None),
         Ending::Handled => ("handled", None),
         Ending::Failed(code) => ("failed", Some(code)),

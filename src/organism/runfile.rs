@@ -1,6 +1,6 @@
 //! The run file, `<log>.run`: where the organism that runs on a log can be reached, and with which
-//! credential. Only its owner may read it. It is a hint and no lock: one that an organism left behind
-//! when it was killed is seen by its dead process and ignored.
+//! credential. Only its owner may read it. It is a hint and no lock: if its process does not hold the lock of
+//! the log, a killed organism left it behind, and it is ignored.
 //!
 //! A log's path goes in; a file is written, read or removed. The credential never reaches a terminal
 //! or a trace from here.
@@ -14,6 +14,8 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::edges::clock::random_bytes;
+use crate::edges::log::sqlite;
+use crate::edges::sockets::files_of_listeners;
 
 /// Largest run file that is read: many times what one holds, because the file may be anybody's.
 const BYTES: u64 = 4096;
@@ -72,6 +74,12 @@ pub struct RunFile {
     pub address: SocketAddr,
     /// The credential of client `operator`.
     pub token: Credential,
+    /// The organism's name.
+    #[serde(default)]
+    pub organism: String,
+    /// The organism's file.
+    #[serde(default)]
+    pub file: PathBuf,
 }
 
 /// A run file of this process, removed when it is dropped.
@@ -114,17 +122,25 @@ impl RunFile {
         Ok(Posted(path))
     }
 
-    /// The run file of a log whose process is alive; none where nothing runs.
+    /// The run file of a log whose process holds that log; none where nothing runs.
     pub fn of(log: &Path) -> Option<RunFile> {
         let file = std::fs::File::open(RunFile::path(log)).ok()?;
         let read: RunFile = serde_json::from_reader(std::io::Read::take(file, BYTES)).ok()?;
-        read.lives().then_some(read)
+        // Another process may have the number by now.
+        sqlite::holder(log).is_ok_and(|holder| holder == Some(read.pid)).then_some(read)
     }
 
-    fn lives(&self) -> bool {
-        let pid = i32::try_from(self.pid).ok().and_then(rustix::process::Pid::from_raw);
-        // A process that we may not signal is alive as well.
-        pid.is_some_and(|pid| rustix::process::test_kill_process(pid) != Err(rustix::io::Errno::SRCH))
+    /// The organism of this user that listens on an address of this machine, if it is one that does.
+    pub fn at(address: SocketAddr) -> Option<RunFile> {
+        let logs = files_of_listeners(address.port()).into_iter();
+        let logs = logs.filter_map(|file| Some(PathBuf::from(file.to_str()?.strip_suffix(".lock")?)));
+        logs.filter_map(|log| RunFile::of(&log)).find(|run| run.address.port() == address.port())
+    }
+
+    /// Which organism it is, in words.
+    pub fn who(&self) -> String {
+        let folder = self.file.parent().unwrap_or(Path::new("")).display();
+        format!("the organism {} in {folder} (process {})", self.organism, self.pid)
     }
 }
 
@@ -136,27 +152,41 @@ mod tests {
 
     fn run_file(pid: u32) -> RunFile {
         let token = Credential("0123456789abcdef0123456789abcdef".into());
-        RunFile { pid, address: ([127, 0, 0, 1], 7474).into(), token }
+        let (organism, file) = ("hello".to_owned(), "/hello/organism.yaml".into());
+        RunFile { pid, address: ([127, 0, 0, 1], 7474).into(), token, organism, file }
+    }
+
+    /// Holds a log as an organism does.
+    fn held(log: &Path) -> sqlite::Opened {
+        sqlite::open(log).unwrap()
     }
 
     #[test]
     fn only_its_owner_may_read_it_and_it_goes_with_its_organism() {
         let folder = tempfile::tempdir().unwrap();
         let log = folder.path().join("hello.db");
-        std::fs::write(&log, "").unwrap();
+        let held = held(&log);
         let posted = run_file(std::process::id()).post(&log).unwrap();
         let path = RunFile::path(&log);
         assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
         let read = RunFile::of(&log).unwrap();
         assert!(read.token.is("0123456789abcdef0123456789abcdef"));
+        assert_eq!(read.who(), format!("the organism hello in /hello (process {})", std::process::id()));
         drop(posted);
         assert!(!path.exists() && RunFile::of(&log).is_none());
+        let _posted = run_file(std::process::id()).post(&log).unwrap();
+        drop(held);
+        assert!(
+            RunFile::of(&log).is_none(),
+            "a process that lives and does not hold the log does not run it"
+        );
     }
 
     #[test]
     fn one_that_a_killed_organism_left_behind_is_ignored_and_replaced() {
         let folder = tempfile::tempdir().unwrap();
         let log = folder.path().join("hello.db");
+        let _held = held(&log);
         let mut child = std::process::Command::new("true").spawn().unwrap();
         let dead = child.id();
         child.wait().unwrap();
@@ -173,14 +203,14 @@ mod tests {
     fn one_that_was_never_finished_is_in_nobodys_way() {
         let folder = tempfile::tempdir().unwrap();
         let log = folder.path().join("hello.db");
-        std::fs::write(&log, "").unwrap();
+        let _held = held(&log);
         let path = RunFile::path(&log);
         std::fs::write(path.with_extension("run.new"), "{").unwrap();
         let posted = run_file(std::process::id()).post(&log).unwrap();
         assert_eq!(RunFile::of(&log).unwrap().pid, std::process::id());
         drop(posted);
-        let left = std::fs::read_dir(folder.path()).unwrap().count();
-        assert_eq!(left, 1, "the log alone");
+        let left = std::fs::read_dir(folder.path()).unwrap().flatten();
+        assert!(left.into_iter().all(|file| !file.file_name().to_string_lossy().contains(".run")));
     }
 
     #[test]

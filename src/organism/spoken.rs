@@ -25,6 +25,12 @@ pub struct Spoken {
     pub call: CallPath,
     /// The words.
     pub words: String,
+    /// Whether they stand for themselves. Those of a model go on with what it said before.
+    pub whole: bool,
+    /// In which turn of the call.
+    pub turn: u32,
+    /// In which attempt at that turn.
+    pub attempt: u32,
     /// How far the log went by then.
     at: Position,
 }
@@ -64,11 +70,12 @@ impl Voice {
     }
 
     /// Passes on what is for the live view alone.
-    pub(super) fn pass(&self, judged: &Judged) {
+    pub(super) fn pass(&self, judged: &Judged, whole: bool) {
         if let Said::Progress { words } = &judged.said {
             let lease = &judged.lease;
             let (listener, thread, call) = (lease.listener.clone(), lease.thread.clone(), lease.call.clone());
-            self.say(Spoken { listener, thread, call, words: words.clone(), at: *self.tail.borrow() });
+            let (turn, attempt, words) = (lease.turn, lease.attempt, words.clone());
+            self.say(Spoken { listener, thread, call, words, whole, turn, attempt, at: *self.tail.borrow() });
         }
     }
 
@@ -146,7 +153,16 @@ mod tests {
     fn spoken(thread: &str, words: &str, at: u64) -> Spoken {
         let (listener, call) = (Name::parse("helper").unwrap(), CallPath::parse("1").unwrap());
         let thread = ThreadId::parse(thread).unwrap();
-        Spoken { listener, thread, call, words: words.to_owned(), at: Position(at) }
+        Spoken {
+            listener,
+            thread,
+            call,
+            words: words.to_owned(),
+            whole: false,
+            turn: 1,
+            attempt: 1,
+            at: Position(at),
+        }
     }
 
     fn voice() -> Voice {

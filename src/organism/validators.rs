@@ -15,7 +15,7 @@ use super::spoken::Voice;
 use crate::pump::heart::Input;
 use crate::rules::admit;
 use crate::words::approval::{Ruling, Says};
-use crate::words::composition::Composition;
+use crate::words::composition::{Composition, Reach};
 use crate::words::flow::{Asked, Judged, Ticket, Unconnected};
 use crate::words::ids::{Digest, Key, Name};
 use crate::words::ports::{Leases, Speech, Step, Steps};
@@ -229,9 +229,12 @@ impl Desk {
         let find = |token: &str| self.leases.find(token);
         let (lease, word) = admit::listener_word(listener, speech, &limits, find)?;
         let page = self.pages.all.get(&lease.config).unwrap_or(&self.pages.current);
+        // An agent streams what its model says; a program says one thing after the other. What a host runs may be either.
+        let reach = page.listener(listener).map(|listener| &listener.reach);
+        let whole = matches!(reach, Some(Reach::Process(_) | Reach::Nats));
         let judged = admit::judge_word(page, lease, word, speech, bench);
         self.passed_door(true);
-        self.voice.pass(&judged);
+        self.voice.pass(&judged, whole);
         Ok(judged)
     }
 

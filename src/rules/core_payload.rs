@@ -336,6 +336,12 @@ pub fn is_no_answer(body: &[u8]) -> bool {
     })
 }
 
+/// Whether it is a `<final-report>` that says of itself that it is only a part of the answer.
+pub fn is_partial(body: &[u8]) -> bool {
+    attributes(body, "final-report", ["outcome"])
+        .is_some_and(|[outcome]| outcome.as_deref() == Some("partial"))
+}
+
 /// What a `<timer-set>` says: which, and when it is due.
 pub fn read_timer_set(body: &[u8]) -> Option<(TimerId, Millis)> {
     let [id, due] = attributes(body, "timer-set", ["id", "due"])?;

@@ -143,6 +143,9 @@ fn g4_hidden_characters_are_shown_and_named() {
     let json: Value = serde_json::from_str(&json.stdout).unwrap();
     assert_eq!(json["approvals"][0]["payload"], body, "programs get it as it is");
     assert_eq!(json["approvals"][0]["request"]["by"], "operator");
+    for one in [&json["approvals"][0], &json["approvals"][0]["request"]] {
+        assert!(one["json"].is_object() && one["text"].is_string(), "in JSON and as text: {one}");
+    }
 }
 
 #[test]

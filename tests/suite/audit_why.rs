@@ -35,7 +35,9 @@ async fn c7_a_hung_listener_is_named_with_its_program_since_when_and_what_ends_t
     let (report, line) = words(&found, None);
     assert!(report.contains("search attempt 1 of 3 out for"), "{report}");
     assert!(report.contains("program: python3 actor.py"), "{report}");
-    assert!(report.contains(&["since: ", &clock(leaf.since)].concat()), "{report}");
+    let since = clock(leaf.since);
+    assert!(report.contains(&["waits since ", &since].concat()), "{report}");
+    assert_eq!(report.matches(&since).count(), 1, "the moment is said once: {report}");
     assert!(report.contains(&["timeout at ", &moment(deadline, leaf.since)].concat()), "{report}");
     assert!(flat(&report).contains("; then attempt 2"), "{report}");
     let next = ["next: systole log ", receipt.thread.as_str(), " --from 1"].concat();
@@ -339,7 +341,7 @@ async fn c7_without_an_organism_nothing_is_out_and_the_command_that_starts_it_is
     let found = standing_in(&reader, None, &receipt.thread);
     assert!(matches!(found.leaves()[0].cause, Cause::Stopped), "{found:?}");
     let (report, line) = words(&found, Some("systole run -f organism.yaml"));
-    assert!(report.contains("waits for the organism to run, attempt 1 of 3"), "{report}");
+    assert!(report.contains("search attempt 1 of 3 (call 1)"), "{report}");
     assert!(
         flat(&report).contains("no organism runs on this log; it goes on with: systole run -f organism.yaml"),
         "{report}"

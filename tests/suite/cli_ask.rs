@@ -6,6 +6,7 @@ use std::process::Command;
 
 use crate::organism::folder;
 use crate::program::{Ran, Running, systole, systole_with_stdin};
+use crate::terminal::{Terminal, lines_that_stay};
 
 /// The folder of the first listeners, in which `answer` is the entry.
 fn first() -> tempfile::TempDir {
@@ -34,6 +35,7 @@ fn a_question_in_words_has_an_answer_in_words() {
     assert_eq!(alone.stderr, "", "nothing is said about the way");
     is(&ask(&["--to", "answer-py", "a < b & \"c\""]), 0, "You asked: a < b & \"c\"\n");
     is(&systole_with_stdin(folder.path(), &["ask"], "from a pipe\n"), 0, "You asked: from a pipe\n");
+    is(&ask(&["What", "is  it", "--to", "answer-py", "now?"]), 0, "You asked: What is  it now?\n");
 
     let organism = Running::organism(folder.path());
     is(&ask(&["through"]), 0, "You asked: through\n");
@@ -42,6 +44,8 @@ fn a_question_in_words_has_an_answer_in_words() {
     organism.interrupt();
     let json: serde_json::Value = serde_json::from_str(&json.stdout).unwrap();
     assert_eq!((json["outcome"].as_str(), json["receipt"]["seq"].as_u64()), (Some("answered"), Some(5)));
+    assert_eq!(json["record"]["text"], "You asked: more", "{json}");
+    assert_eq!(json["record"]["json"], serde_json::json!({".": "You asked: more"}), "{json}");
 }
 
 #[test]
@@ -92,6 +96,39 @@ fn without_an_entry_the_only_one_that_takes_a_question_is_asked() {
         none.code == Some(2) && none.stderr.contains("try: a listener with `accepts: [ask]`"),
         "{none:?}"
     );
+}
+
+/// Answers once somebody has written into the pipe `go`.
+const WAITS: &str = "#!/bin/sh\nread line < go\necho '<answer xmlns=\"https://xml-pipeline.org/ns/talk/v1\">Hello</answer>'\n";
+
+#[test]
+fn on_a_terminal_a_line_says_who_works_and_goes_when_the_answer_comes() {
+    let folder = first();
+    std::fs::write(folder.path().join("answer.sh"), WAITS).unwrap();
+    assert!(Command::new("mkfifo").arg(folder.path().join("go")).status().unwrap().success());
+    let say_go = || std::fs::write(folder.path().join("go"), "go\n").unwrap();
+    let payload = folder.path().join("question.xml");
+    std::fs::write(payload, "<ask xmlns=\"https://xml-pipeline.org/ns/talk/v1\">Who?</ask>").unwrap();
+    let waits = |arguments: &[&str]| {
+        let mut terminal = Terminal::start(folder.path(), arguments, &[]);
+        terminal.shows("answer works, ");
+        say_go();
+        let (code, screen) = terminal.end();
+        assert_eq!(code, Some(0), "{screen}");
+        assert!(!lines_that_stay(&screen).join("\n").contains("works"), "the line is taken away: {screen}");
+        screen
+    };
+    assert_eq!(lines_that_stay(&waits(&["ask", "Who", "is", "there?"])), ["Hello"]);
+    let organism = Running::organism(folder.path());
+    assert_eq!(lines_that_stay(&waits(&["ask", "Who?"])), ["Hello"]);
+    assert!(waits(&["send", "--to", "answer", "--file", "question.xml"]).contains("Hello"));
+    organism.interrupt();
+
+    // Elsewhere nothing is said of the way.
+    let asking = Running::start(folder.path(), &["ask", "Who?"]);
+    say_go();
+    let asked = asking.end();
+    assert_eq!((asked.code, asked.stdout.as_str(), asked.stderr.as_str()), (Some(0), "Hello\n", ""));
 }
 
 /// Types lines into a command on a terminal, each once it is asked for, and prints what the terminal shows.

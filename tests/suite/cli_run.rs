@@ -199,3 +199,21 @@ fn a_second_signal_stops_at_once_and_nothing_is_lost() {
     organism.shows("echo -> operator <said> hello");
     organism.interrupt();
 }
+
+#[test]
+fn why_says_each_thing_of_a_failing_program_once() {
+    let dies = "run: [sh, -c, \"echo boom-$((1+1)) >&2; exit 4\"]";
+    let file = format!(
+        "organism: {{name: hello, entry: dies}}\nlisteners:\n  dies: {{{dies}, accepts: [ask], returns: [answer], entry: true, \
+         retry: {{attempts: 3, backoff: 1h..1h}}}}\nlog: {{path: ./hello.db}}\nconsole: {{listen: '127.0.0.1:0'}}\n"
+    );
+    let folder = folder(&[("organism.yaml", &file)]);
+    let mut organism = Running::organism(folder.path());
+    let sent = systole(folder.path(), &["send", "ask", "Who?", "--no-wait"]);
+    assert_eq!(sent.code, Some(0), "{sent:?}");
+    organism.shows("attempt 2");
+    let why = systole(folder.path(), &["why", "@last"]).stdout;
+    assert!(why.contains("attempt 2 of 3 in back-off"), "{why}");
+    assert_eq!(why.matches("boom-2").count(), 1, "{why}");
+    organism.interrupt();
+}

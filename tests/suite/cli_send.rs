@@ -4,10 +4,11 @@ use std::path::Path;
 
 use rustix::process::Signal;
 use serde_json::Value;
+use systole::organism::runfile::RunFile;
 
 use crate::http::{HOUSE, house};
 use crate::organism::{ECHO_PY, ECHO_XSD, folder, say};
-use crate::program::{Ran, Running, run_file, systole, systole_with_stdin};
+use crate::program::{Ran, Running, systole, systole_with_stdin};
 
 fn send(folder: &Path, more: &[&str]) -> Ran {
     std::fs::write(folder.join("say.xml"), say("hello")).unwrap();
@@ -38,10 +39,75 @@ fn the_answer_is_on_stdout_with_and_without_a_running_organism() {
     assert_eq!((other.code, came["outcome"].as_str()), (Some(0), Some("answered")));
     assert_eq!(came["record"]["from"], "echo");
     assert_eq!(came["record"]["thread"], came["receipt"]["thread"]);
+    let form = serde_json::json!({"text": "hello"});
+    assert_eq!((&came["record"]["json"], &came["record"]["text"]), (&form, &"hello".into()), "{came}");
+    let tree = json(&systole(folder.path(), &["tree", "--json"]));
+    let call = &tree["calls"][0];
+    assert_eq!((&call["json"], &call["text"]), (&form, &"hello".into()), "{tree}");
+    assert!(call["payload"].as_str().unwrap().starts_with("<say "), "{tree}");
     organism.interrupt();
 
     let again = send(folder.path(), &["--key", "k1", "--json"]);
     assert_eq!(json(&again)["receipt"]["repeated"], true, "and so it does alone: {again:?}");
+}
+
+#[test]
+fn programs_read_every_payload_of_the_log_as_json_beside_its_xml() {
+    let folder = house();
+    send(folder.path(), &[]);
+    let log = systole(folder.path(), &["log", "--json"]).stdout;
+    let records: Vec<Value> = log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    for record in &records {
+        assert!(record["body"].as_str().unwrap().starts_with('<'), "{record}");
+        assert!(record["text"].is_string() && record.get("json").is_some(), "{record}");
+    }
+    let of = |element: &str| {
+        let body = |record: &&Value| record["body"].as_str().unwrap().contains(element);
+        records.iter().find(body).unwrap_or_else(|| panic!("{element}: {log}"))
+    };
+    let wanted = serde_json::json!({"text": "hello"});
+    assert_eq!((&of("<say ")["json"], &of(":said ")["json"]), (&wanted, &wanted), "its own payloads");
+    assert!(of("<boot")["json"].is_object(), "and the core's: {}", of("<boot"));
+    let trail = systole(folder.path(), &["trail", "@last", "--json"]).stdout;
+    let link: Value = serde_json::from_str(trail.lines().next().unwrap()).unwrap();
+    assert_eq!(link["record"]["json"], wanted, "{trail}");
+    let mut running = Running::start(folder.path(), &["run", "--json"]);
+    running.shows("\"listen\"");
+    send(folder.path(), &[]);
+    let line: Value = serde_json::from_str(&running.shows(":said ")).unwrap();
+    assert_eq!((&line["json"], &line["text"]), (&wanted, &"hello".into()));
+    running.interrupt();
+}
+
+/// Answers with a report of itself.
+const REPORTER: &str = r#"import sys, xml.etree.ElementTree as ET
+E, S = "{https://xml-pipeline.org/ns/envelope/v1}", "{urn:systole:stamp:v1}"
+for line in sys.stdin:
+    delivery = ET.fromstring(line).find(f"{E}meta/{S}stamp").get("delivery")
+    report = '<final-report xmlns="https://xml-pipeline.org/ns/core/v1" source="model" outcome="partial">two of three</final-report>'
+    print(f'<reply xmlns="urn:systole:listener:v1" delivery="{delivery}">{report}</reply>', flush=True)
+"#;
+
+#[test]
+fn a_report_that_calls_itself_partial_is_printed_and_exits_with_1() {
+    let file = HOUSE
+        .replace("[say]", "[ask]")
+        .replace("[said]", "[answer]")
+        .replace("    schema: echo.xsd\n", "    turns: 2\n");
+    let folder = folder(&[("organism.yaml", &file), ("echo.py", REPORTER)]);
+    let note = "note: echo reports that this is only a part of the answer\n";
+    let asked = systole(folder.path(), &["ask", "How", "many?"]);
+    assert_eq!((asked.code, asked.stdout.as_str()), (Some(1), "two of three\n"), "{asked:?}");
+    assert_eq!(asked.stderr, note);
+    let sent = systole(folder.path(), &["send", "ask", "How many?"]);
+    assert!(sent.code == Some(1) && sent.stdout.contains("outcome=\"partial\""), "{sent:?}");
+    assert!(sent.stderr.ends_with(note), "{sent:?}");
+    let sent = systole(folder.path(), &["send", "--json", "ask", "How many?"]);
+    let came = json(&sent);
+    assert_eq!(
+        (sent.code, &came["outcome"], &came["record"]["text"]),
+        (Some(1), &"partial".into(), &"two of three".into())
+    );
 }
 
 #[test]
@@ -266,7 +332,7 @@ fn a_run_file_that_was_left_behind_is_ignored() {
     let text = String::from_utf8(left).unwrap();
     let pid = text.split([':', ',']).nth(1).unwrap().to_owned();
     std::fs::write(&path, text.replacen(&pid, &std::process::id().to_string(), 1)).unwrap();
-    assert_eq!(run_file(folder.path()).pid, std::process::id());
+    assert!(RunFile::of(&folder.path().join("hello.db")).is_none(), "that process does not hold the log");
     let ran = send(folder.path(), &[]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
 }

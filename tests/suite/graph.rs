@@ -68,6 +68,8 @@ fn names_are_escaped_in_every_drawing() {
         takes: vec![HOSTILE.to_owned()],
         answers: vec![HOSTILE.to_owned()],
         peers: peers.iter().map(|peer| (*peer).to_owned()).collect(),
+        approval: vec![HOSTILE.to_owned()],
+        approval_if_marked: Vec::new(),
         depth: Some(1),
     };
     let listeners = vec![node("end", &[HOSTILE]), node(HOSTILE, &["end"])];
@@ -93,6 +95,31 @@ fn one_name_in_two_namespaces_is_told_apart_and_whoever_nobody_reaches_is_said_t
     assert!(text.contains("<{urn:one&a}ask>") && text.contains("<told>"), "{text}");
     assert!(text.contains("lost: nobody addresses it"), "{text}");
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+}
+
+#[test]
+fn what_waits_for_a_person_is_marked_in_every_drawing() {
+    let schema = "<xs:schema xmlns:xs=\"http://www.w3.org/2001/XMLSchema\" targetNamespace=\"urn:v\" elementFormDefault=\"qualified\" xmlns:systole=\"urn:systole:schema:v1\">\
+        <xs:element name=\"wipe\" type=\"xs:string\" systole:dangerous=\"true\"/><xs:element name=\"look\" type=\"xs:string\"/>\
+        <xs:element name=\"done\" type=\"xs:string\"/></xs:schema>";
+    let yaml = "organism: {name: held, entry: boss}\nlisteners:\n  \
+        boss: {run: [cat], accepts: [ask], returns: [answer], entry: true, peers: [disk, vault], turns: 3}\n  \
+        disk: {run: [cat], schema: v.xsd, accepts: [wipe, look], returns: [done]}\n  \
+        vault: {run: [cat], schema: v.xsd, accepts: [look], returns: [done], approval: {when: always}}\n";
+    let folder = folder(&[("organism.yaml", yaml), ("v.xsd", schema)]);
+    let drawn = |format: &str| systole(folder.path(), &["graph", "--format", format]).stdout;
+    let text = drawn("text");
+    let line = |name: &str| text.lines().find(|line| line.contains(&format!("▶ {name} "))).unwrap();
+    assert!(line("disk").ends_with("approval of <wipe>"), "{text}");
+    assert!(line("vault").ends_with("  approval"), "{text}");
+    assert!(!line("boss").contains("approval"), "{text}");
+    let chart = drawn("mermaid");
+    assert_eq!(chart.matches(" -. \"").count(), 2, "what waits is dashed: {chart}");
+    assert!(drawn("svg").contains("approval of &lt;wipe&gt;"));
+    let json = systole(folder.path(), &["graph", "--json"]).stdout;
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let disk = json["listeners"].as_array().unwrap().iter().find(|one| one["name"] == "disk").unwrap();
+    assert_eq!(disk["approval"], serde_json::json!(["wipe"]));
 }
 
 #[test]

@@ -79,6 +79,7 @@ fn b18_words_come_to_whom_asks_for_them_between_the_records_and_without_a_place_
     assert_eq!(words(&heard), ["0 for me", "1 for me"]);
     for one in &heard {
         assert_eq!((text(one, "listener"), text(one, "call")), ("echo", "1"));
+        assert_eq!(one["whole"], true, "what a program says stands for itself");
         assert_eq!(text(one, "thread"), text(&first.json, "thread"));
     }
 

@@ -33,6 +33,7 @@ mod delivery_once;
 mod delivery_process;
 mod demo;
 mod descriptors;
+mod detached;
 mod disk;
 mod equal_logs;
 mod examples;

@@ -50,11 +50,41 @@ pub(crate) async fn shown<L: Ledger>(
     }
 }
 
-/// Words that are not told yet.
+/// What a piece belongs to.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+enum Part {
+    #[default]
+    Text,
+    Reasoning,
+    /// A native call: which, and of what tool.
+    Call(usize, String),
+}
+
+impl Part {
+    fn of(piece: &Piece) -> Part {
+        match piece {
+            Piece::Text(_) => Part::Text,
+            Piece::Reasoning(_) => Part::Reasoning,
+            Piece::Call { number, name, .. } => Part::Call(*number, name.clone()),
+        }
+    }
+
+    /// The element that tells it from text.
+    fn element(&self) -> Option<&str> {
+        match self {
+            Part::Text => None,
+            Part::Reasoning => Some("thinking"),
+            Part::Call(_, name) => Some(name),
+        }
+    }
+}
+
+/// Words that are not told yet. Reasoning and native calls stand in elements, as they do where a model writes them itself.
 #[derive(Default)]
 struct Portion {
     words: String,
     begun: bool,
+    part: Part,
 }
 
 impl Portion {
@@ -65,13 +95,53 @@ impl Portion {
 
     /// Takes a piece, and gives what is to be told now.
     fn take(&mut self, piece: &Piece) -> Option<String> {
-        let (Piece::Text(text) | Piece::Reasoning(text)) = piece;
-        self.words.push_str(text);
+        let part = Part::of(piece);
+        if part != self.part {
+            let before = std::mem::replace(&mut self.part, part);
+            self.words.extend(before.element().map(|name| format!("</{name}>")));
+            self.words.extend(self.part.element().map(|name| format!("<{name}>")));
+        }
+        match piece {
+            Piece::Text(text) => self.words.push_str(text),
+            Piece::Reasoning(text) | Piece::Call { arguments: text, .. } => {
+                self.words.push_str(&text.replace('&', "&amp;").replace('<', "&lt;"));
+            }
+        }
         let is_full = self.words.len() >= PORTION || self.words.contains('\n');
         if !self.waits() || (self.begun && !is_full) {
             return None;
         }
         self.begun = true;
         Some(std::mem::take(&mut self.words))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reasoning_and_calls_stand_in_elements_of_what_is_told() {
+        let call = |number: usize, arguments: &str| Piece::Call {
+            number,
+            name: "search".to_owned(),
+            arguments: arguments.to_owned(),
+        };
+        let pieces = [
+            Piece::Reasoning("is a < b".to_owned()),
+            Piece::Reasoning("?".to_owned()),
+            Piece::Text("I look.".to_owned()),
+            call(1, "{\"query\":"),
+            call(1, "\"a\"}"),
+            call(2, "{}"),
+        ];
+        let mut portion = Portion::default();
+        let mut told = String::new();
+        pieces.iter().for_each(|piece| told.extend(portion.take(piece)));
+        let wanted = concat!(
+            "<thinking>is a &lt; b?</thinking>I look.",
+            "<search>{\"query\":\"a\"}</search><search>{}"
+        );
+        assert_eq!(told + &portion.words, wanted);
     }
 }

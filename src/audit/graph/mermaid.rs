@@ -39,7 +39,11 @@ fn edge(from: &str, to: &str, node: &Node, who: &str) -> String {
     if !who.is_empty() {
         words.insert(0, label(who));
     }
-    ["  ", from, " -- \"", &words.join("<br/>"), "\" --> ", to, "\n"].concat()
+    // What waits for a person is dashed.
+    let held = node.held();
+    words.extend(held.as_ref().map(|held| label(held)));
+    let (line, tip) = if held.is_some() { (" -. \"", "\" .-> ") } else { (" -- \"", "\" --> ") };
+    ["  ", from, line, &words.join("<br/>"), tip, to, "\n"].concat()
 }
 
 /// A text inside a label: letters, digits and what is harmless beside them; anything else by its number.

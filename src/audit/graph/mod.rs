@@ -13,9 +13,14 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use serde::Serialize;
 use systole_kit::QName;
+use systole_kit::schema::Model;
 
-use crate::words::composition::{Composition, Listener};
+use crate::rules::introspection::model_of;
+use crate::words::composition::{Composition, Element, Listener};
 use crate::words::ids::Name;
+
+/// The attribute by which a sender marks a payload as dangerous.
+const MARK: &str = "is_dangerous";
 
 /// Who may address whom.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
@@ -42,6 +47,10 @@ pub struct Node {
     pub answers: Vec<String>,
     /// Whom it may address, in order of the file.
     pub peers: Vec<String>,
+    /// Elements that wait for a person before they reach it.
+    pub approval: Vec<String>,
+    /// Elements that wait for a person if their sender marks them as dangerous.
+    pub approval_if_marked: Vec<String>,
     /// How many steps it is from the outside; none where nobody reaches it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub depth: Option<usize>,
@@ -52,18 +61,26 @@ impl Graph {
     pub fn of(composition: &Composition) -> Graph {
         let words = Words::of(composition);
         let depths = depths(composition);
-        let mut listeners: Vec<Node> = composition
-            .listeners
-            .values()
-            .map(|listener| Node {
+        let models: Vec<Option<Model>> =
+            composition.schemas.iter().map(|schema| model_of(composition, &schema.text)).collect();
+        let node = |listener: &Listener| {
+            let held = |when: Held| {
+                let elements = listener.accepts.iter();
+                let held = elements.filter(|element| Held::of(listener, element, &models) == when);
+                held.map(|element| words.of_element(&element.name)).collect()
+            };
+            Node {
                 name: listener.name.to_string(),
                 from_outside: outside(composition, listener),
                 takes: listener.accepts.iter().map(|element| words.of_element(&element.name)).collect(),
                 answers: listener.returns.iter().map(|element| words.of_element(&element.name)).collect(),
                 peers: listener.peers.iter().map(ToString::to_string).collect(),
+                approval: held(Held::Always),
+                approval_if_marked: held(Held::IfMarked),
                 depth: depths.get(&listener.name).copied(),
-            })
-            .collect();
+            }
+        };
+        let mut listeners: Vec<Node> = composition.listeners.values().map(node).collect();
         // Those that nobody reaches come last; among equals the name decides.
         listeners.sort_by_key(|node| (node.depth.unwrap_or(usize::MAX), node.name.clone()));
         let entry = composition.entry.as_ref().map(ToString::to_string);
@@ -92,6 +109,41 @@ impl Graph {
     /// Whether somebody beside the operator may come in, so that it is worth saying who.
     fn has_clients(&self) -> bool {
         self.listeners.iter().flat_map(|node| &node.from_outside).any(|who| who != Name::operator().as_str())
+    }
+}
+
+/// When an element waits for a person before it reaches a listener.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Held {
+    Always,
+    IfMarked,
+    Never,
+}
+
+impl Held {
+    fn of(listener: &Listener, element: &Element, models: &[Option<Model>]) -> Held {
+        let model = models.get(element.schema.0).and_then(Option::as_ref);
+        let local = &element.name.local;
+        match model {
+            _ if listener.approval.always => Held::Always,
+            Some(model) if model.is_dangerous(local) => Held::Always,
+            Some(model) if model.has_attribute(local, MARK) => Held::IfMarked,
+            _ => Held::Never,
+        }
+    }
+}
+
+impl Node {
+    /// What of it waits for a person, in a few words; none where nothing does.
+    fn held(&self) -> Option<String> {
+        let held = |elements: &[String], when: &str| {
+            let which =
+                if *elements == self.takes { String::new() } else { [" of ", &tags(elements)].concat() };
+            (!elements.is_empty()).then(|| ["approval", &which, when].concat())
+        };
+        let held = [held(&self.approval, ""), held(&self.approval_if_marked, " if marked")];
+        let held: Vec<String> = held.into_iter().flatten().collect();
+        (!held.is_empty()).then(|| held.join(", "))
     }
 }
 

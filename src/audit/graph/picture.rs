@@ -19,10 +19,10 @@ const LONGEST: usize = 44;
 
 const STYLE: &str = "\
 text{font:13px ui-monospace,Menlo,Consolas,'DejaVu Sans Mono',monospace;fill:#1b1f24}\
-.name{font-weight:bold}.small{fill:#57606a}.paper{fill:#fff}.box{fill:#f6f8fa;stroke:#8c959f}\
+.name{font-weight:bold}.small{fill:#57606a}.held{fill:#bc4c00}.paper{fill:#fff}.box{fill:#f6f8fa;stroke:#8c959f}\
 .entry{stroke:#0969da;stroke-width:2}.outside{fill:#ddf4ff;stroke:#0969da}.apart{stroke-dasharray:4 3}\
 .way{fill:none;stroke:#57606a;stroke-width:1.5}.back{stroke:#bc4c00;stroke-dasharray:5 3}.tip{fill:#57606a}\
-@media(prefers-color-scheme:dark){text{fill:#e6edf3}.small{fill:#9198a1}.paper{fill:#0d1117}\
+@media(prefers-color-scheme:dark){text{fill:#e6edf3}.small{fill:#9198a1}.held{fill:#db6d28}.paper{fill:#0d1117}\
 .box{fill:#161b22;stroke:#6e7681}.outside{fill:#0c2d4d}.way{stroke:#9198a1}.back{stroke:#db6d28}.tip{fill:#9198a1}}";
 
 /// What is written into one box.
@@ -83,6 +83,7 @@ fn card(graph: &Graph, node: &Node, last: usize) -> Card {
     let answers =
         if node.answers.is_empty() { "answers nothing".to_owned() } else { list("answers ", &node.answers) };
     lines.push(("small", answers));
+    lines.extend(node.held().map(|held| ("held", visible(&held).into_owned())));
     if graph.has_clients() && !node.from_outside.is_empty() {
         lines.push(("small", ["for     ", &visible(&node.from_outside.join(", "))].concat()));
     }

@@ -61,7 +61,8 @@ fn doors(graph: &Graph) -> Vec<String> {
 
 fn arrow(node: &Node) -> Arrow {
     let back = if node.answers.is_empty() { "nothing comes back".to_owned() } else { back(node) };
-    Arrow { to: plain(&node.name), takes: plain(&tags(&node.takes)), back, more: String::new() }
+    let more = node.held().map(|held| plain(&held)).unwrap_or_default();
+    Arrow { to: plain(&node.name), takes: plain(&tags(&node.takes)), back, more }
 }
 
 fn back(node: &Node) -> String {
@@ -69,8 +70,13 @@ fn back(node: &Node) -> String {
 }
 
 fn door(graph: &Graph, node: &Node) -> Arrow {
-    let more = if graph.entry.as_ref() == Some(&node.name) { "the entry" } else { "" };
-    Arrow { more: more.to_owned(), ..arrow(node) }
+    let arrow = arrow(node);
+    let more = match (graph.entry.as_ref() == Some(&node.name), arrow.more.is_empty()) {
+        (false, _) => return arrow,
+        (true, true) => "the entry".to_owned(),
+        (true, false) => ["the entry, ", &arrow.more].concat(),
+    };
+    Arrow { more, ..arrow }
 }
 
 /// The arrows under one another, in columns where they fit; else each in as many lines as it needs.

@@ -218,12 +218,11 @@ fn for_person(
     let unclear = unknown.map_or_else(String::new, |words| format!("; what is unknown: {}", plain(words)));
     let wait = format!("for a person: approval {id} ({element}, {listener}){left}{unclear}");
     let brief = format!("waits for a person: approval {id}{left}{unclear}");
-    let at = columns::moment(until, now);
     let or = match unknown {
         Some(_) => ", for one more attempt,".to_owned(),
         None => [", amend ", &id].concat(),
     };
-    let ends = ["systole approve ", &id, &or, " or reject ", &id, "; expires at ", &at].concat();
+    let ends = ["systole approve ", &id, &or, " or reject ", &id].concat();
     let command = ["systole approve ", &id].concat();
     Words::of(reason, brief).waiting(wait).ending(ends).by(command)
 }
@@ -274,7 +273,8 @@ fn out_ends(deadline: Millis, idle_ms: Option<u64>, then: Then, now: Millis) -> 
     text
 }
 
-fn attempt_of(reason: &Reason) -> String {
+/// Which attempt it is, of how many.
+pub(super) fn attempt_of(reason: &Reason) -> String {
     let of = reason.attempts.max(reason.attempt);
     ["attempt ", &reason.attempt.to_string(), " of ", &of.to_string()].concat()
 }

@@ -3,11 +3,12 @@
 //! It never decides what the reason is. Reasons and a moment come in; lines of at most 80 columns go
 //! out, with whatever a program said made visible.
 
-use super::kinds::words;
+use super::kinds::{attempt_of, words};
 use super::{Bought, Cause, Failure, Reason, Standing};
 use crate::audit::columns::{self, at_most, cut, plain, wrapped};
 use crate::pump::state::Life;
 use crate::words::composition::Program;
+use crate::words::ids::ThreadId;
 use crate::words::time::{Millis, spoken};
 
 /// Lines that one failure's words may take.
@@ -54,12 +55,17 @@ pub fn report(standing: &Standing, asker: &Asker<'_>) -> Vec<String> {
             wrapped(id, 2, &text)
         }
         (None, Life::Working) => {
-            let leaves = standing.leaves();
-            let since = leaves.iter().map(|leaf| leaf.since).min().unwrap_or(standing.touched);
-            let waited = spoken(now.since(since));
-            wrapped(id, 2, &["  waits since ", &columns::moment(since, now), ", for ", &waited].concat())
+            let since = waits_since(standing);
+            let waited = match standing.leaves().as_slice() {
+                // It says itself how long it is out.
+                [Reason { cause: Cause::Out { .. }, .. }] => String::new(),
+                _ => [", for ", &spoken(now.since(since))].concat(),
+            };
+            wrapped(id, 2, &["  waits since ", &columns::moment(since, now), &waited].concat())
         }
     };
+    let next = next(standing);
+    let said = Said { standing, next: &next, start: asker.start, now };
     for timer in &standing.timers {
         let due = [" at ", &columns::moment(timer.due, now), ", in ", &spoken(timer.due.since(now))].concat();
         let text = ["timer ", timer.id.as_str(), &due, " opens a call of "].concat();
@@ -74,15 +80,20 @@ pub fn report(standing: &Standing, asker: &Asker<'_>) -> Vec<String> {
         lines.extend(wrapped("  ", 4, &["time: ", &used, " of ", &limit, " used", rest].concat()));
     }
     for reason in &standing.reasons {
-        told(&mut lines, reason, 0, &standing.thread, now);
+        said.told(&mut lines, reason, 0, &standing.thread);
     }
     if (standing.life == Life::Working || !standing.timers.is_empty())
         && let Some(start) = asker.start
     {
         lines.extend(wrapped("no organism runs on this log; it goes on with:", 2, start));
     }
-    lines.extend(wrapped("next:", 2, &next(standing)));
+    lines.extend(wrapped("next:", 2, &next));
     lines
+}
+
+/// Since when a thread at work waits.
+fn waits_since(standing: &Standing) -> Millis {
+    standing.leaves().iter().map(|leaf| leaf.since).min().unwrap_or(standing.touched)
 }
 
 /// What the models of a message used, of what they may.
@@ -110,8 +121,10 @@ fn next(standing: &Standing) -> String {
         Life::Working => {
             let leaves = standing.leaves();
             // The moment does not matter to a command.
-            if let Some(command) = leaves.first().and_then(|leaf| words(leaf, standing.touched).command) {
-                return command;
+            let first = leaves.first().map(|leaf| words(leaf, standing.touched));
+            if let Some((command, ends)) = first.and_then(|words| Some((words.command?, words.ends))) {
+                // With what else could be done, if that is known.
+                return ends.filter(|ends| ends.starts_with(&command)).unwrap_or(command);
             }
             let (thread, from) = leaves
                 .first()
@@ -121,66 +134,92 @@ fn next(standing: &Standing) -> String {
     }
 }
 
-/// A reason and what stands below it.
-fn told(
-    lines: &mut Vec<String>,
-    reason: &Reason,
-    depth: usize,
-    above: &crate::words::ids::ThreadId,
+/// What the other lines say of a thread, and a line of a call need not say again.
+struct Said<'a> {
+    standing: &'a Standing,
+    /// What to do next.
+    next: &'a str,
+    /// The command that starts the organism, where it does not run.
+    start: Option<&'a str>,
     now: Millis,
-) {
-    // Sixteen levels are the most there are; past ten a line would have no room for its words.
-    let margin = 2 * depth.min(10);
-    let mut lead = " ".repeat(margin);
-    lead.push_str(if depth == 0 { "" } else { "└─ " });
-    // Below a top call notes are indented too, so that calls stand out.
-    let indent = columns::width(&lead).max(2);
-    lead.push_str(&cut(reason.listener.as_str(), 32));
-    let mut text = String::new();
-    if reason.thread != *above {
-        text.extend(["in its own thread ", reason.thread.as_str(), ", "]);
+}
+
+impl Said<'_> {
+    /// How a call stands, in a few words.
+    fn brief(&self, reason: &Reason) -> String {
+        let is_said = match reason.cause {
+            Cause::Stopped => self.start.is_some(),
+            Cause::Paused { .. } => self.standing.paused.is_some(),
+            _ => false,
+        };
+        if is_said { attempt_of(reason) } else { brief(reason, self.now) }
     }
-    match &reason.cause {
-        Cause::Held { .. } | Cause::Person { .. } => text.push_str(&brief(reason, now)),
-        Cause::Joining { .. } | Cause::Awaiting { .. } => {
-            text.extend(["is in ", &turn_of(reason), ", ", &brief(reason, now)]);
+
+    /// Whether the first line says since when.
+    fn says_since(&self, reason: &Reason) -> bool {
+        self.standing.paused.is_none() && reason.since == waits_since(self.standing)
+    }
+
+    /// A reason and what stands below it.
+    fn told(&self, lines: &mut Vec<String>, reason: &Reason, depth: usize, above: &ThreadId) {
+        let now = self.now;
+        // Sixteen levels are the most there are; past ten a line would have no room for its words.
+        let margin = 2 * depth.min(10);
+        let mut lead = " ".repeat(margin);
+        lead.push_str(if depth == 0 { "" } else { "└─ " });
+        // Below a top call notes are indented too, so that calls stand out.
+        let indent = columns::width(&lead).max(2);
+        lead.push_str(&cut(reason.listener.as_str(), 32));
+        let mut text = String::new();
+        if reason.thread != *above {
+            text.extend(["in its own thread ", reason.thread.as_str(), ", "]);
         }
-        _ if reason.turn > 1 => text.extend(["is in ", &turn_of(reason), ", ", &brief(reason, now)]),
-        _ => text.extend([" ", &brief(reason, now)]),
-    }
-    text.extend([" (call ", reason.call.as_str(), ")"]);
-    lines.extend(wrapped(&lead, indent, &text));
-    let note = |lines: &mut Vec<String>, lead: &str, text: &str| {
-        let lead = [" ".repeat(indent).as_str(), lead].concat();
-        lines.extend(at_most(FAILURE_LINES, wrapped(&lead, indent + 2, text)));
-    };
-    let waits_for_program = matches!(
-        reason.cause,
-        Cause::Out { .. } | Cause::BackOff { .. } | Cause::Queued { .. } | Cause::Stopped
-    );
-    if let Some(program) = reason.program.as_ref().filter(|_| waits_for_program) {
-        note(lines, "program:", &plain(&program.run.join(" ")));
-    }
-    if let Some(away) = reason.away.as_ref().filter(|_| waits_for_program) {
-        note(lines, "listener:", &plain(away));
-    }
-    if let Cause::Person { element, fields, .. } = &reason.cause {
-        note(lines, "payload:", &format!("<{element}> {fields}"));
-    }
-    if matches!(reason.cause, Cause::Out { .. }) {
-        note(lines, "since:", &columns::moment(reason.since, now));
-    }
-    if let Some(last) = reason.failures.last() {
-        note(lines, "before:", &failed(&reason.failures, last));
-        if let Some(mend) = reason.program.as_ref().and_then(|p| missing_variable(p, reason, &last.words)) {
-            note(lines, "try:", &mend);
+        match &reason.cause {
+            Cause::Held { .. } | Cause::Person { .. } => text.push_str(&self.brief(reason)),
+            Cause::Joining { .. } | Cause::Awaiting { .. } => {
+                text.extend(["is in ", &turn_of(reason), ", ", &self.brief(reason)]);
+            }
+            _ if reason.turn > 1 => text.extend(["is in ", &turn_of(reason), ", ", &self.brief(reason)]),
+            _ => text.extend([" ", &self.brief(reason)]),
         }
-    }
-    if let Some(text) = ends(reason, now) {
-        note(lines, "ends with:", &text);
-    }
-    for below in &reason.below {
-        told(lines, below, depth + 1, &reason.thread, now);
+        text.extend([" (call ", reason.call.as_str(), ")"]);
+        lines.extend(wrapped(&lead, indent, &text));
+        let note = |lines: &mut Vec<String>, lead: &str, text: &str| {
+            let lead = [" ".repeat(indent).as_str(), lead].concat();
+            lines.extend(at_most(FAILURE_LINES, wrapped(&lead, indent + 2, text)));
+        };
+        let waits_for_program = matches!(
+            reason.cause,
+            Cause::Out { .. } | Cause::BackOff { .. } | Cause::Queued { .. } | Cause::Stopped
+        );
+        if let Some(program) = reason.program.as_ref().filter(|_| waits_for_program) {
+            note(lines, "program:", &plain(&program.run.join(" ")));
+        }
+        // What the last attempt ended with is said below.
+        let is_said =
+            |away: &str| reason.failures.last().is_some_and(|last| plain(&last.words) == plain(away));
+        if let Some(away) = reason.away.as_ref().filter(|away| waits_for_program && !is_said(away)) {
+            note(lines, "listener:", &plain(away));
+        }
+        if let Cause::Person { element, fields, .. } = &reason.cause {
+            note(lines, "payload:", &format!("<{element}> {fields}"));
+        }
+        if matches!(reason.cause, Cause::Out { .. }) && !self.says_since(reason) {
+            note(lines, "since:", &columns::moment(reason.since, now));
+        }
+        if let Some(last) = reason.failures.last() {
+            note(lines, "before:", &failed(&reason.failures, last));
+            if let Some(mend) = reason.program.as_ref().and_then(|p| missing_variable(p, reason, &last.words))
+            {
+                note(lines, "try:", &mend);
+            }
+        }
+        if let Some(text) = ends(reason, now).filter(|text| text != self.next) {
+            note(lines, "ends with:", &text);
+        }
+        for below in &reason.below {
+            self.told(lines, below, depth + 1, &reason.thread);
+        }
     }
 }
 

@@ -13,7 +13,7 @@ use crate::cli::exit::Exit;
 use crate::edges::delivery::{Surroundings, Tried, try_start};
 use crate::edges::failpoint;
 use crate::edges::log::sqlite;
-use crate::organism::file::OrganismFile;
+use crate::organism::file::{DEFAULT_LISTEN, OrganismFile};
 use crate::organism::keyring::Keyring;
 use crate::organism::runfile::{Credential, RunFile};
 use crate::words::composition::{Program, Reach};
@@ -146,7 +146,7 @@ fn asked(file: &OrganismFile) -> BTreeSet<&str> {
 
 /// The port of the console.
 fn port(file: &OrganismFile) -> Finding {
-    let listen = file.listen;
+    let listen = file.listen.unwrap_or(DEFAULT_LISTEN);
     if listen.port() == 0 {
         return Finding::fine("console", format!("{listen}: the system picks a free port at the start"));
     }
@@ -157,13 +157,13 @@ fn port(file: &OrganismFile) -> Finding {
                 Finding::fine("console", format!("{listen} is used by process {}, which runs it", run.pid))
             }
             _ => {
+                let who = RunFile::at(listen).map_or_else(|| "another program".to_owned(), |run| run.who());
+                let words = format!("{listen} is in use by {who}");
+                if file.listen.is_none() {
+                    return Finding::fine("console", format!("{words}; run takes a free port"));
+                }
                 let mend = "stop that program, or another port: --set console.listen=127.0.0.1:0";
-                Finding::problem(
-                    "console",
-                    format!("{listen} is in use by another program"),
-                    mend,
-                    Exit::Unavailable,
-                )
+                Finding::problem("console", words, mend, Exit::Unavailable)
             }
         },
         Err(error) => {

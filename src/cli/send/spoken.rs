@@ -38,11 +38,20 @@ pub(super) fn show(screen: Screen, ending: &Ending, record: &Record) {
             screen.say_drawn(&["error: ", &record.from, ": ", &plain(&text)].concat());
             screen.say(["  try: systole log ", &record.thread, ", which tells how it came to that"].concat());
         }
+        Ending::Partial => {
+            screen.show(&read(record).map(|payload| payload.text()).unwrap_or_default());
+            say_partial(screen, record);
+        }
         Ending::Answered => match read(record).filter(is_words) {
             Some(answer) => screen.show(&answer.text()),
             None => screen.show(&record.body),
         },
     }
+}
+
+/// Says that an answer is not all that was asked for.
+pub(super) fn say_partial(screen: Screen, record: &Record) {
+    screen.say(format!("note: {} reports that this is only a part of the answer", record.from));
 }
 
 /// Whether the text of an answer is all that it says.

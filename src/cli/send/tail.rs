@@ -1,20 +1,43 @@
-//! What is being said just now, on one line of a terminal that the next words take the place of. Elsewhere nothing
-//! is shown: it is no data, and it comes again, whole, when it is done.
+//! What goes on just now, on one line of a terminal that is written again in place: the words of whoever speaks, or who
+//! works and for how long. Elsewhere nothing is shown: it is no data, and what is recorded is printed when it is.
 
+use std::collections::HashMap;
 use std::io::IsTerminal as _;
 
-use super::Screen;
-use crate::cli::screen::{COLUMNS, cut};
-use crate::console::told::{Receipt, Record};
-use crate::words::ids::CallPath;
+use systole_kit::writer::visible;
 
-/// The words of whoever spoke last.
+use super::Screen;
+use super::phrase::Phrase;
+use crate::audit::columns::{cut, ending, plain, width};
+use crate::cli::awaited::{Work, works};
+use crate::cli::screen::COLUMNS;
+use crate::console::told::{Receipt, Record, Spoken};
+use crate::edges::clock::WallClock;
+use crate::words::ids::CallPath;
+use crate::words::ports::Clock as _;
+
+/// Seconds of silence after which a listener's words give way to who works.
+const QUIET: u32 = 5;
+/// Calls whose words are kept; few speak at once.
+const SPEAKERS: usize = 64;
+
+/// A thread and a call in it.
+type Place = (String, String);
+
+/// The line.
 pub(super) struct Tail {
     screen: Screen,
     /// Whether somebody looks.
     watched: bool,
-    listener: String,
-    words: String,
+    /// What is said in each call, with the turn and the attempt.
+    phrases: HashMap<Place, ((u32, u32), Phrase)>,
+    /// Whose words the line shows.
+    last: Option<Place>,
+    /// Ticks since somebody spoke.
+    quiet: u32,
+    /// Who works, until a record may have changed that.
+    work: Option<Vec<Work>>,
+    is_shown: bool,
 }
 
 /// Whatever is written next begins on a line of its own.
@@ -27,35 +50,74 @@ impl Drop for Tail {
 impl Tail {
     pub(super) fn new(screen: Screen) -> Tail {
         let watched = !screen.json && std::io::stderr().is_terminal();
-        Tail { screen, watched, listener: String::new(), words: String::new() }
+        let phrases = HashMap::new();
+        Tail { screen, watched, phrases, last: None, quiet: 0, work: None, is_shown: false }
     }
 
     /// Takes further words of a listener.
-    pub(super) fn hear(&mut self, listener: &str, words: &str) {
+    pub(super) fn hear(&mut self, spoken: &Spoken) {
         if !self.watched {
             return;
         }
-        if self.listener != listener {
-            (self.listener, self.words) = (listener.to_owned(), String::new());
+        let place = (spoken.thread.clone(), spoken.call.clone());
+        if self.phrases.len() >= SPEAKERS && !self.phrases.contains_key(&place) {
+            self.phrases.clear();
         }
-        let spaced = words.split_whitespace().collect::<Vec<_>>().join(" ");
-        let gap = if words.starts_with(char::is_whitespace) { " " } else { "" };
-        self.words.extend([gap, &spaced]);
-        if words.ends_with(char::is_whitespace) {
-            self.words.push(' ');
+        let turn = (spoken.turn, spoken.attempt);
+        let (of, phrase) = self.phrases.entry(place.clone()).or_insert_with(|| (turn, Phrase::new()));
+        if std::mem::replace(of, turn) != turn {
+            *phrase = Phrase::new();
         }
-        let room = COLUMNS.saturating_sub(listener.chars().count() + 3);
-        let skipped = self.words.chars().count().saturating_sub(room);
-        self.words = self.words.chars().skip(skipped).collect();
-        self.screen.progress(&cut(&[listener, ": ", &self.words].concat(), COLUMNS));
+        if spoken.whole {
+            phrase.say(&spoken.words);
+        } else {
+            phrase.push(&spoken.words);
+        }
+        if phrase.is_blank() {
+            return;
+        }
+        let columns = columns();
+        let lead = cut(&visible(&[&spoken.listener, phrase.lead().as_str()].concat()), columns / 2);
+        let text = plain(&phrase.text());
+        let room = columns.saturating_sub(width(&lead));
+        let text = match phrase.is_whole() || width(&text) <= room {
+            true => cut(&text, room),
+            false => ["…", ending(&text, room.saturating_sub(1))].concat(),
+        };
+        let line = [lead, text].concat();
+        (self.last, self.quiet) = (Some(place), 0);
+        self.write(&line);
+    }
+
+    /// A second has passed: says who works, unless somebody speaks.
+    pub(super) fn tick(&mut self, at_work: impl FnOnce() -> Vec<Work>) {
+        self.quiet = self.quiet.saturating_add(1);
+        if !self.watched || (self.last.is_some() && self.quiet < QUIET) {
+            return;
+        }
+        self.last = None;
+        match works(self.work.get_or_insert_with(at_work), WallClock.now()) {
+            Some(line) => self.write(&cut(&line, columns())),
+            None => self.clear(),
+        }
+    }
+
+    /// Notes that there is one more record, after which others may work.
+    pub(super) fn note(&mut self) {
+        self.work = None;
     }
 
     /// Takes the line away, before another one is written.
     pub(super) fn clear(&mut self) {
-        if !self.listener.is_empty() {
-            self.listener.clear();
-            self.screen.progress("");
+        self.last = None;
+        if std::mem::take(&mut self.is_shown) {
+            self.screen.progress_drawn("");
         }
+    }
+
+    fn write(&mut self, line: &str) {
+        self.is_shown = true;
+        self.screen.progress_drawn(line);
     }
 
     /// Whether a record belongs to what goes on inside the call that is waited for, and somebody looks on.
@@ -66,4 +128,10 @@ impl Tail {
         let goes_out = matches!(record.code.as_deref(), Some("call" | "spawn")) || record.kind == "refusal";
         self.watched && (is_below || goes_out)
     }
+}
+
+/// The columns of the terminal but for the last, behind which some begin another line.
+fn columns() -> usize {
+    let size = rustix::termios::tcgetwinsize(std::io::stderr()).map_or(0, |size| usize::from(size.ws_col));
+    if size == 0 { COLUMNS - 1 } else { size - 1 }
 }

@@ -6,6 +6,8 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::time::MissedTickBehavior;
+
 use super::super::here as process;
 use super::super::run::Signals;
 use super::way::{Decided, Elsewhere, Next, Way};
@@ -14,6 +16,9 @@ use crate::cli::refused;
 use crate::console::client::{Client, Unheard};
 use crate::console::told::Receipt;
 use crate::words::ids::ThreadId;
+
+/// How often the line that says who works is written again.
+const TICK: Duration = Duration::from_secs(1);
 
 /// The whole way through an organism that runs elsewhere; none where it is gone.
 pub(in crate::cli) fn elsewhere(screen: Screen, client: Client, log: &Path, parcel: &Parcel) -> Option<Exit> {
@@ -131,21 +136,32 @@ async fn within<T>(limit: Option<Duration>, work: impl Future<Output = T>) -> Op
 
 /// Follows the log until the answer is there, and shows what is said on the way.
 async fn wait(screen: Screen, way: &Way<'_>, receipt: &Receipt, spoken: bool) -> Exit {
-    let mut waiter = Waiter::new(screen, receipt, spoken, || way.waits_for_a_person(&receipt.thread));
+    let mut waiter = Waiter::new(screen, receipt, spoken, way);
     if way.is_paused(&receipt.thread)
         && let Some(exit) = waiter.halt()
     {
         return exit;
     }
     let mut source = way.follow(receipt);
+    let mut ticks = tokio::time::interval(TICK);
+    // The first comes at once, and a late one is not made up for.
+    ticks.tick().await;
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
-        match source.next().await {
+        let next = tokio::select! {
+            next = source.next() => next,
+            _ = ticks.tick() => {
+                waiter.tick(|| way.at_work(&receipt.thread));
+                continue;
+            }
+        };
+        match next {
             Next::Record(record) => {
                 if let Some(exit) = waiter.take(&record) {
                     return exit;
                 }
             }
-            Next::Spoken(spoken) => waiter.hear(&spoken.listener, &spoken.words),
+            Next::Spoken(spoken) => waiter.hear(&spoken),
             Next::Fallen(words) => waiter.say(&words),
             Next::Ended => {
                 drop(waiter);

@@ -10,7 +10,8 @@ use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot};
 
 use super::Parcel;
-use crate::cli::awaited::{is_paused, waits_for_a_person};
+use crate::cli::awaited::{Work, at_work, is_paused, waits_for_a_person};
+use crate::cli::forms::Forms;
 use crate::cli::live;
 use crate::console::client::{Client, Unheard};
 use crate::console::events::{Came, Follower, Watching};
@@ -101,11 +102,24 @@ impl Way<'_> {
         self.looks(|reader| waits_for_a_person(reader, thread))
     }
 
-    fn looks(&self, look: impl Fn(&dyn LogReader) -> bool) -> bool {
+    /// Who works on a thread and below it.
+    pub(super) fn at_work(&self, thread: &str) -> Vec<Work> {
+        self.looks(|reader| at_work(reader, thread))
+    }
+
+    /// A record for programs, with the form of its payload.
+    pub(super) fn dressed(&self, record: &Record) -> serde_json::Value {
+        self.looks(|reader| Some(Forms::default().record(reader, record)))
+            .unwrap_or_else(|| serde_json::to_value(record).unwrap_or_default())
+    }
+
+    fn looks<T: Default>(&self, look: impl Fn(&dyn LogReader) -> T) -> T {
         match self {
             Way::Here(organism) => look(&**organism.front().reader()),
             // Opened for each look: whoever has a log open when its organism stops leaves it in two files.
-            Way::Elsewhere(elsewhere) => sqlite::open_reading(&elsewhere.log).is_ok_and(|r| look(&r)),
+            Way::Elsewhere(elsewhere) => {
+                sqlite::open_reading(&elsewhere.log).map_or_else(|_| T::default(), |r| look(&r))
+            }
         }
     }
 

@@ -30,7 +30,9 @@ use crate::words::limits;
 
 const SMALLEST: &str = "organism: {name: hello} and a listener below `listeners:`";
 const MESSAGE: Bounds = Bounds { least: ("1KiB", 1 << 10), most: ("1MiB", limits::MESSAGE_BYTES as u64) };
-const LISTEN: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 7474);
+/// Where the HTTP door listens if the file does not say it and nothing else listens there.
+pub const DEFAULT_LISTEN: SocketAddr =
+    SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 7474);
 
 /// The whole file.
 pub(super) struct Declared {
@@ -51,7 +53,7 @@ pub(super) struct Declared {
     pub(super) log: String,
     /// Where the file says so; none where it leaves it out.
     pub(super) log_at: Option<Span>,
-    pub(super) listen: SocketAddr,
+    pub(super) listen: Option<SocketAddr>,
     pub(super) broadcasts: Vec<broadcast::Declaration>,
     pub(super) clients: Vec<clients::Declaration>,
     pub(super) payloads: Option<payloads::Section>,
@@ -111,7 +113,7 @@ pub(super) fn read(desk: &mut Desk, root: &Node) -> Option<Declared> {
         has_budgets: false,
         log: "./organism.db".to_owned(),
         log_at: None,
-        listen: LISTEN,
+        listen: None,
         broadcasts: Vec::new(),
         clients: Vec::new(),
         payloads: None,
@@ -234,10 +236,10 @@ fn house(desk: &mut Desk, top: &Fields<'_>, declared: &mut Declared) {
         && let Some(found) = value::text(desk, node, &path)
     {
         match found.value.parse() {
-            Ok(address) => declared.listen = address,
+            Ok(address) => declared.listen = Some(address),
             Err(_) => {
                 let told = [&path, ": `", &found.value, "` is no IP address with a port"].concat();
-                desk.tell(Code::ConfigValue, found.at, &told, Some(&LISTEN.to_string()));
+                desk.tell(Code::ConfigValue, found.at, &told, Some(&DEFAULT_LISTEN.to_string()));
             }
         }
     }

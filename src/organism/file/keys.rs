@@ -198,8 +198,8 @@ pub const KEYS: &[Key] = &[
     key("console", "as its keys", "the HTTP door").of(MAP),
     key(
         "console.listen",
-        "127.0.0.1:7474",
-        "the address and port it listens on; loopback unless another stands here",
+        "127.0.0.1:7474, or a free port if that is in use",
+        "the address and port it listens on; if another program uses it, `run` fails",
     ).of(Form::Pattern(r"^(\[[0-9A-Fa-f:.]+\]|[0-9.]+):[0-9]+$")),
     key("clients", "none", "who may come in from outside beside the operator, by name").of(Form::Names(PARTY)),
     key("clients.NAME", "required", "one client; its name stands as sender of what it sends").of(MAP),

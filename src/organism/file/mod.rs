@@ -59,6 +59,7 @@ use source::Era;
 pub use bus::{BusKey, Keyless, named_key};
 pub use clients::TokenSource;
 pub use completion::{ORGANISM_JSON_SCHEMA, organism_json_schema};
+pub use declared::DEFAULT_LISTEN;
 pub use diagnostic::{Diagnostic, Place, Refused, Second, Severity};
 pub use drawing::{counted, page};
 pub use eject::{Ejected, NotEjected, eject};
@@ -83,8 +84,8 @@ pub struct OrganismFile {
     pub log: PathBuf,
     /// How the log is kept at the broker, where it is.
     pub log_kept: Option<LogKept>,
-    /// Where the HTTP door listens.
-    pub listen: SocketAddr,
+    /// Where the HTTP door listens, if the file says so. Otherwise on the default address, or on a free port.
+    pub listen: Option<SocketAddr>,
     /// The address of the broker, where the file names one.
     pub bus: Option<String>,
     /// Whether the organism starts a broker of its own instead.

@@ -50,6 +50,30 @@ fn b18_the_first_words_are_on_the_terminal_while_the_model_holds_back_the_rest()
 }
 
 #[test]
+fn b18_what_a_model_writes_is_shown_as_its_thought_and_its_call_while_it_comes() {
+    for is_elsewhere in WAYS {
+        let replies = concat!(
+            r#"- {say: "<thinking>I look.</thinking><search><query>moon</query></search>", chunk: 28, hold: /search>}"#,
+            "\n- {say: \"<attempt_completion><result>It is there.</result></attempt_completion>\"}"
+        );
+        let house = House::build(&Plan { dialect: "xml", replies, ..Plan::default() });
+        let organism = elsewhere(&house, is_elsewhere);
+        let mut terminal = at_terminal(&house, &["ask", "Where is the moon?"]);
+        terminal.shows("helper thinks: I look.");
+        terminal.shows("helper → search: query=\"moon\"");
+        assert_eq!(house.mock.seen()[0].end, End::Open, "the model has not said all");
+        house.mock.release();
+        let (code, screen) = terminal.end();
+        assert_eq!(code, Some(0), "{screen}");
+        assert!(!screen.contains("<thinking>"), "no markup is shown: {screen}");
+        let lines = lines_that_stay(&screen);
+        assert_eq!(lines.last().unwrap(), "It is there.", "{screen}");
+        assert!(!lines.join("\n").contains("thinks"), "what is said on the way is taken away: {screen}");
+        drop(organism.map(Running::interrupt));
+    }
+}
+
+#[test]
 fn b18_the_calls_on_the_way_stand_on_the_terminal_in_the_same_lines_either_way() {
     let screens = WAYS.map(|is_elsewhere| {
         let house = house(&[

@@ -69,7 +69,7 @@ fn f4_a_pause_is_seen_with_who_since_when_and_why() {
     says(&systole(at, &["ps"]), &["paused", "by operator: lunch; echo: waits"]);
     says(
         &systole(at, &["why", "@last"]),
-        &["is paused since ", "echo waits while thread sess-", "next: systole resume sess-"],
+        &["is paused since ", "echo attempt 1 of ", "next: systole resume sess-"],
     );
     says(&systole(at, &["resume", "@last"]), &["goes on"]);
     assert_eq!(send(at, &["--thread", "@last", "--key", "k2"]).code, Some(0));

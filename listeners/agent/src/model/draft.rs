@@ -254,6 +254,8 @@ impl Draft {
         let (fits, beyond) = self.room(&text);
         if let Some(Growing::Call(call, _)) = self.parts.get_mut(slot.0) {
             call.arguments.push_str(fits);
+            let (number, name, arguments) = (slot.0, call.name.clone(), fits.to_owned());
+            (self.watcher)(Piece::Call { number, name, arguments });
         }
         self.within(beyond)
     }

@@ -209,6 +209,15 @@ pub enum Piece {
     Text(String),
     /// Words of its reasoning, where the provider shows them.
     Reasoning(String),
+    /// Further arguments of a native call.
+    Call {
+        /// Which call of the answer.
+        number: usize,
+        /// The tool.
+        name: String,
+        /// A part of the arguments, which are JSON.
+        arguments: String,
+    },
 }
 
 /// Why there is no answer.

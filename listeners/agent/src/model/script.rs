@@ -301,6 +301,12 @@ impl Scripted {
             }
             tokio::time::sleep(reply.delay).await;
         }
+        for (number, part) in reply.parts.iter().enumerate() {
+            if let Part::Call(call) = part {
+                let (name, arguments) = (call.name.clone(), call.arguments.clone());
+                watcher(Piece::Call { number, name, arguments });
+            }
+        }
         if reply.cut {
             let mut fault = script.fault("the stream ended without its end");
             (fault.kind, fault.partial, fault.may_be_paid) = (FaultKind::Truncated, text, true);

@@ -21,9 +21,23 @@ fn e13_every_form_is_read_to_the_byte_and_the_token() {
             let words = pieces.iter().filter_map(|piece| match piece {
                 Piece::Text(text) => is_text.then_some(text.as_str()),
                 Piece::Reasoning(text) => (!is_text).then_some(text.as_str()),
+                Piece::Call { .. } => None,
             });
             words.collect()
         };
+        let calls = answer(form).parts.into_iter().enumerate().filter_map(|(number, part)| match part {
+            Part::Call(call) => Some((number, call)),
+            _ => None,
+        });
+        for (number, call) in calls {
+            let arguments = pieces.iter().filter_map(|piece| match piece {
+                Piece::Call { number: of, name, arguments } => {
+                    (*of == number && *name == call.name).then_some(arguments.as_str())
+                }
+                _ => None,
+            });
+            assert_eq!(arguments.collect::<String>(), call.arguments, "{form:?}: {pieces:?}");
+        }
         assert_eq!(
             (said(true).as_str(), said(false).as_str()),
             (" Gr\u{fc}\u{df}e\r\n\u{1f9e0} ", "Hm\u{2026}")

@@ -79,6 +79,7 @@ fn e13_halves_of_a_character_are_joined_over_events_and_shown_whole() {
             .iter()
             .map(|piece| match piece {
                 Piece::Text(text) | Piece::Reasoning(text) => text.clone(),
+                Piece::Call { arguments, .. } => arguments.clone(),
             })
             .collect();
         assert_eq!(shown, "a\u{1f600}b\u{1f600}\u{1f9e0}", "{form:?}");

@@ -109,7 +109,9 @@ impl Drop for Lock {
 /// last is gone nobody has it, and the lock is not touched; else it is asked for as a reader would, so
 /// that any number may look at once.
 pub fn holder(log: &Path) -> Result<Option<u32>, LogFault> {
-    let path = beside(log, ".lock");
+    // Opening a log follows links, so its lock stands beside the file itself.
+    let log = std::fs::canonicalize(log).unwrap_or_else(|_| log.to_owned());
+    let path = beside(&log, ".lock");
     let file = match File::open(&path) {
         Ok(file) => file,
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),

@@ -1,0 +1,163 @@
+//! `systole run --detach`: the organism in the background, in a session of its own, with its output in a file. Returns when
+//! the organism can be reached, or when it has failed, with its reason and its exit.
+//!
+//! It starts this program again and watches what it does; the organism itself knows nothing of it.
+
+use std::fs::{self, File};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::json;
+
+use super::exit::Exit;
+use super::here;
+use super::hindered;
+use super::place::{Place, quoted};
+use super::run::Signals;
+use super::screen::Screen;
+use crate::console::client::Client;
+use crate::edges::log::sqlite;
+use crate::organism::runfile::RunFile;
+use crate::organism::standing_by::StandingBy;
+use crate::words::ports::LogFault;
+
+/// The argument by which this program leaves its terminal. It is on no help page: people use `--detach`.
+pub(super) const WORD: &str = "-leave-terminal";
+
+/// How often the organism is looked at while it starts.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Begins a session of its own, so that neither Ctrl-C nor a closed terminal reaches this process.
+pub(super) fn leave_the_terminal() {
+    // Only the leader of a group cannot, and what `--detach` has started leads none.
+    let _leads_already = rustix::process::setsid();
+}
+
+/// Starts the organism in the background.
+pub(super) fn run(screen: Screen, place: &Place) -> Exit {
+    here::with_runtime(screen, async {
+        match start(screen, place).await {
+            Ok(exit) | Err(exit) => exit,
+        }
+    })
+}
+
+async fn start(screen: Screen, place: &Place) -> Result<Exit, Exit> {
+    let mut signals = Signals::listen(screen)?;
+    let log = place.log(screen)?;
+    if let Some(pid) = sqlite::holder(&log).map_err(|fault| here::log_fault(screen, &fault))? {
+        return Err(here::log_fault(screen, &LogFault::InUse { path: log.display().to_string(), pid }));
+    }
+    let output = output_of(&log);
+    let file = fresh(&output)
+        .map_err(|error| hindered::unwritten(screen, &output, "the output of the organism", &error))?;
+    let mut child =
+        spawn(file).map_err(|error| hindered::machine(screen, "another process of this program", &error))?;
+    let background = Background { screen, place, log, output };
+    loop {
+        match child.try_wait() {
+            Ok(Some(status)) => return Err(background.failed(status)),
+            Ok(None) => {}
+            Err(error) => return Err(hindered::machine(screen, "how the organism does", &error)),
+        }
+        if background.is_told(child.id()) {
+            return Ok(Exit::Done);
+        }
+        tokio::select! {
+            () = tokio::time::sleep(LOOK) => {}
+            exit = signals.next() => {
+                end(&mut child);
+                screen.say("the organism is stopped again");
+                return Err(exit);
+            }
+        }
+    }
+}
+
+/// The file with what an organism prints in the background: beside its log, as its run file is.
+fn output_of(log: &Path) -> PathBuf {
+    RunFile::path(log).with_extension("out")
+}
+
+/// An empty file that only its owner may read: the output shows payloads. That of the run before is kept beside it.
+fn fresh(output: &Path) -> std::io::Result<File> {
+    match fs::rename(output, output.with_extension("out.before")) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    File::options().append(true).create_new(true).mode(0o600).open(output)
+}
+
+/// Starts the same command without `--detach`.
+fn spawn(output: File) -> std::io::Result<Child> {
+    let mut command = Command::new(std::env::current_exe()?);
+    command.arg(WORD).args(std::env::args_os().skip(1).filter(|argument| argument != "--detach"));
+    command.stdin(Stdio::null()).stdout(output.try_clone()?).stderr(output).spawn()
+}
+
+/// Stops what was started, and waits until it has ended.
+fn end(child: &mut Child) {
+    // One that has ended already is what is wanted.
+    let _ended = kill_process(Pid::from_child(child), Signal::TERM);
+    let _status = child.wait();
+}
+
+/// An organism that was started in the background.
+struct Background<'a> {
+    screen: Screen,
+    place: &'a Place,
+    log: PathBuf,
+    output: PathBuf,
+}
+
+impl Background<'_> {
+    /// Says that it runs, once it can be reached or stands by.
+    fn is_told(&self, pid: u32) -> bool {
+        let run = RunFile::of(&self.log).filter(|run| run.pid == pid);
+        let reached = run.filter(|run| matches!(Client::of(run).status(), Ok(Ok(_))));
+        let by = StandingBy::of(&self.log, pid);
+        let words = match (&reached, &by) {
+            (Some(run), _) => format!("{} runs in the background as process {pid}", run.organism),
+            (None, Some(by)) => {
+                format!("process {pid} stands by in the background: {} has the log", by.leader)
+            }
+            (None, None) => return false,
+        };
+        let address = reached.as_ref().map(|run| run.address.to_string());
+        if self.screen.json {
+            self.screen.value(&json!({
+                "organism": reached.map(|run| run.organism),
+                "pid": pid,
+                "listen": address,
+                "log": self.log,
+                "output": self.output,
+            }));
+            return true;
+        }
+        self.before_the_start().iter().for_each(|line| self.screen.say_drawn(line));
+        self.screen.say(words);
+        if let Some(address) = address {
+            self.screen.say(format!("it listens on http://{address}"));
+        }
+        self.screen.say(format!("follow it with: {} --follow", self.place.command("log")));
+        self.screen.say(format!("stop it with:   {}", self.place.command("stop")));
+        self.screen.say(format!("its output is in {}", quoted(&self.output)));
+        true
+    }
+
+    /// What it said before it ran: warnings, and what a person should know of the log. It made that visible itself.
+    fn before_the_start(&self) -> Vec<String> {
+        let said = fs::read_to_string(&self.output).unwrap_or_default();
+        said.lines().take_while(|line| !line.contains(" runs as process ")).map(str::to_owned).collect()
+    }
+
+    /// Says why it has ended, in its own words, and gives its exit.
+    fn failed(&self, status: ExitStatus) -> Exit {
+        self.before_the_start().iter().for_each(|line| self.screen.say_drawn(line));
+        let exit = status.code().and_then(Exit::of_code).filter(|exit| *exit != Exit::Done);
+        exit.unwrap_or_else(|| self.screen.fail(Exit::Unavailable, format!("the organism ended: {status}")))
+    }
+}

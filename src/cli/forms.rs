@@ -1,0 +1,107 @@
+//! A payload for programs that read JSON: beside its XML, its form in JSON under `json` and its text under `text`. Every
+//! command whose `--json` carries payloads goes through here, so that the fields have one name everywhere.
+//!
+//! A payload is read by the schema of the configuration that it was judged under. Without one its form is null.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::path::Path;
+
+use serde::Serialize;
+use serde_json::Value;
+use systole_kit::Limits;
+use systole_kit::gate::{Gate, Step};
+use systole_kit::payload::Payload;
+use systole_kit::schema::Model;
+
+use crate::organism::file;
+use crate::rules::introspection::{META_XSD, model_of};
+use crate::words::ids::Digest;
+use crate::words::ports::LogReader;
+
+/// The models of the configurations that were met.
+#[derive(Default)]
+pub(super) struct Forms(RefCell<HashMap<Digest, Vec<Model>>>);
+
+impl Forms {
+    /// A record, with the form and the text of its body.
+    pub(super) fn record(&self, reader: &dyn LogReader, record: &impl Serialize) -> Value {
+        let mut value = serde_json::to_value(record).unwrap_or_default();
+        let config = value.get("config").and_then(Value::as_str).and_then(|hash| Digest::parse(hash).ok());
+        self.beside(reader, config, "body", &mut value);
+        value
+    }
+
+    /// Puts them beside the payload that a value has under that name.
+    pub(super) fn beside(
+        &self,
+        reader: &dyn LogReader,
+        config: Option<Digest>,
+        name: &str,
+        value: &mut Value,
+    ) {
+        let Some(fields) = value.as_object_mut() else { return };
+        let Some(payload) = fields.get(name).and_then(Value::as_str).map(str::to_owned) else { return };
+        let form = config.and_then(|config| self.form(reader, config, payload.as_bytes()));
+        fields.insert("json".to_owned(), form.unwrap_or_default());
+        fields.insert("text".to_owned(), text(payload.as_bytes()).map_or(Value::Null, Value::String));
+    }
+
+    fn form(&self, reader: &dyn LogReader, config: Digest, payload: &[u8]) -> Option<Value> {
+        let root = Payload::read(payload, &Limits::FROM_PUMP).ok()?;
+        let mut known = self.0.borrow_mut();
+        let models = known.entry(config).or_insert_with(|| models(reader, config));
+        let model = models.iter().find(|model| model.declares(&root.name().ns, &root.name().local))?;
+        model.to_json(payload).ok()
+    }
+}
+
+/// The models of a configuration; none where the log does not have it.
+fn models(reader: &dyn LogReader, config: Digest) -> Vec<Model> {
+    let source = reader.document(config).ok().flatten();
+    // Where its programs would run means nothing to a schema.
+    let read = source.and_then(|source| file::read_source(&source, Path::new(".")).ok());
+    let Some(composition) = read else { return Vec::new() };
+    let texts = composition.schemas.iter().map(|schema| &*schema.text).chain([META_XSD]);
+    texts.filter_map(|text| model_of(&composition, text)).collect()
+}
+
+/// The text in a payload: exactly, if it is text alone; else the texts of its elements with a blank between them.
+fn text(payload: &[u8]) -> Option<String> {
+    let mut gate = Gate::strict(payload, &Limits::FROM_PUMP).ok()?;
+    let (mut texts, mut elements, mut is_open) = (Vec::<String>::new(), 0, false);
+    loop {
+        match gate.step().ok()? {
+            Step::Text(part) => {
+                if !std::mem::replace(&mut is_open, true) {
+                    texts.push(String::new());
+                }
+                if let Some(last) = texts.last_mut() {
+                    part.append_to(last);
+                }
+            }
+            Step::Done => break,
+            Step::Open(_) => (elements, is_open) = (elements + 1, false),
+            _ => is_open = false,
+        }
+    }
+    if elements <= 1 {
+        return Some(texts.concat());
+    }
+    let texts: Vec<&str> = texts.iter().map(|text| text.trim()).filter(|text| !text.is_empty()).collect();
+    Some(texts.join(" "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_text_of_a_payload_is_exact_where_it_is_text_alone() {
+        let read = |payload: &str| text(payload.as_bytes());
+        assert_eq!(read("<a xmlns='urn:a'> x &lt; y\n</a>").unwrap(), " x < y\n");
+        assert_eq!(read("<a xmlns='urn:a'/>").unwrap(), "");
+        assert_eq!(read("<a xmlns='urn:a'>\n <b>one <i>two</i></b> <c> 3 </c></a>").unwrap(), "one two 3");
+        assert_eq!(read("no payload"), None);
+    }
+}

@@ -1,0 +1,359 @@
+//! Words of a listener as one readable phrase while they stream in: what it says, what it thinks, or the call that it
+//! writes. In come pieces of text that may end anywhere; out goes a line for whoever watches.
+//!
+//! It judges nothing and forgives everything: pieces may be missing, and markup may be no markup. It makes nothing visible
+//! either: that is done where the line is shown.
+
+/// Bytes of a phrase that are kept. More than any line shows.
+const KEPT: usize = 4096;
+/// Bytes that a tag may have. Anything longer is text.
+const TAG: usize = 512;
+/// Elements around what a model says or thinks; they are not calls.
+const THOUGHTS: [&str; 2] = ["thinking", "think"];
+const AROUND_WORDS: [&str; 3] = ["attempt_completion", "result", "final-report"];
+
+/// What a phrase is.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+enum Kind {
+    #[default]
+    Says,
+    Thinks,
+    /// A call of that name.
+    Calls(String),
+}
+
+/// The phrase that is being said just now.
+#[derive(Debug, Default)]
+pub(super) struct Phrase {
+    kind: Kind,
+    /// Its text. Of a call the fields, as `name="value`.
+    text: String,
+    /// A tag that has begun.
+    tag: Option<String>,
+    /// Fields of a call that are open, and whether the innermost has text.
+    open: Vec<String>,
+    has_value: bool,
+    /// Whether the phrase is over: what comes next begins another.
+    is_over: bool,
+    /// Whether it was said as a whole, and its beginning says most.
+    is_whole: bool,
+    /// Whether only white space came since a line, an element or the answer began.
+    is_fresh: bool,
+}
+
+impl Phrase {
+    pub(super) fn new() -> Phrase {
+        Phrase { is_fresh: true, ..Phrase::default() }
+    }
+
+    /// Takes words that go on with the words before.
+    pub(super) fn push(&mut self, words: &str) {
+        words.chars().for_each(|character| self.take(character));
+        let beyond = self.text.len().saturating_sub(KEPT);
+        if beyond > 0 {
+            self.text.drain(..self.text.ceil_char_boundary(beyond));
+        }
+    }
+
+    /// Takes words that stand for themselves.
+    pub(super) fn say(&mut self, words: &str) {
+        let text = words.get(..words.floor_char_boundary(KEPT)).unwrap_or_default();
+        *self = Phrase { text: text.to_owned(), is_over: true, is_whole: true, ..Phrase::default() };
+    }
+
+    /// Whether it was said as a whole. Of any other the end is what came last.
+    pub(super) fn is_whole(&self) -> bool {
+        self.is_whole
+    }
+
+    /// Whether there is nothing to show yet.
+    pub(super) fn is_blank(&self) -> bool {
+        self.kind == Kind::Says && self.text.trim().is_empty()
+    }
+
+    /// What stands before its text, behind the listener's name.
+    pub(super) fn lead(&self) -> String {
+        match &self.kind {
+            Kind::Says => ": ".to_owned(),
+            Kind::Thinks => " thinks: ".to_owned(),
+            Kind::Calls(name) => format!(" → {name}: "),
+        }
+    }
+
+    /// Its text, on one line.
+    pub(super) fn text(&self) -> String {
+        let text = read_entities(&self.text);
+        let text = match &self.kind {
+            Kind::Calls(_) if text.trim_start().starts_with('{') => fields_of_json(&text),
+            _ => text,
+        };
+        text.split_whitespace().collect::<Vec<_>>().join(" ")
+    }
+
+    fn take(&mut self, character: char) {
+        let Some(tag) = &mut self.tag else {
+            return if character == '<' { self.tag = Some(String::new()) } else { self.letter(character) };
+        };
+        match character {
+            '>' => {
+                let tag = self.tag.take().unwrap_or_default();
+                self.tagged(&tag);
+            }
+            '<' => {
+                let text = self.tag.replace(String::new()).unwrap_or_default();
+                self.literal(&text);
+            }
+            other => {
+                tag.push(other);
+                let begins =
+                    tag.starts_with(|c: char| c.is_alphabetic() || matches!(c, '/' | '!' | '?' | '_'));
+                if !begins || tag.len() > TAG {
+                    let text = self.tag.take().unwrap_or_default();
+                    self.literal(&text);
+                }
+            }
+        }
+    }
+
+    /// What looked like a tag and is text.
+    fn literal(&mut self, text: &str) {
+        self.letter('<');
+        text.chars().for_each(|character| self.letter(character));
+    }
+
+    fn letter(&mut self, character: char) {
+        let is_blank = character.is_whitespace();
+        if let Kind::Calls(_) = self.kind {
+            if !self.is_over {
+                if !is_blank && !self.has_value && !self.open.is_empty() {
+                    self.begin_value();
+                }
+                return self.text.push(character);
+            }
+            if is_blank {
+                return;
+            }
+        }
+        if self.is_over && !is_blank {
+            self.begin(Kind::Says);
+        }
+        self.is_fresh = character == '\n' || (self.is_fresh && is_blank);
+        // Of what is said the line is shown that is being written.
+        if character == '\n' && self.kind == Kind::Says {
+            self.is_over = true;
+        }
+        self.text.push(character);
+    }
+
+    fn begin(&mut self, kind: Kind) {
+        (self.kind, self.is_over, self.has_value, self.is_whole) = (kind, false, false, false);
+        self.text.clear();
+        self.open.clear();
+    }
+
+    fn begin_value(&mut self) {
+        let gap = if self.text.is_empty() { "" } else { " " };
+        let name = self.open.last().map(String::as_str).unwrap_or_default();
+        self.text.extend([gap, name, "=\""]);
+        self.has_value = true;
+    }
+
+    fn tagged(&mut self, tag: &str) {
+        let is_end = tag.starts_with('/');
+        let inside = tag.trim_start_matches('/').trim_end_matches('/');
+        let name = inside.split_whitespace().next().unwrap_or_default();
+        let name = name.rsplit(':').next().unwrap_or_default();
+        if tag.starts_with(['!', '?']) {
+            return;
+        }
+        if self.kind == Kind::Thinks && !self.is_over {
+            return match is_end && THOUGHTS.contains(&name) {
+                true => (self.is_over, self.is_fresh) = (true, true),
+                false => self.literal(&format!("{tag}>")),
+            };
+        }
+        if matches!(self.kind, Kind::Calls(_)) && !self.is_over {
+            return self.in_call(name, inside, is_end, tag.ends_with('/'));
+        }
+        if AROUND_WORDS.contains(&name) {
+            return (self.is_over, self.is_fresh) = (true, true);
+        }
+        if is_end || !self.is_fresh {
+            return self.literal(&format!("{tag}>"));
+        }
+        if THOUGHTS.contains(&name) {
+            return self.begin(Kind::Thinks);
+        }
+        self.begin(Kind::Calls(name.to_owned()));
+        self.attributes(inside);
+        self.is_over = tag.ends_with('/');
+    }
+
+    /// A tag inside of a call.
+    fn in_call(&mut self, name: &str, inside: &str, is_end: bool, is_empty: bool) {
+        if is_end {
+            if std::mem::take(&mut self.has_value) {
+                self.text.truncate(self.text.trim_end().len());
+                self.text.push('"');
+            }
+            // What ends here may have begun before the first words that came.
+            if self.open.pop().is_none() {
+                (self.is_over, self.is_fresh) = (true, true);
+            }
+            return;
+        }
+        self.open.push(name.to_owned());
+        self.has_value = false;
+        self.attributes(inside);
+        if is_empty {
+            self.open.pop();
+        }
+    }
+
+    fn attributes(&mut self, inside: &str) {
+        let Some((_, mut rest)) = inside.split_once(char::is_whitespace) else { return };
+        while let Some((name, behind)) = rest.split_once('=') {
+            let behind = behind.trim_start();
+            let Some(quote) = behind.chars().next().filter(|c| matches!(c, '"' | '\'')) else { return };
+            let Some((value, further)) = behind.get(1..).and_then(|behind| behind.split_once(quote)) else {
+                return;
+            };
+            rest = further;
+            let name = name.trim();
+            if !name.starts_with("xmlns") {
+                let gap = if self.text.is_empty() { "" } else { " " };
+                self.text.extend([gap, name, "=\"", value, "\""]);
+            }
+        }
+    }
+}
+
+/// The text with the entities of XML read. Any other stays as it is.
+fn read_entities(text: &str) -> String {
+    let named = [("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&apos;", "'"), ("&amp;", "&")];
+    named.iter().fold(text.to_owned(), |text, (entity, meant)| text.replace(entity, meant))
+}
+
+/// An object of JSON, as far as it came, with its fields as `name="value"`.
+fn fields_of_json(text: &str) -> String {
+    let mut shown = String::new();
+    let (mut depth, mut is_key, mut is_text, mut is_escaped) = (0_u32, true, false, false);
+    for character in text.trim_start().chars() {
+        if is_text {
+            match character {
+                _ if std::mem::take(&mut is_escaped) => match character {
+                    'n' | 'r' | 't' => shown.push(' '),
+                    other => shown.push(other),
+                },
+                '\\' => is_escaped = true,
+                '"' => {
+                    is_text = false;
+                    if !(depth == 1 && is_key) {
+                        shown.push('"');
+                    }
+                }
+                other => shown.push(other),
+            }
+            continue;
+        }
+        match character {
+            '"' => {
+                is_text = true;
+                if !(depth == 1 && is_key) {
+                    shown.push('"');
+                }
+            }
+            ':' if depth == 1 => {
+                is_key = false;
+                shown.push('=');
+            }
+            ',' if depth == 1 => {
+                is_key = true;
+                shown.push(' ');
+            }
+            '{' | '[' => {
+                depth = depth.saturating_add(1);
+                if depth > 1 {
+                    shown.push(character);
+                }
+            }
+            '}' | ']' => {
+                if depth > 1 {
+                    shown.push(character);
+                }
+                depth = depth.saturating_sub(1);
+            }
+            blank if blank.is_whitespace() => {}
+            other => shown.push(other),
+        }
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(pieces: &[&str]) -> String {
+        let mut phrase = Phrase::new();
+        pieces.iter().for_each(|piece| phrase.push(piece));
+        phrase.lead() + &phrase.text()
+    }
+
+    #[test]
+    fn first_a_thought_then_the_call_then_what_is_said() {
+        let answer = concat!(
+            "<thinking>Where does a < b?\nI look.</thinking>\n<search to=\"finder\"><query>heart &amp; beat</query>",
+            "<in><path>a.rs</path></in></search>\nIt beats.\n"
+        );
+        let wanted = [
+            ("Where does a", " thinks: Where does a"),
+            ("I look.", " thinks: Where does a < b? I look."),
+            ("</thinking>\n", " thinks: Where does a < b? I look."),
+            ("<query>heart", " → search: to=\"finder\" query=\"heart"),
+            ("a.rs</path>", " → search: to=\"finder\" query=\"heart & beat\" path=\"a.rs\""),
+            ("</search>\n", " → search: to=\"finder\" query=\"heart & beat\" path=\"a.rs\""),
+            ("It beats.\n", ": It beats."),
+        ];
+        for (end, shown) in wanted {
+            let so_far = &answer[..answer.find(end).unwrap() + end.len()];
+            assert_eq!(of(&[so_far]), shown, "{so_far}");
+            let letters: Vec<String> = so_far.chars().map(String::from).collect();
+            let letters: Vec<&str> = letters.iter().map(String::as_str).collect();
+            assert_eq!(of(&letters), shown, "in whatever pieces it comes: {so_far}");
+        }
+    }
+
+    #[test]
+    fn a_native_call_is_shown_by_its_fields() {
+        let call = r#"<search>{"query": "a \"b\" &lt;c", "limit":5, "in":{"path":["x"]}, "to": "hal"#;
+        assert_eq!(of(&[call]), r#" → search: query="a "b" <c" limit=5 in={"path":["x"]} to="hal"#);
+        assert_eq!(of(&[call, "f\"}</search>", "Done."]), ": Done.");
+    }
+
+    #[test]
+    fn what_is_no_call_stays_text() {
+        assert_eq!(of(&["use Vec<u8> if a<b && c > d"]), ": use Vec<u8> if a<b && c > d");
+        assert_eq!(of(&["<attempt_completion><result>In the node."]), ": In the node.");
+        assert_eq!(of(&["</search> and so on"]), ": </search> and so on");
+        assert_eq!(of(&["one line\n", "the next"]), ": the next", "the line that is being written");
+        assert_eq!(of(&["<", &"a".repeat(TAG + 1)]), format!(": <{}", "a".repeat(TAG + 1)));
+    }
+
+    #[test]
+    fn no_text_makes_it_grow_without_end_or_fall() {
+        let mut dice = 7_u32;
+        let alphabet: Vec<char> = "<>/=\"' \n{}:,\\aé☕!?thinking".chars().collect();
+        for _ in 0..2000 {
+            let mut phrase = Phrase::new();
+            for _ in 0..60 {
+                dice = dice.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                phrase.push(&alphabet[(dice >> 16) as usize % alphabet.len()].to_string());
+            }
+            let _shown = phrase.lead() + &phrase.text();
+        }
+        let mut phrase = Phrase::new();
+        (0..3000).for_each(|_| phrase.push("é☕ "));
+        assert!(phrase.text.len() <= KEPT, "{}", phrase.text.len());
+    }
+}

@@ -1,0 +1,186 @@
+//! `systole stop`: ends the organism of a folder, and waits until it has ended. Only a process that holds the lock of the
+//! log is ever sent a signal.
+
+use std::os::fd::OwnedFd;
+use std::path::Path;
+use std::time::Duration;
+
+use clap::Args;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use serde_json::json;
+
+use super::exit::Exit;
+use super::here;
+use super::hindered;
+use super::place::Place;
+use super::screen::Screen;
+use crate::edges::log::sqlite;
+use crate::organism::runfile::RunFile;
+use crate::organism::standing_by::StandingBy;
+
+/// Seconds that an organism may take to stop. It lets replies land for five, and then writes its log out.
+const PATIENCE: u32 = 30;
+/// The same with `--now`, before it is killed.
+const IMPATIENCE: u32 = 5;
+
+/// Stops the organism of this folder.
+///
+/// Lets replies land for five seconds, as Ctrl-C in its terminal does, and returns when the organism has ended. Nothing
+/// that was acknowledged is lost, and open work goes on at the next start.
+#[derive(Args, Debug)]
+pub(super) struct Stop {
+    #[command(flatten)]
+    place: Place,
+    /// Do not wait for replies; kill it if it does not end
+    #[arg(long)]
+    now: bool,
+}
+
+/// What became of a process that was told to end.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Told {
+    Ended,
+    GoesOn,
+}
+
+impl Stop {
+    pub(super) fn run(self) -> Exit {
+        let screen = self.place.screen();
+        self.whole(screen).unwrap_or_else(|exit| exit)
+    }
+
+    fn whole(&self, screen: Screen) -> Result<Exit, Exit> {
+        let log = self.place.log(screen).inspect_err(|_| {
+            screen.say("an organism can be stopped without that file: name its log with --log PATH");
+        })?;
+        let Some(pid) = holder(screen, &log)? else { return Ok(nothing_runs(screen, &log)) };
+        let name = named(screen, &log, pid)?;
+        let handle = Pid::from_raw(pid.cast_signed()).ok_or(Errno::SRCH);
+        let handle = match handle.and_then(|pid| pidfd_open(pid, PidfdFlags::empty())) {
+            Ok(handle) => handle,
+            Err(Errno::SRCH) => return Ok(stopped(screen, &name, pid)),
+            Err(error) => return Err(unsent(screen, pid, error)),
+        };
+        // The number may be that of another process since it was read; the handle stays what it is.
+        if holder(screen, &log)? != Some(pid) {
+            return Ok(stopped(screen, &name, pid));
+        }
+        let ending = Ending { screen, name: &name, pid, handle };
+        let told = if self.now { ending.at_once() } else { ending.gently() };
+        match told? {
+            Told::Ended => Ok(stopped(screen, &name, pid)),
+            Told::GoesOn => {
+                let exit =
+                    screen.fail(Exit::Unavailable, format!("{name} (process {pid}) has not ended in time"));
+                screen.say(format!("  try: {} --now", self.place.command("stop")));
+                Err(exit)
+            }
+        }
+    }
+}
+
+/// The process that holds a log.
+fn holder(screen: Screen, log: &Path) -> Result<Option<u32>, Exit> {
+    sqlite::holder(log).map_err(|fault| here::log_fault(screen, &fault))
+}
+
+/// What the process runs, in a word. One that only answers a question is not ended from here.
+fn named(screen: Screen, log: &Path, pid: u32) -> Result<String, Exit> {
+    if let Some(run) = RunFile::of(log).filter(|run| run.pid == pid) {
+        return Ok(run.organism);
+    }
+    if StandingBy::of(log, pid).is_some() {
+        return Ok("the pump that stands by".to_owned());
+    }
+    let words =
+        format!("process {pid} uses the log, and is no running organism: it starts, or it is one command");
+    let exit = screen.fail(Exit::Unavailable, words);
+    screen.say("  try: the same in a moment, or end that command where it runs");
+    Err(exit)
+}
+
+fn nothing_runs(screen: Screen, log: &Path) -> Exit {
+    if screen.json {
+        screen.value(&json!({"stopped": false}));
+    } else {
+        screen.say(format!("no organism runs on {}", log.display()));
+    }
+    Exit::Done
+}
+
+fn stopped(screen: Screen, name: &str, pid: u32) -> Exit {
+    if screen.json {
+        screen.value(&json!({"stopped": true, "organism": name, "pid": pid}));
+    } else {
+        screen.say(format!("{name} has stopped"));
+    }
+    Exit::Done
+}
+
+fn unsent(screen: Screen, pid: u32, error: Errno) -> Exit {
+    if error == Errno::PERM {
+        let exit = screen.fail(Exit::Unavailable, format!("process {pid} belongs to another user"));
+        screen.say("  try: the same as that user");
+        return exit;
+    }
+    hindered::machine(screen, "the signal that stops the organism", &error.into())
+}
+
+/// A process that is to end.
+struct Ending<'a> {
+    screen: Screen,
+    name: &'a str,
+    pid: u32,
+    handle: OwnedFd,
+}
+
+impl Ending<'_> {
+    /// Lets it end in order.
+    fn gently(&self) -> Result<Told, Exit> {
+        if self.send(Signal::TERM)? == Told::Ended {
+            return Ok(Told::Ended);
+        }
+        Ok(self.wait(PATIENCE))
+    }
+
+    /// A second signal makes it end at once. One that does not hear signals is killed.
+    fn at_once(&self) -> Result<Told, Exit> {
+        for _ in 0..IMPATIENCE * 5 {
+            if self.send(Signal::TERM)? == Told::Ended || self.is_over(Duration::from_millis(200)) {
+                return Ok(Told::Ended);
+            }
+        }
+        self.send(Signal::KILL)?;
+        Ok(self.wait(IMPATIENCE))
+    }
+
+    fn send(&self, signal: Signal) -> Result<Told, Exit> {
+        match pidfd_send_signal(&self.handle, signal) {
+            Ok(()) => Ok(Told::GoesOn),
+            Err(Errno::SRCH) => Ok(Told::Ended),
+            Err(error) => Err(unsent(self.screen, self.pid, error)),
+        }
+    }
+
+    /// Waits for its end for so many seconds, and says that it does.
+    fn wait(&self, seconds: u32) -> Told {
+        for second in 1..=seconds {
+            if self.is_over(Duration::from_secs(1)) {
+                self.screen.progress("");
+                return Told::Ended;
+            }
+            self.screen.progress(&format!("{} stops, {second} s", self.name));
+        }
+        self.screen.progress("");
+        Told::GoesOn
+    }
+
+    /// Whether it has ended, after at most that long.
+    fn is_over(&self, within: Duration) -> bool {
+        let mut watched = [PollFd::new(&self.handle, PollFlags::IN)];
+        let within = Timespec::try_from(within).ok();
+        poll(&mut watched, within.as_ref()).is_ok_and(|ready| ready > 0)
+    }
+}
