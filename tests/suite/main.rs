@@ -88,6 +88,7 @@ mod paid;
 mod payloads;
 mod permissions;
 mod plain_words;
+mod prepare;
 mod program;
 mod promises;
 mod prompt_files;
