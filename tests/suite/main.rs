@@ -32,6 +32,7 @@ mod delivery_inline;
 mod delivery_once;
 mod delivery_process;
 mod demo;
+mod demo_picture;
 mod descriptors;
 mod disk;
 mod equal_logs;
