@@ -7,10 +7,16 @@
 .PHONY: demo install quick test bench soak seed lint prepare prepare-test
 
 CARGO := tools/with-libxml2 cargo
+BUILT := $(or $(CARGO_TARGET_DIR),target)/debug
 
-# An organism that answers, refuses and proves it, without a key or an account.
+# Agents that answer a question, without a key or an account. The build is that of the tests, which takes much less time than
+# a release.
 demo: prepare
-	@$(CARGO) run --release --locked --quiet -- demo
+	@[ -e $(BUILT)/systole ] || \
+		printf 'building systole and up to %s crates; the first time this takes a few minutes\n' \
+		"$$(grep -c '^name = ' Cargo.lock)"
+	@$(CARGO) build --locked
+	@$(BUILT)/systole demo
 
 # The program, where cargo puts programs.
 install: prepare

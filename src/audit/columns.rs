@@ -93,7 +93,8 @@ pub fn wrapped(lead: &str, indent: usize, text: &str) -> Vec<String> {
     wrapped_in(COLUMNS, lead, indent, text)
 }
 
-fn wrapped_in(columns: usize, lead: &str, indent: usize, text: &str) -> Vec<String> {
+/// The same within so many columns.
+pub fn wrapped_in(columns: usize, lead: &str, indent: usize, text: &str) -> Vec<String> {
     let indent = indent.min(columns / 2);
     let mut lines = Vec::new();
     let mut line = cut(lead, columns - columns / 4);

@@ -1,9 +1,10 @@
-//! `systole demo`: three agents and two programs talk through the pump. One of them mends what was refused, one thinks in a
-//! thread of its own, the process is killed while it does and goes on, and a person is asked. Everything shown is read from
-//! the log or from the organism's own door while it happens; nothing is written down beforehand but what the models answer.
+//! `systole demo`: three agents and two programs talk through the pump. An agent fixes a message that was refused, the process
+//! is killed while a model answers and goes on after its restart, and a person is asked. Everything shown is read from the log
+//! or from the organism's door while it happens. Only the answers of the models are written down beforehand.
 
 mod page;
 mod person;
+mod proof;
 mod scenes;
 mod stage;
 
@@ -11,16 +12,18 @@ use clap::Args;
 use systole_kit::{Payload, namespaces};
 
 use super::exit::Exit;
+use super::place::quoted;
 use super::screen::Screen;
+use crate::audit::glance::glance;
 use crate::console::client::{Client, Letter, Unheard};
 use crate::words::ports::LogFault;
-use page::Page;
+use page::{Page, Style};
 use stage::{Actor, Stage};
 
-/// Shows a team of agents at work: refused and mended, killed and come back, approved by you.
+/// Show agents at work: a refused message, a kill, an approval.
 ///
-/// Needs no key, no account and no server; it writes only into a folder of its own below the folder
-/// for temporary files, and begins afresh each time.
+/// Needs python3, and no key, account or server. It writes only into a folder of its own below the
+/// folder for temporary files, and starts afresh each time.
 #[derive(Args, Debug)]
 pub(super) struct Demo {}
 
@@ -30,6 +33,10 @@ const QUESTION: &str = "What makes a heart beat?";
 /// Why the demo could not be shown.
 #[derive(Debug, thiserror::Error)]
 enum Fault {
+    #[error(
+        "the demo needs python3, which is not on PATH; install it (on Debian or Ubuntu: apt-get install python3)"
+    )]
+    Pythonless,
     #[error("{0}")]
     Stage(String),
     #[error(transparent)]
@@ -38,10 +45,12 @@ enum Fault {
     Log(#[from] LogFault),
     #[error("the question was refused: {0}")]
     Refused(String),
-    #[error("the organism fell silent before {0}")]
+    #[error("the organism stopped before {0}")]
     Silent(&'static str),
     #[error("the question ended as {0}, and not with an answer")]
     Failed(String),
+    #[error("the log does not prove it: {0}")]
+    Unproven(String),
 }
 
 impl Demo {
@@ -49,48 +58,56 @@ impl Demo {
         let screen = Screen::of_process(false);
         match play(&Page::new(screen)) {
             Ok(()) => Exit::Done,
-            Err(fault @ Fault::Failed(_)) => screen.fail(Exit::Failed, fault),
+            Err(fault @ (Fault::Failed(_) | Fault::Unproven(_))) => screen.fail(Exit::Failed, fault),
             Err(fault) => screen.fail(Exit::Unavailable, fault),
         }
     }
 }
 
 fn play(page: &Page) -> Result<(), Fault> {
+    if !stage::has_python() {
+        return Err(Fault::Pythonless);
+    }
     let stage = Stage::lay(person::is_there()).map_err(Fault::Stage)?;
     let log = stage.log();
-    page.heading("A team of three agents");
-    page.words("A coordinator, a researcher and a critic think; a search and a board are programs in Python. They know nothing of each other but the schemas of what they exchange. The models are rehearsed, so no key is needed: a file says what they answer, and demands of each prompt what the answer builds on.");
+    page.opening("Three AI agents and two Python programs answer a question. What the models say is rehearsed, so you need no key. Everything else is real, and is read from the log while it happens.");
     let mut actor = Actor::start(&stage).map_err(Fault::Stage)?;
-    page.fact(&["the organism runs as process ", &actor.pid().to_string()].concat());
 
-    page.heading("A question goes in");
+    page.heading("1. You ask a question");
     let question = Payload::write(namespaces::TALK, "ask", |inside| inside.text(QUESTION));
-    page.xml(&String::from_utf8_lossy(question.bytes()));
+    page.fact(Style::Plain, "you ask", &glance(question.bytes()).words);
     let client = Client::of(&actor.reached());
     let letter = Letter { key: "demo-question", to: None, thread: None, document: question.bytes() };
     let receipt = client.send(&letter)?.map_err(|refusal| Fault::Refused(refusal.message))?;
-    page.fact(&["on disk as record 1 of thread ", &receipt.thread, "; only now is it acknowledged"].concat());
+    let root = &receipt.thread;
+    page.fact(Style::Plain, "receipt", &format!("record {} of {root}, sent once it is on disk", receipt.seq));
 
-    let seen = scenes::until_a_model_is_asked(page, &client, &log, &receipt.thread, receipt.position)?;
-
-    page.heading("Now the process is killed");
-    page.words("The researcher's model is in the middle of its answer. SIGKILL: no handler runs, nothing is flushed.");
+    let said = scenes::until_a_model_speaks(page, &client, &log, root, receipt.position)?;
     let killed = actor.kill().map_err(Fault::Stage)?;
-    page.fact(&["process ", &killed.to_string(), " is gone"].concat());
+    page.heading("3. kill -9, in the middle of a model's answer");
+    page.fact(Style::Plain, &format!("{}'s model", said.agent), &format!("{}…", said.words));
+    page.fact(Style::Bad, "SIGKILL", &format!("process {killed} is gone; it could not save anything"));
     let again = Actor::start(&stage).map_err(Fault::Stage)?;
-    page.fact(&["started again as process ", &again.pid().to_string(), " on the same log"].concat());
 
     let client = Client::of(&again.reached());
-    let answer = scenes::until_it_is_answered(page, &client, &receipt.thread, seen)?;
-    page.heading("The answer");
-    page.xml(&answer.body);
+    let request = scenes::until_a_person_is_asked(page, &client, root, said.position, again.pid())?;
+    scenes::decide(page, &client, &request)?;
+    let answer = scenes::until_it_is_answered(page, &client, root, request.position)?;
     again.stop().map_err(Fault::Stage)?;
-    for (heading, command) in [("What the log says of it", "tree"), ("What the models were asked", "cost")] {
-        page.heading(heading);
-        for line in stage.told(command, &receipt.thread).map_err(Fault::Stage)? {
-            page.line(&line);
-        }
-    }
-    page.next(&stage.next(&receipt.thread));
+
+    page.heading("5. You get an answer, and the log proves it");
+    page.fact(Style::Good, "answer", &glance(answer.body.as_bytes()).words);
+    let proof = proof::of(&log, question.bytes(), &receipt, &answer)?;
+    let proof::Proof { records, lost, doubled, model_calls, interrupted } = proof;
+    let judged = format!("{records} records by an independent checker: {lost} lost, {doubled} doubled");
+    page.fact(Style::Good, "checked", &judged);
+    let answered = model_calls.saturating_sub(interrupted);
+    let calls = format!("{model_calls}: {answered} answered, {interrupted} cut off by the kill");
+    page.fact(Style::Plain, "model calls", &calls);
+
+    page.blank();
+    let program = stage.program();
+    page.next(&format!("{program} tree @last --log {}", quoted(&log)));
+    page.next(&format!("{program} init hello"));
     Ok(())
 }

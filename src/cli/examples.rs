@@ -1,5 +1,4 @@
-//! The organisms that this program brings along, as they stand in `config/`: what `init` writes, and what the demo
-//! plays. Each has beside it a test that is run as it stands.
+//! The organisms that this program contains, from `config/`: the templates of `init`, and what the demo plays.
 
 /// An organism, file by file.
 #[derive(Debug)]
@@ -8,16 +7,19 @@ pub(super) struct Example {
     pub(super) name: &'static str,
     /// What it shows.
     pub(super) about: &'static str,
+    /// Whether it is one to build on, which takes the name of its folder.
+    pub(super) is_to_build_on: bool,
     /// Paths from its folder, and what stands there.
     pub(super) files: &'static [(&'static str, &'static str)],
     /// A command that shows it at work, in its folder.
     pub(super) next: &'static str,
 }
 
-/// What `init` writes where no other is named.
+/// What `init` writes if no other is named.
 pub(super) const FIRST: &Example = &Example {
     name: "hello",
     about: "one shell script that answers a question",
+    is_to_build_on: true,
     files: &[
         ("organism.yaml", include_str!("../../config/hello/organism.yaml")),
         ("listeners/greeter.sh", include_str!("../../config/hello/listeners/greeter.sh")),
@@ -27,10 +29,24 @@ pub(super) const FIRST: &Example = &Example {
     next: "systole ask \"Who is there?\"",
 };
 
-/// A shop: calls, a child thread, a timer, an approval, and a refusal that is mended.
+/// An agent with a tool. Its model is rehearsed, unless `init` finds the key of a real one.
+pub(super) const AGENT: &Example = &Example {
+    name: "agent",
+    about: "an agent with a tool in Python; with your API key, or rehearsed without one",
+    is_to_build_on: true,
+    files: &[
+        ("organism.yaml", include_str!("../../config/agent/organism.yaml")),
+        ("replies.yaml", include_str!("../../config/agent/replies.yaml")),
+        ("listeners/letters.py", include_str!("../../config/agent/listeners/letters.py")),
+    ],
+    next: "systole ask \"How many r are in strawberry?\"",
+};
+
+/// A shop: calls, a child thread, a timer, an approval, and a refusal that the sender fixes.
 const BEAT: &Example = &Example {
     name: "beat",
-    about: "a shop in four programs: calls, a child thread, an approval, a refusal that is mended",
+    about: "a shop in four programs: calls, a child thread, an approval, a refusal that the sender fixes",
+    is_to_build_on: false,
     files: &[
         ("organism.yaml", include_str!("../../config/beat/organism.yaml")),
         ("schemas/clerk.xsd", include_str!("../../config/beat/schemas/clerk.xsd")),
@@ -52,6 +68,7 @@ const BEAT: &Example = &Example {
 pub(super) const TEAM: &Example = &Example {
     name: "team",
     about: "three agents, a search and a board, with rehearsed models: a plan, a refusal that is read, a thread",
+    is_to_build_on: false,
     files: &[
         ("organism.yaml", include_str!("../../config/team/organism.yaml")),
         ("replies.yaml", include_str!("../../config/team/replies.yaml")),
@@ -65,9 +82,12 @@ pub(super) const TEAM: &Example = &Example {
 /// Every example.
 pub(super) const ALL: &[&Example] = &[
     FIRST,
+    AGENT,
+    TEAM,
     &Example {
         name: "first-listeners",
         about: "the same question answered by a shell script and by a Python program that stays",
+        is_to_build_on: false,
         files: &[
             ("organism.yaml", include_str!("../../config/first-listeners/organism.yaml")),
             ("answer.sh", include_str!("../../config/first-listeners/answer.sh")),
@@ -77,5 +97,4 @@ pub(super) const ALL: &[&Example] = &[
         next: "systole ask --to answer-py \"Who is there?\"",
     },
     BEAT,
-    TEAM,
 ];

@@ -1,6 +1,10 @@
-//! `systole init`: an organism that runs and answers, written into a folder; or an example. It writes over nothing: what
-//! is there already is named, and then nothing is written at all.
+//! `systole init`: an organism that runs and answers, written into a folder, from one of the templates. It overwrites nothing:
+//! if a file exists already, it is named and nothing is written. Only a `.gitignore` that exists gets lines added.
 
+mod provider;
+
+use std::fs::{self, OpenOptions};
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -8,25 +12,40 @@ use clap::builder::PossibleValuesParser;
 use serde_json::json;
 use systole_kit::writer::visible;
 
-use super::examples::{ALL, Example, FIRST};
+use super::examples::{AGENT, ALL, Example, FIRST, TEAM};
 use super::exit::Exit;
 use super::fresh::{self, Fresh};
+use super::hindered;
 use super::place::quoted;
 use super::screen::Screen;
 use crate::organism::file::ORGANISM_JSON_SCHEMA;
 use crate::words::ids::Name;
+use provider::{Choice, Provider};
 
-/// Writes an organism that runs and answers, without a model.
+/// Write an organism that runs and answers.
 ///
-/// Into a new folder NAME, or into the current one. Nothing that is there is written over.
+/// Into a new folder NAME, or into the current one. It overwrites nothing. Without a template it is
+/// one shell script that answers; --list shows the others.
 #[derive(Args, Debug)]
 pub(super) struct Init {
     /// The folder, and the organism's name; without it the current folder
     #[arg(value_name = "NAME")]
     name: Option<PathBuf>,
-    /// Write this example instead
-    #[arg(long, value_name = "EXAMPLE", value_parser = PossibleValuesParser::new(ALL.iter().map(|e| e.name)))]
+    /// An agent with a tool; uses an API key of the environment, if any
+    #[arg(long, group = "template")]
+    agent: bool,
+    /// Three agents, a search and a board, with rehearsed models
+    #[arg(long, group = "template")]
+    team: bool,
+    /// Any of the templates, by its name
+    #[arg(long, group = "template", value_name = "EXAMPLE", value_parser = PossibleValuesParser::new(ALL.iter().map(|e| e.name)))]
     example: Option<String>,
+    /// Whose model the agent has, whatever keys are set
+    #[arg(long, requires = "agent", conflicts_with_all = ["team", "example"])]
+    provider: Option<Provider>,
+    /// List the templates, and write nothing
+    #[arg(long, conflicts_with_all = ["name", "template", "provider"])]
+    list: bool,
     /// Print data as JSON
     #[arg(long)]
     json: bool,
@@ -35,69 +54,138 @@ pub(super) struct Init {
 impl Init {
     pub(super) fn run(self) -> Exit {
         let screen = Screen::of_process(self.json);
+        if self.list {
+            return list(screen);
+        }
         self.write(screen).unwrap_or_else(|exit| exit)
     }
 
+    fn example(&self) -> &'static Example {
+        match &self.example {
+            _ if self.agent => AGENT,
+            _ if self.team => TEAM,
+            Some(name) => ALL.iter().find(|example| example.name == name).copied().unwrap_or(FIRST),
+            None => FIRST,
+        }
+    }
+
     fn write(&self, screen: Screen) -> Result<Exit, Exit> {
-        let example = ALL.iter().find(|e| self.example.as_deref() == Some(e.name)).copied().unwrap_or(FIRST);
+        let example = self.example();
         let folder = self.name.clone().unwrap_or_default();
         printable(screen, &folder)?;
-        let files = files(example, &name(&folder));
+        let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+        let model = std::ptr::eq(example, AGENT).then(|| provider::choose(self.provider, is_set));
+        let files = files(example, name(&folder).as_deref(), model.as_ref());
         fresh::write(screen, &folder, &files)?;
-        let enter =
-            folder.file_name().map(|_| ["cd ", &quoted(&folder), " && "].concat()).unwrap_or_default();
-        let next = [&enter, example.next].concat();
+        let is_added = keep_from_git(screen, &folder)?;
+        let place = folder.file_name().map(|_| quoted(&folder));
+        let enter = place.as_ref().map(|place| format!("cd {place} && ")).unwrap_or_default();
+        let next = format!("{enter}{}", example.next);
         if screen.json {
-            let written: Vec<PathBuf> = files.iter().map(|file| folder.join(&file.path)).collect();
+            let mut written: Vec<PathBuf> = files.iter().map(|file| folder.join(&file.path)).collect();
+            written.extend(is_added.then(|| folder.join(IGNORE_FILE)));
             screen.value(&json!({"example": example.name, "written": written, "next": next}));
-        } else {
-            for file in &files {
-                screen.say(["wrote ", &folder.join(&file.path).display().to_string()].concat());
-            }
-            screen.say([example.name, ": ", example.about].concat());
-            screen.say(["next: ", &next].concat());
+            return Ok(Exit::Done);
         }
+        for file in &files {
+            screen.say(format!("wrote {}", folder.join(&file.path).display()));
+        }
+        if is_added {
+            screen.say(format!("wrote {}", folder.join(IGNORE_FILE).display()));
+        }
+        screen.say(format!("{}: {}", example.name, example.about));
+        if let Some(model) = &model {
+            model.told("systole init NAME --agent").iter().for_each(|line| screen.say(line));
+        }
+        screen.say(format!("next: {next}"));
         Ok(Exit::Done)
     }
 }
 
-/// Refuses a name that would be another one where it is printed: nobody could go there by what is shown.
+/// Prints the templates, each with the command that writes it.
+fn list(screen: Screen) -> Exit {
+    for example in ALL {
+        let option = match *example {
+            one if std::ptr::eq(one, FIRST) => String::new(),
+            one if std::ptr::eq(one, AGENT) || std::ptr::eq(one, TEAM) => format!(" --{}", one.name),
+            one => format!(" --example {}", one.name),
+        };
+        let command = format!("systole init NAME{option}");
+        if screen.json {
+            screen.value(&json!({"example": example.name, "about": example.about, "command": command}));
+        } else {
+            screen.show(&format!("{command}\n  {}", example.about));
+        }
+    }
+    Exit::Done
+}
+
+/// The file that tells git what not to keep, and what stands in it.
+const IGNORE_FILE: &str = ".gitignore";
+const IGNORED: &str = include_str!("../../config/gitignore");
+
+/// Has git keep neither the log nor secrets: writes a `.gitignore`, or adds to one the lines that it lacks. Tells whether it
+/// wrote anything.
+fn keep_from_git(screen: Screen, folder: &Path) -> Result<bool, Exit> {
+    let path = folder.join(IGNORE_FILE);
+    let told = |error| hindered::unwritten(screen, &path, "the list of what git leaves out", &error);
+    let there = match fs::read_to_string(&path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
+        Err(error) => return Err(told(error)),
+    };
+    let lacks = |line: &&str| !there.lines().any(|own| own.trim() == *line);
+    if !IGNORED.lines().filter(|line| !line.starts_with('#')).any(|line| lacks(&line)) {
+        return Ok(false);
+    }
+    let break_off = if there.is_empty() || there.ends_with('\n') { "" } else { "\n" };
+    let added: String = IGNORED.lines().filter(lacks).map(|line| format!("{line}\n")).collect();
+    let mut file = OpenOptions::new().append(true).create(true).open(&path).map_err(told)?;
+    file.write_all(format!("{break_off}{added}").as_bytes()).map_err(told)?;
+    Ok(true)
+}
+
+/// Refuses a name that looks like another one when it is printed: the reader could not go there by what is shown.
 fn printable(screen: Screen, folder: &Path) -> Result<(), Exit> {
     let text = folder.to_string_lossy();
-    // Line breaks and tabs are let through where a text is shown.
+    // `visible` lets line breaks and tabs through.
     let shown = visible(&text).replace('\n', "\\u{a}").replace('\t', "\\u{9}");
     if folder.to_str() == Some(&shown) {
         return Ok(());
     }
-    screen.say_drawn(&["error: the name `", &shown, "` holds what no screen shows as it is"].concat());
+    screen.say_drawn(&format!("error: the name `{shown}` holds what no screen shows as it is"));
     screen.say("  try: a name of letters, digits, - and _");
     Err(Exit::Usage)
 }
 
-/// What an organism in that folder is called: as the folder, where that is a name.
-fn name(folder: &Path) -> String {
+/// What an organism in that folder is called: as the folder, if that is a name.
+fn name(folder: &Path) -> Option<String> {
     let whole = std::path::absolute(Path::new(".").join(folder)).unwrap_or_else(|_| folder.to_owned());
     let last = whole.file_name().map(|last| last.to_string_lossy().into_owned()).unwrap_or_default();
-    let fits = Name::parse(&last).is_ok() && !last.contains('.');
-    if fits { last } else { FIRST.name.to_owned() }
+    (Name::parse(&last).is_ok() && !last.contains('.')).then_some(last)
 }
 
-/// The files of an example. Its own name is that of the example; the first one takes the name of its folder.
-fn files(example: &Example, name: &str) -> Vec<Fresh> {
-    let named = |path: &str, text: &str| {
-        let ours = example.name == FIRST.name && path == "organism.yaml";
-        let from = ["name: ", FIRST.name].concat();
-        if ours { text.replacen(&from, &["name: ", name].concat(), 1) } else { text.to_owned() }
+/// The files of a template. One to build on takes the name of its folder; the others keep theirs.
+fn files(example: &Example, name: Option<&str>, model: Option<&Choice>) -> Vec<Fresh> {
+    let file = |(path, text): &(&str, &str)| {
+        if *path != "organism.yaml" {
+            return Fresh::new(path, (*text).to_owned());
+        }
+        let mut text = format!("{FOR_EDITORS}{text}");
+        if let Some(name) = name.filter(|_| example.is_to_build_on) {
+            text = text.replacen(&format!("name: {}", example.name), &format!("name: {name}"), 1);
+        }
+        if let Some(model) = model {
+            text = text.replacen(REHEARSED, &model.in_file(), 1);
+        }
+        Fresh::new(path, text)
     };
-    let files = example.files.iter().map(|(path, text)| {
-        let text = named(path, text);
-        let known = if *path == "organism.yaml" { [FOR_EDITORS, &text].concat() } else { text };
-        Fresh::new(path, known)
-    });
-    // An editor looks for it beside the file, without a network.
+    // An editor finds it beside the file, without a network.
     let schema = Fresh::new("organism.schema.json", ORGANISM_JSON_SCHEMA.to_owned());
-    files.chain([schema]).collect()
+    example.files.iter().map(file).chain([schema]).collect()
 }
 
 /// The first line of an organism's file, by which editors know its keys.
 const FOR_EDITORS: &str = "# yaml-language-server: $schema=organism.schema.json\n";
+/// The model of the agent, as the template has it.
+const REHEARSED: &str = "{provider: script, file: replies.yaml}";

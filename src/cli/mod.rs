@@ -81,7 +81,7 @@ struct Arguments {
 
 #[derive(Subcommand, Debug)]
 enum Command {
-    /// See a message go all the way, killed and come back
+    /// Watch agents at work: a refusal, a kill, an approval
     Demo(demo::Demo),
     /// Write an organism that runs and answers
     Init(init::Init),

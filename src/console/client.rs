@@ -151,14 +151,14 @@ impl Client {
         self.decided(request.call(), StatusCode::OK)
     }
 
-    /// The records of a thread and those below it after a position, as they come, for at most so long.
+    /// The records of a thread and those below it after a position, as they come. With `within`, for at most so long.
     pub fn events(&self, after: u64, thread: &str, within: Option<Duration>) -> Result<Events, Unheard> {
         Ok(Events(self.stream(after, thread, false, within)?))
     }
 
-    /// The same without an end, with what listeners say on the way.
-    pub fn voices(&self, after: u64, thread: &str) -> Result<Voices, Unheard> {
-        Ok(Voices(self.stream(after, thread, true, None)?))
+    /// The same, with what listeners say while they work.
+    pub fn voices(&self, after: u64, thread: &str, within: Option<Duration>) -> Result<Voices, Unheard> {
+        Ok(Voices(self.stream(after, thread, true, within)?))
     }
 
     fn stream(

@@ -3,6 +3,8 @@
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
+use crate::terminal::Terminal;
+
 fn systole(arguments: &[&str], folder: &Path) -> Output {
     Command::new(env!("CARGO_BIN_EXE_systole"))
         .args(arguments)
@@ -20,58 +22,160 @@ fn h1_the_demo_shows_agents_a_refusal_its_mend_a_thread_a_kill_and_what_expires_
         let said = String::from_utf8(ran.stdout).unwrap();
         assert!(ran.status.success(), "{round}: {said}{}", String::from_utf8_lossy(&ran.stderr));
         for words in [
-            "todo-until",
-            "limit>50</",
-            "payload.invalid: limit: 50 is more than 10, the largest allowed",
-            "limit>10</",
-            ".pace is recorded before",
-            "its model is asked, which is on disk before",
-            "is gone",
-            "attempt 2 at the researcher, recorded first: model.unknown-outcome",
-            "At rest some 70",
-            "Nothing is wrong with",
-            "nobody here answers, so the request expires",
-            "approval a1 has expired",
-            "That is not on the",
-            "1 of unknown outcome",
+            "What makes a heart beat?",
+            "record 1 of sess-",
+            "<search> query=\"heart beat\" limit=50",
+            "limit: 50 is more than 10, the largest allowed",
+            "<limit>10</limit>, or leave limit out",
+            "<search> query=\"heart beat\" limit=10",
+            "<thinking>The question is how fast",
+            "is gone; it could not save anything",
+            "reads the log, asks only researcher again",
+            "At rest some 70 times a minute.",
+            "There is no terminal to ask at, so the request expires.",
+            "Approval a1 has expired.",
+            "That is not on the board.",
+            "records by an independent checker: 0 lost, 0 doubled",
+            "10 answered, 1 cut off by the kill",
         ] {
-            assert!(said.contains(words), "{round}: {words} is not in\n{said}");
+            assert!(unwrapped(&said).contains(words), "{round}: {words} is not in\n{said}");
         }
-        // The last line is a command: how long it is depends on where the program and the folder lie.
+        // How wide a command is depends on where the program and the folder are.
         let fits = |line: &str| line.chars().count() <= 80 || line.starts_with("next: ");
         assert!(said.lines().all(fits), "{said}");
-        assert!(!said.contains('\u{1b}'), "no colour where nobody looks");
-        let next = said.lines().last().and_then(|line| line.strip_prefix("next: ")).unwrap().to_owned();
-        let shown = Command::new("sh").args(["-c", &next]).current_dir(folder.path()).output().unwrap();
-        assert!(String::from_utf8_lossy(&shown.stdout).contains("not on the board"), "{next}: {shown:?}");
+        assert!(
+            said.lines().count() <= 40,
+            "it fits on two screens of 24 lines, with room to spare:\n{said}"
+        );
+        assert!(steps(&said).iter().all(|lines| (1..=5).contains(lines)), "{said}");
+        assert!(!said.contains('\u{1b}'), "no colour without a terminal");
+        let next: Vec<&str> = said.lines().filter_map(|line| line.strip_prefix("next: ")).collect();
+        let shown = Command::new("sh").args(["-c", next[0]]).current_dir(folder.path()).output().unwrap();
+        assert!(String::from_utf8_lossy(&shown.stdout).contains("approval.expired"), "{next:?}: {shown:?}");
+        assert!(next[1].ends_with(" init hello"), "{next:?}");
     }
     let left: Vec<_> = std::fs::read_dir(folder.path()).unwrap().map(|e| e.unwrap().file_name()).collect();
     assert_eq!(left.len(), 1, "only the demo's own folder: {left:?}");
 }
 
-/// Runs its arguments on a terminal, and answers there once it is asked.
-const AT_A_TERMINAL: &str = r#"
-import os, pty, sys
-answers, said = [sys.argv[1]], b""
-def read(fd):
-    global said
-    data = os.read(fd, 4096)
-    said += data
-    if b"It is your turn" in said and answers:
-        os.write(fd, answers.pop().encode() + b"\n")
-    return data
-sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[2:], read)))
-"#;
+/// A text whose lines were wrapped, on one line.
+fn unwrapped(said: &str) -> String {
+    said.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// How many lines each step has below its heading.
+fn steps(said: &str) -> Vec<usize> {
+    let is_heading = |part: &&str| part.starts_with(|c: char| c.is_ascii_digit());
+    let steps: Vec<usize> =
+        said.split("\n\n").filter(is_heading).map(|part| part.lines().count() - 1).collect();
+    assert_eq!(steps.len(), 5, "{said}");
+    steps
+}
+
+/// Starts the demo on a terminal, and waits until it asks.
+fn asked(folder: &Path) -> Terminal {
+    let variables = [("TMPDIR", folder.to_str().unwrap()), ("NO_COLOR", "1")];
+    let mut terminal = Terminal::start(folder, &["demo"], &variables);
+    terminal.shows("It expires after 20 s.");
+    terminal
+}
+
+/// How many notes are on the demo's board.
+fn pinned(folder: &Path) -> usize {
+    let board = format!("systole-demo-{}/board", rustix::process::getuid().as_raw());
+    std::fs::read_dir(folder.join(board)).map_or(0, |notes| notes.count())
+}
 
 #[test]
 fn h1_the_reader_approves_or_rejects_at_the_terminal() {
-    for (answer, told, ends) in [
-        ("y", "approval a1 is approved by operator", "That is on the"),
-        ("what\nno", "approval a1 is rejected by operator", "That is not on the"),
+    for (typed, told, ends) in [
+        ("y\n", "Approval a1: approved by operator.", "That is on the board."),
+        ("what\nno\n", "Approval a1: rejected by operator.", "That is not on the board."),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let mut terminal = asked(folder.path());
+        terminal.types(typed);
+        let (code, said) = terminal.end();
+        assert_eq!(code, Some(0), "{said}");
+        assert!(unwrapped(&said).contains(told) && unwrapped(&said).contains(ends), "{said}");
+        assert_eq!(said.contains("Please type y or n"), typed != "y\n", "{said}");
+        assert_eq!(pinned(folder.path()), usize::from(typed == "y\n"), "only what was approved, and once");
+    }
+}
+
+/// One deadline holds, whatever is typed.
+#[test]
+fn h1_the_demo_ends_well_when_no_one_answers_and_when_only_nonsense_is_typed() {
+    let (silent, nonsense) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let (unanswered, mut answered) = (asked(silent.path()), asked(nonsense.path()));
+    for _ in 0..5 {
+        let told = answered.seen().matches("Please type y or n").count();
+        answered.types("maybe\n");
+        while answered.seen().matches("Please type y or n").count() == told {
+            answered.shows_more();
+        }
+    }
+    for (terminal, folder) in [(unanswered, &silent), (answered, &nonsense)] {
+        let (code, said) = terminal.end();
+        assert_eq!(code, Some(0), "{said}");
+        for words in ["No answer, so the request expires.", "Approval a1 has expired.", "0 lost, 0 doubled"] {
+            assert!(unwrapped(&said).contains(words), "{words} is not in\n{said}");
+        }
+        assert_eq!(pinned(folder.path()), 0);
+    }
+}
+
+/// Starts the demo with stdin on one terminal and stdout on another, closes the first when the demo asks, and waits for all
+/// processes that it started. With `hangup`, both are one terminal, which is the demo's own, and it goes away as a whole.
+const CLOSES: &str = r#"
+import ctypes, os, pty, signal, sys
+signal.alarm(50)
+ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)    # orphans of the demo become children of this process
+said = b""
+def read(fd):
+    global said
+    try: got = os.read(fd, 4096)
+    except OSError: return False
+    said += got
+    return bool(got)
+if sys.argv[1] == "hangup":
+    pid, screen = pty.fork()
+    if pid == 0: os.execvp(sys.argv[2], sys.argv[2:])
+    keys = screen
+else:
+    keys, stdin = pty.openpty()
+    screen, stdout = pty.openpty()
+    pid = os.fork()
+    if pid == 0:
+        os.setsid()
+        os.dup2(stdin, 0), os.dup2(stdout, 1)
+        os.closerange(3, 64)
+        os.execvp(sys.argv[2], sys.argv[2:])
+    os.close(stdin), os.close(stdout)
+while b"It expires after" not in said: read(screen)
+os.close(keys)
+while keys != screen and read(screen): pass
+code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+try:
+    while True: os.wait()
+except ChildProcessError: pass
+sys.stdout.buffer.write(said)
+print("\nended", code)
+"#;
+
+#[test]
+fn h1_the_demo_leaves_nothing_behind_when_its_terminal_closes() {
+    for (how, ends, words) in [
+        (
+            "input",
+            "ended 0",
+            "There is no more input, so the demo rejects it. Approval a1: rejected by operator.",
+        ),
+        ("hangup", "ended -1", "It expires after 20 s."),
     ] {
         let folder = tempfile::tempdir().unwrap();
         let ran = Command::new("python3")
-            .args(["-c", AT_A_TERMINAL, answer, env!("CARGO_BIN_EXE_systole"), "demo"])
+            .args(["-c", CLOSES, how, env!("CARGO_BIN_EXE_systole"), "demo"])
             .env("TMPDIR", folder.path())
             .env("NO_COLOR", "1")
             .current_dir(folder.path())
@@ -79,17 +183,25 @@ fn h1_the_reader_approves_or_rejects_at_the_terminal() {
             .output()
             .unwrap();
         let said = String::from_utf8_lossy(&ran.stdout).into_owned();
-        assert!(ran.status.success(), "{said}{}", String::from_utf8_lossy(&ran.stderr));
-        for words in ["y approves, n rejects; after 30", told, ends] {
-            assert!(said.contains(words), "{words} is not in\n{said}");
-        }
-        assert_eq!(said.contains("y or n, and Enter"), answer != "y");
-        let board = folder
-            .path()
-            .join(["systole-demo-", &rustix::process::getuid().as_raw().to_string(), "/board"].concat());
-        let pinned = std::fs::read_dir(board).map_or(0, |notes| notes.count());
-        assert_eq!(pinned, usize::from(answer == "y"), "only what was approved is on the board, and once");
+        assert!(ran.status.success(), "{how}: {said}{}", String::from_utf8_lossy(&ran.stderr));
+        assert!(said.trim_end().ends_with(ends) && unwrapped(&said).contains(words), "{how}: {said}");
+        assert_eq!(pinned(folder.path()), 0);
     }
+}
+
+#[test]
+fn h1_without_python_the_demo_says_so_in_one_line_and_starts_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let ran = Command::new(env!("CARGO_BIN_EXE_systole"))
+        .arg("demo")
+        .env("PATH", folder.path())
+        .env("TMPDIR", folder.path())
+        .output()
+        .unwrap();
+    let told = String::from_utf8(ran.stderr).unwrap();
+    assert_eq!((ran.status.code(), ran.stdout.len(), told.lines().count()), (Some(5), 0, 1), "{told}");
+    assert!(told.starts_with("error: the demo needs python3, which is not on PATH; install it"), "{told}");
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "nothing was written");
 }
 
 #[test]

@@ -48,12 +48,12 @@ fn every_example_runs_as_printed_and_passes_the_test_beside_it() {
 #[test]
 fn an_example_is_written_whole() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("config");
-    for example in ["hello", "first-listeners", "beat", "team"] {
-        let shell = Shell::new();
+    for example in ["hello", "agent", "first-listeners", "beat", "team"] {
+        let shell = with_key("", "");
         // Under the name of the example nothing is named anew.
         shell.run(&["systole init ", example, " --example ", example].concat());
         shell.run(&["cd ", example].concat());
-        let without = "diff -r -x organism.schema.json -I '^# yaml-language-server' . '";
+        let without = "diff -r -x organism.schema.json -x .gitignore -I '^# yaml-language-server' . '";
         let differs = shell.run(&[without, root.join(example).to_str().unwrap(), "'"].concat());
         assert_eq!(differs, "", "{example}");
         let first = shell.run("head -1 organism.yaml");
@@ -105,4 +105,121 @@ fn the_next_command_runs_wherever_it_was_written() {
         assert_eq!(ran.stderr, words + "  try: a name of letters, digits, - and _\n");
     }
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "nothing was written");
+}
+
+/// A shell in which no key of a provider is set but this one.
+fn with_key(name: &str, value: &str) -> Shell {
+    let keys = ["ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY"];
+    keys.iter().fold(Shell::new(), |shell, key| shell.with(key, if *key == name { value } else { "" }))
+}
+
+#[test]
+fn an_agent_without_a_key_is_rehearsed_and_says_so() {
+    let shell = with_key("", "");
+    let said = shell.run("systole init helper --agent");
+    for words in [
+        "model: rehearsed, with the answers in replies.yaml; no API key is set\n",
+        "  for a model on this machine: systole init NAME --agent --provider ollama\n",
+        "  for a hosted model: set ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY first\n",
+    ] {
+        assert!(said.contains(words), "{said}");
+    }
+    let answered = shell.run(&[next(&said), " 2>&1"].concat());
+    assert_eq!(answered, "There are 3 letters r in strawberry.\n");
+    assert!(
+        shell.run("systole ask 'Who are you?'").starts_with("I am rehearsed"),
+        "any question has an answer"
+    );
+    assert!(shell.run("systole check").starts_with("helper: 1 listener, 1 agent; nothing is wrong\n"));
+}
+
+#[test]
+fn an_agent_takes_the_key_of_the_environment_and_keeps_nothing_of_it() {
+    let secret = "sk-never-to-be-seen";
+    for (key, model) in [
+        ("ANTHROPIC_API_KEY", "{provider: anthropic, model: claude-haiku-4-5, key_env: ANTHROPIC_API_KEY}"),
+        ("OPENAI_API_KEY", "{provider: openai, model: gpt-5-mini, key_env: OPENAI_API_KEY}"),
+        ("GEMINI_API_KEY", "{provider: gemini, model: gemini-flash-latest, key_env: GEMINI_API_KEY}"),
+        ("GOOGLE_API_KEY", "{provider: gemini, model: gemini-flash-latest, key_env: GOOGLE_API_KEY}"),
+    ] {
+        let shell = with_key(key, secret);
+        let said = shell.run("systole init helper --agent");
+        assert!(said.contains(&["with the key in ", key, "\n"].concat()) && !said.contains(secret), "{said}");
+        let yaml = shell.run("cd helper && cat organism.yaml");
+        assert!(yaml.contains(&["  main: ", model, "\n"].concat()), "{yaml}");
+        assert_eq!(shell.run("grep -r never-to-be-seen . || echo nowhere"), "nowhere\n");
+        assert!(shell.run("systole check").starts_with("helper: 1 listener, 1 agent; nothing is wrong\n"));
+        // Without leaving this machine: the same file with the model rehearsed.
+        let rehearsed = "systole ask --set models.main.provider=script 'How many r are in strawberry?'";
+        assert_eq!(shell.run(rehearsed), "There are 3 letters r in strawberry.\n");
+    }
+    let local = with_key("OPENAI_API_KEY", secret);
+    let said = local.run("systole init helper --agent --provider ollama");
+    assert!(
+        said.contains("model: llama3.2 from ollama on this machine; first: ollama pull llama3.2"),
+        "{said}"
+    );
+    assert!(local.run("systole check -f helper/organism.yaml").contains("nothing is wrong"));
+    for wrong in ["--provider openai", "--agent --team", "--list --agent", "--team --provider openai"] {
+        assert!(local.run(&["systole init other ", wrong].concat()).contains("error: "), "{wrong}");
+    }
+}
+
+#[test]
+fn the_list_names_each_template_with_a_command_that_writes_it() {
+    let shell = with_key("", "");
+    let listed = shell.run("systole init --list");
+    let commands: Vec<&str> = listed.lines().filter(|line| line.starts_with("systole init NAME")).collect();
+    assert_eq!(commands.len(), 5, "{listed}");
+    for (n, command) in commands.iter().enumerate() {
+        let said =
+            shell.run(&command.replace("NAME", &n.to_string().replace(char::is_numeric, "t").repeat(n + 1)));
+        assert!(said.contains("organism.yaml") && said.contains("next: cd t"), "{said}");
+    }
+}
+
+/// What git keeps of an organism that runs: what `init` wrote, and nothing that the run left behind.
+#[test]
+fn git_keeps_neither_the_log_nor_a_secret() {
+    let shell = Shell::new().with("GIT_CONFIG_GLOBAL", "/dev/null").with("GIT_CONFIG_SYSTEM", "/dev/null");
+    let written = shell.run("systole init first");
+    shell.run("cd first && git init --quiet");
+    shell.run("systole ask 'Who is there?'");
+    let broker = "organism: {name: b}\nlisteners: {echo: {nats: true, accepts: [ask], returns: [answer]}}\n\
+                  bus: {nats: 'nats://127.0.0.1:4222'}\n";
+    std::fs::write(shell.folder().join("first/broker.yaml"), broker).unwrap();
+    shell.run("systole permissions --organism broker.yaml --nats-config >/dev/null; rm broker.yaml");
+    shell.run("echo ANTHROPIC_API_KEY=secret > .env");
+    let mut running = shell.leave("systole run --set console.listen=127.0.0.1:0");
+    let said = crate::program::lines(running.stdout.take().unwrap());
+    while !said.recv_timeout(crate::program::PATIENCE).unwrap().starts_with("it listens on") {}
+    let left = shell.run("ls -A; ls keys");
+    for name in ["organism.db-wal", "organism.db.run", "organism.db.secret", "organism.db.tip", "_pump.nk"] {
+        assert!(left.lines().any(|line| line == name), "{name} was left behind: {left}");
+    }
+    let mode = shell.run("stat -c '%a %n' organism.db organism.db-wal organism.db-shm organism.db.[rst]*");
+    assert!(mode.lines().count() == 6 && mode.lines().all(|line| line.starts_with("600 ")), "{mode}");
+    let staged = shell.run("git add -A && git diff --cached --name-only");
+    running.kill().unwrap();
+    running.wait().unwrap();
+    let mut wanted: Vec<&str> =
+        written.lines().filter_map(|line| line.strip_prefix("wrote first/")).collect();
+    wanted.sort_unstable();
+    assert_eq!(staged.lines().collect::<Vec<_>>(), wanted);
+    assert!(wanted.contains(&".gitignore"), "{written}");
+}
+
+#[test]
+fn a_list_of_what_git_leaves_out_gets_the_lines_that_it_lacks() {
+    let shell = Shell::new();
+    shell.run("printf 'mine\n*.nk' > .gitignore");
+    let said = shell.run("systole init");
+    assert!(said.contains("wrote .gitignore\n"), "{said}");
+    let text = shell.run("cat .gitignore");
+    assert!(text.starts_with("mine\n*.nk\n#") && text.contains("\n*.db.*\n"), "{text}");
+    assert_eq!(text.matches("*.nk").count(), 1, "{text}");
+    shell.run("rm -r organism* listeners test.sh README.md");
+    let again = shell.run("systole init");
+    assert!(again.contains("wrote organism.yaml\n") && !again.contains(".gitignore"), "{again}");
+    assert_eq!(shell.run("cat .gitignore"), text);
 }

@@ -11,7 +11,7 @@ fn the_session_in_the_readme_is_what_one_sees() {
     let shell = Shell::new();
     copy(&root.join("config/team"), &shell.folder());
     let steps = steps(&std::fs::read_to_string(root.join("README.md")).unwrap());
-    assert_eq!(steps.len(), 3, "the session was found");
+    assert_eq!(steps.len(), 2, "the session was found");
     for step in steps {
         let said = shell.run(&step.command);
         assert_eq!(untimed(&said), untimed(&step.shown), "{}", step.command);

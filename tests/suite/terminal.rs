@@ -61,12 +61,18 @@ impl Terminal {
     }
 
     /// Waits until this stands on it.
+    #[track_caller]
     pub(crate) fn shows(&mut self, wanted: &str) {
         while !self.seen().contains(wanted) {
-            match self.screen.recv_timeout(PATIENCE) {
-                Ok(bytes) => self.bytes.extend(bytes),
-                Err(_) => panic!("wanted {wanted:?} on the terminal: {}", self.seen()),
-            }
+            self.shows_more();
+        }
+    }
+
+    /// Waits until something more stands on it.
+    pub(crate) fn shows_more(&mut self) {
+        match self.screen.recv_timeout(PATIENCE) {
+            Ok(bytes) => self.bytes.extend(bytes),
+            Err(_) => panic!("no more comes on the terminal: {}", self.seen()),
         }
     }
 

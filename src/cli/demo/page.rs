@@ -1,94 +1,97 @@
-//! How the demo looks: headings, words, facts and payloads within eighty columns, with colour only on
-//! a terminal that wants it. Everything that came from a payload is made visible before it is printed.
+//! How the demo looks: numbered headings, facts behind their names, and what was typed or said, within the width of the
+//! terminal. Colour only on a terminal that wants it. Everything from a payload is made visible before it is printed.
 
+use rustix::termios::tcgetwinsize;
 use systole_kit::Limits;
 use systole_kit::gate::{Gate, Step};
 use systole_kit::writer::visible;
 
-use crate::audit::columns::{plain, wrapped};
-use crate::cli::screen::Screen;
+use crate::audit::columns::{plain, wrapped_in};
+use crate::cli::screen::{COLUMNS, Screen};
 
-const BOLD: &str = "\u{1b}[1m";
-const DIM: &str = "\u{1b}[2m";
 const END: &str = "\u{1b}[0m";
-/// Columns that a line of a payload may take.
-const WIDTH: usize = 74;
+/// The least width that lines are wrapped to.
+const NARROWEST: usize = 40;
+/// Where facts begin, behind their names.
+const NAMES: usize = 23;
+const INDENT: &str = "   ";
+
+/// The colour of a line.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Style {
+    Plain,
+    Bold,
+    Good,
+    Bad,
+}
+
+impl Style {
+    fn code(self) -> &'static str {
+        match self {
+            Style::Plain => "",
+            Style::Bold => "\u{1b}[1m",
+            Style::Good => "\u{1b}[32m",
+            Style::Bad => "\u{1b}[31m",
+        }
+    }
+}
 
 pub(super) struct Page {
-    screen: Screen,
+    pub(super) screen: Screen,
+    columns: usize,
 }
 
 impl Page {
     pub(super) fn new(screen: Screen) -> Page {
-        Page { screen }
+        let wide = tcgetwinsize(std::io::stdout()).map_or(0, |size| usize::from(size.ws_col));
+        let columns = if screen.terminal && wide > 0 { wide.clamp(NARROWEST, COLUMNS) } else { COLUMNS };
+        Page { screen, columns }
     }
 
-    fn in_style(&self, style: &str, line: &str) {
-        if self.screen.colour {
-            self.screen.drawn(&[style, &visible(line), END].concat());
+    fn styled(&self, style: Style, line: &str) {
+        if self.screen.colour && style != Style::Plain {
+            self.screen.drawn(&format!("{}{}{END}", style.code(), visible(line)));
         } else {
             self.screen.show(line);
         }
     }
 
+    fn wrapped(&self, style: Style, lead: &str, indent: usize, text: &str) {
+        for line in wrapped_in(self.columns, lead, indent, text) {
+            self.styled(style, &line);
+        }
+    }
+
+    /// What the demo is, before its first step.
+    pub(super) fn opening(&self, text: &str) {
+        self.wrapped(Style::Plain, "", 0, text);
+    }
+
+    /// The heading of a step.
     pub(super) fn heading(&self, text: &str) {
         self.screen.show("");
-        self.in_style(BOLD, text);
+        self.wrapped(Style::Bold, "", 3, text);
     }
 
-    pub(super) fn line(&self, line: &str) {
-        self.screen.show(line);
+    /// A line below a heading.
+    pub(super) fn line(&self, style: Style, text: &str) {
+        self.wrapped(style, INDENT, INDENT.len(), &plain(text));
     }
 
-    pub(super) fn words(&self, text: &str) {
-        wrapped("", 0, text).iter().for_each(|line| self.screen.show(line));
+    /// A fact behind its name.
+    pub(super) fn fact(&self, style: Style, name: &str, text: &str) {
+        let lead = format!("{INDENT}{name:<width$}", width = NAMES - INDENT.len());
+        self.wrapped(style, &lead, NAMES, &plain(text));
     }
 
-    pub(super) fn fact(&self, text: &str) {
-        wrapped("  -", 4, text).iter().for_each(|line| self.screen.show(line));
-    }
-
-    pub(super) fn pair(&self, name: &str, text: &str) {
-        let lead = ["  ", name, &" ".repeat(10_usize.saturating_sub(name.len()))].concat();
-        wrapped(&lead, 12, &plain(text)).iter().for_each(|line| self.screen.show(line));
-    }
-
-    /// What somebody says.
-    pub(super) fn said(&self, who: &str, text: &str) {
-        wrapped(&["  ", who, ":"].concat(), 4, text).iter().for_each(|line| self.screen.show(line));
-    }
-
-    /// A payload as it is, broken only between tags and before blanks, or where a line is full.
-    pub(super) fn xml(&self, payload: &str) {
-        for line in broken(payload) {
-            self.in_style(DIM, &["    ", &line].concat());
-        }
-    }
-
+    /// A command to type next. It is not wrapped, so that it can be copied.
     pub(super) fn next(&self, command: &str) {
-        self.screen.show("");
-        self.screen.show(&["next: ", command].concat());
+        self.screen.show(&format!("next: {command}"));
     }
-}
 
-fn broken(payload: &str) -> Vec<String> {
-    let mut lines = vec![String::new()];
-    for piece in payload.replace("><", ">\n<").replace(' ', "\n ").split('\n') {
-        let mut rest: Vec<char> = visible(piece).chars().collect();
-        while !rest.is_empty() {
-            let used = lines.last().map_or(0, |l| l.chars().count());
-            let opens = rest.first() == Some(&'<');
-            if used > 0 && (used + rest.len().min(WIDTH) > WIDTH || opens && used > WIDTH / 2) {
-                lines.push(String::new());
-                continue;
-            }
-            let part: String = rest.drain(..rest.len().min(WIDTH - used)).collect();
-            if let Some(line) = lines.last_mut() {
-                line.push_str(&part);
-            }
-        }
+    pub(super) fn blank(&self) {
+        self.screen.show("");
     }
-    lines
 }
 
 /// An attribute of a core payload's root.
@@ -97,18 +100,5 @@ pub(super) fn attribute(body: &str, name: &str) -> Option<String> {
     match gate.step() {
         Ok(Step::Open(_)) => gate.attribute(name).map(std::borrow::Cow::into_owned),
         _ => None,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_payload_is_broken_between_tags_and_loses_nothing() {
-        let payload = ["<a>", &"<b>some text</b>".repeat(12), &"x".repeat(200), "</a>"].concat();
-        let lines = broken(&payload);
-        assert!(lines.iter().all(|l| l.chars().count() <= WIDTH));
-        assert_eq!(lines.concat(), payload);
     }
 }

@@ -1,47 +1,85 @@
-//! The person in front of the demo: asked at the terminal, for as long as the request for approval lasts.
+//! The person in front of the demo: asked at the terminal until the request for approval expires.
 //!
-//! Where there is no terminal nobody is asked, and the request expires. In comes how long; out comes the
-//! answer, if there was one.
+//! One deadline holds for the whole question, whatever is typed on the way. Without a terminal no one is asked. In comes
+//! how long to wait; out comes the answer.
 
 use std::io::{IsTerminal as _, stdin, stdout};
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::{Errno, read};
 
-use super::page::Page;
+use super::page::{Page, Style};
+use crate::edges::clock::WallClock;
+use crate::words::ports::Clock as _;
 
-/// Whether somebody is there who could be asked.
+/// Bytes of a line: a terminal gives out no longer ones.
+const LINE: usize = 4096;
+
+/// What a person said.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Answer {
+    Yes,
+    No,
+    /// No answer in time.
+    Silence,
+    /// The terminal was closed, or its input has ended.
+    Closed,
+}
+
+/// What came of waiting for a line.
+enum Waited {
+    Line(String),
+    TooLate,
+    Closed,
+}
+
+/// Whether there is a terminal, and so perhaps a person to ask.
 pub(super) fn is_there() -> bool {
     stdin().is_terminal() && stdout().is_terminal()
 }
 
-/// Asks whether it is approved; none where no answer came in time.
-pub(super) fn approves(page: &Page, within: Duration) -> Option<bool> {
-    if !is_there() {
-        return None;
-    }
-    let seconds = within.as_secs().to_string();
-    page.words(
-        &["It is your turn: y approves, n rejects; after ", &seconds, " seconds it expires."].concat(),
-    );
-    // Twice at most: a third misprint is as good as no answer.
-    (0..3).find_map(|_| match line(within)?.trim() {
-        "y" | "yes" => Some(Some(true)),
-        "n" | "no" => Some(Some(false)),
-        _ => {
-            page.words("y or n, and Enter");
-            None
+/// Asks for approval.
+pub(super) fn asked(page: &Page, within: Duration) -> Answer {
+    let millis = u64::try_from(within.as_millis()).unwrap_or(u64::MAX);
+    let deadline = WallClock.ticks().0.saturating_add(millis);
+    loop {
+        page.screen.prompt();
+        match line(deadline.saturating_sub(WallClock.ticks().0)) {
+            Waited::Line(typed) => match typed.trim().to_lowercase().as_str() {
+                "y" | "yes" => return Answer::Yes,
+                "n" | "no" => return Answer::No,
+                _ => page.line(Style::Plain, "Please type y or n, then Enter."),
+            },
+            Waited::TooLate => {
+                page.blank();
+                return Answer::Silence;
+            }
+            Waited::Closed => {
+                page.blank();
+                return Answer::Closed;
+            }
         }
-    })?
+    }
 }
 
-/// A line from the terminal; none where it does not come in time, or the terminal is gone.
-fn line(within: Duration) -> Option<String> {
+/// A line from the terminal. It is read past the buffer of stdin, which could hold back what was typed ahead.
+fn line(within_ms: u64) -> Waited {
     let input = stdin();
+    let Ok(timeout) = Timespec::try_from(Duration::from_millis(within_ms)) else { return Waited::TooLate };
     let mut wanted = [PollFd::new(&input, PollFlags::IN)];
-    let timeout = Timespec::try_from(within).ok()?;
-    let ready = poll(&mut wanted, Some(&timeout)).ok()?;
-    let mut line = String::new();
-    let read = (ready > 0).then(|| stdin().read_line(&mut line));
-    matches!(read, Some(Ok(1..))).then_some(line)
+    match poll(&mut wanted, Some(&timeout)) {
+        Ok(0) => return Waited::TooLate,
+        // A signal came between: the loop above asks again for the rest of the time.
+        Err(Errno::INTR) => return Waited::Line(String::new()),
+        Ok(_) => {}
+        Err(_) => return Waited::Closed,
+    }
+    let mut bytes = [0; LINE];
+    match read(&input, &mut bytes) {
+        Ok(0) | Err(_) => Waited::Closed,
+        Ok(length) => {
+            Waited::Line(String::from_utf8_lossy(bytes.get(..length).unwrap_or_default()).into_owned())
+        }
+    }
 }

@@ -9,6 +9,7 @@ use std::process::{Child, ChildStderr, Command, Stdio};
 use std::time::Duration;
 
 use crate::cli::examples::TEAM;
+use crate::cli::place::quoted;
 use crate::edges::system;
 use crate::organism::runfile::RunFile;
 
@@ -20,12 +21,12 @@ const SIGN: &str = ".systole-demo";
 /// The door takes any free port: an organism of the reader's own may have the usual one.
 const DOOR: &str = "console: {listen: 127.0.0.1:0}\n";
 
-/// How long a person is waited for, as the organism's file says it.
-pub(super) const EXPIRES: Duration = Duration::from_secs(30);
+/// How long the demo waits for a person: in place of what the organism's file says.
+pub(super) const EXPIRES: Duration = Duration::from_secs(20);
 const EXPIRES_IN_FILE: &str = "expires: 30s";
-/// How long where there is none.
-const EXPIRES_SOON: &str = "expires: 3s";
-/// What a person must approve, as the organism's file says it, and as it is in the demo.
+/// How long it waits without one.
+const EXPIRES_SOON: Duration = Duration::from_secs(3);
+/// What a person must approve in the organism's file, and in the demo.
 const WHEN_IN_FILE: &str = "when: dangerous, ";
 const WHEN: &str = "when: always, ";
 
@@ -36,7 +37,7 @@ pub(super) struct Stage {
 }
 
 impl Stage {
-    /// Lays the folder out afresh. Where nobody is there to approve anything, nobody is waited for long.
+    /// Makes the folder afresh. Without a person who could approve, requests expire soon.
     pub(super) fn lay(has_person: bool) -> Result<Stage, String> {
         let program = std::env::current_exe()
             .map_err(|e| ["cannot tell which program runs: ", &e.to_string()].concat())?;
@@ -68,7 +69,8 @@ impl Stage {
             if *name == "organism.yaml" {
                 text.push_str(DOOR);
                 text = text.replace(WHEN_IN_FILE, WHEN);
-                text = if has_person { text } else { text.replace(EXPIRES_IN_FILE, EXPIRES_SOON) };
+                let expires = if has_person { EXPIRES } else { EXPIRES_SOON };
+                text = text.replace(EXPIRES_IN_FILE, &format!("expires: {}s", expires.as_secs()));
             }
             fs::write(path, text).map_err(told)?;
         }
@@ -79,21 +81,8 @@ impl Stage {
         self.folder.join("team.db")
     }
 
-    /// What a command prints of a thread.
-    pub(super) fn told(&self, command: &str, thread: &str) -> Result<Vec<String>, String> {
-        let output = Command::new(&self.program)
-            .args([command, thread, "--log"])
-            .arg(self.log())
-            .output()
-            .map_err(|e| e.to_string())?;
-        if !output.status.success() {
-            return Err(String::from_utf8_lossy(&output.stderr).into_owned());
-        }
-        Ok(String::from_utf8_lossy(&output.stdout).lines().map(str::to_owned).collect())
-    }
-
-    /// A command that runs as it is printed, from the folder the reader is in.
-    pub(super) fn next(&self, thread: &str) -> String {
+    /// The program, as it is typed in the folder that the reader is in.
+    pub(super) fn program(&self) -> String {
         let here = std::env::current_dir().unwrap_or_default();
         let on_path = std::env::var_os("PATH").is_some_and(|path| {
             std::env::split_paths(&path).any(|folder| folder.join("systole") == self.program)
@@ -103,10 +92,15 @@ impl Stage {
             Ok(relative) => Path::new(".").join(relative),
             Err(_) => self.program.clone(),
         };
-        let short = thread.get(..10).unwrap_or(thread);
-        [&program.display().to_string(), " log ", short, " --log ", &self.log().display().to_string()]
-            .concat()
+        quoted(&program)
     }
+}
+
+/// Whether Python is there, in which two of the demo's programs are written.
+pub(super) fn has_python() -> bool {
+    let mut python = Command::new("python3");
+    python.arg("-V").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    python.status().is_ok_and(|status| status.success())
 }
 
 /// The organism's process.

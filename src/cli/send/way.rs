@@ -269,7 +269,7 @@ fn beyond(log: &Path, at: u64, own: Option<&ThreadId>) -> VecDeque<Record> {
 
 /// Reads events for somebody who waits for them.
 fn tell(client: &Client, from: u64, thread: &str, to_us: &mpsc::Sender<Result<Heard, Unheard>>) {
-    match client.voices(from, thread) {
+    match client.voices(from, thread, None) {
         Ok(mut voices) => while voices.next().is_some_and(|heard| to_us.blocking_send(heard).is_ok()) {},
         // Whoever does not wait any more need not know.
         Err(unheard) => drop(to_us.blocking_send(Err(unheard))),

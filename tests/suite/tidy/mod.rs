@@ -3,6 +3,7 @@
 
 mod imports;
 mod names;
+mod pages;
 mod rust;
 mod shape;
 

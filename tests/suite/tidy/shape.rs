@@ -9,13 +9,14 @@ const FILE_LINES: usize = 600;
 const MAIN_LINES: usize = 150;
 
 /// Crates that may not be in the lock file, each with what is used instead.
-const BANNED: [(&str, &str); 6] = [
+const BANNED: [(&str, &str); 7] = [
     ("aws-lc-sys", "ring is the one TLS provider"),
     ("aws-lc-rs", "ring is the one TLS provider"),
     ("openssl-sys", "rustls is the one TLS"),
     ("native-tls", "rustls is the one TLS"),
     ("serde_yaml", "serde-saphyr; serde_yaml is no longer kept"),
     ("serde_yml", "serde-saphyr; serde_yml has advisories"),
+    ("icu_provider", "cargo update --package idna_adapter --precise 1.0.0, as decision 0027 says"),
 ];
 
 #[test]

@@ -6,6 +6,7 @@
 
 use std::ffi::OsString;
 use std::fs;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use rusqlite::config::DbConfig;
@@ -134,6 +135,13 @@ pub(super) fn create(path: &Path, sort: Sort) -> Result<(), LogFault> {
             _ => {}
         }
     }
+    // What people and agents say is for the owner alone. SQLite gives its own files beside the log the same mode.
+    fs::OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(&draft)
+        .map_err(|e| io_fault(&draft, &e))?;
     lay(&draft, sort).map_err(|e| fault(&draft, None, &e))?;
     fs::rename(&draft, path).map_err(|e| io_fault(path, &e))?;
     sync_folder(path)
@@ -146,8 +154,7 @@ pub(super) fn sync_folder(path: &Path) -> Result<(), LogFault> {
 }
 
 fn lay(draft: &Path, sort: Sort) -> rusqlite::Result<()> {
-    let flags =
-        OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(draft, flags)?;
     connection.pragma_update(None, "page_size", PAGE_BYTES)?;
     // Both are kept in the header of the file: every later connection finds them there.

@@ -7,7 +7,7 @@
 //! the other one. It protects against accidents: whoever can write the log can write its tip too.
 
 use std::fs::{self, File};
-use std::os::unix::fs::FileExt as _;
+use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest as _, Sha256};
@@ -144,7 +144,7 @@ impl Slots {
     fn anew(path: &Path, end: End) -> Result<Slots, LogFault> {
         let draft = beside(path, ".new");
         let write = || {
-            let file = File::options().write(true).create(true).truncate(true).open(&draft)?;
+            let file = File::options().write(true).create(true).truncate(true).mode(0o600).open(&draft)?;
             for place in PLACES {
                 file.write_all_at(&slot_of(end), place)?;
             }

@@ -1,0 +1,66 @@
+//! What the log proves of the demo: the checker of the tests, which shares no code with the pump, judges it together with
+//! what the asker saw; and how many model calls the log names. It reads the log and writes nothing.
+
+use std::path::Path;
+
+use systole_checker::check;
+use systole_checker::history::{History, Receipt, Seen, Sent};
+use systole_checker::log::Log;
+use systole_checker::record::{Hash, Id};
+
+use super::Fault;
+use crate::audit::costs;
+use crate::console::told;
+use crate::edges::log::sqlite;
+use crate::words::ids::ThreadId;
+
+/// What the log proves.
+pub(super) struct Proof {
+    pub(super) records: u64,
+    pub(super) lost: u64,
+    pub(super) doubled: u64,
+    pub(super) model_calls: u64,
+    /// Model calls that have no answer on record.
+    pub(super) interrupted: u64,
+}
+
+/// Judges the log of an organism that has stopped.
+pub(super) fn of(
+    log: &Path,
+    question: &[u8],
+    receipt: &told::Receipt,
+    answer: &told::Record,
+) -> Result<Proof, Fault> {
+    let unproven = |words: String| Fault::Unproven(words);
+    let illegible = || unproven("the receipt names no record".to_owned());
+    let acked = Receipt {
+        thread: receipt.thread.clone(),
+        seq: receipt.seq,
+        id: Id::parse(&receipt.id).ok_or_else(illegible)?,
+        position: receipt.position,
+    };
+    let sent = Sent {
+        client: receipt.sender.clone(),
+        key: receipt.key.clone(),
+        sha256: Hash::of(question),
+        acked: Some(acked),
+        refused: None,
+        answer: Some(Seen { seq: answer.seq, sha256: Hash::of(answer.body.as_bytes()) }),
+        token: None,
+    };
+    let read = Log::read(log).map_err(|fault| unproven(fault.to_string()))?;
+    let report = check(&read, &[History { sent: vec![sent] }]);
+    if let Some(finding) = report.findings.first() {
+        return Err(unproven(finding.to_string()));
+    }
+    let thread = ThreadId::parse(&receipt.thread).map_err(|_| illegible())?;
+    let reader = sqlite::open_reading(log)?;
+    let rows = costs::read(&reader, &thread)?;
+    Ok(Proof {
+        records: report.counts.records,
+        lost: report.counts.lost,
+        doubled: report.counts.doubled,
+        model_calls: rows.values().map(|row| row.requests).sum(),
+        interrupted: rows.values().map(|row| row.unknown).sum(),
+    })
+}

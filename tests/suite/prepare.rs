@@ -1,0 +1,129 @@
+//! `tools/prepare` on machines that lack something: a PATH of stand-ins has all programs but one. Nothing is installed.
+
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::path::Path;
+use std::process::Command;
+
+/// What the script uses and looks for, as it is on this machine.
+const REAL: [&str; 11] =
+    ["sh", "dirname", "sed", "cut", "sort", "head", "uname", "env", "cc", "python3", "pkg-config"];
+/// What must not do here what it does elsewhere.
+const STAND_INS: [(&str, &str); 3] =
+    [("apt-get", "echo it ran; exit 9"), ("sudo", "echo it ran; exit 9"), ("cargo", "echo cargo 1.999.0")];
+
+struct Machine {
+    folder: tempfile::TempDir,
+    variables: Vec<(&'static str, String)>,
+}
+
+impl Machine {
+    /// A machine with everything but these programs.
+    fn without(lacking: &[&str]) -> Machine {
+        let folder = tempfile::tempdir().unwrap();
+        let path = std::env::var("PATH").unwrap();
+        for name in REAL.iter().filter(|name| !lacking.contains(name)) {
+            let real =
+                std::env::split_paths(&path).map(|folder| folder.join(name)).find(|file| file.exists());
+            symlink(real.unwrap_or_else(|| panic!("no {name}")), folder.path().join(name)).unwrap();
+        }
+        let machine = Machine { folder, variables: Vec::new() };
+        for (name, text) in STAND_INS.iter().filter(|(name, _)| !lacking.contains(name)) {
+            machine.has(name, text);
+        }
+        machine
+    }
+
+    /// Adds a program of this text.
+    fn has(&self, name: &str, text: &str) {
+        let path = self.folder.path().join(name);
+        std::fs::write(&path, format!("#!/bin/sh\n{text}\n")).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    }
+
+    fn with(mut self, name: &'static str, value: &str) -> Machine {
+        self.variables.push((name, value.to_owned()));
+        self
+    }
+
+    /// Runs the script, as a user with this number. Gives its exit, and all that it printed.
+    fn prepare_as(&self, user: u32) -> (Option<i32>, String) {
+        self.has("id", &format!("echo {user}"));
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tools/prepare");
+        let ran = Command::new("/bin/sh")
+            .arg(script)
+            .env_clear()
+            .env("PATH", self.folder.path())
+            .envs(self.variables.iter().map(|(name, value)| (name, value)))
+            .output()
+            .unwrap();
+        (ran.status.code(), String::from_utf8([ran.stdout, ran.stderr].concat()).unwrap())
+    }
+}
+
+#[test]
+fn a_machine_that_has_everything_is_told_nothing() {
+    assert_eq!(Machine::without(&[]).prepare_as(1000), (Some(0), String::new()));
+}
+
+#[test]
+fn what_is_missing_is_named_with_the_commands_that_install_it_and_nothing_is_run_under_no_install() {
+    for (lacking, reason, package) in [
+        ("cc", "a C compiler, for SQLite", "gcc libc6-dev"),
+        ("python3", "python3, for the programs of the demo", "python3"),
+        ("pkg-config", "pkg-config, which finds libxml2", "pkg-config libxml2-dev"),
+    ] {
+        for (user, sudo) in [(0, ""), (1000, "sudo ")] {
+            let (code, said) = Machine::without(&[lacking]).with("NO_INSTALL", "1").prepare_as(user);
+            let commands = format!(
+                "{sudo}apt-get update\n{sudo}env DEBIAN_FRONTEND=noninteractive \
+                 apt-get install --yes --no-install-recommends {package}\n"
+            );
+            assert_eq!(code, Some(1), "{said}");
+            assert!(
+                said.starts_with(&format!("missing:\n  {reason}\n")) && said.contains(&commands),
+                "{said}"
+            );
+            assert!(said.ends_with("try: run the commands above, then this again\n"), "{said}");
+            assert!(!said.contains("it ran"), "{said}");
+        }
+    }
+}
+
+#[test]
+fn without_a_way_to_install_it_says_why_and_what_to_do() {
+    for (lacking, user, words) in [
+        (&["cargo"][..], 0, "error: cargo is missing\n  try: install Rust 1."),
+        (
+            &["cc", "sudo"],
+            1000,
+            "error: only root can install it, and sudo is missing\n  try: as root: apt-get update && apt-get install --yes --no-install-recommends gcc libc6-dev\n",
+        ),
+        (
+            &["cc", "apt-get"],
+            0,
+            "error: there is no apt-get here to install it\n  try: install it another way; Debian calls it: gcc libc6-dev\n",
+        ),
+    ] {
+        let (code, said) = Machine::without(lacking).prepare_as(user);
+        assert_eq!(code, Some(1), "{said}");
+        assert!(said.contains(words) && !said.contains("it ran"), "{said}");
+    }
+    // With a way to install it, that is what happens.
+    let (code, said) = Machine::without(&["cc"]).prepare_as(1000);
+    assert_eq!(code, Some(9), "{said}");
+    assert!(said.ends_with("sudo apt-get update\nit ran\n"), "{said}");
+}
+
+#[test]
+fn an_old_cargo_and_a_file_of_certificates_that_is_not_there_are_named() {
+    for version in ["echo 'cargo 1.85.0 (d73d2caf9 2024-12-31)'", "echo cargo 1.9.0", "exit 1"] {
+        let old = Machine::without(&[]);
+        old.has("cargo", version);
+        let (code, said) = old.prepare_as(1000);
+        assert_eq!(code, Some(1), "{version}: {said}");
+        assert!(said.contains("or newer is needed\n  try: rustup update stable"), "{version}: {said}");
+    }
+    let (code, said) = Machine::without(&[]).with("SSL_CERT_FILE", "/nowhere/ca.crt").prepare_as(1000);
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.starts_with("error: the file of CA certificates is missing: /nowhere/ca.crt\n"), "{said}");
+}
