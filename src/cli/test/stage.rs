@@ -30,7 +30,7 @@ use crate::words::refusal::Refusal;
 /// Records read at once.
 const PAGE: usize = 256;
 /// Times that the clock is moved while one thing is waited for. Timers that set each other again never end.
-const MOST_SKIPS: usize = 1_000;
+const MOST_SKIPS: usize = 200;
 
 /// Why something that has to come does not.
 pub(super) enum Stuck {
@@ -140,7 +140,8 @@ impl Stage {
 
     /// Reads what came into the log.
     fn read(&mut self) -> Result<(), LogFault> {
-        loop {
+        let end = *self.organism.tail().borrow();
+        while self.at < end {
             let page = self.organism.reader().after(self.at, PAGE)?;
             if page.is_empty() {
                 return Ok(());
@@ -151,6 +152,7 @@ impl Stage {
                 self.records.push((record, told));
             }
         }
+        Ok(())
     }
 
     /// Waits until a look at the log finds something, and moves the clock whenever everything only waits.
