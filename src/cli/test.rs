@@ -51,6 +51,10 @@ pub(super) struct Test {
     json: bool,
 }
 
+/// Lines of a thread that are shown below a failed test, and how many of them are its first.
+const SHOWN: usize = 60;
+const SHOWN_FIRST: usize = 20;
+
 /// How many tests passed and failed.
 #[derive(Default)]
 struct Tally {
@@ -250,7 +254,12 @@ fn explain(screen: Screen, failed: &Failed) {
             screen.show(&format!("    {:<10}{line}", if number == 0 { name } else { "" }));
         }
     }
-    for line in tree {
-        screen.drawn(&format!("    {line}"));
+    let cut = tree.len().saturating_sub(SHOWN);
+    for (number, line) in tree.iter().enumerate() {
+        match number {
+            SHOWN_FIRST if cut > 0 => screen.show(&format!("    … {cut} lines")),
+            _ if (SHOWN_FIRST..SHOWN_FIRST + cut).contains(&number) => {}
+            _ => screen.drawn(&format!("    {line}")),
+        }
     }
 }

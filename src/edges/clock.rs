@@ -35,6 +35,8 @@ impl Clock for WallClock {
 /// The machine's clocks with some time skipped: a test moves it forward while everything only waits.
 #[derive(Debug)]
 pub struct SkippingClock {
+    /// The wall clock and the ticks when it was made: from then on both move alike, to the millisecond.
+    began: (Millis, Millis),
     skipped: watch::Sender<u64>,
     sleepers: Mutex<BTreeMap<u64, Millis>>,
     /// Counts those who began to sleep or stopped.
@@ -44,13 +46,15 @@ pub struct SkippingClock {
 impl Default for SkippingClock {
     fn default() -> SkippingClock {
         let (skipped, changes) = (watch::Sender::new(0), watch::Sender::new(0));
-        SkippingClock { skipped, sleepers: Mutex::default(), changes }
+        let began = (WallClock.now(), WallClock.ticks());
+        SkippingClock { began, skipped, sleepers: Mutex::default(), changes }
     }
 }
 
 impl Clock for SkippingClock {
     fn now(&self) -> Millis {
-        WallClock.now().plus(*self.skipped.borrow())
+        let (wall, ticks) = self.began;
+        wall.plus(self.ticks().since(ticks))
     }
 
     fn ticks(&self) -> Millis {

@@ -8,7 +8,7 @@ use crate::program::{Ran, systole};
 
 /// An agent that grants what is asked for after two hours, a tool that needs approval, and a person.
 const ORGANISM: &str = "organism: {name: hello, entry: clerk}
-models: {main: {provider: openai, model: none, key_env: NO_SUCH_KEY}}
+models: {main: {provider: openai, model: none, key_env: NO_SUCH_KEY, retry: {backoff: 4m..4m}}}
 agents:
   clerk: {model: main, dialect: xml, peers: [vault], turns: 9, prompt: {identity: You grant what is asked for.}}
 payloads: {grant: {who: word, days: int 1..9}, done: {who: word}}
@@ -87,7 +87,10 @@ fn h10_timers_expiries_and_retries_take_no_time() {
 ";
     let ran = run(&format!("{SETUP}{tests}"));
     assert_eq!(ran.code, Some(0), "{ran:?}");
-    // The test ends although two hours, forty minutes and twenty seconds were waited for: a test may take 60 seconds.
+    // Both clocks of a test move alike: no timer sees one that was set.
+    let wrong = run(&format!("{SETUP}{}", tests.replace("vault → clerk", "none")));
+    assert!(wrong.code == Some(1) && !wrong.stdout.contains("set-back"), "{wrong:?}");
+    // The test ends although hours are waited for: a test may take 60 seconds.
     let expired = "tests:
   - name: not approved
     stand_ins: {vault: []}
