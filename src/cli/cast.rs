@@ -4,11 +4,12 @@
 //! before anything starts.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use systole_agent::Agent;
 use systole_agent::model::script::{Script, Scripted};
-use systole_agent::model::{Access, Adapter, Dice, Limits, Model, Models};
+use systole_agent::model::{Access, Adapter, Dice, Limits, Model, Models, RealTime, Sleeper};
 use systole_agent::spec::{self, Provider};
 use systole_kit::envelope::Delivered;
 use systole_kit::line::Line;
@@ -54,13 +55,26 @@ pub(super) enum Company {
     OneOfMany,
 }
 
+/// Scripts that were read, by file.
+pub(super) type Scripts = BTreeMap<PathBuf, Arc<Script>>;
+
 /// The listeners that are agents.
 pub(super) fn agents(
     file: &OrganismFile,
     company: Company,
 ) -> Result<BTreeMap<Name, Arc<dyn Answering>>, Unmade> {
+    agents_with(file, company, &mut Scripts::new(), &(Arc::new(RealTime) as Arc<dyn Sleeper>))
+}
+
+/// The same with scripts that are read already, to which those are added that are read now, and with another way to wait.
+pub(super) fn agents_with(
+    file: &OrganismFile,
+    company: Company,
+    scripts: &mut Scripts,
+    sleeper: &Arc<dyn Sleeper>,
+) -> Result<BTreeMap<Name, Arc<dyn Answering>>, Unmade> {
     let mut cast: BTreeMap<Name, Arc<dyn Answering>> = BTreeMap::new();
-    let mut makers = Makers::default();
+    let mut makers = Makers { scripts, sleeper, adapters: BTreeMap::new() };
     for agent in &file.agents {
         let Ok(name) = Name::parse(&agent.name) else { continue };
         let models = makers.models(file, agent)?;
@@ -73,13 +87,13 @@ pub(super) fn agents(
 }
 
 /// What is made once for all agents: scripts that were read, and models that are no script.
-#[derive(Default)]
-struct Makers {
-    scripts: BTreeMap<std::path::PathBuf, Arc<Script>>,
+struct Makers<'m> {
+    scripts: &'m mut Scripts,
+    sleeper: &'m Arc<dyn Sleeper>,
     adapters: BTreeMap<String, Arc<dyn Model>>,
 }
 
-impl Makers {
+impl Makers<'_> {
     /// The models that an agent may come to speak to: its own, and those that this falls back on.
     fn models(&mut self, file: &OrganismFile, agent: &spec::Agent) -> Result<Arc<Models>, Unmade> {
         let mut wanted = vec![agent.model.as_str()];
@@ -93,13 +107,15 @@ impl Makers {
             models.push((spec::Model { fallback, ..model.clone() }, speaker));
         }
         let made = Models::new(models, Box::new(Dice), &Limits::default());
-        made.map(Arc::new).map_err(|unusable| Unmade::new(unusable.to_string(), "systole check"))
+        let made = made.map(|made| Arc::new(made.sleeping(self.sleeper.clone())));
+        made.map_err(|unusable| Unmade::new(unusable.to_string(), "systole check"))
     }
 
     fn speaker(&mut self, model: &spec::Model, agent: &str) -> Result<Arc<dyn Model>, Unmade> {
         if model.provider == Provider::Script {
             let script = self.script(model)?;
-            return Ok(Arc::new(Arc::new(Scripted::new(script, &model.name, agent))));
+            let scripted = Scripted::new(script, &model.name, agent).sleeping(self.sleeper.clone());
+            return Ok(Arc::new(Arc::new(scripted)));
         }
         if let Some(adapter) = self.adapters.get(&model.name) {
             return Ok(adapter.clone());

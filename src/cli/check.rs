@@ -58,7 +58,8 @@ impl Check {
     }
 }
 
-fn tell(screen: Screen, all: &[Diagnostic]) {
+/// Prints mistakes and warnings.
+pub(super) fn tell(screen: Screen, all: &[Diagnostic]) {
     if screen.json {
         all.iter().for_each(|one| screen.value(&as_json(one)));
         return;

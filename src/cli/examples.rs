@@ -23,7 +23,7 @@ pub(super) const FIRST: &Example = &Example {
     files: &[
         ("organism.yaml", include_str!("../../config/hello/organism.yaml")),
         ("listeners/greeter.sh", include_str!("../../config/hello/listeners/greeter.sh")),
-        ("test.sh", include_str!("../../config/hello/test.sh")),
+        ("hello.test.yaml", include_str!("../../config/hello/hello.test.yaml")),
         ("README.md", include_str!("../../config/hello/README.md")),
     ],
     next: "systole ask \"Who is there?\"",
@@ -59,7 +59,7 @@ const BEAT: &Example = &Example {
         ("listeners/till.sh", include_str!("../../config/beat/listeners/till.sh")),
         ("order.xml", include_str!("../../config/beat/order.xml")),
         ("wrong.xml", include_str!("../../config/beat/wrong.xml")),
-        ("test.sh", include_str!("../../config/beat/test.sh")),
+        ("beat.test.yaml", include_str!("../../config/beat/beat.test.yaml")),
     ],
     next: "systole send --file order.xml",
 };
@@ -74,7 +74,7 @@ pub(super) const TEAM: &Example = &Example {
         ("replies.yaml", include_str!("../../config/team/replies.yaml")),
         ("listeners/search.py", include_str!("../../config/team/listeners/search.py")),
         ("listeners/board.py", include_str!("../../config/team/listeners/board.py")),
-        ("test.sh", include_str!("../../config/team/test.sh")),
+        ("team.test.yaml", include_str!("../../config/team/team.test.yaml")),
     ],
     next: "systole ask \"What makes a heart beat?\"",
 };
@@ -92,7 +92,7 @@ pub(super) const ALL: &[&Example] = &[
             ("organism.yaml", include_str!("../../config/first-listeners/organism.yaml")),
             ("answer.sh", include_str!("../../config/first-listeners/answer.sh")),
             ("answer.py", include_str!("../../config/first-listeners/answer.py")),
-            ("test.sh", include_str!("../../config/first-listeners/test.sh")),
+            ("first.test.yaml", include_str!("../../config/first-listeners/first.test.yaml")),
         ],
         next: "systole ask --to answer-py \"Who is there?\"",
     },

@@ -44,6 +44,7 @@ mod send;
 pub mod soak;
 mod steer;
 mod stop;
+mod test;
 mod thread_name;
 mod todo;
 mod trail;
@@ -68,7 +69,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("start", &["demo", "init", "check", "run", "stop", "ask", "send"]),
     ("look", &["ps", "why", "tree", "todo", "log", "context", "trail", "cost"]),
     ("steer", &["approve", "reject", "amend", "steer", "cancel", "pause", "resume", "end"]),
-    ("prove", &["copy", "soak"]),
+    ("prove", &["test", "copy", "soak"]),
     ("build", &["schema", "graph", "explain", "listener", "permissions", "doctor", "completions"]),
 ];
 
@@ -127,6 +128,8 @@ enum Command {
     Cancel(cancel::Cancel),
     /// End a thread at rest
     End(end::End),
+    /// Run the tests of an organism, with time skipped
+    Test(test::Test),
     /// Bring the copy of a log in NATS up to date, or make it again
     Copy(copy::Copy),
     /// Kill an organism again and again, and prove that nothing was lost
@@ -207,6 +210,7 @@ impl Command {
             Command::Resume(resume) => resume.run(),
             Command::Cancel(cancel) => cancel.run(),
             Command::End(end) => end.run(),
+            Command::Test(test) => test.run(),
             Command::Copy(copy) => copy.run(),
             Command::Soak(soak) => soak.run(),
             Command::Explain(explain) => explain.run(),

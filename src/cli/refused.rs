@@ -11,7 +11,8 @@ pub(super) fn say(screen: Screen, refusal: &Refusal) {
     screen.say(page(refusal).trim_end());
 }
 
-fn page(refusal: &Refusal) -> String {
+/// A refusal in lines.
+pub(super) fn page(refusal: &Refusal) -> String {
     let mut page = ["refused: ", &refusal.code, "\n"].concat();
     let mut line = |name: &str, text: Option<&str>| {
         if let Some(text) = text {

@@ -11,9 +11,11 @@ use crate::audit::columns::wrapped;
 use crate::audit::pauses::Pause;
 use crate::audit::posts::Posts;
 use crate::audit::tree;
+use crate::audit::whole::Whole;
 use crate::audit::why::{Reason, Standing};
 use crate::words::ids::{CallPath, ThreadId};
-use crate::words::ports::LogReader;
+use crate::words::ports::{LogFault, LogReader};
+use crate::words::time::Millis;
 
 /// Which thread is drawn.
 #[derive(Args, Debug)]
@@ -35,31 +37,23 @@ impl Tree {
         let (reader, screen, now) = (&looking.reader, looking.screen, looking.now);
         let id = looking.find(&self.thread)?;
         let whole = looking.whole()?;
-        let posts = Posts::at(&whole, now);
-        let read = whole.thread(reader, &id).and_then(|thread| Ok((thread, tree::read(reader, &id)?)));
-        let (Some(thread), Some(tree)) = read.map_err(|fault| looking.fault(&fault))? else {
+        let found = read(reader, &whole, &id, now).map_err(|fault| looking.fault(&fault))?;
+        let Some((tree, standing)) = found else {
             return Err(screen.fail(Exit::Usage, ["thread ", id.as_str(), " has no record"].concat()));
         };
-        let standing =
-            Standing::of(reader, &whole, &posts, &thread).map_err(|fault| looking.fault(&fault))?;
-        let reasons = |thread: &ThreadId, call: &CallPath| -> Option<&Reason> { standing.find(thread, call) };
-        let paused = standing.paused.as_ref();
         if screen.json {
+            let reasons = |thread: &ThreadId, call: &CallPath| standing.find(thread, call);
             let mut drawn = tree::to_json(&tree, &reasons, now);
             if let Some(fields) = drawn.as_object_mut() {
                 fields.insert("state".to_owned(), standing.state().into());
+                let paused = standing.paused.as_ref();
                 fields.insert("paused".to_owned(), paused.map_or(Value::Null, Pause::as_json));
             }
             with_payloads(&Forms::default(), reader, &id, &mut drawn);
             screen.value(&drawn);
             return Ok(Exit::Done);
         }
-        let mut lines = tree::draw(&tree, standing.state(), &reasons, now);
-        if let Some(pause) = paused {
-            let held = wrapped("  ", 4, &format!("{}; {}", pause.sentence(&id, now), pause.command()));
-            lines.splice(1..1, held);
-        }
-        lines.iter().for_each(|line| screen.drawn(line));
+        lines(&tree, &standing, &id, now).iter().for_each(|line| screen.drawn(line));
         looking.say_if_still();
         Ok(Exit::Done)
     }
@@ -88,4 +82,29 @@ fn with_payloads(forms: &Forms, reader: &dyn LogReader, thread: &ThreadId, value
     let config = record.header.config;
     fields.insert("payload".to_owned(), String::from_utf8_lossy(&record.body).into());
     forms.beside(reader, Some(config), "payload", value);
+}
+
+/// A thread as a tree, with what it waits for; none if it has no record.
+pub(super) fn read(
+    reader: &dyn LogReader,
+    whole: &Whole,
+    id: &ThreadId,
+    now: Millis,
+) -> Result<Option<(tree::Tree, Standing)>, LogFault> {
+    let posts = Posts::at(whole, now);
+    let (Some(thread), Some(tree)) = (whole.thread(reader, id)?, tree::read(reader, id)?) else {
+        return Ok(None);
+    };
+    Ok(Some((tree, Standing::of(reader, whole, &posts, &thread)?)))
+}
+
+/// The same in lines.
+pub(super) fn lines(tree: &tree::Tree, standing: &Standing, id: &ThreadId, now: Millis) -> Vec<String> {
+    let reasons = |thread: &ThreadId, call: &CallPath| -> Option<&Reason> { standing.find(thread, call) };
+    let mut lines = tree::draw(tree, standing.state(), &reasons, now);
+    if let Some(pause) = &standing.paused {
+        let held = wrapped("  ", 4, &format!("{}; {}", pause.sentence(id, now), pause.command()));
+        lines.splice(1..1, held);
+    }
+    lines
 }

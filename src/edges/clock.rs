@@ -1,10 +1,12 @@
 //! Time and randomness of the machine. The only file that reads a clock or draws random bytes.
 
-use std::sync::OnceLock;
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use sha2::{Digest as _, Sha256};
+use tokio::sync::watch;
 
 use crate::words::ports::{Clock, Seed, Seeds};
 use crate::words::time::Millis;
@@ -27,6 +29,100 @@ impl Clock for WallClock {
         #[expect(clippy::disallowed_methods, reason = "this is the clock")]
         let began = BEGAN.get_or_init(Instant::now);
         Millis(u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX))
+    }
+}
+
+/// The machine's clocks with some time skipped: a test moves it forward while everything only waits.
+#[derive(Debug)]
+pub struct SkippingClock {
+    /// The wall clock and the ticks when it was made: from then on both move alike, to the millisecond.
+    began: (Millis, Millis),
+    skipped: watch::Sender<u64>,
+    sleepers: Mutex<BTreeMap<u64, Millis>>,
+    /// Counts those who began to sleep or stopped.
+    changes: watch::Sender<u64>,
+}
+
+impl Default for SkippingClock {
+    fn default() -> SkippingClock {
+        let (skipped, changes) = (watch::Sender::new(0), watch::Sender::new(0));
+        let began = (WallClock.now(), WallClock.ticks());
+        SkippingClock { began, skipped, sleepers: Mutex::default(), changes }
+    }
+}
+
+impl Clock for SkippingClock {
+    fn now(&self) -> Millis {
+        let (wall, ticks) = self.began;
+        wall.plus(self.ticks().since(ticks))
+    }
+
+    fn ticks(&self) -> Millis {
+        WallClock.ticks().plus(*self.skipped.borrow())
+    }
+}
+
+impl SkippingClock {
+    /// Skips the time until that tick; nothing if it has come already.
+    pub fn skip_to(&self, tick: Millis) {
+        let more = tick.since(self.ticks());
+        if more > 0 {
+            self.skipped.send_modify(|skipped| *skipped = skipped.saturating_add(more));
+        }
+    }
+
+    /// How many sleep here, and when the first of them wakes.
+    pub fn sleepers(&self) -> (usize, Option<Millis>) {
+        let sleepers = self.asleep();
+        (sleepers.len(), sleepers.values().min().copied())
+    }
+
+    /// Changes whenever someone begins to sleep or stops.
+    pub fn changes(&self) -> watch::Receiver<u64> {
+        self.changes.subscribe()
+    }
+
+    fn asleep(&self) -> MutexGuard<'_, BTreeMap<u64, Millis>> {
+        // Every change is one step, so a poisoned map is in order.
+        self.sleepers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Sleeps until so much time has passed or was skipped.
+    pub async fn sleep(&self, pause: Duration) {
+        let until = self.ticks().plus(u64::try_from(pause.as_millis()).unwrap_or(u64::MAX));
+        let mut skipped = self.skipped.subscribe();
+        let mut number = 0;
+        self.changes.send_modify(|changes| {
+            *changes += 1;
+            number = *changes;
+        });
+        self.asleep().insert(number, until);
+        let _awake = Awake { clock: self, number };
+        self.changes.send_modify(|changes| *changes += 1);
+        loop {
+            let left = until.since(self.ticks());
+            if left == 0 {
+                return;
+            }
+            tokio::select! {
+                () = tokio::time::sleep(Duration::from_millis(left)) => {}
+                // The clock outlives this call, so the channel is open.
+                _ = skipped.changed() => {}
+            }
+        }
+    }
+}
+
+/// Takes a sleeper off the list, also if nobody waits for it any more.
+struct Awake<'c> {
+    clock: &'c SkippingClock,
+    number: u64,
+}
+
+impl Drop for Awake<'_> {
+    fn drop(&mut self) {
+        self.clock.asleep().remove(&self.number);
+        self.clock.changes.send_modify(|changes| *changes += 1);
     }
 }
 

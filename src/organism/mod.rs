@@ -16,6 +16,7 @@ pub mod permissions;
 mod refusals;
 pub mod runfile;
 pub mod running;
+pub mod skipping;
 pub mod spoken;
 pub mod standing_by;
 pub mod tail;

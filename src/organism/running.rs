@@ -16,6 +16,7 @@ use super::front::{Front, Reading, Ways};
 use super::keeping;
 pub use super::keeping::LogPlace;
 use super::refusals::Ear;
+use super::skipping::Rehearsed;
 use super::spoken::Voice;
 use super::tail::Tail;
 use super::validators::{Door, Pages, Raw, TellsOfItsFall, Validators};
@@ -32,7 +33,7 @@ use crate::edges::nats::{Credentials, Unusable};
 use crate::edges::system;
 use crate::edges::tasks::{self, Kind, Task};
 use crate::pump::heart::{Heart, Input, Lookup, Ports, Written, answer};
-use crate::pump::run::{self, Ended, Hand, Lines, Taken};
+use crate::pump::run::{self, Ended, Hand, Lines, RestLines, Taken};
 use crate::pump::state::{Book, State};
 use crate::pump::view::Begun;
 use crate::pump::wake::{self, Recovered};
@@ -40,7 +41,9 @@ use crate::rules::admit;
 use crate::words::composition::Composition;
 use crate::words::flow::Unconnected;
 use crate::words::ids::{Digest, Name, ThreadId};
-use crate::words::ports::{Batch, GivenUp, Heard, Leases, LogFault, LogReader, LogWriter, Position, Steps};
+use crate::words::ports::{
+    Batch, Clock, GivenUp, Heard, Leases, LogFault, LogReader, LogWriter, Position, Steps,
+};
 
 /// Inputs that may wait for the pump: it decides some hundred thousand a second, so this many wait a
 /// few milliseconds at most, and whoever fills it is slowed down.
@@ -163,10 +166,10 @@ fn ports(
     secret: &[u8; 32],
     leases: Arc<dyn Leases>,
     (carrier, askers): (Arc<Carriers>, Arc<WaitingRoom>),
-    steps: Arc<dyn Steps>,
+    (steps, clock): (Arc<dyn Steps>, Arc<dyn Clock>),
 ) -> Result<Ports, StartFault> {
     let seeds = Arc::new(KernelSeeds::new().map_err(unmade)?);
-    let (clock, tokens) = (Arc::new(WallClock), Arc::new(HmacTokens::new(secret)));
+    let tokens = Arc::new(HmacTokens::new(secret));
     Ok(Ports { clock, seeds, tokens, leases, carrier, askers, steps })
 }
 
@@ -211,6 +214,14 @@ fn recovered(
     Ok((recovered, pages, reader.last()?))
 }
 
+/// The clock of the machine, or that of a test.
+fn clock_of(rehearsed: Option<Rehearsed>) -> (Arc<dyn Clock>, Option<RestLines>) {
+    match rehearsed {
+        Some(Rehearsed { clock, lines }) => (clock, Some(lines)),
+        None => (Arc::new(WallClock), None),
+    }
+}
+
 /// That the machine said no.
 fn unmade(error: std::io::Error) -> StartFault {
     StartFault::Machine(system::told(&error))
@@ -219,15 +230,20 @@ fn unmade(error: std::io::Error) -> StartFault {
 impl Organism {
     /// Opens the log, goes on from what it holds, and starts every listener.
     pub async fn start(plan: Plan) -> Result<Organism, StartFault> {
-        Box::pin(Organism::begin(plan, false)).await
+        Box::pin(Organism::begin(plan, false, None)).await
     }
 
     /// The same for an order alone: nothing goes out while it runs, so that stopping it loses nothing.
     pub async fn start_still(plan: Plan) -> Result<Organism, StartFault> {
-        Box::pin(Organism::begin(plan, true)).await
+        Box::pin(Organism::begin(plan, true, None)).await
     }
 
-    async fn begin(plan: Plan, still: bool) -> Result<Organism, StartFault> {
+    /// The same for a test, by a clock that the test moves.
+    pub async fn start_rehearsed(plan: Plan, rehearsed: Rehearsed) -> Result<Organism, StartFault> {
+        Box::pin(Organism::begin(plan, false, Some(rehearsed))).await
+    }
+
+    async fn begin(plan: Plan, still: bool, rehearsed: Option<Rehearsed>) -> Result<Organism, StartFault> {
         let broker = Box::pin(keeping::connected(&plan, still)).await?;
         let (place, how) = (plan.log, (plan.stands_by, plan.given_up));
         let log = Box::pin(keeping::open(place, broker.as_ref(), &plan.composition.organism, how)).await?;
@@ -244,7 +260,8 @@ impl Organism {
         let (reports, heard) = mpsc::channel(REPORTS);
         let leases: Arc<dyn Leases> = Arc::new(LeaseTable::default());
         let (tail, followed) = watch::channel(last);
-        let (voice, clock) = (Voice::beside(followed.clone()), Arc::new(WallClock));
+        let voice = Voice::beside(followed.clone());
+        let (clock, rests) = clock_of(rehearsed);
         let validators = Validators::start(plan.validators, &pages, &leases, &plan.steps, &pump, &voice);
         let validators = validators.map_err(StartFault::Machine)?;
         let (inline, surroundings, steps) = (plan.inline, plan.surroundings, plan.steps.clone());
@@ -255,14 +272,15 @@ impl Organism {
             Equipment { inline, surroundings, pace, steps, ear, receipts, broker, is_still: still };
         let carriers = Arc::new(Carriers::start(&composition, equipment, reports)?);
         let (writer, written) = start_writer(log.writer).map_err(unmade)?;
-        let ports = ports(&log.secret, leases, (carriers.clone(), room.clone()), plan.steps)?;
+        let told = (carriers.clone(), room.clone());
+        let ports = ports(&log.secret, leases, told, (plan.steps, clock.clone()))?;
         let ((stop, stopped), (end, ended)) = (oneshot::channel(), oneshot::channel());
         let lookups = start_reader(log.reader.clone(), pump.clone()).map_err(unmade)?;
         let batches = hand_to(writer.clone());
         let lines = Lines { inputs, written, batches, lookups, tail, stop: stopped, clock };
         let heart = Heart::new(recovered, ports, last).kept_still(still).without(plan.given_up);
         let (tail_of_log, reads) = Tail::of(log.reader.clone(), followed.clone());
-        let pumps = start_pump(heart, lines, end, room.clone()).map_err(unmade)?;
+        let pumps = start_pump(heart, (lines, rests), end, room.clone()).map_err(unmade)?;
         let tasks = vec![reads, pumps, start_sorter(heard, validators.door(), pump.clone())];
         let ways = Arc::new(Ways { door: validators.door(), pump });
         // Nothing is ever sent over this channel: it tells when the last seat is given back.
@@ -459,14 +477,14 @@ fn start_reader(
 
 fn start_pump(
     heart: Heart,
-    lines: Lines,
+    (lines, rests): (Lines, Option<RestLines>),
     end: oneshot::Sender<Ended>,
     room: Arc<WaitingRoom>,
 ) -> std::io::Result<Task> {
     let to_close = room.clone();
     let work = async move {
         // Whoever stops the organism takes this word; if nobody does, the process is ending.
-        drop(end.send(run::run(heart, lines).await));
+        drop(end.send(run::run_with(heart, lines, rests).await));
         room.close();
     };
     // Whoever still waits for a receipt is told that nobody answers.

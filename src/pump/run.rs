@@ -7,10 +7,11 @@ use std::sync::Arc;
 use std::sync::mpsc::{SyncSender, TrySendError};
 use std::time::Duration;
 
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{Notify, mpsc, oneshot, watch};
 
 use super::heart::{Heart, Input, Lookup, Written};
 use crate::words::ports::{Batch, Clock, Position};
+use crate::words::time::Millis;
 
 /// Inputs decided upon before the writer is looked after again: enough to fill a batch.
 const AT_ONCE: usize = 1024;
@@ -69,8 +70,34 @@ pub enum Ended {
     Broken(String),
 }
 
+/// What the pump waits for, as it reports to a test that skips time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Rest {
+    /// Counts the reports.
+    pub turn: u64,
+    /// Whether the pump itself has nothing to decide, to read or to write.
+    pub is_quiet: bool,
+    /// Deliveries that are out.
+    pub out: usize,
+    /// The tick at which something is due.
+    pub next: Option<Millis>,
+}
+
+/// How a test that skips time and the loop speak to each other. A running organism has none.
+pub struct RestLines {
+    /// Reports what the pump waits for, once in each round of the loop.
+    pub rest: watch::Sender<Rest>,
+    /// Starts a round: the clock was moved, or a fresh report is wanted.
+    pub look: Arc<Notify>,
+}
+
 /// Runs until it is asked to stop or the log breaks.
-pub async fn run(mut heart: Heart, mut lines: Lines) -> Ended {
+pub async fn run(heart: Heart, lines: Lines) -> Ended {
+    run_with(heart, lines, None).await
+}
+
+/// The same for a test that skips time.
+pub async fn run_with(mut heart: Heart, mut lines: Lines, rests: Option<RestLines>) -> Ended {
     heart.boot();
     let mut came = Vec::with_capacity(AT_ONCE);
     let grace = loop {
@@ -78,6 +105,7 @@ pub async fn run(mut heart: Heart, mut lines: Lines) -> Ended {
             return ended;
         }
         let pause = pause(&heart, &*lines.clock);
+        report(&heart, &lines, rests.as_ref());
         tokio::select! {
             biased;
             grace = &mut lines.stop => break grace.unwrap_or_default(),
@@ -107,6 +135,7 @@ pub async fn run(mut heart: Heart, mut lines: Lines) -> Ended {
                 }
                 heart.tick();
             }
+            () = asked_to_look(rests.as_ref()) => heart.tick(),
             () = tokio::time::sleep(pause) => {
                 heart.tick();
                 if pause == Duration::from_millis(IDLE_MS) {
@@ -116,6 +145,22 @@ pub async fn run(mut heart: Heart, mut lines: Lines) -> Ended {
         }
     };
     drain(&mut heart, &mut lines, grace).await
+}
+
+/// Reports to a test what the pump waits for.
+fn report(heart: &Heart, lines: &Lines, rests: Option<&RestLines>) {
+    let Some(rests) = rests else { return };
+    let is_quiet = heart.is_idle() && lines.inputs.is_empty();
+    let (out, next) = (heart.out_count(), heart.next_moment());
+    rests.rest.send_modify(|rest| *rest = Rest { turn: rest.turn + 1, is_quiet, out, next });
+}
+
+/// Waits until a test asks for another round; for ever if there is no test.
+async fn asked_to_look(rests: Option<&RestLines>) {
+    match rests {
+        Some(rests) => rests.look.notified().await,
+        None => std::future::pending().await,
+    }
 }
 
 /// Hands on what the heart has for the writer and the reader. `at_rest` says that the pump would

@@ -35,11 +35,12 @@ fn every_example_runs_as_printed_and_passes_the_test_beside_it() {
         let said = shell.run(&["systole init \"my folder\" --example ", example].concat());
         let answered = shell.run(&[next(&said), " && echo it worked"].concat());
         assert!(answered.ends_with("it worked\n"), "{example}: {answered}");
-        assert_eq!(shell.run("sh test.sh"), "ok\n", "{example}");
+        let tested = shell.run("systole test && echo passed");
+        assert!(tested.ends_with("\npassed\n") && !tested.contains("FAIL"), "{example}: {tested}");
         // The test beside it fails where the organism answers something else.
         shell.run("sed -i 's/ said/ mumbled/; s/ asked/ mumbled/; s/\"total\"/\"quantity\"/; s/sinoatrial/vagus/' answer.* listeners/* 2>/dev/null");
-        let broken = shell.run("sh test.sh || echo failed");
-        assert!(broken.contains("failed") && !broken.contains("ok\n"), "{example}: {broken}");
+        let broken = shell.run("systole test || echo it failed");
+        assert!(broken.contains("FAIL") && broken.ends_with("it failed\n"), "{example}: {broken}");
     }
 }
 

@@ -26,9 +26,9 @@ fn g5_a_new_listener_in_shell_or_python_passes_its_test_and_is_run() {
         let before = std::fs::read_to_string(shell.folder().join("hello/organism.yaml")).unwrap();
         let said = shell.run(&["systole listener new ", language, " weather"].concat());
         assert!(said.contains("added weather and its payloads to organism.yaml"), "{said}");
-        assert!(said.ends_with("next: sh listeners/weather.test.sh\n"), "{said}");
-        let test = shell.run("sh listeners/weather.test.sh");
-        assert!(test.ends_with("ok\n"), "{language}: {test}");
+        assert!(said.ends_with("next: systole test listeners/weather.test.yaml\n"), "{said}");
+        let test = shell.run("systole test listeners/weather.test.yaml");
+        assert!(test.ends_with("1 passed\n"), "{language}: {test}");
         let answer = shell.run(SEND);
         assert!(
             answer.contains("weather-answer") && answer.contains("You said: a &lt; b"),
@@ -39,8 +39,8 @@ fn g5_a_new_listener_in_shell_or_python_passes_its_test_and_is_run() {
         assert!(before.lines().all(|line| kept.contains(&line)), "{after}");
         // A test that cannot fail would be worse than none.
         shell.run("sed -i 's/You said/I said/' listeners/weather.sh listeners/weather.py 2>/dev/null");
-        let test = shell.run("sh listeners/weather.test.sh || echo it failed");
-        assert!(test.contains("unexpected: ") && test.ends_with("it failed\n"), "{language}: {test}");
+        let test = shell.run("systole test listeners/weather.test.yaml || echo it failed");
+        assert!(test.contains("another answer came") && test.ends_with("it failed\n"), "{language}: {test}");
     }
 }
 
@@ -199,7 +199,7 @@ fn nothing_is_written_over_and_a_file_of_another_layout_is_left_alone() {
     let there = shell.run("systole listener new python weather; echo $?");
     assert!(there.contains("is there already: listeners/weather.py") && there.ends_with("2\n"), "{there}");
     assert_eq!(std::fs::read_to_string(&path).unwrap(), before, "the file is as it was");
-    assert!(!shell.folder().join("hello/listeners/weather.test.sh").exists(), "all or nothing");
+    assert!(!shell.folder().join("hello/listeners/weather.test.yaml").exists(), "all or nothing");
 
     for name in ["ask", "answer"] {
         let talks = shell.run(&format!("systole listener new shell {name}; echo $?"));
@@ -266,7 +266,7 @@ fn every_layout_refuses_the_same_names_with_the_same_words() {
         }
         assert_eq!(written(), before, "{layout}");
         let taken = shell.run("systole listener new shell calc.add; echo $?");
-        assert!(taken.ends_with("next: sh listeners/calc.add.test.sh\n0\n"), "{layout}: {taken}");
+        assert!(taken.ends_with("next: systole test listeners/calc.add.test.yaml\n0\n"), "{layout}: {taken}");
         assert_eq!(taken.contains("is laid out in a way of its own"), n > 0, "{layout}: {taken}");
     }
 }

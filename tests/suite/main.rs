@@ -78,6 +78,7 @@ mod log_writer;
 mod managed;
 mod operating_page;
 mod organism;
+mod organism_tests;
 mod over_nats;
 mod over_nats_bytes;
 mod over_nats_cut;

@@ -145,27 +145,35 @@ pub(super) fn shell(words: &Words) -> Plan {
     Plan {
         files: vec![
             words.fresh(".sh", include_str!("templates/shell.sh")),
-            words.fresh(".test.sh", include_str!("templates/test.sh")),
+            words.fresh(".test.yaml", include_str!("templates/test.yaml")),
         ],
         reach: words.reach(&["sh", &words.file(".sh")]),
         once: true,
         build: None,
-        test: ["sh ", &words.file(".test.sh")].concat(),
+        test: format!("systole test {}", words.file(".test.yaml")),
         start: None,
     }
 }
 
 pub(super) fn python(words: &Words) -> Plan {
-    let (program, test) = match words.broker {
-        Some(_) => (include_str!("templates/nats.py"), include_str!("templates/nats.test.sh")),
-        None => (include_str!("templates/python.py"), include_str!("templates/test.sh")),
+    // A worker over NATS is tested by its function alone: a test of the organism has no broker.
+    let (program, end, test, runs) = match words.broker {
+        Some(_) => {
+            (include_str!("templates/nats.py"), ".test.sh", include_str!("templates/nats.test.sh"), "sh")
+        }
+        None => (
+            include_str!("templates/python.py"),
+            ".test.yaml",
+            include_str!("templates/test.yaml"),
+            "systole test",
+        ),
     };
     Plan {
-        files: vec![words.fresh(".py", program), words.fresh(".test.sh", test)],
+        files: vec![words.fresh(".py", program), words.fresh(end, test)],
         reach: words.reach(&["python3", &words.file(".py")]),
         once: false,
         build: None,
-        test: ["sh ", &words.file(".test.sh")].concat(),
+        test: format!("{runs} {}", words.file(end)),
         start: words.start(&["python3 ", &words.file(".py")].concat()),
     }
 }

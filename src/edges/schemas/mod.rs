@@ -8,5 +8,6 @@ mod judge;
 mod shelf;
 pub mod trial;
 pub mod tried;
+pub mod xpath;
 
 pub use judge::{Judge, Refused, SchemaId, Source, Verdict};

@@ -21,6 +21,19 @@ pub fn organism_json_schema() -> Value {
     schema
 }
 
+/// The schema of test files, as it lies in `schemas/test.schema.json`.
+pub const TEST_JSON_SCHEMA: &str = include_str!("../../../schemas/test.schema.json");
+
+/// The schema of test files, made from their table of keys.
+pub fn test_json_schema() -> Value {
+    let mut schema = map(super::rehearsal::TOP);
+    if let Value::Object(top) = &mut schema {
+        top.insert("$schema".to_owned(), json!("https://json-schema.org/draft/2020-12/schema"));
+        top.insert("title".to_owned(), json!("a test file of Systole (*.test.yaml)"));
+    }
+    schema
+}
+
 /// A map of the keys below a place in the table.
 fn map(table: &str) -> Value {
     let mut properties = Map::new();
@@ -76,6 +89,8 @@ fn form(key: &Key) -> Value {
         Form::Amount(pattern) => json!({"type": ["string", "number"], "pattern": pattern, "minimum": 0}),
         Form::Lines => lines(),
         Form::LinesOrMap => json!({"anyOf": [lines(), map(key.path)]}),
+        Form::Maps => json!({"type": "array", "items": map(key.path), "minItems": 1}),
+        Form::Texts => json!({"anyOf": [text, {"type": "array", "items": text, "minItems": 1}]}),
         Form::Anything => json!({}),
         Form::Number(pattern) => json!({"type": ["string", "integer"], "pattern": pattern}),
     }

@@ -23,7 +23,7 @@ pub(super) enum Given {
 }
 
 /// How the place of what was set is named.
-const SET: &str = "--set";
+pub(super) const SET: &str = "--set";
 
 pub(super) struct Desk {
     file: String,

@@ -54,7 +54,8 @@ pub fn eject(path: &Path) -> Result<Ejected, NotEjected> {
     let directory = path.parent().unwrap_or(Path::new("")).to_owned();
     let folder = folder::Folder { path: directory.clone(), as_typed: directory.clone(), is_only_read: false };
     let shelf = With { shelf: &folder, name: &schema.name, text: Arc::clone(&schema.text) };
-    let page = Page { file: "", text: edited.text.as_str().into(), settings: &[], lies: None };
+    let page =
+        Page { file: "", text: edited.text.as_str().into(), settings: &[], lies: None, has_scripts: true };
     let again = check(page, &shelf, &directory, Given::Any, Era::NOW);
     if !again.is_ok_and(|again| mean_the_same(&organism, &again.composition)) {
         return Err(by_hand());

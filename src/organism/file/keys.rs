@@ -1,6 +1,7 @@
 //! The one table of keys: every key of an organism's file with its default. What the loader takes and
 //! what the reference lists are both this table; a key outside it is refused.
 
+use super::rehearsal::TEST_KEYS;
 use crate::words::limits;
 
 /// A key of the organism's file.
@@ -60,6 +61,10 @@ pub enum Form {
     Lines,
     /// The same, or a map.
     LinesOrMap,
+    /// A list of maps of the keys below it.
+    Maps,
+    /// Text or a list of texts.
+    Texts,
     /// Anything that YAML has.
     Anything,
 }
@@ -81,7 +86,7 @@ const DOTLESS: Form = Form::Name("^[a-z][a-z0-9-]{0,62}$");
 /// The name of a party.
 const PARTY: &str = r"^[a-z][a-z0-9-]{0,62}(\.[a-z][a-z0-9-]{0,62})*$";
 
-const fn key(path: &'static str, default: &'static str, meaning: &'static str) -> Key {
+pub(super) const fn key(path: &'static str, default: &'static str, meaning: &'static str) -> Key {
     Key { path, default, meaning, built: true, form: Form::Later }
 }
 
@@ -90,7 +95,7 @@ const fn later(path: &'static str, meaning: &'static str) -> Key {
 }
 
 impl Key {
-    const fn of(self, form: Form) -> Key {
+    pub(super) const fn of(self, form: Form) -> Key {
         Key { form, ..self }
     }
 }
@@ -369,7 +374,7 @@ pub(super) fn never_under(path: &str, name: &str) -> Option<&'static Never> {
 
 /// The keys that may stand in the map at `path`; the empty path is the top of the file.
 pub(super) fn under(path: &str) -> impl Iterator<Item = (&'static str, &'static Key)> {
-    KEYS.iter().filter_map(move |key| {
+    KEYS.iter().chain(TEST_KEYS).filter_map(move |key| {
         let name = match path {
             "" => key.path,
             _ => key.path.strip_prefix(path)?.strip_prefix('.')?,

@@ -39,9 +39,16 @@ pub(super) fn resolve(
     declared: &Declared,
     composed: &Composed,
     shelf: &dyn Shelf,
+    has_scripts: bool,
 ) -> Thinking {
     let mut scripts = Vec::new();
-    let models = declared.models.iter().map(|one| model(desk, one, declared, shelf, &mut scripts)).collect();
+    let mut models = Vec::new();
+    for one in &declared.models {
+        models.push(model(desk, one, declared));
+        if let Some(model) = models.last_mut().filter(|_| has_scripts) {
+            scripted(desk, one, model, shelf, &mut scripts);
+        }
+    }
     let warnings = unscripted(desk, declared, &scripts);
     circles(desk, &declared.models);
     one_currency(desk, declared);
@@ -97,35 +104,38 @@ fn unscripted(desk: &Desk, declared: &Declared, scripts: &[Answers]) -> Vec<(usi
     found
 }
 
-fn model(
-    desk: &mut Desk,
-    one: &Declaration,
-    declared: &Declared,
-    shelf: &dyn Shelf,
-    scripts: &mut Vec<Answers>,
-) -> Model {
+fn model(desk: &mut Desk, one: &Declaration, declared: &Declared) -> Model {
     let path = ["models.", &one.key.value].concat();
     let others: Vec<&str> = names(declared).filter(|name| *name != one.key.value).collect();
     // That it names itself is told as a circle.
     for named in one.fallback.iter().filter(|named| named.value != one.key.value) {
         known_model(desk, named, &[&path, ".fallback"].concat(), &others);
     }
-    let mut model = one.model.clone();
-    if let (Provider::Script, Some(named)) = (model.provider, &one.script) {
-        match shelf.find(&named.value) {
-            Ok(found) => {
-                let read = script(desk, named, &path, shelf);
-                scripts.extend(read.map(|script| Answers { path, at: named.at, script }));
-                model.file = Some(found);
-            }
-            Err(Absent { why, .. }) => {
-                let told = [&path, ".file: ", &why].concat();
-                let mend = "file: PATH, the answers of the script, from this file's folder";
-                desk.tell(Code::ConfigUnreadable, named.at, &told, Some(mend));
-            }
+    one.model.clone()
+}
+
+/// Reads the answers of a model that is a script.
+fn scripted(
+    desk: &mut Desk,
+    one: &Declaration,
+    model: &mut Model,
+    shelf: &dyn Shelf,
+    scripts: &mut Vec<Answers>,
+) {
+    let (Provider::Script, Some(named)) = (model.provider, &one.script) else { return };
+    let path = ["models.", &one.key.value].concat();
+    match shelf.find(&named.value) {
+        Ok(found) => {
+            let read = script(desk, named, &path, shelf);
+            scripts.extend(read.map(|script| Answers { path, at: named.at, script }));
+            model.file = Some(found);
+        }
+        Err(Absent { why, .. }) => {
+            let told = [&path, ".file: ", &why].concat();
+            let mend = "file: PATH, the answers of the script, from this file's folder";
+            desk.tell(Code::ConfigUnreadable, named.at, &told, Some(mend));
         }
     }
-    model
 }
 
 /// Reads the answers of a script, which the organism needs at its start, and reports what is wrong with them.

@@ -33,6 +33,7 @@ mod payloads;
 mod prompt;
 mod prove;
 mod reach;
+pub mod rehearsal;
 mod schemas;
 mod secrets;
 mod settings;
@@ -58,7 +59,7 @@ use source::Era;
 
 pub use bus::{BusKey, Keyless, named_key};
 pub use clients::TokenSource;
-pub use completion::{ORGANISM_JSON_SCHEMA, organism_json_schema};
+pub use completion::{ORGANISM_JSON_SCHEMA, TEST_JSON_SCHEMA, organism_json_schema, test_json_schema};
 pub use declared::DEFAULT_LISTEN;
 pub use diagnostic::{Diagnostic, Place, Refused, Second, Severity};
 pub use drawing::{counted, page};
@@ -105,34 +106,52 @@ pub fn load(path: &Path) -> Result<OrganismFile, Refused> {
 
 /// The same with what is set besides, each as `PATH=VALUE`, in place of what the file says there.
 pub fn load_set(path: &Path, settings: &[String]) -> Result<OrganismFile, Refused> {
-    whole(path, settings, &[], false)
+    whole(path, settings, &[], Reads::All)
+}
+
+/// The same for a test that has the answers of all models itself: no script is looked for.
+fn load_rehearsed(path: &Path, settings: &[String]) -> Result<OrganismFile, Refused> {
+    whole(path, settings, &[], Reads::NoScripts)
 }
 
 /// The log of a file, for whoever reads that alone. Every mistake is told, but nobody tries what nobody
 /// compiles.
 pub fn log_of(path: &Path, settings: &[String]) -> Result<PathBuf, Refused> {
-    whole(path, settings, &[], true).map(|organism| organism.log)
+    whole(path, settings, &[], Reads::NoProof).map(|organism| organism.log)
 }
 
 /// The same for a program that brings some of the listeners itself, as Rust values: those need no `run`.
 pub fn load_given(path: &Path, given: &[&str]) -> Result<OrganismFile, Refused> {
-    whole(path, &[], given, false)
+    whole(path, &[], given, Reads::All)
 }
 
-fn whole(
-    path: &Path,
-    settings: &[String],
-    given: &[&str],
-    is_only_read: bool,
-) -> Result<OrganismFile, Refused> {
+/// What is read beside the file itself.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Reads {
+    All,
+    /// Schemas are not compiled.
+    NoProof,
+    /// Scripts of models are not looked for.
+    NoScripts,
+}
+
+fn whole(path: &Path, settings: &[String], given: &[&str], reads: Reads) -> Result<OrganismFile, Refused> {
     let given = Given::These(given.iter().map(|name| (*name).to_owned()).collect());
     let text = folder::organism_text(path)?;
     let file = path.display().to_string();
     let as_typed = path.parent().unwrap_or(Path::new("")).to_owned();
     // Programs are started there later; a relative folder would then mean another one.
     let directory = std::path::absolute(as_typed.join(".")).unwrap_or_else(|_| as_typed.clone());
+    let is_only_read = reads == Reads::NoProof;
     let shelf = folder::Folder { path: directory.clone(), as_typed, is_only_read };
-    check(Page { file: &file, text, settings, lies: Some(path) }, &shelf, &directory, given, Era::NOW)
+    let has_scripts = reads != Reads::NoScripts;
+    check(
+        Page { file: &file, text, settings, lies: Some(path), has_scripts },
+        &shelf,
+        &directory,
+        given,
+        Era::NOW,
+    )
 }
 
 /// Reads and checks a text as if it stood in that file: for an organism that lies nowhere.
@@ -141,7 +160,7 @@ pub fn load_text(path: &Path, text: &str) -> Result<OrganismFile, Refused> {
     let as_typed = path.parent().unwrap_or(Path::new("")).to_owned();
     let directory = std::path::absolute(as_typed.join(".")).unwrap_or_else(|_| as_typed.clone());
     let shelf = folder::Folder { path: directory.clone(), as_typed, is_only_read: false };
-    let page = Page { file: &file, text: text.into(), settings: &[], lies: None };
+    let page = Page { file: &file, text: text.into(), settings: &[], lies: None, has_scripts: true };
     check(page, &shelf, &directory, Given::These(Vec::new()), Era::NOW)
 }
 
@@ -154,6 +173,7 @@ pub fn read_source(source: &[u8], directory: &Path) -> Result<Composition, Refus
         text: Arc::clone(&stored.file),
         settings: &stored.settings,
         lies: None,
+        has_scripts: true,
     };
     check(page, &stored, directory, Given::Any, stored.era).map(|whole| whole.composition)
 }
@@ -180,11 +200,13 @@ struct Page<'p> {
     settings: &'p [String],
     /// Where the file lies, beside which its log is to be; none for a text that lies nowhere and runs nowhere.
     lies: Option<&'p Path>,
+    /// Whether the scripts of models are read.
+    has_scripts: bool,
 }
 
 /// The one check that loading, `check` and reading back share.
 fn check(
-    Page { file, text, settings, lies }: Page<'_>,
+    Page { file, text, settings, lies, has_scripts }: Page<'_>,
     shelf: &dyn Shelf,
     directory: &Path,
     given: Given,
@@ -208,7 +230,7 @@ fn check(
     }
     bus::check(&mut desk, &declared);
     log_kept::check(&mut desk, declared.bus_at, declared.log_kept.as_ref());
-    let thinking = minds::resolve(&mut desk, &declared, &composed, shelf);
+    let thinking = minds::resolve(&mut desk, &declared, &composed, shelf, has_scripts);
     // What was taken once is read back as it is.
     if !is_stored && desk.is_clean() {
         prompt::check(&mut desk, &declared, &thinking.agents);

@@ -139,7 +139,10 @@ impl Heart {
             Input::Knocked { source, count } => self.happened(Happening::Knocked { source, count }),
             Input::Broker { code, words } => self.happened(Happening::Broker { code, words }),
             Input::Throttled(telling) => self.happened(Happening::Throttled(telling)),
-            Input::Found(answered) => self.found(answered),
+            Input::Found(answered) => {
+                self.looking = self.looking.saturating_sub(1);
+                self.found(answered);
+            }
             // Whoever waits for what it had in hand would wait for ever; the next start knows what is owed.
             Input::Fallen { who } => self.broken = Some([who.as_str(), " panicked"].concat()),
             Input::Stop => self.stopping = true,

@@ -85,6 +85,8 @@ pub struct Heart {
     /// a question of its own, and questions are answered in the order in which they were asked.
     parked: HashMap<ThreadId, VecDeque<Input>>,
     lookups: VecDeque<Lookup>,
+    /// Looks into the log that the reader has not answered yet.
+    looking: usize,
     /// Records of late, so that a delivery rarely reads the log.
     fresh: deliver::Fresh,
     last: Position,
@@ -127,6 +129,7 @@ impl Heart {
             resuming: Vec::new(),
             parked: HashMap::new(),
             lookups: VecDeque::new(),
+            looking: 0,
             fresh: deliver::Fresh::default(),
             last,
             stalled: None,
@@ -250,17 +253,26 @@ impl Heart {
 
     /// The next look into the log that must be made before what waits for it goes on.
     pub fn next_lookup(&mut self) -> Option<Lookup> {
-        self.lookups.pop_front()
+        let lookup = self.lookups.pop_front();
+        self.looking += usize::from(lookup.is_some());
+        lookup
     }
 
     /// Takes back a look that the reader has no room for.
     pub fn keep_lookup(&mut self, lookup: Lookup) {
+        self.looking = self.looking.saturating_sub(1);
         self.lookups.push_front(lookup);
     }
 
     /// Whether nothing is out, nothing waits for the writer, and nothing is parked.
     pub fn is_quiet(&self) -> bool {
         self.desk.out_count() == 0 && self.is_flushed() && self.parked.is_empty()
+    }
+
+    /// Whether the pump itself has nothing to do: what goes on is with listeners, or waits for its time.
+    pub fn is_idle(&self) -> bool {
+        let reads = self.looking > 0 || !self.lookups.is_empty() || !self.parked.is_empty();
+        !reads && self.is_flushed() && self.recorded.is_empty()
     }
 
     /// Whether some fold in memory is newer than its row.

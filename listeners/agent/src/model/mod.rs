@@ -44,7 +44,7 @@ pub use key::{Key, KeyFault};
 pub use ledger::{Came, Going, Ledger};
 pub use limits::Limits;
 pub use models::{Ask, Models, NoAnswer};
-pub use pauses::{Chance, Dice};
+pub use pauses::{Chance, Dice, RealTime, Sleeper};
 pub use price::{Reserve, cost, reserve};
 /// The certificates that TLS trusts, for whoever has others than those of the web.
 pub use rustls::RootCertStore;

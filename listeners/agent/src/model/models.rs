@@ -11,7 +11,7 @@ use std::time::Duration;
 use tokio::sync::Semaphore;
 
 use super::ledger::{Came, Going, Ledger};
-use super::pauses::{Chance, pause_ms};
+use super::pauses::{Chance, RealTime, Sleeper, pause_ms};
 use super::price::reserve;
 use super::{Answer, Fault, FaultKind, Limits, Model, Request, Unusable, Watcher};
 use crate::spec::{self, Provider};
@@ -20,6 +20,7 @@ use crate::spec::{self, Provider};
 pub struct Models {
     entries: BTreeMap<String, Entry>,
     chance: Box<dyn Chance>,
+    sleeper: Arc<dyn Sleeper>,
     /// The longest wait that a provider may ask for.
     patience: Duration,
 }
@@ -82,7 +83,13 @@ impl Models {
                 )));
             }
         }
-        Ok(Self { entries, chance, patience: limits.retry_after })
+        Ok(Self { entries, chance, sleeper: Arc::new(RealTime), patience: limits.retry_after })
+    }
+
+    /// The same, where pauses are waited for in another way.
+    #[must_use]
+    pub fn sleeping(self, sleeper: Arc<dyn Sleeper>) -> Self {
+        Self { sleeper, ..self }
     }
 
     /// The model of that name.
@@ -159,7 +166,7 @@ impl Models {
             let Some(pause) = self.pause(model, attempt, &fault) else {
                 return Ok(Err((attempt, self.impatient(model, attempt, fault))));
             };
-            tokio::time::sleep(pause).await;
+            self.sleeper.sleep(pause).await;
             attempt += 1;
         }
     }

@@ -1,7 +1,9 @@
 //! How long to wait before a request is repeated: twice as long each time, up to a limit, and by chance up to half of
-//! it less, so that those who failed together do not come back together. Waits for nothing itself.
+//! it less, so that those who failed together do not come back together. How it is waited is a port: a test skips it.
 
 use std::hash::{BuildHasher, RandomState};
+use std::pin::Pin;
+use std::time::Duration;
 
 use crate::spec::Retry;
 
@@ -20,6 +22,22 @@ impl Chance for Dice {
         // Each state has keys of its own, which the machine draws.
         let drawn = RandomState::new().hash_one(most);
         most.checked_add(1).map_or(drawn, |sides| drawn % sides)
+    }
+}
+
+/// How a pause is waited for.
+pub trait Sleeper: std::fmt::Debug + Send + Sync {
+    /// Ends when the pause is over.
+    fn sleep(&self, pause: Duration) -> Pin<Box<dyn Future<Output = ()> + Send + '_>>;
+}
+
+/// Waits by the machine's clock.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RealTime;
+
+impl Sleeper for RealTime {
+    fn sleep(&self, pause: Duration) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
+        Box::pin(tokio::time::sleep(pause))
     }
 }
 

@@ -10,23 +10,38 @@
 mod used;
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use regex_lite::Regex;
 use serde::Deserialize;
 use serde_json::Value;
+use serde_saphyr::Spanned;
 
 use self::used::Calls;
 use super::{
-    Answer, Answering, Call, Course, Fault, FaultKind, Model, Part, Piece, Request, Role, Stop, Usage,
-    Watcher,
+    Answer, Answering, Call, Course, Fault, FaultKind, Model, Part, Piece, RealTime, Request, Role, Sleeper,
+    Stop, Usage, Watcher,
 };
 
 /// A file of answers, read and checked.
 #[derive(Debug, Default)]
 pub struct Script {
     agents: BTreeMap<String, Vec<Reply>>,
+    /// What was asked for and could not be given, in words.
+    missed: Mutex<Vec<String>>,
+}
+
+/// An answer that no call has used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unused {
+    /// The agent.
+    pub agent: String,
+    /// The number of the answer in the agent's list, from 1.
+    pub number: usize,
+    /// Where it begins: line and column, from 1.
+    pub place: (usize, usize),
 }
 
 /// What is wrong with a file of answers.
@@ -74,6 +89,10 @@ struct Failing {
 
 #[derive(Debug)]
 struct Reply {
+    /// Where it begins: line and column.
+    place: (usize, usize),
+    /// How often it was given, in all calls.
+    given: AtomicUsize,
     parts: Vec<Part>,
     only_if: Option<String>,
     times: usize,
@@ -93,21 +112,42 @@ impl Script {
     /// What is wrong with it first.
     pub fn read(text: &str) -> Result<Self, Unusable> {
         let options = serde_saphyr::options! { strict_booleans: true, with_snippet: false };
-        let written: BTreeMap<String, Vec<Written>> =
+        let written: BTreeMap<String, Vec<Spanned<Written>>> =
             serde_saphyr::from_str_with_options(text, options).map_err(|error| unreadable(&error))?;
         let mut agents = BTreeMap::new();
         for (agent, list) in written {
             let replies: Result<Vec<Reply>, Unusable> = (1usize..)
                 .zip(list)
                 .map(|(number, reply)| {
-                    reply.checked().map_err(|words| Unusable {
+                    let at = reply.referenced;
+                    let place = [at.line(), at.column()].map(|n| usize::try_from(n).unwrap_or(usize::MAX));
+                    reply.value.checked(place.into()).map_err(|words| Unusable {
                         words: ["answer ", &number.to_string(), " of ", &agent, ": ", &words].concat(),
                     })
                 })
                 .collect();
             agents.insert(agent, replies?);
         }
-        Ok(Self { agents })
+        Ok(Self { agents, missed: Mutex::default() })
+    }
+
+    /// The answers that no call has used so far.
+    #[must_use]
+    pub fn unused(&self) -> Vec<Unused> {
+        let each = self
+            .agents
+            .iter()
+            .flat_map(|(agent, list)| (1..).zip(list).map(move |(number, reply)| (agent, number, reply)));
+        let unused = each.filter(|(_, _, reply)| reply.given.load(Ordering::Relaxed) == 0);
+        unused
+            .map(|(agent, number, reply)| Unused { agent: agent.clone(), number, place: reply.place })
+            .collect()
+    }
+
+    /// What was asked for and could not be given since this was called last, in words.
+    #[must_use]
+    pub fn take_missed(&self) -> Vec<String> {
+        std::mem::take(&mut *self.missed.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// The agents that it has answers for.
@@ -125,7 +165,7 @@ impl Script {
 }
 
 impl Written {
-    fn checked(self) -> Result<Reply, String> {
+    fn checked(self, place: (usize, usize)) -> Result<Reply, String> {
         if self.say.is_none() && self.call.is_none() && self.error.is_none() {
             return Err("it says nothing: write say, call or error".to_owned());
         }
@@ -160,6 +200,8 @@ impl Written {
         };
         let delay = self.delay.as_deref().map(|text| milliseconds("delay", text)).transpose()?.unwrap_or(0);
         Ok(Reply {
+            place,
+            given: AtomicUsize::new(0),
             parts,
             only_if: self.only_if,
             times: self.times.unwrap_or(1),
@@ -208,29 +250,36 @@ pub struct Scripted {
     name: String,
     /// What the calls have used for which the model was asked last.
     calls: Mutex<Calls>,
+    sleeper: Arc<dyn Sleeper>,
 }
 
 impl Scripted {
     /// The model of that name, for that agent.
     #[must_use]
     pub fn new(script: Arc<Script>, name: &str, agent: &str) -> Self {
-        Self { script, agent: agent.to_owned(), name: name.to_owned(), calls: Mutex::default() }
+        let (agent, name) = (agent.to_owned(), name.to_owned());
+        Self { script, agent, name, calls: Mutex::default(), sleeper: Arc::new(RealTime) }
+    }
+
+    /// The same, where its delays are waited for in another way.
+    #[must_use]
+    pub fn sleeping(self, sleeper: Arc<dyn Sleeper>) -> Self {
+        Self { sleeper, ..self }
     }
 
     /// The first answer that the call has not used and whose condition holds.
     fn reply(&self, shown: &str, course: &Course) -> Result<(usize, &Reply), Box<Fault>> {
         let Some(list) = self.script.agents.get(&self.agent) else {
-            return Err(self.fault("the script has no answers for it"));
+            return Err(self.missing("the script has no answers for it"));
         };
         // One step; a poisoned count is in order.
         let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
         let used = calls.of(list, course);
         if let Some(at) = used.next(list, shown) {
             used.take(at);
-            return list
-                .get(at)
-                .map(|reply| (at + 1, reply))
-                .ok_or_else(|| self.fault("its list has changed"));
+            let reply = list.get(at).ok_or_else(|| self.missing("its list has changed"))?;
+            reply.given.fetch_add(1, Ordering::Relaxed);
+            return Ok((at + 1, reply));
         }
         let waiting = used.conditional(list);
         let all = list.len();
@@ -241,7 +290,14 @@ impl Scripted {
                 all - waiting
             ),
         };
-        Err(self.fault(&words))
+        Err(self.missing(&words))
+    }
+
+    /// The fault of a script that lacks what it was asked for, which it keeps.
+    fn missing(&self, words: &str) -> Box<Fault> {
+        let fault = self.fault(words);
+        self.script.missed.lock().unwrap_or_else(PoisonError::into_inner).push(fault.words.clone());
+        fault
     }
 
     /// An answer of which no more was wanted. A provider would not have come to its usage.
@@ -278,7 +334,7 @@ impl Scripted {
                 missing.as_str(),
                 "` in the prompt, which has none",
             ];
-            return Err(script.fault(&words.concat()));
+            return Err(script.missing(&words.concat()));
         }
         if let Some((status, retry_after_ms)) = reply.error {
             let mut fault = script.fault(&["the script answers with status ", &status.to_string()].concat());
@@ -299,7 +355,9 @@ impl Scripted {
             if wanted.is_some() {
                 return Ok(script.cut(said));
             }
-            tokio::time::sleep(reply.delay).await;
+            if !reply.delay.is_zero() {
+                script.sleeper.sleep(reply.delay).await;
+            }
         }
         for (number, part) in reply.parts.iter().enumerate() {
             if let Part::Call(call) = part {

@@ -1,0 +1,265 @@
+//! `systole test`: runs the tests of organisms. Each test has an organism of its own, with its log in memory, rehearsed
+//! models and a clock that is moved instead of waited for. All test files are read and checked before the first one runs.
+
+mod play;
+mod stage;
+mod stand_in;
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::Args;
+use serde_json::json;
+use tokio::time::Instant;
+
+use super::cast::Scripts;
+use super::check::tell;
+use super::exit::Exit;
+use super::here;
+use super::hindered;
+use super::run::Signals;
+use super::screen::Screen;
+use crate::organism::file::rehearsal::{self, Rehearsal, TestFile};
+use crate::organism::file::{Diagnostic, TEST_JSON_SCHEMA};
+use play::Failed;
+use stage::Stage;
+
+/// How the names of test files end.
+const ENDING: &str = ".test.yaml";
+/// How long a test may take by the machine's clock: time that is skipped does not count.
+const LONGEST: Duration = Duration::from_secs(60);
+
+/// Runs the tests of organisms.
+///
+/// A test file says what is sent to an organism and what has to come of it. Models are rehearsed, and
+/// time is skipped: timers, approvals that expire and pauses before a retry take no time.
+///
+/// Examples:
+///   systole test                      every *.test.yaml here and below
+///   systole test team.test.yaml       the tests of one file
+#[derive(Args, Debug)]
+#[command(verbatim_doc_comment)]
+pub(super) struct Test {
+    /// Test files, and folders with files that end in .test.yaml
+    #[arg(value_name = "PATH", default_value = ".")]
+    paths: Vec<PathBuf>,
+    /// Print the JSON Schema of a test file, for editors, and run nothing
+    #[arg(long)]
+    schema: bool,
+    /// Print data as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Lines of a thread that are shown below a failed test, and how many of them are its first.
+const SHOWN: usize = 60;
+const SHOWN_FIRST: usize = 20;
+
+/// How many tests passed and failed.
+#[derive(Default)]
+struct Tally {
+    passed: usize,
+    failed: usize,
+}
+
+impl Test {
+    pub(super) fn run(self) -> Exit {
+        let screen = Screen::of_process(self.json);
+        if self.schema {
+            screen.drawn(TEST_JSON_SCHEMA.trim_end());
+            return Exit::Done;
+        }
+        self.whole(screen).unwrap_or_else(|exit| exit)
+    }
+
+    fn whole(&self, screen: Screen) -> Result<Exit, Exit> {
+        let paths = self.found(screen)?;
+        let (mut files, mut mistakes): (Vec<(PathBuf, TestFile)>, Vec<Diagnostic>) = (Vec::new(), Vec::new());
+        for path in paths {
+            match rehearsal::load(&path) {
+                Ok(file) => files.push((path, file)),
+                // Several test files may name one organism with a mistake.
+                Err(refused) => {
+                    let new: Vec<_> = refused.0.into_iter().filter(|one| !mistakes.contains(one)).collect();
+                    mistakes.extend(new);
+                }
+            }
+        }
+        if !mistakes.is_empty() {
+            tell(screen, &mistakes);
+            return Err(Exit::Configuration);
+        }
+        Ok(here::with_runtime(screen, async {
+            let mut signals = match Signals::listen(screen) {
+                Ok(signals) => signals,
+                Err(exit) => return exit,
+            };
+            tokio::select! {
+                exit = Box::pin(run_all(screen, &files)) => exit,
+                exit = signals.next() => exit,
+            }
+        }))
+    }
+
+    /// The test files that are meant.
+    fn found(&self, screen: Screen) -> Result<Vec<PathBuf>, Exit> {
+        let mut found = Vec::new();
+        for path in &self.paths {
+            let told = |error| hindered::unread(screen, Exit::Usage, path, "the tests", &error);
+            if path.is_dir() {
+                let before = found.len();
+                collect(path, &mut found).map_err(told)?;
+                found.get_mut(before..).unwrap_or_default().sort();
+            } else {
+                std::fs::metadata(path).map_err(told)?;
+                if !path.to_string_lossy().ends_with(ENDING) {
+                    let words =
+                        format!("{} is no test file: the name of one ends in {ENDING}", path.display());
+                    return Err(screen.fail(Exit::Usage, words));
+                }
+                found.push(path.clone());
+            }
+        }
+        found.dedup();
+        if found.is_empty() {
+            let shown: Vec<String> = self.paths.iter().map(|path| path.display().to_string()).collect();
+            let exit = screen.fail(Exit::Usage, format!("no tests found in {}", shown.join(", ")));
+            screen.say(format!(
+                "  try: a file whose name ends in {ENDING}; docs/reference/tests.md has an example"
+            ));
+            return Err(exit);
+        }
+        Ok(found)
+    }
+}
+
+/// The test files of a folder and of those below it, but for hidden ones.
+fn collect(folder: &Path, found: &mut Vec<PathBuf>) -> std::io::Result<()> {
+    for entry in std::fs::read_dir(folder)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        let path = if folder == Path::new(".") { PathBuf::from(&name) } else { entry.path() };
+        if name.to_string_lossy().starts_with('.') {
+            continue;
+        }
+        if entry.file_type()?.is_dir() {
+            collect(&path, found)?;
+        } else if name.to_string_lossy().ends_with(ENDING) {
+            found.push(path);
+        }
+    }
+    Ok(())
+}
+
+async fn run_all(screen: Screen, files: &[(PathBuf, TestFile)]) -> Exit {
+    let mut tally = Tally::default();
+    for (path, file) in files {
+        // Scripts that several tests share are counted over all tests of the file.
+        let mut shared = Scripts::new();
+        let mut has_failed = false;
+        for test in &file.tests {
+            let begun = Instant::now();
+            let failed = Box::pin(run_one(test, &mut shared)).await.err();
+            has_failed |= failed.is_some();
+            report(screen, path, &test.name, begun.elapsed(), failed.as_deref(), &mut tally);
+        }
+        // What a failed test did not come to is no news.
+        for (script_file, script) in shared.iter().filter(|_| !has_failed) {
+            for failed in play::unused_replies(script, &from_here(script_file)) {
+                report(screen, path, "every answer is used", Duration::ZERO, Some(&failed), &mut tally);
+            }
+        }
+    }
+    if !screen.json {
+        let Tally { passed, failed } = tally;
+        screen.say(match failed {
+            0 => format!("{passed} passed"),
+            _ => format!("{failed} failed, {passed} passed"),
+        });
+    }
+    if tally.failed > 0 { Exit::Failed } else { Exit::Done }
+}
+
+/// A path as short as it can be.
+fn from_here(path: &Path) -> PathBuf {
+    let here = std::env::current_dir().unwrap_or_default();
+    path.strip_prefix(&here).unwrap_or(path).to_owned()
+}
+
+async fn run_one(test: &Rehearsal, shared: &mut Scripts) -> Result<(), Box<Failed>> {
+    let mut own = Scripts::new();
+    let scripts = match &test.replies {
+        Some(replies) => {
+            let scripts = if replies.is_own { &mut own } else { shared };
+            scripts.insert(replies.file.clone(), replies.script.clone());
+            scripts
+        }
+        None => shared,
+    };
+    let mut stage = Stage::start(test, scripts).await.map_err(|words| Failed::new(&test.place, words))?;
+    let mut at = test.place.clone();
+    let played = tokio::time::timeout(LONGEST, Box::pin(play::steps(&mut stage, test, &mut at))).await;
+    let played = played.unwrap_or_else(|_| {
+        let words = format!("the test takes longer than {} s: a program is still at work", LONGEST.as_secs());
+        Err(Failed::new(&at, words))
+    });
+    let missed: Vec<String> = scripts.values().flat_map(|script| script.take_missed()).collect();
+    let played = match (played, missed.first()) {
+        (Ok(()), Some(words)) => Err(Failed::new(&test.place, words.clone())),
+        (Ok(()), None) => play::leftovers(&stage, test).map_or(Ok(()), Err),
+        (failed, _) => failed,
+    };
+    let played = played.map_err(|mut failed| {
+        failed.tree = stage.tree();
+        failed
+    });
+    stage.stop().await;
+    played
+}
+
+fn report(
+    screen: Screen,
+    path: &Path,
+    name: &str,
+    took: Duration,
+    failed: Option<&Failed>,
+    tally: &mut Tally,
+) {
+    match failed {
+        Some(_) => tally.failed += 1,
+        None => tally.passed += 1,
+    }
+    let file = path.display();
+    if screen.json {
+        let ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
+        let failure = failed.map(Failed::as_json);
+        let value = json!({"file": file.to_string(), "test": name, "passed": failed.is_none(),
+                           "ms": ms, "failure": failure});
+        return screen.value(&value);
+    }
+    let verdict = if failed.is_none() { "ok  " } else { "FAIL" };
+    let seconds = format!("{:.1} s", took.as_secs_f64());
+    screen.show(&format!("{verdict}  {file}: {name} ({seconds})"));
+    if let Some(failed) = failed {
+        explain(screen, failed);
+    }
+}
+
+/// Shows where a test failed, what was expected and what came, and the thread.
+fn explain(screen: Screen, failed: &Failed) {
+    let Failed { place, words, expected, came, tree } = failed;
+    screen.show(&format!("  {}:{}:{}: {words}", place.file, place.line, place.column));
+    for (name, text) in [("expected", expected), ("came", came)] {
+        for (number, line) in text.iter().flat_map(|text| text.lines()).enumerate() {
+            screen.show(&format!("    {:<10}{line}", if number == 0 { name } else { "" }));
+        }
+    }
+    let cut = tree.len().saturating_sub(SHOWN);
+    for (number, line) in tree.iter().enumerate() {
+        match number {
+            SHOWN_FIRST if cut > 0 => screen.show(&format!("    … {cut} lines")),
+            _ if (SHOWN_FIRST..SHOWN_FIRST + cut).contains(&number) => {}
+            _ => screen.drawn(&format!("    {line}")),
+        }
+    }
+}

@@ -1,0 +1,337 @@
+//! One test, played step by step. What does not come, or comes otherwise than the test says, is told with the place of the
+//! step that wants it, what was expected and what came.
+
+use serde_json::{Value, json};
+
+use super::stage::{Stage, Stuck};
+use crate::audit::approvals::Waiting;
+use crate::audit::narrate::narrate;
+use crate::cli::refused;
+use crate::console::ending::Ending;
+use crate::console::told;
+use crate::edges::schemas::xpath;
+use crate::organism::file::Place;
+use crate::organism::file::rehearsal::{Decision, Expected, Failure, REPORT, Rehearsal, Step, Text};
+use crate::organism::order::Order;
+use crate::organism::waiting::Reply;
+use crate::words::approval::Says;
+use crate::words::ids::Name;
+use crate::words::refusal::Refusal;
+
+/// Why a test failed.
+#[derive(Debug)]
+pub(super) struct Failed {
+    /// Where the test says what did not come.
+    pub(super) place: Place,
+    /// What is wrong, in one sentence.
+    pub(super) words: String,
+    /// What was expected.
+    pub(super) expected: Option<String>,
+    /// What came.
+    pub(super) came: Option<String>,
+    /// The thread.
+    pub(super) tree: Vec<String>,
+}
+
+impl Failed {
+    pub(super) fn new(place: &Place, words: impl Into<String>) -> Box<Failed> {
+        let (place, words) = (place.clone(), words.into());
+        Box::new(Failed { place, words, expected: None, came: None, tree: Vec::new() })
+    }
+
+    fn expected(mut self: Box<Self>, expected: impl Into<String>) -> Box<Failed> {
+        self.expected = Some(expected.into());
+        self
+    }
+
+    fn came(mut self: Box<Self>, came: impl Into<String>) -> Box<Failed> {
+        self.came = Some(came.into());
+        self
+    }
+
+    /// As data.
+    pub(super) fn as_json(&self) -> Value {
+        json!({"file": self.place.file, "line": self.place.line, "column": self.place.column,
+               "message": self.words, "expected": self.expected, "came": self.came, "tree": self.tree})
+    }
+}
+
+/// Plays every step. `at` is always the step that is played.
+pub(super) async fn steps(stage: &mut Stage, test: &Rehearsal, at: &mut Place) -> Result<(), Box<Failed>> {
+    for step in &test.steps {
+        *at = step.place.clone();
+        one(stage, step).await?;
+    }
+    Ok(())
+}
+
+async fn one(stage: &mut Stage, step: &Step) -> Result<(), Box<Failed>> {
+    if let Some(sending) = &step.send {
+        let sent = stage.send(sending).await;
+        match (sent, &step.refused) {
+            (Ok(()), None) => {}
+            (Err(refusal), Some(wanted)) => refusal_is(wanted, &refusal)?,
+            (Ok(()), Some(wanted)) => {
+                return Err(Failed::new(&wanted.place, "the message was taken and not refused")
+                    .expected(shown(wanted)));
+            }
+            (Err(refusal), None) => {
+                return Err(Failed::new(&sending.place, "the message was refused").came(page(&refusal)));
+            }
+        }
+    }
+    if let Some(ms) = step.after_ms {
+        stage
+            .pass(ms)
+            .await
+            .map_err(|stuck| told_stuck(stage, &step.place, "`after` cannot pass", &stuck))?;
+    }
+    let mut payload = None;
+    if let Some((place, expected)) = &step.held {
+        payload = Some(held(stage, place, expected).await?.payload);
+    }
+    if let Some((place, decision)) = &step.decision {
+        decide(stage, place, decision).await?;
+    }
+    if let Some((place, expected)) = &step.answer {
+        payload = Some(answer(stage, place, expected.as_ref()).await?);
+    }
+    if let Some(wanted) = &step.fails {
+        fails(stage, wanted).await?;
+    }
+    step.xpath.iter().try_for_each(|one| holds(one, payload.as_deref().unwrap_or_default()))?;
+    logged(stage, &step.log)
+}
+
+/// Whether a refusal is the one that is wanted.
+fn refusal_is(wanted: &Failure, refusal: &Refusal) -> Result<(), Box<Failed>> {
+    let page = page(refusal);
+    if fits(wanted, refusal.code.as_str(), &page) {
+        return Ok(());
+    }
+    Err(Failed::new(&wanted.place, "another refusal came").expected(shown(wanted)).came(page))
+}
+
+fn page(refusal: &Refusal) -> String {
+    refused::page(&told::Refusal::from(refusal)).trim_end().to_owned()
+}
+
+fn fits(wanted: &Failure, code: &str, words: &str) -> bool {
+    let contains = wanted.contains.as_ref();
+    wanted.code.as_ref().is_none_or(|wanted| wanted == code)
+        && contains.is_none_or(|text| on_one_line(words).contains(&on_one_line(text)))
+}
+
+/// Words that may be broken into lines, as one line.
+fn on_one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+fn shown(wanted: &Failure) -> String {
+    match (&wanted.code, &wanted.contains) {
+        (Some(code), Some(text)) => format!("{code}, with \"{text}\" in its words"),
+        (Some(code), None) => code.clone(),
+        (None, Some(text)) => format!("\"{text}\" in its words"),
+        (None, None) => "any".to_owned(),
+    }
+}
+
+fn described(expected: &Expected) -> String {
+    match &expected.exact {
+        Some(exact) => String::from_utf8_lossy(&exact.xml).into_owned(),
+        None => format!("any <{}>", expected.element),
+    }
+}
+
+/// Waits until the expected payload waits for a person.
+async fn held(stage: &mut Stage, place: &Place, expected: &Expected) -> Result<Waiting, Box<Failed>> {
+    let element = expected.element.clone();
+    let found = stage.until(|stage| {
+        let waiting: Vec<Waiting> =
+            stage.waiting()?.into_iter().filter(|one| one.element == element).collect();
+        Ok((!waiting.is_empty()).then_some(waiting))
+    });
+    let waiting = found.await;
+    let waiting = waiting.map_err(|stuck| {
+        let words = format!("no <{}> waits for a person", expected.element);
+        told_stuck(stage, place, &words, &stuck)
+    })?;
+    let composition = stage.organism().composition().clone();
+    let is_it = |one: &&Waiting| expected.is(&composition, one.payload.as_bytes());
+    match (waiting.iter().find(is_it), waiting.first()) {
+        (Some(one), _) => Ok(one.clone()),
+        (None, first) => {
+            let came = first.map(|one| one.payload.clone()).unwrap_or_default();
+            Err(Failed::new(place, "another payload waits for a person")
+                .expected(described(expected))
+                .came(came))
+        }
+    }
+}
+
+/// Decides on what waits.
+async fn decide(stage: &mut Stage, place: &Place, decision: &Decision) -> Result<(), Box<Failed>> {
+    let expected = Expected { element: decision.element.clone(), exact: None };
+    let waiting = held(stage, place, &expected).await?;
+    let says = match (decision.verb, &decision.amended) {
+        ("amend", Some(document)) => Says::Amend(document.clone()),
+        ("reject", _) => Says::Reject,
+        _ => Says::Approve,
+    };
+    let order = Order {
+        by: Name::operator(),
+        approval: waiting.id,
+        hash: Some(waiting.hash),
+        note: decision.note.clone(),
+        says,
+    };
+    match stage.organism().front().rule(order).await {
+        Some(Reply::Done | Reply::Receipt(..)) => Ok(()),
+        Some(Reply::Refused(refusal)) => {
+            Err(Failed::new(place, format!("`{}` was refused", decision.verb)).came(page(&refusal)))
+        }
+        None => Err(Failed::new(place, "the organism ended")),
+    }
+}
+
+/// Waits for the end of the last message; gives the payload that answers it.
+async fn answer(
+    stage: &mut Stage,
+    place: &Place,
+    expected: Option<&Expected>,
+) -> Result<String, Box<Failed>> {
+    let wanted = expected.map_or_else(|| "no answer".to_owned(), described);
+    let (ending, record) = ended(stage, place).await?;
+    let failed = match (&ending, expected) {
+        (Ending::Handled, None) => return Ok(String::new()),
+        (Ending::Answered, Some(expected)) => {
+            if expected.is(stage.organism().composition(), record.body.as_bytes()) {
+                return Ok(record.body);
+            }
+            Failed::new(place, "another answer came").came(record.body)
+        }
+        (Ending::Handled, Some(_)) => Failed::new(place, "the message was handled without an answer"),
+        (Ending::Answered, None) => Failed::new(place, "an answer came").came(record.body),
+        (Ending::Reported, _) => Failed::new(place, "a report came in place of an answer").came(record.body),
+        (Ending::Failed(code), _) => {
+            Failed::new(place, format!("the call failed with {code}")).came(lines_of(stage, &record))
+        }
+    };
+    Err(failed.expected(wanted))
+}
+
+async fn ended(stage: &mut Stage, place: &Place) -> Result<(Ending, told::Record), Box<Failed>> {
+    let ended = stage.until(|stage| Ok(stage.ending())).await;
+    ended.map_err(|stuck| told_stuck(stage, place, "the call did not end", &stuck))
+}
+
+/// Waits for the end of the last message, which has to be a failure.
+async fn fails(stage: &mut Stage, wanted: &Failure) -> Result<(), Box<Failed>> {
+    let (ending, record) = ended(stage, &wanted.place).await?;
+    let code = match &ending {
+        Ending::Failed(code) => code.as_str(),
+        Ending::Reported => REPORT,
+        Ending::Answered | Ending::Handled => {
+            let failed = Failed::new(&wanted.place, "the call did not fail").expected(shown(wanted));
+            return Err(failed.came(record.body));
+        }
+    };
+    let words = lines_of(stage, &record);
+    // The lines may be shortened, the payload is not.
+    if fits(wanted, code, &format!("{words} {}", record.body)) {
+        return Ok(());
+    }
+    Err(Failed::new(&wanted.place, "another failure came").expected(shown(wanted)).came(words))
+}
+
+/// A record as `systole log` prints it.
+fn lines_of(stage: &Stage, record: &told::Record) -> String {
+    let found = stage.records.iter().find(|(_, told)| told.position == record.position);
+    let lines = found.map(|(record, _)| narrate(record, Some(&record.header.thread)));
+    lines.unwrap_or_default().join("\n")
+}
+
+fn holds(wanted: &Text, payload: &str) -> Result<(), Box<Failed>> {
+    match xpath::holds(payload, &wanted.text) {
+        Ok(true) => Ok(()),
+        Ok(false) => Err(Failed::new(&wanted.place, "the expression does not hold")
+            .expected(wanted.text.clone())
+            .came(payload)),
+        Err(words) => Err(Failed::new(&wanted.place, format!("`{}`: {words}", wanted.text)).came(payload)),
+    }
+}
+
+/// Whether the texts are in the lines of the log, in this order.
+fn logged(stage: &Stage, wanted: &[Text]) -> Result<(), Box<Failed>> {
+    let line = |(record, _): &(crate::words::record::Record, told::Record)| {
+        on_one_line(&narrate(record, None).join(" "))
+    };
+    let lines: Vec<String> = stage.records.iter().map(line).collect();
+    let mut rest = lines.as_slice();
+    for (number, one) in wanted.iter().enumerate() {
+        let text = on_one_line(&one.text);
+        let Some(at) = rest.iter().position(|line| line.contains(&text)) else {
+            let words = match number {
+                0 => "this is not in the log",
+                _ if lines.iter().any(|line| line.contains(&text)) => {
+                    "this is in the log, but not after the text before it"
+                }
+                _ => "this is not in the log",
+            };
+            return Err(Failed::new(&one.place, words).expected(one.text.clone()).came(lines.join("\n")));
+        };
+        rest = rest.get(at..).unwrap_or_default();
+    }
+    Ok(())
+}
+
+/// Why something that has to come does not, with what could make it come.
+fn told_stuck(stage: &Stage, place: &Place, what: &str, stuck: &Stuck) -> Box<Failed> {
+    let why = match stuck {
+        Stuck::Rests => {
+            let waiting = stage.waiting().unwrap_or_default();
+            match (waiting.first(), stage.ending()) {
+                (Some(one), None) => {
+                    format!("<{}> waits for a person: add approve, reject or amend before this", one.element)
+                }
+                (_, Some(_)) => "the call has ended".to_owned(),
+                (None, None) => "nothing happens any more".to_owned(),
+            }
+        }
+        Stuck::Timers => "timers go on without an end".to_owned(),
+        Stuck::Ended(words) => words.clone(),
+    };
+    let failed = Failed::new(place, format!("{what}: {why}"));
+    match stage.ending() {
+        Some((_, record)) => failed.came(record.body),
+        None => failed,
+    }
+}
+
+/// What a test left over, or asked for in vain.
+pub(super) fn leftovers(stage: &Stage, test: &Rehearsal) -> Option<Box<Failed>> {
+    let missed = stage.stand_ins.iter().flat_map(|one| one.missed()).next();
+    if let Some(words) = missed {
+        return Some(Failed::new(&test.place, words));
+    }
+    let unused = stage.stand_ins.iter().flat_map(|one| one.unused()).next();
+    if let Some(place) = unused {
+        return Some(Failed::new(&place, "this answer of a stand-in was never given"));
+    }
+    let own = test.replies.as_ref().filter(|replies| replies.is_own)?;
+    unused_replies(&own.script, &own.file).into_iter().next().map(Box::new)
+}
+
+/// The answers of a script that no call has used.
+pub(super) fn unused_replies(
+    script: &systole_agent::model::script::Script,
+    file: &std::path::Path,
+) -> Vec<Failed> {
+    let each = script.unused().into_iter().map(|one| {
+        let (line, column) = one.place;
+        let file = file.display().to_string();
+        let place = Place { file, line, column, span: String::new(), text: String::new() };
+        *Failed::new(&place, format!("answer {} of {} was never given", one.number, one.agent))
+    });
+    each.collect()
+}

@@ -1,0 +1,251 @@
+//! An organism under test: started with its log in memory and a clock that is moved, and read as it goes on. It waits in
+//! real time only while something is at work.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use systole_agent::model::Sleeper;
+
+use super::stand_in::StandingIn;
+use crate::audit::approvals::{self, Waiting};
+use crate::audit::whole::Whole;
+use crate::cli::cast::{self, Company, Scripts};
+use crate::cli::tree;
+use crate::console::ending::{Ending, ending};
+use crate::console::told::{Receipt, Record};
+use crate::edges::clock::SkippingClock;
+use crate::edges::delivery::Answering;
+use crate::edges::log::memory::Memory;
+use crate::organism::file::read_source;
+use crate::organism::file::rehearsal::{Rehearsal, Sending};
+use crate::organism::running::{LogPlace, Message, Organism, Plan};
+use crate::organism::skipping::{Activity, SkippedTime};
+use crate::organism::waiting::Reply;
+use crate::words::ids::{Key, ThreadId};
+use crate::words::ports::{Clock as _, LogFault, Position, Unwatched};
+use crate::words::record;
+use crate::words::refusal::Refusal;
+
+/// Records read at once.
+const PAGE: usize = 256;
+/// Times that the clock is moved while one thing is waited for. Timers that set each other again never end.
+const MOST_SKIPS: usize = 200;
+
+/// Why something that has to come does not.
+pub(super) enum Stuck {
+    /// Nothing happens any more.
+    Rests,
+    /// Timers go on for ever.
+    Timers,
+    /// The organism ended, in words.
+    Ended(String),
+}
+
+impl From<LogFault> for Stuck {
+    fn from(fault: LogFault) -> Stuck {
+        Stuck::Ended(fault.to_string())
+    }
+}
+
+/// The pauses of agents and of their scripts.
+#[derive(Debug)]
+struct Pauses(Arc<SkippingClock>);
+
+impl Sleeper for Pauses {
+    fn sleep(&self, pause: Duration) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
+        Box::pin(self.0.sleep(pause))
+    }
+}
+
+/// An organism under test.
+pub(super) struct Stage {
+    organism: Organism,
+    directory: std::path::PathBuf,
+    time: SkippedTime,
+    pub(super) stand_ins: Vec<Arc<StandingIn>>,
+    pub(super) records: Vec<(record::Record, Record)>,
+    at: Position,
+    sent: usize,
+    /// The receipt of the last message.
+    pub(super) last: Option<Receipt>,
+}
+
+impl Stage {
+    /// Starts the organism of a test, or says why it does not start.
+    pub(super) async fn start(test: &Rehearsal, scripts: &mut Scripts) -> Result<Stage, String> {
+        let (time, rehearsed) = SkippedTime::new();
+        let sleeper: Arc<dyn Sleeper> = Arc::new(Pauses(time.clock().clone()));
+        let file = &test.organism;
+        let mut inline =
+            cast::agents_with(file, Company::Alone, scripts, &sleeper).map_err(|e| e.to_string())?;
+        let mut stand_ins = Vec::new();
+        for (listener, list) in &test.stand_ins {
+            let one = Arc::new(StandingIn::new(listener.as_str(), list));
+            inline.insert(listener.clone(), one.clone() as Arc<dyn Answering>);
+            stand_ins.push(one);
+        }
+        let plan = Plan {
+            composition: file.composition.clone(),
+            directory: test.directory.clone(),
+            log: LogPlace::Memory(Memory::new()),
+            inline,
+            validators: 1,
+            surroundings: std::env::vars_os().collect(),
+            steps: Arc::new(Unwatched),
+            bus: None,
+            managed: None,
+            stands_by: None,
+            given_up: None,
+        };
+        let organism =
+            Box::pin(Organism::start_rehearsed(plan, rehearsed)).await.map_err(|e| e.to_string())?;
+        let (directory, records) = (test.directory.clone(), Vec::new());
+        Ok(Stage { organism, directory, time, stand_ins, records, at: Position(0), sent: 0, last: None })
+    }
+
+    pub(super) fn organism(&self) -> &Organism {
+        &self.organism
+    }
+
+    /// Sends a message and waits for its receipt.
+    pub(super) async fn send(&mut self, sending: &Sending) -> Result<(), Box<Refusal>> {
+        self.sent += 1;
+        let ended = || {
+            Box::new(Refusal::new(
+                crate::words::codes::Code::IngressUnavailable,
+                "the organism ended".to_owned(),
+            ))
+        };
+        let Ok(key) = Key::parse(&format!("test-{}", self.sent)) else { return Err(ended()) };
+        let thread = self.last.as_ref().filter(|_| sending.is_same_thread).map(|last| last.thread.clone());
+        let message = Message {
+            client: sending.from.clone(),
+            key: key.clone(),
+            document: sending.document.clone(),
+            to: sending.to.clone(),
+            thread,
+        };
+        let reply = self.organism.front().ask(message).await;
+        match reply {
+            Some(Reply::Receipt(receipt, position)) => {
+                let position = position.unwrap_or_default();
+                self.last = Some(Receipt::of(&receipt, position, key.as_str(), None));
+                Ok(())
+            }
+            Some(Reply::Refused(refusal)) => Err(refusal),
+            Some(Reply::Done) | None => Err(ended()),
+        }
+    }
+
+    /// Reads what came into the log.
+    fn read(&mut self) -> Result<(), LogFault> {
+        let end = *self.organism.tail().borrow();
+        while self.at < end {
+            let page = self.organism.reader().after(self.at, PAGE)?;
+            if page.is_empty() {
+                return Ok(());
+            }
+            for (position, record) in page {
+                self.at = position;
+                let told = Record::of(position, &record);
+                self.records.push((record, told));
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits until a look at the log finds something, and moves the clock whenever everything only waits.
+    pub(super) async fn until<T>(
+        &mut self,
+        look: impl Fn(&Stage) -> Result<Option<T>, LogFault>,
+    ) -> Result<T, Stuck> {
+        let mut skips = 0;
+        loop {
+            let activity = self.time.activity().await;
+            self.read()?;
+            if let Some(found) = look(self)? {
+                return Ok(found);
+            }
+            match activity {
+                Activity::Works => self.time.change().await,
+                Activity::WaitsUntil(_) if skips == MOST_SKIPS => return Err(Stuck::Timers),
+                Activity::WaitsUntil(tick) => {
+                    skips += 1;
+                    self.time.skip_to(tick);
+                }
+                Activity::Rests => return Err(Stuck::Rests),
+                Activity::Ended => return Err(Stuck::Ended("the organism ended".to_owned())),
+            }
+        }
+    }
+
+    /// Lets so much time pass, with everything that is due meanwhile.
+    pub(super) async fn pass(&mut self, ms: u64) -> Result<(), Stuck> {
+        let end = self.settle().await?.plus(ms);
+        loop {
+            match self.time.activity().await {
+                Activity::Works => self.time.change().await,
+                Activity::WaitsUntil(tick) if tick <= end => self.time.skip_to(tick),
+                Activity::WaitsUntil(_) | Activity::Rests if self.time.ticks() >= end => {
+                    return self.read().map_err(Stuck::from);
+                }
+                Activity::WaitsUntil(_) | Activity::Rests => self.time.skip_to(end),
+                Activity::Ended => return Err(Stuck::Ended("the organism ended".to_owned())),
+            }
+        }
+    }
+
+    /// Waits until nothing is at work, without moving the clock; gives the tick that it then is.
+    async fn settle(&mut self) -> Result<crate::words::time::Millis, Stuck> {
+        loop {
+            match self.time.activity().await {
+                Activity::Works => self.time.change().await,
+                Activity::WaitsUntil(_) | Activity::Rests => {
+                    self.read()?;
+                    return Ok(self.time.ticks());
+                }
+                Activity::Ended => return Err(Stuck::Ended("the organism ended".to_owned())),
+            }
+        }
+    }
+
+    /// How the last message ended, with the record that says so.
+    pub(super) fn ending(&self) -> Option<(Ending, Record)> {
+        let last = self.last.as_ref()?;
+        self.records.iter().find_map(|(_, told)| Some((ending(last, told)?, told.clone())))
+    }
+
+    /// What waits for a person.
+    pub(super) fn waiting(&self) -> Result<Vec<Waiting>, LogFault> {
+        // The whole log is folded for it.
+        if !self.records.iter().any(|(record, _)| record.header.kind == record::Kind::Approval) {
+            return Ok(Vec::new());
+        }
+        approvals::waiting(&**self.organism.reader())
+    }
+
+    /// The thread of the last message as `systole tree` draws it.
+    pub(super) fn tree(&self) -> Vec<String> {
+        let Some(thread) = self.last.as_ref().and_then(|last| ThreadId::parse(&last.thread).ok()) else {
+            return Vec::new();
+        };
+        let reader = &**self.organism.reader();
+        let now = self.time.clock().now();
+        let read =
+            |source: &[u8]| read_source(source, &self.directory).map_err(|refused| refused.to_string());
+        let whole = Whole::look(reader, &read, None);
+        let found = whole.and_then(|whole| tree::read(reader, &whole, &thread, now));
+        match found {
+            Ok(Some((drawn, standing))) => tree::lines(&drawn, &standing, &thread, now),
+            Ok(None) => Vec::new(),
+            Err(fault) => vec![fault.to_string()],
+        }
+    }
+
+    /// Ends the organism and its programs.
+    pub(super) async fn stop(self) {
+        // How it ends is no part of the test.
+        let _ended = self.organism.stop(Duration::ZERO).await;
+    }
+}

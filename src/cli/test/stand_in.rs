@@ -1,0 +1,93 @@
+//! A stand-in at work: it answers in place of a listener from the list that a test gives, and keeps count of what it gave
+//! and of what it was asked for in vain.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use systole_kit::envelope::Delivered;
+use systole_kit::line::Line;
+use systole_kit::reply::{Item, Said};
+use systole_kit::{Limits, Payload};
+
+use crate::edges::delivery::{Answering, Word};
+use crate::organism::file::Place;
+use crate::organism::file::rehearsal::StandIn;
+
+/// The code of a failure by a stand-in.
+const CODE: &str = "stand-in";
+
+/// A stand-in of one test.
+pub(super) struct StandingIn {
+    listener: String,
+    list: StandIn,
+    counts: Mutex<Counts>,
+}
+
+struct Counts {
+    /// How often each answer was given.
+    given: Vec<usize>,
+    /// The requests without an answer, in words.
+    missed: Vec<String>,
+}
+
+impl StandingIn {
+    pub(super) fn new(listener: &str, list: &StandIn) -> StandingIn {
+        let counts = Counts { given: vec![0; list.answers.len()], missed: Vec::new() };
+        StandingIn { listener: listener.to_owned(), list: list.clone(), counts: Mutex::new(counts) }
+    }
+
+    fn counts(&self) -> MutexGuard<'_, Counts> {
+        // Every change is one step, so poisoned counts are in order.
+        self.counts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What it was asked for in vain, in words.
+    pub(super) fn missed(&self) -> Vec<String> {
+        self.counts().missed.clone()
+    }
+
+    /// The answers that were never given, by place.
+    pub(super) fn unused(&self) -> Vec<Place> {
+        let counts = self.counts();
+        let each = self.list.answers.iter().zip(&counts.given);
+        each.filter(|(_, given)| **given == 0).map(|(answer, _)| answer.place.clone()).collect()
+    }
+
+    fn say(&self, asked: &Delivered) -> Said {
+        let request = String::from_utf8_lossy(asked.payload.bytes()).into_owned();
+        let mut counts = self.counts();
+        let fits = |(at, answer): &(usize, &crate::organism::file::rehearsal::StandInAnswer)| {
+            counts.given.get(*at).is_some_and(|given| *given < answer.times)
+                && answer.only_if.as_ref().is_none_or(|text| request.contains(text.as_str()))
+        };
+        let found = self.list.answers.iter().enumerate().find(fits);
+        let Some((at, answer)) = found else {
+            let all = self.list.answers.len();
+            let left =
+                || format!("the stand-in of {} has no answer left of {all} for: {request}", self.listener);
+            let words = self.list.why.clone().unwrap_or_else(left);
+            counts.missed.push(words.clone());
+            return Said::Failure { code: CODE.to_owned(), retry: false, words };
+        };
+        if let Some(given) = counts.given.get_mut(at) {
+            *given += 1;
+        }
+        match &answer.says {
+            Ok(document) => match Payload::read(document, &Limits::FROM_PUMP) {
+                Ok(payload) => Said::Items(vec![Item::plain(payload)]),
+                Err(fault) => {
+                    let words = fault.message.to_string();
+                    Said::Failure { code: CODE.to_owned(), retry: false, words }
+                }
+            },
+            Err((words, retry)) => {
+                Said::Failure { code: CODE.to_owned(), retry: *retry, words: words.clone() }
+            }
+        }
+    }
+}
+
+impl Answering for StandingIn {
+    fn answer(self: Arc<Self>, asked: Delivered, _: Arc<dyn Line>) -> Word {
+        Box::pin(async move { self.say(&asked) })
+    }
+}

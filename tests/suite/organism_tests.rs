@@ -1,0 +1,261 @@
+//! `systole test`: the tests that are shipped pass, time is skipped, and what is wrong is told with its place: in the
+//! organism, in its scripts, and in a test file itself.
+
+use std::path::Path;
+
+use crate::organism::folder;
+use crate::program::{Ran, systole};
+
+/// An agent that grants what is asked for after two hours, a tool that needs approval, and a person.
+const ORGANISM: &str = "organism: {name: hello, entry: clerk}
+models: {main: {provider: openai, model: none, key_env: NO_SUCH_KEY, retry: {backoff: 4m..4m}}}
+agents:
+  clerk: {model: main, dialect: xml, peers: [vault], turns: 9, prompt: {identity: You grant what is asked for.}}
+payloads: {grant: {who: word, days: int 1..9}, done: {who: word}}
+listeners:
+  vault:
+    run: [python3, none.py]
+    accepts: [grant]
+    returns: [done]
+    approval: {when: always, expires: 1h}
+    retry: {attempts: 3, backoff: 10m..20m}
+log: {path: ./hello.db}
+";
+
+const SETUP: &str = "replies:
+  clerk:
+    - {error: {status: 429, retry_after: 20s}}
+    - say: <thinking>Later.</thinking><set-timer after=\"2h\">grant it</set-timer>
+    - if: timer-set
+      say: <thinking>I wait.</thinking><await-threads mode=\"all\"/>
+    - if: timer-fired
+      say: <thinking>Now.</thinking><grant><who>bob</who><days>3</days></grant>
+    - say: <thinking>Over.</thinking><attempt_completion><result>END</result></attempt_completion>
+stand_ins:
+  vault:
+    - {fails: the door is stuck, retry: true, times: 2}
+    - {if: bob, answer: {done: {who: bob}}}
+";
+
+/// Runs the tests of that text on the organism.
+fn run(test: &str) -> Ran {
+    let folder = folder(&[("organism.yaml", ORGANISM), ("hello.test.yaml", test)]);
+    systole(folder.path(), &["test"])
+}
+
+/// Words in one line, however they were broken.
+fn flat(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+#[test]
+fn h10_every_test_that_is_shipped_passes() {
+    // Programs run in the folder of their organism, and the board writes a file there.
+    let folder = tempfile::tempdir().unwrap();
+    for organism in ["hello", "first-listeners", "beat", "team"] {
+        let from = root().join("config").join(organism);
+        crate::session::copy(&from, &folder.path().join("config").join(organism));
+    }
+    let ran = systole(folder.path(), &["test", "config"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    for organism in ["hello/hello", "first-listeners/first", "beat/beat", "team/team"] {
+        let line = format!("ok    config/{organism}.test.yaml: ");
+        assert!(ran.stdout.contains(&line), "{line} in {ran:?}");
+    }
+    assert!(ran.stderr.ends_with(" passed\n"), "{ran:?}");
+    let as_json = systole(folder.path(), &["test", "config/hello", "--json"]);
+    let value: serde_json::Value = serde_json::from_str(&as_json.stdout).unwrap();
+    assert_eq!(value["file"], "config/hello/hello.test.yaml");
+    assert!(value["passed"] == true && value["failure"].is_null(), "{value}");
+}
+
+#[test]
+fn h10_timers_expiries_and_retries_take_no_time() {
+    let tests = "tests:
+  - name: approved after two hours
+    steps:
+      - send: {ask: Let bob in}
+        held: {grant: {who: bob, days: 3}}
+        xpath: [/grant/days = 3, /grant/who]
+      - approve: grant
+        answer: {answer: END}
+        log: [timer-fired, the door is stuck, vault → clerk]
+";
+    let ran = run(&format!("{SETUP}{tests}"));
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    // Both clocks of a test move alike: no timer sees one that was set.
+    let wrong = run(&format!("{SETUP}{}", tests.replace("vault → clerk", "none")));
+    assert!(wrong.code == Some(1) && !wrong.stdout.contains("set-back"), "{wrong:?}");
+    // The test ends although hours are waited for: a test may take 60 seconds.
+    let expired = "tests:
+  - name: not approved
+    stand_ins: {vault: []}
+    steps:
+      - send: {ask: Let bob in}
+      - after: 119m
+        log: timer-set
+      - after: 2m
+        held: grant
+      - after: 59m
+        held: grant
+      - answer: answer
+        log: approval.expired
+";
+    let ran = run(&format!("{SETUP}{expired}"));
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+}
+
+#[test]
+fn h10_what_comes_otherwise_is_told_with_its_place() {
+    let hello = ("listeners/greeter.sh", include_str!("../../config/hello/listeners/greeter.sh"));
+    let organism = ("organism.yaml", include_str!("../../config/hello/organism.yaml"));
+    for (step, place, words) in [
+        ("answer: {answer: Bye}", "4:50", "another answer came\n    expected  <answer"),
+        ("fails: listener.failed", "4:49", "the call did not fail\n    expected  listener.failed"),
+        ("refused: payload.invalid", "4:51", "the message was taken and not refused"),
+        ("held: ask", "4:48", "no <ask> waits for a person: the call has ended"),
+        ("answer: answer, xpath: /answer/none", "4:65", "the expression does not hold"),
+        ("answer: answer, log: [nowhere]", "4:64", "this is not in the log"),
+        ("answer: none", "4:50", "an answer came"),
+    ] {
+        let test = format!(
+            "tests:\n  - name: wrong\n    steps:\n      - {{send: {{ask: Who?}}, to: greeter, {step}}}\n"
+        );
+        let folder = folder(&[organism, hello, ("hello.test.yaml", &test)]);
+        let ran = systole(folder.path(), &["test"]);
+        let told = format!("\n  hello.test.yaml:{place}: {words}");
+        assert!(ran.code == Some(1) && ran.stdout.contains(&told), "{told}\nin {}{}", ran.stdout, ran.stderr);
+        assert!(ran.stdout.contains("greeter  <ask>"), "the tree is shown: {}", ran.stdout);
+        assert_eq!(ran.stderr, "1 failed, 0 passed\n");
+    }
+}
+
+#[test]
+fn h10_an_answer_that_is_left_or_lacking_fails_the_test() {
+    let steps = "tests:\n  - name: one\n    steps:\n      - {send: {ask: x}, answer: answer}\n";
+    let done = "<thinking>x</thinking><attempt_completion><result>END</result></attempt_completion>";
+    let replies = |more: &str| format!("replies:\n  clerk:\n    - say: {done}\n{more}{steps}");
+    assert_eq!(run(&replies("")).code, Some(0));
+    let left = run(&replies("    - say: too much\n"));
+    assert!(left.code == Some(1), "{left:?}");
+    assert!(left.stdout.contains("  hello.test.yaml:4:7: answer 2 of clerk was never given\n"), "{left:?}");
+    let lacking = run(&format!("replies: {{other: [{{say: x}}]}}\n{steps}"));
+    assert!(flat(&lacking.stdout).contains("the script has no answers for it"), "{lacking:?}");
+    let real = run(steps);
+    assert!(real.code == Some(1) && flat(&real.stdout).contains("a test asks no real model"), "{real:?}");
+    let unused = replies("stand_ins: {vault: [{answer: {done: {who: bob}}}]}\n");
+    let unused = run(&unused);
+    assert!(unused.stdout.contains("4:21: this answer of a stand-in was never given"), "{unused:?}");
+}
+
+#[test]
+fn h10_every_mistake_is_told_at_once() {
+    let test = "organism: organism.yaml
+stand_ins: {valt: [{answer: {done: {who: bob}}}]}
+tests:
+  - name: wrong
+    stepps: []
+  - name: wrong as well
+    steps:
+      - {send: {asc: x}, to: clerc, answer: answr}
+      - {send: {grant: {who: bob, days: 10}}, to: vault, refused: payload.invald}
+      - {approve: grant, reject: grant, xpath: '/a['}
+      - {after: 2}
+      - {note: x}
+";
+    let ran = run(test);
+    assert_eq!(ran.code, Some(3), "{ran:?}");
+    for told in [
+        "hello.test.yaml:5:5",
+        "try: steps",
+        "hello.test.yaml:9:",
+        "try: payload.invalid",
+        "cannot be in one step with `approve`",
+        "needs `answer` or `held` in the same step",
+        "hello.test.yaml:11:17",
+        "hello.test.yaml:12:16",
+    ] {
+        assert!(flat(&ran.stdout).contains(told), "{told} in {}", ran.stdout);
+    }
+    // What needs the organism is looked up once the rest is right.
+    let names = "stand_ins: {valt: [{answer: {done: {who: bob}}}]}
+tests:
+  - name: wrong
+    steps:
+      - {send: {asc: x}, to: clerc, answer: answr}
+      - {send: {grant: {who: bob, days: 10}}, to: vault}
+";
+    let ran = run(names);
+    assert_eq!(ran.code, Some(3), "{ran:?}");
+    for told in ["try: vault", "try: ask", "try: clerk", "try: answer", "days: 10 is more than 9"] {
+        assert!(flat(&ran.stdout).contains(told), "{told} in {}", ran.stdout);
+    }
+    let broken = run("tests: [\n");
+    assert!(broken.code == Some(3) && broken.stdout.contains("hello.test.yaml:1:8"), "{broken:?}");
+}
+
+/// Answers in the test file need no file of answers, and timers that never end do not hang a test.
+#[test]
+fn h10_timers_without_an_end_fail_the_test() {
+    let organism = "organism: {name: hello}
+models: {main: {provider: script}}
+agents: {clerk: {model: main, turns: 9, prompt: {identity: x}}}
+";
+    // Each firing opens a call of its own, and nothing ever waits for a person.
+    let test = "replies:
+  clerk:
+    - {if: Begin, say: <thinking>x</thinking><set-timer every=\"1h\">again</set-timer>}
+    - say: <thinking>x</thinking><attempt_completion><result>END</result></attempt_completion>
+tests:
+  - {name: endless, steps: [{send: {ask: Begin}, answer: answer}, {held: ask}]}
+";
+    let folder = folder(&[("organism.yaml", organism), ("hello.test.yaml", test)]);
+    let ran = systole(folder.path(), &["test"]);
+    assert!(ran.code == Some(1) && ran.stdout.contains("timers go on without an end"), "{ran:?}");
+}
+
+#[test]
+fn no_tests_is_a_mistake_of_the_command() {
+    let folder = folder(&[("a/.hidden.test.yaml", "x"), ("a/b.yaml", "x")]);
+    for (arguments, words) in [
+        (&["test"][..], "error: no tests found in .\n"),
+        (&["test", "a/b.yaml"], "error: a/b.yaml is no test file: the name of one ends in .test.yaml\n"),
+        (&["test", "none"], "none"),
+    ] {
+        let ran = systole(folder.path(), arguments);
+        assert!(ran.code == Some(2) && ran.stderr.contains(words), "{ran:?}");
+    }
+}
+
+#[test]
+fn the_schema_and_the_page_have_every_key() {
+    use systole::organism::file::{TEST_JSON_SCHEMA, rehearsal::TEST_KEYS, test_json_schema};
+    let text = serde_json::to_string_pretty(&test_json_schema()).unwrap() + "\n";
+    let place = root().join("schemas/test.schema.json");
+    if std::env::var_os("SYSTOLE_GOLDEN").is_some() {
+        std::fs::write(&place, &text).unwrap();
+    }
+    assert_eq!(std::fs::read_to_string(place).unwrap(), text, "SYSTOLE_GOLDEN=1 writes it again");
+    let page = std::fs::read_to_string(root().join("docs/reference/tests.md")).unwrap();
+    for key in TEST_KEYS {
+        let name = key.path.rsplit('.').next().unwrap();
+        assert!(page.contains(&format!("`{name}`")), "{name} is not on the page");
+    }
+    // A validator that is not ours takes what is shipped, and refuses an unknown key.
+    let schema: serde_json::Value = serde_json::from_str(TEST_JSON_SCHEMA).unwrap();
+    let validator = jsonschema::draft202012::new(&schema).unwrap();
+    let read = |text: &str| -> serde_json::Value {
+        let options = serde_saphyr::options! { strict_booleans: true };
+        serde_saphyr::from_str_with_options(text, options).unwrap()
+    };
+    for organism in ["hello/hello", "first-listeners/first", "beat/beat", "team/team"] {
+        let text = std::fs::read_to_string(root().join(format!("config/{organism}.test.yaml"))).unwrap();
+        validator.validate(&read(&text)).unwrap_or_else(|error| panic!("{organism}: {error}"));
+    }
+    assert!(!validator.is_valid(&read("tests: [{name: x, stepps: []}]")));
+    assert!(!validator.is_valid(&read("tests: []")));
+}
