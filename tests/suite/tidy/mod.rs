@@ -3,6 +3,7 @@
 
 mod imports;
 mod names;
+mod release;
 mod rust;
 mod shape;
 
