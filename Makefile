@@ -4,7 +4,7 @@
 # runs none of them.
 
 .DEFAULT_GOAL := demo
-.PHONY: demo install quick test bench soak seed lint prepare prepare-test
+.PHONY: demo install quick test bench dist soak seed lint prepare prepare-test prepare-dist prepare-soak
 
 CARGO := tools/with-libxml2 cargo
 BUILT := $(or $(CARGO_TARGET_DIR),target)/debug
@@ -40,16 +40,23 @@ lint: prepare
 bench: prepare
 	@$(CARGO) bench --package systole --bench beat --locked
 
+# The packages, in target/dist; docs/install.md says what each is for. LIBXML2_SOURCE=FOLDER takes the source of
+# libxml2 from a folder in place of the machine's Debian mirror.
+dist: prepare-dist
+	@tools/dist/build
+
 # Seeds that `make soak` plays in the simulator.
 SEEDS ?= 100000
 
 # A thousand kills of a whole organism, two hundred around the end of a child, many simulated storms,
-# then the tests that are slow by nature, measured ones among them.
-soak: prepare-test
+# then the tests that are slow by nature, measured ones and every package in a bare Debian root among them.
+soak: prepare-soak
+	@tools/dist/build
 	@$(CARGO) run --release --locked --quiet -- soak --kills 1000
 	@$(CARGO) run --release --locked --quiet -- soak --kills 200 --at C4,C6
 	@$(CARGO) run --release --locked --quiet --package systole-simulator -- $(SEEDS)
 	@$(CARGO) test --workspace --locked --release -- --ignored
+	@cat target/dist/trial.md
 
 # One storm of the simulator, told whole: make seed SEED=17
 seed: prepare
@@ -60,3 +67,9 @@ prepare:
 
 prepare-test:
 	@tools/prepare test
+
+prepare-dist:
+	@tools/prepare dist
+
+prepare-soak:
+	@tools/prepare soak

@@ -87,6 +87,7 @@ mod over_nats_lost;
 mod over_nats_ousted;
 mod over_nats_page;
 mod over_nats_unruly;
+mod packages;
 mod paid;
 mod payloads;
 mod permissions;

@@ -4,6 +4,7 @@
 mod imports;
 mod names;
 mod pages;
+mod release;
 mod rust;
 mod shape;
 
