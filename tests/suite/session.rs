@@ -121,9 +121,9 @@ pub(crate) fn untimed(text: &str) -> String {
     let words: Vec<&str> = text.split(' ').collect();
     let mut out = Vec::with_capacity(words.len());
     for (n, word) in words.iter().enumerate() {
-        let unit = words.get(n + 1).map_or("", |next| next.trim_end_matches(|c: char| !c.is_alphabetic()));
-        let unit = unit.split('\n').next().unwrap_or_default();
-        let number = word.rsplit('\n').next().unwrap_or_default();
+        let unit = words.get(n + 1).and_then(|next| next.split('\n').next()).unwrap_or_default();
+        let unit = unit.trim_end_matches(|c: char| !c.is_alphabetic());
+        let number = word.rsplit('\n').next().unwrap_or_default().trim_start_matches('(');
         let stretch = matches!(unit, "ms" | "s" | "m" | "h") && number.parse::<f64>().is_ok();
         let of_day = word.matches(':').count() >= 2 && word.chars().any(|c| c.is_ascii_digit());
         out.push(if stretch || of_day { timeless(word) } else { (*word).to_owned() });
