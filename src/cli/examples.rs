@@ -38,6 +38,7 @@ pub(super) const AGENT: &Example = &Example {
         ("organism.yaml", include_str!("../../config/agent/organism.yaml")),
         ("replies.yaml", include_str!("../../config/agent/replies.yaml")),
         ("listeners/letters.py", include_str!("../../config/agent/listeners/letters.py")),
+        ("agent.test.yaml", include_str!("../../config/agent/agent.test.yaml")),
     ],
     next: "systole ask \"How many r are in strawberry?\"",
 };
