@@ -204,14 +204,14 @@ async fn answer(
     let (ending, record) = ended(stage, place).await?;
     let failed = match (&ending, expected) {
         (Ending::Handled, None) => return Ok(String::new()),
-        (Ending::Answered, Some(expected)) => {
+        (Ending::Answered | Ending::Partial, Some(expected)) => {
             if expected.is(stage.organism().composition(), record.body.as_bytes()) {
                 return Ok(record.body);
             }
             Failed::new(place, "another answer came").came(record.body)
         }
         (Ending::Handled, Some(_)) => Failed::new(place, "the message was handled without an answer"),
-        (Ending::Answered, None) => Failed::new(place, "an answer came").came(record.body),
+        (Ending::Answered | Ending::Partial, None) => Failed::new(place, "an answer came").came(record.body),
         (Ending::Reported, _) => Failed::new(place, "a report came in place of an answer").came(record.body),
         (Ending::Failed(code), _) => {
             Failed::new(place, format!("the call failed with {code}")).came(lines_of(stage, &record))
@@ -231,7 +231,7 @@ async fn fails(stage: &mut Stage, wanted: &Failure) -> Result<(), Box<Failed>> {
     let code = match &ending {
         Ending::Failed(code) => code.as_str(),
         Ending::Reported => REPORT,
-        Ending::Answered | Ending::Handled => {
+        Ending::Answered | Ending::Partial | Ending::Handled => {
             let failed = Failed::new(&wanted.place, "the call did not fail").expected(shown(wanted));
             return Err(failed.came(record.body));
         }
