@@ -11,6 +11,7 @@ use crate::audit::pauses::Pause;
 use crate::audit::posts::Posts;
 use crate::audit::tree;
 use crate::audit::why::{Reason, Standing};
+use crate::pump::state::Life;
 use crate::words::ids::{CallPath, ThreadId};
 
 /// Which thread is drawn.
@@ -57,7 +58,7 @@ impl Tree {
             lines.splice(1..1, held);
         }
         lines.iter().for_each(|line| screen.drawn(line));
-        looking.say_if_still();
+        looking.say_if_still(thread.life() == Life::Working || !thread.timers.is_empty());
         Ok(Exit::Done)
     }
 }
