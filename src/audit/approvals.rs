@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use super::columns::{self, plain, wrapped};
 use super::full;
 use super::glance::glance;
+use super::layout;
 use crate::pump::state::State;
 use crate::pump::wake;
 use crate::rules::approval_payload;
@@ -160,12 +161,12 @@ impl Waiting {
         }
         match &self.request {
             Some(asked) if self.is_from_outside(asked) => {
-                let at = columns::moment(asked.at, now);
+                let at = layout::moment(asked.at, now);
                 lines.extend(wrapped("", 6, &format!("    sent by {} at {at}", asked.by)));
             }
             Some(asked) => {
                 let seen = glance(asked.payload.as_bytes());
-                let at = columns::moment(asked.at, now);
+                let at = layout::moment(asked.at, now);
                 let words = seen.line(REQUEST);
                 let text = format!("    asked by {} at {at}: <{}> {words}", asked.by, seen.element);
                 lines.extend(wrapped("", 6, &text));

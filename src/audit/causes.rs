@@ -59,7 +59,7 @@ pub fn last(reader: &dyn LogReader, thread: &ThreadId) -> Result<Option<Placed>,
 }
 
 /// The first number of which something is not so, that is so of none behind one of which it is not.
-fn first_after(is_so: impl Fn(u64) -> Result<bool, LogFault>) -> Result<u64, LogFault> {
+pub fn first_after(is_so: impl Fn(u64) -> Result<bool, LogFault>) -> Result<u64, LogFault> {
     let (mut low, mut high) = (1, 2);
     while is_so(high)? {
         (low, high) = (high, high * 2);

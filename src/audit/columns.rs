@@ -1,15 +1,20 @@
 //! Text that fits: measured in columns, cut or wrapped, with everything hostile made visible first.
 //!
 //! It never lets a control character, an escape or an override of direction through, and never makes a
-//! line wider than it was asked for. Any text comes in; lines for a terminal go out.
+//! line wider than it was asked for. Any text comes in; lines for a terminal go out. Escapes for colour are our own and
+//! take no column. If the layout has no width, nothing is cut and nothing is broken.
 
 use systole_kit::writer::visible;
 
+use super::layout;
 use crate::words::ids::ThreadId;
-use crate::words::time::Millis;
 
-/// Columns of a terminal nobody has widened.
+/// Columns of a line if nothing says how wide the terminal is.
 pub const COLUMNS: usize = 80;
+/// How an escape for colour begins and ends.
+const ESCAPE: char = '\u{1b}';
+const ESCAPE_END: char = 'm';
+const PLAIN: &str = "\u{1b}[0m";
 
 /// The columns a character takes. Rather one too many than one too few: scripts that terminals show
 /// in double width count two, and marks that join the character before them count one.
@@ -35,9 +40,20 @@ fn columns_of(c: char) -> usize {
     }
 }
 
+/// The characters of a text with the columns that each takes: none for those of an escape for colour.
+fn measured(text: &str) -> impl Iterator<Item = (usize, usize)> {
+    let mut escaping = false;
+    text.char_indices().map(move |(at, c)| {
+        escaping |= c == ESCAPE;
+        let columns = if escaping { 0 } else { columns_of(c) };
+        escaping &= c != ESCAPE_END;
+        (at, columns)
+    })
+}
+
 /// The columns a text takes.
 pub fn width(text: &str) -> usize {
-    text.chars().map(columns_of).sum()
+    measured(text).map(|(_, columns)| columns).sum()
 }
 
 /// The text on one line: hidden characters shown, white space between words one blank each.
@@ -45,23 +61,34 @@ pub fn plain(text: &str) -> String {
     visible(text).split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// The text, or as much of its beginning as fits, with `…` where it was cut.
+/// The text, or as much of its beginning as fits, with `…` where it was cut. For names; words say how much is missing.
 pub fn cut(text: &str, columns: usize) -> String {
-    if width(text) <= columns {
+    if layout::is_whole() || width(text) <= columns {
         return text.to_owned();
     }
-    let mut kept = beginning(text, columns.saturating_sub(1)).to_owned();
-    if columns > 0 {
-        kept.push('…');
+    let kept = beginning(text, columns.saturating_sub(1));
+    [kept, if columns > 0 { "…" } else { "" }, if kept.contains(ESCAPE) { PLAIN } else { "" }].concat()
+}
+
+/// The text, or as much of its beginning as fits, and behind it how many characters are missing.
+pub fn cut_counted(text: &str, columns: usize) -> String {
+    if layout::is_whole() || width(text) <= columns {
+        return text.to_owned();
     }
-    kept
+    let all = measured(text).filter(|(_, columns)| *columns > 0).count();
+    // The number has as many digits as that of all characters, or fewer.
+    let room = columns.saturating_sub(format!("… ({all} more)").len() - 2);
+    let kept = beginning(text, room);
+    let lost = all - measured(kept).filter(|(_, columns)| *columns > 0).count();
+    let plain = if kept.contains(ESCAPE) { PLAIN } else { "" };
+    cut(&format!("{kept}{plain}… ({lost} more)"), columns)
 }
 
 /// The longest beginning that fits.
 pub(super) fn beginning(text: &str, columns: usize) -> &str {
     let mut taken = 0;
-    let end = text.char_indices().find(|(_, c)| {
-        taken += columns_of(*c);
+    let end = measured(text).find(|(_, wide)| {
+        taken += wide;
         taken > columns
     });
     end.map_or(text, |(at, _)| text.get(..at).unwrap_or_default())
@@ -80,17 +107,17 @@ pub fn ending(text: &str, columns: usize) -> &str {
 /// A thread's id in so many columns: of a long one the root and the last labels stay.
 pub fn thread(id: &ThreadId, columns: usize) -> String {
     let text = id.as_str();
-    if width(text) <= columns {
+    if layout::is_whole() || width(text) <= columns {
         return text.to_owned();
     }
     let head = columns.saturating_sub(1).min(11);
     [beginning(text, head), "…", ending(text, columns.saturating_sub(1 + head))].concat()
 }
 
-/// The text behind `lead`, broken at blanks so that no line is wider than `COLUMNS`; further lines are
+/// The text behind `lead`, broken at blanks so that no line is wider than the layout; further lines are
 /// indented by `indent`. A word that is wider than a line is broken where it must be.
 pub fn wrapped(lead: &str, indent: usize, text: &str) -> Vec<String> {
-    wrapped_in(COLUMNS, lead, indent, text)
+    wrapped_in(layout::columns(), lead, indent, text)
 }
 
 /// The same within so many columns.
@@ -135,27 +162,12 @@ pub fn at_most(lines: usize, mut all: Vec<String>) -> Vec<String> {
     let mut lost: usize = all.drain(lines..).map(|line| characters(&line)).sum();
     if let Some(last) = all.last_mut() {
         // Room for the words behind it, with a number as large as a payload can need.
-        let kept = cut(last, COLUMNS - 27);
+        let kept = cut(last, layout::columns().saturating_sub(27));
         let kept = kept.trim_end_matches(['…', ' ']);
         lost += characters(last).saturating_sub(kept.trim().chars().count());
         *last = format!("{kept} … {lost} more characters");
     }
     all
-}
-
-/// The time of day of a moment, in UTC, to the second.
-pub fn clock(at: Millis) -> String {
-    at.to_string().get(11..19).unwrap_or_default().to_owned()
-}
-
-/// The day of a moment, in UTC.
-pub fn day(at: Millis) -> String {
-    at.to_string().get(..10).unwrap_or_default().to_owned()
-}
-
-/// A moment as somebody who reads at `now` needs it: without the day where it is the same one.
-pub fn moment(at: Millis, now: Millis) -> String {
-    if day(at) == day(now) { clock(at) } else { [&day(at), " ", &clock(at)].concat() }
 }
 
 #[cfg(test)]
@@ -177,6 +189,24 @@ mod tests {
         }
         assert_eq!(cut("日本語", 5), "日本…");
         assert_eq!(cut("日本語", 6), "日本語");
+    }
+
+    #[test]
+    fn words_that_are_cut_say_how_many_characters_are_missing() {
+        assert_eq!(cut_counted("a text that is far too long for it", 20), "a text th… (25 more)");
+        assert_eq!(cut_counted("short", 20), "short");
+        for columns in 0..60 {
+            let shown = cut_counted(&"日本語 word ".repeat(20), columns);
+            assert!(width(&shown) <= columns, "{shown} in {columns}");
+        }
+    }
+
+    #[test]
+    fn colour_takes_no_column_and_ends_where_the_text_is_cut() {
+        let red = layout::by_word(layout::Tone::Bad, "refused for a long reason");
+        assert_eq!(width(&red), 25);
+        assert_eq!(cut(&red, 9), "\u{1b}[31mrefused\u{1b}[0m \u{1b}[31m…\u{1b}[0m");
+        assert_eq!(wrapped_in(11, "", 0, &red).iter().map(|line| width(line)).max(), Some(11));
     }
 
     #[test]

@@ -6,8 +6,9 @@
 use systole_kit::gate::{Gate, Step, Tag};
 use systole_kit::{Limits, namespaces};
 
-use super::columns::{COLUMNS, width};
+use super::columns::width;
 use super::exposed::{self, Marked, exposed};
+use super::layout;
 
 /// In front of a line, and of one that goes on with the line above.
 const BAR: &str = "│ ";
@@ -29,7 +30,9 @@ pub fn lines(body: &[u8], indent: usize) -> Vec<String> {
     let blanks = " ".repeat(indent);
     let mut lines = Vec::new();
     for line in text.split('\n') {
-        for (number, part) in broken(line, COLUMNS.saturating_sub(indent + 2)).into_iter().enumerate() {
+        for (number, part) in
+            broken(line, layout::columns().saturating_sub(indent + 2)).into_iter().enumerate()
+        {
             lines.push(format!("{blanks}{}{part}", if number == 0 { BAR } else { BROKEN }));
         }
     }
@@ -164,6 +167,7 @@ fn broken(line: &str, columns: usize) -> Vec<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::audit::columns::COLUMNS;
 
     #[test]
     fn attributes_and_fields_are_shown_whole_however_long_the_first_is() {

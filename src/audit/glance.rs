@@ -8,6 +8,7 @@ use systole_kit::gate::{Gate, Step, Tag};
 use systole_kit::{Limits, namespaces};
 
 use super::columns::{cut, plain, width};
+use super::layout;
 
 /// Columns of words kept of one payload: a few lines of a terminal.
 const WORDS: usize = 400;
@@ -76,6 +77,7 @@ pub fn glance(body: &[u8]) -> Glance {
 fn read(body: &[u8]) -> Option<Glance> {
     let mut gate = Gate::strict(body, &Limits::FROM_PUMP).ok()?;
     let mut seen = Glance::default();
+    let most = most(VALUE);
     let mut open: Vec<Open> = Vec::new();
     let mut piece = String::new();
     while let Ok(step) = gate.step() {
@@ -98,7 +100,7 @@ fn read(body: &[u8]) -> Option<Glance> {
                 let Some(element) = open.last_mut() else { continue };
                 piece.clear();
                 text.append_to(&mut piece);
-                if element.text.len() < VALUE {
+                if element.text.len() < most {
                     element.text.push_str(&piece);
                 } else {
                     element.lost += piece.chars().count();
@@ -117,6 +119,11 @@ fn read(body: &[u8]) -> Option<Glance> {
         seen.close(element);
     }
     (!seen.element.is_empty()).then_some(seen)
+}
+
+/// So many, or all where the layout cuts nothing.
+fn most(kept: usize) -> usize {
+    if layout::is_whole() { usize::MAX } else { kept }
 }
 
 /// The name of what is inside an element of that name.
@@ -179,13 +186,13 @@ impl Glance {
     }
 
     fn add(&mut self, name: String, text: String, lost: usize, (is_quoted, is_text): (bool, bool)) {
-        let kept = cut_bytes(&text, VALUE);
+        let kept = cut_bytes(&text, most(VALUE));
         let lost = lost + text.get(kept.len()..).unwrap_or_default().chars().count();
         self.keep(Field { name, value: Some(plain(kept)), is_quoted, is_text, lost });
     }
 
     fn keep(&mut self, field: Field) {
-        if self.fields.len() < FIELDS {
+        if self.fields.len() < most(FIELDS) {
             return self.fields.push(field);
         }
         self.more.0 += 1;
@@ -208,7 +215,7 @@ impl Glance {
     pub fn line(&self, columns: usize) -> String {
         let all = self.fields.len();
         let whole = self.joined(all, usize::MAX);
-        if width(&whole) <= columns {
+        if layout::is_whole() || width(&whole) <= columns {
             return whole;
         }
         let fits = |cap: usize| width(&self.joined(all, cap)) <= columns;

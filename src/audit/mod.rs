@@ -15,6 +15,7 @@ pub mod full;
 pub mod glance;
 pub mod graph;
 pub mod kinship;
+pub mod layout;
 pub mod narrate;
 pub mod orphans;
 pub mod pauses;

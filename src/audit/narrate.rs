@@ -6,8 +6,9 @@
 use serde_json::{Value, json};
 use systole_kit::journal::{Entry, Recalled};
 
-use super::columns::{self, COLUMNS, at_most, cut, plain, wrapped};
+use super::columns::{self, at_most, cut, plain, wrapped};
 use super::glance::{Glance, attribute, glance, told};
+use super::layout::{self, Tone, paint};
 use crate::rules::{approval_payload, core_payload};
 use crate::words::ids::ThreadId;
 use crate::words::ports::Position;
@@ -19,8 +20,6 @@ const ID_COLUMNS: usize = 20;
 const NAME_COLUMNS: usize = 24;
 /// Lines that the words of one record take at most.
 const WORD_LINES: usize = 3;
-/// Columns that the fields of a payload take at most: two lines as a rule, since some room is lost where they are broken.
-const FIELD_COLUMNS: usize = 140;
 /// Lines that each part of a refusal takes at most.
 const PART_LINES: usize = 3;
 /// How far continued lines are indented: below the names.
@@ -29,7 +28,7 @@ const INDENT: usize = 4;
 /// Tells a record. The thread's id is left out where `within` is that thread.
 pub fn narrate(record: &Record, within: Option<&ThreadId>) -> Vec<String> {
     let h = &record.header;
-    let mut lead = columns::clock(h.time);
+    let mut lead = layout::clock(h.time);
     if within != Some(&h.thread) {
         lead.extend(["  ", &columns::thread(&h.thread, ID_COLUMNS)]);
     }
@@ -57,11 +56,16 @@ fn name(text: &str) -> String {
     cut(text, NAME_COLUMNS)
 }
 
+/// A name of who speaks, or is spoken to.
+fn who(text: &str) -> String {
+    paint(Tone::Name, &name(text))
+}
+
 /// `from → to`, or who notes something for itself.
 fn parties(h: &Header) -> String {
     match &h.to {
-        Some(to) => [" ", &name(h.from.as_str()), " → ", &name(to.as_str())].concat(),
-        None => [" ", &name(h.from.as_str())].concat(),
+        Some(to) => format!(" {} → {}", who(h.from.as_str()), who(to.as_str())),
+        None => format!(" {}", who(h.from.as_str())),
     }
 }
 
@@ -108,10 +112,11 @@ fn message(lead: &str, record: &Record) -> Vec<String> {
         _ => "",
     };
     if let (Some(path), false) = (call(h), sense.is_empty()) {
-        head.extend(["  ", sense, " ", &path]);
+        let sense = if sense == "answers call" { paint(Tone::Good, sense) } else { sense.to_owned() };
+        head.push_str(&format!("  {sense} {path}"));
     }
     head.extend(["  ", &element(&seen)]);
-    with_words(lead, &head, &seen.line(FIELD_COLUMNS))
+    with_words(lead, &head, &seen.line(layout::two_lines()))
 }
 
 /// A model call that a listener begins, or what came of one, with the model's words behind it.
@@ -139,7 +144,7 @@ fn journal(lead: &str, record: &Record) -> Vec<String> {
             let stop = name(&plain(&outcome.stop));
             let head = [&head, "  the model stopped: ", &stop, &attempt, &used].concat();
             let words = match outcome.blobs.len() {
-                0 => glance(&record.body).text(FIELD_COLUMNS),
+                0 => glance(&record.body).text(layout::two_lines()),
                 count => format!("its words are in {count} documents: {}", outcome.blobs.join(" ")),
             };
             with_words(lead, &head, &words)
@@ -154,7 +159,7 @@ fn with_words(lead: &str, head: &str, words: &str) -> Vec<String> {
         return lines;
     }
     match lines.last_mut() {
-        Some(last) if columns::width(last) + 2 + columns::width(words) <= COLUMNS => {
+        Some(last) if columns::width(last) + 2 + columns::width(words) <= layout::columns() => {
             last.extend(["  ", words]);
         }
         _ => lines.extend(at_most(WORD_LINES, wrapped(&" ".repeat(INDENT), INDENT, words))),
@@ -170,11 +175,15 @@ fn refusal(lead: &str, record: &Record) -> Vec<String> {
     let Some(told) = told(&record.body) else {
         let seen = glance(&record.body);
         let head = [" answered", &whom, ": ", code, &item, "  ", &element(&seen)].concat();
-        return with_words(lead, &head, &seen.line(FIELD_COLUMNS));
+        return with_words(lead, &head, &seen.line(layout::two_lines()));
     };
     // A listener's own code stands in the body alone.
     let own = if told.code == code { String::new() } else { [" (", &told.code, ")"].concat() };
-    let mut lines = wrapped(lead, INDENT, &[" refused", &whom, ": ", code, &own, &item].concat());
+    let mut lines = wrapped(
+        lead,
+        INDENT,
+        &format!(" {}{whom}: {}{own}{item}", paint(Tone::Bad, "refused"), paint(Tone::Bad, code)),
+    );
     let mut part = |label: &str, text: &str| {
         let lead = [" ".repeat(INDENT).as_str(), label].concat();
         lines.extend(at_most(PART_LINES, wrapped(&lead, 2 * INDENT, text)));
@@ -213,9 +222,10 @@ fn outcome(lead: &str, record: &Record) -> Vec<String> {
         }
         code => {
             let code = code.map_or("", Mark::as_str);
-            let head = [&parties(h), "  call ", &path, " failed: ", code].concat();
+            let head =
+                format!("{}  call {path} {}", parties(h), paint(Tone::Bad, &format!("failed: {code}")));
             let words = told(&record.body)
-                .map_or_else(|| glance(&record.body).line(FIELD_COLUMNS), |told| told.message);
+                .map_or_else(|| glance(&record.body).line(layout::two_lines()), |told| told.message);
             with_words(lead, &head, &words)
         }
     }
@@ -226,15 +236,16 @@ fn approval(lead: &str, record: &Record) -> Vec<String> {
     let path = call(h).map_or_else(String::new, |path| ["  call ", &path].concat());
     if let Some(request) = approval_payload::read_request(&record.body) {
         let what = [" (", &name(&request.element), ", ", &name(request.to.as_str()), ")"].concat();
-        let until = [", expires at ", &columns::clock(request.expires)].concat();
-        let head = [" waits for a person: approval ", &request.id.to_string(), &what, &until, &path];
+        let until = [", expires at ", &layout::clock(request.expires)].concat();
+        let waits = paint(Tone::Held, &format!("waits for a person: approval {}", request.id));
+        let head = [" ", &waits, &what, &until, &path];
         let unknown = request.unknown.map(|words| ["unknown: ", &plain(&words)].concat());
         return with_words(lead, &head.concat(), &unknown.unwrap_or_default());
     }
     let Some(decided) = approval_payload::read_decided(&record.body) else {
         let seen = glance(&record.body);
         let head = [&parties(h), "  puts in its place", &path, "  ", &element(&seen)].concat();
-        return with_words(lead, &head, &seen.line(FIELD_COLUMNS));
+        return with_words(lead, &head, &seen.line(layout::two_lines()));
     };
     let by = if decided.by == "core" { String::new() } else { [" by ", &name(&decided.by)].concat() };
     let head = [" approval ", &decided.id.to_string(), " is ", &plain(&decided.outcome), &by, &path].concat();
@@ -257,12 +268,12 @@ fn attempt(lead: &str, record: &Record) -> Vec<String> {
         return with_words(
             lead,
             &[" attempt  call ", &path].concat(),
-            &glance(&record.body).line(FIELD_COLUMNS),
+            &glance(&record.body).line(layout::two_lines()),
         );
     };
     let mut head = [" attempt ", &next.number.to_string(), " at ", &name(whom), "  call ", &path].concat();
     if next.due > h.time {
-        head.extend(["  at ", &columns::clock(next.due)]);
+        head.extend(["  at ", &layout::clock(next.due)]);
     }
     let words = match next.code {
         Some(code) => [code.as_str(), ": ", &plain(&next.words)].concat(),

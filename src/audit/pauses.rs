@@ -9,7 +9,8 @@ use std::ops::ControlFlow;
 use serde_json::{Value, json};
 
 use super::causes;
-use super::columns::{moment, plain};
+use super::columns::plain;
+use super::layout::moment;
 use crate::pump::state::Thread;
 use crate::pump::wake;
 use crate::rules::approval_payload;

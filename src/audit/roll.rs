@@ -5,12 +5,13 @@
 
 use serde_json::{Value, json};
 
-use super::columns::{self, COLUMNS, cut};
+use super::columns::{self, cut_counted};
 use super::glance::{glance, told};
+use super::layout::{self, Tone, paint};
 use super::pauses::Pause;
 use super::posts::Posts;
 use super::whole::Whole;
-use super::why::{Standing, brief};
+use super::why::{Standing, drawn};
 use crate::pump::state::{Life, Thread, used_under};
 use crate::words::budget::Use;
 use crate::words::ids::ThreadId;
@@ -27,6 +28,8 @@ const ROOT_COLUMNS: usize = 17;
 const CHILD_COLUMNS: usize = 28;
 const STATE_COLUMNS: usize = 7;
 const SINCE_COLUMNS: usize = 9;
+/// Columns that words need to stand on the line of their thread; else they stand below it.
+const WORDS_COLUMNS: usize = 30;
 
 /// One thread.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -41,6 +44,8 @@ pub struct Entry {
     pub since: Millis,
     /// What it waits for, or how it ended last.
     pub words: String,
+    /// Whether it goes on only while an organism runs.
+    pub is_unfinished: bool,
     /// What its messages that are being answered have used, with everything below.
     pub used: Use,
 }
@@ -54,7 +59,7 @@ pub fn call(
     children: bool,
 ) -> Result<Vec<Entry>, LogFault> {
     let posts = Posts::at(whole, now);
-    let looked_at = if children { most } else { LOOKED_AT };
+    let looked_at = if children { most } else { most.max(LOOKED_AT) };
     let newest = reader.threads(looked_at)?;
     let mut roll = Vec::new();
     for id in newest.iter().filter(|id| children || id.parent().is_none()).take(most) {
@@ -79,7 +84,8 @@ fn entry(
         match oldest {
             None => (thread.touched, String::new()),
             Some(leaf) => {
-                let mut words = [leaf.listener.as_str(), ": ", &brief(leaf, now)].concat();
+                let mut words =
+                    format!("{}: {}", paint(Tone::Name, leaf.listener.as_str()), drawn(leaf, now));
                 if leaves.len() > 1 {
                     words.extend([" (and ", &(leaves.len() - 1).to_string(), " more)"]);
                 }
@@ -89,7 +95,7 @@ fn entry(
     } else {
         let mut words = last_outcome(reader, thread)?;
         if let Some((id, timer)) = thread.timers.iter().min_by_key(|(_, timer)| timer.due) {
-            let due = columns::moment(timer.due, now);
+            let due = layout::moment(timer.due, now);
             words = ["timer ", id.as_str(), " at ", &due, if words.is_empty() { "" } else { "; " }, &words]
                 .concat();
         }
@@ -99,7 +105,8 @@ fn entry(
     let purses = thread.purses.keys().filter(|purse| thread.calls.values().any(|c| c.purse == **purse));
     let used = purses.fold(Use::default(), |sum, purse| sum.and(used_under(&at_work, thread, *purse)));
     let paused = whole.paused(reader, &thread.id)?;
-    Ok(Entry { thread: thread.id.clone(), life, paused, since, words, used })
+    let is_unfinished = life == Life::Working || !thread.timers.is_empty();
+    Ok(Entry { thread: thread.id.clone(), life, paused, since, words, is_unfinished, used })
 }
 
 /// How the thread's last top call ended; empty where that is not among its newest records.
@@ -119,31 +126,36 @@ fn outcome(record: &Record) -> Option<String> {
         }
         (Kind::Message, Some(Mark::Role(Role::Final))) if is_top => {
             let seen = glance(&record.body);
-            Some(["answered <", &seen.element, "> ", &seen.words].concat())
+            Some(format!("{} <{}> {}", paint(Tone::Good, "answered"), seen.element, seen.words))
         }
         (Kind::Outcome, Some(Mark::Handled)) if is_top => Some("handled".to_owned()),
         (Kind::Outcome, Some(Mark::Code(code))) if is_top => {
             let words = told(&record.body).map_or_else(|| glance(&record.body).words, |told| told.message);
-            Some(["failed: ", code.as_str(), ": ", &words].concat())
+            Some(format!("{} {}", paint(Tone::Bad, &format!("failed: {code}:", code = code.as_str())), words))
         }
         _ => None,
     }
 }
 
 impl Entry {
-    /// The entry as one line; `children` says whether ids of children stand in the same list.
+    /// The entry as one line, on a narrow screen as two; `children` says whether ids of children stand in the same list.
     pub fn line(&self, now: Millis, children: bool) -> String {
         let id_columns = if children { CHILD_COLUMNS } else { ROOT_COLUMNS };
         let id = columns::thread(&self.thread, id_columns);
         let since = self.paused.as_ref().map_or(self.since, |pause| pause.since);
         let since = spoken(now.since(since));
+        let state =
+            if self.paused.is_some() { paint(Tone::Held, self.state()) } else { self.state().to_owned() };
         let pad = |text: &str, columns: usize| {
             let blanks = columns.saturating_sub(columns::width(text));
             [text, &" ".repeat(blanks)].concat()
         };
-        let head =
-            [pad(&id, id_columns), pad(self.state(), STATE_COLUMNS), pad(&since, SINCE_COLUMNS), self.told()];
-        cut(head.join("  ").trim_end(), COLUMNS)
+        let head = [pad(&id, id_columns), pad(&state, STATE_COLUMNS), pad(&since, SINCE_COLUMNS)].join("  ");
+        let (room, told) = (layout::columns(), self.told());
+        if room < columns::width(&head) + WORDS_COLUMNS && !told.is_empty() {
+            return format!("{}\n    {}", head.trim_end(), cut_counted(&told, room.saturating_sub(4)));
+        }
+        cut_counted(format!("{head}  {told}").trim_end(), room)
     }
 
     fn state(&self) -> &'static str {
@@ -190,11 +202,12 @@ mod tests {
             paused: None,
             since: Millis(0),
             words: "日本語のとても長いテキスト".repeat(20),
+            is_unfinished: true,
             used: Use::default(),
         };
         for children in [true, false] {
             let line = entry.line(Millis(u64::MAX), children);
-            assert!(columns::width(&line) <= COLUMNS, "{line}");
+            assert!(columns::width(&line) <= columns::COLUMNS, "{line}");
             assert!(line.contains("日本語"), "there is room for words: {line}");
         }
     }

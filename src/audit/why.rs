@@ -11,7 +11,7 @@ mod wording;
 
 pub use kinds::{Cause, Then};
 pub use list::{Wait, broken, in_lines, waits};
-pub use wording::{Asker, brief, ends, report};
+pub use wording::{Asker, brief, drawn, ends, report};
 
 use systole_kit::money::Money;
 
@@ -31,8 +31,6 @@ use crate::words::time::Millis;
 
 /// Records read at once.
 const PAGE: usize = 512;
-/// Columns that the fields of a payload take that waits for a person: two lines.
-const FIELD_COLUMNS: usize = 140;
 
 /// A thread and the reasons why it waits; none where it rests or has ended.
 #[derive(Clone, Debug)]
@@ -262,7 +260,7 @@ impl Asking<'_> {
         let request = self.reader.of_thread(&thread.id, call.request, 1)?;
         let seen = request.first().map(|(_, record)| glance(&record.body));
         let (fields, element) =
-            seen.map_or_else(Default::default, |seen| (seen.line(FIELD_COLUMNS), seen.element));
+            seen.map_or_else(Default::default, |seen| (seen.line(super::layout::two_lines()), seen.element));
         let (id, hash, until) = (approval.id, approval.hash, approval.expires);
         let unknown = match approval.of_attempt {
             true => self.reader.of_thread(&thread.id, approval.seq, 1)?,

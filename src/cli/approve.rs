@@ -224,7 +224,7 @@ fn list(place: &Place) -> Result<Exit, Exit> {
     } else {
         screen.say("systole approve ID, reject ID --note WHY, or amend ID --file FILE");
     }
-    looking.say_if_still();
+    looking.say_if_still(!waiting.is_empty());
     Ok(Exit::Done)
 }
 

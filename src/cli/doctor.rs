@@ -16,6 +16,7 @@ use super::exit::Exit;
 use super::place::Place;
 use super::screen::Screen;
 use crate::audit::columns::{plain, wrapped};
+use crate::audit::layout::{Tone, paint};
 
 /// What is examined.
 #[derive(Args, Debug)]
@@ -72,8 +73,13 @@ impl Finding {
     }
 
     fn lines(&self) -> Vec<String> {
-        let lead =
-            [self.word(), &" ".repeat(9_usize.saturating_sub(self.word().len())), self.what, ":"].concat();
+        let tone = match self.state {
+            State::Fine => Tone::Good,
+            State::Note(_) => Tone::Held,
+            State::Problem(..) => Tone::Bad,
+        };
+        let blanks = " ".repeat(9_usize.saturating_sub(self.word().len()));
+        let lead = format!("{}{blanks}{}:", paint(tone, self.word()), self.what);
         let mut lines = wrapped(&lead, 11, &plain(&self.words));
         if let Some(mend) = self.mend() {
             lines.extend(wrapped("           try:", 13, &plain(mend)));

@@ -7,28 +7,28 @@ use systole_kit::gate::{Gate, Step};
 use systole_kit::payload::Payload;
 use systole_kit::{Limits, namespaces};
 
-use super::screen::{COLUMNS, Screen, cut};
+use super::screen::Screen;
+use crate::audit::columns::{cut, cut_counted, plain, width};
+use crate::audit::layout::{self, Tone};
 use crate::console::told::Record;
 use crate::rules::{approval_payload, core_payload};
 use crate::words::ids::CallPath;
 use crate::words::record::{Kind, Mark, Role, Steering, Timing};
-
-/// Characters of a payload that are looked at for a line: more than any line shows.
-const EXCERPT: usize = 400;
-/// Columns of a line where nobody looks at a terminal.
-const PLAIN_COLUMNS: usize = 200;
+use crate::words::time::Millis;
 
 /// What was shown last decides what need not be said again.
 pub(super) struct Live {
     screen: Screen,
     thread: String,
+    /// The day and the offset of the times that were shown last.
+    heading: String,
     /// The listeners whose program is elsewhere.
     over_nats: Vec<String>,
 }
 
 impl Live {
     pub(super) fn new(screen: Screen) -> Live {
-        Live { screen, thread: String::new(), over_nats: Vec::new() }
+        Live { screen, thread: String::new(), heading: String::new(), over_nats: Vec::new() }
     }
 
     /// The same for an organism with these listeners over NATS.
@@ -38,19 +38,20 @@ impl Live {
 
     /// Shows a record as data, for people.
     pub(super) fn show(&mut self, record: &Record) {
-        for line in self.lines(record) {
+        for line in self.lines(record, layout::columns()) {
             self.screen.drawn(&line);
         }
     }
 
     /// Shows a record as talk beside data of another kind.
     pub(super) fn mention(&mut self, record: &Record) {
-        for line in self.lines(record) {
+        for line in self.lines(record, layout::talk_columns()) {
             self.screen.say_drawn(&line);
         }
     }
 
-    fn lines(&mut self, record: &Record) -> Vec<String> {
+    /// The lines of a record, on a terminal of so many columns.
+    fn lines(&mut self, record: &Record, columns: usize) -> Vec<String> {
         let Some(mut what) = what(record) else { return Vec::new() };
         if joined(record).is_some_and(|listener| self.over_nats.contains(&listener)) {
             // Whether anybody works under its name is told beside the log.
@@ -60,46 +61,36 @@ impl Live {
             let call = record.call.as_deref().unwrap_or("-");
             let line =
                 [&record.position.to_string(), " ", &record.thread, " ", call, " ", &what.words].concat();
-            return vec![cut(&line, PLAIN_COLUMNS)];
+            return vec![plain(&line)];
         }
         let mut lines = Vec::new();
+        let at = Millis::parse(&record.time).unwrap_or_default();
+        let heading = layout::heading(at);
+        if self.heading != heading && !layout::offset(at).is_empty() {
+            lines.push(heading.clone());
+            self.heading = heading;
+        }
         if self.thread != record.thread {
             self.thread.clone_from(&record.thread);
-            lines.push(cut(&record.thread, COLUMNS));
+            lines.push(cut(&record.thread, columns));
         }
         let depth =
             record.call.as_deref().and_then(|call| CallPath::parse(call).ok()).map_or(0, |c| c.depth());
         let indent = "  ".repeat(1 + depth.min(12));
-        let time = record.time.get(11..19).unwrap_or("--------");
-        let columns = COLUMNS.saturating_sub(time.len() + indent.len());
-        let words = cut(&what.words, columns);
-        lines.push([time, &indent, &self.coloured(&words, what.colour)].concat());
+        let lead = [&layout::clock(at), indent.as_str()].concat();
+        let words = cut_counted(&plain(&what.words), columns.saturating_sub(width(&lead)));
+        lines.push([&lead, self.coloured(&words, what.colour).as_str()].concat());
         lines
     }
 
-    fn coloured(&self, words: &str, colour: Colour) -> String {
-        let code = match colour {
-            _ if !self.screen.colour => return words.to_owned(),
-            Colour::None => return words.to_owned(),
-            Colour::Good => "32",
-            Colour::Bad => "31",
-            Colour::Dim => "2",
-        };
-        ["\u{1b}[", code, "m", words, "\u{1b}[0m"].concat()
+    fn coloured(&self, words: &str, colour: Option<Tone>) -> String {
+        colour.map_or_else(|| words.to_owned(), |tone| self.screen.ink(tone, words))
     }
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Colour {
-    None,
-    Good,
-    Bad,
-    Dim,
 }
 
 struct What {
     words: String,
-    colour: Colour,
+    colour: Option<Tone>,
 }
 
 /// What a record says in a line; none where nobody needs to see it.
@@ -111,38 +102,38 @@ fn what(record: &Record) -> Option<What> {
     match (Kind::parse(&record.kind)?, Mark::parse(code)) {
         (Kind::Message, Some(Mark::Role(Role::Told))) => told_of_listener(&record.body),
         (Kind::Message, Some(Mark::Role(Role::Note | Role::Todo))) => {
-            seen([&record.from, " notes ", &summary(&record.body)].concat(), Colour::Dim)
+            seen([&record.from, " notes ", &summary(&record.body)].concat(), None)
         }
         (Kind::Message, Some(Mark::Role(Role::Final))) => {
-            seen([&to, " ", &summary(&record.body)].concat(), Colour::Good)
+            seen([&to, " ", &summary(&record.body)].concat(), Some(Tone::Good))
         }
         (Kind::Timer, Some(Mark::Timing(Timing::Cancelled | Timing::Wall))) => None,
         (Kind::Message | Kind::Timer, _) => match core_payload::error_words(record.body.as_bytes()) {
-            Some((code, words)) => seen([&to, " ", &code, " ", &words].concat(), Colour::Bad),
-            None => seen([&to, " ", &summary(&record.body)].concat(), Colour::None),
+            Some((code, words)) => seen([&to, " ", &code, " ", &words].concat(), Some(Tone::Bad)),
+            None => seen([&to, " ", &summary(&record.body)].concat(), None),
         },
-        (Kind::Outcome, Some(Mark::Handled)) => seen([&to, " handled"].concat(), Colour::Good),
+        (Kind::Outcome, Some(Mark::Handled)) => seen([&to, " handled"].concat(), Some(Tone::Good)),
         (Kind::Refusal | Kind::Outcome, _) => {
             let words = core_payload::error_words(record.body.as_bytes()).map(|(_, words)| words);
             let words = words.unwrap_or_else(|| summary(&record.body));
-            seen([record.kind.as_str(), " ", code, " ", &words].concat(), Colour::Bad)
+            seen([record.kind.as_str(), " ", code, " ", &words].concat(), Some(Tone::Bad))
         }
         (Kind::Attempt, _) => {
             let attempt = core_payload::read_attempt(record.body.as_bytes())?;
             let number = attempt.number.to_string();
             let listener = record.to.as_deref().unwrap_or("-");
-            seen([listener, " attempt ", &number, " ", &attempt.words].concat(), Colour::Dim)
+            seen([listener, " attempt ", &number, " ", &attempt.words].concat(), None)
         }
         (Kind::Approval, _) => approval(record, &to),
         (Kind::Steer, Some(Mark::Steering(Steering::Steered))) => {
-            seen([&to, " steers with ", &summary(&record.body)].concat(), Colour::None)
+            seen([&to, " steers with ", &summary(&record.body)].concat(), None)
         }
         (Kind::Steer, _) => {
             let (by, note) = approval_payload::read_steering(record.body.as_bytes())?;
-            seen([code, " by ", &by, " ", &note.unwrap_or_default()].concat(), Colour::Dim)
+            seen([code, " by ", &by, " ", &note.unwrap_or_default()].concat(), None)
         }
-        (Kind::Journal, _) => seen([&record.from, " ", code].concat(), Colour::Dim),
-        (Kind::Terminal, _) => seen(["ended: ", code].concat(), Colour::Dim),
+        (Kind::Journal, _) => seen([&record.from, " ", code].concat(), None),
+        (Kind::Terminal, _) => seen(["ended: ", code].concat(), None),
     }
 }
 
@@ -156,7 +147,7 @@ fn approval(record: &Record, to: &str) -> Option<What> {
         let unknown = request.unknown.map_or_else(String::new, |words| ["; unknown: ", &words].concat());
         return Some(What {
             words: ["waits for a person: approval ", &id, &what, &unknown].concat(),
-            colour: Colour::None,
+            colour: Some(Tone::Held),
         });
     }
     let words = match approval_payload::read_decided(body) {
@@ -166,15 +157,15 @@ fn approval(record: &Record, to: &str) -> Option<What> {
         }
         None => [to, " in its place ", &summary(&record.body)].concat(),
     };
-    Some(What { words, colour: Colour::Dim })
+    Some(What { words, colour: None })
 }
 
 /// What `sys` tells of a listener; its other lines are for the log.
 fn told_of_listener(body: &str) -> Option<What> {
     let (listener, reason) = core_payload::listener_told_of(body.as_bytes())?;
     Some(match reason {
-        None => What { words: [&listener, " is ready"].concat(), colour: Colour::Dim },
-        Some(reason) => What { words: [&listener, ": ", &reason].concat(), colour: Colour::Bad },
+        None => What { words: [&listener, " is ready"].concat(), colour: None },
+        Some(reason) => What { words: [&listener, ": ", &reason].concat(), colour: Some(Tone::Bad) },
     })
 }
 
@@ -201,7 +192,7 @@ fn summary(body: &str) -> String {
         return text;
     }
     let Ok(mut gate) = Gate::strict(body.as_bytes(), &Limits::FROM_PUMP) else { return text };
-    while text.len() < EXCERPT {
+    loop {
         match gate.step() {
             Ok(Step::Text(part)) => {
                 text.push(' ');
@@ -217,6 +208,7 @@ fn summary(body: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::audit::columns::COLUMNS;
 
     fn record(kind: &str, code: &str, call: &str, body: &str) -> Record {
         Record {
@@ -251,27 +243,29 @@ mod tests {
     fn a_terminal_shows_calls_below_their_thread_and_lines_that_fit() {
         let mut live = live(true, false);
         assert_eq!(
-            live.lines(&record("message", "final", "1", SAID)),
+            live.lines(&record("message", "final", "1", SAID), COLUMNS),
             ["sess-1f0c9a2b77d1", "07:00:01  echo -> operator <said> hello you"]
         );
-        let nested = live.lines(&record("message", "call", "1/1.0", SAID));
+        let nested = live.lines(&record("message", "call", "1/1.0", SAID), COLUMNS);
         assert_eq!(nested, ["07:00:01    echo -> operator <said> hello you"], "the thread is not said again");
         let long = SAID.replace("hello", &"many words ".repeat(50));
         assert!(
-            live.lines(&record("message", "final", "1", &long)).iter().all(|l| l.chars().count() <= COLUMNS)
+            live.lines(&record("message", "final", "1", &long), COLUMNS)
+                .iter()
+                .all(|l| l.chars().count() <= COLUMNS)
         );
     }
 
     #[test]
     fn elsewhere_each_line_stands_for_itself() {
-        let lines = live(false, false).lines(&record("message", "final", "1", SAID));
+        let lines = live(false, false).lines(&record("message", "final", "1", SAID), COLUMNS);
         assert_eq!(lines, ["7 sess-1f0c9a2b77d1 1 echo -> operator <said> hello you"]);
     }
 
     #[test]
     fn row_20_nothing_of_a_payload_reaches_a_terminal_unescaped() {
         let hostile = SAID.replace("hello", "\u{202e}olleh \u{85}");
-        let lines = live(true, true).lines(&record("message", "final", "1", &hostile)).concat();
+        let lines = live(true, true).lines(&record("message", "final", "1", &hostile), COLUMNS).concat();
         assert!(lines.contains("\\u{202e}olleh \\u{85}"), "{lines}");
         assert!(lines.contains("\u{1b}[32m") && lines.ends_with("\u{1b}[0m"), "{lines}");
     }
@@ -279,7 +273,7 @@ mod tests {
     #[test]
     fn a_failure_is_told_in_its_own_words() {
         let error = r#"<system-error xmlns="https://xml-pipeline.org/ns/core/v1" code="listener.failed" retry_allowed="false" message="echo: exited 1"/>"#;
-        let lines = live(false, false).lines(&record("outcome", "listener.failed", "1", error));
+        let lines = live(false, false).lines(&record("outcome", "listener.failed", "1", error), COLUMNS);
         assert_eq!(lines, ["7 sess-1f0c9a2b77d1 1 outcome listener.failed echo: exited 1"]);
     }
 }

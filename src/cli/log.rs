@@ -3,20 +3,26 @@
 
 use std::collections::HashMap;
 use std::io::{self, IsTerminal as _, Write};
+use std::path::Path;
 use std::time::Duration;
 
 use clap::Args;
 
 use super::exit::Exit;
 use super::forms::Forms;
+use super::hindered;
 use super::looking::Looking;
 use super::place::Place;
-use crate::audit::columns::day;
+use super::run::Signals;
+use super::screen::Screen;
+use crate::audit::causes;
+use crate::audit::layout::{heading, typed};
 use crate::audit::narrate::{as_json, narrate};
 use crate::edges::log::sqlite::Reader;
 use crate::words::ids::{Digest, ThreadId};
 use crate::words::ports::{LogFault, LogReader as _, Position};
 use crate::words::record::{Kind, Record, head_zero};
+use crate::words::time::{Millis, stretch_ms};
 
 /// Records read at once.
 const PAGE: usize = 512;
@@ -29,16 +35,24 @@ const LOOK_MS: u64 = 200;
 
 /// Which records are shown, and how.
 #[derive(Args, Debug)]
+// Before the command -f names the organism's file; behind it -f follows, as people know it from other tools.
+#[command(mut_arg("organism_file", |file| file.short(None)))]
 pub(super) struct Log {
     #[command(flatten)]
     place: Place,
     /// The thread: its id, its beginning, or @last; none: the whole log
     thread: Option<String>,
     /// The first record, by number in the thread or position in the log
-    #[arg(long, value_name = "SEQ|POS")]
+    #[arg(long, value_name = "SEQ|POS", conflicts_with_all = ["newest", "since"])]
     from: Option<u64>,
+    /// Only the newest records; 0 means all
+    #[arg(short = 'n', long = "newest", value_name = "COUNT")]
+    newest: Option<u64>,
+    /// Only records since then: 10m, 2h, 14:30, 2026-11-21
+    #[arg(long, value_name = "TIME")]
+    since: Option<String>,
     /// Go on with what comes, until stopped or the thread is cancelled
-    #[arg(long)]
+    #[arg(short = 'f', long)]
     follow: bool,
     /// Print the stored bytes of each body, and nothing else
     #[arg(long, conflicts_with = "json")]
@@ -80,8 +94,8 @@ struct Printing<'a, W> {
     form: Form,
     /// The next record: its number in the thread, or its position.
     next: u64,
-    /// The day that was named last.
-    day: String,
+    /// The day and the offset of times that were named last.
+    heading: String,
     /// Whether the thread was seen to end.
     ended: bool,
     /// The last record of each thread that was shown, with the head that the file claims after it.
@@ -94,6 +108,11 @@ struct Printing<'a, W> {
 }
 
 impl Log {
+    /// Whether it goes through a pager: one would wait for the end of what is followed.
+    pub(super) fn is_paged(&self) -> bool {
+        !self.follow && !self.raw
+    }
+
     pub(super) fn run(self) -> Exit {
         self.print().unwrap_or_else(|exit| exit)
     }
@@ -107,18 +126,10 @@ impl Log {
             screen.say("  try: systole log --raw … > FILE, or leave --raw out");
             return Err(Exit::Usage);
         }
-        let thread = self.thread.as_deref().map(|typed| looking.find(typed)).transpose()?;
-        let next = match (self.from, &thread) {
-            (Some(from), _) => from.max(1),
-            (None, Some(_)) => 1,
-            (None, None) => {
-                let last = looking.reader.last().map_err(|fault| looking.fault(&fault))?;
-                (last.0 + 1).saturating_sub(NEWEST).max(1)
-            }
-        };
-        if next > 1 && self.from.is_none() && !screen.json && !self.raw {
-            let words = ["the newest ", &NEWEST.to_string(), " records; --from 1 begins at the first"];
-            screen.say(words.concat());
+        let thread = self.thread.as_deref().map(|typed| self.find(&looking, typed)).transpose()?;
+        let (next, is_cut) = self.first(&looking, thread.as_ref())?;
+        if is_cut && !screen.json && !self.raw {
+            screen.say(format!("the newest {NEWEST} records; -n 0 prints all"));
         }
         let form = match (self.raw, screen.json) {
             (true, _) => Form::Raw,
@@ -126,20 +137,21 @@ impl Log {
             (false, false) => Form::Lines,
         };
         let out = io::BufWriter::new(io::stdout().lock());
+        let interrupt = if self.follow { Some(Interrupt::listen(screen)?) } else { None };
         let mut printing = Printing {
             looking: &looking,
             reader: looking.reader.as_claimed(),
             thread,
             form,
             next,
-            day: String::new(),
+            heading: String::new(),
             ended: false,
             heads: HashMap::new(),
             forms: Forms::default(),
             sound: true,
             out,
         };
-        match printing.run(self.follow) {
+        match printing.run(interrupt) {
             Ok(()) | Err(Over::Unread) if printing.sound => Ok(Exit::Done),
             Ok(()) | Err(Over::Unread) => {
                 screen.say("  try: systole doctor, which says how far the damage goes");
@@ -147,6 +159,87 @@ impl Log {
             }
             Err(Over::Log(fault)) => Err(looking.fault(&fault)),
         }
+    }
+}
+
+impl Log {
+    /// The thread that is meant. Who wrote `-f FILE` behind the command is told what `-f` means there.
+    fn find(&self, looking: &Looking, typed: &str) -> Result<ThreadId, Exit> {
+        let found = looking.find(typed);
+        if found.is_err() && self.follow && Path::new(typed).is_file() {
+            looking.screen.say("  -f follows the log here; the file is named with --organism FILE");
+        }
+        found
+    }
+
+    /// The first record to show, and whether earlier ones are left out though nothing said so.
+    fn first(&self, looking: &Looking, thread: Option<&ThreadId>) -> Result<(u64, bool), Exit> {
+        if let Some(from) = self.from {
+            return Ok((from.max(1), false));
+        }
+        let (reader, fault) = (looking.reader.as_claimed(), |fault| looking.fault(&fault));
+        // The first record at that number or behind it.
+        let at = |number: u64| match thread {
+            Some(thread) => reader.of_thread(thread, number, 1),
+            None => reader.after(Position(number - 1), 1),
+        };
+        let since = match self.since.as_deref() {
+            None => 1,
+            Some(text) => {
+                let since = moment(text, looking.now).ok_or_else(|| unread(looking, text))?;
+                causes::first_after(|number| Ok(at(number)?.iter().any(|(_, it)| it.header.time < since)))
+                    .map_err(fault)?
+            }
+        };
+        let newest = match (self.newest, &self.since, thread) {
+            (Some(0), ..) | (None, Some(_), _) | (None, None, Some(_)) => return Ok((since, false)),
+            (Some(newest), ..) => newest,
+            (None, None, None) => NEWEST,
+        };
+        let end = match thread {
+            Some(_) => causes::first_after(|number| Ok(!at(number)?.is_empty())).map_err(fault)?,
+            None => reader.last().map_err(fault)?.0 + 1,
+        };
+        let first = end.saturating_sub(newest).max(1);
+        Ok((first.max(since), first > 1 && self.newest.is_none()))
+    }
+}
+
+/// The moment that was typed: so long ago, or a time of the layout's zone, or one with an offset.
+fn moment(text: &str, now: Millis) -> Option<Millis> {
+    let ago = stretch_ms(text).map(|ago| Millis(now.since(Millis(ago))));
+    ago.or_else(|| Millis::parse(text)).or_else(|| typed(text, now))
+}
+
+fn unread(looking: &Looking, text: &str) -> Exit {
+    let exit = looking.screen.fail(Exit::Usage, format!("--since `{text}`: this is no time"));
+    looking
+        .screen
+        .say("  try: --since 10m, --since 14:30, --since 2026-11-21 or --since 2026-11-21T14:30:00Z");
+    exit
+}
+
+/// Ctrl-C or TERM, for a command that is ended that way.
+struct Interrupt {
+    runtime: tokio::runtime::Runtime,
+    signals: Signals,
+}
+
+impl Interrupt {
+    fn listen(screen: Screen) -> Result<Interrupt, Exit> {
+        let built = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let runtime = built.map_err(|error| hindered::machine(screen, "the wait for records", &error))?;
+        let entered = runtime.enter();
+        let signals = Signals::listen(screen)?;
+        drop(entered);
+        Ok(Interrupt { runtime, signals })
+    }
+
+    /// Waits so long, unless a signal comes before, and tells whether one did.
+    fn comes_within(&mut self, ms: u64) -> bool {
+        let Interrupt { runtime, signals } = self;
+        let time = Duration::from_millis(ms);
+        runtime.block_on(async { tokio::time::timeout(time, signals.next()).await.is_ok() })
     }
 }
 
@@ -187,14 +280,15 @@ impl<W: Write> Printing<'_, W> {
         Ok(found.map_or_else(|| (0, head_zero(thread)), |(_, record)| (before, record.head)))
     }
 
-    fn run(&mut self, follow: bool) -> Result<(), Over> {
+    /// Prints what there is, and if there is somebody who interrupts, what comes until they do.
+    fn run(&mut self, mut interrupt: Option<Interrupt>) -> Result<(), Over> {
         loop {
             while self.page(PAGE)? {}
             self.out.flush()?;
-            if !follow || self.ended {
+            let Some(interrupt) = interrupt.as_mut().filter(|_| !self.ended) else { return Ok(()) };
+            if interrupt.comes_within(LOOK_MS) {
                 return Ok(());
             }
-            std::thread::sleep(Duration::from_millis(LOOK_MS));
         }
     }
 
@@ -229,10 +323,10 @@ impl<W: Write> Printing<'_, W> {
                 writeln!(self.out, "{value}")
             }
             Form::Lines => {
-                let today = day(record.header.time);
-                if today != self.day {
-                    writeln!(self.out, "{today}, times in UTC")?;
-                    self.day = today;
+                let heading = heading(record.header.time);
+                if heading != self.heading {
+                    writeln!(self.out, "{heading}")?;
+                    self.heading = heading;
                 }
                 for line in narrate(record, self.thread.as_ref()) {
                     writeln!(self.out, "{line}")?;

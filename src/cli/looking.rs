@@ -46,9 +46,9 @@ impl Looking {
         let log: PathBuf = named?.components().collect();
         let start = place.run_command();
         if !log.exists() {
-            screen.say(["error: ", &absent(&log)].concat());
+            let exit = screen.fail(Exit::Unavailable, absent(&log));
             screen.say(["  try: ", &start, ", or name another with --log PATH"].concat());
-            return Err(Exit::Unavailable);
+            return Err(exit);
         }
         let opened = sqlite::open_reading(&log).and_then(|reader| Ok((reader, sqlite::holder(&log)?)));
         let (reader, running) = opened.map_err(|fault| here::log_fault(screen, &fault))?;
@@ -120,11 +120,11 @@ impl Looking {
         }
     }
 
-    /// Says that nobody runs on the log, where that is so.
-    pub(super) fn say_if_still(&self) {
-        if let Some(start) = self.start() {
-            let log = self.log.display().to_string();
-            self.screen.say(["no organism runs on ", &log, "; start it with: ", start].concat());
+    /// Says that no organism runs on the log, if work in it goes on only while one does.
+    pub(super) fn say_if_still(&self, is_unfinished: bool) {
+        if let Some(start) = self.start().filter(|_| is_unfinished) {
+            let log = self.log.display();
+            self.screen.say(format!("no organism runs on {log}; start it with: {start}"));
         }
     }
 
@@ -149,9 +149,9 @@ pub(super) fn not_found(screen: Screen, why: &NotFound) -> Exit {
         NotFound::None(_) => "systole ps, which lists them",
         NotFound::Ambiguous { .. } => "more of its digits",
     };
-    screen.say(["error: ", &why.to_string()].concat());
+    let exit = screen.fail(Exit::Usage, why);
     screen.say(["  try: ", mend].concat());
-    Exit::Usage
+    exit
 }
 
 /// What to do about a log that cannot be read.

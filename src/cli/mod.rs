@@ -11,7 +11,6 @@ mod check;
 mod completions;
 mod copy;
 mod cost;
-
 mod demo;
 mod detach;
 mod doctor;
@@ -22,6 +21,7 @@ mod explain;
 mod forms;
 mod fresh;
 mod graph;
+mod help;
 mod here;
 mod hindered;
 mod hosting;
@@ -31,6 +31,8 @@ mod live;
 mod log;
 mod looking;
 mod made;
+mod ordered;
+mod pager;
 mod pause;
 mod permissions;
 mod place;
@@ -49,13 +51,15 @@ mod thread_name;
 mod todo;
 mod trail;
 mod tree;
+mod unread;
 mod why;
+mod words;
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
-use systole_kit::writer::visible;
+use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use exit::Exit;
 use screen::Screen;
@@ -64,18 +68,18 @@ use crate::edges::descriptors;
 use crate::edges::managed::warden;
 use crate::edges::schemas::{trial, tried};
 
-/// The groups of the help page, in its order, with their commands.
-const GROUPS: &[(&str, &[&str])] = &[
-    ("start", &["demo", "init", "check", "run", "stop", "ask", "send"]),
-    ("look", &["ps", "why", "tree", "todo", "log", "context", "trail", "cost"]),
-    ("steer", &["approve", "reject", "amend", "steer", "cancel", "pause", "resume", "end"]),
-    ("prove", &["test", "copy", "soak"]),
-    ("build", &["schema", "graph", "explain", "listener", "permissions", "doctor", "completions"]),
-];
-
 #[derive(Parser, Debug)]
 #[command(name = "systole", version, about = "Runs an organism of listeners, and proves what they said")]
 struct Arguments {
+    /// Run as if started in this folder
+    #[arg(short = 'C', value_name = "DIR", global = true)]
+    directory: Option<PathBuf>,
+    /// Show times in UTC instead of local time
+    #[arg(long, global = true)]
+    utc: bool,
+    /// Print long output without a pager
+    #[arg(long, global = true)]
+    no_pager: bool,
     #[command(subcommand)]
     command: Command,
 }
@@ -147,8 +151,11 @@ enum Command {
     Listener(listener::Listener),
     /// Say who may do what at the broker, or write its configuration
     Permissions(permissions::Permissions),
-    /// Print the script by which a shell completes commands
+    /// Print the script by which a shell completes commands and ids
     Completions(completions::Completions),
+    /// Print what a shell offers behind a command
+    #[command(hide = true)]
+    CompleteWords(words::Words),
 }
 
 /// Runs the command that the arguments name.
@@ -167,24 +174,51 @@ pub fn main() -> ExitCode {
         typed.remove(1);
         detach::leave_the_terminal();
     }
-    let matches = grouped(Arguments::command()).try_get_matches_from(typed);
-    match matches.and_then(|matches| Arguments::from_arg_matches(&matches)) {
-        Ok(arguments) => screen::ended(arguments.command.run()).into(),
-        Err(error) => unread(&error),
+    let command = help::pages(Arguments::command());
+    let typed = ordered::behind(&command, typed.into_iter());
+    let matches = command.try_get_matches_from(typed);
+    let read = matches.and_then(|matches| Ok((Arguments::from_arg_matches(&matches)?, is_json(&matches))));
+    match read {
+        Ok((arguments, json)) => screen::ended(arguments.run(json)).into(),
+        Err(error) => unread::say(&error).into(),
     }
 }
 
-/// Says what is wrong with the command line. What was typed is repeated in it, and may be anything.
-fn unread(error: &clap::Error) -> ExitCode {
-    let words = error.to_string();
-    if !error.use_stderr() || *visible(&words) == *words {
-        error.exit();
+/// Whether the command that is asked for prints data as JSON.
+fn is_json(matches: &ArgMatches) -> bool {
+    match matches.subcommand() {
+        Some((_, below)) => is_json(below),
+        None => matches.try_get_one("json").ok().flatten().copied().unwrap_or(false),
     }
-    Screen::of_process(false).say(words.trim_end());
-    Exit::Usage.into()
+}
+
+impl Arguments {
+    fn run(self, json: bool) -> Exit {
+        if let Some(folder) = &self.directory
+            && let Err(error) = std::env::set_current_dir(folder)
+        {
+            let words = format!("-C {}: {error}", folder.display());
+            return Screen::of_process(false).fail(Exit::Usage, words);
+        }
+        screen::lay_out(json, self.utc);
+        let _pager = (!json && !self.no_pager && self.command.is_paged()).then(pager::Pager::start);
+        self.command.run()
+    }
 }
 
 impl Command {
+    /// Whether what it prints may be long and is read from its beginning.
+    fn is_paged(&self) -> bool {
+        match self {
+            Command::Log(log) => log.is_paged(),
+            Command::Ps(_) | Command::Why(_) | Command::Tree(_) | Command::Todo(_) | Command::Context(_) => {
+                true
+            }
+            Command::Trail(_) | Command::Cost(_) | Command::Explain(_) | Command::Graph(_) => true,
+            _ => false,
+        }
+    }
+
     fn run(self) -> Exit {
         match self {
             Command::Demo(demo) => demo.run(),
@@ -219,51 +253,8 @@ impl Command {
             Command::Graph(graph) => graph.run(),
             Command::Listener(listener) => listener.run(),
             Command::Permissions(permissions) => permissions.run(),
-            Command::Completions(completions) => completions.run(grouped(Arguments::command())),
-        }
-    }
-}
-
-/// The help page with its commands in groups, made from what the commands say of themselves.
-fn grouped(command: clap::Command) -> clap::Command {
-    let mut page = String::from("{about}\n\n{usage-heading} {usage}\n");
-    for (group, names) in GROUPS {
-        page.push_str(&["\n", group, ":\n"].concat());
-        for name in *names {
-            let about = command.find_subcommand(name).and_then(clap::Command::get_about);
-            let about = about.map(ToString::to_string).unwrap_or_default();
-            page.push_str(
-                &["  ", name, &" ".repeat(13_usize.saturating_sub(name.len())), &about, "\n"].concat(),
-            );
-        }
-    }
-    page.push_str("\nOptions:\n{options}\n\n`systole COMMAND --help` says more of each.\n");
-    command.help_template(page)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_help_page_lists_every_command_once_and_no_other() {
-        let command = grouped(Arguments::command());
-        let mut listed: Vec<&str> = GROUPS.iter().flat_map(|(_, names)| names.iter().copied()).collect();
-        let mut known: Vec<&str> = command.get_subcommands().map(clap::Command::get_name).collect();
-        listed.sort_unstable();
-        known.sort_unstable();
-        assert_eq!(listed, known);
-        command.debug_assert();
-    }
-
-    #[test]
-    fn help_fits_eighty_columns() {
-        let mut command = grouped(Arguments::command()).term_width(80);
-        command.build();
-        let mut pages = vec![command.render_long_help().to_string()];
-        pages.extend(command.get_subcommands_mut().map(|c| c.render_long_help().to_string()));
-        for line in pages.iter().flat_map(|page| page.lines()) {
-            assert!(line.chars().count() <= 80, "{line}");
+            Command::CompleteWords(words) => words.run(),
+            Command::Completions(completions) => completions.run(help::pages(Arguments::command())),
         }
     }
 }

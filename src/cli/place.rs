@@ -1,7 +1,9 @@
 //! Where a command works: the organism's file and its log. Reads the file only when it is needed, so
 //! that a log can be spoken of without it.
 
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use clap::Args;
 
@@ -10,12 +12,17 @@ use super::screen::Screen;
 use crate::organism::file::{self, OrganismFile, Refused};
 use crate::organism::runfile::RunFile;
 
+/// The name of an organism's file where none is given.
+const FILE: &str = "organism.yaml";
+
 /// The options that every command shares.
 #[derive(Args, Clone, Debug)]
 pub(super) struct Place {
-    /// The organism's file
-    #[arg(short = 'f', long = "organism", value_name = "FILE", default_value = "organism.yaml")]
-    organism_file: PathBuf,
+    /// The organism's file [default: organism.yaml, here or above]
+    #[arg(short = 'f', long = "organism", value_name = "FILE")]
+    organism_file: Option<PathBuf>,
+    #[arg(skip)]
+    found: OnceLock<PathBuf>,
     /// The log, where it is not the one that the file names
     #[arg(long, value_name = "PATH")]
     log: Option<PathBuf>,
@@ -43,7 +50,7 @@ impl Place {
             // What is set has to be right even where nothing but the log is needed.
             Some(log) if self.settings.is_empty() => Ok(log.clone()),
             named => {
-                let of_file = file::log_of(&self.organism_file, &self.settings);
+                let of_file = file::log_of(self.file(), &self.settings);
                 let of_file = of_file.map_err(|refused| refuse(screen, &refused))?;
                 Ok(named.clone().unwrap_or(of_file))
             }
@@ -72,14 +79,17 @@ impl Place {
         Err(exit)
     }
 
-    /// The organism's file, as it was typed.
+    /// The organism's file: as it was typed, or the one that is found.
     pub(super) fn file(&self) -> &Path {
-        &self.organism_file
+        match &self.organism_file {
+            Some(typed) => typed,
+            None => self.found.get_or_init(|| found_above(self.screen()).unwrap_or_else(|| FILE.into())),
+        }
     }
 
     /// The folder of the organism's file, where its programs run.
     pub(super) fn directory(&self) -> PathBuf {
-        let folder = self.organism_file.parent().unwrap_or(std::path::Path::new("")).join(".");
+        let folder = self.file().parent().unwrap_or(Path::new("")).join(".");
         std::path::absolute(&folder).unwrap_or(folder)
     }
 
@@ -91,8 +101,8 @@ impl Place {
     /// A command of this program about this place.
     pub(super) fn command(&self, name: &str) -> String {
         let mut command = ["systole ", name].concat();
-        if self.organism_file.as_os_str() != "organism.yaml" {
-            command.extend([" -f ", &quoted(&self.organism_file)]);
+        if let Some(typed) = self.organism_file.as_ref().filter(|typed| typed.as_os_str() != FILE) {
+            command.extend([" -f ", &quoted(typed)]);
         }
         if let Some(log) = &self.log {
             command.extend([" --log ", &quoted(log)]);
@@ -105,7 +115,7 @@ impl Place {
 
     /// The organism's file as the loader finds it, with the log that is meant.
     pub(super) fn load(&self) -> Result<OrganismFile, Refused> {
-        let mut organism = file::load_set(&self.organism_file, &self.settings)?;
+        let mut organism = file::load_set(self.file(), &self.settings)?;
         if let Some(log) = &self.log {
             organism.log = log.clone();
         }
@@ -116,6 +126,23 @@ impl Place {
     pub(super) fn given_log(&self) -> Option<PathBuf> {
         self.log.clone()
     }
+}
+
+/// The organism's file of the nearest folder above this one, if there is none in this one. What it names is run, so one
+/// of another user is not taken without being named.
+fn found_above(screen: Screen) -> Option<PathBuf> {
+    let here = std::env::current_dir().ok()?;
+    if here.join(FILE).symlink_metadata().is_ok() {
+        return None;
+    }
+    let found = here.ancestors().skip(1).map(|folder| folder.join(FILE)).find(|file| file.is_file())?;
+    let owner = found.metadata().ok()?.uid();
+    if owner == 0 || owner == rustix::process::geteuid().as_raw() {
+        return Some(found);
+    }
+    let file = quoted(&found);
+    screen.say(format!("note: {file} belongs to another user and is not used; name it with -f {file}"));
+    None
 }
 
 /// A path as a shell reads it, and as no command takes for an option.

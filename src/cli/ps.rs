@@ -14,7 +14,7 @@ use crate::audit::roll;
 pub(super) struct Ps {
     #[command(flatten)]
     place: Place,
-    /// How many threads at most
+    /// How many threads at most; 0 means all
     #[arg(short = 'n', long, value_name = "COUNT", default_value_t = 20)]
     most: usize,
     /// List child threads too
@@ -30,7 +30,8 @@ impl Ps {
     fn list(&self) -> Result<Exit, Exit> {
         let looking = Looking::open(&self.place)?;
         let whole = looking.whole()?;
-        let entries = roll::call(&looking.reader, &whole, looking.now, self.most, self.children)
+        let most = if self.most == 0 { usize::MAX } else { self.most };
+        let entries = roll::call(&looking.reader, &whole, looking.now, most, self.children)
             .map_err(|fault| looking.fault(&fault))?;
         let paused = looking.all_paused(&whole)?;
         if looking.screen.json {
@@ -55,7 +56,7 @@ impl Ps {
             looking.screen.say(["workers over NATS: ", &counts.join(", ")].concat());
         }
         looking.say_if_paused(paused.as_ref());
-        looking.say_if_still();
+        looking.say_if_still(entries.iter().any(|entry| entry.is_unfinished));
         Ok(Exit::Done)
     }
 }

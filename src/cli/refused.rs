@@ -1,6 +1,9 @@
 //! A refusal as a person reads it: what is wrong, where, what was expected, what came, and the mend.
 
-use super::screen::{COLUMNS, Screen};
+use systole_kit::writer::visible;
+
+use super::screen::Screen;
+use crate::audit::layout::{self, Tone};
 use crate::console::told::Refusal;
 
 /// Columns of the names in front.
@@ -8,7 +11,9 @@ const NAMES: usize = 11;
 
 /// Says a refusal.
 pub(super) fn say(screen: Screen, refusal: &Refusal) {
-    screen.say(page(refusal).trim_end());
+    let page = visible(page(refusal).trim_end()).into_owned();
+    let rest = page.strip_prefix("refused:").unwrap_or(&page);
+    screen.say_drawn(&format!("{}{rest}", screen.for_talk().ink(Tone::Bad, "refused:")));
 }
 
 /// A refusal in lines.
@@ -53,7 +58,7 @@ fn wrapped(name: &str, text: &str) -> String {
     let mut fresh = true;
     for word in text.split_whitespace() {
         let width = word.chars().count();
-        if !fresh && column + 1 + width > COLUMNS {
+        if !fresh && column + 1 + width > layout::talk_columns() {
             out.push('\n');
             column = 0;
             pad(&mut out, &mut column);
@@ -72,6 +77,7 @@ fn wrapped(name: &str, text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::audit::columns::COLUMNS;
 
     #[test]
     fn a_refusal_says_where_what_and_the_mend_within_eighty_columns() {

@@ -3,16 +3,23 @@
 
 use std::fmt::Display;
 use std::io::{self, ErrorKind, IsTerminal as _, Write as _};
+use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::Serialize;
 use systole_kit::writer::visible;
 
+use jiff::tz::TimeZone;
+
 use super::exit::Exit;
+use super::pager;
 use crate::audit::columns::width;
+use crate::audit::layout::{self, Layout, Tone};
 
 /// Columns of a line that is cut to fit.
 pub(super) const COLUMNS: usize = 80;
+/// Columns of the narrowest terminal that lines are made for.
+const NARROWEST: usize = 20;
 
 /// Whether data was lost on its way to stdout. A process has one stdout, and so one word on it.
 static LOST: AtomicBool = AtomicBool::new(false);
@@ -20,6 +27,40 @@ static LOST: AtomicBool = AtomicBool::new(false);
 /// How a command ends that may have lost some of what it had to print: what is not there is not done.
 pub(super) fn ended(exit: Exit) -> Exit {
     if exit == Exit::Done && LOST.load(Ordering::Relaxed) { Exit::Unavailable } else { exit }
+}
+
+/// Sets how this process prints. Data for programs looks the same everywhere.
+pub(super) fn lay_out(json: bool, utc: bool) {
+    if json {
+        return;
+    }
+    let zone = if utc { TimeZone::UTC } else { TimeZone::system() };
+    layout::set(Layout {
+        columns: columns_of(std::io::stdout()),
+        talk: columns_of(std::io::stderr()),
+        zone,
+        colour: Screen::of_process(false).colour,
+    });
+}
+
+/// Columns of a line: what `COLUMNS` says, else the terminal's. Elsewhere lines are whole.
+fn columns_of(out: impl AsFd + io::IsTerminal) -> usize {
+    let said = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+    let wide = || rustix::termios::tcgetwinsize(&out).map_or(0, |size| usize::from(size.ws_col));
+    let columns = match said.filter(|columns| *columns > 0) {
+        Some(columns) => columns,
+        None if !out.is_terminal() => return usize::MAX,
+        // One that does not say its size is taken for an old one.
+        None => Some(wide()).filter(|columns| *columns > 0).unwrap_or(COLUMNS),
+    };
+    columns.max(NARROWEST)
+}
+
+/// Whether output is coloured, by the variables that other tools follow too.
+fn is_coloured(terminal: bool) -> bool {
+    let variable = |name: &str| std::env::var(name).unwrap_or_default();
+    let is_forced = !matches!(variable("CLICOLOR_FORCE").as_str(), "" | "0");
+    variable("NO_COLOR").is_empty() && (is_forced || (terminal && variable("TERM") != "dumb"))
 }
 
 /// Where a command prints.
@@ -36,20 +77,14 @@ pub(super) struct Screen {
 impl Screen {
     /// The screen of this process.
     pub(super) fn of_process(json: bool) -> Screen {
-        let terminal = std::io::stdout().is_terminal();
-        let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-        Screen { json, terminal, colour: terminal && !plain }
+        let terminal = pager::runs() || std::io::stdout().is_terminal();
+        Screen { json, terminal, colour: !json && is_coloured(terminal) }
     }
 
-    /// The same for what is talk: whether it is for a terminal depends on stderr, and it has no colour.
+    /// The same for stderr.
     pub(super) fn for_talk(self) -> Screen {
-        Screen { terminal: std::io::stderr().is_terminal(), colour: false, ..self }
-    }
-
-    /// Whether lines as wide as that are shown whole: on a terminal that is as wide, and to programs.
-    pub(super) fn has_room_for(self, columns: usize) -> bool {
-        let wide = || rustix::termios::tcgetwinsize(std::io::stdout()).map_or(0, |size| size.ws_col);
-        !self.terminal || columns <= usize::from(wide())
+        let terminal = std::io::stderr().is_terminal();
+        Screen { terminal, colour: is_coloured(terminal), ..self }
     }
 
     /// How many pages of the terminal these lines take.
@@ -65,9 +100,9 @@ impl Screen {
     /// How many of these lines fit on the terminal at once, with a line of talk below them; at least one.
     pub(super) fn first_page(self, lines: &[String]) -> usize {
         let size = rustix::termios::tcgetwinsize(std::io::stdout()).ok();
-        // Where it does not say its size, it is taken for an old one.
-        let size = size.map(|size| (usize::from(size.ws_col), usize::from(size.ws_row)));
-        let (columns, rows) = size.filter(|(c, r)| *c > 0 && *r > 0).unwrap_or((COLUMNS, 24));
+        // If the terminal does not say its size, it is taken for an old one.
+        let rows = size.map(|size| usize::from(size.ws_row)).filter(|rows| *rows > 0).unwrap_or(24);
+        let columns = layout::columns();
         let mut taken = 0;
         let fits = lines.iter().take_while(|line| {
             taken += width(line).div_ceil(columns).max(1);
@@ -153,10 +188,20 @@ impl Screen {
         let _gone = writeln!(out, "{line}");
     }
 
+    /// Our own words in a colour, if there is colour.
+    pub(super) fn ink(self, tone: Tone, words: &str) -> String {
+        if self.colour { layout::ink(tone, words) } else { words.to_owned() }
+    }
+
     /// Says what went wrong, and gives the exit that it means.
     pub(super) fn fail(self, exit: Exit, words: impl Display) -> Exit {
-        self.say(["error: ", &words.to_string()].concat());
+        self.error_drawn(&visible(&words.to_string()));
         exit
+    }
+
+    /// Says what went wrong, in words in which everything was made visible before.
+    pub(super) fn error_drawn(self, words: &str) {
+        self.say_drawn(&format!("{} {words}", self.for_talk().ink(Tone::Bad, "error:")));
     }
 }
 

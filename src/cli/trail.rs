@@ -8,6 +8,7 @@ use super::forms::Forms;
 use super::looking::{Looking, parted};
 use super::place::Place;
 use crate::audit::causes::{self, Placed};
+use crate::audit::columns::wrapped;
 use crate::audit::texts::{self, Link, Wanted};
 use crate::audit::trail::{self, Telling};
 
@@ -116,7 +117,8 @@ fn follow(looking: &Looking, start: Placed) -> Result<Exit, Exit> {
     let read = |source: &[u8]| looking.configuration(source);
     let (mut telling, forms) = (Telling::default(), Forms::default());
     if !screen.json {
-        screen.drawn("newest first; behind each arrow stands why, and below it the cause");
+        let heading = "newest first; behind each arrow stands why, and below it the cause";
+        wrapped("", 2, heading).iter().for_each(|line| screen.drawn(line));
     }
     let followed = trail::Trail::through(&looking.reader, &read).follow(start, |link| {
         if screen.json {

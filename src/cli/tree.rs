@@ -13,6 +13,7 @@ use crate::audit::posts::Posts;
 use crate::audit::tree;
 use crate::audit::whole::Whole;
 use crate::audit::why::{Reason, Standing};
+use crate::pump::state::Life;
 use crate::words::ids::{CallPath, ThreadId};
 use crate::words::ports::{LogFault, LogReader};
 use crate::words::time::Millis;
@@ -54,7 +55,7 @@ impl Tree {
             return Ok(Exit::Done);
         }
         lines(&tree, &standing, &id, now).iter().for_each(|line| screen.drawn(line));
-        looking.say_if_still();
+        looking.say_if_still(standing.life == Life::Working || !standing.timers.is_empty());
         Ok(Exit::Done)
     }
 }

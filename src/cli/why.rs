@@ -9,6 +9,7 @@ use super::exit::Exit;
 use super::looking::Looking;
 use super::place::Place;
 use crate::audit::columns::width;
+use crate::audit::layout;
 use crate::audit::pauses::Pause;
 use crate::audit::posts::Posts;
 use crate::audit::why::{
@@ -66,7 +67,7 @@ impl Why {
             return Ok(Exit::Done);
         }
         let mut lines = why::in_lines(&waits, looking.now);
-        if !lines.iter().all(|line| screen.has_room_for(width(line))) {
+        if lines.iter().any(|line| width(line) > layout::columns()) {
             lines = why::broken(&waits, looking.now);
         }
         lines.iter().for_each(|line| screen.drawn(line));
@@ -75,7 +76,7 @@ impl Why {
         }
         looking.say_if_paused(paused.as_ref());
         say_who_is_missing(&looking, &standings);
-        looking.say_if_still();
+        looking.say_if_still(!waits.is_empty());
         Ok(Exit::Done)
     }
 }

@@ -68,11 +68,11 @@ async fn a_tree_shows_what_is_over_beside_what_is_open() {
 sess-0123456789ab  resting  opened 12:00:00
 └─ 1  planner  <plan>  all  answered <planned> after 0.0 s, 4 turns
    ├─ 1/1.0  search  <search>  one  answered <found> after 0.0 s
-   ├─ 1/1.1  refused: payload.invalid: b: is not allowed, only text stands insi…
+   ├─ 1/1.1  refused: payload.invalid: b: is not allowed, only text s… (21 more)
    ├─ 1/2.0  thread sess-0123456789ab.heat
    │  ├─ 1  dig  <dig>  deep  cancelled
    │  └─ cancelled by core at 12:00:00
-   ├─ 1/2.1  scan  <scan>  failed after 0.0 s, 1 retry: listener.failed: scan: …
+   ├─ 1/2.1  scan  <scan>  failed after 0.0 s, 1 retry: listener.fai… (62 more)
    │     all
    └─ 1/3.0  answered: children-open
 ");

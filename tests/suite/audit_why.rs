@@ -1,6 +1,6 @@
 //! C7: `why` names the leaf cause of a wait, with since when, what ends it, and the command.
 
-use systole::audit::columns::{clock, moment};
+use systole::audit::layout::{clock, moment};
 use systole::audit::posts::Posts;
 use systole::audit::whole::Whole;
 use systole::audit::why::{Cause, Failure, Reason, Standing, Then, broken, in_lines, waits};

@@ -22,7 +22,9 @@ struct Ran {
 
 fn command(folder: &Path, args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_systole"));
-    command.args(args).current_dir(folder).stdin(Stdio::null());
+    // A list of waits is for other programs: a line each, however long.
+    let columns = if *args == ["why"] { "" } else { "80" };
+    command.args(args).current_dir(folder).envs([("TZ", "UTC"), ("COLUMNS", columns)]).stdin(Stdio::null());
     command
 }
 
@@ -32,7 +34,6 @@ fn systole(folder: &Path, args: &[&str]) -> Ran {
     let ran = command(folder, args).output().unwrap();
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
     let ran = Ran { exit: ran.status.code().unwrap_or(-1), out: text(ran.stdout), err: text(ran.stderr) };
-    // A list of waits is for other programs where nobody looks: a line each, however long.
     if !args.contains(&"--json") && !args.contains(&"--raw") && *args != ["why"] {
         let lines: Vec<String> = ran.out.lines().map(str::to_owned).collect();
         narrow(&lines);

@@ -8,6 +8,7 @@ use crate::terminal::Terminal;
 fn systole(arguments: &[&str], folder: &Path) -> Output {
     Command::new(env!("CARGO_BIN_EXE_systole"))
         .args(arguments)
+        .envs([("TZ", "UTC"), ("COLUMNS", "80")])
         .env("TMPDIR", folder)
         .current_dir(folder)
         .output()

@@ -111,6 +111,7 @@ mod schema_agreement_kinds;
 mod schema_and_judge;
 mod schema_second_opinion;
 mod schema_trial;
+mod screens;
 mod script;
 mod session;
 mod settings;

@@ -23,7 +23,9 @@ pub(crate) struct Ran {
 
 fn command(folder: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_systole"));
-    command.args(arguments).current_dir(folder).stdin(Stdio::null());
+    // As on a terminal of 80 columns in UTC, whatever the machine has.
+    command.args(arguments).current_dir(folder).envs([("TZ", "UTC"), ("COLUMNS", "80")]);
+    command.stdin(Stdio::null());
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }

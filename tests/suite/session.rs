@@ -44,14 +44,16 @@ impl Shell {
         std::fs::write(home.path().join("place"), home.path().join("folder").to_str().unwrap()).unwrap();
         let program = Path::new(env!("CARGO_BIN_EXE_systole")).parent().unwrap().to_str().unwrap();
         let path = [program, ":", &std::env::var("PATH").unwrap()].concat();
-        Shell { home, variables: vec![("PATH".to_owned(), path)] }
+        // Pages show what a terminal of 80 columns in UTC shows.
+        let variables = [("PATH", path.as_str()), ("TZ", "UTC"), ("COLUMNS", "80")];
+        Shell { home, variables: variables.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec() }
     }
 
     /// The same shell with a variable more, or with a folder more at the begin of `PATH`.
     pub(crate) fn with(mut self, name: &str, value: &str) -> Shell {
         match self.variables.iter_mut().find(|(known, _)| known == name) {
-            Some((_, path)) => *path = [value, ":", path].concat(),
-            None => self.variables.push((name.to_owned(), value.to_owned())),
+            Some((known, path)) if known.as_str() == "PATH" => *path = [value, ":", path].concat(),
+            _ => self.variables.push((name.to_owned(), value.to_owned())),
         }
         self
     }

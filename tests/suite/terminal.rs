@@ -10,10 +10,11 @@ use crate::program::PATIENCE;
 
 /// Starts a command on a terminal, and copies between it and pipes, unread.
 const COPIES: &str = r"
-import os, pty, select, sys
+import fcntl, os, pty, select, struct, sys, termios
 pid, fd = pty.fork()
 if pid == 0:
-    os.execvp(sys.argv[1], sys.argv[1:])
+    fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack('HHHH', 24, int(sys.argv[1]), 0, 0))
+    os.execvp(sys.argv[2], sys.argv[2:])
 watched = [fd, 0]
 while fd in watched:
     for ready in select.select(watched, [], [])[0]:
@@ -37,8 +38,20 @@ pub(crate) struct Terminal {
 impl Terminal {
     /// Starts `systole` with these arguments, and these variables in its environment.
     pub(crate) fn start(folder: &Path, arguments: &[&str], variables: &[(&str, &str)]) -> Terminal {
+        Terminal::wide(80, folder, arguments, variables)
+    }
+
+    /// The same on a terminal of so many columns. Without a pager, unless a variable names one.
+    pub(crate) fn wide(
+        columns: u16,
+        folder: &Path,
+        arguments: &[&str],
+        variables: &[(&str, &str)],
+    ) -> Terminal {
         let mut command = Command::new("python3");
-        command.args(["-c", COPIES, env!("CARGO_BIN_EXE_systole")]).args(arguments).current_dir(folder);
+        command.args(["-c", COPIES, &columns.to_string(), env!("CARGO_BIN_EXE_systole")]).args(arguments);
+        command.current_dir(folder).envs([("TZ", "UTC"), ("PAGER", "cat"), ("TERM", "xterm")]);
+        command.env_remove("COLUMNS").env_remove("NO_COLOR").env_remove("CLICOLOR_FORCE");
         command.envs(variables.iter().copied()).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let mut shown = child.stdout.take().unwrap();

@@ -5,7 +5,8 @@
 //! lines go out.
 
 use super::{Graph, Node, tags};
-use crate::audit::columns::{COLUMNS, plain, width, wrapped};
+use crate::audit::columns::{plain, width, wrapped};
+use crate::audit::layout;
 
 /// One arrow: to whom, with what, what comes back, and what else is to be said.
 struct Arrow {
@@ -84,7 +85,7 @@ fn block(arrows: &[Arrow]) -> Vec<String> {
     let widest = |part: fn(&Arrow) -> &str| arrows.iter().map(|a| width(part(a))).max().unwrap_or(0);
     let (to, takes, back) = (widest(|a| &a.to), widest(|a| &a.takes), widest(|a| &a.back));
     let more = widest(|a| &a.more);
-    let fits = 4 + to + 2 + takes + 2 + back + 2 + more <= COLUMNS;
+    let fits = 4 + to + 2 + takes + 2 + back + 2 + more <= layout::columns();
     let mut lines = Vec::new();
     for (n, arrow) in arrows.iter().enumerate() {
         let branch = if n + 1 == arrows.len() { "└─▶ " } else { "├─▶ " };

@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 
 use super::turn::{Asked, Shown, Turn};
 use super::{Door, Link, Why};
-use crate::audit::columns::{cut, day, plain, wrapped};
+use crate::audit::columns::{cut, plain, wrapped};
+use crate::audit::layout::heading;
 use crate::audit::narrate::{self, narrate};
 use crate::words::client::Role;
 use crate::words::ids::ThreadId;
@@ -34,12 +35,12 @@ impl Telling {
     /// The lines of one link.
     pub fn lines(&mut self, link: &Link) -> Vec<String> {
         let (_, record) = &link.placed;
-        let (thread, today) = (record.header.thread.clone(), day(record.header.time));
+        let (thread, today) = (record.header.thread.clone(), heading(record.header.time));
         let mut lines = Vec::new();
         let here = Some((thread.clone(), today));
         if self.place != here {
             if let Some((thread, today)) = &here {
-                lines.extend(wrapped("", INDENT, &[thread.as_str(), ", ", today, ", times in UTC"].concat()));
+                lines.extend(wrapped("", INDENT, &[thread.as_str(), ", ", today].concat()));
             }
             self.place = here;
         }

@@ -1,12 +1,13 @@
 //! A tree as lines for a terminal, and as JSON for programs.
 //!
-//! It adds nothing to what the tree and the reasons say. No line is wider than 80 columns.
+//! It adds nothing to what the tree and the reasons say. No line is wider than the layout.
 
 use serde_json::{Value, json};
 
 use super::{Branch, Ended, Leaf, Tree, Way};
-use crate::audit::columns::{self, COLUMNS, cut};
-use crate::audit::why::{Reason, brief};
+use crate::audit::columns::{self, cut, cut_counted};
+use crate::audit::layout::{self, Tone, moment, paint};
+use crate::audit::why::{Reason, brief, drawn};
 use crate::words::codes::Code;
 use crate::words::ids::{CallPath, ThreadId};
 use crate::words::time::{Millis, spoken};
@@ -21,9 +22,10 @@ pub type Reasons<'a> = &'a dyn Fn(&ThreadId, &CallPath) -> Option<&'a Reason>;
 
 /// Draws a tree. `life` is the word for the state of its first thread.
 pub fn draw(tree: &Tree, life: &str, reasons: Reasons<'_>, now: Millis) -> Vec<String> {
-    let opened = columns::moment(tree.opened, now);
-    let title = [tree.thread.as_str(), "  ", life, "  opened ", &opened].concat();
-    let mut drawing = Drawing { lines: vec![cut(&title, COLUMNS)], reasons, now };
+    let opened = moment(tree.opened, now);
+    let state = if life == "paused" { paint(Tone::Held, life) } else { life.to_owned() };
+    let title = format!("{}  {state}  opened {opened}", tree.thread);
+    let mut drawing = Drawing { lines: vec![cut_counted(&title, layout::columns())], reasons, now };
     drawing.thread(tree, "");
     if tree.cut {
         drawing.lines.push("… and more records than are read for one tree; systole log has them".to_owned());
@@ -72,8 +74,8 @@ impl Drawing<'_> {
                     self.below(tree, path, branch, &below);
                 }
                 Twig::Child(item, tree) => {
-                    let room =
-                        COLUMNS.saturating_sub(columns::width(&fork) + columns::width(item.as_str()) + 9);
+                    let room = layout::columns()
+                        .saturating_sub(columns::width(&fork) + columns::width(item.as_str()) + 9);
                     let id = columns::thread(&tree.thread, room);
                     self.line(&fork, &[item.as_str(), "  thread ", &id].concat());
                     self.thread(tree, &below);
@@ -91,7 +93,7 @@ impl Drawing<'_> {
                 }
                 Twig::End(tree) => {
                     if let Some((at, by)) = &tree.ended_by {
-                        let at = columns::moment(*at, self.now);
+                        let at = moment(*at, self.now);
                         let how = if tree.rested { "ended by " } else { "cancelled by " };
                         self.line(&fork, &[how, by.as_str(), " at ", &at].concat());
                     }
@@ -105,14 +107,14 @@ impl Drawing<'_> {
         let fields = branch.request.line(usize::MAX);
         let fields = if fields.is_empty() { fields } else { format!("  {fields}") };
         let text = self.state(tree, path, branch, &fields);
-        if columns::width(fork) + columns::width(&text) <= COLUMNS || fields.is_empty() {
+        if columns::width(fork) + columns::width(&text) <= layout::columns() || fields.is_empty() {
             return self.line(fork, &text);
         }
         let text = self.state(tree, path, branch, "");
         self.line(fork, &text);
         let bar = if branch.items.is_empty() { "   " } else { "│  " };
         let lead = [below, bar].concat();
-        let room = COLUMNS.saturating_sub(columns::width(&lead));
+        let room = layout::columns().saturating_sub(columns::width(&lead));
         self.line(&lead, &branch.request.line(room));
     }
 
@@ -139,11 +141,11 @@ impl Drawing<'_> {
 
     fn line(&mut self, fork: &str, text: &str) {
         let line = [fork, text].concat();
-        self.lines.push(cut(&line, COLUMNS));
+        self.lines.push(cut_counted(&line, layout::columns()));
     }
 
     fn state(&self, tree: &Tree, path: &CallPath, branch: &Branch, fields: &str) -> String {
-        let name = cut(branch.listener.as_str(), NAME_COLUMNS);
+        let name = paint(Tone::Name, &cut(branch.listener.as_str(), NAME_COLUMNS));
         let mut text = format!("{path}  {name}  <{}>{fields}  ", branch.request.element);
         let mut words = String::new();
         match &branch.ended {
@@ -153,7 +155,7 @@ impl Drawing<'_> {
                 words = why;
             }
             None => match (self.reasons)(&tree.thread, path) {
-                Some(reason) => text.push_str(&brief(reason, self.now)),
+                Some(reason) => text.push_str(&drawn(reason, self.now)),
                 None if tree.ended_by.is_some() => text.push_str("cancelled"),
                 None => text.push_str("open"),
             },
@@ -180,11 +182,14 @@ impl Drawing<'_> {
 fn how(ended: &Ended, opened: Millis) -> (String, String) {
     let after = spoken(ended.at.since(opened));
     match &ended.way {
-        Way::Answered { element } => (["answered <", element, "> after ", &after].concat(), String::new()),
-        Way::Handled => (["handled after ", &after].concat(), String::new()),
-        Way::Failed { code, words } => {
-            (["failed after ", &after].concat(), [": ", code, ": ", words].concat())
+        Way::Answered { element } => {
+            (format!("{} <{element}> after {after}", paint(Tone::Good, "answered")), String::new())
         }
+        Way::Handled => (["handled after ", &after].concat(), String::new()),
+        Way::Failed { code, words } => (
+            format!("{} after {after}", paint(Tone::Bad, "failed")),
+            format!(": {}: {words}", paint(Tone::Bad, code)),
+        ),
     }
 }
 
@@ -192,7 +197,9 @@ fn told(leaf: &Leaf, now: Millis) -> String {
     match leaf {
         Leaf::Note { element } => ["note <", element, ">"].concat(),
         Leaf::Refused { code, words } if words.is_empty() => ["answered: ", code].concat(),
-        Leaf::Refused { code, words } => ["refused: ", code, ": ", words].concat(),
+        Leaf::Refused { code, words } => {
+            format!("{}: {words}", paint(Tone::Bad, &format!("refused: {code}")))
+        }
         Leaf::Call => "call".to_owned(),
         Leaf::Takers { first, calls } => {
             let until = if *first { "until the first answers" } else { "until all have answered" };
@@ -207,7 +214,7 @@ fn told(leaf: &Leaf, now: Millis) -> String {
         Leaf::View { cleared, range } => looked(*cleared, *range),
         Leaf::Timer { set: None } => "set a timer".to_owned(),
         Leaf::Timer { set: Some((id, due)) } => {
-            ["set timer ", id.as_str(), ", due at ", &columns::moment(*due, now)].concat()
+            ["set timer ", id.as_str(), ", due at ", &moment(*due, now)].concat()
         }
         Leaf::Cancel { timer } => {
             ["cancelled timer ", timer.as_ref().map_or("?", |timer| timer.as_str())].concat()

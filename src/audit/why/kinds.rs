@@ -5,7 +5,8 @@
 //! whatever a program said made visible.
 
 use super::Reason;
-use crate::audit::columns::{self, plain};
+use crate::audit::columns::plain;
+use crate::audit::layout;
 use crate::words::approval::ApprovalId;
 use crate::words::ids::{CallPath, Digest, ThreadId, TimerId};
 use crate::words::time::{Millis, spoken};
@@ -184,7 +185,7 @@ pub(super) fn words(reason: &Reason, now: Millis) -> Words {
         }
         Cause::BackOff { until } => {
             let ends =
-                ["attempt ", &reason.attempt.to_string(), " at ", &columns::moment(*until, now)].concat();
+                ["attempt ", &reason.attempt.to_string(), " at ", &layout::moment(*until, now)].concat();
             told(&[&attempt, " in back-off for ", &spoken(until.since(now))]).ending(ends)
         }
         Cause::Queued { place, slots } => {
@@ -250,7 +251,7 @@ fn awaiting(
     };
     let ends = timer.map(|(id, due)| {
         let or = if enough > 0 { ", if the threads below have not finished before" } else { "" };
-        ["timer ", id.as_str(), " at ", &columns::moment(*due, now), or].concat()
+        ["timer ", id.as_str(), " at ", &layout::moment(*due, now), or].concat()
     });
     Words::of(reason, brief).ending(ends)
 }
@@ -260,7 +261,7 @@ fn out_ends(deadline: Millis, idle_ms: Option<u64>, then: Then, now: Millis) -> 
     if let Some(idle) = idle_ms {
         text.extend([", silence for ", &spoken(idle)]);
     }
-    text.extend([", or the timeout at ", &columns::moment(deadline, now)]);
+    text.extend([", or the timeout at ", &layout::moment(deadline, now)]);
     match deadline.since(now) {
         0 => text.push_str(" (now)"),
         left => text.extend([" (in ", &spoken(left), ")"]),

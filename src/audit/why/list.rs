@@ -5,7 +5,8 @@
 
 use super::kinds::words;
 use super::{Cause, Reason, Standing};
-use crate::audit::columns::{self, COLUMNS, cut, width, wrapped};
+use crate::audit::columns::{self, cut, cut_counted, width, wrapped};
+use crate::audit::layout::{self, Tone, paint};
 use crate::words::ids::ThreadId;
 use crate::words::time::{Millis, spoken};
 
@@ -65,7 +66,7 @@ fn wait(reason: &Reason, now: Millis) -> Wait {
 /// The list, one line for each wait.
 pub fn in_lines(waits: &[Wait], now: Millis) -> Vec<String> {
     let leads = leads(waits, now);
-    let whats: Vec<String> = waits.iter().map(|wait| cut(&wait.what, WHAT_COLUMNS)).collect();
+    let whats: Vec<String> = waits.iter().map(|wait| what(wait, WHAT_COLUMNS)).collect();
     let widest = whats.iter().map(|what| width(what)).max().unwrap_or(0);
     let rows = leads.iter().zip(&whats).zip(waits);
     rows.map(|((lead, what), wait)| {
@@ -75,17 +76,23 @@ pub fn in_lines(waits: &[Wait], now: Millis) -> Vec<String> {
     .collect()
 }
 
-/// The list for a narrow terminal: no line wider than `COLUMNS`, and no command broken, which is to be
+/// What is waited for, in at most so many columns, and in colour if that is a person.
+fn what(wait: &Wait, columns: usize) -> String {
+    let what = cut_counted(&wait.what, columns);
+    if matches!(wait.cause, "person" | "paused") { paint(Tone::Held, &what) } else { what }
+}
+
+/// The list for a narrow terminal: no line wider than the layout, and no command broken, which is to be
 /// copied.
 pub fn broken(waits: &[Wait], now: Millis) -> Vec<String> {
     let mut lines = Vec::new();
     for (lead, wait) in leads(waits, now).iter().zip(waits) {
-        let mut entry = wrapped(lead, INDENT, &wait.what);
+        let mut entry = wrapped(lead, INDENT, &what(wait, usize::MAX));
         match entry.last_mut() {
-            Some(last) if width(last) + INDENT + width(&wait.command) <= COLUMNS => {
+            Some(last) if width(last) + INDENT + width(&wait.command) <= layout::columns() => {
                 last.extend([" ".repeat(INDENT).as_str(), &wait.command]);
             }
-            _ => entry.push(cut(&[" ".repeat(INDENT).as_str(), &wait.command].concat(), COLUMNS)),
+            _ => entry.push(cut(&[" ".repeat(INDENT).as_str(), &wait.command].concat(), layout::columns())),
         }
         lines.append(&mut entry);
     }

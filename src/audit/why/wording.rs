@@ -1,11 +1,12 @@
 //! The reasons of one thread in words: a few lines for each open call, with what ends the wait.
 //!
-//! It never decides what the reason is. Reasons and a moment come in; lines of at most 80 columns go
+//! It never decides what the reason is. Reasons and a moment come in; lines that fit the layout go
 //! out, with whatever a program said made visible.
 
 use super::kinds::{attempt_of, words};
 use super::{Bought, Cause, Failure, Reason, Standing};
 use crate::audit::columns::{self, at_most, cut, plain, wrapped};
+use crate::audit::layout::{self, Tone, paint};
 use crate::pump::state::Life;
 use crate::words::composition::Program;
 use crate::words::ids::ThreadId;
@@ -28,6 +29,14 @@ pub fn brief(reason: &Reason, now: Millis) -> String {
     words(reason, now).brief
 }
 
+/// The same in colour if a person is waited for.
+pub fn drawn(reason: &Reason, now: Millis) -> String {
+    match reason.cause {
+        Cause::Person { .. } | Cause::Paused { .. } => paint(Tone::Held, &brief(reason, now)),
+        _ => brief(reason, now),
+    }
+}
+
 /// What ends the wait, as a sentence; none where what stands below ends it.
 pub fn ends(reason: &Reason, now: Millis) -> Option<String> {
     words(reason, now).ends
@@ -48,7 +57,7 @@ pub fn report(standing: &Standing, asker: &Asker<'_>) -> Vec<String> {
             lines
         }
         (None, Life::Ended) => {
-            wrapped(id, 2, &["  ended at ", &columns::moment(standing.touched, now)].concat())
+            wrapped(id, 2, &["  ended at ", &layout::moment(standing.touched, now)].concat())
         }
         (None, Life::Resting) => {
             let text = ["  rests since ", &ago, "; the next message goes on with it"].concat();
@@ -61,13 +70,13 @@ pub fn report(standing: &Standing, asker: &Asker<'_>) -> Vec<String> {
                 [Reason { cause: Cause::Out { .. }, .. }] => String::new(),
                 _ => [", for ", &spoken(now.since(since))].concat(),
             };
-            wrapped(id, 2, &["  waits since ", &columns::moment(since, now), &waited].concat())
+            wrapped(id, 2, &["  waits since ", &layout::moment(since, now), &waited].concat())
         }
     };
     let next = next(standing);
     let said = Said { standing, next: &next, start: asker.start, now };
     for timer in &standing.timers {
-        let due = [" at ", &columns::moment(timer.due, now), ", in ", &spoken(timer.due.since(now))].concat();
+        let due = [" at ", &layout::moment(timer.due, now), ", in ", &spoken(timer.due.since(now))].concat();
         let text = ["timer ", timer.id.as_str(), &due, " opens a call of "].concat();
         lines.extend(wrapped("  ", 4, &[&text, cut(timer.listener.as_str(), 32).as_str()].concat()));
     }
@@ -152,7 +161,7 @@ impl Said<'_> {
             Cause::Paused { .. } => self.standing.paused.is_some(),
             _ => false,
         };
-        if is_said { attempt_of(reason) } else { brief(reason, self.now) }
+        if is_said { attempt_of(reason) } else { drawn(reason, self.now) }
     }
 
     /// Whether the first line says since when.
@@ -169,7 +178,7 @@ impl Said<'_> {
         lead.push_str(if depth == 0 { "" } else { "└─ " });
         // Below a top call notes are indented too, so that calls stand out.
         let indent = columns::width(&lead).max(2);
-        lead.push_str(&cut(reason.listener.as_str(), 32));
+        lead.push_str(&paint(Tone::Name, &cut(reason.listener.as_str(), 32)));
         let mut text = String::new();
         if reason.thread != *above {
             text.extend(["in its own thread ", reason.thread.as_str(), ", "]);
@@ -205,10 +214,10 @@ impl Said<'_> {
             note(lines, "payload:", &format!("<{element}> {fields}"));
         }
         if matches!(reason.cause, Cause::Out { .. }) && !self.says_since(reason) {
-            note(lines, "since:", &columns::moment(reason.since, now));
+            note(lines, "since:", &layout::moment(reason.since, now));
         }
         if let Some(last) = reason.failures.last() {
-            note(lines, "before:", &failed(&reason.failures, last));
+            note(lines, &paint(Tone::Bad, "before:"), &failed(&reason.failures, last));
             if let Some(mend) = reason.program.as_ref().and_then(|p| missing_variable(p, reason, &last.words))
             {
                 note(lines, "try:", &mend);

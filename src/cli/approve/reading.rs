@@ -10,6 +10,7 @@ use super::super::looking::Looking;
 use super::super::place::Place;
 use super::super::screen::Screen;
 use crate::audit::approvals::{self, Waiting};
+use crate::audit::columns::{COLUMNS, width};
 use crate::words::approval::ApprovalId;
 use crate::words::ids::Digest;
 
@@ -37,8 +38,10 @@ pub(super) fn read(place: &Place, ids: &[ApprovalId]) -> Result<(Vec<(ApprovalId
             continue;
         };
         let lines = one.lines(looking.now);
-        if !has_reader(screen) && lines.len() > UNSEEN {
-            exit = unread(screen, one, lines.len());
+        // A pipe gets long lines whole: they count as many as they fill on a screen.
+        let filled = lines.iter().map(|line| width(line).div_ceil(COLUMNS).max(1)).sum();
+        if !has_reader(screen) && filled > UNSEEN {
+            exit = unread(screen, one, filled);
             continue;
         }
         shown.extend(lines);

@@ -20,14 +20,14 @@ pub(super) fn show(screen: Screen, ending: &Ending, record: &Record) {
         Ending::Failed(code) => match told(record.body.as_bytes()) {
             Some(error) => {
                 // What is hidden in it was made visible when it was read.
-                screen.say_drawn(&["error: ", &error.code, ": ", &error.message].concat());
+                screen.error_drawn(&format!("{}: {}", error.code, error.message));
                 if let Some(mend) = error.mend {
                     screen.say_drawn(&["  try: ", &mend].concat());
                 }
             }
             // What ends at a budget says which one; the mend is that of its code.
             None => {
-                screen.say_drawn(&["error: ", code, ": ", &words(record)].concat());
+                screen.error_drawn(&format!("{code}: {}", words(record)));
                 if let Some(code) = Code::parse(code) {
                     screen.say(["  try: ", code.mend()].concat());
                 }
@@ -35,7 +35,7 @@ pub(super) fn show(screen: Screen, ending: &Ending, record: &Record) {
         },
         Ending::Reported => {
             let text = read(record).map(|payload| payload.text()).unwrap_or_default();
-            screen.say_drawn(&["error: ", &record.from, ": ", &plain(&text)].concat());
+            screen.error_drawn(&format!("{}: {}", record.from, plain(&text)));
             screen.say(["  try: systole log ", &record.thread, ", which tells how it came to that"].concat());
         }
         Ending::Partial => {

@@ -9,8 +9,8 @@ use systole_kit::writer::visible;
 use super::Screen;
 use super::phrase::Phrase;
 use crate::audit::columns::{cut, ending, plain, width};
+use crate::audit::layout::talk_columns;
 use crate::cli::awaited::{Work, works};
-use crate::cli::screen::COLUMNS;
 use crate::console::told::{Receipt, Record, Spoken};
 use crate::edges::clock::WallClock;
 use crate::words::ids::CallPath;
@@ -132,6 +132,5 @@ impl Tail {
 
 /// The columns of the terminal but for the last, behind which some begin another line.
 fn columns() -> usize {
-    let size = rustix::termios::tcgetwinsize(std::io::stderr()).map_or(0, |size| usize::from(size.ws_col));
-    if size == 0 { COLUMNS - 1 } else { size - 1 }
+    talk_columns().saturating_sub(1)
 }

@@ -1,4 +1,4 @@
-//! Diagnostics as people see them: plain text of at most 80 columns, with the stretch underlined, the
+//! Diagnostics as people see them: plain text that fits the layout, with the stretch underlined, the
 //! second place below it and the way out last.
 //!
 //! Nothing from the file reaches the terminal unescaped. Colour is drawn only for whoever asks for it,
@@ -10,12 +10,11 @@ use systole_kit::writer::visible;
 
 use super::diagnostic::{Diagnostic, Place, Severity};
 use crate::audit::columns::width;
+use crate::audit::layout;
 use crate::words::codes::Code;
 
-/// Columns of a drawn diagnostic.
-const COLUMNS: usize = 80;
-/// The longest excerpt of a line, so that the gutter and the excerpt fit into `COLUMNS`.
-const EXCERPT: usize = 68;
+/// Columns of the gutter before an excerpt.
+const GUTTER: usize = 12;
 
 /// Most warnings with one code that are drawn: whoever has more has one reason for all of them, and a page
 /// that nobody reads to its end hides the others.
@@ -119,18 +118,23 @@ fn excerpt(out: &mut String, pen: &Pen, place: &Place, digits: usize, mark: Mark
     out.push_str(&[&pen.draw(Ink::Frame, &shown_number), " ", &bar, " ", &excerpt.text, "\n"].concat());
     let signs = pen.draw(mark.ink, &mark.sign.repeat(excerpt.carets));
     let blank = " ".repeat(excerpt.indent);
-    let beside = excerpt.indent + excerpt.carets + 1 + width(mark.words) <= EXCERPT;
+    let beside = excerpt.indent + excerpt.carets + 1 + width(mark.words) <= excerpt_columns();
     let line = [gutter.as_str(), " ", &bar, " ", &blank, &signs].concat();
     match mark.words {
         "" => out.push_str(&[&line, "\n"].concat()),
         words if beside => out.push_str(&[&line, " ", &pen.draw(mark.ink, words), "\n"].concat()),
         words => {
             // Behind the stretch there is no room: the words stand below it, as far left as they must.
-            let indent = excerpt.indent.min(EXCERPT.saturating_sub(width(words)));
+            let indent = excerpt.indent.min(excerpt_columns().saturating_sub(width(words)));
             let below = [gutter.as_str(), " ", &bar, " ", &" ".repeat(indent)].concat();
             out.push_str(&[&line, "\n", &below, &pen.draw(mark.ink, words), "\n"].concat());
         }
     }
+}
+
+/// Columns of an excerpt beside its gutter.
+fn excerpt_columns() -> usize {
+    layout::columns().saturating_sub(GUTTER)
 }
 
 /// What is drawn in a colour of its own.
@@ -178,7 +182,7 @@ impl Excerpt {
         // further than the view is full.
         let widths: Vec<usize> = (0..line.len()).map(|at| width(&shown_char(&line, at))).collect();
         let up_to = |end: usize| widths.iter().take(end).sum::<usize>();
-        let in_view = up_to(line.len()) <= EXCERPT || up_to(start + length) < EXCERPT - 1;
+        let in_view = up_to(line.len()) <= excerpt_columns() || up_to(start + length) < excerpt_columns() - 1;
         let back = |from: usize, room: usize| {
             let mut left = room;
             let fits = widths.iter().take(from).rev().take_while(|wide| {
@@ -188,7 +192,11 @@ impl Excerpt {
             });
             from - fits.count()
         };
-        let cut = if in_view { 0 } else { back(start, EXCERPT / 3).min(back(line.len(), EXCERPT - 2)) };
+        let cut = if in_view {
+            0
+        } else {
+            back(start, excerpt_columns() / 3).min(back(line.len(), excerpt_columns() - 2))
+        };
         let mut text = String::new();
         let (mut indent, mut carets) = (0, 0);
         if cut > 0 {
@@ -199,7 +207,7 @@ impl Excerpt {
         for at in cut..line.len() {
             let piece = shown_char(&line, at);
             let taken = width(&piece);
-            if columns + taken >= EXCERPT && at + 1 < line.len() {
+            if columns + taken >= excerpt_columns() && at + 1 < line.len() {
                 text.push('…');
                 break;
             }
@@ -220,7 +228,7 @@ impl Excerpt {
 fn wrapped(lead: &str, indent: usize, text: &str) -> Vec<String> {
     let (mut lines, mut line, mut fresh) = (Vec::new(), lead.to_owned(), true);
     for word in text.split(' ') {
-        if !fresh && width(&line) + 1 + width(word) > COLUMNS {
+        if !fresh && width(&line) + 1 + width(word) > layout::columns() {
             lines.push(std::mem::replace(&mut line, " ".repeat(indent)));
             fresh = true;
         }
@@ -261,6 +269,7 @@ fn shown_char(line: &[char], at: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::audit::columns::COLUMNS;
     use crate::words::codes::Code;
 
     fn render(text: &str, column: usize, span: &str) -> String {

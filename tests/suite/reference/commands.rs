@@ -115,7 +115,7 @@ fn common(commands: &BTreeMap<String, Options>) -> BTreeMap<String, BTreeSet<Str
         let lacking: BTreeSet<String> = cells[2].split('`').skip(1).step_by(2).map(str::to_owned).collect();
         found.extend(names(cells[0]).into_iter().map(|name| (name, lacking.clone())));
     }
-    assert_eq!(found.len(), 5, "the table of what belongs to every command");
+    assert_eq!(found.len(), 8, "the table of what belongs to every command");
     for (option, lacking) in &found {
         let lack: BTreeSet<String> =
             commands.iter().filter(|(_, own)| !own.contains(option)).map(|(name, _)| name.clone()).collect();

@@ -1,0 +1,88 @@
+//! What is wrong with a command line, with the command that was meant. What was typed is repeated and may be anything.
+
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use systole_kit::schema::nearest;
+use systole_kit::writer::visible;
+
+use super::exit::Exit;
+use super::help::GROUPS;
+use super::screen::Screen;
+
+/// Words that people know from other tools, and what they mean here.
+const KNOWN_ELSEWHERE: &[(&str, &str)] = &[
+    ("version", "--version"),
+    ("status", "ps"),
+    ("list", "ps"),
+    ("ls", "ps"),
+    ("threads", "ps"),
+    ("start", "run"),
+    ("up", "run"),
+    ("serve", "run"),
+    ("logs", "log"),
+    ("history", "log"),
+    ("tail", "log -f"),
+    ("follow", "log -f"),
+    ("show", "tree"),
+    ("chat", "ask"),
+    ("prompt", "context"),
+    ("new", "init"),
+    ("create", "init"),
+    ("validate", "check"),
+    ("lint", "check"),
+    ("usage", "cost"),
+    ("continue", "resume"),
+    ("deny", "reject"),
+    ("completion", "completions"),
+];
+
+/// Says what is wrong with the command line, and ends as that means.
+pub(super) fn say(error: &clap::Error) -> Exit {
+    let screen = Screen::of_process(false);
+    if error.kind() == ErrorKind::InvalidSubcommand
+        && let Some(ContextValue::String(typed)) = error.get(ContextKind::InvalidSubcommand)
+        // Below `listener` and `schema` clap itself names the nearest one.
+        && error.to_string().contains("Usage: systole [OPTIONS] <COMMAND>")
+    {
+        let exit = screen.fail(Exit::Usage, format!("there is no command `{typed}`"));
+        screen.say(format!("  try: systole {}", meant(typed).unwrap_or("--help, which lists them")));
+        return exit;
+    }
+    let words = error.to_string();
+    if !error.use_stderr() || *visible(&words) == *words {
+        error.exit();
+    }
+    screen.say(words.trim_end());
+    Exit::Usage
+}
+
+/// The command that was meant, if there is one like it.
+fn meant(typed: &str) -> Option<&'static str> {
+    let elsewhere = |word: &str| KNOWN_ELSEWHERE.iter().find(|(known, _)| *known == word).map(|(_, it)| *it);
+    let ours = || GROUPS.iter().flat_map(|(_, names)| names.iter().copied());
+    let all = ours().chain(KNOWN_ELSEWHERE.iter().map(|(known, _)| *known));
+    let near = elsewhere(typed).map(|_| typed).or_else(|| nearest(typed, all))?;
+    elsewhere(near).or_else(|| ours().find(|name| *name == near))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_leads_to_the_command_that_was_meant() {
+        for (typed, wanted) in [
+            ("version", Some("--version")),
+            ("stauts", Some("ps")),
+            ("statsu", Some("ps")),
+            ("list", Some("ps")),
+            ("start", Some("run")),
+            ("logs", Some("log")),
+            ("history", Some("log")),
+            ("aprove", Some("approve")),
+            ("chekc", Some("check")),
+            ("xyzzyplugh", None),
+        ] {
+            assert_eq!(meant(typed), wanted, "{typed}");
+        }
+    }
+}

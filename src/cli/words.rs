@@ -1,0 +1,66 @@
+//! `systole complete-words`: what a shell offers behind a command, for the scripts of `systole completions`. Hidden, since
+//! nobody types it. It reads and starts nothing; if there is no log, it prints nothing.
+
+use std::path::Path;
+
+use clap::{Args, ValueEnum};
+
+use super::exit::Exit;
+use super::place::Place;
+use crate::audit::approvals;
+use crate::edges::log::sqlite;
+use crate::words::codes::Code;
+use crate::words::ports::{LogFault, LogReader as _};
+
+/// Threads that are offered: the newest.
+const THREADS: usize = 100;
+
+/// What is offered.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum, Debug)]
+enum Sort {
+    Threads,
+    Approvals,
+    Codes,
+}
+
+/// Words of one sort.
+#[derive(Args, Debug)]
+pub(super) struct Words {
+    #[command(flatten)]
+    place: Place,
+    sort: Sort,
+}
+
+impl Words {
+    pub(super) fn run(self) -> Exit {
+        let screen = self.place.screen();
+        let words = match self.sort {
+            Sort::Codes => Code::ALL.iter().map(|code| code.as_str().to_owned()).collect(),
+            Sort::Threads | Sort::Approvals => match self.place.log(screen) {
+                // A log that cannot be read has nothing to offer; the command itself says why.
+                Ok(log) => of_log(self.sort, &log).unwrap_or_default(),
+                Err(exit) => return exit,
+            },
+        };
+        words.iter().for_each(|word| screen.show(word));
+        Exit::Done
+    }
+}
+
+fn of_log(sort: Sort, log: &Path) -> Result<Vec<String>, LogFault> {
+    if !log.exists() {
+        return Ok(Vec::new());
+    }
+    let reader = sqlite::open_reading(log)?;
+    match sort {
+        Sort::Approvals => {
+            let waiting = approvals::waiting(&reader)?;
+            Ok(waiting.iter().map(|one| one.id.to_string()).collect())
+        }
+        _ => {
+            let newest = reader.threads(THREADS)?;
+            let last = newest.first().map(|_| "@last".to_owned());
+            Ok(last.into_iter().chain(newest.iter().map(ToString::to_string)).collect())
+        }
+    }
+}
