@@ -54,7 +54,11 @@ fn output(program: &str, arguments: &[&str]) -> Output {
 fn run(program: &str, arguments: &[&str]) -> String {
     let output = output(program, arguments);
     let printed = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(output.status.success(), "{program} {arguments:?}: {printed}{}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success(),
+        "{program} {arguments:?}: {printed}{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     printed
 }
 
@@ -81,7 +85,8 @@ fn h9_npm_installs_the_package_and_no_node_stays_in_between() {
     let archive = package("systole-", ".tgz");
     run("tar", &["-xf", text(&archive), "-C", text(home.path())]);
     let unpacked = home.path().join("package");
-    let about: Value = serde_json::from_str(&fs::read_to_string(unpacked.join("package.json")).unwrap()).unwrap();
+    let about: Value =
+        serde_json::from_str(&fs::read_to_string(unpacked.join("package.json")).unwrap()).unwrap();
     assert_eq!(about["version"], VERSION);
     assert_runs(&unpacked.join(about["bin"]["systole"].as_str().unwrap()));
 
@@ -89,7 +94,10 @@ fn h9_npm_installs_the_package_and_no_node_stays_in_between() {
     if Command::new("npm").arg("--version").output().is_ok() {
         let prefix = home.path().join("prefix");
         fs::create_dir(&prefix).unwrap();
-        run("npm", &["install", "--global", "--offline", "--silent", "--prefix", text(&prefix), text(&archive)]);
+        run(
+            "npm",
+            &["install", "--global", "--offline", "--silent", "--prefix", text(&prefix), text(&archive)],
+        );
         let linked = fs::canonicalize(prefix.join("bin/systole")).unwrap();
         assert_eq!(&fs::read(&linked).unwrap()[..4], b"\x7fELF", "{linked:?} is the program");
         assert_runs(&prefix.join("bin/systole"));
@@ -118,8 +126,11 @@ fn h7_the_debian_package_has_the_program_and_a_service_that_is_off() {
     assert_eq!(run("dpkg-deb", &["--field", text(&archive), "Version"]).trim(), VERSION);
 
     let unit = fs::read_to_string(home.path().join("usr/lib/systemd/system/systole@.service")).unwrap();
-    let setting = |key: &str| unit.lines().find_map(|line| line.strip_prefix(&format!("{key}="))).unwrap_or("").to_owned();
-    let (program, arguments) = setting("ExecStart").split_once(' ').map(|(a, b)| (a.to_owned(), b.to_owned())).unwrap();
+    let setting = |key: &str| {
+        unit.lines().find_map(|line| line.strip_prefix(&format!("{key}="))).unwrap_or("").to_owned()
+    };
+    let (program, arguments) =
+        setting("ExecStart").split_once(' ').map(|(a, b)| (a.to_owned(), b.to_owned())).unwrap();
     assert!(home.path().join(program.trim_start_matches('/')).exists(), "{program} is in the package");
     run(env!("CARGO_BIN_EXE_systole"), &[&arguments, "--help"]);
     assert_eq!(setting("WorkingDirectory"), format!("/var/lib/{}", setting("StateDirectory")));
@@ -156,12 +167,21 @@ fn h9_a_source_of_libxml2_that_is_not_pinned_is_not_built() {
         fs::write(source.join(name), name).unwrap();
     }
     let mut command = Command::new("tools/dist/libxml2");
-    command.arg("x86_64-unknown-linux-gnu").env("LIBXML2_SOURCE", &source).env("CARGO_TARGET_DIR", home.path());
+    command
+        .arg("x86_64-unknown-linux-gnu")
+        .env("LIBXML2_SOURCE", &source)
+        .env("CARGO_TARGET_DIR", home.path());
     let refused = command.output().unwrap();
     let said = String::from_utf8(refused.stderr).unwrap();
     assert_eq!(refused.status.code(), Some(1), "{said}");
-    assert!(said.contains("not in the list of accepted hashes") && said.contains("tools/pinned/libxml2.txt"), "{said}");
-    assert!(said.contains("  libxml2_2.9.14.dsc\n") && said.contains("  libxml2_2.9.14.orig.tar.xz\n"), "{said}");
+    assert!(
+        said.contains("not in the list of accepted hashes") && said.contains("tools/pinned/libxml2.txt"),
+        "{said}"
+    );
+    assert!(
+        said.contains("  libxml2_2.9.14.dsc\n") && said.contains("  libxml2_2.9.14.orig.tar.xz\n"),
+        "{said}"
+    );
     assert!(refused.stdout.is_empty(), "nothing was unpacked: {}", String::from_utf8_lossy(&refused.stdout));
 }
 

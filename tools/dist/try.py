@@ -1,9 +1,9 @@
 """Tries the packages of `make dist` in a bare Debian root, as a user would: try.py FOLDER [KIND..]
 
-FOLDER has the packages, a KIND is tarball, wheel, npm or deb (all without one), or source. The root is made once with
+FOLDER has the packages, a KIND is tarball, wheel, npm or deb (all four without one). The root is made once with
 debootstrap from the machine's own mirror and kept in target/bare; each trial runs in a fresh copy of it. Only apt has
-the network: a package is installed, run and removed without. Prints each command with its seconds, and at the end a
-table of the way to the first answer, which is also written to FOLDER/trial.md. Needs root and debootstrap.
+the network: a package is installed, run and removed without. Prints each command with its seconds, and at the end
+the ways to the first answer, which are also written to FOLDER/trial.md. Needs root and debootstrap.
 """
 
 import os
@@ -115,7 +115,7 @@ def packages(folder):
     return {
         "tarball": (tarball, "", [f"tar -xf {tarball.name}", f"cp {unpacked}/systole /usr/local/bin/"], "rm /usr/local/bin/systole"),
         "wheel": (
-            wheel, "python3-venv", ["python3 -m venv .venv", f".venv/bin/pip install --no-index ./{wheel.name}"],
+            wheel, "python3-venv", ["python3 -m venv .venv", ".venv/bin/pip install --no-index ./systole_organism-*.whl"],
             ".venv/bin/pip uninstall --yes systole-organism",
         ),
         "npm": (npm, "npm", [f"npm install --global --offline ./{npm.name}"], "npm uninstall --global systole"),
@@ -146,7 +146,7 @@ def try_service(trial):
 
 
 def try_package(kind, file, needs, install, remove):
-    """Installs, asks, runs, shows the demo, removes. Returns the row of the table."""
+    """Installs, asks, runs, shows the demo, removes. Returns the way to the first answer."""
     trial = Trial(kind)
     trial.take(file)
     first = [APT.replace("--quiet --quiet ", "") + f" {needs}"] if needs else []
@@ -161,7 +161,8 @@ def try_package(kind, file, needs, install, remove):
     if kind == "deb":
         try_service(trial)
     trial.run(f"{remove} && ! command -v systole")
-    return f"| {kind} | {'<br>'.join(f'`{command}`' for command in first)} | {sum(seconds):.1f} |"
+    lines = "\n".join(f"{took:7.1f} s  {command}" for took, command in zip(seconds, first))
+    return f"**{kind}**: {len(first)} commands, {sum(seconds):.1f} s\n\n```text\n{lines}\n```\n"
 
 
 def main(folder, *kinds):
@@ -169,11 +170,10 @@ def main(folder, *kinds):
         sys.exit("a bare root needs root: sudo " + " ".join(sys.argv))
     folder = Path(folder).resolve()
     known = packages(folder)
-    rows = ["| package | commands to the first answer | seconds |", "|---|---|---|"]
-    rows += [try_package(kind, *known[kind]) for kind in kinds or known]
+    ways = [try_package(kind, *known[kind]) for kind in kinds or known]
     shutil.rmtree(BARE / "trial", ignore_errors=True)
-    (folder / "trial.md").write_text("\n".join(rows) + "\n")
-    print("", *rows, sep="\n")
+    (folder / "trial.md").write_text("\n".join(ways))
+    print("", *ways, sep="\n")
 
 
 if __name__ == "__main__":
