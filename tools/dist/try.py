@@ -1,9 +1,9 @@
 """Tries the packages of `make dist` in a bare Debian root, as a user would: try.py FOLDER [KIND..]
 
-FOLDER has the packages, a KIND is tarball, wheel, npm or deb (all without one), or source. The root is made once with
+FOLDER has the packages, a KIND is tarball, wheel, npm or deb (all four without one). The root is made once with
 debootstrap from the machine's own mirror and kept in target/bare; each trial runs in a fresh copy of it. Only apt has
-the network: a package is installed, run and removed without. Prints each command with its seconds, and at the end a
-table of the way to the first answer, which is also written to FOLDER/trial.md. Needs root and debootstrap.
+the network: a package is installed, run and removed without. Prints each command with its seconds, and at the end
+the ways to the first answer, which are also written to FOLDER/trial.md. Needs root and debootstrap.
 """
 
 import os
@@ -26,6 +26,30 @@ DEBIAN_FRONTEND=noninteractive PATH=/root/.venv/bin:/usr/local/bin:/usr/local/sb
 RUN = """cd hello; systole run >run.out 2>&1 & pump=$!; cd ~/hello
 timeout 60 sh -c 'until grep -q "listens on" run.out; do sleep 0.1; done' || { cat run.out; exit 1; }
 systole ask "Who is there?"; kill $pump; wait $pump"""
+
+# What systemd runs in the booted root, and what it looks at there.
+CHECK_SERVICE = """[Unit]
+After=systole@hello.service
+[Service]
+Type=oneshot
+ExecStart=-sh -ex /root/check
+ExecStartPost=systemctl poweroff
+StandardOutput=file:/root/check.out
+StandardError=file:/root/check.out
+[Install]
+WantedBy=multi-user.target
+"""
+CHECK = """cd /var/lib/systole/hello
+timeout 60 sh -c 'until test -e organism.db.run; do sleep 0.1; done'
+runuser -u systole -- systole ask "Who is there?"
+pid=$(systemctl show --property MainPID --value systole@hello)
+test "$(stat -c %U /proc/$pid)" = systole
+test "$(ls /proc/$pid/root/var/lib/systole)" = hello
+systemctl stop systole@hello
+systemctl show --property Result --property ExecMainStatus systole@hello
+test "$(systemctl show --property Result --property ExecMainStatus systole@hello | sort | tr '\\n' ' ')" = "ExecMainStatus=0 Result=success "
+echo the service is good
+"""
 
 
 def mirror():
@@ -67,7 +91,7 @@ class Trial:
         shutil.copy(path, self.root / "root")
         return path.name
 
-    def run(self, command, network=False, expect=""):
+    def run(self, command, network=False, expect="", name=""):
         """Runs a command, prints it with its seconds, and ends the trial if it fails or says something else."""
         enter = ["unshare", "--mount", "--pid", "--fork", "--kill-child", *([] if network else ["--net"])]
         begun = time.monotonic()
@@ -76,7 +100,7 @@ class Trial:
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
         )
         seconds = time.monotonic() - begun
-        print(f"{seconds:7.1f} s  {command.splitlines()[0]}", flush=True)
+        print(f"{seconds:7.1f} s  {name or command}", flush=True)
         if done.returncode != 0 or expect not in done.stdout:
             sys.exit(f"exit {done.returncode}, expected {expect!r} in:\n{done.stdout}")
         return seconds
@@ -91,7 +115,7 @@ def packages(folder):
     return {
         "tarball": (tarball, "", [f"tar -xf {tarball.name}", f"cp {unpacked}/systole /usr/local/bin/"], "rm /usr/local/bin/systole"),
         "wheel": (
-            wheel, "python3-venv", ["python3 -m venv .venv", f".venv/bin/pip install --no-index ./{wheel.name}"],
+            wheel, "python3-venv", ["python3 -m venv .venv", ".venv/bin/pip install --no-index ./systole_organism-*.whl"],
             ".venv/bin/pip uninstall --yes systole-organism",
         ),
         "npm": (npm, "npm", [f"npm install --global --offline ./{npm.name}"], "npm uninstall --global systole"),
@@ -99,8 +123,30 @@ def packages(folder):
     }
 
 
+def try_service(trial):
+    """Boots the trial's root, and asks the organism that systemd runs there. systemd-nspawn has to be on this machine."""
+    trial.run(f"{APT} systemd systemd-sysv dbus", network=True)
+    trial.run("dpkg-reconfigure systole && systemd-analyze verify systole@hello.service")
+    trial.run("test -z \"$(find /etc/systemd -name 'systole*')\"", name="the service is off")
+    if not shutil.which("systemd-nspawn"):
+        print("           systemd-nspawn is not here: the service is not started")
+        return
+    trial.run("install -d -o systole -g systole -m 700 /var/lib/systole/hello /var/lib/systole/other; touch /var/lib/systole/other/file")
+    trial.run("cp -r hello/organism.yaml hello/listeners /var/lib/systole/hello/ && chown -R systole /var/lib/systole/hello")
+    (trial.root / "root/check").write_text(CHECK)
+    (trial.root / "etc/systemd/system/check.service").write_text(CHECK_SERVICE)
+    trial.run("systemctl enable check systole@hello", name="systemctl enable systole@hello")
+    boot = 'mount -t tmpfs tmpfs /run && mkdir -p /run/systemd && exec timeout 120 systemd-nspawn --quiet --boot \
+        --private-network --register=no --keep-unit --directory "$0"'
+    done = subprocess.run(["unshare", "--mount", "sh", "-c", boot, trial.root], stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    said = (trial.root / "root/check.out").read_text() if (trial.root / "root/check.out").exists() else done.stdout[-3000:] + done.stderr
+    if ANSWER not in said or not said.endswith("the service is good\n"):
+        sys.exit(f"the service is not as it should be:\n{said}")
+    print("           booted: systemd runs the organism, it answers, is alone in its folder, and stops in order")
+
+
 def try_package(kind, file, needs, install, remove):
-    """Installs, asks, runs, shows the demo, removes. Returns the row of the table."""
+    """Installs, asks, runs, shows the demo, removes. Returns the way to the first answer."""
     trial = Trial(kind)
     trial.take(file)
     first = [APT.replace("--quiet --quiet ", "") + f" {needs}"] if needs else []
@@ -109,17 +155,14 @@ def try_package(kind, file, needs, install, remove):
     seconds += [trial.run(command) for command in first[len(seconds):-1]]
     seconds.append(trial.run(first[-1], expect=ANSWER))
     trial.run("systole --version", expect=f"systole {VERSION}\n")
-    trial.run(RUN, expect=ANSWER)
+    trial.run(RUN, expect=ANSWER, name="systole run: answers, and ends with 0 on TERM")
     trial.run(f"command -v python3 || {{ {APT} python3; }}", network=True)
     trial.run("systole demo")
     if kind == "deb":
-        trial.run(f"{APT} systemd", network=True)
-        trial.run("systemd-analyze verify systole@hello.service && systemd-sysusers systole.conf")
-        trial.run("test -z \"$(find /etc/systemd -name 'systole*')\"")
-        trial.run('install -d -o systole /var/lib/systole/hello; cp -r hello /tmp; chown -R systole /tmp/hello; cd /tmp/hello; '
-                  'runuser -u systole -- systole ask "Who is there?"', expect=ANSWER)
+        try_service(trial)
     trial.run(f"{remove} && ! command -v systole")
-    return f"| {kind} | {'<br>'.join(f'`{command}`' for command in first)} | {sum(seconds):.1f} |"
+    lines = "\n".join(f"{took:7.1f} s  {command}" for took, command in zip(seconds, first))
+    return f"**{kind}**: {len(first)} commands, {sum(seconds):.1f} s\n\n```text\n{lines}\n```\n"
 
 
 def main(folder, *kinds):
@@ -127,11 +170,10 @@ def main(folder, *kinds):
         sys.exit("a bare root needs root: sudo " + " ".join(sys.argv))
     folder = Path(folder).resolve()
     known = packages(folder)
-    rows = ["| package | commands to the first answer | seconds |", "|---|---|---|"]
-    rows += [try_package(kind, *known[kind]) for kind in kinds or known]
+    ways = [try_package(kind, *known[kind]) for kind in kinds or known]
     shutil.rmtree(BARE / "trial", ignore_errors=True)
-    (folder / "trial.md").write_text("\n".join(rows) + "\n")
-    print("", *rows, sep="\n")
+    (folder / "trial.md").write_text("\n".join(ways))
+    print("", *ways, sep="\n")
 
 
 if __name__ == "__main__":
