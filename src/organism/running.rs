@@ -260,8 +260,7 @@ impl Organism {
         let (reports, heard) = mpsc::channel(REPORTS);
         let leases: Arc<dyn Leases> = Arc::new(LeaseTable::default());
         let (tail, followed) = watch::channel(last);
-        let voice = Voice::beside(followed.clone());
-        let (clock, rests) = clock_of(rehearsed);
+        let (voice, (clock, rests)) = (Voice::beside(followed.clone()), clock_of(rehearsed));
         let validators = Validators::start(plan.validators, &pages, &leases, &plan.steps, &pump, &voice);
         let validators = validators.map_err(StartFault::Machine)?;
         let (inline, surroundings, steps) = (plan.inline, plan.surroundings, plan.steps.clone());
