@@ -18,7 +18,7 @@ const FILE: &str = "organism.yaml";
 /// The options that every command shares.
 #[derive(Args, Clone, Debug)]
 pub(super) struct Place {
-    /// The organism's file [default: organism.yaml, here or above]
+    /// The organism's file (organism.yaml, here or above)
     #[arg(short = 'f', long = "organism", value_name = "FILE")]
     organism_file: Option<PathBuf>,
     #[arg(skip)]

@@ -94,7 +94,7 @@ pub fn report(standing: &Standing, asker: &Asker<'_>) -> Vec<String> {
     if (standing.life == Life::Working || !standing.timers.is_empty())
         && let Some(start) = asker.start
     {
-        lines.extend(wrapped("no organism runs on this log; it goes on with:", 2, start));
+        lines.extend(wrapped("", 2, &format!("no organism runs on this log; it goes on with: {start}")));
     }
     lines.extend(wrapped("next:", 2, &next));
     lines
