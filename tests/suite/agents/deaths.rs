@@ -78,6 +78,7 @@ fn deaths(policy: &str, dialect: &str) {
         live_and_die(&mut field, &strait, hold, &mut dice);
     }
     comes_to_rest(&field);
+    assert_eq!(strait.faults(), [""; 0], "the test itself dropped requests");
     let tally = reckoning::held(&field, policy);
     println!("{policy}, {dialect}: {places:?}, {tally}");
 }

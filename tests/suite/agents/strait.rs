@@ -2,7 +2,7 @@
 //! place it holds what passes there, so that whoever kills knows to the byte what had come through. It changes nothing
 //! else, and judges nothing.
 
-use std::io::{Read as _, Write as _};
+use std::io::{Error, ErrorKind, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Condvar, Mutex};
 
@@ -41,6 +41,8 @@ struct State {
     is_held: bool,
     /// How often everything that was held was let go.
     freed: u64,
+    /// What went wrong in the strait itself. A connection that its organism's death broke is none of that.
+    faults: Vec<String>,
 }
 
 #[derive(Default)]
@@ -83,6 +85,11 @@ impl Strait {
         assert!(!over.timed_out(), "nothing passes there: {:?}", state.hold);
     }
 
+    /// What went wrong in it, so that a request which it dropped is not taken for one that the organism lost.
+    pub(super) fn faults(&self) -> Vec<String> {
+        self.0.state.lock().unwrap().faults.clone()
+    }
+
     /// Whatever is held finds its connection closed; nothing is held from now on.
     pub(super) fn free(&self) {
         let mut state = self.0.state.lock().unwrap();
@@ -114,15 +121,20 @@ impl Gate {
 
     /// One request and its answer. Whoever breaks off, because it was killed, has nothing more to be told.
     fn asked(&self, mut near: TcpStream, to: SocketAddr) {
-        let Some(request) = request(&mut near) else { return };
+        let request = match request(&mut near) {
+            Ok(Some(request)) => request,
+            Ok(None) => return,
+            Err(error) => return self.notes("a request cannot be read", &error),
+        };
         let until = self.meets(Passing::Asked(turn(&request)));
         if until == Some(Until::Before) {
             return self.hold();
         }
-        let mut far = TcpStream::connect(to).unwrap();
         let mut answer = Vec::new();
-        if far.write_all(&request).is_err() || far.read_to_end(&mut answer).is_err() {
-            return;
+        let passed = TcpStream::connect(to)
+            .and_then(|mut far| far.write_all(&request).and_then(|()| far.read_to_end(&mut answer)));
+        if let Err(error) = passed {
+            return self.notes("the model cannot be asked", &error);
         }
         let much = match until {
             Some(Until::Permille(part)) => answer.len() * part / 1000,
@@ -131,6 +143,12 @@ impl Gate {
         let _gone = near.write_all(&answer[..much]);
         if until.is_some() {
             self.hold();
+        }
+    }
+
+    fn notes(&self, what: &str, error: &Error) {
+        if error.kind() != ErrorKind::ConnectionReset {
+            self.state.lock().unwrap().faults.push(format!("{what}: {error}"));
         }
     }
 
@@ -159,7 +177,7 @@ fn serve(visit: impl Fn(TcpStream) + Clone + Send + 'static) -> SocketAddr {
 }
 
 /// A whole request, which asks for its connection to be closed behind the answer; none where it breaks off.
-fn request(near: &mut TcpStream) -> Option<Vec<u8>> {
+fn request(near: &mut TcpStream) -> Result<Option<Vec<u8>>, Error> {
     let (mut all, mut part) = (Vec::new(), [0; 8192]);
     loop {
         if let Some(end) = all.windows(4).position(|window| window == b"\r\n\r\n") {
@@ -168,12 +186,15 @@ fn request(near: &mut TcpStream) -> Option<Vec<u8>> {
             let length: usize = length.map_or(0, |length| length.trim().parse().unwrap());
             if all.len() >= end + 4 + length {
                 all.splice(end..end, *b"\r\nconnection: close");
-                return Some(all);
+                return Ok(Some(all));
             }
         }
         match near.read(&mut part) {
-            Ok(read) if read > 0 => all.extend_from_slice(&part[..read]),
-            _ => return None,
+            Ok(0) => return Ok(None),
+            Ok(read) => all.extend_from_slice(&part[..read]),
+            // A signal for this process, such as the death of a child, may interrupt a read that has a timeout.
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
         }
     }
 }
