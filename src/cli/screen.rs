@@ -204,39 +204,3 @@ impl Screen {
         self.say_drawn(&format!("{} {words}", self.for_talk().ink(Tone::Bad, "error:")));
     }
 }
-
-/// A text cut to so many columns, on one line.
-pub(super) fn cut(text: &str, columns: usize) -> String {
-    let mut shown = String::new();
-    let mut taken = 0;
-    let mut last_blank = true;
-    for c in visible(text).chars() {
-        let blank = c.is_whitespace();
-        if blank && last_blank {
-            continue;
-        }
-        if taken + 1 >= columns.max(1) {
-            shown.push('…');
-            return shown;
-        }
-        shown.push(if blank { ' ' } else { c });
-        taken += 1;
-        last_blank = blank;
-    }
-    shown.truncate(shown.trim_end().len());
-    shown
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_cut_text_is_one_line_that_fits() {
-        assert_eq!(cut("  a \n\t b  ", 80), "a b");
-        assert_eq!(cut("abcdef", 4), "abc…");
-        assert_eq!(cut("abc", 4), "abc");
-        assert_eq!(cut("\u{1b}[2Jx", 80), "\\u{1b}[2Jx");
-        assert_eq!(cut("", 3), "");
-    }
-}
