@@ -86,7 +86,8 @@ fn g4_attributes_are_shown_wherever_a_payload_is() {
         "{flat}"
     );
     assert!(flat.contains("<create_file> path=/etc/passwd root::0:0:"), "{flat}");
-    let thread = line(&listed, "(grant, vault)").rsplit(' ').next().unwrap().to_owned();
+    let head = line(&listed, "(grant, vault)");
+    let thread = head.split_once(" in ").and_then(|(_, rest)| rest.split_once(',')).unwrap().0.to_owned();
     let why = systole(at, &["why", &thread]);
     assert!(line(&why, "payload:").contains("who=mallory role=ADMIN"), "{why:?}");
     let tree = systole(at, &["tree", &thread]);

@@ -130,7 +130,7 @@ fn h1_the_demo_ends_well_when_no_one_answers_and_when_only_nonsense_is_typed() {
 /// processes that it started. With `hangup`, both are one terminal, which is the demo's own, and it goes away as a whole.
 const CLOSES: &str = r#"
 import ctypes, os, pty, signal, sys
-signal.alarm(50)
+signal.alarm(300)
 ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)    # orphans of the demo become children of this process
 said = b""
 def read(fd):

@@ -173,7 +173,7 @@ fn b18_an_organism_that_is_killed_in_the_middle_is_told_of_and_nothing_is_claime
     organism.end();
     let (code, screen) = terminal.end();
     assert_eq!(code, Some(5), "{screen}");
-    let told = "error: the organism stopped before the answer; thread sess- goes on when it runs again";
+    let told = "\u{1b}[31merror:\u{1b}[0m the organism stopped before the answer; thread sess- goes on when it runs again";
     assert_eq!(lines_that_stay(&screen), [told], "{screen}");
 }
 
