@@ -96,7 +96,7 @@ fn a_full_disk_is_told_to_senders_and_to_nobody_else() {
     assert!(running.is_clean() && running.counts.records > 0, "{running}");
     let organism = trial.house.organism();
     for command in ["ps", "log"] {
-        let looked = systole(trial.house.folder(), &[command, "-f", organism.to_str().unwrap()]);
+        let looked = systole(trial.house.folder(), &[command, "--organism", organism.to_str().unwrap()]);
         assert!(looked.code == Some(0) && looked.stdout.contains("sess-"), "{command}: {looked:?}");
     }
 
