@@ -2,26 +2,49 @@
 //! of other pages may be wider where a row or an output cannot be split.
 
 use std::fs;
+use std::path::{Path, PathBuf};
 
 use super::hold;
 
 const COLUMNS: usize = 100;
-/// The pages that are wrapped.
-const PAGES: [&str; 2] = ["README.md", "docs/faq.md"];
+
+/// The pages of the project.
+fn pages() -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut folders: Vec<PathBuf> = [".", "config", "docs", "listeners"].map(PathBuf::from).into();
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() && folder != Path::new(".") {
+                folders.push(path);
+            } else if path.extension().is_some_and(|ending| ending == "md") {
+                found.push(path);
+            }
+        }
+    }
+    found
+}
 
 #[test]
 fn no_line_of_a_page_is_too_wide() {
     let mut breaches = Vec::new();
-    for path in PAGES {
-        let text = fs::read_to_string(path).unwrap();
+    let pages = pages();
+    assert!(pages.len() > 50, "{pages:?}");
+    for path in pages {
+        let text = fs::read_to_string(&path).unwrap();
         let mut is_code = false;
         for (number, line) in text.lines().enumerate() {
             let is_fence = line.trim_start().starts_with("```");
             is_code ^= is_fence;
-            let may_be_wide = path != "README.md" && (is_code || line.trim_start().starts_with('|'));
+            let may_be_wide =
+                path != Path::new("./README.md") && (is_code || line.trim_start().starts_with('|'));
             let columns = line.chars().count();
             if columns > COLUMNS && !may_be_wide {
-                breaches.push(format!("{path}:{}: {columns} columns, {COLUMNS} at most", number + 1));
+                breaches.push(format!(
+                    "{}:{}: {columns} columns, {COLUMNS} at most",
+                    path.display(),
+                    number + 1
+                ));
             }
         }
     }
