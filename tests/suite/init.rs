@@ -219,7 +219,7 @@ fn a_list_of_what_git_leaves_out_gets_the_lines_that_it_lacks() {
     let text = shell.run("cat .gitignore");
     assert!(text.starts_with("mine\n*.nk\n#") && text.contains("\n*.db.*\n"), "{text}");
     assert_eq!(text.matches("*.nk").count(), 1, "{text}");
-    shell.run("rm -r organism* listeners test.sh README.md");
+    shell.run("rm -r organism* listeners hello.test.yaml README.md");
     let again = shell.run("systole init");
     assert!(again.contains("wrote organism.yaml\n") && !again.contains(".gitignore"), "{again}");
     assert_eq!(shell.run("cat .gitignore"), text);

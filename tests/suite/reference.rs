@@ -20,10 +20,12 @@ const CODES: &str = "docs/reference/codes.md";
 
 fn codes_page() -> String {
     let mut page = String::from(
-        "# Codes\n\nWhat went wrong, as a name that people, prompts and stored logs depend on. Made from the table in\n\
-         `src/words/codes.rs` and the examples beside it; a test holds them together. `systole explain CODE` says the same.\n\n\
-         *Again* says whether the same call, mended, may be sent now: it is `retry_allowed` of the `<system-error>`. Codes that\n\
-         say *warning* hinder nothing. The examples are what the house says itself when each is brought about.\n",
+        "# Codes\n\n\
+         Each code names what went wrong. People, prompts and stored logs depend on these names. This page is\n\
+         generated from `src/words/codes.rs` and the examples beside it. `systole explain CODE` prints the\n\
+         same.\n\n\
+         *Again* says whether the same call may be sent again now, once it is fixed: it is `retry_allowed` of\n\
+         the `<system-error>`. Codes marked *warning* do not stop anything. The examples are real output.\n",
     );
     let families = Code::ALL.chunk_by(|one, next| one.family() == next.family());
     for codes in families {
@@ -38,13 +40,25 @@ fn codes_page() -> String {
             writeln!(page, "| `{code}` | {} | {again} |", code.meaning()).unwrap();
         }
         for code in codes {
-            write!(page, "\n### `{code}`\n\nTry: {}.\n", code.mend()).unwrap();
+            write!(page, "\n### `{code}`\n\n{}\n", wrapped(&format!("Try: {}.", code.mend()))).unwrap();
             if let Some(example) = code.example() {
                 write!(page, "\n```text\n{example}\n```\n").unwrap();
             }
         }
     }
     page
+}
+
+/// A text in lines of at most 100 columns.
+fn wrapped(text: &str) -> String {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split(' ') {
+        match lines.last_mut().filter(|line| line.len() + word.len() < 100) {
+            Some(line) => line.extend([" ", word]),
+            None => lines.push(word.to_owned()),
+        }
+    }
+    lines.join("\n")
 }
 
 #[test]
