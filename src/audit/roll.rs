@@ -152,7 +152,10 @@ impl Entry {
         };
         let head = [pad(&id, id_columns), pad(&state, STATE_COLUMNS), pad(&since, SINCE_COLUMNS)].join("  ");
         let (room, told) = (layout::columns(), self.told());
-        if room < columns::width(&head) + WORDS_COLUMNS && !told.is_empty() {
+        // What a thread waits for is what a person came to read, so it gets a line rather than be cut.
+        let waits = self.paused.is_some() || self.life == Life::Working;
+        let needs = if waits { columns::width(&told) + 2 } else { WORDS_COLUMNS };
+        if room < columns::width(&head) + needs && !told.is_empty() {
             return format!("{}\n    {}", head.trim_end(), cut_counted(&told, room.saturating_sub(4)));
         }
         cut_counted(format!("{head}  {told}").trim_end(), room)

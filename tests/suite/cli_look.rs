@@ -88,7 +88,7 @@ async fn the_reading_commands_need_no_organism_but_know_whether_one_runs() {
 
     stop(organism).await;
     let ps = systole(folder.path(), &["ps"]);
-    assert!(ps.out.lines().next().unwrap().contains("waits for the organism"), "{}", ps.out);
+    assert!(flat(&ps.out).contains("search: waits for the organism to run"), "{}", ps.out);
     assert!(
         ps.err.contains("no organism runs on ") && ps.err.contains("start it with: systole run"),
         "{}",
