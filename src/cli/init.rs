@@ -122,7 +122,7 @@ fn list(screen: Screen) -> Exit {
 
 /// The file that tells git what not to keep, and what stands in it.
 const IGNORE_FILE: &str = ".gitignore";
-const IGNORED: &str = include_str!("../../config/gitignore");
+const IGNORED: &str = include_str!("init/gitignore");
 
 /// Has git keep neither the log nor secrets: writes a `.gitignore`, or adds to one the lines that it lacks. Tells whether it
 /// wrote anything.

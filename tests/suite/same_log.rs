@@ -77,6 +77,7 @@ fn examples() -> Vec<Example> {
             vec![("answer", question("Who?")), ("answer-py", question("Who?"))],
         ),
         of("beat", "beat.db", vec![("clerk", order)]),
+        of("agent", "organism.db", vec![("assistant", question("How many r are in strawberry?"))]),
         of("team", "team.db", vec![("coordinator", question("What makes a heart beat?"))]),
         Example { folder: "soak", log: "soak.db", variables: &SOAK, messages: soak() },
     ]

@@ -109,7 +109,10 @@ fn resuming_one_is_honest(at: &Path) {
         &systole(at, &["tree", "@last"]),
         &["with everything by operator: moving house; systole resume --all"],
     );
-    says(&systole(at, &["ps"]), &["paused", "with everything by operator: moving house; answered <said> text="]);
+    says(
+        &systole(at, &["ps"]),
+        &["paused", "with everything by operator: moving house; answered <said> text="],
+    );
 }
 
 #[test]
