@@ -67,6 +67,7 @@ use screen::Screen;
 use crate::edges::descriptors;
 use crate::edges::managed::warden;
 use crate::edges::schemas::{trial, tried};
+use crate::edges::system::told;
 
 #[derive(Parser, Debug)]
 #[command(name = "systole", version, about = "Runs an organism of listeners, and proves what they said")]
@@ -197,8 +198,10 @@ impl Arguments {
         if let Some(folder) = &self.directory
             && let Err(error) = std::env::set_current_dir(folder)
         {
-            let words = format!("-C {}: {error}", folder.display());
-            return Screen::of_process(false).fail(Exit::Usage, words);
+            let screen = Screen::of_process(false);
+            let exit = screen.fail(Exit::Usage, format!("-C {}: {}", folder.display(), told(&error)));
+            screen.say("  try: -C with the path of a folder that you can enter");
+            return exit;
         }
         screen::lay_out(json, self.utc);
         let _pager = (!json && !self.no_pager && self.command.is_paged()).then(pager::Pager::start);

@@ -157,7 +157,12 @@ fn the_file_is_found_above_and_options_stand_on_both_sides() {
     let none = systole(elsewhere.path(), &["check"]);
     assert!(none.code == Some(3) && none.stdout.contains("there is no such file"), "{none:?}");
     let gone = systole(elsewhere.path(), &["-C", "gone", "ps"]);
-    assert!(gone.code == Some(2) && gone.stderr.contains("-C gone"), "{gone:?}");
+    assert!(
+        gone.code == Some(2)
+            && gone.stderr.contains("-C gone: there is no such file")
+            && gone.stderr.contains("try: -C with"),
+        "{gone:?}"
+    );
 }
 
 #[test]
