@@ -1,0 +1,305 @@
+//! A workflow as plain data: the organism's file is read into it, and a run follows it.
+//!
+//! Nothing here reads a file, checks a name or starts anything. Whoever makes a `Workflow` has checked it: every path
+//! leads somewhere, every condition can be judged, and the last step gives the final.
+
+use serde::{Deserialize, Serialize};
+
+/// A workflow: a list of steps, done in order.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Workflow {
+    /// Its name, which is that of its listener.
+    pub name: String,
+    /// The one element that its final is, or none where the last step's own answer is it.
+    pub returns: ElementName,
+    /// Whether `returns` holds only text, so that the words of an untyped goal fill it.
+    pub returns_text: bool,
+    /// What it does.
+    pub steps: Vec<Step>,
+}
+
+/// The name of an element.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct ElementName {
+    /// Its namespace.
+    pub namespace: String,
+    /// Its local name.
+    pub local: String,
+}
+
+/// A step: what is done, and under which terms.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Step {
+    /// Its id, unique in the workflow.
+    pub id: String,
+    /// What is done.
+    pub work: Work,
+    /// The list whose items are worked on one by one; none: it is done once.
+    #[serde(default)]
+    pub each: Option<Each>,
+    /// It is skipped unless all of these hold.
+    #[serde(default)]
+    pub when: Vec<Condition>,
+    /// Whether the run goes on where the step fails.
+    #[serde(default)]
+    pub keeps_failure: bool,
+    /// How long it may take.
+    #[serde(default)]
+    pub timeout_ms: Option<u64>,
+    /// How often a failed one is tried in all; 1 where the file says nothing.
+    #[serde(default = "once")]
+    pub tries: u32,
+    /// The pause before the second try; doubles with each further one up to the longest.
+    #[serde(default)]
+    pub pause_ms: (u64, u64),
+    /// What its children may use.
+    #[serde(default)]
+    pub budget: Budget,
+    /// Who looks at what a goal did, where somebody does.
+    #[serde(default)]
+    pub supervise: Option<Supervisor>,
+}
+
+const fn once() -> u32 {
+    1
+}
+
+/// What a step does.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Work {
+    /// Agents pursue a goal.
+    Do(Goal),
+    /// A listener is called.
+    Call(Call),
+    /// A person is asked.
+    Ask(Question),
+    /// Time passes.
+    Wait {
+        /// So long.
+        ms: u64,
+    },
+    /// Steps in order.
+    Group {
+        /// These.
+        steps: Vec<Step>,
+    },
+    /// Steps beside one another.
+    Parallel {
+        /// These.
+        steps: Vec<Step>,
+        /// How many run at once.
+        at_once: u32,
+    },
+    /// Steps in order, again and again.
+    Repeat {
+        /// These.
+        steps: Vec<Step>,
+        /// When it is enough.
+        until: Until,
+        /// How many passes there are at most.
+        at_most: u32,
+    },
+}
+
+/// A goal that agents pursue.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Goal {
+    /// What is to be done, as the composer wrote it.
+    pub words: String,
+    /// The agents, each of which pursues it.
+    pub by: Vec<String>,
+    /// The payload that is asked for; none: text.
+    #[serde(default)]
+    pub gives: Option<ElementName>,
+    /// What its context shows; none: everything before it.
+    #[serde(default)]
+    pub sees: Option<Vec<Path>>,
+    /// To whom the agent may give tasks.
+    #[serde(default)]
+    pub tasks: Option<Tasks>,
+}
+
+/// Who takes tasks of a goal's agent.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tasks {
+    /// The agent.
+    pub by: String,
+    /// How many tasks there may be.
+    pub at_most: u32,
+}
+
+/// A listener that is called.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Call {
+    /// The element that is sent.
+    pub element: ElementName,
+    /// Whether the elements inside it are in its namespace.
+    pub is_qualified: bool,
+    /// To whom.
+    pub to: String,
+    /// What is in it, in the order of its schema.
+    pub fields: Vec<Field>,
+}
+
+/// A field of a payload that is made.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Field {
+    /// Its name.
+    pub name: String,
+    /// Whether it is an attribute.
+    pub is_attribute: bool,
+    /// Whether the payload is valid without it: then it is left out where its source is absent.
+    pub is_optional: bool,
+    /// What is put there.
+    pub source: Source,
+}
+
+/// Where a value comes from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Source {
+    /// From an earlier output: every value that the path leads to.
+    Path(Path),
+    /// From the file.
+    Text(String),
+}
+
+/// A person who is asked.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Question {
+    /// What is asked.
+    pub words: String,
+    /// What may be answered; none: words.
+    pub choices: Vec<String>,
+    /// What is shown beside it.
+    pub shows: Vec<Path>,
+    /// How long it is waited for.
+    pub expires_ms: u64,
+    /// The choice that counts where nobody answers; none: the step fails.
+    pub otherwise: Option<String>,
+}
+
+/// A list whose items are worked on one by one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Each {
+    /// The list.
+    pub list: Path,
+    /// How many items are worked on at once.
+    pub at_once: u32,
+}
+
+/// When passes are enough.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Until {
+    /// The last goal of a pass finds nothing left to change.
+    Converged,
+    /// All of these hold after a pass.
+    Holds(Vec<Condition>),
+}
+
+/// A place in what is known: `request/field`, `plan/step/name`, `evaluate[critic]/score`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Path {
+    /// The id of a step, or `request`.
+    pub goal: String,
+    /// Which of several agents' outputs.
+    #[serde(default)]
+    pub agent: Option<String>,
+    /// The elements or attributes on the way, by local name.
+    #[serde(default)]
+    pub fields: Vec<String>,
+}
+
+/// Something that holds or does not.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Condition {
+    /// The value that is judged.
+    pub path: Path,
+    /// What it must be.
+    pub test: Test,
+}
+
+/// What a value must be. One that is absent is nothing of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Test {
+    /// One of these texts.
+    Text(Vec<String>),
+    /// True or false.
+    Flag(bool),
+    /// A number within one of these ranges. Both ends belong to it; a missing one is open. A single number is a range
+    /// with equal ends. Written as XSD writes decimals.
+    Number(Vec<(Option<String>, Option<String>)>),
+}
+
+/// Who looks at what a goal did.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Supervisor {
+    /// An agent.
+    Agent(String),
+    /// A person.
+    Person,
+}
+
+/// What children of a step may use; none leaves it at their share.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Budget {
+    /// Messages.
+    #[serde(default)]
+    pub messages: Option<u64>,
+    /// Tokens.
+    #[serde(default)]
+    pub tokens: Option<u64>,
+    /// Money, as `0.50 USD`.
+    #[serde(default)]
+    pub money: Option<String>,
+}
+
+impl Workflow {
+    /// The workflow as a text that it can be read from again.
+    ///
+    /// # Errors
+    /// When it cannot be written, which no workflow brings about.
+    pub fn to_text(&self) -> Result<String, serde_json::Error> {
+        serde_json::to_string(self)
+    }
+
+    /// Reads it back.
+    ///
+    /// # Errors
+    /// When the text is none of a workflow.
+    pub fn read(text: &str) -> Result<Self, serde_json::Error> {
+        serde_json::from_str(text)
+    }
+}
+
+impl Step {
+    /// A step that does this, with nothing said about it.
+    #[must_use]
+    pub fn new(id: &str, work: Work) -> Self {
+        Self {
+            id: id.to_owned(),
+            work,
+            each: None,
+            when: Vec::new(),
+            keeps_failure: false,
+            timeout_ms: None,
+            tries: 1,
+            pause_ms: (1000, 30_000),
+            budget: Budget::default(),
+            supervise: None,
+        }
+    }
+
+    /// The steps inside it.
+    #[must_use]
+    pub fn inside(&self) -> &[Self] {
+        match &self.work {
+            Work::Group { steps } | Work::Parallel { steps, .. } | Work::Repeat { steps, .. } => steps,
+            Work::Do(_) | Work::Call(_) | Work::Ask(_) | Work::Wait { .. } => &[],
+        }
+    }
+}
