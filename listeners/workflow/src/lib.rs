@@ -1,5 +1,6 @@
 //! A listener that follows goals. It stands on the kit alone and knows neither the pump nor the log.
 
+pub mod goal_request;
 pub mod spec;
 
 /// The vocabulary of workflows: what a goal is asked with, and how it is answered.
