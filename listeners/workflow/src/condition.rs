@@ -17,7 +17,8 @@ fn is(value: &str, test: &Test) -> bool {
         Test::Text(texts) => texts.iter().any(|text| text == value),
         Test::Flag(wanted) => matches!(value.trim(), "true" | "1") == *wanted,
         Test::Number(ranges) => ranges.iter().any(|(least, most)| {
-            let is_above = least.as_deref().is_none_or(|least| compared(value, least).is_some_and(Ordering::is_ge));
+            let is_above =
+                least.as_deref().is_none_or(|least| compared(value, least).is_some_and(Ordering::is_ge));
             is_above && most.as_deref().is_none_or(|most| compared(value, most).is_some_and(Ordering::is_le))
         }),
     }
@@ -72,13 +73,16 @@ mod tests {
 
     #[test]
     fn numbers_are_compared_by_their_value_and_never_rounded() {
-        let in_order = ["-10", "-9.5", "-0.25", "0", "0.1", "0.10000000000000000001", "1", "9", "10", "10.01"];
+        let in_order =
+            ["-10", "-9.5", "-0.25", "0", "0.1", "0.10000000000000000001", "1", "9", "10", "10.01"];
         for (at, left) in in_order.iter().enumerate() {
             for (to, right) in in_order.iter().enumerate() {
                 assert_eq!(compared(left, right), Some(at.cmp(&to)), "{left} and {right}");
             }
         }
-        for (left, right) in [("1", "1.0"), ("-0", "0"), ("007", "7"), ("+3", "3"), ("1e1", "10"), (" 4\n", "4")] {
+        for (left, right) in
+            [("1", "1.0"), ("-0", "0"), ("007", "7"), ("+3", "3"), ("1e1", "10"), (" 4\n", "4")]
+        {
             assert_eq!(compared(left, right), Some(Ordering::Equal), "{left} and {right}");
         }
         assert_eq!(compared("words", "1"), None);
@@ -94,6 +98,9 @@ mod tests {
         assert!(is("10", &range(Some("0"), Some("10"))));
         assert!(!is("many", &range(Some("0"), None)));
         assert!(is("true", &Test::Flag(true)) && is("0", &Test::Flag(false)) && !is("1", &Test::Flag(false)));
-        assert!(is("go", &Test::Text(vec!["go".into(), "stop".into()])) && !is("Go", &Test::Text(vec!["go".into()])));
+        assert!(
+            is("go", &Test::Text(vec!["go".into(), "stop".into()]))
+                && !is("Go", &Test::Text(vec!["go".into()]))
+        );
     }
 }

@@ -127,7 +127,8 @@ impl Facts {
 
     /// Takes the number of a message, by what came in it.
     pub(crate) fn number(&mut self, payload: &Payload, number: u64) {
-        let inside = payload.name().is(namespaces::CORE, "thread-finished").then(|| payload.child().ok()).flatten();
+        let inside =
+            payload.name().is(namespaces::CORE, "thread-finished").then(|| payload.child().ok()).flatten();
         let bytes = inside.as_ref().unwrap_or(payload).bytes().clone();
         self.numbers.get_or_insert_default().insert(bytes, number);
     }

@@ -136,7 +136,11 @@ impl Known {
 
     /// What a path leads to, as text; nothing where it leads nowhere.
     pub(crate) fn texts(&self, path: &Path) -> Vec<String> {
-        let Some(node) = self.output(path).and_then(Node::read) else { return Vec::new() };
+        let Some(output) = self.output(path) else { return Vec::new() };
+        if output.name().is(namespaces::CORE, "person-said") && path.fields == ["note"] {
+            return vec![output.text()];
+        }
+        let Some(node) = Node::read(output) else { return Vec::new() };
         node.values(&path.fields).iter().map(crate::tree::Value::text).collect()
     }
 

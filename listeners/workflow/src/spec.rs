@@ -276,6 +276,16 @@ impl Workflow {
     }
 }
 
+impl Path {
+    /// The path as the file writes it.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let agent = self.agent.as_ref().map(|agent| format!("[{agent}]")).unwrap_or_default();
+        let fields = self.fields.iter().map(|field| format!("/{field}"));
+        format!("{}{agent}{}", self.goal, fields.collect::<String>())
+    }
+}
+
 impl Step {
     /// A step that does this, with nothing said about it.
     #[must_use]

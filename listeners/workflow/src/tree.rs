@@ -214,7 +214,8 @@ mod tests {
 
     #[test]
     fn a_path_leads_to_elements_and_attributes() {
-        let plan = node("<plan xmlns='u' size='3'><step><name>a</name></step><step><name>b</name></step></plan>");
+        let plan =
+            node("<plan xmlns='u' size='3'><step><name>a</name></step><step><name>b</name></step></plan>");
         let texts = |path: &str| plan.values(&fields(path)).iter().map(Value::text).collect::<Vec<_>>();
         assert_eq!(texts("step/name"), ["a", "b"]);
         assert_eq!(texts("size"), ["3"]);

@@ -81,7 +81,11 @@ impl Walk<'_> {
             return self.entries(step, item, base, own);
         }
         let entry = Entry { item, ..Entry::new(items::shown_as(step), Output::Failed(Failure::new("", ""))) };
-        let key = format!("{}{}", base.key(""), Entry { item, ..Entry::new(&step.id, entry.output.clone()) }.label());
+        let key = format!(
+            "{}{}",
+            base.key(""),
+            Entry { item, ..Entry::new(&step.id, entry.output.clone()) }.label()
+        );
         let workflow = self.workflow;
         let spawned = |label: &str| {
             let request = items::branch(step, item, &own());
@@ -89,7 +93,9 @@ impl Walk<'_> {
         };
         match self.tried(step, &key, spawned) {
             Unit::Waits => Leaf::Waits,
-            Unit::Over(output) => Leaf::Over(items::branch_came(output).map(|output| Entry { output, ..entry }).into_iter().collect()),
+            Unit::Over(output) => Leaf::Over(
+                items::branch_came(output).map(|output| Entry { output, ..entry }).into_iter().collect(),
+            ),
         }
     }
 

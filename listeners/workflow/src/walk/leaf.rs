@@ -3,6 +3,7 @@
 use super::{Flow, Unit, Walk};
 use crate::items;
 use crate::known::{Entry, Failure, Known, Output};
+use crate::shown;
 use crate::spec::{Step, Work};
 
 /// What came of a leaf, for each of its agents.
@@ -54,7 +55,7 @@ impl Walk<'_> {
                     let key = format!("{prefix}{}", entry.label());
                     let workflow = self.workflow;
                     let item = |label: &str| {
-                        let request = items::goal_request(workflow, step, goal, &own_view())?;
+                        let request = shown::goal_request(workflow, step, goal, &own_view())?;
                         Ok(items::spawn(label, agent, &request, &step.budget))
                     };
                     let unit = self.tried(step, &key, item);

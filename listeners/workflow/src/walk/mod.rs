@@ -84,7 +84,7 @@ pub(crate) fn branch(workflow: &Workflow, request: &Payload, facts: &Facts, turn
     let mut walk = Walk::new(workflow, facts, turn);
     let flow = walk.work(step, &mut known);
     let last = known.last().cloned();
-    walk.ended(flow, |_| Ok(items::branch_output(last.as_deref().filter(|last| last.item.is_none()))))
+    walk.ended(flow, |_| Ok(items::branch_output(last.as_deref())))
 }
 
 fn found<'s>(steps: &'s [Step], id: &str) -> Option<&'s Step> {
@@ -191,7 +191,8 @@ impl<'w> Walk<'w> {
 
     /// A step that may take so long. What runs of it by then is cancelled.
     fn timed(&mut self, step: &Step, key: &str, ms: u64, known: &mut Known) -> Flow {
-        let over = || Failure::new("workflow.timeout", format!("it took longer than {}", items::duration(ms)));
+        let over =
+            || Failure::new("workflow.timeout", format!("it took longer than {}", items::duration(ms)));
         if self.facts.decided(key, "timeout") == Some(true) {
             return Flow::Failed(over());
         }
