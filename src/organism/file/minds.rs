@@ -278,6 +278,7 @@ impl Found<'_> {
             prompt: mind.prompt.iter().filter_map(|section| section.spec()).collect(),
             accepts: contracts(&own.accepts),
             returns: contracts(&own.returns),
+            gives: Vec::new(),
             peers: peers.collect(),
             schemas: self.schemas.clone(),
         })
