@@ -215,6 +215,7 @@ fn open(
         ready_cause: h.id,
         ready_at: h.time,
         children: Vec::new(),
+        shown_ends: 0,
         nudged: false,
         rounds: Rounds::default(),
         todos: BTreeMap::new(),
@@ -250,6 +251,7 @@ fn settle_item(
     let is_first = turn > call.settled;
     if is_first {
         call.inbox.retain(|arrival| arrival.seq > shown);
+        forget_shown_ends(call, shown);
         call.settled = turn;
         (call.attempts, call.lost_with_pump, call.deaths_on_record) = (0, 0, 0);
         call.not_before = Millis(0);
@@ -261,6 +263,14 @@ fn settle_item(
     if is_first && !thread.timers.is_empty() {
         timers::shown(thread, path, shown);
     }
+}
+
+/// Drops the children whose end the turn has shown, so that a row does not grow with children that have ended.
+fn forget_shown_ends(call: &mut Call, shown: u64) {
+    let before = call.children.len();
+    call.children.retain(|child| child.ended.is_none_or(|end| end > shown));
+    let dropped = before.saturating_sub(call.children.len());
+    call.shown_ends = call.shown_ends.saturating_add(u32::try_from(dropped).unwrap_or(u32::MAX));
 }
 
 /// Notes which children a wait is for: those it names, else all that its call can know to be open.

@@ -5,6 +5,7 @@ mod approving;
 mod asking;
 mod awaiting;
 pub mod buckets;
+pub mod children;
 mod clearing;
 mod closing;
 pub mod compose;

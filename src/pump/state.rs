@@ -192,8 +192,10 @@ pub struct Call {
     pub ready_cause: MessageId,
     /// When that was.
     pub ready_at: Millis,
-    /// Its children, in order of spawning.
+    /// Its children in order of spawning: those that run, and those whose end no settled turn has shown.
     pub children: Vec<Child>,
+    /// Number of its children whose end a settled turn has shown. They have left `children`.
+    pub shown_ends: u32,
     /// Whether its first final was answered by `<children-open>` or `<todo-open>`.
     pub nudged: bool,
     /// What it remembers of its calls, to see that it goes round in circles.
@@ -381,6 +383,13 @@ impl Call {
         self.children.iter().filter(move |child| child.ended.is_none_or(unseen)).map(|child| &child.id)
     }
 
+    /// Whether only the log knows if a thread was a child of this call, which lies in `own`: its end may have been
+    /// shown.
+    pub fn may_have_ended(&self, own: &ThreadId, id: &ThreadId) -> bool {
+        let is_known = || self.children.iter().any(|child| child.id == *id);
+        self.shown_ends > 0 && id.parent().as_ref() == Some(own) && !is_known()
+    }
+
     /// Its waits that are not over.
     pub fn awaits(&self) -> impl Iterator<Item = (&Item, &Awaited)> {
         let open = self.items.iter().filter(|item| item.answer == Answer::Open);
@@ -426,7 +435,7 @@ impl Life {
 
 /// The version of a row's encoding and of what is folded into it. Rows of another are dropped and folded
 /// again.
-const ROW_VERSION: u8 = 15;
+const ROW_VERSION: u8 = 16;
 
 impl Thread {
     /// A thread before its first record.

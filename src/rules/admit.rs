@@ -328,19 +328,12 @@ fn admit_spawn(
             .in_place("/spawn-thread/@suggested_sub_id");
         return Err(bare(refusal));
     }
-    let initial = payload.inner();
+    let (initial, to) = (payload.inner(), primitive::initial_addressee(payload.bytes()));
     // Its own schema first: that says where in it something is missing.
     let verdict = judge.judge(composition.hash, SchemaId::CORE, payload)?;
     let initial = initial.map_err(|fault| bare(refusal_of(&fault)))?;
-    let (to, schema) = match classify::of_item(composition, sender, initial.name(), None).map_err(bare)? {
-        Case::Call(to, schema) => (to, schema),
-        _ => {
-            let words = "the initial payload of a thread must be one that a peer accepts";
-            return Err(bare(
-                Refusal::new(Code::NotAPeer, words).of_element(initial.name().local.to_string()),
-            ));
-        }
-    };
+    let (to, schema) =
+        classify::of_initial(composition, sender, initial.name(), to.as_deref()).map_err(bare)?;
     let initial = judge.judge(composition.hash, schema, initial)?;
     Ok(Admitted::spawn(label, to, initial, verdict))
 }

@@ -126,7 +126,7 @@ pub const KEYS: &[Key] = &[
     key("listeners.NAME.accepts", "required", "payloads that it takes as requests, by local name").of(SET),
     key("listeners.NAME.returns", "[]", "payloads that answer a call to it, by local name").of(SET),
     key("listeners.NAME.peers", "[]", "listeners it may address").of(SET),
-    key("listeners.NAME.turns", "1", "turns that a call to it may take, 1 to 1000; with 1 it makes no calls").of(Form::Count(1, 1000)),
+    key("listeners.NAME.turns", "1", "turns that a call to it may take, 1 to 1000000; with 1 it makes no calls").of(Form::Count(1, limits::TURNS)),
     key(
         "listeners.NAME.share",
         "50%",
@@ -259,7 +259,7 @@ pub const KEYS: &[Key] = &[
     key("agents.NAME.actions", "one; many with native calls", "how many actions a turn may hold: `one` or `many`; with native calls `many`").of(Form::Words(&["one", "many"])),
     key("agents.NAME.stop_early", "false", "whether its answer is cut behind its first action instead of being read to its end; with `xml` and one action a turn").of(Form::Flag),
     key("agents.NAME.attempts", "3", "unusable answers in a row after which it ends, 1 to 100").of(Form::Count(1, 100)),
-    key("agents.NAME.turns", "10", "turns that a call to it may take, 1 to 1000; with 1 it makes no calls").of(Form::Count(1, 1000)),
+    key("agents.NAME.turns", "10", "turns that a call to it may take, 1 to 1000; with 1 it makes no calls").of(Form::Count(1, limits::AGENT_TURNS)),
     key("agents.NAME.sees", "call", "what it is shown: `call`, its own call; `thread`, beside it whatever others said to one another in the thread").of(Form::Words(&["call", "thread"])),
     key("agents.NAME.tool_choice", "none", "what a request with native calls says of their choice: `auto`, `required`, `none`, or the name of a tool").of(TEXT),
     key("agents.NAME.tool_output_max", "4KiB", "how much of an answer it is shown, 256B to 1MiB; all of it is kept").of(Form::Pattern("^[0-9]+(B|KiB|MiB|GiB)$")),
@@ -292,7 +292,7 @@ pub const KEYS: &[Key] = &[
     key("budgets", "as its keys", "what one message from outside may use, with everything it brings about").of(MAP),
     key("budgets.messages", "500", "calls and spawns, 1 to 1000000").of(Form::Count(1, limits::BUDGET_MESSAGES)),
     key("budgets.depth", "6", "how deep calls and spawns nest, counted from the first call on, 1 to 16").of(Form::Count(1, DEEPEST)),
-    key("budgets.children", "32", "child threads, at all depths together, 1 to 1000").of(Form::Count(1, limits::BUDGET_CHILDREN)),
+    key("budgets.children", "32", "child threads in all, at all depths together, 1 to 10000; at most 1000 of a call are open at once").of(Form::Count(1, limits::BUDGET_CHILDREN)),
     key(
         "budgets.wall",
         "none",

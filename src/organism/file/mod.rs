@@ -36,6 +36,7 @@ mod reach;
 pub mod rehearsal;
 mod schemas;
 mod secrets;
+mod sections;
 mod settings;
 mod source;
 mod stretch;
@@ -253,6 +254,7 @@ fn check(
         loops: era.has_budgets.then_some(declared.loops),
         broadcasts: composed.broadcasts,
         clients: composed.clients,
+        sections: sections::of_listeners(&root),
     };
     let (broker, log_kept) = match declared.log_kept {
         Some(kept) => (Some(kept.broker), kept.kept),

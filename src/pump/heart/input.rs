@@ -288,8 +288,14 @@ impl Heart {
         }
     }
 
-    /// Most questions leave no record, so nothing but this count keeps one delivery from asking for ever.
+    /// Most questions leave no record, so nothing but this count keeps one delivery from asking for ever. The next
+    /// page of a view is not counted: a view ends, and each page of it is free once.
     fn count_question(&mut self, token: &Token, question: &mut Result<Question, Refused>) {
+        if let Ok(Question::View { from_seq, .. }) = question
+            && self.desk.reads_on(token, *from_seq)
+        {
+            return;
+        }
         if self.desk.asks(token) > limits::ASKS {
             let words = "64 questions were asked in this delivery, the most that are answered";
             let refusal = Refusal::new(Code::TooManyItems, words).mended_by("answer with what you know");

@@ -83,9 +83,10 @@ def thinks(turn, text):
 def timer(text, **when):
     when = "".join(f' {name}="{value}"' for name, value in when.items())
     return f'<set-timer xmlns="{CORE}"{when}>{escape(text)}</set-timer>'
-def spawn(item, label=None):
+def spawn(item, label=None, to=None):
     label = f' suggested_sub_id="{escape(label, {chr(34): "&quot;"})}"' if label else ""
-    return f'<spawn-thread xmlns="{CORE}"{label}><initial-payload>{item}</initial-payload></spawn-thread>'
+    to = f' to="{to}"' if to else ""
+    return f'<spawn-thread xmlns="{CORE}"{label}><initial-payload{to}>{item}</initial-payload></spawn-thread>'
 "#;
 
 /// Plans as its request says: a list of items for each turn, or what gives one from the turn. A plan

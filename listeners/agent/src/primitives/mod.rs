@@ -146,7 +146,7 @@ pub(crate) fn native(contracts: &Contracts) -> impl Iterator<Item = (&'static Pr
     tools.filter(move |(primitive, _)| acts && (spawns || primitive.local != SPAWN))
 }
 
-/// The actions that a thread may begin with: nothing in it could say which of several takers is meant.
+/// The actions that a thread may begin with without an addressee.
 pub(crate) fn spawned(contracts: &Contracts) -> impl Iterator<Item = &Action> {
     contracts.actions.iter().filter(|action| action.takers.len() == 1)
 }
