@@ -144,7 +144,7 @@ impl Listener {
 
     /// The run as its configuration and its view have it.
     async fn read(&self, line: &(dyn Line + '_)) -> Result<Run, NotTaken> {
-        let text = config_todo(line, &self.name).await?;
+        let text = line.configuration(&format!("workflows.{}", self.name)).await?;
         let workflow = Workflow::read(&text).map_err(|error| NotTaken::Refused {
             code: "workflow.unreadable".to_owned(),
             words: format!("the configuration of the call holds no workflow: {error}"),
@@ -156,7 +156,7 @@ impl Listener {
         let mut facts = Facts::default();
         let mut request = None;
         let namespace = format!("https://xml-pipeline.org/ns/{}/v1", workflow.name);
-        for shown in line.view(0).await?.shown {
+        for shown in line.view_without_items(0).await?.shown {
             let Shown::Message(message) = shown else { continue };
             match message.spot {
                 // What an earlier call in the thread did is over.
@@ -218,7 +218,4 @@ fn failed(failure: Failure) -> Said {
 
 fn unwritten() -> Said {
     failed(Failure::new("workflow.unreadable", "its note cannot be written"))
-}
-async fn config_todo(_line: &(dyn Line + '_), _name: &str) -> Result<String, NotTaken> {
-    Ok(String::new())
 }
