@@ -118,6 +118,7 @@ pub(crate) fn composition() -> Composition {
         loops: None,
         broadcasts: Vec::new(),
         clients: clients(),
+        sections: BTreeMap::new(),
     }
 }
 

@@ -111,6 +111,7 @@ pub(crate) fn composition() -> Composition {
         loops: None,
         broadcasts: Vec::new(),
         clients: BTreeMap::new(),
+        sections: BTreeMap::new(),
     }
 }
 

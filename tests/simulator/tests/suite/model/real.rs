@@ -112,6 +112,7 @@ impl Real {
             loops,
             broadcasts: Vec::new(),
             clients: BTreeMap::new(),
+            sections: BTreeMap::new(),
         };
         let mut real = Real {
             state: State { book: Book::open_at(Arc::new(composition)), ..State::default() },
