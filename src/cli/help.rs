@@ -9,7 +9,10 @@ pub(super) const GROUPS: &[(&str, &[&str])] = &[
     ("look", &["ps", "why", "tree", "todo", "log", "context", "trail", "cost"]),
     ("steer", &["approve", "reject", "amend", "steer", "cancel", "pause", "resume", "end"]),
     ("prove", &["test", "copy", "soak"]),
-    ("build", &["schema", "graph", "explain", "listener", "permissions", "doctor", "completions"]),
+    (
+        "build",
+        &["schema", "graph", "explain", "listener", "workflow", "permissions", "doctor", "completions"],
+    ),
 ];
 
 /// Examples of each command, as a person types them.
@@ -66,6 +69,7 @@ const EXAMPLES: &[(&str, &[&str])] = &[
         &["systole listener try weather --send ask \"How is it?\"", "systole listener try -- ./answer.sh"],
     ),
     ("listener mock-model", &["systole listener mock-model --script replies.yaml"]),
+    ("workflow explain", &["systole workflow explain review-change", "systole workflow explain --json"]),
     ("permissions", &["systole permissions", "systole permissions --nats-config --keys keys"]),
     ("doctor", &["systole doctor", "systole doctor --json"]),
     ("completions", &["systole completions bash", "systole completions zsh"]),

@@ -5,6 +5,7 @@ mod approve;
 mod as_of;
 mod ask;
 mod awaited;
+mod bounds;
 mod cancel;
 mod cast;
 mod check;
@@ -54,6 +55,7 @@ mod tree;
 mod unread;
 mod why;
 mod words;
+mod workflow;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -150,6 +152,9 @@ enum Command {
     /// Write a listener, or try one alone
     #[command(subcommand)]
     Listener(listener::Listener),
+    /// Explain a workflow in plain sentences
+    #[command(subcommand)]
+    Workflow(workflow::Workflow),
     /// Say who may do what at the broker, or write its configuration
     Permissions(permissions::Permissions),
     /// Print the script by which a shell completes commands and ids
@@ -218,6 +223,7 @@ impl Command {
                 true
             }
             Command::Trail(_) | Command::Cost(_) | Command::Explain(_) | Command::Graph(_) => true,
+            Command::Workflow(_) => true,
             _ => false,
         }
     }
@@ -255,6 +261,7 @@ impl Command {
             Command::Doctor(doctor) => doctor.run(),
             Command::Graph(graph) => graph.run(),
             Command::Listener(listener) => listener.run(),
+            Command::Workflow(workflow) => workflow.run(),
             Command::Permissions(permissions) => permissions.run(),
             Command::CompleteWords(words) => words.run(),
             Command::Completions(completions) => completions.run(help::pages(Arguments::command())),

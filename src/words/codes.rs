@@ -196,6 +196,8 @@ codes! {
         try "the name of an agent; `say` with the action as XML instead of `call`";
     ConfigUnpriced "config.unpriced" false "a model without a price is used although there is a budget of money, which counts only what has a price"
         try "`price:` of the model; 0 if it costs nothing";
+    ConfigSkippedGoal "config.skipped-goal" false "a condition of a workflow compares what a goal gives that may be skipped; then the condition does not hold"
+        try "the same `when` at the step that has the condition, if that is not meant";
 }
 
 /// What the house says where each code is given out: below `== CODE ==`, up to the next such line.
@@ -227,6 +229,7 @@ impl Code {
                 | Code::ConfigPrompt
                 | Code::ConfigScript
                 | Code::ConfigUnpriced
+                | Code::ConfigSkippedGoal
         )
     }
 }

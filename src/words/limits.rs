@@ -78,8 +78,9 @@ pub const OWN_WORDS_BYTES: usize = 16 << 10;
 pub const NOTE_BYTES: usize = 4 << 10;
 /// Largest organism file and largest schema, in bytes.
 pub const CONFIG_FILE_BYTES: usize = 1 << 20;
-/// How deep an organism file may nest; its own keys need five levels.
-pub const CONFIG_DEPTH: usize = 16;
+/// How deep an organism file may nest. Its own keys need five levels; each level of a workflow's steps needs three: the
+/// list, the entry and the step. So 64 levels of steps fit.
+pub const CONFIG_DEPTH: usize = 208;
 /// Most entries in any list or map of an organism file, and so most listeners.
 pub const CONFIG_ENTRIES: usize = 1024;
 /// Replies with a receipt that are known when they come again.

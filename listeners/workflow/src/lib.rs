@@ -3,7 +3,9 @@
 //! A workflow comes in as plain data ([`spec`]), deliveries come in one by one, and replies go out: children that pursue
 //! goals, timers, questions to people, and the final. What a run did is in its thread, and nowhere else.
 
+pub mod bound;
 mod condition;
+pub mod explain;
 mod facts;
 pub mod goal_request;
 mod items;
