@@ -66,6 +66,10 @@ fn of_items(items: &[Item]) -> Option<Wanted> {
                 asks = true;
                 wanted.push((ordinal, Wish::Recall(*recall)));
             }
+            What::Primitive(Primitive::AskPerson(question)) => {
+                asks |= !question.shows.is_empty();
+                wanted.extend(question.shows.iter().map(|show| (ordinal, Wish::Hash(show.number))));
+            }
             _ => {}
         }
     }

@@ -28,6 +28,8 @@ pub type Wanted = Vec<(u32, Wish)>;
 pub enum Wish {
     /// Messages, to be read again.
     Recall(Recall),
+    /// The hash of the bytes of that message.
+    Hash(u64),
     /// A page of what is kept of it.
     Page(Page),
     /// A document that it names.
@@ -59,6 +61,8 @@ pub struct Seen {
     pub view: View,
     /// What answers each that wanted something, or why nothing does.
     pub answers: BTreeMap<u32, Result<Arc<[u8]>, Refusal>>,
+    /// The hashes that were wanted, by the numbers of their messages. One that the view does not have has none.
+    pub hashes: BTreeMap<u64, Digest>,
 }
 
 /// Reads a view, and what is wanted of it.
@@ -69,16 +73,22 @@ pub fn look(
     wanted: &Wanted,
 ) -> Result<Seen, LogFault> {
     let view = read(reader, begun, whose)?;
-    let mut answers = BTreeMap::new();
+    let (mut answers, mut hashes) = (BTreeMap::new(), BTreeMap::new());
     for (ordinal, wish) in wanted {
         let answer = match wish {
             Wish::Recall(recall) => recalled(reader, whose, &view, recall)?,
+            Wish::Hash(number) => {
+                if let Some((_, message)) = view.range(*number, *number).next().filter(|_| *number > 0) {
+                    hashes.insert(*number, Digest::of(&body(reader, whose, message.seq)?));
+                }
+                continue;
+            }
             Wish::Page(wanted) => Ok(page(reader, whose, &view, wanted)?),
             Wish::Blob { hash, from } => blob(reader, &view, *hash, *from)?,
         };
         answers.insert(*ordinal, answer);
     }
-    Ok(Seen { view, answers })
+    Ok(Seen { view, answers, hashes })
 }
 
 /// What answers, or why nothing does.

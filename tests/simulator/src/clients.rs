@@ -7,10 +7,10 @@ use std::collections::{BTreeMap, HashMap};
 use systole::cli::soak::dice::Dice;
 use systole::pump::event::Pause;
 use systole::pump::heart::Input;
-use systole::words::approval::{ApprovalId, Ruling, Says};
 use systole::words::codes::Code;
 use systole::words::flow::{Admitted, Asked, Refused, Ticket, Verdict, What};
 use systole::words::ids::{CallPath, Digest, Key, Name, ThreadId};
+use systole::words::person::{PersonRequestId, Ruling, Says};
 use systole::words::ports::Position;
 use systole::words::refusal::Refusal;
 use systole_checker::history::{self, History, Seen, Sent};
@@ -59,7 +59,7 @@ pub(crate) enum Order {
     /// A thread is halted, or everything, or goes on.
     Pause { thread: Option<ThreadId>, halts: bool },
     /// A person's word on what waits.
-    Rule { approval: ApprovalId, hash: Option<Digest>, says: Says<Payload> },
+    Rule { approval: PersonRequestId, hash: Option<Digest>, says: Says<Payload> },
 }
 
 /// What a client sees of the log before it does something.
@@ -67,7 +67,7 @@ pub(crate) struct Sight<'a> {
     /// Every thread.
     pub(crate) threads: &'a [ThreadId],
     /// What waits for a person: which request, of which bytes, of which conversation.
-    pub(crate) waiting: &'a [(ApprovalId, Digest, String)],
+    pub(crate) waiting: &'a [(PersonRequestId, Digest, String)],
 }
 
 /// What came of a letter at the pump.

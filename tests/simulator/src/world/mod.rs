@@ -17,11 +17,11 @@ use sha2::{Digest as _, Sha256};
 
 use systole::cli::soak::dice::Dice;
 use systole::pump::state::{Call, Thread};
-use systole::words::approval::ApprovalId;
 use systole::words::codes::Code;
 use systole::words::composition::Composition;
 use systole::words::flow::Ticket;
 use systole::words::ids::{Digest, ThreadId};
+use systole::words::person::PersonRequestId;
 use systole::words::ports::{Lease, LogReader as _, Position, Token};
 
 use crate::agenda::Agenda;
@@ -292,7 +292,7 @@ impl World {
     }
 
     /// What is on disk and waits for a person.
-    fn waits_for_a_person(&self) -> Vec<(ApprovalId, Digest, String)> {
+    fn waits_for_a_person(&self) -> Vec<(PersonRequestId, Digest, String)> {
         let calls = self.folds.durable().values().flat_map(|t| t.calls.values().map(move |call| (t, call)));
         let asking = calls.filter_map(|(thread, call)| Some((thread, call, call.approval.as_ref()?)));
         let of = |thread: &Thread, call: &Call| {

@@ -13,7 +13,6 @@ use systole::pump::fold::apply;
 use systole::pump::pausing::halted;
 use systole::pump::state::{Book, Call, Life, Stand, State, used_under};
 use systole::pump::wall::{Running, Runs, running_of};
-use systole::words::approval::{Ruling, Says};
 use systole::words::budget::{Budgets, Loops, Use};
 use systole::words::codes::Code;
 use systole::words::composition::{
@@ -21,6 +20,7 @@ use systole::words::composition::{
 };
 use systole::words::flow::{Admitted, Asked, Judged, Said, Ticket, Verdict, What};
 use systole::words::ids::{CallPath, Digest, Key, Name, ThreadId, TimerId};
+use systole::words::person::{Ruling, Says};
 use systole::words::ports::{Lease, Seed, Token};
 use systole::words::record::{Kind, Mark, Record, Role};
 use systole::words::time::Millis;
