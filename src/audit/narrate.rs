@@ -245,7 +245,7 @@ fn approval(lead: &str, record: &Record) -> Vec<String> {
     }
     if let Some(question) = question::read_asked(&record.body) {
         let waits = paint(Tone::Held, &format!("waits for a person: question {}", question.id));
-        let (from, until) = (name(question.from.as_str()), layout::clock(question.expires));
+        let (from, until) = (name(question.from.as_str()), layout::moment(question.expires, h.time));
         let head = format!(" {waits} from {from}, expires at {until}{path}");
         return with_words(lead, &head, &plain(&question.words));
     }

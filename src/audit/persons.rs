@@ -285,14 +285,10 @@ impl Waiting {
                 lines.push("    question:".to_owned());
                 lines.extend(full::text_lines(words, 4));
                 for show in shows {
-                    lines.push(format!(
-                        "    shows message {} from {}, {} bytes:",
-                        show.number,
-                        show.from,
-                        show.payload.len()
-                    ));
+                    let (number, from, bytes) = (show.number, &show.from, show.payload.len());
+                    lines.push(format!("    with message {number} from {from}, {bytes} bytes, called:"));
                     lines.extend(full::text_lines(&show.label, 4));
-                    lines.push("    which is:".to_owned());
+                    lines.push("    which reads:".to_owned());
                     lines.extend(full::lines(show.payload.as_bytes(), 4));
                 }
                 let choices = if choices.is_empty() {
@@ -307,17 +303,14 @@ impl Waiting {
         lines
     }
 
-    /// What to type about it.
-    pub fn commands(&self) -> String {
+    /// What to type about it, a line for each command.
+    pub fn commands(&self) -> Vec<String> {
         let id = self.id;
+        let (approve, reject) = (format!("systole approve {id}"), format!("systole reject {id} --note WHY"));
         match &self.about {
-            About::Approval { unknown: Some(_), .. } => {
-                format!("systole approve {id}, for one more attempt, or reject {id} --note WHY")
-            }
-            About::Approval { .. } => {
-                format!("systole approve {id}, reject {id} --note WHY, or amend {id} --file FILE")
-            }
-            About::Question { choices, .. } => question::commands(id, choices),
+            About::Approval { unknown: Some(_), .. } => vec![approve, reject],
+            About::Approval { .. } => vec![approve, reject, format!("systole amend {id} --file FILE")],
+            About::Question { choices, .. } => vec![question::commands(id, choices)],
         }
     }
 

@@ -221,7 +221,10 @@ fn list(place: &Place) -> Result<Exit, Exit> {
     }
     for one in &waiting {
         one.lines(looking.now).iter().for_each(|line| screen.drawn(line));
-        wrapped("    answer:", 6, &format!(" {}", one.commands())).iter().for_each(|line| screen.drawn(line));
+        for (number, command) in one.commands().into_iter().enumerate() {
+            let lead = if number == 0 { "    answer:" } else { "           " };
+            wrapped(lead, 12, &format!(" {command}")).iter().for_each(|line| screen.drawn(line));
+        }
     }
     if waiting.is_empty() {
         screen.say("nothing waits for a person");

@@ -23,7 +23,7 @@ use crate::words::time::{Millis, stretch_ms};
 /// What an `<ask-person>` says.
 pub fn read_ask_person(body: &[u8]) -> Result<AskPerson, Refusal> {
     let [expires] = attributes(body, "ask-person", ["expires"]).unwrap_or_default();
-    let expires_ms = expires_of(&expires.unwrap_or_default())?;
+    let expires_ms = expires_of(expires.as_deref())?;
     let mut asks = AskPerson { expires_ms, ..AskPerson::default() };
     let mut gate = Gate::strict(body, &Limits::FROM_PUMP).map_err(|fault| refusal_of(&fault))?;
     let fault = |fault: systole_kit::Fault| refusal_of(&fault);
@@ -41,13 +41,15 @@ pub fn read_ask_person(body: &[u8]) -> Result<AskPerson, Refusal> {
     Ok(asks)
 }
 
-fn expires_of(written: &str) -> Result<u64, Refusal> {
+fn expires_of(written: Option<&str>) -> Result<u64, Refusal> {
     let wrong = |words: &str, instead: &str| {
-        Refusal::new(Code::Invalid, format!("expires: {written}{words}"))
+        Refusal::new(Code::Invalid, format!("expires{words}"))
             .expecting("1s to 365d, with one of the units ms, s, m, h, d")
             .mended_by(format!("expires=\"{instead}\""))
             .in_place("/ask-person/@expires")
     };
+    let Some(written) = written else { return Err(wrong(" is missing", "1d")) };
+    let wrong = |words: &str, instead: &str| wrong(&format!(": {written}{words}"), instead);
     match stretch_ms(written) {
         None => Err(wrong(" is not a whole number with a unit", "1d")),
         Some(ms) if ms < limits::QUESTION_LEAST_MS => Err(wrong(" is less than 1s, the shortest time", "1s")),
@@ -271,6 +273,7 @@ mod tests {
         };
         let ask = "<question>Go?</question>";
         let cases = [
+            ("", GO.to_owned(), "/ask-person/@expires", "expires is missing"),
             ("expires=\"soon\"", GO.to_owned(), "/ask-person/@expires", "not a whole number"),
             ("expires=\"999ms\"", GO.to_owned(), "/ask-person/@expires", "less than 1s"),
             ("expires=\"366d\"", GO.to_owned(), "/ask-person/@expires", "more than 365d"),

@@ -100,7 +100,7 @@ fn not_done(screen: Screen, id: Option<PersonRequestId>, refusal: &Refusal) -> E
         screen.value(refusal);
     } else {
         if let Some(id) = id {
-            screen.say(format!("{id} is not decided:"));
+            screen.say(format!("approval {id} is not decided:"));
         }
         refused::say(screen, refusal);
     }

@@ -14,7 +14,7 @@ impl Rig {
         self.input(Input::Ruled(Ruling {
             ticket: Ticket(ticket),
             by: Name::operator(),
-            approval: PersonRequestId(id),
+            request: PersonRequestId(id),
             hash: None,
             note: None,
             says: Says::Approve,

@@ -213,8 +213,8 @@ fn asks_a_person() -> Rig {
 }
 
 fn approves(rig: &mut Rig) {
-    let (ticket, by, approval) = (Ticket(5), Name::operator(), PersonRequestId(1));
-    rig.input(Input::Ruled(Ruling { ticket, by, approval, hash: None, note: None, says: Says::Approve }));
+    let (ticket, by, request) = (Ticket(5), Name::operator(), PersonRequestId(1));
+    rig.input(Input::Ruled(Ruling { ticket, by, request, hash: None, note: None, says: Says::Approve }));
     rig.settle();
 }
 
