@@ -57,7 +57,7 @@ fn unread() -> Refusal {
 }
 
 /// What was looked up for this reply. One without it was decided upon by somebody who does not look.
-fn seen<'s>(turn: &Turn<'s>) -> Result<&'s Seen, Refusal> {
+pub(super) fn seen<'s>(turn: &Turn<'s>) -> Result<&'s Seen, Refusal> {
     let unseen = || Err(Refusal::new(Code::IngressUnavailable, "the view of this call was not read"));
     turn.seen.map_or_else(unseen, |seen| seen.as_ref().map_err(Clone::clone))
 }

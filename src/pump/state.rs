@@ -2,13 +2,13 @@
 //! what it is and what can be read off it. Bodies are never in it, so a thread's fold is bounded by
 //! its open calls, not by its length.
 
-mod approval;
 mod journal;
+mod person;
 mod purse;
 mod timer;
 
-pub use approval::Approval;
 pub use journal::{Entered, Entry, Journal};
+pub use person::{Approval, PersonRequest, Question};
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
@@ -141,8 +141,8 @@ pub struct Thread {
     pub ended: bool,
     /// Since when nothing new of it goes out, until a person lets it go on; in `sys`, nothing at all.
     pub paused: Option<Millis>,
-    /// Requests for approval so far, which only `sys` counts: over the whole log.
-    pub approvals: u64,
+    /// Requests to a person so far, which only `sys` counts: over the whole log.
+    pub person_requests: u64,
     /// When its last record was made.
     pub touched: Millis,
 }
@@ -296,6 +296,8 @@ pub enum Wish {
     Timer(Pace),
     /// The answers of several takers.
     Takers(Takers),
+    /// The answer of a person.
+    Person(Question),
 }
 
 /// What became of an item that went to several takers.
@@ -395,7 +397,7 @@ impl Call {
         let open = self.items.iter().filter(|item| item.answer == Answer::Open);
         open.filter_map(|item| match &item.wish {
             Wish::Threads(awaited) => Some((item, awaited)),
-            Wish::Other | Wish::Timer(_) | Wish::Takers(_) => None,
+            Wish::Other | Wish::Timer(_) | Wish::Takers(_) | Wish::Person(_) => None,
         })
     }
 
@@ -455,7 +457,7 @@ impl Thread {
             recent: VecDeque::new(),
             ended: false,
             paused: None,
-            approvals: 0,
+            person_requests: 0,
             touched: Millis(0),
         }
     }

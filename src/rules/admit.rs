@@ -10,7 +10,7 @@ use systole_kit::reply::{self, Word};
 use systole_kit::{Fault, Limits, namespaces};
 
 use super::classify::{self, Case};
-use super::{introspection, primitive, todo};
+use super::{introspection, primitive, question, todo};
 use crate::words::codes::Code;
 use crate::words::composition::{Composition, Gather, Listener, SchemaId};
 use crate::words::flow::{Admitted, Item, Judge, Judged, Refused, Said, Unconnected, What};
@@ -266,6 +266,9 @@ fn admit_item(
         }),
         Case::Recall => admit_primitive(composition, payload, judge, |body| {
             Ok(Primitive::Recall(primitive::read_recall(body)))
+        }),
+        Case::AskPerson => admit_primitive(composition, payload, judge, |body| {
+            question::read_ask_person(body).map(Primitive::AskPerson)
         }),
         Case::Describe => {
             let [element, namespace] = ["element", "namespace"].map(|name| payload.attribute(name));

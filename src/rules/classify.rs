@@ -31,6 +31,8 @@ pub enum Case {
     ClearView,
     /// `<recall>`.
     Recall,
+    /// `<ask-person>`.
+    AskPerson,
     /// `<describe>`.
     Describe,
     /// `<list-capabilities>`.
@@ -163,6 +165,7 @@ fn of_core(sender: &Listener, element: &QName) -> Result<Case, Refusal> {
         "cancel-thread" if is_core => Ok(Case::CancelThread),
         "clear-context" if is_core => Ok(Case::ClearView),
         "recall" if is_core => Ok(Case::Recall),
+        "ask-person" if is_core => Ok(Case::AskPerson),
         "describe" if !is_core => Ok(Case::Describe),
         "list-capabilities" if !is_core => Ok(Case::ListCapabilities),
         "final-report" if is_core && sender.turns > 1 => Ok(Case::Final(SchemaId::CORE)),

@@ -74,8 +74,22 @@ pub const OWN_CODE_BYTES: usize = 128;
 /// Bytes of a listener's words about its own failure or feedback: some pages. They travel in a payload of
 /// the core, which nobody else bounds.
 pub const OWN_WORDS_BYTES: usize = 16 << 10;
-/// Bytes of a person's note on an approval: some pages, which the caller is told.
+/// Bytes of a person's note: some pages, which the caller is told.
 pub const NOTE_BYTES: usize = 4 << 10;
+/// Bytes of a question to a person.
+pub const QUESTION_BYTES: usize = 4 << 10;
+/// Messages that one question may show.
+pub const QUESTION_SHOWS: usize = 16;
+/// Choices that one question may have. All of them are in its thread's row.
+pub const QUESTION_CHOICES: usize = 16;
+/// Characters of a choice: a word that a person types.
+pub const CHOICE_CHARACTERS: usize = 64;
+/// Characters of the label of a message that a question shows: a line.
+pub const LABEL_CHARACTERS: usize = 200;
+/// The shortest time that a question waits.
+pub const QUESTION_LEAST_MS: u64 = 1_000;
+/// The longest: a year.
+pub const QUESTION_MOST_MS: u64 = 365 * 86_400_000;
 /// Largest organism file and largest schema, in bytes.
 pub const CONFIG_FILE_BYTES: usize = 1 << 20;
 /// How deep an organism file may nest. Its own keys need five levels; each level of a workflow's steps needs three: the

@@ -181,7 +181,7 @@ pub const KEYS: &[Key] = &[
     key(
         "listeners.NAME.approval.tell",
         "[]",
-        "listeners that are handed every `<approval-requested>`; whatever they answer, nobody waits for it",
+        "listeners that get every `<approval-requested>` of a payload for it and every `<person-asked>` of its own; their answers go nowhere",
     ).of(SET),
     key("listeners.NAME.timers", "as its keys", "what happens to the timers that it sets").of(MAP),
     key(
@@ -291,7 +291,7 @@ pub const KEYS: &[Key] = &[
     key("agents.NAME.approval", "as its keys", "when a person must approve what goes to it").of(MAP),
     key("agents.NAME.approval.when", "dangerous", "as for a listener: `dangerous` or `always`").of(Form::Words(&["dangerous", "always"])),
     key("agents.NAME.approval.expires", "1h", "how long a person is waited for, 1s to 1d; also where `on_unknown` asks one").of(DURATION),
-    key("agents.NAME.approval.tell", "[]", "listeners that are handed every `<approval-requested>`").of(SET),
+    key("agents.NAME.approval.tell", "[]", "as for a listener").of(SET),
     key("agents.NAME.timers", "as its keys", "what happens to the timers that it sets").of(MAP),
     key("agents.NAME.timers.tell", "[]", "listeners that get a `<timer-finished>`, as for a listener").of(SET),
     key("agents.NAME.entry", "true", "whether messages from outside may go to it").of(Form::Flag),

@@ -32,6 +32,8 @@ pub enum Wish {
     Child(ThreadId),
     /// Messages, to be read again.
     Recall(Recall),
+    /// The hash of the bytes of that message.
+    Hash(u64),
     /// A page of what is kept of it.
     Page(Page),
     /// A document that it names.
@@ -69,6 +71,8 @@ pub struct Seen {
     pub next: Option<u64>,
     /// Whether each of the threads that were asked about was a child of the call.
     pub was_child: BTreeMap<ThreadId, bool>,
+    /// The hashes that were wanted, by the numbers of their messages. One that the view does not have has none.
+    pub hashes: BTreeMap<u64, Digest>,
 }
 
 /// Reads what is wanted.
@@ -97,6 +101,12 @@ pub fn look(
             Wish::Child(_) => continue,
             Wish::Whole => {
                 seen.view = Some(view.clone());
+                continue;
+            }
+            Wish::Hash(number) => {
+                if let Some((_, message)) = view.range(*number, *number).next().filter(|_| *number > 0) {
+                    seen.hashes.insert(*number, Digest::of(&body(reader, whose, message.seq)?));
+                }
                 continue;
             }
             Wish::Recall(recall) => recalled(reader, whose, view, recall)?,

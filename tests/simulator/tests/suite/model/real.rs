@@ -15,7 +15,6 @@ use systole::pump::pausing::halted;
 use systole::pump::state::{Book, Call, Life, Stand, State, used_under};
 use systole::pump::view::Seen;
 use systole::pump::wall::{Running, Runs, running_of};
-use systole::words::approval::{Ruling, Says};
 use systole::words::budget::{Budgets, Loops, Use};
 use systole::words::codes::Code;
 use systole::words::composition::{
@@ -23,6 +22,7 @@ use systole::words::composition::{
 };
 use systole::words::flow::{Admitted, Asked, Judged, Said, Ticket, Verdict, What};
 use systole::words::ids::{CallPath, Digest, Key, Name, ThreadId, TimerId};
+use systole::words::person::{Ruling, Says};
 use systole::words::ports::{Lease, Seed, Token};
 use systole::words::record::{Kind, Mark, Record, Role};
 use systole::words::time::Millis;
@@ -365,7 +365,7 @@ impl Real {
     /// A person decides about what waits, or nobody does in time.
     pub(crate) fn decides(&mut self, thread: &str, path: &str, verdict: naive::Verdict) {
         let call = self.call(thread, path).unwrap();
-        let (approval, listener) = (call.approval.as_ref().unwrap().id, call.listener.clone());
+        let (request, listener) = (call.approval.as_ref().unwrap().id, call.listener.clone());
         let says = match verdict {
             naive::Verdict::Approved => Says::Approve,
             naive::Verdict::Rejected => Says::Reject,
@@ -374,12 +374,12 @@ impl Real {
                 Says::Amend(Box::new(Ok(Admitted::new(What::For(listener), Verdict::sworn(other)))))
             }
             naive::Verdict::Expired => {
-                let (thread, call) = (ThreadId::parse(thread).unwrap(), CallPath::parse(path).unwrap());
-                return self.happens(Happening::Expired { thread, call, approval });
+                let (thread, place) = (ThreadId::parse(thread).unwrap(), CallPath::parse(path).unwrap());
+                return self.happens(Happening::Expired { thread, place, request });
             }
         };
         let note = Some("as drawn".to_owned());
-        let ruling = Ruling { ticket: Ticket(1), by: Name::operator(), approval, hash: None, note, says };
+        let ruling = Ruling { ticket: Ticket(1), by: Name::operator(), request, hash: None, note, says };
         self.happens(Happening::Ruled(ruling));
     }
 
