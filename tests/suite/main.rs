@@ -132,3 +132,4 @@ mod trail_texts;
 mod trial;
 mod unruly;
 mod workers;
+mod workflows;

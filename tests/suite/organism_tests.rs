@@ -56,13 +56,14 @@ fn root() -> &'static Path {
 fn h10_every_test_that_is_shipped_passes() {
     // Programs run in the folder of their organism, and the board writes a file there.
     let folder = tempfile::tempdir().unwrap();
-    for organism in ["hello", "first-listeners", "beat", "team"] {
+    for organism in ["hello", "first-listeners", "beat", "team", "decision", "review", "release"] {
         let from = root().join("config").join(organism);
         crate::session::copy(&from, &folder.path().join("config").join(organism));
     }
     let ran = systole(folder.path(), &["test", "config"]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
-    for organism in ["hello/hello", "first-listeners/first", "beat/beat", "team/team"] {
+    let organisms = ["hello/hello", "first-listeners/first", "beat/beat", "team/team"];
+    for organism in organisms.into_iter().chain(["decision/decision", "review/review", "release/release"]) {
         let line = format!("ok    config/{organism}.test.yaml: ");
         assert!(ran.stdout.contains(&line), "{line} in {ran:?}");
     }
@@ -252,7 +253,8 @@ fn the_schema_and_the_page_have_every_key() {
         let options = serde_saphyr::options! { strict_booleans: true };
         serde_saphyr::from_str_with_options(text, options).unwrap()
     };
-    for organism in ["hello/hello", "first-listeners/first", "beat/beat", "team/team"] {
+    let organisms = ["hello/hello", "first-listeners/first", "beat/beat", "team/team"];
+    for organism in organisms.into_iter().chain(["decision/decision", "review/review", "release/release"]) {
         let text = std::fs::read_to_string(root().join(format!("config/{organism}.test.yaml"))).unwrap();
         validator.validate(&read(&text)).unwrap_or_else(|error| panic!("{organism}: {error}"));
     }

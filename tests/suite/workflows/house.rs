@@ -1,0 +1,105 @@
+//! An organism with a workflow in a folder of its own, and the mock that answers for its agents. It judges nothing.
+
+use std::path::Path;
+
+use systole::edges::log::sqlite;
+use systole::words::ports::{LogReader as _, Position};
+use systole::words::record::Record;
+use systole_kit::journal::{Entry, Recalled};
+use systole_mock_model::{MockModel, Options, Script};
+
+use crate::organism::folder;
+use crate::program::{Ran, Running, systole_with};
+
+/// The key of the models.
+const KEY: &str = "sk-very-secret-key-1234";
+
+/// An organism with a workflow.
+pub(super) struct House {
+    folder: tempfile::TempDir,
+    pub(super) mock: MockModel,
+}
+
+impl House {
+    /// One whose file has these lines behind its models and agents; the mock answers all agents from one list.
+    pub(super) fn build(rest: &str, replies: &str) -> House {
+        House::with_agents("", rest, replies)
+    }
+
+    /// The same with another agent.
+    pub(super) fn with_agents(agent: &str, rest: &str, replies: &str) -> House {
+        let script = Script::parse(&format!("main-model:\n{replies}")).unwrap_or_else(|bad| panic!("{bad}"));
+        let mock = MockModel::start(script, Options { key: Some(KEY.to_owned()), ..Options::default() }).unwrap();
+        let file = format!(
+            r#"organism: {{name: hello}}
+models:
+  main: {{provider: openai, model: main-model, url: "{}", key_env: MODEL_KEY, window: 1M, at_once: 64, retry: {{attempts: 1, backoff: 1ms..2ms}}}}
+agents:
+  writer: {{model: main, on_unknown: retry, in_flight: 64, prompt: {{identity: You write.}}}}
+  critic: {{model: main, on_unknown: retry, in_flight: 64, prompt: {{identity: You doubt.}}}}
+  {agent}
+log: {{path: ./hello.db}}
+console: {{listen: "127.0.0.1:0"}}
+{rest}
+"#,
+            mock.url()
+        );
+        House { folder: folder(&[("organism.yaml", &file)]), mock }
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    pub(super) fn systole(&self, arguments: &[&str]) -> Ran {
+        systole_with(self.path(), arguments, &[("MODEL_KEY", KEY)])
+    }
+
+    /// The organism in a process of its own.
+    pub(super) fn run(&self) -> Running {
+        Running::organism_with(self.path(), &[("MODEL_KEY", KEY)])
+    }
+
+    /// All records of the log, in order.
+    pub(super) fn records(&self) -> Vec<Record> {
+        let log = sqlite::open_reading(&self.path().join("hello.db")).unwrap();
+        let (mut records, mut from) = (Vec::new(), Position(0));
+        loop {
+            let page = log.after(from, 10_000).unwrap();
+            let Some((last, _)) = page.last() else { return records };
+            from = *last;
+            records.extend(page.into_iter().map(|(_, record)| record));
+        }
+    }
+
+    /// The goals that agents were asked to pursue, each as the bytes that began its thread, in order of the bytes.
+    pub(super) fn goals(&self) -> Vec<String> {
+        let records = self.records();
+        let texts = records.iter().filter_map(|record| String::from_utf8(record.body.to_vec()).ok());
+        let mut goals: Vec<String> = texts.filter(|text| text.starts_with("<goal-request ")).collect();
+        goals.sort_unstable();
+        goals
+    }
+
+    /// The prompts of the model calls that began, and how many results there are.
+    pub(super) fn started(&self) -> (Vec<String>, usize) {
+        let (mut prompts, mut results) = (Vec::new(), 0);
+        for record in self.records() {
+            match Recalled::read(&record.body).map(|recalled| recalled.entry) {
+                Ok(Entry::Started(started)) => prompts.push(started.prompt),
+                Ok(Entry::Result(_)) => results += 1,
+                Err(_) => {}
+            }
+        }
+        (prompts, results)
+    }
+
+    /// The judge of its own finds nothing wrong with the log.
+    pub(super) fn judged(&self) {
+        let path = self.path().join("hello.db");
+        sqlite::verify_all(&path).unwrap();
+        let log = systole_checker::log::Log::read(&path).unwrap();
+        let report = systole_checker::check_under(&log, &[], &systole_checker::Terms::default());
+        assert!(report.is_clean(), "{report}");
+    }
+}

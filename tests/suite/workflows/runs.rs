@@ -1,0 +1,134 @@
+//! What a composer's workflow does: each kind of step, with good input and bad.
+
+use super::house::House;
+
+/// What a workflow with these payloads and goals says to a question.
+fn said(goals: &str, replies: &str) -> (Option<i32>, String, String) {
+    let house = House::build(goals, replies);
+    let ran = house.systole(&["ask", "Go."]);
+    (ran.code, ran.stdout, ran.stderr)
+}
+
+#[test]
+fn f2_a_loop_ends_when_nothing_is_left_to_change_and_the_limit_is_in_no_prompt() {
+    let goals = "
+workflows:
+  polish:
+    by: writer
+    goals:
+      - draft: {repeat: {until: converged, at_most: 47}, goals: [improve: Improve it.]}
+      - answer: {do: Give it., sees: [draft]}
+";
+    let replies = r#"
+- {if: 'iteration="1"', say: one, times: always}
+- {if: 'iteration="2"', need: [answer only CONVERGED], say: two, times: always}
+- {if: 'iteration="3"', say: CONVERGED, times: always}
+- {if: "<goal id=\"improve\">\ntwo\n", say: It is two., times: always}
+"#;
+    let house = House::build(goals, replies);
+    let ran = house.systole(&["ask", "Go."]);
+    assert_eq!((ran.code, &*ran.stdout), (Some(0), "It is two.\n"), "{ran:?}");
+    for seen in house.mock.seen() {
+        assert!(!format!("{:?}", seen.body).contains("47"), "{seen:?}");
+    }
+    house.judged();
+}
+
+#[test]
+fn f2_steps_beside_one_another_are_joined_in_the_order_of_the_file() {
+    let goals = "
+workflows:
+  both:
+    by: writer
+    goals:
+      - sides:
+          parallel:
+            - slow: {goals: [one: First., two: Second.]}
+            - quick: Third.
+      - answer: Say both.
+";
+    let replies = r#"
+- {if: '<current-goal id="one">', say: a, times: always}
+- {if: '<current-goal id="two">', need: ['<goal id="one">'], say: b, times: always}
+- {if: '<current-goal id="quick">', say: c, times: always}
+- {if: "<goal id=\"two\">\nb\n  </goal>\n\n  <goal id=\"quick\">\nc\n", say: b and c, times: always}
+"#;
+    assert_eq!(said(goals, replies).1, "b and c\n", "{:?}", said(goals, replies));
+}
+
+#[test]
+fn f2_a_step_that_takes_too_long_fails_with_its_reason_and_one_that_is_kept_lets_the_run_go_on() {
+    let goals = |kept: &str| {
+        format!(
+            "
+workflows:
+  slow:
+    by: writer
+    goals:
+      - look: {{do: Look., timeout: 1s{kept}}}
+      - answer: Say it.
+"
+        )
+    };
+    let replies = r#"
+- {if: '<current-goal id="look">', say: late, delay: 600s, times: always}
+- {if: "<goal id=\"look\" outcome=\"failed\">\nworkflow.timeout: it took longer than 1s\n", say: It was too slow., times: always}
+"#;
+    let (code, stdout, stderr) = said(&goals(", failed: keep"), replies);
+    assert_eq!((code, &*stdout), (Some(0), "It was too slow.\n"), "{stderr}");
+    let (code, stdout, stderr) = said(&goals(""), replies);
+    assert_eq!(code, Some(1), "{stdout}{stderr}");
+    assert!(stderr.contains("it took longer than 1s"), "{stderr}");
+}
+
+#[test]
+fn f2_a_failed_step_is_tried_again_as_often_as_it_says() {
+    let goals = "
+workflows:
+  stubborn:
+    by: writer
+    goals:
+      - look: {do: Look., retry: {attempts: 3, backoff: 1s..1s}}
+      - answer: Say it.
+";
+    let replies = r#"
+- {if: '<current-goal id="look">', error: {status: 400}, times: 2}
+- {if: '<current-goal id="look">', say: found, times: always}
+- {if: "<goal id=\"look\">\nfound\n", say: It is there., times: always}
+"#;
+    let (code, stdout, stderr) = said(goals, replies);
+    assert_eq!((code, &*stdout), (Some(0), "It is there.\n"), "{stderr}");
+}
+
+#[test]
+fn f6_a_workflow_is_called_by_an_agent_and_by_a_workflow() {
+    let goals = "
+payloads: {look-up: {what: text}, found: text}
+workflows:
+  outer:
+    by: writer
+    goals:
+      - seen: {call: look-up, to: inner, with: {what: {text: the moon}}}
+      - answer: Say it.
+  inner:
+    accepts: [look-up]
+    returns: [found]
+    by: critic
+    entry: false
+    goals:
+      - seek: Seek it.
+";
+    let replies = r#"
+- {if: "<look-up><what>the moon</what></look-up>", say: It is up., times: always}
+- {if: "<goal id=\"seen\">\nIt is up.\n", say: "Up, it is.", times: always}
+- {if: "Turn 1 of", call: {look-up: {what: the moon}}, times: always}
+- {if: "Turn 2 of", need: [It is up], say: Still up., times: always}
+"#;
+    let clerk = "clerk: {model: main, dialect: native, on_unknown: retry, peers: [inner], prompt: {identity: You ask.}}";
+    let house = House::with_agents(clerk, goals, replies);
+    let ran = house.systole(&["ask", "--to", "outer", "Go."]);
+    assert_eq!((ran.code, &*ran.stdout), (Some(0), "Up, it is.\n"), "{ran:?}");
+    let ran = house.systole(&["ask", "--to", "clerk", "Go."]);
+    assert_eq!((ran.code, &*ran.stdout), (Some(0), "Still up.\n"), "{ran:?}");
+    house.judged();
+}
