@@ -35,6 +35,15 @@ fn await_threads(enough: Enough, named: &[String]) -> String {
     format!("<await-threads xmlns=\"{CORE}\" mode=\"{mode}\">{named}</await-threads>")
 }
 
+/// A question to a person, with one choice.
+fn question() -> Item {
+    let (words, choices) = ("Go?".to_owned(), vec!["go".to_owned()]);
+    let asks = AskPerson { words, choices, expires_ms: 60_000, ..AskPerson::default() };
+    let inside = "<question>Go?</question><choice>go</choice></ask-person>";
+    let document = format!("<ask-person xmlns=\"{CORE}\" expires=\"1m\">{inside}");
+    primitive(Primitive::AskPerson(asks), &document)
+}
+
 pub(super) fn item(thrown: &Thrown) -> Item {
     let admitted = |what, payload| Item::Admitted(Admitted::new(what, Verdict::sworn(payload)));
     match thrown {
@@ -91,13 +100,7 @@ pub(super) fn item(thrown: &Thrown) -> Item {
             let document = format!("<set-timer xmlns=\"{CORE}\"{named} {written}>look</set-timer>");
             primitive(Primitive::SetTimer(SetTimer { id, pace }), &document)
         }
-        Thrown::Person => {
-            let (words, choices) = ("Go?".to_owned(), vec!["go".to_owned()]);
-            let asks = AskPerson { words, choices, expires_ms: 60_000, ..AskPerson::default() };
-            let inside = "<question>Go?</question><choice>go</choice></ask-person>";
-            let document = format!("<ask-person xmlns=\"{CORE}\" expires=\"1m\">{inside}");
-            primitive(Primitive::AskPerson(asks), &document)
-        }
+        Thrown::Person => question(),
         Thrown::Unsets(id) => {
             let document = format!("<cancel-timer xmlns=\"{CORE}\" id=\"{id}\"/>");
             primitive(Primitive::CancelTimer(TimerId::parse(id).unwrap()), &document)
