@@ -167,7 +167,7 @@ fn f4_hostile_text_in_a_question_is_shown_and_named() {
     {
         assert!(lines.contains(&line), "{line}: {shown:?}");
     }
-    assert_eq!(lines.iter().filter(|line| line.contains("look closely")).count(), 3, "{shown:?}");
+    assert_eq!(lines.iter().filter(|line| line.contains("look closely")).count(), 4, "{shown:?}");
     for command in [&["why", "@last"][..], &["tree", "@last"], &["log", "@last"], &["why"], &["ps"]] {
         let ran = systole(at, command);
         assert!(!ran.stdout.contains(['\u{202e}', '\u{200b}', '\u{85}']), "{ran:?}");

@@ -25,6 +25,16 @@ pub(crate) fn stranded(threads: &BTreeMap<ThreadId, Thread>) -> Vec<String> {
                     }
                     continue;
                 }
+                if let Wish::Person(question) = &item.wish {
+                    if thread.person_request(&path.item(call.settled, item.ordinal)).is_none() {
+                        wrong.push(format!(
+                            "{} waits for an answer to {}, which nobody can give",
+                            place(),
+                            question.id
+                        ));
+                    }
+                    continue;
+                }
                 let nested = path.item(call.settled, item.ordinal);
                 let waits_for = match &item.wish {
                     Wish::Takers(takers) => {

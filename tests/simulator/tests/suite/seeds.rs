@@ -7,7 +7,7 @@ pub(crate) const SEEDS: u64 = 2_000;
 
 /// What has to happen in them, or they are no storms: faults, ways to die, and every code that a run of
 /// this organism can give out.
-const WEATHER: [&str; 83] = [
+const WEATHER: [&str; 87] = [
     "batches stored at a death",
     "blind looks",
     "broken logs",
@@ -33,7 +33,10 @@ const WEATHER: [&str; 83] = [
     "approval.expired",
     "approval.mismatch",
     "approval.rejected",
+    "approval.wrong-kind",
     "approved",
+    "ask-person",
+    "asked",
     "await",
     "begin",
     "budget.children",
@@ -67,6 +70,7 @@ const WEATHER: [&str; 83] = [
     "payload.id-conflict",
     "payload.invalid",
     "payload.not-built",
+    "question.invalid-choice",
     "recall",
     "rejected",
     "reply.final-not-alone",

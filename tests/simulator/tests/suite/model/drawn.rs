@@ -48,6 +48,11 @@ pub(crate) enum Drawn {
         call: u16,
         how: u8,
     },
+    /// A person answers a question, or nobody does in time.
+    Answers {
+        question: u16,
+        how: u8,
+    },
     /// The time of a timer has come.
     IsDue {
         timer: u16,
@@ -147,6 +152,7 @@ pub(crate) enum Item {
     },
     Unsets(u8),
     Steers(u16, u8),
+    Person,
 }
 
 fn items() -> impl Strategy<Value = Vec<Item>> {
@@ -165,6 +171,7 @@ fn items() -> impl Strategy<Value = Vec<Item>> {
         1 => (any::<u8>(), any::<bool>()).prop_map(|(condition, is_done)| Item::Todo { condition, is_done }),
         2 => any::<u16>().prop_map(Item::Ends),
         2 => (any::<u8>(), prop::bool::weighted(0.4)).prop_map(|(id, repeats)| Item::Sets { id, repeats }),
+        2 => Just(Item::Person),
         4 => any::<u8>().prop_map(Item::Unsets),
         3 => any::<(u16, u8)>().prop_map(|(thread, party)| Item::Steers(thread, party)),
     ];
@@ -240,6 +247,7 @@ fn drawn() -> impl Strategy<Value = Drawn> {
         2 => (prop::option::weighted(0.9, any::<u16>()), prop::bool::weighted(0.3))
             .prop_map(|(thread, halts)| Drawn::Pauses { thread, halts }),
         5 => any::<(u16, u8)>().prop_map(|(call, how)| Drawn::Decides { call, how }),
+        3 => any::<(u16, u8)>().prop_map(|(question, how)| Drawn::Answers { question, how }),
         4 => any::<u16>().prop_map(|timer| Drawn::IsDue { timer }),
         5 => passes(),
         3 => prop::option::weighted(0.3, any::<u16>()).prop_map(|early| Drawn::Clocks(Clockwork::Elapses { early })),

@@ -24,6 +24,9 @@ pub(crate) const WORDS: &[&str] = &[
     "asking",
     "asking once more",
     "told refused approval.mismatch",
+    "told refused question.invalid-choice",
+    "said chosen",
+    "said expired",
     "held",
     "ready",
     "joining",
@@ -154,6 +157,7 @@ pub(crate) fn words(walk: &Walk) -> BTreeSet<String> {
         for line in call.shows() {
             let shown = line.split_once(": ").map_or(line.as_str(), |(_, shown)| shown);
             words.insert(match shown.split(' ').collect::<Vec<&str>>()[..] {
+                [word @ "said", how] => format!("{word} {how}"),
                 [word @ ("finished" | "over"), _, how, ..] => format!("{word} {how}"),
                 [word @ ("budget-warning" | "budget-exceeded"), what, ..] => format!("{word} {what}"),
                 [word, ..] if word.strip_prefix('n').is_some_and(|n| n.parse::<u64>().is_ok()) => {

@@ -26,7 +26,7 @@ pub(crate) use loops::Loops;
 use loops::Memory;
 use models::Journal;
 pub(crate) use models::{Amount, DOLLAR, Written};
-pub(crate) use threads::{Enough, Verdict};
+pub(crate) use threads::{Enough, Said, Verdict};
 use threads::{Lists, Wait};
 use timers::Timer;
 use wrapping::Last;
@@ -70,6 +70,8 @@ pub(crate) enum Thrown {
     Steers(String, Party, u64),
     Sets(Option<&'static str>, bool),
     Unsets(&'static str),
+    /// A question to a person.
+    Person,
 }
 
 /// What answers an item, in the words of the next delivery.
@@ -107,6 +109,8 @@ pub(crate) struct Call {
     waiting: Vec<(usize, Shown)>,
     children: Vec<(String, bool)>,
     waits: Vec<Wait>,
+    /// Those of its items that wait for a person.
+    questions: Vec<usize>,
     /// Firings that no turn has shown, each with whether the due one does.
     firings: Vec<(u64, bool)>,
     lists: Lists,
@@ -290,6 +294,7 @@ impl Naive {
             waiting: Vec::new(),
             children: Vec::new(),
             waits: Vec::new(),
+            questions: Vec::new(),
             firings: Vec::new(),
             lists: Lists::new(),
             nudged: false,

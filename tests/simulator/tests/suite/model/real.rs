@@ -383,6 +383,23 @@ impl Real {
         self.happens(Happening::Ruled(ruling));
     }
 
+    /// A person answers a question, or nobody does in time.
+    pub(crate) fn person_said(&mut self, thread: &str, path: &str, ordinal: usize, said: naive::Said) {
+        let call = self.call(thread, path).unwrap();
+        let (settled, ordinal) = (call.settled, u32::try_from(ordinal).unwrap());
+        let thread = ThreadId::parse(thread).unwrap();
+        let place = CallPath::parse(path).unwrap().item(settled, ordinal);
+        let request = self.state.threads[&thread].person_request(&place).unwrap().id();
+        let choice = match said {
+            naive::Said::Expired => return self.happens(Happening::Expired { thread, place, request }),
+            naive::Said::Chosen => "go",
+            naive::Said::Wrong => "perhaps",
+        };
+        let (says, by) = (Says::Choose(Some(choice.to_owned())), Name::operator());
+        let ruling = Ruling { ticket: Ticket(1), by, request, hash: None, note: None, says };
+        self.happens(Happening::Ruled(ruling));
+    }
+
     /// The time of a timer has come.
     pub(crate) fn is_due(&mut self, thread: &str, id: &str) {
         let thread = ThreadId::parse(thread).unwrap();

@@ -38,6 +38,7 @@ fn word(payload: &Payload) -> String {
             format!("over {}/{} {}", attribute("finished"), attribute("open"), attribute("reason"))
         }
         "thread-cancelled" => format!("ended {} {}", attribute("threads"), attribute("id")),
+        "person-said" => format!("said {}", attribute("outcome")),
         "timer-set" => format!("set {}", attribute("id")),
         "timer-cancelled" => format!("unset {}", attribute("id")),
         "timer-fired" => format!("fired {}", attribute("id")),

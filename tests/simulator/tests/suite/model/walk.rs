@@ -2,7 +2,7 @@
 
 use super::drawn::{Befalls, Clockwork, Drawn, Item, Pen};
 use super::naive::{
-    self, Amount, DOLLAR, Enough, Limits, Loops, Naive, Now, Party, Sort, Thrown, Verdict, Written,
+    self, Amount, DOLLAR, Enough, Limits, Loops, Naive, Now, Party, Said, Sort, Thrown, Verdict, Written,
 };
 use super::real::{self, Real};
 use super::{AGENT, CASTS, GUARDED, PARTIES, PATIENT, TOOL};
@@ -122,6 +122,7 @@ impl Walk {
             Item::Sets { id, repeats } => {
                 Thrown::Sets([None, Some("tick"), Some("tock")][usize::from(*id) % 3], *repeats)
             }
+            Item::Person => Thrown::Person,
             Item::Unsets(id) => Thrown::Unsets(["tick", "tock", "t1"][usize::from(*id) % 3]),
             Item::Ends(pick) => Thrown::Ends(self.thread_for(thread, *pick)),
             Item::Steers(pick, to) => {
@@ -167,6 +168,14 @@ impl Walk {
                 };
                 self.real.decides(&thread, &path, verdict);
                 self.naive.decided(&thread, &path, verdict);
+            }
+            Drawn::Answers { question, how } => {
+                let open = self.naive.questions();
+                let picked = open.get(usize::from(*question) % open.len().max(1)).cloned();
+                let Some((thread, path, ordinal)) = picked else { return };
+                let said = [Said::Chosen, Said::Chosen, Said::Expired, Said::Wrong][usize::from(*how) % 4];
+                self.real.person_said(&thread, &path, ordinal, said);
+                self.naive.person_said(&thread, &path, ordinal, said);
             }
             Drawn::IsDue { timer } => {
                 let timers = self.naive.timers();

@@ -60,6 +60,7 @@ impl Naive {
         let Some(call) = self.call_mut(thread, path) else { return };
         call.items.clear();
         call.gatherings.clear();
+        call.questions.clear();
         call.showing.clear();
         self.shows_firings(thread, path);
     }
@@ -105,6 +106,17 @@ impl Naive {
         match item {
             Thrown::Note | Thrown::Todo(..) => Some(("-".to_owned(), false)),
             Thrown::Wait(..) => None,
+            Thrown::Person if turn >= call.party.turns => {
+                let is_single = call.party.turns <= 1;
+                let at_end = self.messages_at_their_end(thread, &payer).filter(|_| !is_single);
+                let call = self.call_mut(thread, path)?;
+                call.is_spent = call.is_spent.take().or(at_end);
+                Some(("budget.messages".to_owned(), true))
+            }
+            Thrown::Person => {
+                call.questions.push(ordinal);
+                None
+            }
             Thrown::Sets(id, repeats) => Some(self.sets(thread, path, *id, *repeats)),
             Thrown::Unsets(id) => Some(self.unsets(thread, path, id)),
             Thrown::Ends(id) => Some(self.ends_child(thread, path, id)),

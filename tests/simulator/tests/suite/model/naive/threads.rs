@@ -32,6 +32,15 @@ pub(crate) enum Verdict {
     Expired,
 }
 
+/// What becomes of a question to a person.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Said {
+    Chosen,
+    /// Something that is none of its choices.
+    Wrong,
+    Expired,
+}
+
 /// An open wait.
 #[derive(Clone, Debug)]
 pub(super) struct Wait {
@@ -204,6 +213,35 @@ impl Naive {
         let calls = self.threads.iter().flat_map(|(id, t)| t.calls.iter().map(move |call| (id, call)));
         let asking = calls.filter(|(_, (_, call))| call.asks);
         asking.map(|(id, (path, _))| (id.clone(), path.clone())).collect()
+    }
+
+    /// The items that ask a person.
+    pub(crate) fn questions(&self) -> Vec<(String, String, usize)> {
+        let calls = self.threads.iter().flat_map(|(id, t)| t.calls.iter().map(move |call| (id, call)));
+        let open = calls.flat_map(|(id, (path, call))| {
+            call.questions.iter().map(move |ordinal| (id.clone(), path.clone(), *ordinal))
+        });
+        open.collect()
+    }
+
+    /// A person answers a question, or nobody did in time.
+    pub(crate) fn person_said(&mut self, thread: &str, path: &str, ordinal: usize, said: Said) {
+        let Some(call) = self.call_mut(thread, path) else { return };
+        let word = match said {
+            Said::Wrong => {
+                self.told = Some("refused question.invalid-choice".to_owned());
+                return;
+            }
+            Said::Chosen => "said chosen",
+            Said::Expired => "said expired",
+        };
+        call.questions.retain(|open| *open != ordinal);
+        call.items[ordinal] = Some(word.to_owned());
+        if call.items.iter().all(Option::is_some) {
+            let turn = call.turn;
+            call.turns_to(turn);
+        }
+        self.told = (said == Said::Chosen).then(|| "done".to_owned());
     }
 
     /// Somebody decides about what waits for a person, or nobody did in time.

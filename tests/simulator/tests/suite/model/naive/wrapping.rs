@@ -67,6 +67,7 @@ impl Naive {
             let gathering = call.gatherings.get(&ordinal);
             *item = Some(gathering.map_or_else(|| "thread.cancelled".to_owned(), Gathering::cut));
         }
+        call.questions.clear();
     }
 
     /// The same of a call whose reply to that turn was just taken, or that waits for its items: the next turn

@@ -5,7 +5,7 @@ use systole::words::codes::Code;
 use systole::words::composition::Gather;
 use systole::words::flow::{Admitted, Item, Refused, Said, Verdict, What};
 use systole::words::ids::{Name, ThreadId, TimerId};
-use systole::words::primitive::{Await, Mode, Pace, Primitive, SetTimer};
+use systole::words::primitive::{AskPerson, Await, Mode, Pace, Primitive, SetTimer};
 use systole::words::refusal::Refusal;
 use systole_kit::journal::{Entry, Outcome, Started};
 use systole_kit::money::{Currency, Money};
@@ -33,6 +33,15 @@ fn await_threads(enough: Enough, named: &[String]) -> String {
     };
     let named: String = named.iter().map(|id| format!("<thread id=\"{id}\"/>")).collect();
     format!("<await-threads xmlns=\"{CORE}\" mode=\"{mode}\">{named}</await-threads>")
+}
+
+/// A question to a person, with one choice.
+fn question() -> Item {
+    let (words, choices) = ("Go?".to_owned(), vec!["go".to_owned()]);
+    let asks = AskPerson { words, choices, expires_ms: 60_000, ..AskPerson::default() };
+    let inside = "<question>Go?</question><choice>go</choice></ask-person>";
+    let document = format!("<ask-person xmlns=\"{CORE}\" expires=\"1m\">{inside}");
+    primitive(Primitive::AskPerson(asks), &document)
 }
 
 pub(super) fn item(thrown: &Thrown) -> Item {
@@ -91,6 +100,7 @@ pub(super) fn item(thrown: &Thrown) -> Item {
             let document = format!("<set-timer xmlns=\"{CORE}\"{named} {written}>look</set-timer>");
             primitive(Primitive::SetTimer(SetTimer { id, pace }), &document)
         }
+        Thrown::Person => question(),
         Thrown::Unsets(id) => {
             let document = format!("<cancel-timer xmlns=\"{CORE}\" id=\"{id}\"/>");
             primitive(Primitive::CancelTimer(TimerId::parse(id).unwrap()), &document)
