@@ -67,6 +67,18 @@ fn talk(element: &str) -> QName {
 }
 
 #[test]
+fn the_section_of_an_agent_has_its_prompt_and_no_key() {
+    let file = load(folder().path(), FULL, &["agents.critic.attempts=1"]).unwrap();
+    let section = &file.composition.sections[&name("critic")];
+    assert_eq!(section.path, "agents.critic");
+    assert!(section.text.starts_with("model: smart\ndialect: native\nsees: call\n"), "{}", section.text);
+    assert!(section.text.contains("\nattempts: 1\n") && section.text.contains("  identity: You judge.\n"));
+    assert!(!section.text.contains("KEY"), "{}", section.text);
+    let paths: Vec<&str> = file.composition.sections.values().map(|own| own.path.as_str()).collect();
+    assert_eq!(paths, ["listeners.billing", "agents.critic", "agents.notary"]);
+}
+
+#[test]
 fn the_smallest_agent_gets_every_default() {
     let file = loaded(SMALL);
     assert_eq!(file.warnings, []);

@@ -294,6 +294,7 @@ async fn d2_a_rust_worker_asks_keeps_a_journal_leaves_a_notice_and_is_heard() {
         turn.notice("own.word", "a word aside");
         let view = turn.ask(Question::View { from_seq: 0, words: false, items: true });
         let refused = turn.ask(Question::Schema { name: "nothing".to_owned(), element: None, from: 0 });
+        let section = turn.ask(Question::Configuration { path: "listeners.echo".to_owned(), from: 0 });
         let started = Started {
             model: "own".to_owned(),
             prompt: "a".repeat(64),
@@ -311,7 +312,7 @@ async fn d2_a_rust_worker_asks_keeps_a_journal_leaves_a_notice_and_is_heard() {
             money: None,
         };
         turn.journal(Entry::Result(outcome)).unwrap();
-        tell.send((view, refused)).unwrap();
+        tell.send((view, refused, section)).unwrap();
         answer("that")
     });
     let mut voices = Events::open(&run_file(house.path()), "?voice=true", &[]);
@@ -319,7 +320,9 @@ async fn d2_a_rust_worker_asks_keeps_a_journal_leaves_a_notice_and_is_heard() {
     let spoken = std::iter::from_fn(|| voices.heard()).find(|(_, name, _)| name == "spoken");
     assert_eq!(spoken.unwrap().2["words"], "half way");
     assert!(final_of(&mut voices).contains(">that<"));
-    let (view, refused) = told.recv_timeout(PATIENCE).unwrap();
+    let (view, refused, section) = told.recv_timeout(PATIENCE).unwrap();
+    let section = String::from_utf8(section.unwrap().unwrap().bytes().to_vec()).unwrap();
+    assert!(section.contains(" path=\"listeners.echo\"") && section.contains(">nats: true"), "{section}");
     let view = String::from_utf8(view.unwrap().unwrap().bytes().to_vec()).unwrap();
     assert!(view.contains(">What do I see?</"), "{view}");
     assert!(refused.is_err(), "{refused:?}");

@@ -222,6 +222,11 @@ async fn a_listener_in_this_process_reads_its_view_and_its_schema() {
             let schema = Kept::read(&schema.unwrap()).unwrap();
             let other = line.ask(Question::Schema { name: "boss".into(), element: None, from: 0 }).await;
             assert!(matches!(other, Err(NotTaken::Refused { .. })), "{other:?}");
+            let section = line.configuration("listeners.inner").await.unwrap();
+            assert!(section.starts_with("run:\n  - python3\n  - inner.py\n"), "{section}");
+            assert!(section.ends_with("returns:\n  - said\nturns: 3\n"), "{section}");
+            let other = line.configuration("listeners.boss").await;
+            assert!(matches!(other, Err(NotTaken::Refused { .. })), "{other:?}");
             let text = format!("{} bytes", schema.bytes.len());
             reply::Said::Items(vec![item(&format!("<said {ns}><text>{text}</text></said>"))])
         }
