@@ -149,7 +149,7 @@ fn alone(dialect: Dialect) -> spec::Agent {
 }
 
 #[tokio::test]
-async fn f3_the_schema_of_a_goal_goes_into_the_providers_field_unless_a_word_may_be_the_answer() {
+async fn f2_the_schema_of_a_goal_goes_into_the_providers_field_unless_a_word_may_be_the_answer() {
     for (dialect, asked, in_field) in [
         (Dialect::Native, goal(Some("review"), "x"), true),
         (Dialect::Native, pass(1, Some("review")), true),
@@ -166,7 +166,7 @@ async fn f3_the_schema_of_a_goal_goes_into_the_providers_field_unless_a_word_may
 }
 
 #[tokio::test]
-async fn f3_every_provider_takes_the_schema_of_a_goal() {
+async fn f2_every_provider_takes_the_schema_of_a_goal() {
     for form in FORMS {
         let script = Script::parse(r#"- {say: '{"score": 3, "findings": "x"}', times: always}"#)
             .unwrap_or_else(|bad| panic!("{bad:?}"));
