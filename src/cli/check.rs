@@ -10,6 +10,7 @@ use super::place::Place;
 use super::screen::Screen;
 use systole_agent::spec::{Agent, Dialect};
 
+use super::bounds;
 use crate::audit::columns::{plain, wrapped};
 use crate::organism::file::{Diagnostic, ORGANISM_JSON_SCHEMA, OrganismFile, counted, page};
 use crate::words::composition::{Element, Listener, Reach, Sees};
@@ -109,6 +110,9 @@ fn described(file: &OrganismFile) -> Value {
             let mut listener = json!({"name": one.name.as_str(), "accepts": names(&one.accepts), "returns": names(&one.returns),
                    "peers": one.peers.iter().map(|peer| peer.as_str()).collect::<Vec<_>>(),
                    "turns": one.turns, "entry": one.entry});
+            if is_workflow(file, one) {
+                merge(&mut listener, json!({"workflow": true, "turns": null}));
+            }
             if let Some(agent) = agent {
                 let sees = if one.sees == Sees::Thread { "thread" } else { "call" };
                 let thinks = json!({"model": agent.model, "dialect": dialect(agent.dialect), "sees": sees});
@@ -118,7 +122,7 @@ fn described(file: &OrganismFile) -> Value {
         })
         .collect();
     json!({"organism": composition.organism.as_str(), "hash": composition.hash.to_string(),
-           "listeners": listeners, "log": file.log, "warnings": file.warnings.len()})
+           "listeners": listeners, "workflows": bounds::as_json(file), "log": file.log, "warnings": file.warnings.len()})
 }
 
 /// What the organism is, in a few lines.
@@ -127,12 +131,11 @@ fn summary(file: &OrganismFile) -> Vec<String> {
     let number = |count: usize, noun: &str| {
         [&*count.to_string(), " ", noun, if count == 1 { "" } else { "s" }].concat()
     };
-    let programs = composition.listeners.len().saturating_sub(file.agents.len());
-    let count = match (programs, file.agents.len()) {
-        (programs, 0) => number(programs, "listener"),
-        (0, agents) => number(agents, "agent"),
-        (programs, agents) => [number(programs, "listener"), ", ".into(), number(agents, "agent")].concat(),
-    };
+    let others = file.agents.len() + file.workflows.len();
+    let programs = composition.listeners.len().saturating_sub(others);
+    let counts = [(programs, "listener"), (file.agents.len(), "agent"), (file.workflows.len(), "workflow")];
+    let counts = counts.into_iter().filter(|(count, _)| *count > 0);
+    let count = counts.map(|(count, noun)| number(count, noun)).collect::<Vec<_>>().join(", ");
     let found = if file.warnings.is_empty() { "nothing is wrong".into() } else { counted(&file.warnings) };
     let mut lines = vec![[composition.organism.as_str(), ": ", &count, "; ", &found].concat()];
     if let Some(description) = &file.description {
@@ -142,8 +145,9 @@ fn summary(file: &OrganismFile) -> Vec<String> {
     for one in composition.listeners.values() {
         let blank = " ".repeat(width.saturating_sub(one.name.as_str().len()));
         let lead = ["  ", one.name.as_str(), &blank, "  "].concat();
-        lines.extend(wrapped(&lead, lead.len(), &words(one, agent(file, one))));
+        lines.extend(wrapped(&lead, lead.len(), &words(file, one)));
     }
+    lines.extend(bounds::lines(file));
     if file.managed && composition.uses_broker() {
         lines.push("  a broker of its own starts with it: nats-server 2.12 or newer, from PATH".to_owned());
     }
@@ -167,6 +171,17 @@ fn agent<'f>(file: &'f OrganismFile, one: &Listener) -> Option<&'f Agent> {
     file.agents.iter().find(|agent| agent.name == one.name.as_str())
 }
 
+/// Whether that listener is a workflow.
+fn is_workflow(file: &OrganismFile, one: &Listener) -> bool {
+    file.workflows.iter().any(|workflow| workflow.name == one.name.as_str())
+}
+
+/// What others can send to a workflow.
+pub(super) fn request_names(workflow: &Listener) -> Vec<&str> {
+    let own = |element: &&Element| *element.name.ns != *systole_kit::namespaces::WORKFLOW;
+    workflow.accepts.iter().filter(own).map(|element| &*element.name.local).collect()
+}
+
 /// A dialect as the file has it.
 fn dialect(dialect: Dialect) -> &'static str {
     match dialect {
@@ -178,15 +193,26 @@ fn dialect(dialect: Dialect) -> &'static str {
 }
 
 /// A listener in a few words.
-fn words(one: &Listener, agent: Option<&Agent>) -> String {
+fn words(file: &OrganismFile, one: &Listener) -> String {
+    let is_workflow = is_workflow(file, one);
     let local = |all: &[Element]| all.iter().map(|q| q.name.local.to_string()).collect::<Vec<_>>().join(", ");
     let thinks = |agent: &Agent| ["thinks with ", &agent.model, " in ", dialect(agent.dialect)].concat();
-    let mut parts: Vec<String> = agent.map(thinks).into_iter().collect();
-    parts.push(["takes ", &local(&one.accepts)].concat());
-    if !one.returns.is_empty() {
+    let mut parts: Vec<String> = agent(file, one).map(thinks).into_iter().collect();
+    if is_workflow {
+        // What it sends to itself is not for others.
+        parts.push(format!("takes {}", request_names(one).join(", ")));
+        let workflow = file.workflows.iter().find(|workflow| workflow.name == one.name.as_str());
+        parts.extend(workflow.map(|workflow| format!("gives {}", workflow.returns.local)));
+        let peers = one.peers.iter().filter(|peer| **peer != one.name);
+        let peers: Vec<&str> = peers.map(|peer| peer.as_str()).collect();
+        parts.push(format!("follows goals with {}", peers.join(", ")));
+    } else {
+        parts.push(["takes ", &local(&one.accepts)].concat());
+    }
+    if !one.returns.is_empty() && !is_workflow {
         parts.push(["gives ", &local(&one.returns)].concat());
     }
-    if !one.peers.is_empty() {
+    if !is_workflow && !one.peers.is_empty() {
         let peers: Vec<&str> = one.peers.iter().map(|peer| peer.as_str()).collect();
         let turns = [" in up to ", &one.turns.to_string(), " turns"].concat();
         parts.push(["calls ", &peers.join(", "), &turns].concat());

@@ -7,9 +7,12 @@ use clap::Command;
 pub(super) const GROUPS: &[(&str, &[&str])] = &[
     ("start", &["demo", "init", "check", "run", "stop", "ask", "send"]),
     ("look", &["ps", "why", "tree", "todo", "log", "context", "trail", "cost"]),
-    ("steer", &["approve", "reject", "amend", "steer", "cancel", "pause", "resume", "end"]),
+    ("steer", &["approve", "reject", "amend", "choose", "steer", "cancel", "pause", "resume", "end"]),
     ("prove", &["test", "copy", "soak"]),
-    ("build", &["schema", "graph", "explain", "listener", "permissions", "doctor", "completions"]),
+    (
+        "build",
+        &["schema", "graph", "explain", "listener", "workflow", "permissions", "doctor", "completions"],
+    ),
 ];
 
 /// Examples of each command, as a person types them.
@@ -45,6 +48,14 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ),
     ("reject", &["systole reject a1 --note \"wrong account\""]),
     ("amend", &["systole amend a1 --file corrected.xml"]),
+    (
+        "choose",
+        &[
+            "systole choose a2 go",
+            "systole choose a2 revise --note \"name the rollback\"",
+            "systole choose a3 --note \"Monday\"",
+        ],
+    ),
     ("steer", &["systole steer @last \"Use the second source too.\""]),
     ("cancel", &["systole cancel @last"]),
     ("pause", &["systole pause 1f0c --note \"moving house\"", "systole pause --all"]),
@@ -66,6 +77,7 @@ const EXAMPLES: &[(&str, &[&str])] = &[
         &["systole listener try weather --send ask \"How is it?\"", "systole listener try -- ./answer.sh"],
     ),
     ("listener mock-model", &["systole listener mock-model --script replies.yaml"]),
+    ("workflow explain", &["systole workflow explain review-change", "systole workflow explain --json"]),
     ("permissions", &["systole permissions", "systole permissions --nats-config --keys keys"]),
     ("doctor", &["systole doctor", "systole doctor --json"]),
     ("completions", &["systole completions bash", "systole completions zsh"]),

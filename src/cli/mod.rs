@@ -5,6 +5,7 @@ mod approve;
 mod as_of;
 mod ask;
 mod awaited;
+mod bounds;
 mod cancel;
 mod cast;
 mod check;
@@ -54,6 +55,7 @@ mod tree;
 mod unread;
 mod why;
 mod words;
+mod workflow;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -117,12 +119,14 @@ enum Command {
     Trail(trail::Trail),
     /// Say what models were asked for, and what it came to
     Cost(cost::Cost),
-    /// Approve payloads that wait for a person, or list them
+    /// Approve payloads that wait for a person, or list what waits
     Approve(approve::Approve),
     /// Turn down what waits for a person
     Reject(approve::Reject),
     /// Put another payload in place of what waits
     Amend(approve::Amend),
+    /// Answer a question that waits for a person
+    Choose(approve::Choose),
     /// Say something to the work that goes on in a thread
     Steer(steer::Steer),
     /// Halt a thread, or everything
@@ -150,6 +154,9 @@ enum Command {
     /// Write a listener, or try one alone
     #[command(subcommand)]
     Listener(listener::Listener),
+    /// Explain a workflow in plain sentences
+    #[command(subcommand)]
+    Workflow(workflow::Workflow),
     /// Say who may do what at the broker, or write its configuration
     Permissions(permissions::Permissions),
     /// Print the script by which a shell completes commands and ids
@@ -218,6 +225,7 @@ impl Command {
                 true
             }
             Command::Trail(_) | Command::Cost(_) | Command::Explain(_) | Command::Graph(_) => true,
+            Command::Workflow(_) => true,
             _ => false,
         }
     }
@@ -242,6 +250,7 @@ impl Command {
             Command::Approve(approve) => approve.run(),
             Command::Reject(reject) => reject.run(),
             Command::Amend(amend) => amend.run(),
+            Command::Choose(choose) => choose.run(),
             Command::Steer(steer) => steer.run(),
             Command::Pause(pause) => pause.run(),
             Command::Resume(resume) => resume.run(),
@@ -255,6 +264,7 @@ impl Command {
             Command::Doctor(doctor) => doctor.run(),
             Command::Graph(graph) => graph.run(),
             Command::Listener(listener) => listener.run(),
+            Command::Workflow(workflow) => workflow.run(),
             Command::Permissions(permissions) => permissions.run(),
             Command::CompleteWords(words) => words.run(),
             Command::Completions(completions) => completions.run(help::pages(Arguments::command())),

@@ -132,6 +132,10 @@ codes! {
         try "look at what waits now, then decide with its hash";
     UnknownApproval "approval.unknown" true "there never was such a request for approval"
         try "`systole approve` lists what waits";
+    WrongRequestKind "approval.wrong-kind" false "an approval is approved, rejected or amended, and a question is answered by `choose`"
+        try "the command that the refusal names";
+    InvalidChoice "question.invalid-choice" true "the answer does not fit the question: it is not one of the choices, or is missing"
+        try "one of the choices that the refusal lists; a note if there are none";
     UnknownTimer "timer.unknown" true "the sender has set no timer of this id, or it has fired or was cancelled"
         try "the id that `<timer-set>` gave";
     IngressThrottled "ingress.throttled" true "more of this client's messages are refused than are recorded one by one"
@@ -196,6 +200,8 @@ codes! {
         try "the name of an agent; `say` with the action as XML instead of `call`";
     ConfigUnpriced "config.unpriced" false "a model without a price is used although there is a budget of money, which counts only what has a price"
         try "`price:` of the model; 0 if it costs nothing";
+    ConfigSkippedGoal "config.skipped-goal" false "a condition of a workflow compares what a goal gives that may be skipped; then the condition does not hold"
+        try "the same `when` at the step that has the condition, if that is not meant";
 }
 
 /// What the house says where each code is given out: below `== CODE ==`, up to the next such line.
@@ -227,6 +233,7 @@ impl Code {
                 | Code::ConfigPrompt
                 | Code::ConfigScript
                 | Code::ConfigUnpriced
+                | Code::ConfigSkippedGoal
         )
     }
 }

@@ -37,6 +37,17 @@ pub struct Composition {
     pub broadcasts: Vec<Broadcast>,
     /// Who may come in from outside beside the operator, by name.
     pub clients: BTreeMap<Name, Client>,
+    /// What the file says of each listener, by the listener's name.
+    pub sections: BTreeMap<Name, Section>,
+}
+
+/// The section of the organism's file that describes one listener.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Section {
+    /// Where it is in the file: `listeners.NAME` or `agents.NAME`.
+    pub path: String,
+    /// What it says, as YAML, with what was set on the command line.
+    pub text: String,
 }
 
 /// Which schema of a composition.

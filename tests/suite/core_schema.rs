@@ -53,6 +53,12 @@ fn taken() -> Vec<String> {
         "<clear-context X keep='10'/>",
         "<context-cleared X kept_messages='4' from_seq='2' to_seq='7' digest='H'/>",
         "<context-cleared X kept_messages='4' from_seq='0' to_seq='0' digest='H'/>",
+        "<ask-person X expires='1d'><question>Go?</question></ask-person>",
+        "<ask-person X expires='1s'><question>Go?</question><show seq='3'>the plan</show><choice>go</choice><choice>stop</choice></ask-person>",
+        "<person-asked X id='a1' expires='2026-11-20T07:00:00.000Z' thread='sess-1f0c9a2b77d1' call='1/1.0' from='calc.add'><question>Go?</question></person-asked>",
+        "<person-asked X id='a1' expires='2026-11-20T07:00:00.000Z' thread='sess-1f0c9a2b77d1' call='1/1.0' from='a'><question/><show seq='1' record='7' hash='H'>it</show><choice>go</choice></person-asked>",
+        "<person-said X outcome='chosen' choice='go' by='operator'>after lunch</person-said>",
+        "<person-said X outcome='expired' clock='set-back'/>",
         "<recall X from_seq='2' to_seq='7'/>",
         "<recall X from_seq='0' to_seq='0' offset='7' length='1'/>",
         "<recalled X from_seq='2' to_seq='2' total='9' offset='0'><message seq='2' from='calc.add'>&lt;a/&gt;</message></recalled>",
@@ -117,6 +123,10 @@ fn a_core_payload_without_one_of_its_attributes_is_refused() {
         "next",
         "from='calc.add'",
         "clock",
+        "choice",
+        "by='operator'",
+        "expires='1d'",
+        "expires='1s'",
     ];
     // All attributes of this one may be left out; which must stand together is held by the door.
     for payload in taken().into_iter().filter(|payload| !payload.starts_with("<set-timer")) {

@@ -70,6 +70,7 @@ fn names_are_escaped_in_every_drawing() {
         peers: peers.iter().map(|peer| (*peer).to_owned()).collect(),
         approval: vec![HOSTILE.to_owned()],
         approval_if_marked: Vec::new(),
+        is_workflow: false,
         depth: Some(1),
     };
     let listeners = vec![node("end", &[HOSTILE]), node(HOSTILE, &["end"])];
@@ -93,7 +94,7 @@ fn one_name_in_two_namespaces_is_told_apart_and_whoever_nobody_reaches_is_said_t
     let folder = two_namespaces();
     let text = systole(folder.path(), &["graph"]).stdout;
     assert!(text.contains("<{urn:one&a}ask>") && text.contains("<told>"), "{text}");
-    assert!(text.contains("lost: nobody addresses it"), "{text}");
+    assert!(text.contains("lost: no listener addresses it"), "{text}");
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
 }
 

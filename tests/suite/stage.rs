@@ -142,6 +142,7 @@ impl Cast {
             loops: None,
             broadcasts: Vec::new(),
             clients: BTreeMap::new(),
+            sections: BTreeMap::new(),
         };
         let inline = self.inline.map(|listener| (name("echo"), listener)).into_iter().collect();
         let equipment = Equipment {

@@ -16,6 +16,9 @@ pub struct Workflow {
     pub returns_text: bool,
     /// What it does.
     pub steps: Vec<Step>,
+    /// What it is for, in words for people.
+    #[serde(default)]
+    pub description: Option<String>,
 }
 
 /// The name of an element.
@@ -187,6 +190,12 @@ pub struct Each {
     pub list: Path,
     /// How many items are worked on at once.
     pub at_once: u32,
+    /// How many items its schema asks for at least.
+    #[serde(default)]
+    pub least: u32,
+    /// How many items its schema allows; none: any number.
+    #[serde(default)]
+    pub most: Option<u32>,
 }
 
 /// When passes are enough.
@@ -256,6 +265,16 @@ pub struct Budget {
     /// Money, as `0.50 USD`.
     #[serde(default)]
     pub money: Option<String>,
+}
+
+impl Path {
+    /// The path as the file writes it.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let agent = self.agent.as_ref().map(|agent| format!("[{agent}]")).unwrap_or_default();
+        let fields = self.fields.iter().map(|field| format!("/{field}"));
+        format!("{}{agent}{}", self.goal, fields.collect::<String>())
+    }
 }
 
 impl Workflow {

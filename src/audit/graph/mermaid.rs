@@ -9,7 +9,11 @@ use super::{Graph, Node, tags};
 pub(super) fn draw(graph: &Graph) -> String {
     let mut out = String::from("flowchart LR\n  outside((\"outside\"))\n");
     for (n, node) in graph.listeners.iter().enumerate() {
-        let shape = if graph.entry.as_ref() == Some(&node.name) { ("([", "])") } else { ("[", "]") };
+        let shape = match (graph.entry.as_ref() == Some(&node.name), node.is_workflow) {
+            (true, _) => ("([", "])"),
+            (false, true) => ("{{", "}}"),
+            (false, false) => ("[", "]"),
+        };
         out.extend(["  ", &id(n), shape.0, "\"", &label(&node.name), "\"", shape.1, "\n"]);
     }
     for (n, node) in graph.listeners.iter().enumerate().filter(|(_, node)| !node.from_outside.is_empty()) {

@@ -13,6 +13,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use serde::Serialize;
 use systole_kit::QName;
+use systole_kit::namespaces::WORKFLOW;
 use systole_kit::schema::Model;
 
 use crate::rules::introspection::model_of;
@@ -51,6 +52,9 @@ pub struct Node {
     pub approval: Vec<String>,
     /// Elements that wait for a person if their sender marks them as dangerous.
     pub approval_if_marked: Vec<String>,
+    /// Whether it is a workflow.
+    #[serde(rename = "workflow", skip_serializing_if = "std::ops::Not::not")]
+    pub is_workflow: bool,
     /// How many steps it is from the outside; none where nobody reaches it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub depth: Option<usize>,
@@ -64,17 +68,36 @@ impl Graph {
         let models: Vec<Option<Model>> =
             composition.schemas.iter().map(|schema| model_of(composition, &schema.text)).collect();
         let node = |listener: &Listener| {
+            // What a workflow sends to itself is not for others.
+            let follows_goals = follows_goals(composition, listener);
+            let is_shown = |element: &&Element| !(follows_goals && *element.name.ns == *WORKFLOW);
             let held = |when: Held| {
-                let elements = listener.accepts.iter();
+                let elements = listener.accepts.iter().filter(is_shown);
                 let held = elements.filter(|element| Held::of(listener, element, &models) == when);
                 held.map(|element| words.of_element(&element.name)).collect()
             };
             Node {
                 name: listener.name.to_string(),
                 from_outside: outside(composition, listener),
-                takes: listener.accepts.iter().map(|element| words.of_element(&element.name)).collect(),
-                answers: listener.returns.iter().map(|element| words.of_element(&element.name)).collect(),
-                peers: listener.peers.iter().map(ToString::to_string).collect(),
+                takes: listener
+                    .accepts
+                    .iter()
+                    .filter(is_shown)
+                    .map(|one| words.of_element(&one.name))
+                    .collect(),
+                answers: listener
+                    .returns
+                    .iter()
+                    .filter(is_shown)
+                    .map(|one| words.of_element(&one.name))
+                    .collect(),
+                peers: listener
+                    .peers
+                    .iter()
+                    .filter(|peer| !(follows_goals && **peer == listener.name))
+                    .map(ToString::to_string)
+                    .collect(),
+                is_workflow: follows_goals,
                 approval: held(Held::Always),
                 approval_if_marked: held(Held::IfMarked),
                 depth: depths.get(&listener.name).copied(),
@@ -156,6 +179,11 @@ fn outside(composition: &Composition, listener: &Listener) -> Vec<String> {
     let clients = composition.clients.keys().filter(|client| **client != operator);
     let may = clients.filter(|client| composition.may_address(client, &listener.name));
     std::iter::once(&operator).chain(may).map(ToString::to_string).collect()
+}
+
+/// Whether a listener is a workflow of the file.
+fn follows_goals(composition: &Composition, listener: &Listener) -> bool {
+    composition.sections.get(&listener.name).is_some_and(|section| section.path.starts_with("workflows."))
 }
 
 /// How far each listener is from the outside.

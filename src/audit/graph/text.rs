@@ -28,7 +28,11 @@ pub(super) fn draw(graph: &Graph) -> Vec<String> {
             continue;
         }
         lines.push(String::new());
-        let note = if unreached { ": nobody addresses it" } else { "" };
+        let note = match (unreached, node.is_workflow) {
+            (true, _) => ": no listener addresses it",
+            (false, true) => ", a workflow",
+            (false, false) => "",
+        };
         lines.extend(wrapped("", 2, &[&plain(&node.name), note].concat()));
         lines.extend(block(&arrows));
     }

@@ -10,7 +10,7 @@ use systole_kit::schema::{Model, nearest};
 use crate::cli::exit::Exit;
 use crate::cli::place::Place;
 use crate::cli::screen::Screen;
-use crate::organism::file::{CORE_XSD, ENVELOPE_XSD, PAYLOADS, TALK_XSD};
+use crate::organism::file::{CORE_XSD, ENVELOPE_XSD, PAYLOADS, TALK_XSD, WORKFLOW_XSD};
 use crate::rules::introspection::META_XSD;
 use crate::words::composition::Schema;
 
@@ -36,6 +36,7 @@ impl Schemas {
         let own: Vec<Schema> = schemas.into_iter().skip(2).collect();
         let house = [
             ("talk/", TALK_XSD),
+            ("workflow/", WORKFLOW_XSD),
             ("core.xsd", CORE_XSD),
             ("envelope.xsd", ENVELOPE_XSD),
             ("meta.xsd", META_XSD),

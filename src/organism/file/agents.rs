@@ -35,6 +35,12 @@ pub(super) struct Mind {
     pub(super) takes_talk: bool,
     /// Whether it gives talk's `answer`, as nothing else is said.
     pub(super) gives_talk: bool,
+    /// Whether a workflow has goals for it.
+    pub(super) serves_goals: bool,
+    /// Whether the file says nothing that hangs on its dialect.
+    pub(super) has_free_dialect: bool,
+    /// Where the file says whether it is open.
+    pub(super) entry_at: Option<Span>,
 }
 
 /// What an agent takes and gives where the file says nothing.
@@ -64,6 +70,9 @@ impl Mind {
             prompt: Vec::new(),
             takes_talk: false,
             gives_talk: false,
+            serves_goals: false,
+            has_free_dialect: true,
+            entry_at: None,
         }
     }
 
@@ -113,6 +122,9 @@ fn agent(desk: &mut Desk, entry: &Entry) -> Party {
         let told = [&path, ".peers: with `dialect: plain` an agent makes no calls"].concat();
         desk.tell(Code::ConfigValue, first.at, &told, Some("dialect: xml, or no peers"));
     }
+    mind.entry_at = own.place_of("entry");
+    let of_dialect = ["dialect", "thinking", "actions", "stop_early", "tool_choice", "output"];
+    mind.has_free_dialect = of_dialect.iter().all(|key| own.get(key).is_none());
     party.mind = Some(mind);
     delivery(desk, &own, &mut party);
     party

@@ -7,7 +7,7 @@ use systole_kit::money::{Currency, Money};
 use super::desk::Desk;
 use super::measure::{self, Bounds};
 use super::value::{self, At, fields};
-use super::yaml::Node;
+use super::yaml::{Node, Span};
 use crate::words::budget::{Budgets, Loops};
 use crate::words::codes::Code;
 use crate::words::limits;
@@ -24,10 +24,30 @@ const WALL: Bounds = Bounds { least: ("1s", 1_000), most: ("1d", 86_400_000) };
 /// Tokens that a message may use lie between these.
 pub(super) const TOKENS: Bounds = Bounds { least: ("1", 1), most: ("1000000M", limits::BUDGET_TOKENS) };
 
+/// Where the file says how much may be used; none where it leaves that to the default.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Written {
+    pub(super) messages: Option<Span>,
+    pub(super) depth: Option<Span>,
+    pub(super) children: Option<Span>,
+    pub(super) tokens: Option<Span>,
+    pub(super) money: Option<Span>,
+}
+
 /// Reads the section `budgets`, with the place where its currency stands.
-pub(super) fn read(desk: &mut Desk, node: &Node, path: &str) -> (Budgets, Option<At<Currency>>) {
+pub(super) fn read(desk: &mut Desk, node: &Node, path: &str) -> (Budgets, Option<At<Currency>>, Written) {
     let (mut budgets, mut currency) = (Budgets::default(), None);
-    let Some(section) = fields(desk, node, node.span, "budgets", path) else { return (budgets, currency) };
+    let Some(section) = fields(desk, node, node.span, "budgets", path) else {
+        return (budgets, currency, Written::default());
+    };
+    let at = |key: &str| section.get(key).map(|(node, _)| node.span);
+    let written = Written {
+        messages: at("messages"),
+        depth: at("depth"),
+        children: at("children"),
+        tokens: at("tokens"),
+        money: at("money"),
+    };
     let mut count = |key, most| {
         let (node, path) = section.get(key)?;
         value::count(desk, node, &path, 1, most)
@@ -51,11 +71,11 @@ pub(super) fn read(desk: &mut Desk, node: &Node, path: &str) -> (Budgets, Option
         budgets.money = money(desk, node, &path);
         currency = budgets.money.map(|money| At { at: node.span, value: money.currency });
     }
-    (budgets, currency)
+    (budgets, currency, written)
 }
 
 /// An amount of money and its currency.
-fn money(desk: &mut Desk, node: &Node, path: &str) -> Option<Money> {
+pub(super) fn money(desk: &mut Desk, node: &Node, path: &str) -> Option<Money> {
     let found = value::text(desk, node, path)?;
     let money =
         Money::parse(&found.value).filter(|money| (1..=limits::BUDGET_MICROS).contains(&money.micros));
@@ -95,13 +115,13 @@ pub(super) fn loops(desk: &mut Desk, node: &Node, path: &str) -> Loops {
 }
 
 /// Reads a share: a whole number of a hundred.
-pub(super) fn share(desk: &mut Desk, node: &Node, path: &str) -> u32 {
-    let Some(found) = value::text(desk, node, path) else { return SHARE_PERCENT };
+pub(super) fn share(desk: &mut Desk, node: &Node, path: &str) -> Option<u32> {
+    let found = value::text(desk, node, path)?;
     let digits = found.value.strip_suffix('%').filter(|text| text.bytes().all(|b| b.is_ascii_digit()));
     if let Some(percent) = digits.and_then(|text| text.parse().ok()).filter(|n| (1..=100).contains(n)) {
-        return percent;
+        return Some(percent);
     }
     let told = [path, ": `", &found.value, "` is no share from 1% to 100%"].concat();
     desk.tell(Code::ConfigValue, found.at, &told, Some("50%"));
-    SHARE_PERCENT
+    None
 }

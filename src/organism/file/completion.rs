@@ -6,6 +6,9 @@ use serde_json::{Map, Value, json};
 
 use super::keys::{self, Form, Key};
 
+/// The place of all steps in the table of keys.
+const STEPS: &str = "workflows.NAME.goals";
+
 /// The schema's text, as it lies in `schemas/organism.schema.json`.
 pub const ORGANISM_JSON_SCHEMA: &str = include_str!("../../../schemas/organism.schema.json");
 
@@ -17,6 +20,8 @@ pub fn organism_json_schema() -> Value {
         // What takes messages stands under one of the two.
         top.insert("anyOf".to_owned(), json!([{"required": ["listeners"]}, {"required": ["agents"]}]));
         top.insert("title".to_owned(), json!("organism.yaml of Systole"));
+        // Steps hold steps.
+        top.insert("$defs".to_owned(), json!({"step": step()}));
     }
     schema
 }
@@ -57,6 +62,19 @@ fn described(key: &Key) -> Value {
     schema
 }
 
+/// One step of a workflow: its id, with words or a map.
+fn step() -> Value {
+    let below = keys::under(STEPS).next().map_or(json!(true), |(_, below)| described(below));
+    json!({"type": "object", "minProperties": 1, "maxProperties": 1,
+           "propertyNames": {"pattern": "^[a-z][a-z0-9-]{0,31}$"}, "additionalProperties": below})
+}
+
+/// A map of any names, each with what stands below `NAME`.
+fn names(key: &Key, pattern: &str) -> Value {
+    let below = keys::under(key.path).next().map_or(json!(true), |(_, below)| described(below));
+    json!({"type": "object", "propertyNames": {"pattern": pattern}, "additionalProperties": below})
+}
+
 /// A text, or several; what stands in a list is read as text as well.
 fn lines() -> Value {
     json!({"type": ["string", "number", "boolean", "null", "array"],
@@ -69,10 +87,10 @@ fn form(key: &Key) -> Value {
     match key.form {
         Form::Later => json!(false),
         Form::Map => map(key.path),
-        Form::Names(pattern) => {
-            let below = keys::under(key.path).next().map_or(json!(true), |(_, below)| described(below));
-            json!({"type": "object", "propertyNames": {"pattern": pattern}, "additionalProperties": below})
-        }
+        Form::Names(pattern) => names(key, pattern),
+        Form::TextOrNames => json!({"anyOf": [text, names(key, "")]}),
+        Form::TextOrMap => json!({"anyOf": [text, map(key.path)]}),
+        Form::Steps => json!({"type": "array", "minItems": 1, "items": {"$ref": "#/$defs/step"}}),
         Form::Text { empty: true } => json!({"type": ["string", "number", "boolean"]}),
         Form::Text { empty: false } => text,
         Form::Compact => json!({"type": ["string", "array", "object"]}),

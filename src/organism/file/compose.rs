@@ -17,10 +17,14 @@ use super::desk::Desk;
 use super::lookup::{Lookup, Shipped};
 use super::schemas::{Collected, PAYLOADS, Shelf};
 use super::value::At;
+use super::{budgets, workflows};
 use crate::words::client::Client;
 use crate::words::codes::Code;
 use crate::words::composition::{Broadcast, Element, Listener, Program, Reach, SchemaId, Sees};
 use crate::words::ids::Name;
+
+/// The vocabulary of plain talk.
+const TALK: &str = "talk/";
 
 /// What the checks have made of a declaration.
 pub(super) struct Composed {
@@ -32,13 +36,15 @@ pub(super) struct Composed {
     pub(super) broadcasts: Vec<Broadcast>,
     pub(super) clients: BTreeMap<Name, Client>,
     pub(super) tokens: Vec<TokenSource>,
+    /// The payloads that goals of workflows give.
+    pub(super) links: workflows::Links,
 }
 
 /// A listener whose elements are resolved, with the places they were named at.
-struct Resolved<'d> {
-    party: &'d Party,
-    accepts: Vec<At<Element>>,
-    returns: Vec<At<Element>>,
+pub(super) struct Resolved<'d> {
+    pub(super) party: &'d Party,
+    pub(super) accepts: Vec<At<Element>>,
+    pub(super) returns: Vec<At<Element>>,
     note: Option<SchemaId>,
 }
 
@@ -50,11 +56,14 @@ pub(super) fn compose(desk: &mut Desk, declared: &Declared, shelf: &dyn Shelf, d
     let mut resolved = Vec::with_capacity(declared.parties.len());
     for party in &declared.parties {
         let path = party.path();
-        let (takes_talk, gives_talk) =
-            party.mind.as_ref().map_or((false, false), |mind| (mind.takes_talk, mind.gives_talk));
+        let (takes_talk, gives_talk) = match (&party.mind, &party.workflow) {
+            (Some(mind), _) => (mind.takes_talk, mind.gives_talk),
+            (None, Some(workflow)) => (workflow.takes_talk, workflow.gives_talk),
+            (None, None) => (false, false),
+        };
         let mut elements = |desk: &mut Desk, of_talk: bool, named: &[At<String>], key: &str| {
             if of_talk {
-                return named.iter().filter_map(|one| lookup.of_talk(one)).collect();
+                return named.iter().filter_map(|one| lookup.of_vocabulary(TALK, one)).collect();
             }
             lookup.elements(desk, party, named, &[&path, key].concat())
         };
@@ -62,13 +71,14 @@ pub(super) fn compose(desk: &mut Desk, declared: &Declared, shelf: &dyn Shelf, d
         let returns = elements(desk, gives_talk, &party.returns, ".returns");
         resolved.push(Resolved { party, accepts, returns, note: lookup.note(desk, shelf, party) });
     }
+    let links = workflows::link(desk, declared, &mut lookup, &mut resolved);
     for one in &resolved {
         peers(desk, one, &resolved);
         told(desk, one.party, declared);
     }
     let entry = match &declared.entry {
         Some(named) => entry(desk, named, declared),
-        None => only_agent(declared),
+        None => only_open(declared),
     };
     let known: Vec<_> = resolved
         .iter()
@@ -88,7 +98,7 @@ pub(super) fn compose(desk: &mut Desk, declared: &Declared, shelf: &dyn Shelf, d
     }
     let (clients, tokens) = clients::resolve(desk, declared);
     let (collected, shipped) = lookup.into_parts();
-    Composed { entry, listeners, collected, shipped, broadcasts, clients, tokens }
+    Composed { entry, listeners, collected, shipped, broadcasts, clients, tokens, links }
 }
 
 /// The schemas of the file: what `payloads` makes, those that all share, then each listener's own.
@@ -151,6 +161,10 @@ fn peers(desk: &mut Desk, one: &Resolved<'_>, all: &[Resolved<'_>]) {
     }
     for peer in &party.peers {
         let Some(other) = all.iter().find(|r| r.party.key.value == peer.value) else {
+            if party.workflow.is_some() {
+                // It has no `peers`; whom its steps name was looked up with them.
+                continue;
+            }
             let told = [&path, ".peers: nothing here is called `", &peer.value, "`"].concat();
             let known = || all.iter().map(|r| r.party.key.value.as_str());
             let mend = nearest(&peer.value, known()).map_or_else(|| one_of(known()), str::to_owned);
@@ -211,11 +225,20 @@ fn told_under(
     }
 }
 
-/// Whom the organism speaks with where the file does not say: the agent, if it has one that is open.
-fn only_agent(declared: &Declared) -> Option<Name> {
-    let mut agents = declared.parties.iter().filter(|party| party.mind.is_some());
-    let only = agents.next().filter(|agent| agents.next().is_none() && agent.entry)?;
-    only.name.clone()
+/// Whom the organism speaks with where the file does not say: the only workflow that is open, else the only agent that
+/// is.
+fn only_open(declared: &Declared) -> Option<Name> {
+    let only = |is_meant: fn(&Party) -> bool| {
+        let mut open = declared.parties.iter().filter(|party| party.entry && is_meant(party));
+        open.next().filter(|_| open.next().is_none())
+    };
+    let has_workflows = declared.parties.iter().any(|party| party.entry && party.workflow.is_some());
+    let found = if has_workflows {
+        only(|party| party.workflow.is_some())
+    } else {
+        only(|party| party.mind.is_some())
+    };
+    found?.name.clone()
 }
 
 fn entry(desk: &mut Desk, named: &At<String>, declared: &Declared) -> Option<Name> {
@@ -254,16 +277,21 @@ fn reach(party: &Party, directory: &Path) -> Reach {
 fn listener(one: Resolved<'_>, name: Name, open: bool, directory: &Path) -> Listener {
     let party = one.party;
     let bare = |all: Vec<At<Element>>| all.into_iter().map(|at| at.value).collect();
+    // A name that does not parse is told where it is declared or looked up.
+    let mut peers: Vec<Name> = party.peers.iter().filter_map(|p| Name::parse(&p.value).ok()).collect();
+    if party.workflow.is_some() {
+        // Branches of a workflow are calls to itself.
+        peers.push(name.clone());
+    }
     Listener {
         name,
         reach: reach(party, directory),
         accepts: bare(one.accepts),
         returns: bare(one.returns),
         note: one.note,
-        // A name that does not parse is told where it is declared or looked up.
-        peers: party.peers.iter().filter_map(|p| Name::parse(&p.value).ok()).collect(),
+        peers,
         turns: party.turns,
-        share_percent: party.share_percent,
+        share_percent: party.share_percent.unwrap_or(budgets::SHARE_PERCENT),
         in_flight: party.in_flight,
         timeout_ms: party.timeout_ms,
         idle_ms: party.idle_ms,

@@ -21,6 +21,7 @@ use super::measure::{Bounds, duration_ms, durations_ms, size_bytes};
 use super::models;
 use super::payloads;
 use super::value::{self, At, Fields, fields};
+use super::workflows;
 use super::yaml::{Entry, Node, Span, Value};
 use crate::words::budget::{Budgets, Loops};
 use crate::words::codes::Code;
@@ -40,7 +41,7 @@ pub(super) struct Declared {
     pub(super) entry: Option<At<String>>,
     pub(super) description: Option<String>,
     pub(super) preamble: Option<At<String>>,
-    /// Listeners and agents, the section that stands first in the file before the other.
+    /// Listeners and agents, the section that stands first in the file before the other, then workflows.
     pub(super) parties: Vec<Party>,
     pub(super) models: Vec<models::Declaration>,
     pub(super) message_bytes: usize,
@@ -48,6 +49,8 @@ pub(super) struct Declared {
     /// The currency of the money that a message may use.
     pub(super) currency: Option<At<Currency>>,
     pub(super) loops: Loops,
+    /// Which budgets the file says.
+    pub(super) written: budgets::Written,
     /// Whether the file says anything of budgets.
     pub(super) has_budgets: bool,
     pub(super) log: String,
@@ -75,7 +78,8 @@ pub(super) struct Party {
     pub(super) returns: Vec<At<String>>,
     pub(super) peers: Vec<At<String>>,
     pub(super) turns: u32,
-    pub(super) share_percent: u32,
+    /// Where the file says so.
+    pub(super) share_percent: Option<u32>,
     pub(super) env: BTreeMap<String, String>,
     pub(super) pass: Vec<String>,
     pub(super) stays: bool,
@@ -91,6 +95,8 @@ pub(super) struct Party {
     pub(super) describe: Describe,
     /// What makes it an agent; none for a listener.
     pub(super) mind: Option<Mind>,
+    /// What makes it a workflow; none for a listener.
+    pub(super) workflow: Option<workflows::Declaration>,
     /// Where the file says that it is reached over NATS.
     pub(super) nats: Option<Span>,
 }
@@ -110,6 +116,7 @@ pub(super) fn read(desk: &mut Desk, root: &Node) -> Option<Declared> {
         budgets: Budgets::default(),
         currency: None,
         loops: Loops::default(),
+        written: budgets::Written::default(),
         has_budgets: false,
         log: "./organism.db".to_owned(),
         log_at: None,
@@ -166,6 +173,17 @@ fn parties(desk: &mut Desk, top: &Fields<'_>) -> Vec<Party> {
         std::mem::swap(&mut found, &mut thinking);
     }
     found.extend(thinking);
+    if let Some((node, path)) = top.get("workflows") {
+        for workflow in workflows::read(desk, node, &path) {
+            if let Some(other) = found.iter().find(|party| party.key.value == workflow.key.value) {
+                let told = format!("workflows: `{}` is another party's name as well", workflow.key.value);
+                let (mend, second) =
+                    (Some("another name for one of the two"), (other.key.at, "the other one"));
+                desk.tell_seeing(Code::ConfigDuplicate, workflow.key.at, &told, mend, second);
+            }
+            found.push(workflow);
+        }
+    }
     found
 }
 
@@ -214,7 +232,7 @@ fn house(desk: &mut Desk, top: &Fields<'_>, declared: &mut Declared) {
         declared.message_bytes = usize::try_from(bytes).unwrap_or(limits::MESSAGE_BYTES);
     }
     if let Some((node, path)) = top.get("budgets") {
-        (declared.budgets, declared.currency) = budgets::read(desk, node, &path);
+        (declared.budgets, declared.currency, declared.written) = budgets::read(desk, node, &path);
         declared.has_budgets = true;
     }
     if let Some((node, path)) = top.get("loops") {
@@ -293,7 +311,12 @@ pub(super) fn accepted(desk: &mut Desk, node: &Node, path: &str) -> Vec<At<Strin
 impl Party {
     /// The place of its section in the file, for people: `listeners.search`.
     pub(super) fn path(&self) -> String {
-        [if self.mind.is_some() { "agents." } else { "listeners." }, &self.key.value].concat()
+        let section = match (&self.mind, &self.workflow) {
+            (Some(_), _) => "agents",
+            (None, Some(_)) => "workflows",
+            (None, None) => "listeners",
+        };
+        value::joined(section, &self.key.value)
     }
 
     /// The place of its section in the table of keys.
@@ -312,7 +335,7 @@ impl Party {
             returns: Vec::new(),
             peers: Vec::new(),
             turns: 1,
-            share_percent: budgets::SHARE_PERCENT,
+            share_percent: None,
             env: BTreeMap::new(),
             pass: Vec::new(),
             stays: true,
@@ -327,6 +350,7 @@ impl Party {
             entry: false,
             describe: Describe::Peers,
             mind: None,
+            workflow: None,
             nats: None,
         }
     }
@@ -417,7 +441,8 @@ pub(super) fn variable(desk: &mut Desk, name: &str, at: Span, path: &str) {
 /// How deliveries to the listener go, and how they are repeated.
 pub(super) fn delivery(desk: &mut Desk, own: &Fields<'_>, party: &mut Party) {
     if let Some((node, path)) = own.get("turns") {
-        party.turns = value::count(desk, node, &path, 1, 1000).unwrap_or(party.turns);
+        let most = if party.mind.is_some() { limits::AGENT_TURNS } else { limits::TURNS };
+        party.turns = value::count(desk, node, &path, 1, most).unwrap_or(party.turns);
     }
     if let Some((node, path)) = own.get("share") {
         party.share_percent = budgets::share(desk, node, &path);

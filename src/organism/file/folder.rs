@@ -8,6 +8,7 @@ use std::sync::Arc;
 use super::desk::about_file;
 use super::diagnostic::{Diagnostic, Refused};
 use super::schemas::{Absent, Shelf};
+use super::workflows;
 use crate::edges::system;
 use crate::words::codes::Code;
 use crate::words::composition::Schema;
@@ -20,6 +21,7 @@ pub const ENVELOPE_XSD: &[u8] = include_bytes!("../../../schemas/envelope.xsd");
 
 /// The vocabulary of plain talk.
 pub const TALK_XSD: &[u8] = include_bytes!("../../../schemas/talk.xsd");
+pub use systole_workflow::WORKFLOW_XSD;
 
 /// The folder that an organism's file lies in.
 pub(super) struct Folder {
@@ -38,7 +40,8 @@ impl Shelf for Folder {
     }
 
     fn vocabularies(&self) -> Vec<Schema> {
-        vec![Schema { name: "talk/".to_owned(), text: TALK_XSD.into() }]
+        let schema = |name: &str, text: &[u8]| Schema { name: name.to_owned(), text: text.into() };
+        vec![schema("talk/", TALK_XSD), schema(workflows::VOCABULARY, WORKFLOW_XSD)]
     }
 
     fn payloads(&self) -> Option<Arc<[u8]>> {

@@ -65,6 +65,12 @@ pub enum Form {
     Maps,
     /// Text or a list of texts.
     Texts,
+    /// One value, or a map of any names, each with what stands below `NAME`.
+    TextOrNames,
+    /// One value, or a map of the keys below it.
+    TextOrMap,
+    /// A list of steps of a workflow: each a map of one id, with words or the keys below `NAME`.
+    Steps,
     /// Anything that YAML has.
     Anything,
 }
@@ -80,6 +86,7 @@ const DURATION: Form = Form::Pattern("^[0-9]+(ms|s|m|h|d)$");
 const TOKENS: Form = Form::Number("^[0-9]+[kM]?$");
 const AMOUNT: Form = Form::Amount(r"^[0-9]+(\.[0-9]{1,6})?$");
 const BACKOFF: Form = Form::Pattern(r"^[0-9]+(ms|s|m|h|d)\.\.[0-9]+(ms|s|m|h|d)$");
+const MONEY: Form = Form::Pattern(r"^[0-9]+(\.[0-9]{1,6})? [A-Z]{3}$");
 const PROVIDERS: &[&str] = &["openai", "anthropic", "ollama", "gemini", "script"];
 /// The name of an organism.
 const DOTLESS: Form = Form::Name("^[a-z][a-z0-9-]{0,62}$");
@@ -106,8 +113,8 @@ pub const KEYS: &[Key] = &[
     key("organism.name", "required", "its name, without dots").of(DOTLESS),
     key(
         "organism.entry",
-        "the only agent, or none",
-        "the agent or listener that a message without an addressee goes to, which is whom `ask` speaks to",
+        "the only open workflow, else the only open agent, or none",
+        "the agent, workflow or listener that a message without an addressee goes to, which is whom `ask` speaks to",
     ).of(Form::Name(PARTY)),
     key("organism.description", "none", "what it is for, in words for people").of(TEXT),
     key("organism.preamble", "none", "words before every agent's prompt").of(TEXT),
@@ -126,7 +133,7 @@ pub const KEYS: &[Key] = &[
     key("listeners.NAME.accepts", "required", "payloads that it takes as requests, by local name").of(SET),
     key("listeners.NAME.returns", "[]", "payloads that answer a call to it, by local name").of(SET),
     key("listeners.NAME.peers", "[]", "listeners it may address").of(SET),
-    key("listeners.NAME.turns", "1", "turns that a call to it may take, 1 to 1000; with 1 it makes no calls").of(Form::Count(1, 1000)),
+    key("listeners.NAME.turns", "1", "turns that a call to it may take, 1 to 1000000; with 1 it makes no calls").of(Form::Count(1, limits::TURNS)),
     key(
         "listeners.NAME.share",
         "50%",
@@ -174,7 +181,7 @@ pub const KEYS: &[Key] = &[
     key(
         "listeners.NAME.approval.tell",
         "[]",
-        "listeners that are handed every `<approval-requested>`; whatever they answer, nobody waits for it",
+        "listeners that get every `<approval-requested>` of a payload for it and every `<person-asked>` of its own; their answers go nowhere",
     ).of(SET),
     key("listeners.NAME.timers", "as its keys", "what happens to the timers that it sets").of(MAP),
     key(
@@ -259,7 +266,7 @@ pub const KEYS: &[Key] = &[
     key("agents.NAME.actions", "one; many with native calls", "how many actions a turn may hold: `one` or `many`; with native calls `many`").of(Form::Words(&["one", "many"])),
     key("agents.NAME.stop_early", "false", "whether its answer is cut behind its first action instead of being read to its end; with `xml` and one action a turn").of(Form::Flag),
     key("agents.NAME.attempts", "3", "unusable answers in a row after which it ends, 1 to 100").of(Form::Count(1, 100)),
-    key("agents.NAME.turns", "10", "turns that a call to it may take, 1 to 1000; with 1 it makes no calls").of(Form::Count(1, 1000)),
+    key("agents.NAME.turns", "10", "turns that a call to it may take, 1 to 1000; with 1 it makes no calls").of(Form::Count(1, limits::AGENT_TURNS)),
     key("agents.NAME.sees", "call", "what it is shown: `call`, its own call; `thread`, beside it whatever others said to one another in the thread").of(Form::Words(&["call", "thread"])),
     key("agents.NAME.tool_choice", "none", "what a request with native calls says of their choice: `auto`, `required`, `none`, or the name of a tool").of(TEXT),
     key("agents.NAME.tool_output_max", "4KiB", "how much of an answer it is shown, 256B to 1MiB; all of it is kept").of(Form::Pattern("^[0-9]+(B|KiB|MiB|GiB)$")),
@@ -284,15 +291,66 @@ pub const KEYS: &[Key] = &[
     key("agents.NAME.approval", "as its keys", "when a person must approve what goes to it").of(MAP),
     key("agents.NAME.approval.when", "dangerous", "as for a listener: `dangerous` or `always`").of(Form::Words(&["dangerous", "always"])),
     key("agents.NAME.approval.expires", "1h", "how long a person is waited for, 1s to 1d; also where `on_unknown` asks one").of(DURATION),
-    key("agents.NAME.approval.tell", "[]", "listeners that are handed every `<approval-requested>`").of(SET),
+    key("agents.NAME.approval.tell", "[]", "as for a listener").of(SET),
     key("agents.NAME.timers", "as its keys", "what happens to the timers that it sets").of(MAP),
     key("agents.NAME.timers.tell", "[]", "listeners that get a `<timer-finished>`, as for a listener").of(SET),
     key("agents.NAME.entry", "true", "whether messages from outside may go to it").of(Form::Flag),
     key("agents.NAME.describe", "peers", "whose payloads are described to it when it asks: `none`, `peers` or `all`").of(Form::Words(&["none", "peers", "all"])),
+    key("workflows", "none", "the workflows by name: listeners that follow goals; docs/reference/workflows.md describes them").of(Form::Names(PARTY)),
+    key("workflows.NAME", "required", "one workflow").of(MAP),
+    key("workflows.NAME.accepts", "[ask] of talk", "payloads that it takes as requests, by local name").of(SET),
+    key("workflows.NAME.returns", "[answer] of talk", "the one payload that its last step gives").of(SET),
+    key("workflows.NAME.by", "none", "the agent of goals that name none").of(Form::Name(PARTY)),
+    later("workflows.NAME.supervise", "an agent, or `person`, that judges what goals did"),
+    later("workflows.NAME.tasks", "agents that take tasks of those that pursue goals"),
+    key("workflows.NAME.budget", "none", "what each child of its steps may use, if the step says nothing else").of(MAP),
+    key("workflows.NAME.budget.messages", "none", "calls and spawns, 1 to 1000000").of(Form::Count(1, limits::BUDGET_MESSAGES)),
+    key("workflows.NAME.budget.tokens", "none", "tokens of models: a whole number, `200k` or `1M`").of(TOKENS),
+    key("workflows.NAME.budget.money", "none", "what models may cost, as `0.50 USD`").of(MONEY),
+    key("workflows.NAME.entry", "true", "whether messages from outside may go to it").of(Form::Flag),
+    key("workflows.NAME.description", "none", "what it is for, in words for people").of(TEXT),
+    key("workflows.NAME.goals", "required", "its steps, in the order in which they are done").of(Form::Steps),
+    key("workflows.NAME.goals.NAME", "required", "one step by its id: the words of a goal, or a map").of(Form::TextOrMap),
+    key("workflows.NAME.goals.NAME.do", "none", "a goal: what agents are to do, in words").of(TEXT),
+    key("workflows.NAME.goals.NAME.by", "`by` of the workflow", "the agent that pursues the goal, or a list of agents, each of which does").of(Form::Texts),
+    key("workflows.NAME.goals.NAME.gives", "text", "the payload that a goal gives, by local name").of(TEXT),
+    key("workflows.NAME.goals.NAME.sees", "all that is done before", "what the goal is shown: ids and paths; `[]` hides the request too").of(SET),
+    later("workflows.NAME.goals.NAME.tasks", "agents that take tasks of the one that pursues the goal"),
+    key("workflows.NAME.goals.NAME.call", "none", "the element that is sent to a listener").of(TEXT),
+    key("workflows.NAME.goals.NAME.to", "none", "the listener that is called; required beside `call`").of(Form::Name(PARTY)),
+    key("workflows.NAME.goals.NAME.with", "none", "what the payload is made of: the id of a goal whose equally named fields are copied, or a map of fields").of(Form::TextOrNames),
+    key("workflows.NAME.goals.NAME.with.NAME", "none", "one field: a path, or a map; `.` is the own text of the element").of(Form::TextOrMap),
+    key("workflows.NAME.goals.NAME.with.NAME.text", "required", "a text that is sent as it stands").of(Form::Text { empty: true }),
+    key("workflows.NAME.goals.NAME.ask", "none", "a question to a person").of(TEXT),
+    key("workflows.NAME.goals.NAME.choices", "[]", "what the person can choose; without choices the answer is a note").of(SET),
+    key("workflows.NAME.goals.NAME.shows", "[]", "goals whose outputs are printed with the question").of(SET),
+    key("workflows.NAME.goals.NAME.expires", "1d", "how long a person is waited for, 1s to 365d").of(DURATION),
+    key("workflows.NAME.goals.NAME.otherwise", "none", "the choice that counts when it expires; without it the step fails").of(TEXT),
+    key("workflows.NAME.goals.NAME.goals", "none", "steps inside it, one after another").of(Form::Steps),
+    key("workflows.NAME.goals.NAME.parallel", "none", "steps inside it, beside one another").of(Form::Steps),
+    key("workflows.NAME.goals.NAME.wait", "none", "how long nothing is done, 1s to 365d").of(DURATION),
+    key("workflows.NAME.goals.NAME.each", "none", "a path to a list: the step is done once for each item").of(TEXT),
+    key("workflows.NAME.goals.NAME.at_once", "4", "items or steps that run at once, 1 to 32").of(Form::Count(1, 32)),
+    key("workflows.NAME.goals.NAME.repeat", "none", "repeats the steps under `goals`").of(MAP),
+    key("workflows.NAME.goals.NAME.repeat.until", "required", "when it is enough: `converged`, or conditions as under `when`").of(Form::TextOrNames),
+    key("workflows.NAME.goals.NAME.repeat.until.NAME", "none", "the value that stands at this path: a value, a list of values, or a range").of(Form::Texts),
+    key("workflows.NAME.goals.NAME.repeat.at_most", "required", "passes there are at most, 1 to 1000").of(Form::Count(1, 1000)),
+    key("workflows.NAME.goals.NAME.when", "none", "conditions by path, all of which must hold; otherwise the step is skipped").of(Form::Names("")),
+    key("workflows.NAME.goals.NAME.when.NAME", "none", "the value that stands at this path: a value, a list of values, or a range").of(Form::Texts),
+    key("workflows.NAME.goals.NAME.failed", "stop", "if it fails: `stop` ends the run, `keep` goes on").of(Form::Words(&["stop", "keep"])),
+    later("workflows.NAME.goals.NAME.supervise", "an agent, or `person`, that judges what the goal did"),
+    key("workflows.NAME.goals.NAME.timeout", "none", "how long it may take, 1s to 365d").of(DURATION),
+    key("workflows.NAME.goals.NAME.retry", "as its keys", "how a step that failed is repeated").of(MAP),
+    key("workflows.NAME.goals.NAME.retry.attempts", "1", "how often it is tried in all, 1 to 100").of(Form::Count(1, 100)),
+    key("workflows.NAME.goals.NAME.retry.backoff", "1s..30s", "the first pause and the longest; each is twice the one before").of(BACKOFF),
+    key("workflows.NAME.goals.NAME.budget", "as the step around it", "what each child of this step may use, and of the steps inside it").of(MAP),
+    key("workflows.NAME.goals.NAME.budget.messages", "none", "calls and spawns, 1 to 1000000").of(Form::Count(1, limits::BUDGET_MESSAGES)),
+    key("workflows.NAME.goals.NAME.budget.tokens", "none", "tokens of models: a whole number, `200k` or `1M`").of(TOKENS),
+    key("workflows.NAME.goals.NAME.budget.money", "none", "what models may cost, as `0.50 USD`").of(MONEY),
     key("budgets", "as its keys", "what one message from outside may use, with everything it brings about").of(MAP),
     key("budgets.messages", "500", "calls and spawns, 1 to 1000000").of(Form::Count(1, limits::BUDGET_MESSAGES)),
     key("budgets.depth", "6", "how deep calls and spawns nest, counted from the first call on, 1 to 16").of(Form::Count(1, DEEPEST)),
-    key("budgets.children", "32", "child threads, at all depths together, 1 to 1000").of(Form::Count(1, limits::BUDGET_CHILDREN)),
+    key("budgets.children", "32", "child threads in all, at all depths together, 1 to 10000; at most 1000 of a call are open at once").of(Form::Count(1, limits::BUDGET_CHILDREN)),
     key(
         "budgets.wall",
         "none",
@@ -303,7 +361,7 @@ pub const KEYS: &[Key] = &[
         "budgets.money",
         "none",
         "what models may cost: an amount with at most six decimals, and its currency: `2 USD`",
-    ).of(Form::Pattern(r"^[0-9]+(\.[0-9]{1,6})? [A-Z]{3}$")),
+    ).of(MONEY),
     later("threads", "when an idle thread ends"),
     key("loops", "as its keys", "when a call that repeats itself is told and refused").of(MAP),
     key(

@@ -16,6 +16,7 @@ use super::diagnostic::Diagnostic;
 use super::notes;
 use super::schemas::{Collected, Outline, PAYLOADS, Shelf, outlined};
 use super::value::At;
+use super::workflows;
 use crate::words::codes::Code;
 use crate::words::composition::{Element, Listener, Schema, SchemaId};
 
@@ -23,6 +24,13 @@ use crate::words::composition::{Element, Listener, Schema, SchemaId};
 struct Vocabulary {
     schema: Schema,
     outline: Outline,
+}
+
+impl Vocabulary {
+    /// Whether listeners may name its elements. Those of workflows come with being one, or with its goals.
+    fn is_named(&self) -> bool {
+        self.schema.name != workflows::VOCABULARY
+    }
 }
 
 /// An element of a vocabulary of the house.
@@ -67,7 +75,7 @@ impl Lookup {
             let shipped = |element: &Arc<str>| Shipped { vocabulary: name.clone(), local: element.clone() };
             vocabulary.outline.elements.iter().map(shipped).collect::<Vec<_>>()
         };
-        let shipped = self.vocabularies.iter().flat_map(of).collect();
+        let shipped = self.vocabularies.iter().filter(|one| one.is_named()).flat_map(of).collect();
         (self.collected, shipped)
     }
 
@@ -99,7 +107,7 @@ impl Lookup {
         if let Some(value) = found.or_else(|| self.shared(desk, named, path)) {
             return Some(At { at: named.at, value });
         }
-        if let Some(value) = self.shipped(&named.value) {
+        if let Some(value) = self.shipped(&named.value, Vocabulary::is_named) {
             return Some(At { at: named.at, value });
         }
         // If a schema could not be read, the element may be declared there.
@@ -125,37 +133,41 @@ impl Lookup {
         Some(first)
     }
 
-    /// What an agent takes or gives where the file says nothing: an element of talk, whatever else has its name.
-    pub(super) fn of_talk(&mut self, named: &At<String>) -> Option<At<Element>> {
-        self.shipped(&named.value).map(|value| At { at: named.at, value })
+    /// What is taken or given although the file does not name it: an element of that vocabulary, whatever else has its
+    /// name.
+    pub(super) fn of_vocabulary(&mut self, vocabulary: &str, named: &At<String>) -> Option<At<Element>> {
+        let meant = |one: &Vocabulary| one.schema.name == vocabulary;
+        self.shipped(&named.value, meant).map(|value| At { at: named.at, value })
     }
 
-    fn shipped(&mut self, local: &str) -> Option<Element> {
-        let found = self.vocabularies.iter().find_map(|vocabulary| {
-            let mut element = declared_in(&vocabulary.outline, local)?;
-            element.schema = self.collected.ship(&vocabulary.schema);
-            Some(element)
-        })?;
-        Some(found)
+    fn shipped(&mut self, local: &str, is_meant: impl Fn(&Vocabulary) -> bool) -> Option<Element> {
+        let meant = self.vocabularies.iter().filter(|vocabulary| is_meant(vocabulary));
+        let (vocabulary, mut element) =
+            meant.filter_map(|one| Some((one, declared_in(&one.outline, local)?))).next()?;
+        element.schema = self.collected.ship(&vocabulary.schema);
+        Some(element)
     }
 
     /// The schema that declares the root tag of a listener's own notes.
     pub(super) fn note(&mut self, desk: &mut Desk, shelf: &dyn Shelf, party: &Party) -> Option<SchemaId> {
         let name = party.name.as_ref()?;
         let tag = QName { ns: Listener::namespace_of(name).into(), local: name.as_str().into() };
-        if party.mind.is_none() {
+        if party.mind.is_none() && party.workflow.is_none() {
             return self.declarer(party, &tag).map(|(_, outline)| outline.id);
         }
+        let section = if party.mind.is_some() { "agents" } else { "workflows" };
         if notes::HOUSE.contains(&name.as_str()) {
-            let told = ["agents: the notes of `", name.as_str(), "` would stand in ", &tag.ns];
-            let told = [&told.concat(), ", which belongs to the house"].concat();
+            let told = format!(
+                "{section}: the notes of `{name}` would stand in {}, which belongs to the house",
+                tag.ns
+            );
             desk.tell(Code::ConfigValue, party.key.at, &told, Some("another name"));
             return None;
         }
         if let Some((file, outline)) = self.declarer(party, &tag) {
             let file = if file == PAYLOADS { "payloads" } else { file };
             let told = [&party.path(), ": `", &tag.local, "` of ", file, " is the root tag of its own notes"];
-            let mend = "another name for the element, another namespace, or another name for the agent";
+            let mend = "another name for the element, another namespace, or another name for the party";
             let told =
                 Diagnostic::new(Code::ConfigOverlap, desk.place(party.key.at), &told.concat(), Some(mend));
             let place = outline.declared(&tag.local).cloned();
@@ -165,8 +177,8 @@ impl Lookup {
         }
         self.no_import(desk, party, &tag);
         let stored = shelf.note(&notes::name_of(name));
-        let schema =
-            stored.map_or_else(|| notes::made(name), |text| Schema { name: notes::name_of(name), text });
+        let make = if party.mind.is_some() { notes::made } else { notes::made_for_workflow };
+        let schema = stored.map_or_else(|| make(name), |text| Schema { name: notes::name_of(name), text });
         Some(self.collected.ship(&schema))
     }
 
@@ -203,7 +215,8 @@ impl Lookup {
         let own_outline = own.and_then(|own| self.collected.outline(&own.value));
         let near: Vec<&str> = own_outline.iter().flat_map(|outline| names(outline)).collect();
         let everybodys: Vec<&str> = self.everybodys().flat_map(names).collect();
-        let shipped = || self.vocabularies.iter().flat_map(|vocabulary| names(&vocabulary.outline));
+        let named_ones = || self.vocabularies.iter().filter(|vocabulary| vocabulary.is_named());
+        let shipped = || named_ones().flat_map(|vocabulary| names(&vocabulary.outline));
         let others = || everybodys.iter().filter(|name| !near.contains(name));
         let unread = || self.unread.iter().map(String::as_str);
         let declared = || near.iter().chain(others()).copied().chain(unread());

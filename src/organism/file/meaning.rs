@@ -17,6 +17,7 @@ use super::lookup::Shipped;
 use super::prompt;
 use super::schemas::PAYLOADS;
 use super::value::At;
+use super::workflows;
 use super::yaml::Span;
 use crate::words::codes::Code;
 use crate::words::composition::{Element, Listener};
@@ -181,9 +182,11 @@ impl<'a> Warnings<'a> {
         }
     }
 
-    /// Whose item, if it names nobody, could go to two. An agent is told to whom it may say each.
+    /// Whose item, if it names nobody, could go to two. An agent is told to whom it may say each, and a workflow always
+    /// says to whom.
     fn several_takers(&mut self) {
-        for party in self.declared.parties.iter().filter(|party| party.mind.is_none()) {
+        let names_each = |party: &&Party| party.mind.is_some() || party.workflow.is_some();
+        for party in self.declared.parties.iter().filter(|party| !names_each(party)) {
             let mut seen: Vec<(&systole_kit::QName, &At<String>)> = Vec::new();
             // The mend is one for all who take it, so that each element is told once.
             let mut told: Vec<&systole_kit::QName> = Vec::new();
@@ -227,6 +230,10 @@ impl<'a> Warnings<'a> {
         let open: Vec<&Party> = self.declared.parties.iter().filter(|party| self.is_open(party)).collect();
         for party in open {
             for element in self.listener(party).map_or(&[][..], |listener| &listener.accepts) {
+                // Goals and branches always name whom they go to.
+                if workflows::is_own(&element.name) {
+                    continue;
+                }
                 let Some((_, first)) = seen.iter().find(|(known, _)| *known == &element.name) else {
                     seen.push((&element.name, party));
                     continue;

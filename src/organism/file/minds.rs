@@ -20,6 +20,7 @@ use super::diagnostic::Diagnostic;
 use super::models::Declaration;
 use super::schemas::{Absent, Shelf};
 use super::value::At;
+use super::workflows;
 use super::yaml::Span;
 use crate::rules::introspection::META_XSD;
 use crate::words::codes::Code;
@@ -257,8 +258,8 @@ impl Found<'_> {
         let own = self.listener(party.name.as_ref()?.as_str())?;
         let peers = own.peers.iter().filter_map(|name| self.listener(name.as_str())).map(|peer| Peer {
             name: peer.name.to_string(),
-            accepts: contracts(&peer.accepts),
-            returns: contracts(&peer.returns),
+            accepts: contracts(peer.accepts.iter().filter(|one| !workflows::is_own(&one.name))),
+            returns: contracts(peer.returns.iter().filter(|one| !workflows::is_own(&one.name))),
             needs_approval: peer.approval.always,
         });
         Some(Agent {
@@ -298,7 +299,10 @@ impl Found<'_> {
         }
         let peers = self.party.peers.iter().filter_map(|peer| self.listener(&peer.value));
         let pairs: Vec<(&str, &str)> = peers
-            .flat_map(|peer| peer.accepts.iter().map(|taken| (peer.name.as_str(), &*taken.name.local)))
+            .flat_map(|peer| {
+                let taken = peer.accepts.iter().filter(|taken| !workflows::is_own(&taken.name));
+                taken.map(|taken| (peer.name.as_str(), &*taken.name.local))
+            })
             .collect();
         let alone = |local: &str| pairs.iter().filter(|(_, other)| *other == local).count() == 1;
         let tools: Vec<String> = pairs
@@ -320,9 +324,9 @@ impl Found<'_> {
     }
 }
 
-fn contracts(elements: &[Element]) -> Vec<Contract> {
+fn contracts<'e>(elements: impl IntoIterator<Item = &'e Element>) -> Vec<Contract> {
     let contract = |one: &Element| Contract { element: one.name.clone(), schema: one.schema.0 };
-    elements.iter().map(contract).collect()
+    elements.into_iter().map(contract).collect()
 }
 
 /// The JSON Schema of a final: a file that holds an object of JSON, or a schema that is `true` or `false`.

@@ -36,23 +36,27 @@ mod reach;
 pub mod rehearsal;
 mod schemas;
 mod secrets;
+mod sections;
 mod settings;
 mod source;
 mod stretch;
 mod traps;
 mod value;
 mod windows;
+mod workflows;
 mod yaml;
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use systole_agent::spec::{Agent, Model};
+use systole_workflow::spec::Workflow;
 
 use crate::words::codes::Code;
-use crate::words::composition::Composition;
-use crate::words::ids::Digest;
+use crate::words::composition::{Composition, Section};
+use crate::words::ids::{Digest, Name};
 use desk::{Desk, Given, about_file};
 use schemas::Shelf;
 use source::Era;
@@ -64,11 +68,12 @@ pub use declared::DEFAULT_LISTEN;
 pub use diagnostic::{Diagnostic, Place, Refused, Second, Severity};
 pub use drawing::{counted, page};
 pub use eject::{Ejected, NotEjected, eject};
-pub use folder::{CORE_XSD, ENVELOPE_XSD, TALK_XSD};
+pub use folder::{CORE_XSD, ENVELOPE_XSD, TALK_XSD, WORKFLOW_XSD};
 pub use grown::grown;
 pub use keys::{Form, KEYS, Key};
 pub use log_kept::{Durability, LogKept};
 pub use schemas::PAYLOADS;
+pub use workflows::bounds;
 
 /// An organism's file, read and checked: what the pump runs, and what the house around it needs.
 #[derive(Clone, Debug)]
@@ -77,6 +82,8 @@ pub struct OrganismFile {
     pub composition: Composition,
     /// The agents, whose listeners the composition has as values that are given.
     pub agents: Vec<Agent>,
+    /// The workflows, whose listeners the composition has as values that are given.
+    pub workflows: Vec<Workflow>,
     /// The models that they may ask.
     pub models: Vec<Model>,
     /// What the organism is for, in its composer's words.
@@ -224,17 +231,23 @@ fn check(
     }
     let Some(mut declared) = declared::read(&mut desk, &root) else { return Err(desk.refused()) };
     let prompts = prompt::fetch(&mut desk, &mut declared, shelf);
+    workflows::adapt(&mut desk, &mut declared);
     let composed = compose::compose(&mut desk, &declared, shelf, directory);
     if let Some(lies) = lies {
         log_path::check(&mut desk, &declared, &composed.collected, lies, directory);
     }
     bus::check(&mut desk, &declared);
     log_kept::check(&mut desk, declared.bus_at, declared.log_kept.as_ref());
-    let thinking = minds::resolve(&mut desk, &declared, &composed, shelf, has_scripts);
+    let mut thinking = minds::resolve(&mut desk, &declared, &composed, shelf, has_scripts);
+    let mut following = workflows::resolve(&mut desk, &declared, &composed);
+    thinking.warnings.append(&mut following.warnings);
+    let is_finite = workflows::no_circle(&mut desk, &declared);
+    let bounds = if is_finite { workflows::bounds(&following.workflows) } else { Vec::new() };
     // What was taken once is read back as it is.
     if !is_stored && desk.is_clean() {
         prompt::check(&mut desk, &declared, &thinking.agents);
         windows::check(&mut desk, &declared, &thinking);
+        workflows::check(&mut desk, &declared, &thinking, &following.workflows, &bounds);
     }
     let (Some(organism), true) = (declared.name.clone(), desk.is_clean()) else {
         return Err(desk.refused());
@@ -249,10 +262,14 @@ fn check(
         listeners: composed.listeners,
         schemas: composed.collected.schemas,
         message_bytes: declared.message_bytes,
-        budgets: era.has_budgets.then_some(declared.budgets),
+        budgets: era.has_budgets.then(|| workflows::allow(&declared, &bounds)),
         loops: era.has_budgets.then_some(declared.loops),
         broadcasts: composed.broadcasts,
         clients: composed.clients,
+        sections: sections::of_listeners(&root)
+            .into_iter()
+            .chain(sections_of(&following.workflows))
+            .collect(),
     };
     let (broker, log_kept) = match declared.log_kept {
         Some(kept) => (Some(kept.broker), kept.kept),
@@ -267,6 +284,7 @@ fn check(
     Ok(OrganismFile {
         composition,
         agents: thinking.agents,
+        workflows: following.workflows,
         models: thinking.models,
         description: declared.description,
         log: plain(&directory.join(declared.log)),
@@ -278,4 +296,14 @@ fn check(
         tokens: composed.tokens,
         warnings,
     })
+}
+
+/// What each workflow is told of itself: the listener that follows it reads it again.
+fn sections_of(workflows: &[Workflow]) -> BTreeMap<Name, Section> {
+    let section = |workflow: &Workflow| {
+        let name = Name::parse(&workflow.name).ok()?;
+        let text = workflow.to_text().ok()?;
+        Some((name, Section { path: format!("workflows.{}", workflow.name), text }))
+    };
+    workflows.iter().filter_map(section).collect()
 }

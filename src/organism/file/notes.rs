@@ -1,4 +1,5 @@
-//! The schema of an agent's own notes, which no composer writes: what an agent thought, and what it has still to do.
+//! The schema of the own notes of an agent or a workflow, which no composer writes: what an agent thought and what it has
+//! still to do, what a workflow started and what it decided.
 //!
 //! In comes a name, out comes an XSD, the same bytes for the same name. Thoughts stand before lists, since the profile
 //! has a wildcard in no choice. What a list is made of is held where notes are read: a schema imports nothing of the core.
@@ -22,16 +23,25 @@ pub(super) fn name_of(agent: &Name) -> String {
 /// The schema as this version makes it.
 pub(super) fn made(agent: &Name) -> Schema {
     let namespace = Listener::namespace_of(agent);
+    with_body(agent, &namespace, BODY)
+}
+
+/// The schema of a workflow's notes.
+pub(super) fn made_for_workflow(workflow: &Name) -> Schema {
+    with_body(workflow, &Listener::namespace_of(workflow), WORKFLOW_BODY)
+}
+
+fn with_body(owner: &Name, namespace: &str, body: &str) -> Schema {
     // A name has no sign that XML would have to escape.
     let xsd = [
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<xs:schema xmlns:xs=\"http://www.w3.org/2001/XMLSchema\"",
         " targetNamespace=\"",
-        &namespace,
+        namespace,
         "\" elementFormDefault=\"qualified\">\n  <xs:element name=\"",
-        agent.as_str(),
-        BODY,
+        owner.as_str(),
+        body,
     ];
-    Schema { name: name_of(agent), text: Arc::from(xsd.concat().into_bytes()) }
+    Schema { name: name_of(owner), text: Arc::from(xsd.concat().into_bytes()) }
 }
 
 const BODY: &str = r###"">
@@ -41,6 +51,30 @@ const BODY: &str = r###"">
         <xs:element name="thought" type="xs:string" minOccurs="0" maxOccurs="unbounded"/>
         <xs:any namespace="##other" processContents="lax" minOccurs="0" maxOccurs="unbounded"/>
       </xs:sequence>
+    </xs:complexType>
+  </xs:element>
+</xs:schema>
+"###;
+
+const WORKFLOW_BODY: &str = r###"">
+    <xs:annotation><xs:documentation>A note of the workflow to itself.</xs:documentation></xs:annotation>
+    <xs:complexType>
+      <xs:choice minOccurs="0" maxOccurs="unbounded">
+        <xs:element name="start">
+          <xs:complexType>
+            <xs:attribute name="ordinal" type="xs:string"/>
+            <xs:attribute name="key" type="xs:string"/>
+            <xs:attribute name="try" type="xs:string"/>
+          </xs:complexType>
+        </xs:element>
+        <xs:element name="decided">
+          <xs:complexType>
+            <xs:attribute name="key" type="xs:string"/>
+            <xs:attribute name="question" type="xs:string"/>
+            <xs:attribute name="answer" type="xs:string"/>
+          </xs:complexType>
+        </xs:element>
+      </xs:choice>
     </xs:complexType>
   </xs:element>
 </xs:schema>
@@ -57,5 +91,8 @@ mod tests {
         assert_eq!(model.target_namespace(), "https://xml-pipeline.org/ns/calc.add/v1");
         assert_eq!(model.elements().collect::<Vec<_>>(), ["calc.add"]);
         assert_eq!(made(&name).name, "notes/calc.add/");
+        let model = systole_kit::schema::Model::read(&made_for_workflow(&name).text).unwrap();
+        let note = b"<calc.add xmlns=\"https://xml-pipeline.org/ns/calc.add/v1\"><decided key=\"a\"/><start try=\"1\"/></calc.add>";
+        assert_eq!(model.explain(note), None);
     }
 }

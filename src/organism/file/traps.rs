@@ -94,6 +94,43 @@ pub(super) fn cut_by_comma(desk: &mut Desk, list: &Node, first: &Node, next: &No
     true
 }
 
+/// Tells of a key of a step that is no key but words which a comma between braces has cut.
+pub(super) fn cut_step(desk: &mut Desk, map: &Node, previous: &Entry, entry: &Entry, path: &str) -> bool {
+    let is_cut = matches!(entry.value.value, Value::Nothing) && is_flow(desk, map);
+    let words = matches!(&previous.value.value, Value::Text { plain: true, .. } | Value::Nothing);
+    if !is_cut || !words {
+        return false;
+    }
+    let told = format!("{path}: a comma between braces ends the words of `{}` before this", previous.key);
+    let whole = desk.text();
+    let first = whole.get(previous.value.span.start..previous.value.span.end).unwrap_or_default();
+    let mend = if first.len() + entry.key.len() < 60 && !first.contains('\'') && !entry.key.contains('\'') {
+        format!("quotes around the words: {}: '{first}, {}'", previous.key, entry.key)
+    } else {
+        format!("quotes around the words: {}: '…'", previous.key)
+    };
+    desk.tell(Code::ConfigValue, entry.at, &told, Some(&mend));
+    true
+}
+
+/// A step's map without what commas have cut off its words, which is told; none where nothing is.
+pub(super) fn uncut(desk: &mut Desk, map: &Node, path: &str) -> Option<Node> {
+    let Value::Map(entries) = &map.value else { return None };
+    let mut kept: Vec<Entry> = Vec::with_capacity(entries.len());
+    for entry in entries {
+        let is_key = super::keys::under(super::workflows::STEP_TABLE).any(|(name, _)| name == entry.key);
+        // Of words that have several commas the first says enough.
+        let previous = kept.last().filter(|_| !is_key && entry.key.contains(' '));
+        if previous.is_some_and(|previous| {
+            matches!(entry.value.value, Value::Nothing) && cut_step(desk, map, previous, entry, path)
+        }) {
+            continue;
+        }
+        kept.push(entry.clone());
+    }
+    (kept.len() < entries.len()).then(|| Node { span: map.span, value: Value::Map(kept) })
+}
+
 fn comma_cuts(desk: &mut Desk, at: Span, path: &str, sign: Sign) {
     let told =
         [path, ": a comma between brackets ends the words behind ", sign.shown, " before this"].concat();

@@ -32,6 +32,11 @@ impl<'n> Fields<'n> {
         Some((&entry.value, joined(&self.path, key)))
     }
 
+    /// Where a key stands.
+    pub(super) fn place_of(&self, key: &str) -> Option<Span> {
+        self.entries.iter().find(|entry| entry.key == key).map(|entry| entry.at)
+    }
+
     /// As `get`; tells the desk where the key is missing.
     pub(super) fn need(&self, desk: &mut Desk, key: &str, mend: &str) -> Option<(&'n Node, String)> {
         let found = self.get(key);

@@ -17,7 +17,7 @@ const ROOMS: [(&str, &[&str]); 8] = [
 ];
 
 /// Where a foreign crate may be named; everywhere else it may not.
-const FOREIGN: [(&str, &[&str]); 9] = [
+const FOREIGN: [(&str, &[&str]); 10] = [
     ("tokio", &["src/edges/", "src/pump/run", "src/organism/", "src/console/", "src/cli/", "src/main.rs"]),
     ("libxml", &["src/edges/schemas/"]),
     ("rusqlite", &["src/edges/log/"]),
@@ -31,6 +31,8 @@ const FOREIGN: [(&str, &[&str]); 9] = [
     ("clap_complete", &["src/cli/completions"]),
     // What an agent is comes from the file; the core never hears of models. See docs/decisions/0016.
     ("systole_agent", &["src/organism/", "src/cli/"]),
+    // A workflow is data of the file and a listener like any other. See docs/decisions/0033.
+    ("systole_workflow", &["src/organism/", "src/cli/"]),
 ];
 
 /// What the code of a room that reads no clock, draws no id and does no I/O cannot name.
@@ -164,6 +166,7 @@ fn a_breach_is_seen_however_it_is_written() {
     breach("listeners/agent/src/a.rs", "fn f(client: async_nats::Client) {}");
     breach("src/pump/a.rs", "use systole_agent::spec::Agent;");
     breach("src/edges/a.rs", "fn f(model: systole_agent::spec::Model) {}");
+    breach("src/pump/a.rs", "use systole_workflow::spec::Workflow;");
     breach("src/rules/a.rs", "use std::fs;");
     breach("src/shed/a.rs", "");
     let fine = "use super::words; // crate::rules\nuse crate::words::x; const A: &str = \"crate::cli\";";

@@ -35,6 +35,7 @@ mod json_value;
 mod markup;
 mod misfit;
 mod nearest;
+mod part;
 mod pattern;
 mod positions;
 mod prompt;
@@ -58,6 +59,7 @@ mod wording;
 pub use given::Slip;
 pub use json_schema::{ILLEGAL, JsonSchema};
 pub use nearest::{is_slip, nearest};
+pub use part::{Part, PartKind};
 pub use texts::Texts;
 
 /// A construct that the profile leaves out, or that is wrong in itself.
@@ -181,6 +183,11 @@ impl Model {
     /// Whether the elements inside a global element are in a namespace, as `elementFormDefault` says.
     pub fn is_qualified(&self, element: &str) -> bool {
         inside::is_qualified(&self.schema, element)
+    }
+
+    /// A global element as a path into its payloads begins.
+    pub fn part(&self, element: &str) -> Option<Part<'_>> {
+        self.schema.global(element).map(|declaration| part::Part::of_global(&self.schema, declaration))
     }
 
     /// Which elements of a global element's payloads hold only text.

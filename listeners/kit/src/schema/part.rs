@@ -1,0 +1,201 @@
+//! A part of a payload as a path reaches it: an element or an attribute, how often it may come, and which values it can
+//! have.
+//!
+//! A schema and the name of a global element come in. It judges no payload and words nothing but a value that cannot be.
+
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+use super::builtin::Family;
+use super::form::{Inside, Record, is_of, least, most};
+use super::shape::{Bound, Declaration, Schema, Simple, TypeId, Variety};
+use super::value;
+
+/// A part of a payload.
+#[derive(Clone, Debug)]
+pub struct Part<'m> {
+    schema: &'m Schema,
+    name: &'m str,
+    holds: Holds<'m>,
+    is_attribute: bool,
+    least: u32,
+    most: Option<u32>,
+}
+
+#[derive(Clone, Debug)]
+enum Holds<'m> {
+    Element(TypeId),
+    Attribute(&'m Arc<Simple>),
+}
+
+/// What stands in a part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PartKind {
+    /// A text, or any other value that is compared as it is written.
+    Text,
+    /// True or false.
+    Flag,
+    /// A number.
+    Number,
+    /// Other parts, or nothing.
+    Parts,
+}
+
+impl<'m> Part<'m> {
+    /// A global element.
+    pub(super) fn of_global(schema: &'m Schema, element: &'m Declaration) -> Self {
+        let holds = Holds::Element(element.of);
+        Self { schema, name: &element.name, holds, is_attribute: false, least: 1, most: Some(1) }
+    }
+
+    /// Its local name.
+    pub fn name(&self) -> &'m str {
+        self.name
+    }
+
+    /// Whether it is an attribute.
+    pub fn is_attribute(&self) -> bool {
+        self.is_attribute
+    }
+
+    /// How often it comes at least.
+    pub fn least(&self) -> u32 {
+        self.least
+    }
+
+    /// How often it comes at most; none for any number.
+    pub fn most(&self) -> Option<u32> {
+        self.most
+    }
+
+    /// Whether it may come more than once.
+    pub fn is_list(&self) -> bool {
+        self.most.is_none_or(|most| most > 1)
+    }
+
+    /// What stands in it.
+    pub fn kind(&self) -> PartKind {
+        match self.inside() {
+            Some(Inside::Text) => PartKind::Text,
+            Some(Inside::Value(simple)) => kind_of(simple),
+            Some(Inside::Nothing | Inside::Named(_) | Inside::Listed(_)) => PartKind::Parts,
+            None => match &self.holds {
+                Holds::Attribute(simple) => kind_of(simple),
+                Holds::Element(_) => PartKind::Parts,
+            },
+        }
+    }
+
+    /// The parts inside it: attributes, then elements, both in the order of the schema.
+    pub fn parts(&self) -> Vec<Part<'m>> {
+        let Some(record) = self.record() else { return Vec::new() };
+        let attributes = record.attributes.iter().map(|attribute| Part {
+            schema: self.schema,
+            name: &attribute.name,
+            holds: Holds::Attribute(&attribute.simple),
+            is_attribute: true,
+            least: u32::from(attribute.required),
+            most: Some(1),
+        });
+        let mut parts: Vec<Part<'m>> = attributes.collect();
+        let Some(content) = record.particle() else { return parts };
+        for slot in record.slots() {
+            let is_it = |term: &_| is_of(term, slot.declaration);
+            parts.push(Part {
+                schema: self.schema,
+                name: &slot.declaration.name,
+                holds: Holds::Element(slot.declaration.of),
+                is_attribute: false,
+                least: least(content, &is_it),
+                most: most(content, &is_it),
+            });
+        }
+        parts
+    }
+
+    /// The part of that name inside it. An element comes before an attribute of the same name.
+    pub fn part(&self, name: &str) -> Option<Part<'m>> {
+        let parts = self.parts();
+        let found = parts.iter().rfind(|part| part.name == name && !part.is_attribute);
+        found.or_else(|| parts.iter().find(|part| part.name == name)).cloned()
+    }
+
+    /// The values that it can have, where they are listed.
+    pub fn values(&self) -> Vec<&'m str> {
+        let values = self.simple().map(|simple| simple.values.as_slice()).unwrap_or_default();
+        values.iter().map(|value| value.value.as_str()).collect()
+    }
+
+    /// Why it can never have this value, worded to follow its name; none where it can.
+    pub fn fault(&self, value: &str) -> Option<String> {
+        value::check(self.simple()?, value).map(|wrong| wrong.words)
+    }
+
+    /// Whether no value of it is a number from one to the other. Both ends belong to the range; a missing one is open.
+    pub fn is_beyond(&self, from: Option<&str>, to: Option<&str>) -> bool {
+        let Some(simple) = self.simple() else { return false };
+        let Variety::Atomic(base) = simple.variety else { return false };
+        let below = |one: &str, other: &str| base.compare(one, other) == Some(Ordering::Less);
+        if !simple.values.is_empty() {
+            let fits = |value: &str| {
+                !from.is_some_and(|from| below(value, from)) && !to.is_some_and(|to| below(to, value))
+            };
+            return !simple.values.iter().any(|value| fits(&value.value));
+        }
+        let (smallest, largest) = base.limits();
+        let before = |end: &str, bound: &Bound| {
+            below(end, &bound.value) || (!bound.inclusive && base.same(end, &bound.value))
+        };
+        let behind = |end: &str, bound: &Bound| {
+            below(&bound.value, end) || (!bound.inclusive && base.same(end, &bound.value))
+        };
+        let too_small = |to: &str| {
+            simple.least.as_ref().is_some_and(|bound| before(to, bound))
+                || smallest.is_some_and(|smallest| below(to, smallest))
+        };
+        let too_large = |from: &str| {
+            simple.most.as_ref().is_some_and(|bound| behind(from, bound))
+                || largest.is_some_and(|largest| below(largest, from))
+        };
+        to.is_some_and(too_small) || from.is_some_and(too_large)
+    }
+
+    /// Whether one value of it is less than another.
+    pub fn is_less(&self, one: &str, other: &str) -> bool {
+        let atomic = self.simple().and_then(|simple| match simple.variety {
+            Variety::Atomic(base) => Some(base),
+            Variety::List(_) | Variety::Union(_) => None,
+        });
+        atomic.is_some_and(|base| base.compare(one, other) == Some(Ordering::Less))
+    }
+
+    fn record(&self) -> Option<Record<'m>> {
+        match self.holds {
+            Holds::Element(of) => Some(Record::of_root(self.schema, of)),
+            Holds::Attribute(_) => None,
+        }
+    }
+
+    fn inside(&self) -> Option<Inside<'m>> {
+        self.record().map(|record| record.inside)
+    }
+
+    fn simple(&self) -> Option<&'m Simple> {
+        match (&self.holds, self.inside()) {
+            (Holds::Attribute(simple), _) => Some(simple),
+            (_, Some(Inside::Value(simple))) => Some(simple),
+            _ => None,
+        }
+    }
+}
+
+fn kind_of(simple: &Simple) -> PartKind {
+    match simple.variety {
+        Variety::Atomic(base) => match base.family() {
+            Family::Truth => PartKind::Flag,
+            Family::Whole | Family::Decimal => PartKind::Number,
+            Family::Text | Family::Floating | Family::Moment | Family::Span | Family::Bytes => PartKind::Text,
+        },
+        Variety::List(_) | Variety::Union(_) => PartKind::Text,
+    }
+}

@@ -1,0 +1,243 @@
+//! The most that one run of a workflow can use, from its description alone: goals, child threads, messages, requests to
+//! models, and how deep its threads nest.
+//!
+//! In come a workflow and those that it may call, out come counts. It knows no budget and refuses nothing.
+
+use std::collections::BTreeMap;
+
+use crate::spec::{Step, Work, Workflow};
+
+/// A number of things, some of which may depend on how long lists are.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Count {
+    /// As many at least count.
+    pub fixed: u64,
+    /// So many more for each item of each of these lists, which no schema bounds.
+    pub per_item: Vec<(u64, String)>,
+}
+
+impl Count {
+    /// So many, whatever lists hold.
+    #[must_use]
+    pub fn of(fixed: u64) -> Self {
+        Self { fixed, per_item: Vec::new() }
+    }
+
+    /// This and that.
+    #[must_use]
+    pub fn and(mut self, other: &Self) -> Self {
+        self.fixed = self.fixed.saturating_add(other.fixed);
+        for (more, list) in &other.per_item {
+            match self.per_item.iter_mut().find(|(_, known)| known == list) {
+                Some((count, _)) => *count = count.saturating_add(*more),
+                None => self.per_item.push((*more, list.clone())),
+            }
+        }
+        self
+    }
+
+    /// So many times this.
+    #[must_use]
+    pub fn times(mut self, factor: u64) -> Self {
+        self.fixed = self.fixed.saturating_mul(factor);
+        for (count, _) in &mut self.per_item {
+            *count = count.saturating_mul(factor);
+        }
+        self
+    }
+
+    /// This for each item of a list that no schema bounds.
+    fn for_each(self, list: &str) -> Self {
+        let inner = self
+            .per_item
+            .into_iter()
+            .map(|(count, inner)| (count, format!("{inner} of each item of {list}")));
+        let mut per_item: Vec<(u64, String)> = inner.collect();
+        if self.fixed > 0 {
+            per_item.insert(0, (self.fixed, list.to_owned()));
+        }
+        Self { fixed: 0, per_item }
+    }
+}
+
+/// The most that one run can use.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Bound {
+    /// Goals that agents pursue. One that several agents pursue counts for each.
+    pub goals: Count,
+    /// The same for each agent.
+    pub goals_of: BTreeMap<String, Count>,
+    /// Goals that are pursued whatever happens, for each agent.
+    pub certain_of: BTreeMap<String, u64>,
+    /// Child threads.
+    pub children: Count,
+    /// Calls and spawns by the workflow itself and by those that it calls.
+    pub messages: Count,
+    /// How deep threads nest, the workflow's own counted.
+    pub depth: u32,
+    /// What makes it so deep, from outside inwards.
+    pub nesting: Vec<String>,
+    /// The summands of `goals`, a step each: `1`, `200`, `5 x 2`.
+    pub terms: Vec<String>,
+}
+
+impl Bound {
+    /// The requests to models, if each goal takes one turn.
+    #[must_use]
+    pub fn requests(&self) -> &Count {
+        &self.goals
+    }
+
+    fn and(mut self, other: &Self) -> Self {
+        self.goals = self.goals.and(&other.goals);
+        self.children = self.children.and(&other.children);
+        self.messages = self.messages.and(&other.messages);
+        for (agent, count) in &other.goals_of {
+            let known = self.goals_of.remove(agent).unwrap_or_default();
+            self.goals_of.insert(agent.clone(), known.and(count));
+        }
+        for (agent, count) in &other.certain_of {
+            let known = self.certain_of.entry(agent.clone()).or_default();
+            *known = known.saturating_add(*count);
+        }
+        if other.depth > self.depth {
+            (self.depth, self.nesting) = (other.depth, other.nesting.clone());
+        }
+        self
+    }
+
+    fn change(mut self, change: impl Fn(Count) -> Count) -> Self {
+        self.goals = change(self.goals);
+        self.children = change(self.children);
+        self.messages = change(self.messages);
+        self.goals_of = self.goals_of.into_iter().map(|(agent, count)| (agent, change(count))).collect();
+        self
+    }
+
+    /// This in a child thread of its own.
+    fn in_child(mut self, name: &str) -> Self {
+        self.children = self.children.and(&Count::of(1));
+        self.messages = self.messages.and(&Count::of(1));
+        self.depth = self.depth.saturating_add(1);
+        self.nesting.insert(0, name.to_owned());
+        self
+    }
+
+    fn certain_times(mut self, factor: u64) -> Self {
+        for count in self.certain_of.values_mut() {
+            *count = count.saturating_mul(factor);
+        }
+        self
+    }
+}
+
+/// Calls deeper than this are not followed; the threads of an organism never nest so deep.
+const DEEPEST: u32 = 64;
+
+/// The bound of a workflow; `find` gives those that it may call, which call no one in a circle.
+#[must_use]
+pub fn bound<'w>(workflow: &'w Workflow, find: &impl Fn(&str) -> Option<&'w Workflow>) -> Bound {
+    whole(workflow, find, DEEPEST)
+}
+
+fn whole<'w>(workflow: &'w Workflow, find: &impl Fn(&str) -> Option<&'w Workflow>, left: u32) -> Bound {
+    let mut all = Bound::default();
+    let mut terms = Vec::new();
+    for step in &workflow.steps {
+        let one = of_step(step, find, left, false);
+        if one.goals.fixed > 0 {
+            terms.push(term(step, &one, find, left));
+        }
+        all = all.and(&one);
+    }
+    all.terms = terms;
+    all.depth = all.depth.saturating_add(1);
+    all.nesting.insert(0, workflow.name.clone());
+    all
+}
+
+/// The factors of a step's goals, those that are 1 left out.
+fn term<'w>(step: &Step, whole: &Bound, find: &impl Fn(&str) -> Option<&'w Workflow>, left: u32) -> String {
+    let items = step.each.as_ref().and_then(|each| each.most).map_or(1, u64::from);
+    let passes = match &step.work {
+        Work::Repeat { at_most, .. } => u64::from(*at_most),
+        _ => 1,
+    };
+    let tries = u64::from(step.tries);
+    let once = once(step, find, left).goals.fixed;
+    let factors: Vec<String> = [items, tries, passes, once]
+        .into_iter()
+        .filter(|factor| *factor != 1)
+        .map(|factor| factor.to_string())
+        .collect();
+    if factors.is_empty() { whole.goals.fixed.to_string() } else { factors.join(" x ") }
+}
+
+fn of_step<'w>(
+    step: &Step,
+    find: &impl Fn(&str) -> Option<&'w Workflow>,
+    left: u32,
+    is_beside: bool,
+) -> Bound {
+    let mut all = once(step, find, left);
+    if let Work::Repeat { at_most, .. } = &step.work {
+        let passes = u64::from(*at_most);
+        all = all.change(|count| count.times(passes));
+    }
+    let is_branch = (step.each.is_some() || is_beside) && !matches!(step.work, Work::Do(_) | Work::Call(_));
+    if is_branch {
+        all = all.in_child(&format!("a branch of {}", step.id));
+    }
+    all = all.change(|count| count.times(u64::from(step.tries)));
+    if let Some(each) = &step.each {
+        all = match each.most {
+            Some(most) => all.change(|count| count.times(u64::from(most))),
+            None => {
+                let list = each.list.text();
+                all.change(|count| count.for_each(&list))
+            }
+        };
+        all = all.certain_times(u64::from(each.least));
+    }
+    if !step.when.is_empty() {
+        all.certain_of.clear();
+    }
+    all
+}
+
+/// One pass of a step, for one item.
+fn once<'w>(step: &Step, find: &impl Fn(&str) -> Option<&'w Workflow>, left: u32) -> Bound {
+    let together = |steps: &[Step], is_beside: bool| {
+        steps
+            .iter()
+            .map(|step| of_step(step, find, left, is_beside))
+            .fold(Bound::default(), |all, one| all.and(&one))
+    };
+    match &step.work {
+        Work::Do(goal) => {
+            let mut all = Bound::default();
+            for agent in &goal.by {
+                let one = Bound {
+                    goals: Count::of(1),
+                    goals_of: BTreeMap::from([(agent.clone(), Count::of(1))]),
+                    certain_of: BTreeMap::from([(agent.clone(), 1)]),
+                    ..Bound::default()
+                };
+                all = all.and(&one.in_child(agent));
+            }
+            all
+        }
+        Work::Call(call) => match find(&call.to).filter(|_| left > 0) {
+            Some(other) => {
+                // The child's own depth counts the call that opens it.
+                let inner = whole(other, find, left.saturating_sub(1));
+                let (depth, nesting) = (inner.depth, inner.nesting.clone());
+                Bound { depth, nesting, ..inner.in_child(&call.to) }
+            }
+            None => Bound::default().in_child(&call.to),
+        },
+        Work::Ask(_) | Work::Wait { .. } => Bound::default(),
+        Work::Group { steps } | Work::Repeat { steps, .. } => together(steps, false),
+        Work::Parallel { steps, .. } => together(steps, true),
+    }
+}

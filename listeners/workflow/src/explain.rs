@@ -1,0 +1,206 @@
+//! A workflow as numbered sentences in plain English, for people who want to know what it does.
+//!
+//! In comes a workflow, out come sentences, a step each. The words of goals are quoted as they are.
+
+use crate::spec::{Budget, Condition, Path, Source, Step, Test, Until, Work, Workflow};
+
+/// One step as a sentence or a few.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sentence {
+    /// Its number: `3`, or `3.1` for the first step inside the third.
+    pub number: String,
+    /// In how many steps it is.
+    pub depth: usize,
+    /// The id of the step.
+    pub id: String,
+    /// What it says.
+    pub text: String,
+}
+
+/// The steps of a workflow, each with those inside it behind it.
+#[must_use]
+pub fn sentences(workflow: &Workflow) -> Vec<Sentence> {
+    let mut found = Vec::new();
+    collect(&workflow.steps, "", 0, &mut found);
+    found
+}
+
+fn collect(steps: &[Step], above: &str, depth: usize, found: &mut Vec<Sentence>) {
+    for (nth, step) in steps.iter().enumerate() {
+        let number = format!("{above}{}", nth.saturating_add(1));
+        found.push(Sentence { number: number.clone(), depth, id: step.id.clone(), text: sentence(step) });
+        collect(step.inside(), &format!("{number}."), depth.saturating_add(1), found);
+    }
+}
+
+/// What a step does, in plain words.
+#[must_use]
+pub fn sentence(step: &Step) -> String {
+    let mut text = format!("{}: ", step.id);
+    if !step.when.is_empty() {
+        text.push_str(&format!("if {}: ", all_of(&step.when)));
+    }
+    if let Some(each) = &step.each {
+        text.push_str(&format!("for each item of {}, {} at once: ", each.list.text(), each.at_once));
+    }
+    text.push_str(&work(&step.work));
+    for more in terms(step) {
+        text.push(' ');
+        text.push_str(&more);
+    }
+    if !step.inside().is_empty() {
+        text.push(':');
+    }
+    text
+}
+
+fn work(work: &Work) -> String {
+    match work {
+        Work::Do(goal) => {
+            let verb = if goal.by.len() == 1 { "pursues this goal" } else { "each pursue this goal" };
+            let mut text = format!("{} {verb}: {}", listed(&goal.by, "and"), sentence_end(&goal.words));
+            if let Some(gives) = &goal.gives {
+                text.push_str(&format!(" The output is <{}>.", gives.local));
+            }
+            match goal.sees.as_deref() {
+                None => {}
+                Some([]) => text.push_str(" It sees neither the request nor earlier goals."),
+                Some(sees) => {
+                    text.push_str(&format!(" Of what is known it sees only the request and {}.", paths(sees)))
+                }
+            }
+            text
+        }
+        Work::Call(call) => {
+            let fields: Vec<String> = call
+                .fields
+                .iter()
+                .map(|field| {
+                    let name = if field.name == "." { "its text" } else { &field.name };
+                    match &field.source {
+                        Source::Path(path) => format!("{name} from {}", path.text()),
+                        Source::Text(text) => format!("{name} \"{text}\""),
+                    }
+                })
+                .collect();
+            let with =
+                if fields.is_empty() { String::new() } else { format!(", with {}", listed(&fields, "and")) };
+            format!("sends <{}> to {}{with}.", call.element.local, call.to)
+        }
+        Work::Ask(question) => {
+            let mut text = format!("asks a person: {}", sentence_end(&question.words));
+            match question.choices.as_slice() {
+                [] => text.push_str(" The answer is a note."),
+                choices => text.push_str(&format!(" The choices are {}.", listed(choices, "and"))),
+            }
+            if !question.shows.is_empty() {
+                text.push_str(&format!(" The person sees {}.", paths(&question.shows)));
+            }
+            let then = match &question.otherwise {
+                Some(choice) => format!("{choice} is chosen"),
+                None => "the step fails".to_owned(),
+            };
+            text.push_str(&format!(" After {} without an answer {then}.", stretch(question.expires_ms)));
+            text
+        }
+        Work::Wait { ms } => format!("waits {}.", stretch(*ms)),
+        Work::Group { .. } => "does these steps in order".to_owned(),
+        Work::Parallel { at_once, .. } => format!("does these steps beside one another, {at_once} at once"),
+        Work::Repeat { until, at_most, .. } => {
+            let enough = match until {
+                Until::Converged => "nothing is left to change".to_owned(),
+                Until::Holds(conditions) => all_of(conditions),
+            };
+            format!("repeats these steps until {enough}, {at_most} times at most")
+        }
+    }
+}
+
+/// The terms of a step that are not the usual ones.
+fn terms(step: &Step) -> Vec<String> {
+    let mut all = Vec::new();
+    let is_open = !step.inside().is_empty();
+    let mut say =
+        |text: String| all.push(if is_open { format!("({text})") } else { format!("{}.", capital(&text)) });
+    if let Some(ms) = step.timeout_ms {
+        say(format!("it fails after {}", stretch(ms)));
+    }
+    if step.tries > 1 {
+        say(format!("if it fails, it is tried up to {} times in all", step.tries));
+    }
+    if step.keeps_failure {
+        say("if it fails, the run goes on".to_owned());
+    }
+    if let Some(budget) = budget(&step.budget) {
+        say(format!("each child may use {budget}"));
+    }
+    all
+}
+
+fn budget(budget: &Budget) -> Option<String> {
+    let messages = budget.messages.map(|count| format!("{count} messages"));
+    let tokens = budget.tokens.map(|count| format!("{count} tokens"));
+    let parts: Vec<String> = [messages, tokens, budget.money.clone()].into_iter().flatten().collect();
+    (!parts.is_empty()).then(|| listed(&parts, "and"))
+}
+
+fn all_of(conditions: &[Condition]) -> String {
+    let all: Vec<String> =
+        conditions.iter().map(|one| format!("{} is {}", one.path.text(), test(&one.test))).collect();
+    listed(&all, "and")
+}
+
+fn test(test: &Test) -> String {
+    match test {
+        Test::Text(values) => listed(values, "or"),
+        Test::Flag(flag) => flag.to_string(),
+        Test::Number(ranges) => {
+            let ranges: Vec<String> = ranges
+                .iter()
+                .map(|(from, to)| match (from, to) {
+                    (Some(from), Some(to)) if from == to => from.clone(),
+                    (Some(from), Some(to)) => format!("from {from} to {to}"),
+                    (Some(from), None) => format!("{from} or more"),
+                    (None, Some(to)) => format!("{to} or less"),
+                    (None, None) => "any number".to_owned(),
+                })
+                .collect();
+            listed(&ranges, "or")
+        }
+    }
+}
+
+fn paths(paths: &[Path]) -> String {
+    let paths: Vec<String> = paths.iter().map(Path::text).collect();
+    listed(&paths, "and")
+}
+
+/// `a`, `a and b`, `a, b and c`.
+fn listed(parts: &[String], word: &str) -> String {
+    match parts {
+        [] => String::new(),
+        [only] => only.clone(),
+        [before @ .., last] => format!("{} {word} {last}", before.join(", ")),
+    }
+}
+
+/// The words with a sign behind them that ends a sentence.
+fn sentence_end(words: &str) -> String {
+    let words = words.trim();
+    if words.ends_with(['.', '!', '?', ':', '…']) { words.to_owned() } else { format!("{words}.") }
+}
+
+fn capital(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
+}
+
+/// A stretch of time in the largest unit that leaves no rest.
+fn stretch(ms: u64) -> String {
+    const UNITS: [(&str, u64); 4] = [("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1_000)];
+    let fits = UNITS.iter().find(|(_, factor)| ms > 0 && ms.is_multiple_of(*factor));
+    fits.map_or_else(
+        || format!("{ms}ms"),
+        |(unit, factor)| format!("{}{unit}", ms.checked_div(*factor).unwrap_or(ms)),
+    )
+}

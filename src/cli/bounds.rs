@@ -1,0 +1,122 @@
+//! What `systole check` says of the most that each workflow can use: goals, requests to models, and what they cost.
+//!
+//! In comes a checked file, out come lines or values. Everything is counted from the file alone; nothing is asked.
+
+use serde_json::{Value, json};
+use systole_agent::spec::{Agent, Dialect, Model};
+use systole_kit::money::Money;
+use systole_workflow::bound::{Bound, Count};
+
+use crate::audit::columns::wrapped;
+use crate::organism::file::{OrganismFile, bounds};
+
+/// The lines about the workflows of a file.
+pub(super) fn lines(file: &OrganismFile) -> Vec<String> {
+    let mut lines = Vec::new();
+    for (workflow, bound) in file.workflows.iter().zip(bounds(&file.workflows)) {
+        let lead = format!("  {}: ", workflow.name);
+        lines.extend(wrapped(&lead, 4, &words(file, &bound)));
+    }
+    lines
+}
+
+/// The same as values.
+pub(super) fn as_json(file: &OrganismFile) -> Vec<Value> {
+    let one = |(workflow, bound): (&systole_workflow::spec::Workflow, Bound)| {
+        let used = Used::of(file, &bound);
+        json!({"name": workflow.name, "goals": count(&bound.goals), "children": count(&bound.children),
+               "messages": count(&bound.messages), "depth": bound.depth, "requests": count(&used.requests),
+               "cost": used.cost.map(|cost| cost.to_string())})
+    };
+    file.workflows.iter().zip(bounds(&file.workflows)).map(one).collect()
+}
+
+fn count(count: &Count) -> Value {
+    let per_item: Vec<Value> =
+        count.per_item.iter().map(|(count, list)| json!({"count": count, "list": list})).collect();
+    json!({"most": count.fixed, "per_item": per_item})
+}
+
+fn words(file: &OrganismFile, bound: &Bound) -> String {
+    let used = Used::of(file, bound);
+    let sum = if bound.terms.len() > 1 { format!("{} = ", bound.terms.join(" + ")) } else { String::new() };
+    let mut parts = vec![format!("at most {sum}{}", counted(&bound.goals, "goal"))];
+    parts.push(counted(&used.requests, "model request"));
+    parts.extend(used.cost.map(|cost| cost.to_string()));
+    let mut text = parts.join(", ");
+    if let Some(unpriced) = used.unpriced {
+        text.push_str(&format!("; {unpriced} has no price"));
+    }
+    text
+}
+
+/// A count with its noun: `212 goals`, `12 goals and 1 more for each item of pick/item`.
+fn counted(count: &Count, noun: &str) -> String {
+    let plural = if count.fixed == 1 { "" } else { "s" };
+    let mut text = format!("{} {noun}{plural}", count.fixed);
+    for (more, list) in &count.per_item {
+        text.push_str(&format!(" and {more} more for each item of {list}"));
+    }
+    text
+}
+
+/// What the goals of a workflow can use of models.
+struct Used {
+    requests: Count,
+    /// None where no model has a price, or a list has no end.
+    cost: Option<Money>,
+    /// A model without a price, if another one has one.
+    unpriced: Option<String>,
+}
+
+impl Used {
+    fn of(file: &OrganismFile, bound: &Bound) -> Used {
+        let mut used = Used { requests: Count::default(), cost: None, unpriced: None };
+        let (mut priced, mut unpriced) = (Vec::new(), Vec::new());
+        for (agent, goals) in &bound.goals_of {
+            let Some(agent) = file.agents.iter().find(|one| one.name == *agent) else { continue };
+            let requests = goals.clone().times(turns(agent));
+            used.requests = used.requests.and(&requests);
+            for model in file.models.iter().filter(|model| model.name == agent.model) {
+                match dearest(file, model) {
+                    Some(price) => priced.push((price, requests.clone())),
+                    None => unpriced.push(model.name.clone()),
+                }
+            }
+        }
+        let Some((first, _)) = priced.first() else { return used };
+        if priced.iter().all(|(_, requests)| requests.per_item.is_empty()) {
+            let micros = priced.iter().map(|(price, requests)| price.micros.saturating_mul(requests.fixed));
+            let micros = micros.fold(0, u64::saturating_add);
+            used.cost = Some(Money { micros, currency: first.currency });
+        }
+        used.unpriced = unpriced.into_iter().next();
+        used
+    }
+}
+
+/// The requests that one goal can take, apart from those that a provider refuses and that are repeated.
+fn turns(agent: &Agent) -> u64 {
+    // With `plain` any usable answer ends it.
+    let turns = if agent.dialect == Dialect::Plain { agent.turns.min(agent.attempts) } else { agent.turns };
+    turns.into()
+}
+
+/// What one request can cost at most, by the model or one of those that stand in for it.
+fn dearest(file: &OrganismFile, model: &Model) -> Option<Money> {
+    let others = file.models.iter().filter(|one| model.fallback.contains(&one.name));
+    let prices: Option<Vec<Money>> = std::iter::once(model).chain(others).map(request).collect();
+    prices?.into_iter().max_by_key(|money| money.micros)
+}
+
+/// A request that fills the window.
+fn request(model: &Model) -> Option<Money> {
+    let price = model.price?;
+    let read = model.window.saturating_sub(model.max_output);
+    let of = |money: Money, tokens: u64| {
+        let whole = u128::from(money.micros).saturating_mul(tokens.into());
+        u64::try_from(whole.div_ceil(u128::from(price.per).max(1))).unwrap_or(u64::MAX)
+    };
+    let micros = of(price.tokens_in, read).saturating_add(of(price.tokens_out, model.max_output));
+    Some(Money { micros, currency: price.tokens_in.currency })
+}

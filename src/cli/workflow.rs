@@ -1,0 +1,106 @@
+//! `systole workflow`: what the workflows of an organism's file do. Reads the file alone: nothing runs, and no log is
+//! opened.
+
+use clap::{Args, Subcommand};
+use serde_json::{Value, json};
+use systole_kit::schema::nearest;
+use systole_workflow::explain::{Sentence, sentences};
+use systole_workflow::spec::Workflow as Spec;
+
+use super::exit::Exit;
+use super::place::Place;
+use super::screen::Screen;
+use crate::audit::columns::{plain, wrapped};
+use crate::organism::file::OrganismFile;
+
+/// What is wanted of a workflow.
+#[derive(Subcommand, Debug)]
+pub(super) enum Workflow {
+    /// Print what a workflow does, step by step
+    Explain(Explain),
+}
+
+/// Which workflow.
+#[derive(Args, Debug)]
+pub(super) struct Explain {
+    #[command(flatten)]
+    place: Place,
+    /// The workflow; without a name every workflow of the file
+    name: Option<String>,
+}
+
+impl Workflow {
+    pub(super) fn run(self) -> Exit {
+        match self {
+            Workflow::Explain(explain) => explain.run(),
+        }
+    }
+}
+
+impl Explain {
+    fn run(&self) -> Exit {
+        let screen = self.place.screen();
+        self.explain(screen).unwrap_or_else(|exit| exit)
+    }
+
+    fn explain(&self, screen: Screen) -> Result<Exit, Exit> {
+        let file = self.place.organism(screen)?;
+        let meant: Vec<&Spec> = match &self.name {
+            None => file.workflows.iter().collect(),
+            Some(name) => vec![found(&file, name, screen)?],
+        };
+        if meant.is_empty() {
+            let exit = screen.fail(Exit::Usage, "the organism's file has no workflow");
+            screen.say("  try: a section `workflows`, as docs/reference/workflows.md describes it");
+            return Err(exit);
+        }
+        for (nth, workflow) in meant.into_iter().enumerate() {
+            if screen.json {
+                screen.value(&as_json(workflow));
+                continue;
+            }
+            if nth > 0 {
+                screen.drawn("");
+            }
+            lines(&file, workflow).iter().for_each(|line| screen.drawn(line));
+        }
+        Ok(Exit::Done)
+    }
+}
+
+fn found<'f>(file: &'f OrganismFile, name: &str, screen: Screen) -> Result<&'f Spec, Exit> {
+    if let Some(found) = file.workflows.iter().find(|workflow| workflow.name == name) {
+        return Ok(found);
+    }
+    let known = || file.workflows.iter().map(|workflow| workflow.name.as_str());
+    let hint = match nearest(name, known()) {
+        Some(near) => format!("; did you mean {near}?"),
+        None if file.workflows.is_empty() => "; the file has none".to_owned(),
+        None => format!("; there are {}", known().collect::<Vec<_>>().join(", ")),
+    };
+    Err(screen.fail(Exit::Usage, format!("no workflow is called {name}{hint}")))
+}
+
+/// A workflow as lines for a terminal.
+fn lines(file: &OrganismFile, workflow: &Spec) -> Vec<String> {
+    let own = file.composition.listeners.values().find(|one| one.name.as_str() == workflow.name);
+    let takes = own.map(|own| super::check::request_names(own).join(", ")).unwrap_or_default();
+    let mut lines = vec![format!("{}: takes {takes}, gives {}", workflow.name, workflow.returns.local)];
+    if let Some(description) = &workflow.description {
+        lines.extend(wrapped("  ", 2, &plain(description)));
+    }
+    for Sentence { number, depth, text, .. } in sentences(workflow) {
+        // Deep steps keep room for their words.
+        let lead = format!("{}{number}. ", "  ".repeat(depth.min(10).saturating_add(1)));
+        lines.extend(wrapped(&lead, lead.len(), &plain(&text)));
+    }
+    lines
+}
+
+fn as_json(workflow: &Spec) -> Value {
+    let steps: Vec<Value> = sentences(workflow)
+        .into_iter()
+        .map(|one| json!({"number": one.number, "id": one.id, "text": one.text}))
+        .collect();
+    json!({"workflow": workflow.name, "description": workflow.description, "steps": steps})
+}

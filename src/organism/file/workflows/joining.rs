@@ -1,0 +1,218 @@
+//! What a workflow adds to the other parties: its agents take goals and give outputs, and it calls itself for branches.
+//!
+//! `adapt` works on what is declared, before any element is looked up. `link` adds the elements of the vocabulary of
+//! workflows and the payloads that goals give. Names that mean nothing are reported here.
+
+use std::collections::BTreeMap;
+
+use systole_agent::spec::Dialect;
+use systole_kit::QName;
+use systole_kit::schema::nearest;
+
+use super::super::compose::{Resolved, one_of};
+use super::super::declared::{Declared, Party};
+use super::super::desk::Desk;
+use super::super::lookup::Lookup;
+use super::super::value::At;
+use super::{Declaration, Goal, Step, VOCABULARY, Work};
+use crate::words::codes::Code;
+use crate::words::composition::Element;
+
+/// What a workflow sends to itself, and what comes back.
+const BRANCH: [&str; 2] = ["branch", "branch-output"];
+/// What it sends to agents, and what comes back if the goal gives no payload.
+const GOAL: [&str; 2] = ["goal-request", "goal-output"];
+
+/// Whether an element is one that only workflows and their agents exchange.
+pub(in crate::organism::file) fn is_own(name: &QName) -> bool {
+    *name.ns == *systole_kit::namespaces::WORKFLOW
+}
+
+/// The payloads that goals give, by the name of the workflow and the local name that is written.
+pub(in crate::organism::file) type Links = BTreeMap<(String, String), Element>;
+
+/// Finds the agents and listeners of each workflow, and changes what these take and give.
+pub(in crate::organism::file) fn adapt(desk: &mut Desk, declared: &mut Declared) {
+    let mut peers = Vec::new();
+    for (at, party) in declared.parties.iter().enumerate() {
+        if let Some(workflow) = &party.workflow {
+            peers.push((at, peers_of(desk, declared, party, workflow)));
+        }
+    }
+    for (at, named) in peers {
+        for one in &named {
+            let found = declared.parties.iter_mut().find(|party| party.key.value == one.name.value);
+            if let Some(party) = found {
+                party.share_percent.get_or_insert(100);
+                if one.is_agent {
+                    serve(desk, party);
+                }
+            }
+        }
+        if let Some(party) = declared.parties.get_mut(at) {
+            party.peers = named.into_iter().map(|one| one.name).collect();
+        }
+    }
+}
+
+/// Somebody whom a workflow calls.
+struct Peer {
+    name: At<String>,
+    is_agent: bool,
+}
+
+fn peers_of(desk: &mut Desk, declared: &Declared, party: &Party, workflow: &Declaration) -> Vec<Peer> {
+    let mut found: Vec<Peer> = Vec::new();
+    let mut add =
+        |name: &At<String>, is_agent: bool| match found.iter_mut().find(|peer| peer.name.value == name.value)
+        {
+            Some(known) => known.is_agent |= is_agent,
+            None => found.push(Peer { name: name.clone(), is_agent }),
+        };
+    let mut reported: Vec<usize> = Vec::new();
+    for step in workflow.every_step() {
+        let path = [&*party.path(), ".", &step.id.value].concat();
+        match &step.work {
+            Work::Do(goal) => {
+                for name in agents(desk, workflow, goal, step, &path) {
+                    // One name, written once for many goals, is reported once.
+                    let is_new = !reported.contains(&name.at.start);
+                    let place = if goal.by.is_empty() { party.path() } else { path.clone() };
+                    if is_agent(desk, declared, name, &place, is_new) {
+                        add(name, true);
+                    } else {
+                        reported.push(name.at.start);
+                    }
+                }
+            }
+            Work::Call { to: Some(to), .. } if is_party(desk, declared, to, &path) => add(to, false),
+            _ => {}
+        }
+    }
+    found
+}
+
+fn agents<'d>(
+    desk: &mut Desk,
+    workflow: &'d Declaration,
+    goal: &'d Goal,
+    step: &Step,
+    path: &str,
+) -> &'d [At<String>] {
+    let agents = workflow.agents_of(goal);
+    if agents.is_empty() {
+        let told = format!("{path}: no agent pursues this goal");
+        let mend = "by: AGENT here, or on the workflow for all of its goals";
+        desk.tell(Code::ConfigMissing, step.id.at, &told, Some(mend));
+    }
+    agents
+}
+
+fn is_agent(desk: &mut Desk, declared: &Declared, name: &At<String>, path: &str, is_new: bool) -> bool {
+    let known =
+        || declared.parties.iter().filter(|party| party.mind.is_some()).map(|party| &*party.key.value);
+    if known().any(|known| known == name.value) {
+        return true;
+    }
+    if !is_new {
+        return false;
+    }
+    let other = declared.parties.iter().find(|party| party.key.value == name.value);
+    let (told, mend) = match other {
+        Some(other) => {
+            let what = if other.workflow.is_some() { "a workflow" } else { "a listener" };
+            (
+                format!("{path}.by: `{}` is {what}, and agents pursue goals", name.value),
+                format!("call: ELEMENT with to: {}, or an agent", name.value),
+            )
+        }
+        None => (
+            format!("{path}.by: no agent is called `{}`", name.value),
+            nearest(&name.value, known()).map_or_else(|| one_of(known()), str::to_owned),
+        ),
+    };
+    desk.tell(Code::ConfigUnknownName, name.at, &told, Some(&mend));
+    false
+}
+
+fn is_party(desk: &mut Desk, declared: &Declared, name: &At<String>, path: &str) -> bool {
+    let known = || declared.parties.iter().map(|party| &*party.key.value);
+    if known().any(|known| known == name.value) {
+        return true;
+    }
+    let told = format!("{path}.to: nothing here is called `{}`", name.value);
+    let mend = nearest(&name.value, known()).map_or_else(|| one_of(known()), str::to_owned);
+    desk.tell(Code::ConfigUnknownName, name.at, &told, Some(&mend));
+    false
+}
+
+/// Makes an agent one that pursues goals.
+fn serve(desk: &mut Desk, party: &mut Party) {
+    let path = party.path();
+    let Some(mind) = &mut party.mind else { return };
+    mind.serves_goals = true;
+    if !mind.takes_talk {
+        return;
+    }
+    mind.takes_talk = false;
+    party.accepts.clear();
+    if mind.gives_talk {
+        mind.gives_talk = false;
+        party.returns.clear();
+    }
+    if let Some(at) = mind.entry_at.filter(|_| party.entry) {
+        let told =
+            format!("{path}.entry: it takes goals of workflows alone, and none of them comes from outside");
+        desk.tell(Code::ConfigValue, at, &told, Some("accepts: [ask] beside it, or leave it out"));
+    }
+    party.entry = false;
+    if mind.has_free_dialect && party.peers.is_empty() {
+        mind.dialect = Dialect::Plain;
+    }
+}
+
+/// Adds what workflows and their agents exchange to what they take and give.
+pub(in crate::organism::file) fn link(
+    desk: &mut Desk,
+    declared: &Declared,
+    lookup: &mut Lookup,
+    resolved: &mut [Resolved<'_>],
+) -> Links {
+    let mut links = Links::new();
+    let mut given: Vec<(String, At<Element>)> = Vec::new();
+    for party in &declared.parties {
+        let Some(workflow) = &party.workflow else { continue };
+        for step in workflow.every_step() {
+            let Work::Do(goal) = &step.work else { continue };
+            let Some(named) = &goal.gives else { continue };
+            let path = format!("{}.{}.gives", party.path(), step.id.value);
+            let found = lookup.elements(desk, party, std::slice::from_ref(named), &path);
+            for element in found {
+                links.insert((party.key.value.clone(), named.value.clone()), element.value.clone());
+                let agents = workflow.agents_of(goal).iter();
+                given.extend(agents.map(|agent| (agent.value.clone(), element.clone())));
+            }
+        }
+    }
+    for one in resolved.iter_mut() {
+        let at = one.party.key.at;
+        let mut both = |[taken, given]: [&str; 2]| {
+            let mut named =
+                |local: &str| lookup.of_vocabulary(VOCABULARY, &At { at, value: local.to_owned() });
+            one.accepts.extend(named(taken));
+            one.returns.extend(named(given));
+        };
+        if one.party.workflow.is_some() {
+            both(BRANCH);
+        }
+        if one.party.mind.as_ref().is_some_and(|mind| mind.serves_goals) {
+            both(GOAL);
+        }
+        for (_, element) in given.iter().filter(|(agent, _)| *agent == one.party.key.value) {
+            if !one.returns.iter().any(|known| known.value == element.value) {
+                one.returns.push(element.clone());
+            }
+        }
+    }
+    links
+}
