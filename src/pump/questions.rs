@@ -9,6 +9,7 @@ use super::draft::{Draft, Fact};
 use super::persons::{self, Asking};
 use super::replying::{Turn, refuse_item};
 use super::state::Question;
+use super::view::View;
 use crate::rules::core_payload;
 use crate::rules::question::{self, Said};
 use crate::words::codes::Code;
@@ -67,9 +68,10 @@ pub(super) fn ask(
 fn shown(turn: &Turn<'_>, nth: usize, show: &Show) -> Result<ShownMessage, Refusal> {
     let Show { number, label } = show;
     let seen = seen(turn)?;
-    let message = seen.view.range(*number, *number).next().filter(|_| *number > 0);
+    let view = seen.view.as_ref();
+    let message = view.and_then(|view| view.range(*number, *number).next()).filter(|_| *number > 0);
     let Some(((_, message), hash)) = message.zip(seen.hashes.get(number)) else {
-        let last = seen.view.count();
+        let last = view.map_or(0, View::count);
         let words = match number {
             0 => "seq counts from 1".to_owned(),
             _ => format!("seq: {number} is past {last}, the last message of this view"),

@@ -70,6 +70,7 @@ fn of_items(items: &[Item], may_have_ended: impl Fn(&ThreadId) -> bool) -> Wante
             What::Primitive(Primitive::Clear(_)) => wanted.push((ordinal, Wish::Whole)),
             What::Primitive(Primitive::Recall(recall)) => wanted.push((ordinal, Wish::Recall(*recall))),
             What::Primitive(Primitive::AskPerson(question)) => {
+                wanted.extend(question.shows.first().map(|_| (ordinal, Wish::Whole)));
                 wanted.extend(question.shows.iter().map(|show| (ordinal, Wish::Hash(show.number))));
             }
             _ => {}
