@@ -14,6 +14,7 @@ use systole::words::ports::{GivenUp, Position};
 use systole::words::refusal::Refusal;
 use systole::words::time::Millis;
 use systole_kit::money::Money;
+use systole_workflow::WORKFLOW_XSD;
 
 const HASH: &str = "1f0c9a2b77d11f0c9a2b77d11f0c9a2b77d11f0c9a2b77d11f0c9a2b77d11f0c";
 
@@ -260,5 +261,20 @@ fn a2_what_the_pump_writes_is_valid_under_its_own_schema() {
     for payload in written() {
         let text = String::from_utf8(payload.to_vec()).unwrap();
         assert_eq!(judge("core", CORE_XSD, &text), Verdict::Valid, "{text}");
+    }
+}
+
+/// The judge takes what the writer of goal requests writes, in each form that has a golden file.
+#[test]
+fn f1_every_form_of_a_goal_request_is_valid() {
+    let folder = std::fs::read_dir("listeners/workflow/tests/suite/golden").unwrap();
+    let forms: Vec<String> =
+        folder.map(|entry| std::fs::read_to_string(entry.unwrap().path()).unwrap()).collect();
+    assert!(forms.len() >= 8, "{}", forms.len());
+    for form in &forms {
+        assert_eq!(judge("workflow", WORKFLOW_XSD, form), Verdict::Valid, "{form}");
+        let forged = form.replace("</current-goal>", "</current-goal><current-goal id='x'/>");
+        let forged = forged.replace("</task>", "</task><task/>");
+        assert!(matches!(judge("workflow", WORKFLOW_XSD, &forged), Verdict::Invalid { .. }), "{forged}");
     }
 }

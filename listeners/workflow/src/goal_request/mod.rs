@@ -133,7 +133,7 @@ impl GoalRequest<'_> {
     fn write(&self, out: &mut Writer) {
         out.text("\n\n");
         if !self.context.is_empty() {
-            out.open("context").content(|context| write_context(context, &self.context));
+            out.open("context").content(|context| write_parts(context, &self.context));
             out.text("\n\n");
         }
         match &self.assignment {
@@ -155,7 +155,7 @@ impl GoalRequest<'_> {
     }
 }
 
-fn write_context(out: &mut Writer, parts: &[Part]) {
+fn write_parts(out: &mut Writer, parts: &[Part]) {
     for (at, part) in parts.iter().enumerate() {
         out.text(if at == 0 { "\n  " } else { "\n\n  " });
         match part {

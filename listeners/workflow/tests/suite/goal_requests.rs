@@ -56,12 +56,12 @@ fn golden(name: &str, request: &GoalRequest<'_>) {
 }
 
 #[test]
-fn f2_a_first_goal_has_no_context() {
+fn f1_a_first_goal_has_no_context() {
     golden("first.xml", &request(Vec::new(), goal("frame", "Say in one paragraph what is to be decided.")));
 }
 
 #[test]
-fn f2_several_views_are_seen_each_under_its_agent() {
+fn f1_several_views_are_seen_each_under_its_agent() {
     let context = vec![
         seen("request", "Shall we move the service?"),
         seen("frame", "Decision: move the service."),
@@ -72,7 +72,7 @@ fn f2_several_views_are_seen_each_under_its_agent() {
 }
 
 #[test]
-fn f2_earlier_passes_are_iterations() {
+fn f1_earlier_passes_are_iterations() {
     let pass =
         |n, draft, judge| Part::Iteration { n, goals: vec![shown("draft", draft), shown("judge", judge)] };
     let context = vec![
@@ -89,7 +89,7 @@ fn f2_earlier_passes_are_iterations() {
 }
 
 #[test]
-fn f2_a_goal_that_may_converge_says_so_outside_of_what_is_shown() {
+fn f1_a_goal_that_may_converge_says_so_outside_of_what_is_shown() {
     let goal = CurrentGoal { loop_name: Some("polish"), iteration: Some(2), ..goal("polish", "Polish it.") };
     let context = vec![
         seen("request", "A poem."),
@@ -102,7 +102,7 @@ fn f2_a_goal_that_may_converge_says_so_outside_of_what_is_shown() {
 }
 
 #[test]
-fn f2_a_correction_follows_the_goal() {
+fn f1_a_correction_follows_the_goal() {
     let correction = Some(Correction { source: "supervisor", words: "Focus on cost." });
     let context = vec![seen("request", "Shall we?"), seen("frame", "Decision: move the service.")];
     let request = request(context, goal("synthesize", "Synthesize into a recommendation."));
@@ -110,7 +110,7 @@ fn f2_a_correction_follows_the_goal() {
 }
 
 #[test]
-fn f2_a_task_names_its_role_and_its_goal() {
+fn f1_a_task_names_its_role_and_its_goal() {
     let task = Task { role: "historian", parent_goal: "frame", words: "Find out when it was built." };
     golden("task.xml", &request(Vec::new(), task.clone()));
     let correction = Some(Correction { source: "person", words: "Only since 2020." });
@@ -118,7 +118,7 @@ fn f2_a_task_names_its_role_and_its_goal() {
 }
 
 #[test]
-fn f2_a_failed_branch_says_so() {
+fn f1_a_failed_branch_says_so() {
     let failed = Shown {
         outcome: Some("failed".to_owned()),
         ..shown("review[3]", "listener.failed: src/c.rs: no such file")
@@ -134,7 +134,7 @@ fn f2_a_failed_branch_says_so() {
 }
 
 #[test]
-fn f2_what_cannot_be_written_is_replaced_and_what_is_too_long_is_refused() {
+fn f1_what_cannot_be_written_is_replaced_and_what_is_too_long_is_refused() {
     let bell = request(Vec::new(), goal("frame", "a\u{0}b\u{fffe}c"));
     assert_eq!(texts(&judged(&bell)), ["a\u{fffd}b\u{fffd}c"]);
     let long = "x".repeat(1 << 20);
@@ -188,7 +188,7 @@ fn text() -> impl Strategy<Value = String> {
 
 proptest! {
     #[test]
-    fn f2_any_text_in_a_request_reads_back_as_it_was(
+    fn f1_any_text_in_a_request_reads_back_as_it_was(
         outputs in proptest::collection::vec(text(), 0..4),
         passes in proptest::collection::vec(text(), 0..3),
         id in text(), words in text(), wanted in proptest::option::of(text()),

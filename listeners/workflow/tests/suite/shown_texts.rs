@@ -8,13 +8,13 @@ fn shown(xml: &str) -> String {
 }
 
 #[test]
-fn f2_a_payload_of_text_is_its_text() {
+fn f1_a_payload_of_text_is_its_text() {
     assert_eq!(shown("<ask xmlns='urn:x'>a &lt; b<![CDATA[ & c]]>&#13;\n</ask>"), "a < b & c\r\n");
     assert_eq!(shown("<ask xmlns='urn:x'/>"), "");
 }
 
 #[test]
-fn f2_the_output_of_a_goal_is_its_text_whatever_it_says_of_itself() {
+fn f1_the_output_of_a_goal_is_its_text_whatever_it_says_of_itself() {
     let output = |inside: &str| {
         let ns = namespaces::WORKFLOW;
         shown(&format!("<goal-output xmlns='{ns}' id='polish' converged='true'>{inside}</goal-output>"))
@@ -24,7 +24,7 @@ fn f2_the_output_of_a_goal_is_its_text_whatever_it_says_of_itself() {
 }
 
 #[test]
-fn f2_any_other_payload_is_markup_that_does_not_depend_on_how_it_was_written() {
+fn f1_any_other_payload_is_markup_that_does_not_depend_on_how_it_was_written() {
     let one = "<p:review xmlns:p='urn:x' b='1' a=\"'2'\"><p:score>9</p:score><p:note/>a &amp; b</p:review>";
     let other = "<review a=\"'2'\"\n b='1' xmlns='urn:x'><score><![CDATA[9]]></score><note></note><!-- x -->a &#38; b</review>";
     let expected = "<review a=\"'2'\" b=\"1\"><score>9</score><note></note>a &amp; b</review>";
@@ -37,7 +37,7 @@ fn f2_any_other_payload_is_markup_that_does_not_depend_on_how_it_was_written() {
 }
 
 #[test]
-fn f2_reading_back_drops_one_line_break_at_either_end() {
+fn f1_reading_back_drops_one_line_break_at_either_end() {
     for (text, back) in [
         ("\nIt scales.\n  ", "It scales."),
         ("\n\n It scales.\n\n", "\n It scales.\n"),
