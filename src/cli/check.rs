@@ -10,8 +10,8 @@ use super::place::Place;
 use super::screen::Screen;
 use systole_agent::spec::{Agent, Dialect};
 
-use crate::audit::columns::{plain, wrapped};
 use super::bounds;
+use crate::audit::columns::{plain, wrapped};
 use crate::organism::file::{Diagnostic, ORGANISM_JSON_SCHEMA, OrganismFile, counted, page};
 use crate::words::composition::{Element, Listener, Reach, Sees};
 use crate::words::time::stretch;

@@ -9,7 +9,10 @@ pub(super) const GROUPS: &[(&str, &[&str])] = &[
     ("look", &["ps", "why", "tree", "todo", "log", "context", "trail", "cost"]),
     ("steer", &["approve", "reject", "amend", "steer", "cancel", "pause", "resume", "end"]),
     ("prove", &["test", "copy", "soak"]),
-    ("build", &["schema", "graph", "explain", "listener", "workflow", "permissions", "doctor", "completions"]),
+    (
+        "build",
+        &["schema", "graph", "explain", "listener", "workflow", "permissions", "doctor", "completions"],
+    ),
 ];
 
 /// Examples of each command, as a person types them.

@@ -97,7 +97,9 @@ fn nothing(screen: Screen, schemas: &Schemas) -> Exit {
 fn shown(schema: &Text) -> String {
     match schema.name.as_str() {
         "payloads/" => "made of payloads".to_owned(),
-        "talk/" | "workflow/" => format!("{}, which comes with the program", schema.name.trim_end_matches('/')),
+        "talk/" | "workflow/" => {
+            format!("{}, which comes with the program", schema.name.trim_end_matches('/'))
+        }
         file => file.to_owned(),
     }
 }

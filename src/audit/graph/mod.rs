@@ -79,8 +79,18 @@ impl Graph {
             Node {
                 name: listener.name.to_string(),
                 from_outside: outside(composition, listener),
-                takes: listener.accepts.iter().filter(is_shown).map(|one| words.of_element(&one.name)).collect(),
-                answers: listener.returns.iter().filter(is_shown).map(|one| words.of_element(&one.name)).collect(),
+                takes: listener
+                    .accepts
+                    .iter()
+                    .filter(is_shown)
+                    .map(|one| words.of_element(&one.name))
+                    .collect(),
+                answers: listener
+                    .returns
+                    .iter()
+                    .filter(is_shown)
+                    .map(|one| words.of_element(&one.name))
+                    .collect(),
                 peers: listener
                     .peers
                     .iter()

@@ -233,7 +233,11 @@ fn only_open(declared: &Declared) -> Option<Name> {
         open.next().filter(|_| open.next().is_none())
     };
     let has_workflows = declared.parties.iter().any(|party| party.entry && party.workflow.is_some());
-    let found = if has_workflows { only(|party| party.workflow.is_some()) } else { only(|party| party.mind.is_some()) };
+    let found = if has_workflows {
+        only(|party| party.workflow.is_some())
+    } else {
+        only(|party| party.mind.is_some())
+    };
     found?.name.clone()
 }
 

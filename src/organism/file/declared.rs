@@ -177,7 +177,8 @@ fn parties(desk: &mut Desk, top: &Fields<'_>) -> Vec<Party> {
         for workflow in workflows::read(desk, node, &path) {
             if let Some(other) = found.iter().find(|party| party.key.value == workflow.key.value) {
                 let told = format!("workflows: `{}` is another party's name as well", workflow.key.value);
-                let (mend, second) = (Some("another name for one of the two"), (other.key.at, "the other one"));
+                let (mend, second) =
+                    (Some("another name for one of the two"), (other.key.at, "the other one"));
                 desk.tell_seeing(Code::ConfigDuplicate, workflow.key.at, &told, mend, second);
             }
             found.push(workflow);

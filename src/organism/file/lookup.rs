@@ -157,8 +157,10 @@ impl Lookup {
         }
         let section = if party.mind.is_some() { "agents" } else { "workflows" };
         if notes::HOUSE.contains(&name.as_str()) {
-            let told =
-                format!("{section}: the notes of `{name}` would stand in {}, which belongs to the house", tag.ns);
+            let told = format!(
+                "{section}: the notes of `{name}` would stand in {}, which belongs to the house",
+                tag.ns
+            );
             desk.tell(Code::ConfigValue, party.key.at, &told, Some("another name"));
             return None;
         }

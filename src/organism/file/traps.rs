@@ -121,7 +121,9 @@ pub(super) fn uncut(desk: &mut Desk, map: &Node, path: &str) -> Option<Node> {
         let is_key = super::keys::under(super::workflows::STEP_TABLE).any(|(name, _)| name == entry.key);
         // Of words that have several commas the first says enough.
         let previous = kept.last().filter(|_| !is_key && entry.key.contains(' '));
-        if previous.is_some_and(|previous| matches!(entry.value.value, Value::Nothing) && cut_step(desk, map, previous, entry, path)) {
+        if previous.is_some_and(|previous| {
+            matches!(entry.value.value, Value::Nothing) && cut_step(desk, map, previous, entry, path)
+        }) {
             continue;
         }
         kept.push(entry.clone());

@@ -40,9 +40,11 @@ pub(super) fn fields(
 ) -> Vec<Field> {
     let before = desk.mistakes();
     let slots = slots(target.element);
+    let mut is_whole = true;
     let mut filled: Vec<(String, Source)> = Vec::new();
     for one in with {
         match one {
+            With::Unread => is_whole = false,
             With::Goal(goal) => filled.extend(copied(desk, scope, order, goal, &slots, target)),
             With::Path { field, path } => {
                 let Some(slot) = slot(desk, field, &slots, target) else { continue };
@@ -64,7 +66,7 @@ pub(super) fn fields(
         }
     }
     // What is missing follows from what is wrong, as long as something is.
-    if desk.mistakes() == before {
+    if is_whole && desk.mistakes() == before {
         missing(desk, &slots, &filled, target);
     }
     let field = |slot: &Slot<'_>| {
@@ -102,14 +104,27 @@ fn slots<'t>(element: &'t Part<'t>) -> Vec<Slot<'t>> {
     slots
 }
 
-fn slot<'s, 't>(desk: &mut Desk, field: &At<String>, slots: &'s [Slot<'t>], target: &Target<'_>) -> Option<&'s Slot<'t>> {
+fn slot<'s, 't>(
+    desk: &mut Desk,
+    field: &At<String>,
+    slots: &'s [Slot<'t>],
+    target: &Target<'_>,
+) -> Option<&'s Slot<'t>> {
     let names = || slots.iter().map(|slot| slot.name);
     if let Some(found) = slots.iter().find(|slot| slot.name == field.value) {
         if found.part.kind() != PartKind::Parts {
             return Some(found);
         }
-        let told = format!("{}: `{}` holds further elements, and only single values are filled", target.place, field.value);
-        desk.tell(Code::ConfigValue, field.at, &told, Some("an agent that `gives` the payload whole, and a listener that takes it"));
+        let told = format!(
+            "{}: `{}` holds further elements, and only single values are filled",
+            target.place, field.value
+        );
+        desk.tell(
+            Code::ConfigValue,
+            field.at,
+            &told,
+            Some("an agent that `gives` the payload whole, and a listener that takes it"),
+        );
         return None;
     }
     let told = format!("{}: `{}` is no field of `{}`", target.place, field.value, target.element.name());
@@ -132,6 +147,19 @@ fn copied(
     match (&found.leads, &found.known.gives) {
         (Leads::Unknown, _) => return Vec::new(),
         (Leads::Part(source), _) if source.kind() == PartKind::Parts => {
+            if let [only] = slots
+                && only.name == OWN_TEXT
+            {
+                let told = format!(
+                    "{}: `{}` has fields, and `{}` is one value",
+                    target.place,
+                    goal.value,
+                    target.element.name()
+                );
+                let first = source.parts().first().map_or("FIELD", Part::name);
+                let mend = format!("with: {}/{first}, or another of its fields", goal.value);
+                desk.tell(Code::ConfigValue, goal.at, &told, Some(&mend));
+            }
             for slot in slots {
                 let Some(field) = source.part(slot.name) else { continue };
                 let mut path = found.path.clone();
@@ -157,9 +185,19 @@ fn copied(
                     filled.push((OWN_TEXT.to_owned(), Source::Path(found.path.clone())));
                 }
             } else {
-                let told = format!("{}: `{}` gives one value, and `{}` has fields", target.place, goal.value, target.element.name());
+                let told = format!(
+                    "{}: `{}` gives one value, and `{}` has fields",
+                    target.place,
+                    goal.value,
+                    target.element.name()
+                );
                 let first = slots.first().map_or("field", |slot| slot.name);
-                desk.tell(Code::ConfigValue, goal.at, &told, Some(&format!("with: {{{first}: {}}}", goal.value)));
+                desk.tell(
+                    Code::ConfigValue,
+                    goal.at,
+                    &told,
+                    Some(&format!("with: {{{first}: {}}}", goal.value)),
+                );
             }
         }
         (Leads::Group, _) => {
@@ -176,7 +214,14 @@ fn is_several(scope: &Scope<'_>, found: &Found<'_, '_>) -> bool {
 }
 
 /// Whether what a path leads to can stand in a field; reports it where it cannot.
-fn goes_into(desk: &mut Desk, scope: &Scope<'_>, found: &Found<'_, '_>, slot: &Slot<'_>, at: Span, place: &str) -> bool {
+fn goes_into(
+    desk: &mut Desk,
+    scope: &Scope<'_>,
+    found: &Found<'_, '_>,
+    slot: &Slot<'_>,
+    at: Span,
+    place: &str,
+) -> bool {
     let is_list = found.list.is_some() || is_several(scope, found);
     match &found.leads {
         Leads::Unknown => false,
@@ -199,8 +244,14 @@ fn goes_into(desk: &mut Desk, scope: &Scope<'_>, found: &Found<'_, '_>, slot: &S
 fn fits(desk: &mut Desk, source: &Part<'_>, is_list: bool, slot: &Slot<'_>, at: Span, place: &str) -> bool {
     let (from, into) = (source.kind(), slot.part.kind());
     if from == PartKind::Parts || into == PartKind::Parts {
-        let told = format!("{place}: `{}` holds further elements, and only single values are copied", source.name());
-        desk.tell(Code::ConfigValue, at, &told, Some("with: {field: PATH} for the fields that are single values"));
+        let told =
+            format!("{place}: `{}` holds further elements, and only single values are copied", source.name());
+        desk.tell(
+            Code::ConfigValue,
+            at,
+            &told,
+            Some("with: {field: PATH} for the fields that are single values"),
+        );
         return false;
     }
     if into != PartKind::Text && from != into {
@@ -210,7 +261,8 @@ fn fits(desk: &mut Desk, source: &Part<'_>, is_list: bool, slot: &Slot<'_>, at: 
     let known = slot.part.values();
     let stray = source.values().into_iter().find(|value| !known.is_empty() && !known.contains(value));
     if let Some(stray) = stray {
-        let told = format!("{place}: `{}` may be `{stray}`, which `{}` does not take", source.name(), slot.name);
+        let told =
+            format!("{place}: `{}` may be `{stray}`, which `{}` does not take", source.name(), slot.name);
         desk.tell(Code::ConfigValue, at, &told, Some("the same values in both payloads"));
         return false;
     }
@@ -220,7 +272,12 @@ fn fits(desk: &mut Desk, source: &Part<'_>, is_list: bool, slot: &Slot<'_>, at: 
 fn one_value(desk: &mut Desk, is_list: bool, slot: &Slot<'_>, at: Span, place: &str) -> bool {
     if is_list && !slot.is_list {
         let told = format!("{place}: there may be several values, and `{}` comes once", slot.name);
-        desk.tell(Code::ConfigValue, at, &told, Some("a path to one value, or a step with `each` over the list"));
+        desk.tell(
+            Code::ConfigValue,
+            at,
+            &told,
+            Some("a path to one value, or a step with `each` over the list"),
+        );
         return false;
     }
     true
@@ -250,7 +307,12 @@ fn missing(desk: &mut Desk, slots: &[Slot<'_>], filled: &[(String, Source)], tar
     }
     let told = match lacking.as_slice() {
         [OWN_TEXT] => format!("{}: nothing fills `{}`, which is a text", target.place, target.element.name()),
-        _ => format!("{}: nothing fills `{}` of `{}`", target.place, lacking.join("`, `"), target.element.name()),
+        _ => format!(
+            "{}: nothing fills `{}` of `{}`",
+            target.place,
+            lacking.join("`, `"),
+            target.element.name()
+        ),
     };
     let name = lacking.first().copied().unwrap_or_default();
     let mend = format!("with: {{{name}: PATH}}, or {{{name}: {{text: WORDS}}}}");

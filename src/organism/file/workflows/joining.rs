@@ -63,12 +63,12 @@ struct Peer {
 
 fn peers_of(desk: &mut Desk, declared: &Declared, party: &Party, workflow: &Declaration) -> Vec<Peer> {
     let mut found: Vec<Peer> = Vec::new();
-    let mut add = |name: &At<String>, is_agent: bool| {
-        match found.iter_mut().find(|peer| peer.name.value == name.value) {
+    let mut add =
+        |name: &At<String>, is_agent: bool| match found.iter_mut().find(|peer| peer.name.value == name.value)
+        {
             Some(known) => known.is_agent |= is_agent,
             None => found.push(Peer { name: name.clone(), is_agent }),
-        }
-    };
+        };
     let mut reported: Vec<usize> = Vec::new();
     for step in workflow.every_step() {
         let path = [&*party.path(), ".", &step.id.value].concat();
@@ -92,7 +92,13 @@ fn peers_of(desk: &mut Desk, declared: &Declared, party: &Party, workflow: &Decl
     found
 }
 
-fn agents<'d>(desk: &mut Desk, workflow: &'d Declaration, goal: &'d Goal, step: &Step, path: &str) -> &'d [At<String>] {
+fn agents<'d>(
+    desk: &mut Desk,
+    workflow: &'d Declaration,
+    goal: &'d Goal,
+    step: &Step,
+    path: &str,
+) -> &'d [At<String>] {
     let agents = workflow.agents_of(goal);
     if agents.is_empty() {
         let told = format!("{path}: no agent pursues this goal");
@@ -103,7 +109,8 @@ fn agents<'d>(desk: &mut Desk, workflow: &'d Declaration, goal: &'d Goal, step: 
 }
 
 fn is_agent(desk: &mut Desk, declared: &Declared, name: &At<String>, path: &str, is_new: bool) -> bool {
-    let known = || declared.parties.iter().filter(|party| party.mind.is_some()).map(|party| &*party.key.value);
+    let known =
+        || declared.parties.iter().filter(|party| party.mind.is_some()).map(|party| &*party.key.value);
     if known().any(|known| known == name.value) {
         return true;
     }
@@ -121,7 +128,11 @@ fn is_agent(desk: &mut Desk, declared: &Declared, name: &At<String>, path: &str,
         }
         None => (
             format!("{path}.by: no agent is called `{}`", name.value),
-            nearest(&name.value, known()).map_or_else(|| one_of(known()), str::to_owned),
+            match (nearest(&name.value, known()), known().next()) {
+                (Some(near), _) => near.to_owned(),
+                (None, Some(_)) => one_of(known()),
+                (None, None) => format!("agents: {{{}: {{model: NAME}}}} at the top of the file", name.value),
+            },
         ),
     };
     desk.tell(Code::ConfigUnknownName, name.at, &told, Some(&mend));
@@ -154,7 +165,8 @@ fn serve(desk: &mut Desk, party: &mut Party) {
         party.returns.clear();
     }
     if let Some(at) = mind.entry_at.filter(|_| party.entry) {
-        let told = format!("{path}.entry: it takes goals of workflows alone, and none of them comes from outside");
+        let told =
+            format!("{path}.entry: it takes goals of workflows alone, and none of them comes from outside");
         desk.tell(Code::ConfigValue, at, &told, Some("accepts: [ask] beside it, or leave it out"));
     }
     party.entry = false;
@@ -189,7 +201,8 @@ pub(in crate::organism::file) fn link(
     for one in resolved.iter_mut() {
         let at = one.party.key.at;
         let mut both = |[taken, given]: [&str; 2]| {
-            let mut named = |local: &str| lookup.of_vocabulary(VOCABULARY, &At { at, value: local.to_owned() });
+            let mut named =
+                |local: &str| lookup.of_vocabulary(VOCABULARY, &At { at, value: local.to_owned() });
             one.accepts.extend(named(taken));
             one.returns.extend(named(given));
         };

@@ -14,12 +14,6 @@ use super::scope::Scope;
 use super::{Condition, Wanted};
 use crate::words::codes::Code;
 
-/// A condition that can be judged, and whether only a goal provides its value that may have been skipped.
-pub(super) struct Judged {
-    pub(super) condition: spec::Condition,
-    pub(super) skipped: Option<String>,
-}
-
 /// Checks one condition; `place` is how people call where it stands.
 pub(super) fn judge(
     desk: &mut Desk,
@@ -27,7 +21,7 @@ pub(super) fn judge(
     order: &Order,
     condition: &Condition,
     place: &str,
-) -> Option<Judged> {
+) -> Option<spec::Condition> {
     let found = paths::find(desk, scope, order, &condition.path, place)?;
     is_one(desk, scope, &found, condition, place)?;
     let test = match &found.leads {
@@ -53,7 +47,11 @@ pub(super) fn judge(
             PartKind::Flag => flag(desk, condition, place),
             PartKind::Number => number(desk, condition, part, place),
             PartKind::Parts => {
-                let names: Vec<String> = part.parts().iter().map(|part| format!("{}/{}", condition.path.value, part.name())).collect();
+                let names: Vec<String> = part
+                    .parts()
+                    .iter()
+                    .map(|part| format!("{}/{}", condition.path.value, part.name()))
+                    .collect();
                 let told = format!("{place}: `{}` is no single value", condition.path.value);
                 let mend = one_of(names.iter().map(String::as_str));
                 desk.tell(Code::ConfigValue, condition.path.at, &told, Some(&mend));
@@ -61,24 +59,33 @@ pub(super) fn judge(
             }
         },
     }?;
-    let skipped = scope.may_be_skipped(found.known).then(|| found.known.id.clone());
-    Some(Judged { condition: spec::Condition { path: found.path, test }, skipped })
+    Some(spec::Condition { path: found.path, test })
 }
 
 /// Reports a path that leads to several values.
-fn is_one(desk: &mut Desk, scope: &Scope<'_>, found: &Found<'_, '_>, condition: &Condition, place: &str) -> Option<()> {
+fn is_one(
+    desk: &mut Desk,
+    scope: &Scope<'_>,
+    found: &Found<'_, '_>,
+    condition: &Condition,
+    place: &str,
+) -> Option<()> {
     let known = found.known;
     let (told, mend) = if scope.is_fanned_out(known) {
-        let told = format!("{place}: `{}` has an output for each item of a list, and a condition compares one value", known.id);
+        let told = format!(
+            "{place}: `{}` has an output for each item of a list, and a condition compares one value",
+            known.id
+        );
         (told, "a goal behind it that judges all of them, with `gives`".to_owned())
     } else if !known.agents.is_empty() && found.path.agent.is_none() {
         let told = format!("{place}: several agents pursue `{}`, and each gives one", known.id);
         let rest = condition.path.value.strip_prefix(&known.id).unwrap_or_default();
-        let paths: Vec<String> = known.agents.iter().map(|agent| format!("{}[{agent}]{rest}", known.id)).collect();
+        let paths: Vec<String> =
+            known.agents.iter().map(|agent| format!("{}[{agent}]{rest}", known.id)).collect();
         (told, one_of(paths.iter().map(String::as_str)))
     } else if let Some(field) = found.list.and_then(|nth| found.path.fields.get(nth)) {
         let told = format!("{place}: `{field}` may come several times, and a condition compares one value");
-        (told, "a field that comes once, or a step with `each` over the list".to_owned())
+        (told, "a field that comes once, or this step inside one with `each` over the list".to_owned())
     } else {
         return Some(());
     };
@@ -116,7 +123,12 @@ fn no_range(desk: &mut Desk, condition: &Condition, wanted: &Wanted, place: &str
         && is_number(to)
     {
         let told = format!("{place}: `{}` is no number, and only numbers have ranges", condition.path.value);
-        desk.tell(Code::ConfigValue, wanted.at, &told, Some("a value, a list of values, or quotes around the text"));
+        desk.tell(
+            Code::ConfigValue,
+            wanted.at,
+            &told,
+            Some("a value, a list of values, or quotes around the text"),
+        );
         return None;
     }
     Some(wanted.text.clone())
@@ -166,12 +178,20 @@ fn flag(desk: &mut Desk, condition: &Condition, place: &str) -> Option<Test> {
         [one] if one.is_plain && one.text == "true" => return Some(Test::Flag(true)),
         [one] if one.is_plain && one.text == "false" => return Some(Test::Flag(false)),
         [one] => {
-            let told = format!("{place}: `{}` is true or false, and never `{}`", condition.path.value, one.text);
-            let mend = if one.text == "true" || one.text == "false" { one.text.as_str() } else { "true or false" };
+            let told =
+                format!("{place}: `{}` is true or false, and never `{}`", condition.path.value, one.text);
+            let mend = match one.text.to_ascii_lowercase().as_str() {
+                "true" | "yes" | "on" | "1" => "true",
+                "false" | "no" | "off" | "0" => "false",
+                _ => "true or false",
+            };
             desk.tell(Code::ConfigValue, one.at, &told, Some(mend));
         }
         _ => {
-            let told = format!("{place}: `{}` is true or false, so a list of both always holds", condition.path.value);
+            let told = format!(
+                "{place}: `{}` is true or false, so a list of both always holds",
+                condition.path.value
+            );
             desk.tell(Code::ConfigValue, condition.at, &told, Some("true or false"));
         }
     }
@@ -189,7 +209,10 @@ fn number(desk: &mut Desk, condition: &Condition, part: &Part<'_>, place: &str) 
         };
         let is_number = |end: Option<&str>| end.is_none_or(is_decimal);
         let Some((from, to)) = ends.filter(|(from, to)| is_number(*from) && is_number(*to)) else {
-            let told = format!("{place}: `{written}` is neither a number nor a range, and `{}` is a number", condition.path.value);
+            let told = format!(
+                "{place}: `{written}` is neither a number nor a range, and `{}` is a number",
+                condition.path.value
+            );
             desk.tell(Code::ConfigValue, wanted.at, &told, Some(&likely(written)));
             continue;
         };
@@ -216,8 +239,11 @@ fn number(desk: &mut Desk, condition: &Condition, part: &Part<'_>, place: &str) 
 /// What somebody meant who wrote `>= 9` or `1-5`.
 fn likely(written: &str) -> String {
     let is_digit = |c: char| c.is_ascii_digit() || c == '.';
-    let numbers: Vec<&str> =
-        written.split(|c| !is_digit(c)).map(|part| part.trim_matches('.')).filter(|part| !part.is_empty()).collect();
+    let numbers: Vec<&str> = written
+        .split(|c| !is_digit(c))
+        .map(|part| part.trim_matches('.'))
+        .filter(|part| !part.is_empty())
+        .collect();
     match numbers.as_slice() {
         [from, to] => format!("{from}..{to}"),
         [from] if written.starts_with('>') => format!("{from}.."),

@@ -46,7 +46,8 @@ fn circle<'d>(declared: &'d Declared, start: &str) -> Option<Vec<(&'d str, Span)
         let party = declared.parties.iter().find(|party| party.key.value == name);
         party.into_iter().flat_map(|party| &party.peers).map(|peer| (peer.value.as_str(), peer.at))
     };
-    let mut ways: std::collections::VecDeque<Vec<(&str, Span)>> = peers(start).map(|peer| vec![peer]).collect();
+    let mut ways: std::collections::VecDeque<Vec<(&str, Span)>> =
+        peers(start).map(|peer| vec![peer]).collect();
     let mut seen = BTreeSet::new();
     while let Some(way) = ways.pop_front() {
         let (last, _) = *way.last()?;
@@ -109,9 +110,19 @@ impl Checked<'_> {
         let (written, budgets) = (declared.written, declared.budgets);
         self.depth(written.depth, budgets.depth);
         let children = limits::BUDGET_CHILDREN.into();
-        self.count(&self.bound.children, "children", "child threads", (written.children, budgets.children, children));
+        self.count(
+            &self.bound.children,
+            "children",
+            "child threads",
+            (written.children, budgets.children, children),
+        );
         let messages = limits::BUDGET_MESSAGES.into();
-        self.count(&self.bound.messages, "messages", "calls and spawns", (written.messages, budgets.messages, messages));
+        self.count(
+            &self.bound.messages,
+            "messages",
+            "calls and spawns",
+            (written.messages, budgets.messages, messages),
+        );
         self.cost(declared, thinking);
     }
 
@@ -120,22 +131,41 @@ impl Checked<'_> {
         let nesting = self.bound.nesting.join(" > ");
         if depth > limits::DEPTH {
             let told = format!("workflows.{}: its threads nest {depth} deep: {nesting}", self.name);
-            let mend = format!("{} at most: fewer branches with several steps inside one another", limits::DEPTH);
+            let mend =
+                format!("{} at most: fewer branches with several steps inside one another", limits::DEPTH);
             self.desk.tell(Code::ConfigValue, self.at, &told, Some(&mend));
         } else if let Some(at) = written.filter(|_| depth > allowed) {
             let told = format!("budgets.depth: {} nests {depth} deep: {nesting}", self.name);
-            self.desk.tell_seeing(Code::ConfigValue, at, &told, Some(&format!("depth: {depth}, or more")), (self.at, "the workflow"));
+            self.desk.tell_seeing(
+                Code::ConfigValue,
+                at,
+                &told,
+                Some(&format!("depth: {depth}, or more")),
+                (self.at, "the workflow"),
+            );
         }
     }
 
-    fn count(&mut self, count: &Count, key: &str, what: &str, (written, allowed, most): (Option<Span>, u64, u64)) {
+    fn count(
+        &mut self,
+        count: &Count,
+        key: &str,
+        what: &str,
+        (written, allowed, most): (Option<Span>, u64, u64),
+    ) {
         let needed = count.fixed;
         if needed > most {
-            let told = format!("workflows.{}: it may need {needed} {what}, and {most} is the most there can be", self.name);
+            let told = format!(
+                "workflows.{}: it may need {needed} {what}, and {most} is the most there can be",
+                self.name
+            );
             let mend = Some("shorter lists, as [line, 1..200], or fewer passes");
             self.desk.tell(Code::ConfigValue, self.at, &told, mend);
         } else if let Some(at) = written.filter(|_| needed > allowed) {
-            let told = format!("budgets.{key}: {allowed} is less than the {needed} {what} that {} may need", self.name);
+            let told = format!(
+                "budgets.{key}: {allowed} is less than the {needed} {what} that {} may need",
+                self.name
+            );
             let mend = format!("{key}: {needed}, or more; or shorter lists and fewer passes");
             self.desk.tell_seeing(Code::ConfigValue, at, &told, Some(&mend), (self.at, "the workflow"));
         }
@@ -150,7 +180,8 @@ impl Checked<'_> {
             let Ok(measured) = systole_agent::measure(agent, model) else { continue };
             let own = count.saturating_mul(measured.tokens);
             tokens = tokens.saturating_add(own);
-            micros = micros.saturating_add(model.price.map_or(0, |price| cost(price.tokens_in, own, price.per)));
+            micros =
+                micros.saturating_add(model.price.map_or(0, |price| cost(price.tokens_in, own, price.per)));
         }
         let goals: u64 = self.bound.certain_of.values().sum();
         let of = format!("one request for each of the {goals} goals that {} always pursues", self.name);
@@ -166,7 +197,13 @@ impl Checked<'_> {
         {
             let needed = Money { micros, currency: most.currency };
             let told = format!("budgets.money: {most} is less than {needed}, which is what {of} costs");
-            self.desk.tell_seeing(Code::ConfigValue, at, &told, Some("more money, fewer goals, or a cheaper model"), second);
+            self.desk.tell_seeing(
+                Code::ConfigValue,
+                at,
+                &told,
+                Some("more money, fewer goals, or a cheaper model"),
+                second,
+            );
         }
     }
 }

@@ -3,12 +3,13 @@
 //! The files of this folder follow the way of a workflow. `steps`, `works` and `conditions` read what is written, each
 //! value alone. `joining` makes a party of it, and adds what its agents take and give. `resolve` checks names, paths and
 //! types against the composition, with `scope` for what a step can see, `paths` for the way into a payload, `judging`
-//! for values and `filling` for payloads that are made. `limits` compares the bound with the budgets.
+//! for values, `filling` for payloads that are made and `finals` for the last step. `limits` compares the bound with the budgets.
 //!
 //! Nothing here runs a workflow: out comes `systole_workflow::spec::Workflow`, plain data.
 
 mod conditions;
 mod filling;
+mod finals;
 mod joining;
 mod judging;
 mod limits;
@@ -73,12 +74,21 @@ pub(super) struct Step {
 /// What a step does, as it is declared.
 pub(super) enum Work {
     Do(Goal),
-    Call { element: At<String>, to: Option<At<String>>, with: Vec<With>, with_at: Span },
+    Call {
+        element: At<String>,
+        to: Option<At<String>>,
+        with: Vec<With>,
+        with_at: Span,
+    },
     Ask(Question),
     Wait(u64),
     Group(Vec<Step>),
     Parallel(Vec<Step>),
-    Repeat { steps: Vec<Step>, until: Option<Until>, at_most: u32 },
+    Repeat {
+        steps: Vec<Step>,
+        until: Option<Until>,
+        at_most: u32,
+    },
     /// Something that could not be read, which has been reported.
     Unread,
 }
@@ -106,10 +116,13 @@ pub(super) enum With {
     Path { field: At<String>, path: At<String> },
     /// One field, from the file.
     Text { field: At<String>, text: At<String> },
+    /// One that could not be read, which has been reported.
+    Unread,
 }
 
 pub(super) enum Until {
-    Converged,
+    /// With the place where it is written.
+    Converged(Span),
     Holds(Vec<Condition>),
 }
 
@@ -192,7 +205,8 @@ fn one_final(desk: &mut Desk, returns: &[At<String>], written: Option<(&Node, St
             desk.tell(Code::ConfigValue, node.span, &told, Some("[answer], or leave the key out"));
         }
         [_, second, ..] => {
-            let told = format!("{path}: a workflow returns one element, and `{}` is a second one", second.value);
+            let told =
+                format!("{path}: a workflow returns one element, and `{}` is a second one", second.value);
             desk.tell(Code::ConfigValue, second.at, &told, Some("the element that the last step gives"));
         }
         _ => {}

@@ -91,8 +91,7 @@ fn taken_apart<'p>(desk: &mut Desk, named: &'p At<String>, place: &str) -> Optio
         None => (head, None),
     };
     let is_word = |part: &str| {
-        !part.is_empty()
-            && part.chars().all(|c| c.is_alphanumeric() || matches!(c, '-' | '_' | '.'))
+        !part.is_empty() && part.chars().all(|c| c.is_alphanumeric() || matches!(c, '-' | '_' | '.'))
     };
     let fields: Vec<(&str, Span)> =
         parts.map(|part| part.strip_prefix('@').unwrap_or(part)).map(|part| (part, span(part))).collect();
@@ -102,7 +101,11 @@ fn taken_apart<'p>(desk: &mut Desk, named: &'p At<String>, place: &str) -> Optio
         && fields.iter().all(|(field, _)| is_word(field));
     if !is_path {
         let bare = text.trim_matches(['$', '{', '}', ' ', '/']).replace(['.', ' '], "/");
-        let mend = if is_word(&bare.replace('/', "-")) && bare != text { bare } else { "GOAL/FIELD, as request/name".to_owned() };
+        let mend = if is_word(&bare.replace('/', "-")) && bare != text {
+            bare
+        } else {
+            "GOAL/FIELD, as request/name".to_owned()
+        };
         let told = format!("{place}: `{text}` is no path");
         desk.tell(Code::ConfigValue, named.at, &told, Some(&mend));
         return None;
@@ -123,7 +126,9 @@ fn unknown_goal(desk: &mut Desk, scope: &Scope<'_>, order: &Order, written: &Wri
     }
     let known = || std::iter::once(REQUEST).chain(scope.known.iter().map(|known| known.id.as_str()));
     let told = format!("{place}: no goal before this has the id `{goal}`");
-    let mend = nearest(goal, known()).or_else(|| nearest(goal, order.ids())).map_or_else(|| one_of(known()), str::to_owned);
+    let mend = nearest(goal, known())
+        .or_else(|| nearest(goal, order.ids()))
+        .map_or_else(|| one_of(known()), str::to_owned);
     desk.tell(Code::ConfigUnknownName, at, &told, Some(&mend));
 }
 
@@ -138,7 +143,8 @@ fn agent_of(
     match &written.agent {
         None => Ok(None),
         Some((agent, at)) if known.agents.is_empty() => {
-            let told = format!("{place}: `{}` has one output, and `[{agent}]` names one of several", known.id);
+            let told =
+                format!("{place}: `{}` has one output, and `[{agent}]` names one of several", known.id);
             desk.tell_seeing(Code::ConfigUnknownName, *at, &told, Some(&known.id), (known.at, "the goal"));
             Err(Reported)
         }
@@ -205,9 +211,10 @@ fn inside<'m>(
         }
         (Gives::Group(steps), Some((field, _))) => {
             let told = format!("{place}: `{id}` holds steps, and a path begins with one of them");
-            let mend = match steps.iter().find(|step| step.as_str() == field) {
-                Some(step) => step.clone(),
-                None => one_of(steps.iter().map(String::as_str)),
+            let mend = match steps.as_slice() {
+                [only] if only != field => format!("{only}/{field}"),
+                _ if steps.iter().any(|step| step == field) => field.to_owned(),
+                _ => one_of(steps.iter().map(String::as_str)),
             };
             nothing_inside(desk, told, &mend);
             return None;
@@ -236,7 +243,8 @@ fn payload<'m>(
     place: &str,
 ) -> Option<Inside<'m>> {
     // Of several payloads the first that has the field is meant: in the others it is absent.
-    let has_first = |root: &&Part<'m>| written.fields.first().is_none_or(|(field, _)| root.part(field).is_some());
+    let has_first =
+        |root: &&Part<'m>| written.fields.first().is_none_or(|(field, _)| root.part(field).is_some());
     let Some(root) = roots.iter().find(has_first).or(roots.first()) else {
         return Some(Inside::one(Leads::Unknown));
     };
@@ -260,7 +268,13 @@ fn payload<'m>(
     Some(Inside { leads: Leads::Part(part), list, is_nested_list, is_in_optional })
 }
 
-fn unknown_field(desk: &mut Desk, part: &Part<'_>, (field, at): (&str, Span), known: &Known<'_>, place: &str) {
+fn unknown_field(
+    desk: &mut Desk,
+    part: &Part<'_>,
+    (field, at): (&str, Span),
+    known: &Known<'_>,
+    place: &str,
+) {
     let parts = part.parts();
     let names = || parts.iter().map(Part::name);
     let told = format!("{place}: `{field}` is no field of `{}`", part.name());

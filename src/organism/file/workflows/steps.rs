@@ -30,7 +30,13 @@ const MOST_AT_ONCE: u32 = 32;
 pub(super) const WAIT: Bounds = Bounds { least: ("1s", 1_000), most: ("365d", 31_536_000_000) };
 
 /// Reads a list of steps; `key` is how people call it.
-pub(super) fn list(desk: &mut Desk, node: &Node, path: &str, key: &str, budget: Option<&Budget>) -> Vec<Step> {
+pub(super) fn list(
+    desk: &mut Desk,
+    node: &Node,
+    path: &str,
+    key: &str,
+    budget: Option<&Budget>,
+) -> Vec<Step> {
     let items = match &node.value {
         Value::List(items) => items,
         Value::Told => return Vec::new(),
@@ -71,7 +77,11 @@ fn step(desk: &mut Desk, item: &Node, path: &str, key: &str, budget: Option<&Bud
         Value::Told => return None,
         Value::Text { text, .. } => {
             let told = format!("{key}: this step has no id");
-            let mend = if text.contains(char::is_whitespace) { "- ID: the words" } else { "- ID: words, with a blank behind the colon" };
+            let mend = if text.contains(char::is_whitespace) {
+                "- ID: the words"
+            } else {
+                "- ID: words, with a blank behind the colon"
+            };
             desk.tell(Code::ConfigKind, item.span, &told, Some(mend));
             return None;
         }
@@ -139,7 +149,10 @@ fn check_id(desk: &mut Desk, id: &At<String>, path: &str, value: &Node) -> bool 
     } else if !is_name {
         let told = format!("{path}: `{text}` is no id of a step");
         let nearest = nearest_id(text);
-        (told, nearest.unwrap_or_else(|| "small letters, digits and -, a letter first, 32 at most".to_owned()))
+        (
+            told,
+            nearest.unwrap_or_else(|| "small letters, digits and -, a letter first, 32 at most".to_owned()),
+        )
     } else {
         return true;
     };
@@ -151,13 +164,20 @@ fn check_id(desk: &mut Desk, id: &At<String>, path: &str, value: &Node) -> bool 
 fn nearest_id(text: &str) -> Option<String> {
     let lower = text.to_lowercase();
     let changed: String = lower.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
-    let id = changed.trim_matches(|c: char| !c.is_ascii_alphanumeric()).trim_start_matches(|c: char| c.is_ascii_digit());
+    let id = changed.trim_matches(|c: char| !c.is_ascii_alphanumeric());
     let id: String = id.chars().take(ID_BYTES).collect();
     (id.starts_with(|c: char| c.is_ascii_lowercase()) && !is_keyword(&id) && id != REQUEST).then_some(id)
 }
 
 /// What stands behind the id: words, or a map of keys.
-fn body(desk: &mut Desk, id: At<String>, node: &Node, path: &str, own_path: &str, budget: Option<&Budget>) -> Option<Step> {
+fn body(
+    desk: &mut Desk,
+    id: At<String>,
+    node: &Node,
+    path: &str,
+    own_path: &str,
+    budget: Option<&Budget>,
+) -> Option<Step> {
     if let Value::Text { .. } = &node.value {
         let words = value::text(desk, node, own_path)?;
         return Some(Step { budget: budget.cloned(), ..bare(id, works::words_alone(words.value)) });
@@ -253,10 +273,15 @@ pub(super) fn budget(desk: &mut Desk, node: &Node, table: &str, path: &str) -> O
 
 /// Reports a key that does not belong to what the step does.
 pub(super) fn stray(desk: &mut Desk, own: &Fields<'_>, work: &str, work_at: Span, allowed: &[&str]) {
-    const ALWAYS: [&str; 6] = ["each", "at_once", "when", "failed", "timeout", "retry"];
+    const ALWAYS: [&str; 3] = ["each", "at_once", "when"];
+    // Nothing goes wrong while time passes.
+    const OF_WORK: [&str; 3] = ["failed", "timeout", "retry"];
     let names: Vec<&str> = keys::under(TABLE).filter(|(_, key)| key.built).map(|(name, _)| name).collect();
     for name in names {
-        let is_fine = name == work || ALWAYS.contains(&name) || allowed.contains(&name);
+        let is_fine = name == work
+            || ALWAYS.contains(&name)
+            || (work != "wait" && OF_WORK.contains(&name))
+            || allowed.contains(&name);
         let Some(at) = own.place_of(name).filter(|_| !is_fine) else { continue };
         let told = format!("{}: `{name}` means nothing beside `{work}`", own.path);
         desk.tell_seeing(Code::ConfigValue, at, &told, Some("leave it out"), (work_at, "what the step does"));
