@@ -50,7 +50,7 @@ pub(super) fn fields(
                 let Some(slot) = slot(desk, field, &slots, target) else { continue };
                 let place = format!("{}.{}", target.place, field.value);
                 if let Some(found) = paths::find(desk, scope, order, path, &place)
-                    && goes_into(desk, scope, &found, &slot, path.at, &place)
+                    && goes_into(desk, scope, &found, slot, path.at, &place)
                 {
                     filled.push((slot.name.to_owned(), Source::Path(found.path)));
                 }
