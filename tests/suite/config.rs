@@ -307,6 +307,10 @@ fn no_key_is_accepted_and_ignored() {
     // A parameter of a model may be anything.
     for key in KEYS.iter().filter(|key| key.built && key.form != file::Form::Anything) {
         let path = key.path.replace("NAME", "x1");
+        if let Some(inside) = key.path.strip_prefix(STEP) {
+            step_refuses(inside, key);
+            continue;
+        }
         let depth = path.split('.').count();
         // A map where a value is expected, a list where a map is.
         let is_map = KEYS.iter().any(|k| k.path.starts_with(&format!("{}.", key.path)));
@@ -333,6 +337,37 @@ fn no_key_is_accepted_and_ignored() {
         let at_it =
             refused.0.iter().any(|d| d.code.as_str() == "config.kind" && d.message.starts_with(&path));
         assert!(at_it, "{text}{refused}");
+    }
+}
+
+/// The place of a step in the table of keys.
+const STEP: &str = "workflows.NAME.goals.NAME";
+
+/// The same for a key of a step, which stands in a list and beside what the step does.
+fn step_refuses(inside: &str, key: &file::Key) {
+    let inside = inside.replace("NAME", "x1");
+    let is_map = KEYS.iter().any(|k| k.path.starts_with(&format!("{}.", key.path)));
+    let wrong = if is_map { "[wrong]" } else { "{wrong: kind}" };
+    let own = inside.strip_prefix('.').unwrap_or("").replace('.', ": {");
+    let own = format!("{own}: {wrong}{}", "}".repeat(own.matches('{').count()));
+    let step = if inside.is_empty() { wrong.to_owned() } else { format!("{{{own}{}}}", beside(&inside)) };
+    let text = format!(
+        "organism: {{name: hello}}\nlisteners: {{}}\nworkflows: {{x1: {{goals: [{{x1: {step}}}]}}}}\n"
+    );
+    let refused = load_text("ignored", &text).unwrap_err();
+    let place = format!("workflows.x1.x1{inside}");
+    let at_it = refused.0.iter().any(|d| d.code.as_str() == "config.kind" && d.message.starts_with(&place));
+    assert!(at_it, "{text}{refused}");
+}
+
+/// What a step has to say beside a key, so that the key is looked at.
+fn beside(inside: &str) -> &'static str {
+    match inside.trim_start_matches('.').split('.').next().unwrap() {
+        "do" | "call" | "ask" | "goals" | "parallel" | "wait" => "",
+        "to" | "with" => ", call: x",
+        "choices" | "shows" | "expires" | "otherwise" => ", ask: x",
+        "repeat" => ", goals: []",
+        _ => ", do: x",
     }
 }
 

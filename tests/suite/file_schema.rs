@@ -149,11 +149,11 @@ fn the_schema_refuses_nothing_that_the_loader_takes_and_most_of_what_it_does_not
     let (mut both, mut loader_alone) = (0, Vec::new());
     for key in KEYS.iter().filter(|key| key.built) {
         // What stands inside a map is told with a place of its own.
-        let is_map = matches!(key.form, Form::Map | Form::Names(_));
+        let is_map = matches!(key.form, Form::Map | Form::Names(_) | Form::TextOrMap | Form::TextOrNames);
         for value in VALUES.into_iter().filter(|value| !(is_map && value.starts_with('{'))) {
             let text = file_with(key.path, value);
             fs::write(&path, &text).unwrap();
-            let place = key.path.replace("NAME", "x1");
+            let place = place_of(key.path);
             let told: Vec<&str> = match file::load(&path) {
                 Ok(_) => Vec::new(),
                 Err(ref refused) => told_at(refused, &place),
@@ -196,18 +196,37 @@ fn told_at(refused: &file::Refused, place: &str) -> Vec<&'static str> {
     refused.0.iter().filter(|told| at_it(&told.message)).map(|told| told.code.as_str()).collect()
 }
 
+/// The place of a step in the table of keys.
+const STEP: &str = "workflows.NAME.goals.NAME";
+
+/// A place as people know it: steps of a workflow are named by their ids alone.
+fn place_of(key: &str) -> String {
+    match key.strip_prefix(STEP) {
+        Some(inside) => format!("workflows.x1.x1{}", inside.replace("NAME", "x1")),
+        None => key.replace("NAME", "x1"),
+    }
+}
+
 /// Whether what the schema says is about that place, and not about what a bare file lacks.
 fn is_of(why: &str, place: &str) -> bool {
+    // A step is one of two forms, so that what is wrong in it is said of all of it.
+    if place.starts_with("workflows.x1.x1") {
+        return why.contains("not valid under any");
+    }
     why.contains(&format!("'/{}", place.replace('.', "/")))
 }
 
 /// A file in which that value stands at that place, and whatever else has to be there.
 fn file_with(key: &str, value: &str) -> String {
+    if let Some(inside) = key.strip_prefix(STEP) {
+        return file_with_step(&inside.replace("NAME", "x1"), value);
+    }
     let place = key.replace("NAME", "x1");
     let depth = place.split('.').count();
     let one = place.replace('.', ": {") + ": " + value + &"}".repeat(depth - 1) + "\n";
     // An agent needs no schema of the file, whose trial would cost far more than all that is looked at here.
-    let needed: &[&str] = if key.starts_with("agents") || key.starts_with("models") {
+    let needed: &[&str] = if ["agents", "models", "workflows"].iter().any(|section| key.starts_with(section))
+    {
         &[
             "organism: {name: hello}\n",
             "models: {a: {provider: ollama, model: m}}\n",
@@ -227,6 +246,26 @@ fn file_with(key: &str, value: &str) -> String {
         .iter()
         .filter(|needed| !one.starts_with(needed.split(':').next().unwrap()))
         .fold(one.clone(), |text, needed| text + needed)
+}
+
+/// The same for what stands in a step, or for the step itself.
+fn file_with_step(inside: &str, value: &str) -> String {
+    let head =
+        "organism: {name: hello}\nmodels: {a: {provider: ollama, model: m}}\nagents: {a: {model: a}}\n";
+    let Some(inside) = inside.strip_prefix('.') else {
+        return format!("{head}workflows: {{x1: {{by: a, goals: [{{x1: {value}}}]}}}}\n");
+    };
+    let depth = inside.split('.').count();
+    let own = inside.replace('.', ": {") + ": " + value + &"}".repeat(depth - 1);
+    let beside = match inside.split('.').next().unwrap() {
+        "do" | "ask" | "goals" | "parallel" | "wait" => "",
+        "call" => ", to: a",
+        "to" | "with" => ", call: x",
+        "choices" | "shows" | "expires" | "otherwise" => ", ask: x",
+        "repeat" => ", goals: [{x2: Say it.}]",
+        _ => ", do: x",
+    };
+    format!("{head}workflows: {{x1: {{by: a, goals: [{{x1: {{{own}{beside}}}}}]}}}}\n")
 }
 
 #[test]

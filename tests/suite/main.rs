@@ -48,6 +48,7 @@ mod far_rights;
 mod far_workers;
 mod file_agents;
 mod file_schema;
+mod file_workflows;
 mod first_listeners;
 mod following;
 mod graph;

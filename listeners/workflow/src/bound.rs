@@ -241,3 +241,103 @@ fn once<'w>(step: &Step, find: &impl Fn(&str) -> Option<&'w Workflow>, left: u32
         Work::Parallel { steps, .. } => together(steps, true),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::spec::{Call, Each, ElementName, Goal, Path, Question, Until};
+
+    fn goal(id: &str, by: &[&str]) -> Step {
+        let by = by.iter().map(|agent| (*agent).to_owned()).collect();
+        Step::new(id, Work::Do(Goal { words: "Do it.".into(), by, gives: None, sees: None, tasks: None }))
+    }
+
+    fn each(step: Step, least: u32, most: Option<u32>) -> Step {
+        let list = Path { goal: "pick".into(), agent: None, fields: vec!["item".into()] };
+        Step { each: Some(Each { list, at_once: 4, least, most }), ..step }
+    }
+
+    fn call(id: &str, to: &str) -> Step {
+        let element = ElementName { namespace: "urn:x".into(), local: "x".into() };
+        Step::new(id, Work::Call(Call { element, is_qualified: true, to: to.into(), fields: Vec::new() }))
+    }
+
+    fn repeat(id: &str, at_most: u32, steps: Vec<Step>) -> Step {
+        Step::new(id, Work::Repeat { steps, until: Until::Converged, at_most })
+    }
+
+    fn workflow(name: &str, steps: Vec<Step>) -> Workflow {
+        let returns = ElementName { namespace: "urn:x".into(), local: "x".into() };
+        Workflow { name: name.into(), returns, returns_text: true, steps, description: None }
+    }
+
+    fn of(steps: Vec<Step>) -> Bound {
+        bound(&workflow("one", steps), &|_| None)
+    }
+
+    #[test]
+    fn the_bound_of_the_review_is_the_one_of_the_page() {
+        let found = of(vec![
+            goal("pick", &["reviewer"]),
+            each(goal("review", &["reviewer"]), 1, Some(200)),
+            repeat("report", 5, vec![goal("draft", &["reviewer"]), goal("judge", &["critic"])]),
+            goal("answer", &["reviewer"]),
+        ]);
+        assert_eq!(
+            (found.terms.join(" + "), found.goals),
+            ("1 + 200 + 5 x 2 + 1".to_owned(), Count::of(212))
+        );
+        assert_eq!((found.children, found.messages, found.depth), (Count::of(212), Count::of(212), 2));
+        assert_eq!(found.goals_of["critic"], Count::of(5));
+        // Each item that must be there, and one pass.
+        assert_eq!(found.certain_of, BTreeMap::from([("critic".into(), 1), ("reviewer".into(), 4)]));
+        assert_eq!(found.nesting, ["one", "reviewer"]);
+    }
+
+    #[test]
+    fn branches_with_several_steps_are_children_of_their_own() {
+        let gate =
+            Question { words: "Go?".into(), choices: vec![], shows: vec![], expires_ms: 1, otherwise: None };
+        let group =
+            |id: &str| Step::new(id, Work::Group { steps: vec![goal("a", &["x"]), goal("b", &["x"])] });
+        let found = of(vec![each(group("wide"), 0, Some(10))]);
+        assert_eq!((found.goals, found.children, found.depth), (Count::of(20), Count::of(30), 3));
+        assert_eq!(found.nesting, ["one", "a branch of wide", "x"]);
+        assert!(found.certain_of.values().all(|count| *count == 0));
+        let beside =
+            Work::Parallel { steps: vec![goal("a", &["x"]), Step::new("gate", Work::Ask(gate))], at_once: 4 };
+        let found = of(vec![Step::new("both", beside)]);
+        assert_eq!((found.goals, found.children, found.depth), (Count::of(1), Count::of(2), 2));
+    }
+
+    #[test]
+    fn attempts_several_agents_and_conditions_count() {
+        let tried = Step { tries: 3, ..goal("a", &["x", "y"]) };
+        let test = crate::spec::Test::Flag(true);
+        let path = Path { goal: "a".into(), agent: None, fields: vec![] };
+        let skipped = Step { when: vec![crate::spec::Condition { path, test }], ..goal("b", &["x"]) };
+        let found = of(vec![tried, skipped, call("c", "shop")]);
+        assert_eq!((found.terms.join(" + "), found.goals), ("3 x 2 + 1".to_owned(), Count::of(7)));
+        assert_eq!(
+            (found.children, found.certain_of),
+            (Count::of(8), BTreeMap::from([("x".into(), 1), ("y".into(), 1)]))
+        );
+    }
+
+    #[test]
+    fn a_list_without_an_end_is_counted_for_each_item() {
+        let found = of(vec![goal("pick", &["x"]), each(repeat("r", 3, vec![goal("a", &["x"])]), 0, None)]);
+        assert_eq!(found.goals, Count { fixed: 1, per_item: vec![(3, "pick/item".into())] });
+        assert_eq!(found.children, Count { fixed: 1, per_item: vec![(4, "pick/item".into())] });
+    }
+
+    #[test]
+    fn a_called_workflow_counts_with_all_that_it_does() {
+        let inner = workflow("inner", vec![goal("a", &["x"]), goal("b", &["x", "y"])]);
+        let outer = workflow("outer", vec![call("call", "inner"), each(call("more", "inner"), 2, Some(5))]);
+        let found = bound(&outer, &|name| (name == "inner").then_some(&inner));
+        assert_eq!((found.terms.join(" + "), found.goals), ("3 + 5 x 3".to_owned(), Count::of(18)));
+        assert_eq!((found.children, found.depth), (Count::of(24), 3));
+        assert_eq!(found.nesting, ["outer", "inner", "x"]);
+    }
+}

@@ -65,9 +65,7 @@ fn work(work: &Work) -> String {
             match goal.sees.as_deref() {
                 None => {}
                 Some([]) => text.push_str(" It sees neither the request nor earlier goals."),
-                Some(sees) => {
-                    text.push_str(&format!(" Of what is known it sees only the request and {}.", paths(sees)))
-                }
+                Some(sees) => text.push_str(&format!(" It sees only the request and {}.", paths(sees))),
             }
             text
         }
@@ -203,4 +201,83 @@ fn stretch(ms: u64) -> String {
         || format!("{ms}ms"),
         |(unit, factor)| format!("{}{unit}", ms.checked_div(*factor).unwrap_or(ms)),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::spec::{Call, Each, ElementName, Field, Goal, Question};
+
+    fn path(goal: &str, fields: &[&str]) -> Path {
+        Path { goal: goal.into(), agent: None, fields: fields.iter().map(|one| (*one).into()).collect() }
+    }
+
+    fn name(local: &str) -> ElementName {
+        ElementName { namespace: "urn:x".into(), local: local.into() }
+    }
+
+    #[test]
+    fn every_kind_of_step_is_a_sentence() {
+        let goal = Goal {
+            words: "Weigh it".into(),
+            by: vec!["a".into(), "b".into(), "c".into()],
+            gives: Some(name("review")),
+            sees: Some(vec![]),
+            tasks: None,
+        };
+        let field =
+            |name: &str, source| Field { name: name.into(), is_attribute: false, is_optional: false, source };
+        let fields = vec![
+            field("summary", Source::Path(path("plan", &["summary"]))),
+            field(".", Source::Text("go".into())),
+        ];
+        let call = Call { element: name("deploy"), is_qualified: true, to: "workspace".into(), fields };
+        let question = Question {
+            words: "Release?".into(),
+            choices: vec![],
+            shows: vec![path("plan", &[])],
+            expires_ms: 5_400_000,
+            otherwise: None,
+        };
+        let number = |from: Option<&str>, to: Option<&str>| (from.map(str::to_owned), to.map(str::to_owned));
+        let ranges =
+            vec![number(Some("3"), Some("3")), number(None, Some("1")), number(Some("5"), Some("7"))];
+        let when = vec![
+            Condition { path: path("judge", &["score"]), test: Test::Number(ranges) },
+            Condition { path: path("judge", &["done"]), test: Test::Flag(true) },
+        ];
+        let steps = vec![
+            Step { when, ..Step::new("weigh", Work::Do(goal)) },
+            Step { tries: 3, timeout_ms: Some(90_000), ..Step::new("deploy", Work::Call(call)) },
+            Step::new("gate", Work::Ask(question)),
+            Step {
+                each: Some(Each { list: path("pick", &["item"]), at_once: 8, least: 0, most: None }),
+                keeps_failure: true,
+                budget: Budget { messages: Some(9), tokens: None, money: Some("0.5 USD".into()) },
+                ..Step::new(
+                    "wide",
+                    Work::Parallel { steps: vec![Step::new("pause", Work::Wait { ms: 250 })], at_once: 4 },
+                )
+            },
+        ];
+        let workflow = Workflow {
+            name: "w".into(),
+            returns: name("answer"),
+            returns_text: true,
+            steps,
+            description: None,
+        };
+        let told: Vec<String> =
+            sentences(&workflow).iter().map(|one| format!("{} {}", one.number, one.text)).collect();
+        assert_eq!(
+            told,
+            [
+                "1 weigh: if judge/score is 3, 1 or less or from 5 to 7 and judge/done is true: a, b and c each pursue this goal: Weigh it. The output is <review>. It sees neither the request nor earlier goals.",
+                "2 deploy: sends <deploy> to workspace, with summary from plan/summary and its text \"go\". It fails after 90s. If it fails, it is tried up to 3 times in all.",
+                "3 gate: asks a person: Release? The answer is a note. The person sees plan. After 90m without an answer the step fails.",
+                "4 wide: for each item of pick/item, 8 at once: does these steps beside one another, 4 at once (if it fails, the run goes on) (each child may use 9 messages and 0.5 USD):",
+                "4.1 pause: waits 250ms.",
+            ]
+        );
+    }
 }

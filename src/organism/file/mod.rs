@@ -275,12 +275,7 @@ fn check(
         Some(kept) => (Some(kept.broker), kept.kept),
         None => (declared.bus, None),
     };
-    let (bus, managed, bus_key) = match broker.map(|broker| (broker.at, broker.key)) {
-        Some((Some(bus::At::Managed), _)) => (None, true, None),
-        Some((Some(bus::At::Url(url)), key)) => (Some(url), false, key),
-        Some((None, key)) => (None, false, key),
-        None => (None, false, None),
-    };
+    let (bus, managed, bus_key) = reached(broker);
     Ok(OrganismFile {
         composition,
         agents: thinking.agents,
@@ -296,6 +291,16 @@ fn check(
         tokens: composed.tokens,
         warnings,
     })
+}
+
+/// The address of a broker, whether the organism starts it, and what lets the pump in.
+fn reached(broker: Option<bus::Declaration>) -> (Option<String>, bool, Option<BusKey>) {
+    match broker.map(|broker| (broker.at, broker.key)) {
+        Some((Some(bus::At::Managed), _)) => (None, true, None),
+        Some((Some(bus::At::Url(url)), key)) => (Some(url), false, key),
+        Some((None, key)) => (None, false, key),
+        None => (None, false, None),
+    }
 }
 
 /// What each workflow is told of itself: the listener that follows it reads it again.

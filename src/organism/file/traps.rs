@@ -128,7 +128,7 @@ pub(super) fn uncut(desk: &mut Desk, map: &Node, path: &str) -> Option<Node> {
         }
         kept.push(entry.clone());
     }
-    (kept.len() < entries.len()).then(|| Node { span: map.span, value: Value::Map(kept) })
+    (kept.len() < entries.len()).then_some(Node { span: map.span, value: Value::Map(kept) })
 }
 
 fn comma_cuts(desk: &mut Desk, at: Span, path: &str, sign: Sign) {

@@ -10,7 +10,7 @@ use systole::words::codes::Code;
 use super::Book;
 
 /// A code, and the file among the goldens that shows it best.
-const SHOWN: [(Code, &str); 21] = [
+const SHOWN: [(Code, &str); 22] = [
     (Code::ConfigUnreadable, "config/schema-missing"),
     (Code::ConfigSyntax, "config/unclosed"),
     (Code::ConfigUnknownKey, "config/unknown-key"),
@@ -32,6 +32,7 @@ const SHOWN: [(Code, &str); 21] = [
     (Code::ConfigPrompt, "warnings/prompt"),
     (Code::ConfigScript, "warnings/script"),
     (Code::ConfigUnpriced, "warnings/unpriced"),
+    (Code::ConfigSkippedGoal, "warnings/workflow"),
 ];
 
 pub(super) fn show(book: &mut Book) {

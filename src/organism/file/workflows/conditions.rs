@@ -34,7 +34,7 @@ pub(super) fn read(desk: &mut Desk, node: &Node, path: &str) -> Vec<Condition> {
     }
     let mut found = Vec::new();
     for entry in entries {
-        let wanted = wanted(desk, &entry.value, &format!("{path}.{}", entry.key));
+        let wanted = wanted(desk, &entry.value, &entry.key, &format!("{path}.{}", entry.key));
         if !wanted.is_empty() {
             let path = At { at: entry.at, value: entry.key.clone() };
             found.push(Condition { path, wanted, at: entry.value.span });
@@ -55,7 +55,7 @@ fn meant(text: &str) -> String {
     format!("{{{}: VALUE}}", text.trim())
 }
 
-fn wanted(desk: &mut Desk, node: &Node, path: &str) -> Vec<Wanted> {
+fn wanted(desk: &mut Desk, node: &Node, key: &str, path: &str) -> Vec<Wanted> {
     match &node.value {
         Value::Text { text, plain } => {
             vec![Wanted { at: node.span, text: text.clone(), is_plain: *plain }]
@@ -82,6 +82,11 @@ fn wanted(desk: &mut Desk, node: &Node, path: &str) -> Vec<Wanted> {
                 &told,
                 Some("a value, a list of values, or a range as 9.."),
             );
+            Vec::new()
+        }
+        Value::Map(entries) if !entries.is_empty() => {
+            let fields: Vec<String> = entries.iter().map(|entry| format!("{key}/{}: …", entry.key)).collect();
+            wrong_kind(desk, node, path, "a value", &fields.join(", "));
             Vec::new()
         }
         Value::List(_) | Value::Map(_) => {

@@ -40,15 +40,17 @@ pub(super) fn fields(
 ) -> Vec<Field> {
     let before = desk.mistakes();
     let slots = slots(target.element);
+    let mut is_whole = true;
     let mut filled: Vec<(String, Source)> = Vec::new();
     for one in with {
         match one {
+            With::Unread => is_whole = false,
             With::Goal(goal) => filled.extend(copied(desk, scope, order, goal, &slots, target)),
             With::Path { field, path } => {
                 let Some(slot) = slot(desk, field, &slots, target) else { continue };
                 let place = format!("{}.{}", target.place, field.value);
                 if let Some(found) = paths::find(desk, scope, order, path, &place)
-                    && goes_into(desk, scope, &found, &slot, path.at, &place)
+                    && goes_into(desk, scope, &found, slot, path.at, &place)
                 {
                     filled.push((slot.name.to_owned(), Source::Path(found.path)));
                 }
@@ -64,7 +66,7 @@ pub(super) fn fields(
         }
     }
     // What is missing follows from what is wrong, as long as something is.
-    if desk.mistakes() == before {
+    if is_whole && desk.mistakes() == before {
         missing(desk, &slots, &filled, target);
     }
     let field = |slot: &Slot<'_>| {
@@ -145,6 +147,19 @@ fn copied(
     match (&found.leads, &found.known.gives) {
         (Leads::Unknown, _) => return Vec::new(),
         (Leads::Part(source), _) if source.kind() == PartKind::Parts => {
+            if let [only] = slots
+                && only.name == OWN_TEXT
+            {
+                let told = format!(
+                    "{}: `{}` has fields, and `{}` is one value",
+                    target.place,
+                    goal.value,
+                    target.element.name()
+                );
+                let first = source.parts().first().map_or("FIELD", Part::name);
+                let mend = format!("with: {}/{first}, or another of its fields", goal.value);
+                desk.tell(Code::ConfigValue, goal.at, &told, Some(&mend));
+            }
             for slot in slots {
                 let Some(field) = source.part(slot.name) else { continue };
                 let mut path = found.path.clone();

@@ -128,7 +128,11 @@ fn is_agent(desk: &mut Desk, declared: &Declared, name: &At<String>, path: &str,
         }
         None => (
             format!("{path}.by: no agent is called `{}`", name.value),
-            nearest(&name.value, known()).map_or_else(|| one_of(known()), str::to_owned),
+            match (nearest(&name.value, known()), known().next()) {
+                (Some(near), _) => near.to_owned(),
+                (None, Some(_)) => one_of(known()),
+                (None, None) => format!("agents: {{{}: {{model: NAME}}}} at the top of the file", name.value),
+            },
         ),
     };
     desk.tell(Code::ConfigUnknownName, name.at, &told, Some(&mend));

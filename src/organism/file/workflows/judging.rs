@@ -14,12 +14,6 @@ use super::scope::Scope;
 use super::{Condition, Wanted};
 use crate::words::codes::Code;
 
-/// A condition that can be judged, and whether only a goal provides its value that may have been skipped.
-pub(super) struct Judged {
-    pub(super) condition: spec::Condition,
-    pub(super) skipped: Option<String>,
-}
-
 /// Checks one condition; `place` is how people call where it stands.
 pub(super) fn judge(
     desk: &mut Desk,
@@ -27,7 +21,7 @@ pub(super) fn judge(
     order: &Order,
     condition: &Condition,
     place: &str,
-) -> Option<Judged> {
+) -> Option<spec::Condition> {
     let found = paths::find(desk, scope, order, &condition.path, place)?;
     is_one(desk, scope, &found, condition, place)?;
     let test = match &found.leads {
@@ -65,8 +59,7 @@ pub(super) fn judge(
             }
         },
     }?;
-    let skipped = scope.may_be_skipped(found.known).then(|| found.known.id.clone());
-    Some(Judged { condition: spec::Condition { path: found.path, test }, skipped })
+    Some(spec::Condition { path: found.path, test })
 }
 
 /// Reports a path that leads to several values.
@@ -92,7 +85,7 @@ fn is_one(
         (told, one_of(paths.iter().map(String::as_str)))
     } else if let Some(field) = found.list.and_then(|nth| found.path.fields.get(nth)) {
         let told = format!("{place}: `{field}` may come several times, and a condition compares one value");
-        (told, "a field that comes once, or a step with `each` over the list".to_owned())
+        (told, "a field that comes once, or this step inside one with `each` over the list".to_owned())
     } else {
         return Some(());
     };
@@ -187,8 +180,11 @@ fn flag(desk: &mut Desk, condition: &Condition, place: &str) -> Option<Test> {
         [one] => {
             let told =
                 format!("{place}: `{}` is true or false, and never `{}`", condition.path.value, one.text);
-            let mend =
-                if one.text == "true" || one.text == "false" { one.text.as_str() } else { "true or false" };
+            let mend = match one.text.to_ascii_lowercase().as_str() {
+                "true" | "yes" | "on" | "1" => "true",
+                "false" | "no" | "off" | "0" => "false",
+                _ => "true or false",
+            };
             desk.tell(Code::ConfigValue, one.at, &told, Some(mend));
         }
         _ => {

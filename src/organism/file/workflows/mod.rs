@@ -3,12 +3,13 @@
 //! The files of this folder follow the way of a workflow. `steps`, `works` and `conditions` read what is written, each
 //! value alone. `joining` makes a party of it, and adds what its agents take and give. `resolve` checks names, paths and
 //! types against the composition, with `scope` for what a step can see, `paths` for the way into a payload, `judging`
-//! for values and `filling` for payloads that are made. `limits` compares the bound with the budgets.
+//! for values, `filling` for payloads that are made and `finals` for the last step. `limits` compares the bound with the budgets.
 //!
 //! Nothing here runs a workflow: out comes `systole_workflow::spec::Workflow`, plain data.
 
 mod conditions;
 mod filling;
+mod finals;
 mod joining;
 mod judging;
 mod limits;
@@ -115,10 +116,13 @@ pub(super) enum With {
     Path { field: At<String>, path: At<String> },
     /// One field, from the file.
     Text { field: At<String>, text: At<String> },
+    /// One that could not be read, which has been reported.
+    Unread,
 }
 
 pub(super) enum Until {
-    Converged,
+    /// With the place where it is written.
+    Converged(Span),
     Holds(Vec<Condition>),
 }
 

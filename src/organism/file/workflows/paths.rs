@@ -211,9 +211,10 @@ fn inside<'m>(
         }
         (Gives::Group(steps), Some((field, _))) => {
             let told = format!("{place}: `{id}` holds steps, and a path begins with one of them");
-            let mend = match steps.iter().find(|step| step.as_str() == field) {
-                Some(step) => step.clone(),
-                None => one_of(steps.iter().map(String::as_str)),
+            let mend = match steps.as_slice() {
+                [only] if only != field => format!("{only}/{field}"),
+                _ if steps.iter().any(|step| step == field) => field.to_owned(),
+                _ => one_of(steps.iter().map(String::as_str)),
             };
             nothing_inside(desk, told, &mend);
             return None;

@@ -102,10 +102,10 @@ impl Order {
     }
 }
 
-struct Resolving<'d, 'm> {
-    path: String,
+pub(super) struct Resolving<'d, 'm> {
+    pub(super) path: String,
     party: &'d Party,
-    workflow: &'d Declaration,
+    pub(super) workflow: &'d Declaration,
     composed: &'d Composed,
     models: &'m [Option<Model>],
     order: Order,
@@ -133,7 +133,7 @@ impl<'m> Resolving<'_, 'm> {
         })
     }
 
-    fn part(&self, element: &Element) -> Option<Part<'m>> {
+    pub(super) fn part(&self, element: &Element) -> Option<Part<'m>> {
         self.models.get(element.schema.0)?.as_ref()?.part(&element.name.local)
     }
 
@@ -158,7 +158,7 @@ impl<'m> Resolving<'_, 'm> {
         let place = format!("{}.{}", self.path, step.id.value);
         let (branches, guards, items) = (scope.branches.len(), scope.guards.len(), scope.items.len());
         let when = self.conditions(desk, &step.when, scope, &format!("{place}.when"));
-        scope.guards.extend(when.iter().map(|condition| format!("{condition:?}")));
+        scope.guards.extend(when.iter().map(guard));
         let each = match &step.each {
             Some(list) => self.each(desk, step, list, scope, &format!("{place}.each")),
             None => None,
@@ -196,23 +196,24 @@ impl<'m> Resolving<'_, 'm> {
         scope: &Scope<'m>,
         place: &str,
     ) -> Vec<spec::Condition> {
-        let mut all = Vec::new();
-        for condition in written {
-            let judged = judging::judge(desk, scope, &self.order, condition, place);
-            let Some(judged) = judged else { continue };
-            if let Some(goal) = judged.skipped {
-                let words = format!("{place}: `{goal}` may be skipped, and then this does not hold");
-                let mend = "the same `when` here, if that is not meant";
-                let at = condition.path.at;
-                let warning = Diagnostic::new(Code::ConfigSkippedGoal, desk.place(at), &words, Some(mend));
-                let second = scope.find(&goal).map(|known| desk.place(known.at));
-                let warning =
-                    second.into_iter().fold(warning, |warning, place| warning.seeing(place, "the goal"));
-                self.warnings.push((at.start, warning));
+        let judged: Vec<(Span, spec::Condition)> = written
+            .iter()
+            .filter_map(|one| Some((one.path.at, judging::judge(desk, scope, &self.order, one, place)?)))
+            .collect();
+        let own: Vec<String> = judged.iter().map(|(_, condition)| guard(condition)).collect();
+        for (at, condition) in &judged {
+            let known = scope.find(&condition.path.goal);
+            if let Some(known) = known.filter(|known| scope.may_be_skipped(known, &own)) {
+                let words = format!("{place}: `{}` may be skipped, and then this does not hold", known.id);
+                let mend = match place.ends_with("until") {
+                    true => "a goal of the loop that every pass does",
+                    false => "the same `when` here, if that is not meant",
+                };
+                let warning = Diagnostic::new(Code::ConfigSkippedGoal, desk.place(*at), &words, Some(mend));
+                self.warnings.push((at.start, warning.seeing(desk.place(known.at), "the goal")));
             }
-            all.push(judged.condition);
         }
-        all
+        judged.into_iter().map(|(_, condition)| condition).collect()
     }
 
     /// The list of a step with `each`; from then on the scope is that of a branch.
@@ -227,7 +228,7 @@ impl<'m> Resolving<'_, 'm> {
         let found = paths::find(desk, scope, &self.order, list, place);
         let found = found.filter(|found| self.is_list(desk, scope, found, list, place)).map(|found| {
             let is_sure =
-                !found.is_in_optional && !found.known.may_fail && !scope.may_be_skipped(found.known);
+                !found.is_in_optional && !found.known.may_fail && !scope.may_be_skipped(found.known, &[]);
             let (least, most) = match &found.leads {
                 Leads::Part(part) => (if is_sure { part.least() } else { 0 }, part.most()),
                 _ => (0, None),
@@ -255,8 +256,9 @@ impl<'m> Resolving<'_, 'm> {
             (told, "a goal behind it that gives one list".to_owned())
         } else if !found.known.agents.is_empty() && found.path.agent.is_none() {
             let told = format!("{place}: several agents pursue `{id}`, and each gives a list");
+            let rest = list.value.strip_prefix(id.as_str()).unwrap_or_default();
             let agents: Vec<String> =
-                found.known.agents.iter().map(|agent| format!("{id}[{agent}]")).collect();
+                found.known.agents.iter().map(|agent| format!("{id}[{agent}]{rest}")).collect();
             (told, one_of(agents.iter().map(String::as_str)))
         } else if found.is_nested_list {
             let told = format!("{place}: a list inside a list cannot be gone through");
@@ -312,17 +314,20 @@ impl<'m> Resolving<'_, 'm> {
                 let mut all = Vec::new();
                 super::collect(steps, &mut all);
                 scope.earlier_pass.extend(all.iter().map(|step| step.id.value.clone()));
-                let steps = self.steps(desk, steps, scope);
+                let made = self.steps(desk, steps, scope);
                 scope.earlier_pass.truncate(outer);
                 let until = match until.as_ref() {
                     None => return None,
-                    Some(Until::Converged) => spec::Until::Converged,
+                    Some(Until::Converged(at)) => {
+                        self.converges(desk, steps, *at, place);
+                        spec::Until::Converged
+                    }
                     Some(Until::Holds(conditions)) => {
                         let place = format!("{place}.repeat.until");
                         spec::Until::Holds(self.conditions(desk, conditions, scope, &place))
                     }
                 };
-                spec::Work::Repeat { steps, until, at_most: *at_most }
+                spec::Work::Repeat { steps: made, until, at_most: *at_most }
             }
         })
     }
@@ -359,7 +364,7 @@ impl<'m> Resolving<'_, 'm> {
         }
     }
 
-    fn link(&self, goal: &Goal) -> Option<&Element> {
+    pub(super) fn link(&self, goal: &Goal) -> Option<&Element> {
         let gives = goal.gives.as_ref()?;
         self.composed.links.get(&(self.party.key.value.clone(), gives.value.clone()))
     }
@@ -428,7 +433,7 @@ impl<'m> Resolving<'_, 'm> {
         })
     }
 
-    fn callee(&self, to: &At<String>) -> Option<&Listener> {
+    pub(super) fn callee(&self, to: &At<String>) -> Option<&Listener> {
         self.composed.listeners.values().find(|listener| listener.name.as_str() == to.value)
     }
 
@@ -501,75 +506,13 @@ impl<'m> Resolving<'_, 'm> {
             .and_then(|element| self.part(element))
             .map_or(Gives::Unknown, |part| Gives::Payloads(vec![part]))
     }
-
-    /// Checks that the last step gives the final.
-    fn last(&self, desk: &mut Desk, returns: &Element, returns_text: bool) {
-        let Some(last) = self.workflow.steps.last() else { return };
-        self.gives_final(desk, last, returns, returns_text);
-    }
-
-    fn gives_final(&self, desk: &mut Desk, step: &Step, returns: &Element, returns_text: bool) {
-        let place = format!("{}.{}", self.path, step.id.value);
-        let local = &returns.name.local;
-        let mut wrong = |at: Span, why: &str, mend: &str| {
-            let told = format!("{place}: the last step gives the final, and {why}");
-            desk.tell(Code::ConfigValue, at, &told, Some(mend));
-        };
-        let behind = "a step behind it that says the answer";
-        if !step.when.is_empty() {
-            return wrong(step.when_at, "this one may be skipped", behind);
-        }
-        if let Some(each) = &step.each {
-            return wrong(each.at, "this one gives an output for each item", behind);
-        }
-        match &step.work {
-            Work::Unread => {}
-            Work::Parallel(_) => wrong(step.id.at, "steps that run beside one another give several", behind),
-            Work::Wait(_) => wrong(step.id.at, "this one only waits", behind),
-            Work::Ask(_) => wrong(step.id.at, "this one gives what a person chose", behind),
-            Work::Group(steps) | Work::Repeat { steps, .. } => {
-                if let Some(last) = steps.last() {
-                    self.gives_final(desk, last, returns, returns_text);
-                }
-            }
-            Work::Do(goal) => {
-                let agents = self.workflow.agents_of(goal);
-                if let [_, second, ..] = agents {
-                    let why = format!("`{}` would give a second one", second.value);
-                    return wrong(
-                        second.at,
-                        &why,
-                        "one agent here, or a step behind it that says the answer",
-                    );
-                }
-                match (&goal.gives, self.link(goal)) {
-                    (None, _) if !returns_text => {
-                        let why = format!("`{local}` has fields, which text does not fill");
-                        wrong(step.id.at, &why, &format!("gives: {local}"));
-                    }
-                    (Some(gives), Some(found)) if found.name != returns.name => {
-                        let why = format!("the workflow returns `{local}`, and not `{}`", gives.value);
-                        wrong(
-                            gives.at,
-                            &why,
-                            &format!("gives: {local}, or returns: [{}] on the workflow", gives.value),
-                        );
-                    }
-                    _ => {}
-                }
-            }
-            Work::Call { element, to, .. } => {
-                let Some(callee) = to.as_ref().and_then(|to| self.callee(to)) else { return };
-                let mut given = callee.returns.iter().filter(|one| !is_own(&one.name));
-                if given.any(|one| one.name != returns.name) || callee.returns.is_empty() {
-                    let why = format!("`{}` does not answer with `{local}` alone", callee.name);
-                    wrong(element.at, &why, behind);
-                }
-            }
-        }
-    }
 }
 
 fn element_name(element: &Element) -> ElementName {
     ElementName { namespace: element.name.ns.to_string(), local: element.name.local.to_string() }
+}
+
+/// A condition as it is compared with others.
+fn guard(condition: &spec::Condition) -> String {
+    format!("{condition:?}")
 }

@@ -71,8 +71,8 @@ impl<'m> Scope<'m> {
         self.items.iter().any(|(list, inside)| list == goal && inside == fields)
     }
 
-    /// Whether a goal may have been skipped although this place is reached.
-    pub(super) fn may_be_skipped(&self, known: &Known<'_>) -> bool {
-        !known.guards.iter().all(|guard| self.guards.contains(guard))
+    /// Whether a goal may have been skipped although this place is reached, and these conditions are the place's own.
+    pub(super) fn may_be_skipped(&self, known: &Known<'_>, own: &[String]) -> bool {
+        !known.guards.iter().all(|guard| self.guards.contains(guard) || own.contains(guard))
     }
 }

@@ -164,9 +164,7 @@ fn check_id(desk: &mut Desk, id: &At<String>, path: &str, value: &Node) -> bool 
 fn nearest_id(text: &str) -> Option<String> {
     let lower = text.to_lowercase();
     let changed: String = lower.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
-    let id = changed
-        .trim_matches(|c: char| !c.is_ascii_alphanumeric())
-        .trim_start_matches(|c: char| c.is_ascii_digit());
+    let id = changed.trim_matches(|c: char| !c.is_ascii_alphanumeric());
     let id: String = id.chars().take(ID_BYTES).collect();
     (id.starts_with(|c: char| c.is_ascii_lowercase()) && !is_keyword(&id) && id != REQUEST).then_some(id)
 }
@@ -275,10 +273,15 @@ pub(super) fn budget(desk: &mut Desk, node: &Node, table: &str, path: &str) -> O
 
 /// Reports a key that does not belong to what the step does.
 pub(super) fn stray(desk: &mut Desk, own: &Fields<'_>, work: &str, work_at: Span, allowed: &[&str]) {
-    const ALWAYS: [&str; 6] = ["each", "at_once", "when", "failed", "timeout", "retry"];
+    const ALWAYS: [&str; 3] = ["each", "at_once", "when"];
+    // Nothing goes wrong while time passes.
+    const OF_WORK: [&str; 3] = ["failed", "timeout", "retry"];
     let names: Vec<&str> = keys::under(TABLE).filter(|(_, key)| key.built).map(|(name, _)| name).collect();
     for name in names {
-        let is_fine = name == work || ALWAYS.contains(&name) || allowed.contains(&name);
+        let is_fine = name == work
+            || ALWAYS.contains(&name)
+            || (work != "wait" && OF_WORK.contains(&name))
+            || allowed.contains(&name);
         let Some(at) = own.place_of(name).filter(|_| !is_fine) else { continue };
         let told = format!("{}: `{name}` means nothing beside `{work}`", own.path);
         desk.tell_seeing(Code::ConfigValue, at, &told, Some("leave it out"), (work_at, "what the step does"));

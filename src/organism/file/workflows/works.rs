@@ -116,15 +116,14 @@ fn with(desk: &mut Desk, node: &Node, path: &str) -> Vec<With> {
         let field = At { at: entry.at, value: entry.key.clone() };
         if let Value::Map(_) = &entry.value.value {
             let table = "workflows.NAME.goals.NAME.with.NAME";
-            let Some(own) = fields(desk, &entry.value, entry.at, table, &path) else { continue };
-            let text = own.need(desk, "text", "{text: WORDS}, what is sent as it stands");
-            if let Some((node, path)) = text
-                && let Some(text) = text_or_empty(desk, node, &path)
-            {
-                found.push(With::Text { field, text });
-            }
-        } else if let Some(path) = value::text(desk, &entry.value, &path) {
-            found.push(With::Path { field, path });
+            let text = fields(desk, &entry.value, entry.at, table, &path).and_then(|own| {
+                let (node, path) = own.need(desk, "text", "{text: WORDS}, what is sent as it stands")?;
+                text_or_empty(desk, node, &path)
+            });
+            found.push(text.map_or(With::Unread, |text| With::Text { field, text }));
+        } else {
+            let path = value::text(desk, &entry.value, &path);
+            found.push(path.map_or(With::Unread, |path| With::Path { field, path }));
         }
     }
     found
@@ -178,7 +177,7 @@ fn repeat(desk: &mut Desk, node: &Node, path: &str, steps: Vec<Step>) -> Work {
 
 fn until_of(desk: &mut Desk, node: &Node, path: &str) -> Option<Until> {
     match &node.value {
-        Value::Text { text, .. } if text == "converged" => Some(Until::Converged),
+        Value::Text { text, .. } if text == "converged" => Some(Until::Converged(node.span)),
         Value::Text { text, .. } if !text.is_empty() && !conditions::is_comparison(text) => {
             let told = format!("{path}: `{text}` is neither `converged` nor a condition");
             let near = systole_kit::schema::nearest(text, ["converged"].into_iter());
