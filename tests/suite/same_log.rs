@@ -23,6 +23,8 @@ struct Example {
     /// Where its log lies.
     log: &'static str,
     variables: &'static [(&'static str, &'static str)],
+    /// What is set in every run of it.
+    settings: &'static [&'static str],
     messages: Vec<Message>,
 }
 
@@ -43,6 +45,10 @@ const SOAK: [(&str, &str); 5] = [
 /// they may be. In the others several work at once, and who is first hangs on the machine.
 const ERRANDS: [&str; 10] =
     ["note", "todo", "view", "clear", "ask", "nap", "early", "round", "weary", "deep"];
+
+/// None of the messages makes a listener of `config/soak` hang. On a busy machine its tenth of a second would be over all
+/// the same, in one of the two runs.
+const PATIENT: [&str; 2] = ["--set", "listeners.fuse.timeout=60s"];
 
 fn payload(listener: &str, element: &str, inside: &str) -> String {
     format!("<{element} xmlns=\"https://xml-pipeline.org/ns/{listener}/v1\">{inside}</{element}>")
@@ -68,7 +74,7 @@ fn examples() -> Vec<Example> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let order = std::fs::read_to_string(root.join("config/beat/order.xml")).unwrap();
     let question = |words: &str| payload("talk", "ask", words);
-    let of = |folder, log, messages| Example { folder, log, variables: &[], messages };
+    let of = |folder, log, messages| Example { folder, log, variables: &[], settings: &[], messages };
     vec![
         of("hello", "organism.db", vec![("greeter", question("Who is there?"))]),
         of(
@@ -79,7 +85,7 @@ fn examples() -> Vec<Example> {
         of("beat", "beat.db", vec![("clerk", order)]),
         of("agent", "organism.db", vec![("assistant", question("How many r are in strawberry?"))]),
         of("team", "team.db", vec![("coordinator", question("What makes a heart beat?"))]),
-        Example { folder: "soak", log: "soak.db", variables: &SOAK, messages: soak() },
+        Example { folder: "soak", log: "soak.db", variables: &SOAK, settings: &PATIENT, messages: soak() },
     ]
 }
 
@@ -125,7 +131,7 @@ impl Example {
     }
 
     fn runs(&self, folder: &Path, more: &[&str]) -> Running {
-        let settings = [&["--set", "console.listen=127.0.0.1:0"], more].concat();
+        let settings = [&["--set", "console.listen=127.0.0.1:0"], self.settings, more].concat();
         Running::organism_set(folder, &settings, self.variables)
     }
 
@@ -173,6 +179,7 @@ fn d1_every_example_has_the_same_log_in_one_process_and_in_two_roles() {
         let log = folder.path().join(example.log);
         let pump = example.runs(folder.path(), &["--set", &nats, "--role", "pump"]);
         let arguments = ["run", "--role", "listeners", "--set", &nats, "--set", "console.listen=127.0.0.1:0"];
+        let arguments = [&arguments, example.settings].concat();
         let host = Running::start_with(hosted.path(), &arguments, example.variables);
         send(&RunFile::of(&log).unwrap(), &example.messages);
         rests(pump, folder.path(), &log);
