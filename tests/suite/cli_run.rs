@@ -3,14 +3,12 @@
 use std::io::Write as _;
 use std::path::Path;
 use std::process::Command;
-use std::time::Instant;
 
 use rustix::process::Signal;
-use systole::edges::log::sqlite::holder;
 
 use crate::http::{HOUSE, house};
 use crate::organism::{ECHO_XSD, folder, say};
-use crate::program::{PATIENCE, Ran, Running, ask, run_file, systole};
+use crate::program::{Ran, Running, ask, run_file, systole};
 use crate::terminal::Terminal;
 
 fn refused(folder: &Path, arguments: &[&str], code: i32, words: &[&str]) -> Ran {
@@ -202,17 +200,13 @@ fn hup_lets_replies_land_and_so_does_a_second_one() {
 #[test]
 fn an_organism_stops_in_order_when_its_terminal_is_closed() {
     let folder = house();
-    let log = folder.path().join("hello.db");
     let mut terminal = Terminal::start(folder.path(), &["run"], &[]);
     terminal.shows("its log is");
+    let mut log = Running::start(folder.path(), &["log", "--follow"]);
+    log.shows("<boot>");
     drop(terminal);
-    let until = Instant::now() + PATIENCE;
-    while holder(&log).unwrap().is_some() {
-        assert!(Instant::now() < until, "it does not end");
-        std::thread::yield_now();
-    }
-    let shown = systole(folder.path(), &["log", "--json"]).stdout;
-    assert!(shown.lines().last().unwrap().contains("mode=\\\"drained\\\""), "{shown}");
+    log.shows("mode=drained");
+    log.interrupt();
 }
 
 #[test]

@@ -377,15 +377,15 @@ fn h3_a_misspelled_key_is_one_mistake() {
     for (right, wrong) in
         [("organism:", "organsim:"), ("name:", "nmae:"), ("run:", "rnu:"), ("accepts:", "acepts:")]
     {
-        let refused = load_text("misspelled", &SMALL.replace(right, wrong)).unwrap_err();
+        let refused = load_text("misspelled", SMALL.replace(right, wrong)).unwrap_err();
         assert_eq!(refused.0.len(), 1, "{refused}");
         assert_eq!(refused.0[0].code.as_str(), "config.unknown-key", "{refused}");
         assert_eq!(refused.0[0].mend.as_deref(), Some(right.trim_end_matches(':')), "{refused}");
     }
     // The right key beside a misspelled one, and a key that is like no other.
-    let both = load_text("both", &SMALL.replace("name: hello", "name: hello, nmae: hallo")).unwrap_err();
+    let both = load_text("both", SMALL.replace("name: hello", "name: hello, nmae: hallo")).unwrap_err();
     assert_eq!(both.0.len(), 1, "{both}");
-    let other = load_text("other", &SMALL.replace("name: hello", "quux: hello")).unwrap_err();
+    let other = load_text("other", SMALL.replace("name: hello", "quux: hello")).unwrap_err();
     assert_eq!(other.0.len(), 2, "{other}");
 }
 
