@@ -80,11 +80,11 @@ pub(super) const TEAM: &Example = &Example {
     next: "systole ask \"What makes a heart beat?\"",
 };
 
-/// Every example.
-pub(super) const ALL: &[&Example] = &[
-    FIRST,
-    AGENT,
-    TEAM,
+/// What `init` writes to build on. Each but the first has an option with its name.
+pub(super) const TEMPLATES: &[&Example] = &[FIRST, AGENT, TEAM];
+
+/// What `init --example` writes to read and try.
+pub(super) const EXAMPLES: &[&Example] = &[
     &Example {
         name: "first-listeners",
         about: "the same question answered by a shell script and by a Python program that stays",

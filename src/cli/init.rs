@@ -12,7 +12,7 @@ use clap::builder::PossibleValuesParser;
 use serde_json::json;
 use systole_kit::writer::visible;
 
-use super::examples::{AGENT, ALL, Example, FIRST, TEAM};
+use super::examples::{AGENT, EXAMPLES, Example, FIRST, TEAM, TEMPLATES};
 use super::exit::Exit;
 use super::fresh::{self, Fresh};
 use super::hindered;
@@ -37,13 +37,13 @@ pub(super) struct Init {
     /// Three agents, a search and a board, with rehearsed models
     #[arg(long, group = "template")]
     team: bool,
-    /// Any of the templates, by its name
-    #[arg(long, group = "template", value_name = "EXAMPLE", value_parser = PossibleValuesParser::new(ALL.iter().map(|e| e.name)))]
+    /// An example to read and try
+    #[arg(long, group = "template", value_name = "EXAMPLE", value_parser = PossibleValuesParser::new(EXAMPLES.iter().map(|e| e.name)))]
     example: Option<String>,
     /// Whose model the agent has, whatever keys are set
     #[arg(long, requires = "agent", conflicts_with_all = ["team", "example"])]
     provider: Option<Provider>,
-    /// List the templates, and write nothing
+    /// List the templates and examples, and write nothing
     #[arg(long, conflicts_with_all = ["name", "template", "provider"])]
     list: bool,
     /// Print data as JSON
@@ -64,7 +64,7 @@ impl Init {
         match &self.example {
             _ if self.agent => AGENT,
             _ if self.team => TEAM,
-            Some(name) => ALL.iter().find(|example| example.name == name).copied().unwrap_or(FIRST),
+            Some(name) => EXAMPLES.iter().find(|example| example.name == name).copied().unwrap_or(FIRST),
             None => FIRST,
         }
     }
@@ -74,7 +74,7 @@ impl Init {
         let folder = self.name.clone().unwrap_or_default();
         printable(screen, &folder)?;
         let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
-        let model = std::ptr::eq(example, AGENT).then(|| provider::choose(self.provider, is_set));
+        let model = self.agent.then(|| provider::choose(self.provider, is_set));
         let files = files(example, name(&folder).as_deref(), model.as_ref());
         fresh::write(screen, &folder, &files)?;
         let is_added = keep_from_git(screen, &folder)?;
@@ -102,14 +102,13 @@ impl Init {
     }
 }
 
-/// Prints the templates, each with the command that writes it.
+/// Prints the templates and examples, each with the command that writes it.
 fn list(screen: Screen) -> Exit {
-    for example in ALL {
-        let option = match *example {
-            one if std::ptr::eq(one, FIRST) => String::new(),
-            one if std::ptr::eq(one, AGENT) || std::ptr::eq(one, TEAM) => format!(" --{}", one.name),
-            one => format!(" --example {}", one.name),
-        };
+    let is_first = |one: &Example| one.name == FIRST.name;
+    let option = |one: &Example| if is_first(one) { String::new() } else { format!(" --{}", one.name) };
+    let templates = TEMPLATES.iter().map(|one| (one, option(one)));
+    let examples = EXAMPLES.iter().map(|one| (one, format!(" --example {}", one.name)));
+    for (example, option) in templates.chain(examples) {
         let command = format!("systole init NAME{option}");
         if screen.json {
             screen.value(&json!({"example": example.name, "about": example.about, "command": command}));

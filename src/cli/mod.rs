@@ -44,6 +44,7 @@ mod run;
 mod schema;
 mod screen;
 mod send;
+mod signals;
 pub mod soak;
 mod steer;
 mod stop;
@@ -75,13 +76,13 @@ use crate::edges::system::told;
 #[command(name = "systole", version, about = "Runs an organism of listeners, and proves what they said")]
 struct Arguments {
     /// Run as if started in this folder
-    #[arg(short = 'C', value_name = "DIR", global = true)]
+    #[arg(short = 'C', value_name = "DIR", global = true, display_order = 500)]
     directory: Option<PathBuf>,
     /// Show times in UTC instead of local time
-    #[arg(long, global = true)]
+    #[arg(long, global = true, display_order = 500)]
     utc: bool,
     /// Print long output without a pager
-    #[arg(long, global = true)]
+    #[arg(long, global = true, display_order = 500)]
     no_pager: bool,
     #[command(subcommand)]
     command: Command,

@@ -10,7 +10,6 @@ use std::time::Duration;
 
 use clap::Args;
 use tokio::net::TcpListener;
-use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::Notify;
 
 use super::detach;
@@ -22,6 +21,7 @@ use super::hosting::{Part, Role};
 use super::live::{self, Live};
 use super::place::{Place, quoted};
 use super::screen::Screen;
+use super::signals::Signals;
 use crate::audit::orphans::Orphan;
 use crate::console::events::Follower;
 use crate::console::http::{self, HttpDoor, Unopened};
@@ -42,8 +42,8 @@ const AGAIN: Duration = Duration::from_secs(1);
 
 /// Runs the organism until it is stopped.
 ///
-/// Shows every record as it is written. The first Ctrl-C or TERM lets replies land for five seconds
-/// and then stops; the second stops at once. With `--role` one part of the organism runs here, and
+/// Shows every record as it is written. The first Ctrl-C or TERM, or a terminal that closes, lets
+/// replies land for five seconds and then stops; the second stops at once. With `--role` one part of the organism runs here, and
 /// the others elsewhere, from the same file.
 #[derive(Args, Debug)]
 pub(super) struct Run {
@@ -82,7 +82,7 @@ impl Run {
         }
         here::with_runtime(screen, async {
             // Signals are listened for before anything starts, so that none ends us half started.
-            let mut signals = match Signals::listen(screen) {
+            let mut signals = match Signals::of_server(screen) {
                 Ok(signals) => signals,
                 Err(exit) => return exit,
             };
@@ -460,31 +460,6 @@ impl Watcher {
             } else {
                 self.live.show(record);
             }
-        }
-    }
-}
-
-/// The signals that end us.
-pub(super) struct Signals {
-    interrupt: Signal,
-    terminate: Signal,
-}
-
-impl Signals {
-    pub(super) fn listen(screen: Screen) -> Result<Signals, Exit> {
-        let told = |error| hindered::machine(screen, "the signals that stop a command", &error);
-        let listen = |kind| signal(kind).map_err(told);
-        Ok(Signals {
-            interrupt: listen(SignalKind::interrupt())?,
-            terminate: listen(SignalKind::terminate())?,
-        })
-    }
-
-    /// The next signal, as the exit that it means when all goes well.
-    pub(super) async fn next(&mut self) -> Exit {
-        tokio::select! {
-            _ = self.interrupt.recv() => Exit::Stopped,
-            _ = self.terminate.recv() => Exit::Done,
         }
     }
 }

@@ -9,6 +9,7 @@ use rustix::process::Signal;
 use crate::http::{HOUSE, house};
 use crate::organism::{ECHO_XSD, folder, say};
 use crate::program::{Ran, Running, ask, run_file, systole};
+use crate::terminal::Terminal;
 
 fn refused(folder: &Path, arguments: &[&str], code: i32, words: &[&str]) -> Ran {
     let ran = systole(folder, arguments);
@@ -155,17 +156,18 @@ fn held() -> (tempfile::TempDir, Running) {
     (folder, organism)
 }
 
+/// Lets the listener of `held` go on.
+fn answer_late(folder: &Path) {
+    let mut gate = std::fs::File::options().write(true).open(folder.join("gate")).unwrap();
+    gate.write_all(b"late").unwrap();
+}
+
 #[test]
 fn ctrl_c_lets_replies_land() {
     let (folder, mut organism) = held();
     organism.signal(Signal::INT);
     organism.says("stopping");
-    std::fs::File::options()
-        .write(true)
-        .open(folder.path().join("gate"))
-        .unwrap()
-        .write_all(b"late")
-        .unwrap();
+    answer_late(folder.path());
     organism.shows("echo -> operator <said> late");
     let ran = organism.end();
     assert_eq!(ran.code, Some(130), "{ran:?}");
@@ -179,6 +181,46 @@ fn term_is_a_stop_that_went_well() {
     organism.signal(Signal::TERM);
     let ran = organism.end();
     assert_eq!(ran.code, Some(0), "{ran:?}");
+}
+
+/// A closing terminal often sends two of them.
+#[test]
+fn hup_lets_replies_land_and_so_does_a_second_one() {
+    let (folder, mut organism) = held();
+    organism.signal(Signal::HUP);
+    organism.says("stopping");
+    organism.signal(Signal::HUP);
+    answer_late(folder.path());
+    organism.shows("echo -> operator <said> late");
+    let ran = organism.end();
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(ran.stderr.ends_with("stopped\n"), "{ran:?}");
+}
+
+#[test]
+fn an_organism_stops_in_order_when_its_terminal_is_closed() {
+    let folder = house();
+    let mut terminal = Terminal::start(folder.path(), &["run"], &[]);
+    terminal.shows("its log is");
+    let mut log = Running::start(folder.path(), &["log", "--follow"]);
+    log.shows("<boot>");
+    drop(terminal);
+    log.shows("mode=drained");
+    log.interrupt();
+}
+
+#[test]
+fn started_by_nohup_an_organism_ignores_hup() {
+    let folder = house();
+    let mut organism = Running::under(folder.path(), "trap '' HUP", &["run"]);
+    organism.says("its log is");
+    organism.signal(Signal::HUP);
+    organism.signal(Signal::HUP);
+    ask(&run_file(folder.path()), "POST", "/v1/messages", &[], &say("hello"));
+    organism.shows("echo -> operator <said> hello");
+    let ran = organism.interrupt();
+    assert_eq!(ran.code, Some(130), "{ran:?}");
+    assert_eq!(ran.stderr.matches("stopping").count(), 1, "{ran:?}");
 }
 
 #[test]

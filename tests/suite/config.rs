@@ -406,6 +406,24 @@ fn h3_twelve_planted_mistakes_are_twelve() {
     assert!(refused.0.iter().all(|d| d.mend.is_some()), "{refused}");
 }
 
+/// A key that has to be there and is misspelled is not reported as missing as well.
+#[test]
+fn h3_a_misspelled_key_is_one_mistake() {
+    for (right, wrong) in
+        [("organism:", "organsim:"), ("name:", "nmae:"), ("run:", "rnu:"), ("accepts:", "acepts:")]
+    {
+        let refused = load_text("misspelled", SMALL.replace(right, wrong)).unwrap_err();
+        assert_eq!(refused.0.len(), 1, "{refused}");
+        assert_eq!(refused.0[0].code.as_str(), "config.unknown-key", "{refused}");
+        assert_eq!(refused.0[0].mend.as_deref(), Some(right.trim_end_matches(':')), "{refused}");
+    }
+    // The right key beside a misspelled one, and a key that is like no other.
+    let both = load_text("both", SMALL.replace("name: hello", "name: hello, nmae: hallo")).unwrap_err();
+    assert_eq!(both.0.len(), 1, "{both}");
+    let other = load_text("other", SMALL.replace("name: hello", "quux: hello")).unwrap_err();
+    assert_eq!(other.0.len(), 2, "{other}");
+}
+
 /// What is told of a file today does not keep anybody from the log of one that ran.
 #[test]
 fn a_list_that_is_swallowed_by_the_value_above_is_told_of_a_file_and_read_back_from_a_source() {

@@ -13,6 +13,15 @@ fn next(said: &str) -> &str {
         .unwrap_or_else(|| panic!("no next: {said}"))
 }
 
+/// The examples by the options that write them.
+const OPTIONS: [(&str, &str); 5] = [
+    ("hello", ""),
+    ("agent", " --agent"),
+    ("team", " --team"),
+    ("first-listeners", " --example first-listeners"),
+    ("beat", " --example beat"),
+];
+
 #[test]
 fn from_an_empty_folder_to_an_answer() {
     let shell = Shell::new();
@@ -30,9 +39,9 @@ fn from_an_empty_folder_to_an_answer() {
 
 #[test]
 fn every_example_runs_as_printed_and_passes_the_test_beside_it() {
-    for example in ["hello", "first-listeners", "beat", "team"] {
+    for (example, option) in OPTIONS.into_iter().filter(|(example, _)| *example != "agent") {
         let shell = Shell::new();
-        let said = shell.run(&["systole init \"my folder\" --example ", example].concat());
+        let said = shell.run(&["systole init \"my folder\"", option].concat());
         let answered = shell.run(&[next(&said), " && echo it worked"].concat());
         assert!(answered.ends_with("it worked\n"), "{example}: {answered}");
         let tested = shell.run("systole test && echo passed");
@@ -49,10 +58,10 @@ fn every_example_runs_as_printed_and_passes_the_test_beside_it() {
 #[test]
 fn an_example_is_written_whole() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("config");
-    for example in ["hello", "agent", "first-listeners", "beat", "team"] {
+    for (example, option) in OPTIONS {
         let shell = with_key("", "");
         // Under the name of the example nothing is named anew.
-        shell.run(&["systole init ", example, " --example ", example].concat());
+        shell.run(&["systole init ", example, option].concat());
         shell.run(&["cd ", example].concat());
         let without = "diff -r -x organism.schema.json -x .gitignore -I '^# yaml-language-server' . '";
         let differs = shell.run(&[without, root.join(example).to_str().unwrap(), "'"].concat());
@@ -74,8 +83,14 @@ fn nothing_is_written_over() {
     assert!(ran.stderr.contains("try: "), "{ran:?}");
     assert!(!folder.path().join("organism.yaml").exists(), "all or nothing");
     assert_eq!(std::fs::read_to_string(folder.path().join("listeners/greeter.sh")).unwrap(), "mine");
-    let unknown = systole(folder.path(), &["init", "--example", "nope"]);
-    assert!(unknown.code == Some(2) && unknown.stderr.contains("first-listeners"), "{unknown:?}");
+    // Each template has one option: those with an option of their own are no examples.
+    for name in ["nope", "hello", "agent", "team"] {
+        let unknown = systole(folder.path(), &["init", "--example", name]);
+        assert!(
+            unknown.code == Some(2) && unknown.stderr.contains("[possible values: first-listeners, beat]"),
+            "{unknown:?}"
+        );
+    }
     // The current folder gives its name, where that is one.
     std::fs::create_dir(folder.path().join("shop-2")).unwrap();
     let ran = systole(&folder.path().join("shop-2"), &["init"]);
@@ -171,7 +186,8 @@ fn the_list_names_each_template_with_a_command_that_writes_it() {
     let shell = with_key("", "");
     let listed = shell.run("systole init --list");
     let commands: Vec<&str> = listed.lines().filter(|line| line.starts_with("systole init NAME")).collect();
-    assert_eq!(commands.len(), 5, "{listed}");
+    let written = OPTIONS.map(|(_, option)| ["systole init NAME", option].concat());
+    assert_eq!(commands, written);
     for (n, command) in commands.iter().enumerate() {
         let said =
             shell.run(&command.replace("NAME", &n.to_string().replace(char::is_numeric, "t").repeat(n + 1)));

@@ -179,22 +179,30 @@ tests:
         "needs `answer` or `held` in the same step",
         "hello.test.yaml:11:17",
         "hello.test.yaml:12:16",
+        // Names and payloads, which the schemas of the organism judge.
+        "try: vault",
+        "try: ask",
+        "try: clerk",
+        "try: answer",
+        "days: 10 is more than 9",
     ] {
         assert!(flat(&ran.stdout).contains(told), "{told} in {}", ran.stdout);
     }
-    // What needs the organism is looked up once the rest is right.
-    let names = "stand_ins: {valt: [{answer: {done: {who: bob}}}]}
-tests:
-  - name: wrong
-    steps:
-      - {send: {asc: x}, to: clerc, answer: answr}
-      - {send: {grant: {who: bob, days: 10}}, to: vault}
-";
-    let ran = run(names);
-    assert_eq!(ran.code, Some(3), "{ran:?}");
-    for told in ["try: vault", "try: ask", "try: clerk", "try: answer", "days: 10 is more than 9"] {
-        assert!(flat(&ran.stdout).contains(told), "{told} in {}", ran.stdout);
-    }
+    assert!(!ran.stdout.contains("nothing was sent yet"), "a mistake brings no second one: {}", ran.stdout);
+    // A mistake of the organism's file is shown once, beside those of its tests. Settings that cannot be read may be
+    // the cause of everything else.
+    let both = "set: {agents.clerk.modell: none}\ntests:\n  - {name: a, stepps: []}\n  - {name: b, steps: [{answer: asc}]}\n  \
+                - {name: c, steps: [{send: {ask: x}, answer: none}]}\n";
+    let ran = run(both);
+    assert!(ran.code == Some(3) && ran.stdout.matches("modell").count() == 2, "{ran:?}");
+    assert!(
+        flat(&ran.stdout).contains("nothing was sent yet") && ran.stdout.contains("try: steps"),
+        "{ran:?}"
+    );
+    let unread = run("set: {a: [\n  1]}\ntests: [{name: a, steps: [{send: {asc: x}, to: [clerk]}]}]\n");
+    assert!(unread.stdout.contains("on one line") && !unread.stdout.contains("asc`"), "{unread:?}");
+    let to = run("tests: [{name: a, steps: [{send: {grant: {who: bob, days: 10}}, to: [vault]}]}]\n");
+    assert!(flat(&to.stdout).contains("days: 10 is more than 9") && !to.stdout.contains("no such"), "{to:?}");
     let broken = run("tests: [\n");
     assert!(broken.code == Some(3) && broken.stdout.contains("hello.test.yaml:1:8"), "{broken:?}");
 }

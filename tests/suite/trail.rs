@@ -53,10 +53,10 @@ pub(crate) fn pairs<'a>(all: &'a [(&'a str, &'a str)]) -> Vec<(String, String)> 
     all.iter().map(|(place, why)| ((*place).to_owned(), (*why).to_owned())).collect()
 }
 
-/// A new folder with an example.
-fn example(name: &str) -> (tempfile::TempDir, PathBuf) {
+/// A new folder with what `init` writes with these options.
+fn example(name: &str, options: &[&str]) -> (tempfile::TempDir, PathBuf) {
     let above = tempfile::tempdir().unwrap();
-    let made = systole(above.path(), &["init", "--example", name, name]);
+    let made = systole(above.path(), &[&["init", name], options].concat());
     assert_eq!(made.code, Some(0), "{made:?}");
     let folder = above.path().join(name);
     (above, folder)
@@ -70,7 +70,7 @@ const GATED: &str = "while read -r line; do\n\
 /// The example with a team of agents after its answer. The child ends when its parent waits for it, and never before:
 /// how fast each of them is must change no record.
 pub(crate) fn team() -> (tempfile::TempDir, PathBuf) {
-    let (above, team) = example("team");
+    let (above, team) = example("team", &["--team"]);
     let file = team.join("organism.yaml");
     let yaml = std::fs::read_to_string(&file).unwrap();
     let gated = yaml.replace("run: [python3, listeners/search.py]", "run: [sh, gated.sh]");
@@ -144,7 +144,7 @@ fn c12_the_answer_of_a_team_is_followed_over_a_thread_its_models_and_a_refusal_t
 
 #[test]
 fn c12_a_persons_word_a_timer_and_a_child_are_told_while_the_organism_runs() {
-    let (_above, beat) = example("beat");
+    let (_above, beat) = example("beat", &["--example", "beat"]);
     let order = std::fs::read_to_string(beat.join("order.xml")).unwrap();
     std::fs::write(beat.join("big.xml"), order.replace("<quantity>0<", "<quantity>30<")).unwrap();
     let organism = Running::organism(&beat);

@@ -1,9 +1,11 @@
 """Tries the packages of `make dist` in a bare Debian root, as a user would: try.py FOLDER [KIND..]
 
-FOLDER has the packages, a KIND is tarball, wheel, npm or deb (all four without one). The root is made once with
-debootstrap from the machine's own mirror and kept in target/bare; each trial runs in a fresh copy of it. Only apt has
-the network: a package is installed, run and removed without. Prints each command with its seconds, and at the end
-the ways to the first answer, which are also written to FOLDER/trial.md. Needs root and debootstrap.
+FOLDER has the packages, a KIND is tarball, wheel, npm or deb (all four without one). The KIND source builds the committed
+state of this checkout instead, with the Rust toolchain and the downloaded crates of this machine; that takes long.
+The root is made once with debootstrap from the machine's own mirror and kept in target/bare; each trial runs in a fresh
+copy of it. Only apt has the network: a package is installed, run and removed without. Prints each command with its
+seconds, and at the end the ways to the first answer, which are also written to FOLDER/trial.md. Needs root and
+debootstrap.
 """
 
 import os
@@ -20,8 +22,13 @@ APT = "apt-get update --quiet --quiet && apt-get install --quiet --quiet --yes -
 VERSION = re.search(r'^version = "(.*)"', (ROOT / "Cargo.toml").read_text(), re.MULTILINE)[1]
 ANSWER = "Hello. You said: Who is there?"
 # Mounts and processes of a command end with it. Without the network, only the loopback is there.
-ENTER = 'mount -t proc proc "$1/proc" && ip link set lo up; exec chroot "$1" env --ignore-environment HOME=/root LANG=C.UTF-8 \
-DEBIAN_FRONTEND=noninteractive PATH=/root/.venv/bin:/usr/local/bin:/usr/local/sbin:/usr/bin:/usr/sbin:/bin:/sbin sh -ec "cd; $2"'
+ENTER = 'eval "$3" && mount -t proc proc "$1/proc" && ip link set lo up; exec chroot "$1" env --ignore-environment HOME=/root LANG=C.UTF-8 \
+DEBIAN_FRONTEND=noninteractive PATH=/root/.venv/bin:/root/.cargo/bin:/usr/local/bin:/usr/local/sbin:/usr/bin:/usr/sbin:/bin:/sbin sh -ec "cd; $2"'
+# Lends this machine's Rust to the root: the toolchain can only be read, and what cargo writes stays in the root.
+RUST = """mkdir -p "$1/root/.rustup" "$1/root/.cargo" "$1/cargo/upper" "$1/cargo/work"
+mount --bind "${RUSTUP_HOME:-$HOME/.rustup}" "$1/root/.rustup" && mount -o remount,ro,bind "$1/root/.rustup"
+mount -t overlay -o "lowerdir=${CARGO_HOME:-$HOME/.cargo},upperdir=$1/cargo/upper,workdir=$1/cargo/work" overlay "$1/root/.cargo"
+"""
 # Runs an organism, asks it, and stops it as systemd would.
 RUN = """cd hello; systole run >run.out 2>&1 & pump=$!; cd ~/hello
 timeout 60 sh -c 'until grep -q "listens on" run.out; do sleep 0.1; done' || { cat run.out; exit 1; }
@@ -80,11 +87,16 @@ class Trial:
     """A fresh root in which commands are run one after the other."""
 
     def __init__(self, kind):
-        self.root = BARE / "trial"
-        shutil.rmtree(self.root, ignore_errors=True)
+        self.root = BARE / f"trial-{kind}"
+        self.remove()
         subprocess.run(["cp", "--archive", "--reflink=auto", bare_root(), self.root], check=True)
         shutil.copy("/etc/resolv.conf", self.root / "etc/resolv.conf")
+        self.mounts = ""
         print(f"\n{kind}", flush=True)
+
+    def remove(self):
+        """Removes the root. One whose trial failed stays, to be looked into."""
+        shutil.rmtree(self.root, ignore_errors=True)
 
     def take(self, path):
         """Copies a file into the home folder of the trial."""
@@ -96,7 +108,7 @@ class Trial:
         enter = ["unshare", "--mount", "--pid", "--fork", "--kill-child", *([] if network else ["--net"])]
         begun = time.monotonic()
         done = subprocess.run(
-            [*enter, "sh", "-c", ENTER, "sh", self.root, command],
+            [*enter, "sh", "-c", ENTER, "sh", self.root, command, self.mounts],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
         )
         seconds = time.monotonic() - begun
@@ -161,17 +173,41 @@ def try_package(kind, file, needs, install, remove):
     if kind == "deb":
         try_service(trial)
     trial.run(f"{remove} && ! command -v systole")
-    lines = "\n".join(f"{took:7.1f} s  {command}" for took, command in zip(seconds, first))
-    return f"**{kind}**: {len(first)} commands, {sum(seconds):.1f} s\n\n```text\n{lines}\n```\n"
+    trial.remove()
+    return way(kind, seconds, first)
+
+
+def try_source():
+    """Builds a checkout as the README says, and takes the program that `make demo` leaves in it."""
+    trial = Trial("source")
+    trial.mounts = RUST
+    bundle = ["git", "bundle", "create", "--quiet", str(trial.root / "root/systole.bundle"), "HEAD"]
+    subprocess.run(bundle, cwd=ROOT, check=True)
+    git = f"{APT} git make ca-certificates"
+    steps = [
+        (git, git.replace("--quiet --quiet ", ""), ""),
+        ("git clone --quiet systole.bundle systole", "git clone ADDRESS systole", ""),
+        ("cd systole && make demo", "", "by an independent checker: 0 lost"),
+        ("cd systole && ./target/debug/systole init ~/hello", "", ""),
+        ('cd systole && ./target/debug/systole ask -C ~/hello "Who is there?"', "", ANSWER),
+    ]
+    seconds = [trial.run(command, True, expect, name) for command, name, expect in steps]
+    trial.remove()
+    return way("source", seconds, [name or command for command, name, _ in steps])
+
+
+def way(kind, seconds, commands):
+    """The way to the first answer, as docs/install.md has it."""
+    lines = "\n".join(f"{took:7.1f} s  {command}" for took, command in zip(seconds, commands))
+    return f"**{kind}**: {len(commands)} commands, {sum(seconds):.1f} s\n\n```text\n{lines}\n```\n"
 
 
 def main(folder, *kinds):
     if os.geteuid() != 0:
         sys.exit("a bare root needs root: sudo " + " ".join(sys.argv))
     folder = Path(folder).resolve()
-    known = packages(folder)
-    ways = [try_package(kind, *known[kind]) for kind in kinds or known]
-    shutil.rmtree(BARE / "trial", ignore_errors=True)
+    known = {} if kinds == ("source",) else packages(folder)
+    ways = [try_source() if kind == "source" else try_package(kind, *known[kind]) for kind in kinds or known]
     (folder / "trial.md").write_text("\n".join(ways))
     print("", *ways, sep="\n")
 

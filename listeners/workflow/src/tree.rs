@@ -169,17 +169,6 @@ impl Node {
         start.content(|writer| self.write_content(writer));
     }
 
-    /// Its attributes and what stands in it, under another name.
-    pub(crate) fn write_as(&self, writer: &mut Writer, name: Name<'_>) {
-        let mut start = writer.open(name);
-        for (name, value) in &self.attributes {
-            if let Some(name) = Name::new(name) {
-                start = start.attr(name, value);
-            }
-        }
-        start.content(|writer| self.write_content(writer));
-    }
-
     fn write_content(&self, writer: &mut Writer) {
         for part in &self.content {
             match part {

@@ -9,8 +9,8 @@ use systole_mock_model::{MockModel, Options, Script};
 
 use crate::cli::exit::Exit;
 use crate::cli::here;
-use crate::cli::run::Signals;
 use crate::cli::screen::Screen;
+use crate::cli::signals::Signals;
 
 /// Answers as a provider of models does, from a script.
 ///
@@ -58,7 +58,7 @@ impl Mock {
     async fn whole(self, screen: Screen) -> Result<Exit, Exit> {
         let script = Script::read(&self.script).map_err(|bad| screen.fail(Exit::Configuration, bad))?;
         // Signals are listened for before it is said where it listens: whoever reads that may send one.
-        let mut signals = Signals::listen(screen)?;
+        let mut signals = Signals::of_server(screen)?;
         let Mock { listen, window, key, model: models, log, script: _ } = self;
         let options = Options { listen, window, key, models, log };
         let mock =

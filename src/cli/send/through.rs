@@ -9,7 +9,7 @@ use std::time::Duration;
 use tokio::time::MissedTickBehavior;
 
 use super::super::here as process;
-use super::super::run::Signals;
+use super::super::signals::Signals;
 use super::way::{Decided, Elsewhere, Next, Way};
 use super::{Exit, Parcel, Place, Screen, Waiter, not_taken, taken, too_late};
 use crate::cli::refused;

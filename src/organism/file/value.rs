@@ -23,6 +23,8 @@ pub(super) struct Fields<'n> {
     /// Where something that is missing in it is told.
     pub(super) at: Span,
     entries: Vec<&'n Entry>,
+    /// Keys of the table that are missing because they are misspelled, which was told already.
+    misspelled: Vec<String>,
 }
 
 impl<'n> Fields<'n> {
@@ -37,10 +39,10 @@ impl<'n> Fields<'n> {
         self.entries.iter().find(|entry| entry.key == key).map(|entry| entry.at)
     }
 
-    /// As `get`; tells the desk where the key is missing.
+    /// As `get`; tells the desk where the key is missing, unless an unknown key was taken for it.
     pub(super) fn need(&self, desk: &mut Desk, key: &str, mend: &str) -> Option<(&'n Node, String)> {
         let found = self.get(key);
-        if found.is_none() {
+        if found.is_none() && !self.misspelled.iter().any(|meant| meant == key) {
             let what = if self.path.is_empty() { "the file" } else { &self.path };
             desk.tell(Code::ConfigMissing, self.at, &[what, " has no `", key, "`"].concat(), Some(mend));
         }
@@ -67,7 +69,7 @@ pub(super) fn fields<'n>(
         return None;
     }
     let entries = map(desk, node, at, path)?;
-    let mut known = Vec::new();
+    let (mut known, mut misspelled) = (Vec::new(), Vec::new());
     for entry in entries {
         match keys::under(table).find(|(name, _)| *name == entry.key) {
             Some((_, key)) if key.built => known.push(entry),
@@ -75,10 +77,10 @@ pub(super) fn fields<'n>(
                 let told = ["`", &joined(path, &entry.key), "` is not built yet: ", key.meaning].concat();
                 desk.tell(Code::ConfigNotBuilt, entry.at, &told, Some("leave it out"));
             }
-            None => unknown_key(desk, entry, entries, table, path),
+            None => misspelled.extend(unknown_key(desk, entry, entries, table, path)),
         }
     }
-    Some(Fields { path: path.to_owned(), at, entries: known })
+    Some(Fields { path: path.to_owned(), at, entries: known, misspelled })
 }
 
 /// The mend for `name:hello`, which is one text to YAML.
@@ -89,16 +91,19 @@ fn no_blank(node: &Node, names: &[&str]) -> Option<String> {
     known.then(|| [key, ": ", value, ", with a blank behind the colon"].concat())
 }
 
-fn unknown_key(desk: &mut Desk, entry: &Entry, entries: &[Entry], table: &str, path: &str) {
+/// Tells that a key is unknown, and gives the key that it was taken for, if that one is not there.
+fn unknown_key(desk: &mut Desk, entry: &Entry, entries: &[Entry], table: &str, path: &str) -> Option<String> {
     if let Some(never) = keys::never_under(table, &entry.key) {
         let told = [&joined(path, &entry.key), ": ", never.why].concat();
-        return desk.tell(Code::ConfigUnknownKey, entry.at, &told, Some(never.mend));
+        desk.tell(Code::ConfigUnknownKey, entry.at, &told, Some(never.mend));
+        return None;
     }
     let place = if path.is_empty() { "at the top of the file" } else { path };
     let told = ["`", &entry.key, "` is no key ", if path.is_empty() { "" } else { "of " }, place].concat();
     let all: Vec<&str> = keys::under(table).filter(|(_, k)| k.built).map(|(name, _)| name).collect();
     let is_set = |name: &str| entries.iter().any(|other| other.key == name);
-    let mend = match nearest(&entry.key, keys::under(table).map(|(name, _)| name)) {
+    let meant = nearest(&entry.key, keys::under(table).map(|(name, _)| name));
+    let mend = match meant {
         Some(name) if is_set(name) && all.contains(&name) => format!("leave it out: `{name}` is already set"),
         Some(name) if all.contains(&name) => name.to_owned(),
         Some(later) => format!("leave it out: `{later}` is not built yet"),
@@ -108,6 +113,7 @@ fn unknown_key(desk: &mut Desk, entry: &Entry, entries: &[Entry], table: &str, p
         }
     };
     desk.tell(Code::ConfigUnknownKey, entry.at, &told, Some(&mend));
+    meant.filter(|name| !is_set(name)).map(str::to_owned)
 }
 
 /// The entries of a map; a key without a value is an empty one.

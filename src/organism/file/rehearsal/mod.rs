@@ -72,6 +72,8 @@ struct Setup {
     settings: Vec<At<String>>,
     replies: Option<Replies>,
     stand_ins: Vec<answers::Written>,
+    /// Whether all settings and replies could be read, so that the organism is the one that is meant.
+    is_read: bool,
 }
 
 /// Reads and checks a test file, with the organisms that it names.
@@ -91,7 +93,7 @@ pub fn load(path: &Path) -> Result<TestFile, Refused> {
         return Err(desk.refused());
     };
     let reader = Reader { path, folder: path.parent().unwrap_or(Path::new("")).to_owned() };
-    let tests = reader.tests(&mut desk, &root)?;
+    let tests = reader.tests(&mut desk, &root);
     if desk.is_clean() { Ok(TestFile { tests }) } else { Err(desk.refused()) }
 }
 
@@ -109,15 +111,26 @@ struct Written {
 }
 
 impl Reader<'_> {
-    fn tests(&self, desk: &mut Desk, root: &Node) -> Result<Vec<Rehearsal>, Refused> {
-        let Some(top) = fields(desk, root, root.span, TOP, "") else { return Ok(Vec::new()) };
+    fn tests(&self, desk: &mut Desk, root: &Node) -> Vec<Rehearsal> {
+        let Some(top) = fields(desk, root, root.span, TOP, "") else { return Vec::new() };
         let setup = self.setup(desk, &top, false);
         let organism = top.get("organism").and_then(|(node, path)| text(desk, node, &path));
         let organism = self.organism(desk, organism, root.span);
         let written = self.written(desk, &top);
-        // A test can only be checked further if it is known what it says.
-        let Some(organism) = organism.filter(|_| desk.is_clean()) else { return Ok(Vec::new()) };
-        written.into_iter().map(|test| self.test(desk, &organism, &setup, test)).collect()
+        let Some(organism) = organism.filter(|_| setup.is_read) else { return Vec::new() };
+        let (mut tests, mut elsewhere) = (Vec::new(), Vec::new());
+        for test in written.into_iter().filter(|test| test.setup.is_read) {
+            match self.test(desk, &organism, &setup, test) {
+                Ok(test) => tests.push(test),
+                // The tests of a file mostly share one organism, and with it its mistakes.
+                Err(refused) => {
+                    let new: Vec<_> = refused.0.into_iter().filter(|one| !elsewhere.contains(one)).collect();
+                    elsewhere.extend(new);
+                }
+            }
+        }
+        elsewhere.into_iter().for_each(|one| desk.tell_at(root.span.start, one));
+        tests
     }
 
     /// The organism's file: the one that is named, or the nearest above.
@@ -164,11 +177,13 @@ impl Reader<'_> {
     }
 
     fn setup(&self, desk: &mut Desk, own: &Fields<'_>, is_own: bool) -> Setup {
+        let mistakes = desk.mistakes();
         let settings = own.get("set").map(|(node, path)| settings(desk, node, &path)).unwrap_or_default();
         let replies = own.get("replies").and_then(|(node, path)| self.replies(desk, node, &path, is_own));
+        let is_read = desk.mistakes() == mistakes;
         let stand_ins = own.get("stand_ins");
         let stand_ins = stand_ins.map(|(node, path)| answers::read(desk, node, &path, &self.folder));
-        Setup { settings, replies, stand_ins: stand_ins.unwrap_or_default() }
+        Setup { settings, replies, stand_ins: stand_ins.unwrap_or_default(), is_read }
     }
 
     /// A script: a file, or answers by agent in this one. What is wrong with it is told with its line here.

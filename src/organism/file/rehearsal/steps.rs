@@ -109,6 +109,8 @@ pub(super) struct Written {
     at: Span,
     send: Option<At<payload::Written>>,
     to: Option<At<String>>,
+    /// Whether there is a `to`, even if it cannot be read.
+    has_to: bool,
     from: Option<At<String>>,
     is_same_thread: bool,
     after_ms: Option<u64>,
@@ -140,11 +142,19 @@ pub(super) fn read(desk: &mut Desk, node: &Node, path: &str, folder: &Path) -> V
             Some("- send: {ask: Hello}"),
         );
     }
-    let mut steps = Vec::new();
+    let (mut steps, mut has_sent) = (Vec::new(), false);
     for (number, item) in items.iter().enumerate() {
         let path = format!("{path}[{}]", number + 1);
-        let Some(own) = fields(desk, item, item.span, TABLE, &path) else { continue };
-        steps.push(step(desk, item.span, &own, folder));
+        let mistakes = desk.mistakes();
+        let step = fields(desk, item, item.span, TABLE, &path).map(|own| step(desk, item.span, &own, folder));
+        // A step with a mistake may have been meant to send something.
+        has_sent |= step.as_ref().is_none_or(|step| step.send.is_some()) || desk.mistakes() > mistakes;
+        let Some(step) = step else { continue };
+        if (step.answer.is_some() || step.fails.is_some()) && !has_sent {
+            let told = "nothing was sent yet whose answer could come";
+            desk.tell(Code::ConfigMissing, step.at, told, Some("a `send` in this step or before it"));
+        }
+        steps.push(step);
     }
     steps
 }
@@ -182,6 +192,7 @@ fn step(desk: &mut Desk, at: Span, own: &Fields<'_>, folder: &Path) -> Written {
         at,
         send,
         to,
+        has_to: own.get("to").is_some(),
         from,
         is_same_thread: thread.unwrap_or(false),
         after_ms: after.and_then(|(node, path)| between_ms(desk, node, &path, &STRETCH)),
@@ -286,18 +297,7 @@ fn failure(desk: &mut Desk, node: &Node, path: &str) -> Option<Failure> {
 
 /// Looks up what the steps name.
 pub(super) fn resolve(desk: &mut Desk, composition: &Composition, steps: Vec<Written>) -> Vec<Step> {
-    let mut has_sent = false;
-    let mut found = Vec::new();
-    for step in steps {
-        has_sent |= step.send.is_some();
-        let needs_message = step.answer.is_some() || step.fails.is_some();
-        if needs_message && !has_sent {
-            let told = "nothing was sent yet whose answer could come";
-            desk.tell(Code::ConfigMissing, step.at, told, Some("a `send` in this step or before it"));
-        }
-        found.push(resolved(desk, composition, step));
-    }
-    found
+    steps.into_iter().map(|step| resolved(desk, composition, step)).collect()
 }
 
 fn resolved(desk: &mut Desk, composition: &Composition, step: Written) -> Step {
@@ -334,7 +334,12 @@ fn resolved(desk: &mut Desk, composition: &Composition, step: Written) -> Step {
             None => Name::operator(),
         };
         let place = desk.place(written.at);
-        let document = sent(composition, to.as_deref()).document(desk, &written)?;
+        let among = match &to {
+            // It is not known what that listener takes.
+            None if step.has_to => Among::all(composition, "send"),
+            to => sent(composition, to.as_deref()),
+        };
+        let document = among.document(desk, &written)?;
         Some(Sending { place, document, to, from, is_same_thread: step.is_same_thread })
     });
     Step {

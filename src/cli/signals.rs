@@ -1,0 +1,66 @@
+//! The signals that end a command: Ctrl-C and TERM, and for a server the hangup of its terminal as well.
+
+use std::fs;
+
+use rustix::process::Signal as Number;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+use super::exit::Exit;
+use super::hindered;
+use super::screen::Screen;
+
+/// The signals that end us.
+pub(super) struct Signals {
+    interrupt: Signal,
+    terminate: Signal,
+    hangup: Option<Signal>,
+}
+
+impl Signals {
+    /// Listens for Ctrl-C and TERM.
+    pub(super) fn listen(screen: Screen) -> Result<Signals, Exit> {
+        Ok(Signals {
+            interrupt: heard(screen, SignalKind::interrupt())?,
+            terminate: heard(screen, SignalKind::terminate())?,
+            hangup: None,
+        })
+    }
+
+    /// The same for a server: it also stops when its terminal is closed. If it was started with that signal ignored, as
+    /// `nohup` does, it goes on ignoring it.
+    pub(super) fn of_server(screen: Screen) -> Result<Signals, Exit> {
+        let hangup = if is_ignored(Number::HUP) { None } else { Some(heard(screen, SignalKind::hangup())?) };
+        Ok(Signals { hangup, ..Signals::listen(screen)? })
+    }
+
+    /// The next signal, as the exit that it means when all goes well.
+    pub(super) async fn next(&mut self) -> Exit {
+        tokio::select! {
+            _ = self.interrupt.recv() => Exit::Stopped,
+            _ = self.terminate.recv() => Exit::Done,
+            () = first(&mut self.hangup) => Exit::Done,
+        }
+    }
+}
+
+fn heard(screen: Screen, kind: SignalKind) -> Result<Signal, Exit> {
+    signal(kind).map_err(|error| hindered::machine(screen, "the signals that stop a command", &error))
+}
+
+/// Waits for the first hangup only: the kernel and the shell each send one when a terminal closes, and the second one does
+/// not mean "stop at once". Later ones have no effect, because the process keeps its handler.
+async fn first(hangup: &mut Option<Signal>) {
+    match hangup {
+        Some(signal) => signal.recv().await,
+        None => std::future::pending().await,
+    };
+    *hangup = None;
+}
+
+/// Whether this process ignores a signal. If the system does not say, the signal is left as it is.
+fn is_ignored(number: Number) -> bool {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    mask.is_none_or(|mask| mask & (1 << (number.as_raw() - 1)) != 0)
+}
