@@ -381,7 +381,7 @@ async fn b6_an_own_child_that_ended_turns_ago_has_ended_and_is_not_unknown() {
     };
     assert_eq!(of("1"), ["thread.ended", "thread.ended", "thread.unknown"], "{records:#?}");
     assert_eq!(of("1/5.0"), ["thread.unknown", "thread.unknown"], "{records:#?}");
-    let over = records.iter().filter(|r| body(r).contains("<await-over")).next_back().unwrap();
+    let over = records.iter().rfind(|r| body(r).contains("<await-over")).unwrap();
     assert!(body(over).contains("reason=\"done\" finished=\"1\" open=\"0\""), "{}", body(over));
     house.close().await;
 }
