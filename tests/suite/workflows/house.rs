@@ -29,11 +29,12 @@ impl House {
     /// The same with another agent.
     pub(super) fn with_agents(agent: &str, rest: &str, replies: &str) -> House {
         let script = Script::parse(&format!("main-model:\n{replies}")).unwrap_or_else(|bad| panic!("{bad}"));
-        let mock = MockModel::start(script, Options { key: Some(KEY.to_owned()), ..Options::default() }).unwrap();
+        let mock =
+            MockModel::start(script, Options { key: Some(KEY.to_owned()), ..Options::default() }).unwrap();
         let file = format!(
             r#"organism: {{name: hello}}
 models:
-  main: {{provider: openai, model: main-model, url: "{}", key_env: MODEL_KEY, window: 1M, at_once: 64, retry: {{attempts: 1, backoff: 1ms..2ms}}}}
+  main: {{provider: anthropic, model: main-model, url: "{}", key_env: MODEL_KEY, window: 1M, at_once: 64, retry: {{attempts: 1, backoff: 1ms..2ms}}}}
 agents:
   writer: {{model: main, on_unknown: retry, in_flight: 64, prompt: {{identity: You write.}}}}
   critic: {{model: main, on_unknown: retry, in_flight: 64, prompt: {{identity: You doubt.}}}}

@@ -119,10 +119,10 @@ workflows:
       - seek: Seek it.
 ";
     let replies = r#"
-- {if: "<look-up><what>the moon</what></look-up>", say: It is up., times: always}
+- {if: '<current-goal id="seek">', need: [the moon], say: It is up., times: always}
 - {if: "<goal id=\"seen\">\nIt is up.\n", say: "Up, it is.", times: always}
 - {if: "Turn 1 of", call: {look-up: {what: the moon}}, times: always}
-- {if: "Turn 2 of", need: [It is up], say: Still up., times: always}
+- {if: It is up, say: Still up., times: always}
 "#;
     let clerk = "clerk: {model: main, dialect: native, on_unknown: retry, peers: [inner], prompt: {identity: You ask.}}";
     let house = House::with_agents(clerk, goals, replies);
