@@ -141,12 +141,8 @@ impl Agent {
         let (mut conversation, seen) = self.conversation(asked, answers, line).await?;
         let stamp = &asked.stamp;
         let wrap_up = wrap_up.as_deref();
-        let contracts = &conversation.terms.contracts;
-        if let Some(gives) = contracts.goal.as_ref().filter(|_| contracts.finals.is_empty()) {
-            let named =
-                gives.gives.as_ref().map_or_else(|| "an output in words".to_owned(), ToString::to_string);
-            let words = format!("the goal asks for {named}, which {} does not return", self.spec.name);
-            return Ok(Said::Failure { code: "agent".to_owned(), retry: false, words });
+        if let Some(failure) = self.asked_for_more(&conversation) {
+            return Ok(failure);
         }
         if conversation.unusable >= self.spec.attempts {
             let why = unusable(conversation.unusable, conversation.last_failure.as_deref());
@@ -207,6 +203,15 @@ impl Agent {
             self.keep(asked, conversation, Some(heard), seen);
         }
         Ok(said)
+    }
+
+    /// The failure of a call whose goal asks for a payload that the agent does not return.
+    fn asked_for_more(&self, conversation: &Conversation) -> Option<Said> {
+        let contracts = &conversation.terms.contracts;
+        let goal = contracts.goal.as_ref().filter(|_| contracts.finals.is_empty())?;
+        let named = goal.gives.as_ref().map_or_else(|| "an output in words".to_owned(), ToString::to_string);
+        let words = format!("the goal asks for {named}, which {} does not return", self.spec.name);
+        Some(Said::Failure { code: "agent".to_owned(), retry: false, words })
     }
 
     /// The conversation up to this delivery, and how many messages the view has by now if that is known.
