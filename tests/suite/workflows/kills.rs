@@ -23,7 +23,7 @@ workflows:
       - improve:
           repeat: {until: {judge/score: 9..}, at_most: 3}
           goals:
-            - part: {each: pick/item, at_once: 4, do: Write this part., by: [writer, critic]}
+            - part: {each: pick/item, at_once: 4, do: Write this part.}
             - judge: {do: Judge all parts., by: critic, gives: mark}
       - answer: Say what came of it.
 ";
@@ -37,8 +37,12 @@ const REPLIES: &str = r#"
 - {if: '<current-goal id="answer">', say: All parts are written., times: always}
 "#;
 
-/// Goals of one run: the list, two passes of eight parts by two agents and a judge, and the answer.
-const GOALS: usize = 1 + 2 * (8 * 2 + 1) + 1;
+/// Goals of one run: the list, two passes of eight parts and a judge, and the answer.
+const GOALS: usize = 1 + 2 * (8 + 1) + 1;
+
+/// Records of a life at least: so many that what was out at its start is over, since a delivery may die with the pump four
+/// times and no more.
+const LEAST: u64 = 28;
 
 fn question(house: &House, number: u64) {
     let body = "<ask xmlns=\"https://xml-pipeline.org/ns/talk/v1\">Write it.</ask>";
@@ -56,6 +60,7 @@ fn reads(events: &mut Events, most: u64) -> (u64, bool) {
         last = id + 1;
         let is_root = data["thread"].as_str().is_some_and(|thread| thread != "sys" && !thread.contains('.'));
         if is_root && data["call"] == "1" && (data["code"] == "final" || kind == "outcome") {
+            assert_eq!(data["code"], "final", "{data}");
             return (last, true);
         }
     }
@@ -87,7 +92,7 @@ fn f8_two_hundred_kills_inside_a_parallel_loop_cost_no_request_whose_result_is_k
             question(&house, runs);
         }
         let mut events = Events::open(&run_file(house.path()), &format!("?from={from}"), &[]);
-        let (last, ended) = reads(&mut events, dice.between(12, 48));
+        let (last, ended) = reads(&mut events, dice.between(LEAST, 3 * LEAST));
         (from, is_over) = (last, ended);
         organism.signal(Signal::KILL);
         assert_eq!(organism.end().code, None);
