@@ -27,6 +27,29 @@ pub fn lines(body: &[u8], indent: usize) -> Vec<String> {
         }
         None => exposed(&String::from_utf8_lossy(body), &mut marked),
     };
+    let mut lines = barred(&text, indent);
+    lines.extend(closely(&marked, indent));
+    if body.windows(4).any(|four| four == b"<!--") {
+        let blanks = " ".repeat(indent);
+        lines.push(format!("{blanks}comments are not shown: nothing reads them; systole log --raw has them"));
+    }
+    lines
+}
+
+/// The lines of a text that is no payload.
+pub fn text_lines(text: &str, indent: usize) -> Vec<String> {
+    let mut marked = Marked::new();
+    let mut lines = barred(&exposed(text, &mut marked), indent);
+    lines.extend(closely(&marked, indent));
+    lines
+}
+
+fn closely(marked: &Marked, indent: usize) -> Vec<String> {
+    let blanks = " ".repeat(indent);
+    exposed::told(marked).iter().map(|told| format!("{blanks}look closely: {told}")).collect()
+}
+
+fn barred(text: &str, indent: usize) -> Vec<String> {
     let blanks = " ".repeat(indent);
     let mut lines = Vec::new();
     for line in text.split('\n') {
@@ -35,10 +58,6 @@ pub fn lines(body: &[u8], indent: usize) -> Vec<String> {
         {
             lines.push(format!("{blanks}{}{part}", if number == 0 { BAR } else { BROKEN }));
         }
-    }
-    lines.extend(exposed::told(&marked).iter().map(|told| format!("{blanks}look closely: {told}")));
-    if body.windows(4).any(|four| four == b"<!--") {
-        lines.push(format!("{blanks}comments are not shown: nothing reads them; systole log --raw has them"));
     }
     lines
 }

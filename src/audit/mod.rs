@@ -4,7 +4,6 @@
 //! log, never starts anything, and lets nothing from a payload reach a terminal unescaped. It holds no
 //! second truth: what is open is the pump's own fold, what is over stands in the records.
 
-pub mod approvals;
 pub mod causes;
 pub mod chains;
 pub mod columns;
@@ -19,6 +18,7 @@ pub mod layout;
 pub mod narrate;
 pub mod orphans;
 pub mod pauses;
+pub mod persons;
 pub mod posts;
 pub mod prompts;
 pub mod roll;

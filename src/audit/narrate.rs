@@ -9,7 +9,7 @@ use systole_kit::journal::{Entry, Recalled};
 use super::columns::{self, at_most, cut, plain, wrapped};
 use super::glance::{Glance, attribute, glance, told};
 use super::layout::{self, Tone, paint};
-use crate::rules::{approval_payload, core_payload};
+use crate::rules::{approval_payload, core_payload, question};
 use crate::words::ids::ThreadId;
 use crate::words::ports::Position;
 use crate::words::record::{Header, Kind, Mark, Record, Role, Steering, Timing};
@@ -97,6 +97,7 @@ fn message(lead: &str, record: &Record) -> Vec<String> {
         Some(Mark::Steering(Steering::Steered)) => "steers call",
         Some(Mark::Role(Role::Introspect)) => "asks about payloads, item",
         Some(Mark::Role(Role::Clear)) => "clears its view, item",
+        Some(Mark::Role(Role::AskPerson)) => "asks a person, item",
         Some(Mark::Role(Role::Recall)) => "reads its view again, item",
         Some(Mark::Role(Role::Todo)) => "todo list",
         Some(Mark::Role(Role::Final)) => "answers call",
@@ -241,6 +242,12 @@ fn approval(lead: &str, record: &Record) -> Vec<String> {
         let head = [" ", &waits, &what, &until, &path];
         let unknown = request.unknown.map(|words| ["unknown: ", &plain(&words)].concat());
         return with_words(lead, &head.concat(), &unknown.unwrap_or_default());
+    }
+    if let Some(question) = question::read_asked(&record.body) {
+        let waits = paint(Tone::Held, &format!("waits for a person: question {}", question.id));
+        let (from, until) = (name(question.from.as_str()), layout::moment(question.expires, h.time));
+        let head = format!(" {waits} from {from}, expires at {until}{path}");
+        return with_words(lead, &head, &plain(&question.words));
     }
     let Some(decided) = approval_payload::read_decided(&record.body) else {
         let seen = glance(&record.body);

@@ -8,9 +8,9 @@ use systole_kit::payload::Payload;
 
 use crate::pump::state::{Call, Thread};
 use crate::pump::wake;
-use crate::words::approval::ApprovalId;
 use crate::words::composition::Composition;
 use crate::words::ids::{CallPath, Name, ThreadId};
+use crate::words::person::PersonRequestId;
 use crate::words::ports::{LogFault, LogReader, Unwatched};
 
 /// A call that nobody serves.
@@ -25,7 +25,7 @@ pub struct Orphan {
     /// The element that the listener no longer takes; none where there is no such listener.
     pub element: Option<String>,
     /// The approval that the call waits for.
-    pub approval: Option<ApprovalId>,
+    pub approval: Option<PersonRequestId>,
 }
 
 /// The orphans among threads, in order.

@@ -19,7 +19,7 @@ use crate::words::client;
 use crate::words::composition::Composition;
 use crate::words::ids::{CallPath, Digest, Key, Name, ThreadId};
 use crate::words::ports::{LogFault, LogReader};
-use crate::words::record::{Approving, Kind, Mark, Record, Role, Steering, Timing};
+use crate::words::record::{Kind, Mark, Record, Role, Steering, Timing};
 
 /// One record of the chain.
 pub struct Link {
@@ -240,10 +240,14 @@ fn why(record: &Record, cause: &Record, after: Option<u64>) -> Why {
         (Kind::Message, Some(Mark::Role(Role::Begin))) => Why::Spawned,
         (Kind::Message, Some(Mark::Role(Role::Inbox))) if h.thread != cause.header.thread => Why::Ended,
         // A wait that is over at once was ended by nothing but itself.
+        (Kind::Message, Some(Mark::Role(Role::Answer)))
+            if cause.header.code == Some(Mark::Role(Role::AskPerson)) =>
+        {
+            Why::Person
+        }
         (Kind::Message, Some(Mark::Role(Role::Answer))) if is_item => Why::Answer,
         (Kind::Message, Some(Mark::Role(Role::Answer))) => Why::Arrived,
         (Kind::Timer, Some(Mark::Timing(Timing::Fired | Timing::Opens))) => Why::Timer,
-        (Kind::Approval, Some(Mark::Approving(Approving::Requested))) => Why::Person,
         (Kind::Approval, _) => Why::Person,
         (Kind::Message, Some(Mark::Role(Role::Tell))) if !is_top => Why::Person,
         (Kind::Steer, Some(Mark::Steering(Steering::Steered))) => Why::Steered,

@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 
 use super::columns::plain;
 use super::glance::{Glance, glance, told};
+use crate::rules::question::{self, PersonSaid};
 use crate::rules::{approval_payload, budget_payload, core_payload, view_payload};
 use crate::words::budget::Measure;
 use crate::words::codes::Code;
@@ -135,6 +136,8 @@ pub enum Leaf {
         /// Which.
         timer: Option<TimerId>,
     },
+    /// It asked a person; what became of the question, as far as it is known.
+    Asks(Option<PersonSaid>),
     /// It cleared messages of its view, or read some again.
     View {
         /// Which of the two.
@@ -277,6 +280,7 @@ impl Tree {
             Role::Steer => self.item(h, Leaf::Steers),
             Role::Await => self.item(h, Leaf::Await { over: None }),
             Role::Clear => self.item(h, Leaf::View { cleared: true, range: None }),
+            Role::AskPerson => self.item(h, Leaf::Asks(None)),
             Role::Recall => self.item(h, Leaf::View { cleared: false, range: None }),
             Role::Note | Role::Todo | Role::Introspect => {
                 self.item(h, Leaf::Note { element: glance(&record.body).element })
@@ -344,6 +348,7 @@ impl Tree {
             Some(Leaf::Await { over }) => *over = core_payload::await_reason(&record.body),
             Some(Leaf::View { cleared: true, range }) => *range = view_payload::cleared_range(&record.body),
             Some(Leaf::View { range, .. }) => *range = view_payload::recalled_range(&record.body),
+            Some(Leaf::Asks(said)) => *said = question::read_said(&record.body),
             Some(Leaf::Ends(child)) => *child = core_payload::cancelled_thread(&record.body),
             Some(Leaf::Timer { set }) => *set = core_payload::read_timer_set(&record.body),
             Some(Leaf::Cancel { timer }) => *timer = core_payload::cancelled_timer(&record.body),

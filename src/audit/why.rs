@@ -15,12 +15,13 @@ pub use wording::{Asker, brief, drawn, ends, report};
 
 use systole_kit::money::Money;
 
+use super::columns::plain;
 use super::glance::glance;
 use super::pauses::Pause;
 use super::posts::{Post, Posts};
 use super::whole::Whole;
 use crate::pump::state::{Call, Life, Purse, Stand, Thread, used_under};
-use crate::rules::{approval_payload, core_payload};
+use crate::rules::{approval_payload, core_payload, question};
 use crate::words::budget::Use;
 use crate::words::codes::Code;
 use crate::words::composition::{Listener, OnUnknown, Program, Reach};
@@ -192,8 +193,7 @@ impl Standing {
     /// Whether only a person can end the wait: nothing else is being worked on.
     pub fn waits_for_a_person(&self) -> bool {
         let leaves = self.leaves();
-        let persons = |leaf: &&Reason| matches!(leaf.cause, Cause::Person { .. } | Cause::Paused { .. });
-        !leaves.is_empty() && leaves.iter().all(persons)
+        !leaves.is_empty() && leaves.iter().all(|leaf| leaf.cause.is_up_to_a_person())
     }
 
     /// The reasons under which no other stands: what they wait for ends the wait. Calls that are held
@@ -270,6 +270,40 @@ impl Asking<'_> {
         Ok((Cause::Person { id, element, fields, hash, until, unknown }, approval.asked))
     }
 
+    /// The questions of a call that have no answer.
+    fn questions(&self, thread: &Thread, path: &CallPath, call: &Call) -> Result<Vec<Reason>, LogFault> {
+        let mut reasons = Vec::new();
+        for (item, asked) in call.questions() {
+            let record = self.reader.of_thread(&thread.id, asked.seq, 1)?;
+            let read = record.first().and_then(|(_, record)| question::read_asked(&record.body));
+            let words = read.map_or_else(String::new, |request| plain(&request.words));
+            let cause = Cause::Question {
+                id: asked.id,
+                words,
+                choices: asked.choices.clone(),
+                hash: asked.hash,
+                until: asked.expires,
+            };
+            reasons.push(Reason {
+                thread: thread.id.clone(),
+                call: path.item(call.settled, item.ordinal),
+                listener: call.listener.clone(),
+                wraps_up: None,
+                turn: call.settled,
+                since: asked.asked,
+                cause,
+                attempt: 1,
+                attempts: 1,
+                failures: Vec::new(),
+                program: None,
+                away: None,
+                told_from: asked.seq,
+                below: Vec::new(),
+            });
+        }
+        Ok(reasons)
+    }
+
     fn due(
         &self,
         call: &Call,
@@ -308,7 +342,7 @@ impl Asking<'_> {
 
     /// Open calls that items of this one made, and the calls of its running children.
     fn below(&self, thread: &Thread, path: &CallPath, call: &Call) -> Result<Vec<Reason>, LogFault> {
-        let mut below = Vec::new();
+        let mut below = self.questions(thread, path, call)?;
         for (nested, open) in &thread.calls {
             // Nobody waits for a listener that was only told of a request for approval: turn 0.
             if nested.caller().is_some_and(|(caller, turn, _)| caller == *path && turn > 0) {

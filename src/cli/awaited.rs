@@ -4,11 +4,12 @@ use std::collections::BTreeSet;
 
 use crate::audit::posts::Posts;
 use crate::audit::whole::Whole;
-use crate::audit::why::Standing;
+use crate::audit::why::{Cause, Standing};
 use crate::console::told::Record;
 use crate::pump::pausing::halted;
 use crate::pump::state::Stand;
 use crate::pump::wake;
+use crate::rules::question;
 use crate::words::ids::{Name, ThreadId};
 use crate::words::ports::LogReader;
 use crate::words::record::Kind;
@@ -26,9 +27,16 @@ pub(super) fn is_paused(reader: &dyn LogReader, thread: &str) -> bool {
     halted(|id| woken.iter().flatten().find(|thread| thread.id == *id), &root).is_some()
 }
 
+/// What a person can type to go on with a thread.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(super) struct UpToAPerson {
+    /// The commands that answer its questions.
+    pub(super) answers: Vec<String>,
+}
+
 /// Whether only a person can go on with a thread, as the log has it: nothing of it is worked on.
-pub(super) fn waits_for_a_person(reader: &dyn LogReader, thread: &str) -> bool {
-    let Ok(id) = ThreadId::parse(thread) else { return false };
+pub(super) fn waits_for_a_person(reader: &dyn LogReader, thread: &str) -> Option<UpToAPerson> {
+    let id = ThreadId::parse(thread).ok()?;
     // What waits for a person is told by the fold alone, whatever the configurations say.
     let unread = |_: &[u8]| Err(String::new());
     let standing = || {
@@ -36,7 +44,12 @@ pub(super) fn waits_for_a_person(reader: &dyn LogReader, thread: &str) -> bool {
         let thread = whole.thread(reader, &id).ok()??;
         Standing::of(reader, &whole, &Posts::at(&whole, Millis(u64::MAX)), &thread).ok()
     };
-    standing().is_some_and(|standing| standing.waits_for_a_person())
+    let standing = standing().filter(Standing::waits_for_a_person)?;
+    let answers = standing.leaves().into_iter().filter_map(|leaf| match &leaf.cause {
+        Cause::Question { id, choices, .. } => Some(question::commands(*id, choices)),
+        _ => None,
+    });
+    Some(UpToAPerson { answers: answers.collect() })
 }
 
 /// Threads of a tree that are looked at for who works. A line names a few listeners only.

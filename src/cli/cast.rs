@@ -1,4 +1,5 @@
-//! The agents of an organism's file, as listeners of this process: each with the model that it speaks to.
+//! The agents and workflows of an organism's file, as listeners of this process: each agent with the model that it
+//! speaks to.
 //!
 //! Nothing is sent here. A model that cannot be spoken to, for want of a key or a file, is told with the line to change
 //! before anything starts.
@@ -46,7 +47,20 @@ impl Answering for Player {
     }
 }
 
-/// Who answers under the name of an agent.
+/// A workflow, as a listener of this process.
+struct Follower(Arc<systole_workflow::Listener>);
+
+impl Answering for Follower {
+    fn answer(self: Arc<Self>, asked: Delivered, line: Arc<dyn Line>) -> Word {
+        Box::pin(self.0.clone().answer(asked, line))
+    }
+
+    fn taken(&self, asked: &Delivered) {
+        self.0.taken(asked);
+    }
+}
+
+/// Who answers under the name of an agent or a workflow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Company {
     /// This process alone.
@@ -58,7 +72,7 @@ pub(super) enum Company {
 /// Scripts that were read, by file.
 pub(super) type Scripts = BTreeMap<PathBuf, Arc<Script>>;
 
-/// The listeners that are agents.
+/// The listeners that are agents or workflows.
 pub(super) fn agents(
     file: &OrganismFile,
     company: Company,
@@ -82,6 +96,12 @@ pub(super) fn agents_with(
             .map_err(|unreadable| Unmade::new(unreadable.to_string(), "systole check"))?;
         let made = if company == Company::OneOfMany { made.one_of_many() } else { made };
         cast.insert(name, Arc::new(Player(Arc::new(made))));
+    }
+    for workflow in &file.workflows {
+        let Ok(name) = Name::parse(&workflow.name) else { continue };
+        let made = systole_workflow::Listener::new(&workflow.name);
+        let made = if company == Company::OneOfMany { made.one_of_many() } else { made };
+        cast.insert(name, Arc::new(Follower(Arc::new(made))));
     }
     Ok(cast)
 }

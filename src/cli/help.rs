@@ -7,7 +7,7 @@ use clap::Command;
 pub(super) const GROUPS: &[(&str, &[&str])] = &[
     ("start", &["demo", "init", "check", "run", "stop", "ask", "send"]),
     ("look", &["ps", "why", "tree", "todo", "log", "context", "trail", "cost"]),
-    ("steer", &["approve", "reject", "amend", "steer", "cancel", "pause", "resume", "end"]),
+    ("steer", &["approve", "reject", "amend", "choose", "steer", "cancel", "pause", "resume", "end"]),
     ("prove", &["test", "copy", "soak"]),
     (
         "build",
@@ -48,6 +48,14 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ),
     ("reject", &["systole reject a1 --note \"wrong account\""]),
     ("amend", &["systole amend a1 --file corrected.xml"]),
+    (
+        "choose",
+        &[
+            "systole choose a2 go",
+            "systole choose a2 revise --note \"name the rollback\"",
+            "systole choose a3 --note \"Monday\"",
+        ],
+    ),
     ("steer", &["systole steer @last \"Use the second source too.\""]),
     ("cancel", &["systole cancel @last"]),
     ("pause", &["systole pause 1f0c --note \"moving house\"", "systole pause --all"]),

@@ -11,7 +11,7 @@ use super::screen::Screen;
 use crate::audit::columns::{cut, cut_counted, plain, width};
 use crate::audit::layout::{self, Tone};
 use crate::console::told::Record;
-use crate::rules::{approval_payload, core_payload};
+use crate::rules::{approval_payload, core_payload, question};
 use crate::words::ids::CallPath;
 use crate::words::record::{Kind, Mark, Role, Steering, Timing};
 use crate::words::time::Millis;
@@ -107,6 +107,15 @@ fn what(record: &Record) -> Option<What> {
         (Kind::Message, Some(Mark::Role(Role::Final))) => {
             seen([&to, " ", &summary(&record.body)].concat(), Some(Tone::Good))
         }
+        (Kind::Message, Some(Mark::Role(Role::Answer)))
+            if question::read_said(record.body.as_bytes()).is_some() =>
+        {
+            let said = question::read_said(record.body.as_bytes())?;
+            let by = said.by.as_deref().unwrap_or("core");
+            let words: Vec<&str> = [by, &said.outcome].into_iter().chain(said.choice.as_deref()).collect();
+            let note = if said.note.is_empty() { String::new() } else { format!(": {}", said.note) };
+            seen(format!("{to} {}{note}", words.join(" ")), None)
+        }
         (Kind::Timer, Some(Mark::Timing(Timing::Cancelled | Timing::Wall))) => None,
         (Kind::Message | Kind::Timer, _) => match core_payload::error_words(record.body.as_bytes()) {
             Some((code, words)) => seen([&to, " ", &code, " ", &words].concat(), Some(Tone::Bad)),
@@ -149,6 +158,12 @@ fn approval(record: &Record, to: &str) -> Option<What> {
             words: ["waits for a person: approval ", &id, &what, &unknown].concat(),
             colour: Some(Tone::Held),
         });
+    }
+    if let Some(question) = question::read_asked(body) {
+        let (id, from) = (question.id, &question.from);
+        let command = question::commands(id, &question.choices);
+        let words = format!("waits for a person: question {id} from {from}: {}: {command}", question.words);
+        return Some(What { words, colour: Some(Tone::Held) });
     }
     let words = match approval_payload::read_decided(body) {
         Some(said) => {

@@ -119,12 +119,14 @@ enum Command {
     Trail(trail::Trail),
     /// Say what models were asked for, and what it came to
     Cost(cost::Cost),
-    /// Approve payloads that wait for a person, or list them
+    /// Approve payloads that wait for a person, or list what waits
     Approve(approve::Approve),
     /// Turn down what waits for a person
     Reject(approve::Reject),
     /// Put another payload in place of what waits
     Amend(approve::Amend),
+    /// Answer a question that waits for a person
+    Choose(approve::Choose),
     /// Say something to the work that goes on in a thread
     Steer(steer::Steer),
     /// Halt a thread, or everything
@@ -248,6 +250,7 @@ impl Command {
             Command::Approve(approve) => approve.run(),
             Command::Reject(reject) => reject.run(),
             Command::Amend(amend) => amend.run(),
+            Command::Choose(choose) => choose.run(),
             Command::Steer(steer) => steer.run(),
             Command::Pause(pause) => pause.run(),
             Command::Resume(resume) => resume.run(),

@@ -284,9 +284,7 @@ impl Waiter<'_> {
 
     /// The exit, if only a person can go on.
     fn halt(&mut self) -> Option<Exit> {
-        if !self.way.waits_for_a_person(&self.receipt.thread) {
-            return None;
-        }
+        let up_to = self.way.waits_for_a_person(&self.receipt.thread)?;
         self.tail.clear();
         if self.screen.json {
             let record = self.asked.as_ref().map(|record| self.way.dressed(record));
@@ -295,6 +293,9 @@ impl Waiter<'_> {
         } else {
             let why = ["; systole why ", &self.receipt.thread].concat();
             self.screen.say([&self.receipt.thread, " waits for a person", &why].concat());
+            for command in up_to.answers {
+                self.screen.say(format!("  systole approve shows the question; {command} answers it"));
+            }
         }
         Some(Exit::Waits)
     }

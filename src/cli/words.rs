@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 
 use super::exit::Exit;
 use super::place::Place;
-use crate::audit::approvals;
+use crate::audit::persons;
 use crate::edges::log::sqlite;
 use crate::words::codes::Code;
 use crate::words::ports::{LogFault, LogReader as _};
@@ -54,7 +54,7 @@ fn of_log(sort: Sort, log: &Path) -> Result<Vec<String>, LogFault> {
     let reader = sqlite::open_reading(log)?;
     match sort {
         Sort::Approvals => {
-            let waiting = approvals::waiting(&reader)?;
+            let waiting = persons::waiting(&reader)?;
             Ok(waiting.iter().map(|one| one.id.to_string()).collect())
         }
         _ => {

@@ -190,7 +190,9 @@ pub(super) fn plain(status: StatusCode, code: Code, words: impl Into<String>) ->
 pub(super) fn refused(refusal: &Refusal) -> Response {
     let status = match refusal.code {
         Code::IngressForbidden => StatusCode::FORBIDDEN,
-        Code::IdConflict | Code::DecidedApproval | Code::MismatchedApproval => StatusCode::CONFLICT,
+        Code::IdConflict | Code::DecidedApproval | Code::MismatchedApproval | Code::WrongRequestKind => {
+            StatusCode::CONFLICT
+        }
         Code::UnknownApproval => StatusCode::NOT_FOUND,
         Code::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
         Code::IngressThrottled => StatusCode::TOO_MANY_REQUESTS,

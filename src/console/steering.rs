@@ -16,10 +16,10 @@ use super::told;
 use crate::audit::pauses;
 use crate::organism::order::Order;
 use crate::organism::waiting::Reply;
-use crate::words::approval::{ApprovalId, Says};
 use crate::words::codes::Code;
 use crate::words::ids::{Digest, Name, ThreadId};
 use crate::words::limits;
+use crate::words::person::{PersonRequestId, Says};
 
 /// Decides about what waits for a person.
 pub(super) async fn approvals(
@@ -29,31 +29,29 @@ pub(super) async fn approvals(
     body: Result<Bytes, BytesRejection>,
 ) -> Response {
     let bad = |words: &str| plain(StatusCode::BAD_REQUEST, Code::Invalid, words);
-    let Some(approval) = ApprovalId::parse(&id) else {
-        return bad("the id of an approval is a and a number, as in a1");
+    let Some(request) = PersonRequestId::parse(&id) else {
+        return bad("the id of a request is a and a number, as in a1");
     };
     let Ok(body) = body else { return bad("the body broke off, or is longer than any order") };
     let ruling = match serde_json::from_slice(&body) {
         Ok(ruling) => ruling,
         Err(error) => return bad(&["the body is no order: ", &error.to_string()].concat()),
     };
-    let order = match order(by, approval, ruling) {
+    let order = match order(by, request, ruling) {
         Ok(order) => order,
         Err(words) => return bad(&words),
     };
-    let outcome = told::Outcome::of(&order.says);
+    let ruled = told::Ruled::of(request, &order.says);
     match desk.front.rule(order).await {
-        Some(Reply::Done | Reply::Receipt(..)) => {
-            Json(told::Ruled { approval: approval.to_string(), outcome }).into_response()
-        }
+        Some(Reply::Done | Reply::Receipt(..)) => Json(ruled).into_response(),
         Some(Reply::Refused(refusal)) => refused(&refusal),
         None => stopping(),
     }
 }
 
 /// The order that a body holds, or what is wrong with it.
-fn order(by: Name, approval: ApprovalId, ruling: told::Ruling) -> Result<Order, String> {
-    let told::Ruling { outcome, note, hash, payload } = ruling;
+fn order(by: Name, request: PersonRequestId, ruling: told::Ruling) -> Result<Order, String> {
+    let told::Ruling { outcome, note, hash, payload, choice } = ruling;
     let hash = hash.as_deref().map(Digest::parse).transpose().map_err(|malformed| malformed.to_string())?;
     let note = noted(note)?;
     let says = match (outcome, payload) {
@@ -64,9 +62,13 @@ fn order(by: Name, approval: ApprovalId, ruling: told::Ruling) -> Result<Order, 
         (told::Outcome::Rejected, None) => Says::Reject,
         (told::Outcome::Amended, Some(payload)) => Says::Amend(payload.into_bytes()),
         (told::Outcome::Amended, None) => return Err("an amendment has a payload".to_owned()),
+        (told::Outcome::Chosen, None) => Says::Choose(choice.clone()),
         (_, Some(_)) => return Err("a payload goes with the outcome `amended` alone".to_owned()),
     };
-    Ok(Order { by, approval, hash, note, says })
+    if choice.is_some() && outcome != told::Outcome::Chosen {
+        return Err("a choice goes with the outcome `chosen` alone".to_owned());
+    }
+    Ok(Order { by, request, hash, note, says })
 }
 
 /// A note that says something, and no more than may be kept.

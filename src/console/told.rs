@@ -11,8 +11,8 @@ use crate::organism::broker::{self, Reachable};
 use crate::organism::front::Front;
 use crate::organism::spoken;
 use crate::rules::core_payload;
-use crate::words::approval::Says;
 use crate::words::flow;
+use crate::words::person::{PersonRequestId, Says};
 use crate::words::ports::Position;
 use crate::words::record;
 use crate::words::refusal;
@@ -388,6 +388,9 @@ pub struct Ruling {
     /// What goes in its place, where it is amended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub payload: Option<String>,
+    /// The choice that answers a question, if the question has choices.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub choice: Option<String>,
 }
 
 /// The outcomes that a person can bring about.
@@ -400,6 +403,8 @@ pub enum Outcome {
     Rejected,
     /// Another payload goes in its place.
     Amended,
+    /// A question is answered.
+    Chosen,
 }
 
 impl Outcome {
@@ -409,6 +414,7 @@ impl Outcome {
             Says::Approve => Outcome::Approved,
             Says::Reject => Outcome::Rejected,
             Says::Amend(_) => Outcome::Amended,
+            Says::Choose(_) => Outcome::Chosen,
         }
     }
 }
@@ -420,6 +426,20 @@ pub struct Ruled {
     pub approval: String,
     /// How it ended.
     pub outcome: Outcome,
+    /// The choice that answers a question.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub choice: Option<String>,
+}
+
+impl Ruled {
+    /// That somebody said that about a request.
+    pub fn of<A>(request: PersonRequestId, says: &Says<A>) -> Ruled {
+        let choice = match says {
+            Says::Choose(choice) => choice.clone(),
+            _ => None,
+        };
+        Ruled { approval: request.to_string(), outcome: Outcome::of(says), choice }
+    }
 }
 
 /// A thread, or everything, was halted, or goes on.

@@ -10,7 +10,7 @@ use axum::{Extension, Json};
 use serde_json::{Value, json};
 
 use super::http::{Caller, Desk, refused};
-use crate::audit::approvals::{self, Waiting};
+use crate::audit::persons::{self, Waiting};
 use crate::words::client::Role;
 use crate::words::codes::Code;
 use crate::words::composition::Composition;
@@ -36,7 +36,7 @@ fn seen_by(client: &Name, organism: &Composition, reader: &dyn LogReader) -> Res
     let sees_all = [Role::Read, Role::Approve].iter().any(|role| organism.has_role(client, *role));
     let may = deciders(organism);
     let mut seen = Vec::new();
-    for one in approvals::waiting(reader)? {
+    for one in persons::waiting(reader)? {
         if !sees_all && !is_own(client, &one, reader)? {
             continue;
         }

@@ -4,13 +4,13 @@
 use super::front::Front;
 use super::validators::Raw;
 use super::waiting::Reply;
-use crate::audit::approvals;
+use crate::audit::persons;
 use crate::pump::event::Pause;
 use crate::pump::heart::Input;
-use crate::words::approval::{ApprovalId, Ruling, Says};
 use crate::words::codes::Code;
 use crate::words::flow::{Admitted, Refused, Ticket};
 use crate::words::ids::{Digest, Name, ThreadId};
+use crate::words::person::{PersonRequestId, Ruling, Says};
 use crate::words::refusal::Refusal;
 
 /// What a person says about what waits.
@@ -19,8 +19,8 @@ pub struct Order {
     /// Who.
     pub by: Name,
     /// About which request.
-    pub approval: ApprovalId,
-    /// The hash of the payload that was looked at, where it was given.
+    pub request: PersonRequestId,
+    /// The hash of what was looked at, where it was given.
     pub hash: Option<Digest>,
     /// What for.
     pub note: Option<String>,
@@ -38,6 +38,10 @@ impl Front {
         match order.says {
             Says::Approve => self.ruled(ticket, order, Says::Approve).await?,
             Says::Reject => self.ruled(ticket, order, Says::Reject).await?,
+            Says::Choose(ref choice) => {
+                let says = Says::Choose(choice.clone());
+                self.ruled(ticket, order, says).await?;
+            }
             Says::Amend(ref document) => {
                 let document = document.clone();
                 self.amended(ticket, order, document).await?;
@@ -47,14 +51,14 @@ impl Front {
     }
 
     async fn ruled(&self, ticket: Ticket, order: Order, says: Judged) -> Option<()> {
-        let Order { by, approval, hash, note, .. } = order;
-        self.send(Input::Ruled(Ruling { ticket, by, approval, hash, note, says })).await
+        let Order { by, request, hash, note, .. } = order;
+        self.send(Input::Ruled(Ruling { ticket, by, request, hash, note, says })).await
     }
 
     /// Whose schema judges an amendment stands in the log. What waits there no longer the pump will say.
     async fn amended(&self, ticket: Ticket, order: Order, document: Vec<u8>) -> Option<()> {
-        let (reader, id) = (self.reader().clone(), order.approval);
-        let looked = tokio::task::spawn_blocking(move || approvals::waiting(&*reader)).await.ok()?;
+        let (reader, id) = (self.reader().clone(), order.request);
+        let looked = tokio::task::spawn_blocking(move || persons::waiting(&*reader)).await.ok()?;
         let refusal = match looked {
             Ok(waiting) => match waiting.into_iter().find(|waiting| waiting.id == id) {
                 Some(found) => {

@@ -14,10 +14,10 @@ use super::order::Order;
 use super::spoken::Voice;
 use crate::pump::heart::Input;
 use crate::rules::admit;
-use crate::words::approval::{Ruling, Says};
 use crate::words::composition::{Composition, Reach};
 use crate::words::flow::{Asked, Judged, Ticket, Unconnected};
 use crate::words::ids::{Digest, Key, Name};
+use crate::words::person::{Ruling, Says};
 use crate::words::ports::{Leases, Speech, Step, Steps};
 
 /// Documents that may wait for one thread: a few batches of the pump's, and at 1 MiB each still no
@@ -170,7 +170,7 @@ impl Door {
         match &raw {
             Raw::Said { listener, .. } => listener.hash(&mut hasher),
             Raw::Asked { client, key, .. } => (client, key).hash(&mut hasher),
-            Raw::Amended { order, .. } => order.approval.hash(&mut hasher),
+            Raw::Amended { order, .. } => order.request.hash(&mut hasher),
         }
         let count = u64::try_from(self.doors.len()).unwrap_or(1).max(1);
         let n = usize::try_from(hasher.finish() % count).unwrap_or(0);
@@ -216,9 +216,9 @@ impl Desk {
                 let page = self.pages.all.get(&config).unwrap_or(&self.pages.current);
                 let amended = admit::amendment(page, &to, &document, bench);
                 self.passed_door(amended.is_ok());
-                let Order { by, approval, hash, note, .. } = order;
+                let Order { by, request, hash, note, .. } = order;
                 let says = Says::Amend(Box::new(amended));
-                Input::Ruled(Ruling { ticket, by, approval, hash, note, says })
+                Input::Ruled(Ruling { ticket, by, request, hash, note, says })
             }
         }
     }

@@ -7,19 +7,17 @@ use std::sync::Arc;
 use systole_kit::payload::Payload;
 
 use super::closing::{Outcome, close};
-use super::decide::refuse_asker;
 use super::draft::{Draft, Fact};
-use super::event::Effect;
 use super::failing;
+use super::persons::{self, Asking, bare};
 use super::state::Approval;
 use crate::rules::{approval_payload, core_payload};
-use crate::words::approval::{ApprovalId, Decided, Request, Ruling, Says};
-use crate::words::client;
 use crate::words::codes::Code;
 use crate::words::composition::{ApprovalRule, Listener};
 use crate::words::flow::{Admitted, Failing, Refused, What};
 use crate::words::ids::{CallPath, Digest, Name, ThreadId};
-use crate::words::record::{Approving, Kind, Mark, Record, Role};
+use crate::words::person::{ApprovalRequest, Decided, Says};
+use crate::words::record::{Approving, Kind, Mark, Record};
 use crate::words::refusal::Refusal;
 
 /// Holds a call that was just recorded, if what it carries needs a person.
@@ -65,9 +63,10 @@ fn hold(
     let (config, cause, to) = (call.config, call.ready_cause, call.listener.clone());
     let by_default = ApprovalRule::default();
     let rule = d.listener(config, &to).map_or(&by_default, |listener| &listener.approval);
-    let sys = ThreadId::sys();
-    let request = Request {
-        id: ApprovalId(d.thread(&sys).map_or(0, |t| t.approvals) + 1),
+    let id = persons::next_id(d);
+    let is_first = unknown.is_none();
+    let request = ApprovalRequest {
+        id,
         hash: Digest::of(bytes),
         expires: d.at().plus(rule.expires_ms),
         thread: thread.clone(),
@@ -76,124 +75,62 @@ fn hold(
         element: element.to_owned(),
         unknown,
     };
-    let body = approval_payload::requested(&request);
-    let asks = Fact::core(Kind::Approval, Mark::Approving(Approving::Requested), body.clone())
-        .to(&Name::person())
-        .under(config);
-    let counted =
-        Fact::core(Kind::Approval, Mark::Approving(Approving::Requested), body.clone()).under(config);
-    let (seq, asked) = d.record(thread, asks.on(path).because(cause));
-    d.record(&sys, counted.to(&Name::person()).because(asked));
-    // A payload is held once, its attempts perhaps more often: those are told apart by the record that asks.
-    let first = if request.unknown.is_some() { u32::try_from(seq).unwrap_or(u32::MAX) } else { 0 };
-    for (ordinal, listener) in (first..).zip(&rule.tell) {
-        // Turn 0 has no items, so whatever comes of this call answers nobody.
-        let tell = Fact::core(Kind::Message, Mark::Role(Role::Tell), body.clone())
-            .to(listener)
-            .on(&path.item(0, ordinal))
-            .because(asked)
-            .under(config);
-        d.record(thread, tell);
-    }
-    let (thread, call) = (thread.clone(), path.clone());
-    d.effect(Effect::Expires {
+    let asking = Asking {
         thread,
-        call,
-        approval: request.id,
-        at: request.expires,
-        most_ms: rule.expires_ms,
-    });
-}
-
-/// Somebody says what is to become of a request.
-pub(super) fn ruled(d: &mut Draft<'_>, ruling: Ruling) {
-    let Ruling { ticket, by, approval: id, hash, note, says } = ruling;
-    let outcome = match d.asking(id) {
-        _ if !d.has_role(&by, client::Role::Approve) => Err((None, bare(no_person(&by)))),
-        None => Err((None, bare(nothing_waits(d, id)))),
-        Some((thread, path)) => {
-            let refused = |refused| (Some(thread.clone()), refused);
-            rule(d, (&thread, &path), (&by, hash, note.as_deref()), says).map_err(refused)
-        }
+        call: path,
+        place: path,
+        what: Approving::Requested,
+        config,
+        cause,
+        rule,
+        expires_ms: rule.expires_ms,
+        is_first,
+        body: approval_payload::requested(&request),
     };
-    match outcome {
-        Ok(()) => d.effect(Effect::Done { ticket }),
-        Err((thread, refused)) => refuse_asker(d, ticket, &by, thread.as_ref(), refused),
-    }
-}
-
-fn bare(refusal: Refusal) -> Refused {
-    Refused { refusal, kept: None }
-}
-
-fn no_person(by: &Name) -> Refusal {
-    let words = [by.as_str(), " may not decide about what waits for a person"].concat();
-    Refusal::new(Code::IngressForbidden, words)
-        .mended_by("the role `approve`, under clients in the organism's file")
-}
-
-fn nothing_waits(d: &Draft<'_>, id: ApprovalId) -> Refusal {
-    let made = d.thread(&ThreadId::sys()).map_or(0, |t| t.approvals);
-    let which = ["approval ", &id.to_string()].concat();
-    if (1..=made).contains(&id.0) {
-        let words = [&which, " is over: it was decided or has expired, or its call was closed"].concat();
-        return Refusal::new(Code::DecidedApproval, words);
-    }
-    Refusal::new(Code::UnknownApproval, ["there is no ", &which].concat())
-        .mended_by("systole approve, which lists what waits")
+    persons::request(d, id, asking);
 }
 
 /// Carries out what a person says. The draft is written only once nothing can be refused any more.
-fn rule(
+pub(super) fn rule(
     d: &mut Draft<'_>,
     (thread, path): (&ThreadId, &CallPath),
-    (by, hash, note): (&Name, Option<Digest>, Option<&str>),
+    approval: &Approval,
+    (by, note): (&Name, Option<&str>),
     says: Says<Box<Result<Admitted, Refused>>>,
 ) -> Result<(), Refused> {
-    let Some((approval, listener)) =
-        d.call(thread, path).and_then(|call| Some((call.approval.clone()?, call.listener.clone())))
-    else {
-        return Ok(());
-    };
-    if let Some(seen) = hash.filter(|seen| *seen != approval.hash) {
-        let words = ["approval ", &approval.id.to_string(), " is for other bytes"].concat();
-        return Err(bare(
-            Refusal::new(Code::MismatchedApproval, words)
-                .expecting(["bytes with SHA-256 ", &approval.hash.to_string()].concat())
-                .receiving(["bytes with SHA-256 ", &seen.to_string()].concat())
-                .mended_by("look at what waits now"),
-        ));
-    }
+    let Some(listener) = d.call(thread, path).map(|call| call.listener.clone()) else { return Ok(()) };
     let goes_out = match &says {
-        Says::Reject => None,
+        Says::Reject | Says::Choose(_) => None,
         Says::Approve => Some(approval.element.as_str()),
         Says::Amend(amendment) => Some(amendment.as_ref().as_ref().map_or("", Admitted::element)),
     };
-    if let Some(refusal) = goes_out.and_then(|element| unserved(d, (thread, path), &approval, element)) {
+    if let Some(refusal) = goes_out.and_then(|element| unserved(d, (thread, path), approval, element)) {
         return Err(bare(refusal));
     }
     match says {
         Says::Approve => {
-            decided(d, (thread, path), &approval, Decided::Approved, by, Some(approval.hash), note);
+            decided(d, (thread, path), approval, Decided::Approved, by, Some(approval.hash), note);
             if approval.of_attempt {
                 failing::again(d, thread, path, [by.as_str(), " lets it be tried once more"].concat());
             }
         }
-        Says::Amend(_) if approval.of_attempt => return Err(bare(not_amended(&approval))),
+        Says::Amend(_) if approval.of_attempt => return Err(bare(not_amended(approval))),
         Says::Amend(amendment) => {
             let hash = amend(d, (thread, path), &listener, by, (*amendment)?)?;
-            decided(d, (thread, path), &approval, Decided::Amended, by, Some(hash), note);
+            decided(d, (thread, path), approval, Decided::Amended, by, Some(hash), note);
         }
         Says::Reject => {
-            decided(d, (thread, path), &approval, Decided::Rejected, by, None, note);
+            decided(d, (thread, path), approval, Decided::Rejected, by, None, note);
             let words = match note {
                 Some(note) => [by.as_str(), " rejected it: ", note].concat(),
                 None => [by.as_str(), " rejected it"].concat(),
             };
             let refusal = Refusal::new(Code::RejectedApproval, words)
                 .mended_by("change what the note says, or do without; a mended one is asked about again");
-            turned_down(d, (thread, path), &approval, Outcome::Rejected, &refusal);
+            turned_down(d, (thread, path), approval, Outcome::Rejected, &refusal);
         }
+        // An approval has no choices; whoever asks for one is refused before.
+        Says::Choose(_) => {}
     }
     Ok(())
 }
@@ -255,19 +192,17 @@ fn amend(
     Ok(hash)
 }
 
-/// Nobody said anything in time. What was decided meanwhile is passed over.
-pub(super) fn expired(d: &mut Draft<'_>, thread: &ThreadId, path: &CallPath, id: ApprovalId) {
-    let approval = d.call(thread, path).and_then(|call| call.approval.clone()).filter(|a| a.id == id);
-    let Some(approval) = approval else { return };
+/// Nobody said anything in time.
+pub(super) fn expired(d: &mut Draft<'_>, thread: &ThreadId, path: &CallPath, approval: &Approval) {
     // How long it waited is counted by ticks. Whoever reads the log sees the wall clock alone.
     let note = (d.at() < approval.expires).then_some("the wall clock was set back meanwhile");
-    decided(d, (thread, path), &approval, Decided::Expired, &Name::core(), None, note);
+    decided(d, (thread, path), approval, Decided::Expired, &Name::core(), None, note);
     let words = match approval.of_attempt {
         true => "nobody decided in time whether it is tried once more",
         false => "it needed a person's approval, and nobody decided in time",
     };
     let refusal = Refusal::new(Code::ExpiredApproval, words).mended_by("do without it, or ask for less");
-    turned_down(d, (thread, path), &approval, Outcome::Expired, &refusal);
+    turned_down(d, (thread, path), approval, Outcome::Expired, &refusal);
 }
 
 fn decided(

@@ -4,8 +4,9 @@
 
 use std::sync::Arc;
 
+use super::children::{Kinship, kinship};
 use super::draft::{Draft, Fact};
-use super::replying::{Turn, no_thread};
+use super::replying::{Turn, no_thread, refuse_item};
 use super::state::{Awaited, Call, Sort, Thread};
 use crate::rules::core_payload;
 use crate::words::ids::{CallPath, ThreadId};
@@ -22,10 +23,12 @@ pub(super) fn wait(
     wanted: &Await,
     item: &Arc<[u8]>,
 ) -> Option<Refusal> {
-    let call = d.call(turn.thread, turn.path)?;
-    let foreign = wanted.threads.iter().find(|id| !call.children.iter().any(|child| child.id == **id));
-    if let Some(foreign) = foreign {
-        return Some(no_thread(d, turn, ordinal, foreign.as_str(), false, item));
+    for id in &wanted.threads {
+        match kinship(d, turn, id.as_str()) {
+            Kinship::Running(_) | Kinship::Ended => {}
+            Kinship::Foreign => return Some(no_thread(d, turn, ordinal, id.as_str(), false, item)),
+            Kinship::Unread(refusal) => return Some(refuse_item(d, turn, ordinal, refusal, Some(item))),
+        }
     }
     let mut fact = turn.item(ordinal, Kind::Message, Mark::Role(Role::Await), item.clone());
     fact.from = turn.sender.clone();

@@ -25,7 +25,10 @@ pub(super) fn clear(
     let before = d.call(turn.thread, turn.path)?.cleared;
     match seen(turn) {
         Ok(seen) => {
-            let answer = view_payload::view_cleared(&cleared(&seen.view, wanted, before));
+            let Some(view) = &seen.view else {
+                return Some(refuse_item(d, turn, ordinal, unread(), Some(item)));
+            };
+            let answer = view_payload::view_cleared(&cleared(view, wanted, before));
             told(d, turn, ordinal, Role::Clear, item, &answer);
             None
         }
@@ -46,12 +49,15 @@ pub(super) fn recall(d: &mut Draft<'_>, turn: &Turn<'_>, ordinal: u32, item: &Ar
 
 /// What was read of the view for that item, or for a question.
 pub(super) fn answer_of(turn: &Turn<'_>, ordinal: u32) -> Result<Arc<[u8]>, Refusal> {
-    let unread = || Err(Refusal::new(Code::IngressUnavailable, "this was not read from the log"));
-    seen(turn)?.answers.get(&ordinal).cloned().unwrap_or_else(unread)
+    seen(turn)?.answers.get(&ordinal).cloned().unwrap_or_else(|| Err(unread()))
+}
+
+fn unread() -> Refusal {
+    Refusal::new(Code::IngressUnavailable, "this was not read from the log")
 }
 
 /// What was looked up for this reply. One without it was decided upon by somebody who does not look.
-fn seen<'s>(turn: &Turn<'s>) -> Result<&'s Seen, Refusal> {
+pub(super) fn seen<'s>(turn: &Turn<'s>) -> Result<&'s Seen, Refusal> {
     let unseen = || Err(Refusal::new(Code::IngressUnavailable, "the view of this call was not read"));
     turn.seen.map_or_else(unseen, |seen| seen.as_ref().map_err(Clone::clone))
 }

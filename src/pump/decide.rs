@@ -6,7 +6,7 @@ use super::buckets::Telling;
 use super::draft::{Draft, Fact};
 use super::event::{Decision, Effect, Event, Happening};
 use super::state::{Life, State};
-use super::{approving, asking, closing, ending, failing, journaling, pausing, replying, timers, wall};
+use super::{asking, closing, ending, failing, journaling, pausing, persons, replying, timers, wall};
 use crate::rules::admit::excerpt;
 use crate::rules::core_payload;
 use crate::words::client;
@@ -45,8 +45,8 @@ pub fn decide(state: &State, event: Event) -> Decision {
             refuse_in_sys(d, &Refusal::new(code, words).mended_by(code.mend()));
         }
         Happening::Throttled(telling) => throttled(d, &telling),
-        Happening::Ruled(ruling) => approving::ruled(d, ruling),
-        Happening::Expired { thread, call, approval } => approving::expired(d, &thread, &call, approval),
+        Happening::Ruled(ruling) => persons::ruled(d, ruling),
+        Happening::Expired { thread, place, request } => persons::expired(d, &thread, &place, request),
         Happening::Pause(pause) => pausing::pause(d, &pause),
         Happening::Cancel { ticket, by, thread } => cancel(d, ticket, &by, &thread),
         Happening::End { ticket, by, thread } => ending::end(d, ticket, &by, &thread),

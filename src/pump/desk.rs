@@ -32,8 +32,12 @@ struct Out {
     deadline: Option<Millis>,
     idle_ms: Option<u64>,
     idle_until: Option<Millis>,
-    /// Questions it has asked.
+    /// Questions it has asked, without those that read its view on.
     asks: usize,
+    /// Where its view goes on behind the pages that it was given, until it asks for that.
+    next_page: Option<u64>,
+    /// How far it was given its view.
+    read_to: u64,
 }
 
 impl Out {
@@ -113,8 +117,9 @@ impl Desk {
     /// Notes that a delivery is out until its deadline.
     pub fn sent(&mut self, lease: Arc<Lease>, now: Millis, timeout_ms: u64, idle_ms: Option<u64>) {
         let idle_until = idle_ms.map(|ms| now.plus(ms));
-        let out =
-            Out { lease: lease.clone(), deadline: Some(now.plus(timeout_ms)), idle_ms, idle_until, asks: 0 };
+        let deadline = Some(now.plus(timeout_ms));
+        let (asks, next_page, read_to) = (0, None, 0);
+        let out = Out { lease: lease.clone(), deadline, idle_ms, idle_until, asks, next_page, read_to };
         if let Some(end) = out.ends() {
             self.ends.insert((end, lease.token.clone()));
         }
@@ -139,6 +144,19 @@ impl Desk {
         let Some(out) = self.out.get_mut(token) else { return 0 };
         out.asks += 1;
         out.asks
+    }
+
+    /// Notes where the view of a delivery goes on behind a page. A page that was given before leads nowhere new.
+    pub fn read_on(&mut self, token: &Token, next: u64) {
+        if let Some(out) = self.out.get_mut(token).filter(|out| next > out.read_to) {
+            (out.next_page, out.read_to) = (Some(next), next);
+        }
+    }
+
+    /// Whether a question for the view from that message on is the one for the next page. It is that once, so a
+    /// delivery gets each message once without its being counted.
+    pub fn reads_on(&mut self, token: &Token, from: u64) -> bool {
+        self.out.get_mut(token).is_some_and(|out| out.next_page.take_if(|next| *next == from).is_some())
     }
 
     /// The carrier says that a delivery is over: its slot is free again.

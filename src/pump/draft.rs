@@ -13,10 +13,10 @@ use super::fold::apply_to;
 use super::state::{Call, Purse, Stand, State, Thread};
 use super::wall::{Running, Runs};
 use super::{timers, wall};
-use crate::words::approval::ApprovalId;
 use crate::words::client;
 use crate::words::composition::{Composition, Listener};
 use crate::words::ids::{CallPath, Digest, Key, MessageId, Name, ThreadId};
+use crate::words::person::PersonRequestId;
 use crate::words::ports::{Document, Lease, Seed};
 use crate::words::record::{Header, Kind, Mark, Role};
 use crate::words::time::Millis;
@@ -141,12 +141,11 @@ impl<'a> Draft<'a> {
         self.thread(thread)?.calls.get(call)
     }
 
-    /// The call that waits for that approval. Every call that is open is in memory.
-    pub(super) fn asking(&self, id: ApprovalId) -> Option<(ThreadId, CallPath)> {
+    /// Where that request to a person stands. Every call that is open is in memory.
+    pub(super) fn asking(&self, id: PersonRequestId) -> Option<(ThreadId, CallPath)> {
         self.state.threads.values().find_map(|thread| {
-            let asks = |call: &Call| call.approval.as_ref().is_some_and(|approval| approval.id == id);
-            let (path, _) = thread.calls.iter().find(|(_, call)| asks(call))?;
-            Some((thread.id.clone(), path.clone()))
+            let (place, _) = thread.person_requests().find(|(_, request)| request.id() == id)?;
+            Some((thread.id.clone(), place))
         })
     }
 

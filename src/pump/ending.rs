@@ -7,11 +7,12 @@
 
 use std::sync::Arc;
 
+use super::children::{Kinship, kinship};
 use super::closing::{end_thread, not_alive};
 use super::decide::{may_act, refuse_asker};
 use super::draft::{Draft, Fact};
 use super::event::Effect;
-use super::replying::{Turn, no_thread};
+use super::replying::{Turn, no_thread, refuse_item};
 use super::state::{Life, Thread};
 use crate::rules::core_payload;
 use crate::words::codes::Code;
@@ -52,10 +53,11 @@ pub(super) fn cancel(
     id: &ThreadId,
     item: &Arc<[u8]>,
 ) -> Option<Refusal> {
-    let child = d.call(turn.thread, turn.path)?.children.iter().find(|child| child.id == *id);
-    let ended = child.is_some_and(|child| child.ended.is_some());
-    if child.is_none() || ended {
-        return Some(no_thread(d, turn, ordinal, id.as_str(), ended, item));
+    match kinship(d, turn, id.as_str()) {
+        Kinship::Running(_) => {}
+        Kinship::Ended => return Some(no_thread(d, turn, ordinal, id.as_str(), true, item)),
+        Kinship::Foreign => return Some(no_thread(d, turn, ordinal, id.as_str(), false, item)),
+        Kinship::Unread(refusal) => return Some(refuse_item(d, turn, ordinal, refusal, Some(item))),
     }
     let mut fact = turn.item(ordinal, Kind::Message, Mark::Role(Role::CancelThread), item.clone());
     fact.from = turn.sender.clone();

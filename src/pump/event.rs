@@ -8,10 +8,10 @@ use super::buckets::{Telling, Toll};
 use super::state::Thread;
 use super::view::Seen;
 use super::wall::{Left, Runs};
-use crate::words::approval::{ApprovalId, Ruling};
 use crate::words::codes::Code;
 use crate::words::flow::{Asked, Judged, Receipt, Taken, Ticket, Unconnected};
 use crate::words::ids::{CallPath, Name, ThreadId, TimerId};
+use crate::words::person::{PersonRequestId, Ruling};
 use crate::words::ports::{CallBack, Document, GivenUp, Lease, Seed, Token};
 use crate::words::record::Record;
 use crate::words::refusal::Refusal;
@@ -120,10 +120,10 @@ pub enum Happening {
     Expired {
         /// The thread.
         thread: ThreadId,
-        /// The call.
-        call: CallPath,
-        /// The request for approval.
-        approval: ApprovalId,
+        /// The call that waits, or the item that asks.
+        place: CallPath,
+        /// The request.
+        request: PersonRequestId,
     },
     /// A person halts a thread or lets it go on.
     Pause(Pause),
@@ -215,14 +215,14 @@ pub enum Effect {
         /// Why.
         why: CallBack,
     },
-    /// A request for approval expires.
+    /// A request to a person expires.
     Expires {
         /// The thread.
         thread: ThreadId,
-        /// The call.
-        call: CallPath,
+        /// The call that waits, or the item that asks.
+        place: CallPath,
         /// The request.
-        approval: ApprovalId,
+        request: PersonRequestId,
         /// When, on the wall clock.
         at: Millis,
         /// How long a person is waited for at most.

@@ -9,14 +9,17 @@ mod timers;
 use std::collections::BTreeMap;
 
 use super::state::{
-    Answer, Approval, Arrival, Awaited, Call, Child, Item, Journal, OpenedBy, Opener, Purse, RecentKey, Sort,
-    State, Steps, Thread, Wish, WrapUp,
+    Answer, Approval, Arrival, Awaited, Call, Child, Item, Journal, OpenedBy, Opener, Purse, Question,
+    RecentKey, Sort, State, Steps, Thread, Wish, WrapUp,
 };
 use crate::rules::loops::Rounds;
-use crate::rules::{approval_payload, budget_payload, core_payload, labels, primitive, todo, view_payload};
+use crate::rules::{
+    approval_payload, budget_payload, core_payload, labels, primitive, question, todo, view_payload,
+};
 use crate::words::budget::Use;
 use crate::words::ids::{CallPath, Digest, MessageId};
 use crate::words::limits;
+use crate::words::person::QuestionRequest;
 use crate::words::record::{Approving, Header, Kind, Mark, Record, Role, Steering};
 use crate::words::time::Millis;
 
@@ -90,9 +93,13 @@ fn message(thread: &mut Thread, record: &Record, role: Role) {
         }
         Role::ToAll => takers::taken(thread, record, false),
         Role::ToFirst => takers::taken(thread, record, true),
-        Role::Spawn | Role::CancelThread | Role::Steer | Role::Introspect | Role::Clear | Role::Recall => {
-            settle(thread, h, Answer::Open)
-        }
+        Role::Spawn
+        | Role::CancelThread
+        | Role::Steer
+        | Role::Introspect
+        | Role::Clear
+        | Role::Recall
+        | Role::AskPerson => settle(thread, h, Answer::Open),
         Role::Await => {
             settle(thread, h, Answer::Open);
             awaits(thread, record);
@@ -136,8 +143,11 @@ fn tell(thread: &mut Thread, record: &Record) {
 fn approving(thread: &mut Thread, record: &Record, what: Approving) {
     let h = &record.header;
     if thread.id.is_sys() {
-        thread.approvals += u64::from(what == Approving::Requested);
+        thread.person_requests += u64::from(matches!(what, Approving::Requested | Approving::Asked));
         return;
+    }
+    if what == Approving::Asked {
+        return asked(thread, record);
     }
     let Some(call) = h.call.as_ref().and_then(|path| thread.calls.get_mut(path)) else { return };
     match what {
@@ -155,7 +165,21 @@ fn approving(thread: &mut Thread, record: &Record, what: Approving) {
                 call.ready_after(h.seq, h.id, h.time);
             }
         }
-        Approving::Rejected | Approving::Expired => {}
+        Approving::Rejected | Approving::Expired | Approving::Asked => {}
+    }
+}
+
+/// The item that the record names waits for a person.
+fn asked(thread: &mut Thread, record: &Record) {
+    let h = &record.header;
+    let Some((caller, turn, ordinal)) = h.call.as_ref().and_then(CallPath::caller) else { return };
+    let Some(request) = question::read_asked(&record.body) else { return };
+    let call = thread.calls.get_mut(&caller).filter(|call| call.settled == turn);
+    let item = call.and_then(|call| call.items.iter_mut().find(|item| item.ordinal == ordinal));
+    if let Some(item) = item {
+        let QuestionRequest { id, expires, choices, .. } = request;
+        let hash = Digest::of(&record.body);
+        item.wish = Wish::Person(Question { id, hash, asked: h.time, expires, seq: h.seq, choices });
     }
 }
 
@@ -215,6 +239,7 @@ fn open(
         ready_cause: h.id,
         ready_at: h.time,
         children: Vec::new(),
+        shown_ends: 0,
         nudged: false,
         rounds: Rounds::default(),
         todos: BTreeMap::new(),
@@ -250,6 +275,7 @@ fn settle_item(
     let is_first = turn > call.settled;
     if is_first {
         call.inbox.retain(|arrival| arrival.seq > shown);
+        forget_shown_ends(call, shown);
         call.settled = turn;
         (call.attempts, call.lost_with_pump, call.deaths_on_record) = (0, 0, 0);
         call.not_before = Millis(0);
@@ -261,6 +287,14 @@ fn settle_item(
     if is_first && !thread.timers.is_empty() {
         timers::shown(thread, path, shown);
     }
+}
+
+/// Drops the children whose end the turn has shown, so that a row does not grow with children that have ended.
+fn forget_shown_ends(call: &mut Call, shown: u64) {
+    let before = call.children.len();
+    call.children.retain(|child| child.ended.is_none_or(|end| end > shown));
+    let dropped = before.saturating_sub(call.children.len());
+    call.shown_ends = call.shown_ends.saturating_add(u32::try_from(dropped).unwrap_or(u32::MAX));
 }
 
 /// Notes which children a wait is for: those it names, else all that its call can know to be open.

@@ -128,6 +128,9 @@ pub(super) fn asked(
             showing::schema(d, turn, &name, element.as_deref(), from).map_err(unkept)
         }
         Ok(Question::PutBlob { text }) => Ok(showing::put(d, &text)),
+        Ok(Question::Configuration { path, from }) => {
+            showing::configuration(d, turn, &path, from).map_err(unkept)
+        }
         Err(refused) => Err(refused),
     };
     match answered {

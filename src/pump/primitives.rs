@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::draft::{Draft, Fact};
 use super::replying::{Turn, no_turn_left, refuse_item};
-use super::{awaiting, clearing, ending, timers, todos};
+use super::{awaiting, clearing, ending, questions, timers, todos};
 use crate::words::primitive::Primitive;
 use crate::words::record::{Kind, Mark, Role};
 use crate::words::refusal::Refusal;
@@ -24,6 +24,10 @@ pub(super) fn answer(
         {
             Some(refuse_item(d, turn, ordinal, no_turn_left(), Some(item)))
         }
+        Primitive::AskPerson(_) if turn.is_last() => {
+            Some(refuse_item(d, turn, ordinal, no_turn_left(), Some(item)))
+        }
+        Primitive::AskPerson(wanted) => questions::ask(d, turn, ordinal, wanted, item),
         Primitive::Await(wanted) => awaiting::wait(d, turn, ordinal, wanted, item),
         Primitive::SetTimer(wanted) => timers::set(d, turn, ordinal, wanted, item),
         Primitive::CancelTimer(id) => timers::cancel(d, turn, ordinal, id, item),

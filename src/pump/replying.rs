@@ -1,6 +1,7 @@
 //! Deciding on a listener's reply: each item gets its record, and with it its one answer or a call
 //! whose outcome will be that answer; a final closes the call.
 
+use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use super::approving::hold_if_due;
@@ -45,8 +46,11 @@ pub(super) struct Turn<'a> {
     /// Whether this turn was told so, and so is the last.
     pub(super) is_wrap_up: bool,
     pub(super) listener: Option<&'a Listener>,
-    /// The view of the call as this turn had it, or why it could not be read; none where nothing in the
-    /// reply asks for it.
+    /// The children of the call that had ended before this reply. The reply settles the turn that showed their
+    /// ends, and with that they leave the row.
+    pub(super) ended: BTreeSet<ThreadId>,
+    /// What was read from the log for this reply, or why it could not be read; none where the reply needs nothing
+    /// from there.
     pub(super) seen: Option<&'a Result<Seen, Refusal>>,
 }
 
@@ -90,6 +94,7 @@ pub(super) fn replied(d: &mut Draft<'_>, judged: Judged, seen: Option<&Result<Se
         return stale(d, &lease, said, ticket);
     };
     let (own_attempt, begun) = (call.own_attempt(), failing::begun(call));
+    let ended = call.children.iter().filter(|child| child.ended.is_some());
     let turn = Turn {
         thread: &lease.thread,
         path: &lease.call,
@@ -101,6 +106,7 @@ pub(super) fn replied(d: &mut Draft<'_>, judged: Judged, seen: Option<&Result<Se
         wrap_up: call.wrap_up.map(|of| of.what),
         is_wrap_up: call.is_wrapping_up(),
         listener: d.listener(call.config, &call.listener),
+        ended: ended.map(|child| child.id.clone()).collect(),
         seen,
     };
     if let Some(claimed) = claimed {

@@ -1,5 +1,5 @@
-//! Answering questions that need no look into the log: the schemas of a listener and its peers, and texts that it
-//! has kept. Nothing is recorded of a question that is answered. The view of a call, and documents that this
+//! Answering questions that need no look into the log: the schemas of a listener and its peers, its section of the
+//! organism's file, and texts that it has kept. Nothing is recorded of a question that is answered. The view of a call, and documents that this
 //! names, are answered where a recall is.
 
 use std::sync::Arc;
@@ -52,6 +52,29 @@ pub(super) fn schema(
     match Kept::page(text, from, limits::ANSWER_BYTES) {
         Some(page) => Ok(page.payload(Whose::Schema(whose.name.as_str())).bytes().clone()),
         None => Err(view_payload::past_the_end(from, text.len())),
+    }
+}
+
+/// The section of the organism's file that describes the listener itself, by the configuration that the call began
+/// with. The refusal is the same for every other path, whether there is such a section or not.
+pub(super) fn configuration(
+    d: &Draft<'_>,
+    turn: &Turn<'_>,
+    path: &str,
+    from: u64,
+) -> Result<Arc<[u8]>, Refusal> {
+    let own = d.page(turn.config).and_then(|page| page.sections.get(&turn.sender));
+    let Some(section) = own.filter(|own| own.path == path) else {
+        let words = "this is not the path of your own section of the organism's file";
+        let refusal = Refusal::new(Code::NotAPeer, words).of_element("configuration");
+        return Err(match own {
+            Some(own) => refusal.expecting(own.path.clone()),
+            None => refusal,
+        });
+    };
+    match Kept::page(section.text.as_bytes(), from, limits::ANSWER_BYTES) {
+        Some(page) => Ok(page.payload(Whose::Configuration(&section.path)).bytes().clone()),
+        None => Err(view_payload::past_the_end(from, section.text.len())),
     }
 }
 

@@ -36,10 +36,10 @@ pub(super) fn spawn(
     let Wanted { label: suggested, to, initial, dangerous } = *wanted;
     let over = purse::over(d, turn.thread, turn.path);
     let open = d.call(turn.thread, turn.path).map_or(0, |c| c.running().count());
-    if over.is_empty() && open >= limits::OPEN_CHILDREN {
-        let mut refusal =
-            Refusal::new(Code::ChildrenBudget, "32 children of this call are open, the most allowed")
-                .mended_by("wait until one has finished");
+    if open >= limits::OPEN_CHILDREN {
+        let words =
+            format!("{} children of this call are open, the most allowed at once", limits::OPEN_CHILDREN);
+        let mut refusal = Refusal::new(Code::ChildrenBudget, words).mended_by("wait until one has finished");
         refusal.hash = Some(d.keep(item));
         record_refusal(d, turn, ordinal, &refusal);
         return Some(refusal);

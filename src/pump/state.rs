@@ -2,13 +2,13 @@
 //! what it is and what can be read off it. Bodies are never in it, so a thread's fold is bounded by
 //! its open calls, not by its length.
 
-mod approval;
 mod journal;
+mod person;
 mod purse;
 mod timer;
 
-pub use approval::Approval;
 pub use journal::{Entered, Entry, Journal};
+pub use person::{Approval, PersonRequest, Question};
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
@@ -141,8 +141,8 @@ pub struct Thread {
     pub ended: bool,
     /// Since when nothing new of it goes out, until a person lets it go on; in `sys`, nothing at all.
     pub paused: Option<Millis>,
-    /// Requests for approval so far, which only `sys` counts: over the whole log.
-    pub approvals: u64,
+    /// Requests to a person so far, which only `sys` counts: over the whole log.
+    pub person_requests: u64,
     /// When its last record was made.
     pub touched: Millis,
 }
@@ -192,8 +192,10 @@ pub struct Call {
     pub ready_cause: MessageId,
     /// When that was.
     pub ready_at: Millis,
-    /// Its children, in order of spawning.
+    /// Its children in order of spawning: those that run, and those whose end no settled turn has shown.
     pub children: Vec<Child>,
+    /// Number of its children whose end a settled turn has shown. They have left `children`.
+    pub shown_ends: u32,
     /// Whether its first final was answered by `<children-open>` or `<todo-open>`.
     pub nudged: bool,
     /// What it remembers of its calls, to see that it goes round in circles.
@@ -294,6 +296,8 @@ pub enum Wish {
     Timer(Pace),
     /// The answers of several takers.
     Takers(Takers),
+    /// The answer of a person.
+    Person(Question),
 }
 
 /// What became of an item that went to several takers.
@@ -381,12 +385,19 @@ impl Call {
         self.children.iter().filter(move |child| child.ended.is_none_or(unseen)).map(|child| &child.id)
     }
 
+    /// Whether only the log knows if a thread was a child of this call, which lies in `own`: its end may have been
+    /// shown.
+    pub fn may_have_ended(&self, own: &ThreadId, id: &ThreadId) -> bool {
+        let is_known = || self.children.iter().any(|child| child.id == *id);
+        self.shown_ends > 0 && id.parent().as_ref() == Some(own) && !is_known()
+    }
+
     /// Its waits that are not over.
     pub fn awaits(&self) -> impl Iterator<Item = (&Item, &Awaited)> {
         let open = self.items.iter().filter(|item| item.answer == Answer::Open);
         open.filter_map(|item| match &item.wish {
             Wish::Threads(awaited) => Some((item, awaited)),
-            Wish::Other | Wish::Timer(_) | Wish::Takers(_) => None,
+            Wish::Other | Wish::Timer(_) | Wish::Takers(_) | Wish::Person(_) => None,
         })
     }
 
@@ -426,7 +437,7 @@ impl Life {
 
 /// The version of a row's encoding and of what is folded into it. Rows of another are dropped and folded
 /// again.
-const ROW_VERSION: u8 = 15;
+const ROW_VERSION: u8 = 16;
 
 impl Thread {
     /// A thread before its first record.
@@ -446,7 +457,7 @@ impl Thread {
             recent: VecDeque::new(),
             ended: false,
             paused: None,
-            approvals: 0,
+            person_requests: 0,
             touched: Millis(0),
         }
     }

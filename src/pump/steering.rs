@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use super::awaiting;
+use super::children::{Kinship, kinship};
 use super::draft::{Draft, Fact, first_top_call};
 use super::replying::{Turn, no_thread, refuse_item};
 use super::state::{Call, Sort, Stand};
@@ -54,10 +55,11 @@ pub(super) fn item(
     payload: &Arc<[u8]>,
     judged: Result<Admitted, Refused>,
 ) -> Option<Refusal> {
-    let call = d.call(turn.thread, turn.path)?;
-    let child = call.children.iter().find(|child| child.id.as_str() == thread).cloned();
-    let Some(child) = child.as_ref().filter(|child| child.ended.is_none()).map(|child| &child.id) else {
-        return Some(no_thread(d, turn, ordinal, thread, child.is_some(), payload));
+    let child = &match kinship(d, turn, thread) {
+        Kinship::Running(child) => child,
+        Kinship::Ended => return Some(no_thread(d, turn, ordinal, thread, true, payload)),
+        Kinship::Foreign => return Some(no_thread(d, turn, ordinal, thread, false, payload)),
+        Kinship::Unread(refusal) => return Some(refuse_item(d, turn, ordinal, refusal, Some(payload))),
     };
     let admitted = match judged {
         Ok(admitted) => admitted,

@@ -10,6 +10,7 @@
 //! the refusal that answers it. What models said in a turn stands before what was made of it, and has no number.
 
 mod begun;
+mod laid;
 mod order;
 mod reading;
 mod spoken;
@@ -21,7 +22,8 @@ pub use begun::Begun;
 pub use reading::{Page, Seen, Wanted, Wish, look, with_words};
 pub use spoken::Spoken;
 
-use spoken::{Bought, Placing};
+use laid::Laid;
+use spoken::Bought;
 use systole_kit::ask::Spot;
 
 use super::compose;
@@ -64,6 +66,8 @@ pub struct Message {
     pub leaf: Digest,
     /// Characters of its text.
     pub characters: u64,
+    /// Whether it is a note.
+    pub is_note: bool,
     /// The document whose hash it names as that of refused bytes, if the core said it.
     pub names: Option<Digest>,
     /// Whether a turn begins with it, so that what comes before can be cleared without it.
@@ -71,7 +75,7 @@ pub struct Message {
 }
 
 /// The messages of a view, in order.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct View {
     messages: Vec<Message>,
     /// The number of the request of the call itself.
@@ -111,7 +115,8 @@ impl View {
     /// Those from one number to another, with their numbers.
     pub fn range(&self, from: u64, to: u64) -> impl Iterator<Item = (u64, &Message)> {
         let skipped = usize::try_from(from.saturating_sub(1)).unwrap_or(usize::MAX);
-        (1u64..).zip(&self.messages).skip(skipped).take_while(move |(number, _)| *number <= to)
+        let rest = self.messages.get(skipped..).unwrap_or_default();
+        (from.max(1)..).zip(rest).take_while(move |(number, _)| *number <= to)
     }
 }
 
@@ -146,6 +151,7 @@ struct Noted {
     to: Option<Name>,
     leaf: Digest,
     characters: u64,
+    is_note: bool,
     names: Option<Digest>,
 }
 
@@ -163,14 +169,18 @@ pub struct Reading {
     /// The calls that belong to the view, as they were asked for.
     calls: BTreeMap<Key, Told>,
     noted: HashMap<u64, Noted>,
-    began: Millis,
+    laid: Laid,
+    /// Whether it is looked at again and again, and so is worth keeping.
+    is_read_on: bool,
 }
 
 impl Reading {
     /// A view of which nothing was read yet.
     pub fn of(whose: Whose) -> Reading {
         let thread = Thread::blank(whose.thread.clone());
-        Reading { whose, thread, calls: BTreeMap::new(), noted: HashMap::new(), began: Millis(0) }
+        let is_read_on = whose.sees == Sees::Thread;
+        let (calls, noted, laid) = (BTreeMap::new(), HashMap::new(), Laid::default());
+        Reading { whose, thread, calls, noted, laid, is_read_on }
     }
 
     /// The record that comes next; none once all that count were taken.
@@ -190,42 +200,46 @@ impl Reading {
             told.turns.extend(ends_of_turns(call, h, turn).into_iter().flatten());
         }
         if h.seq == 1 {
-            self.began = h.time;
+            self.laid.view.began = h.time;
         }
         wake::fold_next(&mut self.thread, record, position)?;
         self.watch(h);
         if self.may_be_message(h) {
             let names = if h.from == Name::core() { view_payload::refused_bytes(&record.body) } else { None };
             let (leaf, characters) = (record.leaf, characters(&record.body));
-            self.noted
-                .insert(h.seq, Noted { from: h.from.clone(), to: h.to.clone(), leaf, characters, names });
+            let is_note = matches!(h.code, Some(Mark::Role(Role::Note)));
+            let (from, to) = (h.from.clone(), h.to.clone());
+            self.noted.insert(h.seq, Noted { from, to, leaf, characters, is_note, names });
         }
         Ok(())
     }
 
-    /// The view; none where the call was never opened, or is no longer open.
-    pub fn view(&self) -> Option<View> {
-        let whose = &self.whose.call;
-        let open = order::open(&self.thread, &self.whose, |path| self.is_watched(path))?;
-        let mut messages = Vec::new();
-        let (mut request, mut placing) = (0, Placing::default());
-        for placed in order::placed(&self.calls, &open, whose) {
-            let order::Placed { seq, spot, shown, begins, told, is_whose } = placed;
-            let Noted { from, to, leaf, characters, names } = self.noted.get(&seq)?;
-            let number = messages.len() as u64 + 1;
-            if is_whose && spot == Spot::Request {
-                request = number;
-            }
-            // Where a person amended a request it is still its caller's.
-            let from = if spot == Spot::Request { &told.caller } else { from }.clone();
-            // What others were told about bytes of theirs entitles nobody else to those.
-            let (to, names) =
-                if told.is_own { (None, *names) } else { (Some(told.whom(spot, to.as_ref())), None) };
-            let (leaf, characters) = (*leaf, *characters);
-            messages.push(Message { seq, from, to, spot: shown, leaf, characters, names, begins });
-            placing.message(number, shown, told);
+    /// Lays the view out as far as it was read; none where the call was never opened, or is no longer open.
+    pub fn lay_out(&mut self) -> Option<&View> {
+        match self.whose.sees {
+            Sees::Call => self.read_on()?,
+            Sees::Thread => self.lay_all_out()?,
         }
-        Some(View { messages, request, spoken: placing.placed(), began: self.began })
+        Some(&self.laid.view)
+    }
+
+    /// A view of the call alone: the calls before it are over, and it grows at its end.
+    fn read_on(&mut self) -> Option<()> {
+        let whose = &self.whose.call;
+        let due = turn_before(self.thread.calls.get(whose)?, true);
+        let earlier = self.calls.values().filter(|told| told.path != *whose);
+        let own = self.calls.get(&key(whose))?;
+        self.laid.read_on(earlier, own, &due, &mut self.noted)
+    }
+
+    /// A view of the thread: what was said inside of calls stands between their items and answers.
+    fn lay_all_out(&mut self) -> Option<()> {
+        let open = order::open(&self.thread, &self.whose, |path| self.is_watched(path))?;
+        self.laid.begin_again();
+        for placed in order::placed(&self.calls, &open, &self.whose.call) {
+            self.laid.put(&placed, self.noted.get(&placed.seq)?);
+        }
+        Some(())
     }
 
     /// Whether it is the view of that call, read no further than it is wanted.
@@ -240,10 +254,6 @@ impl Reading {
     fn up_to(mut self, up_to: u64) -> Reading {
         self.whose.up_to = up_to;
         self
-    }
-
-    fn sees(&self) -> Sees {
-        self.whose.sees
     }
 
     fn is_watched(&self, path: &CallPath) -> bool {

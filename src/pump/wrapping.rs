@@ -5,6 +5,7 @@
 use super::awaiting;
 use super::closing::{self, Outcome};
 use super::draft::{Draft, Fact};
+use super::questions;
 use super::replying::{Turn, after_turn, is_kept, one_item, refuse_item, take_final};
 use super::state::{Answer, Call, Steps};
 use crate::rules::{budget_payload, core_payload};
@@ -33,6 +34,7 @@ pub(super) fn begin(
     fact.turn = after;
     d.record(thread, fact);
     closing::cancel_items(d, thread, path);
+    questions::withdraw(d, thread, path);
     awaiting::arrived(d, thread, path);
 }
 

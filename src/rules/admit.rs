@@ -10,7 +10,7 @@ use systole_kit::reply::{self, Word};
 use systole_kit::{Fault, Limits, namespaces};
 
 use super::classify::{self, Case};
-use super::{introspection, primitive, todo};
+use super::{introspection, primitive, question, todo};
 use crate::words::codes::Code;
 use crate::words::composition::{Composition, Gather, Listener, SchemaId};
 use crate::words::flow::{Admitted, Item, Judge, Judged, Refused, Said, Unconnected, What};
@@ -267,6 +267,9 @@ fn admit_item(
         Case::Recall => admit_primitive(composition, payload, judge, |body| {
             Ok(Primitive::Recall(primitive::read_recall(body)))
         }),
+        Case::AskPerson => admit_primitive(composition, payload, judge, |body| {
+            question::read_ask_person(body).map(Primitive::AskPerson)
+        }),
         Case::Describe => {
             let [element, namespace] = ["element", "namespace"].map(|name| payload.attribute(name));
             let (schema, element) = (SchemaId::META, element.unwrap_or_default());
@@ -328,19 +331,12 @@ fn admit_spawn(
             .in_place("/spawn-thread/@suggested_sub_id");
         return Err(bare(refusal));
     }
-    let initial = payload.inner();
+    let (initial, to) = (payload.inner(), primitive::initial_addressee(payload.bytes()));
     // Its own schema first: that says where in it something is missing.
     let verdict = judge.judge(composition.hash, SchemaId::CORE, payload)?;
     let initial = initial.map_err(|fault| bare(refusal_of(&fault)))?;
-    let (to, schema) = match classify::of_item(composition, sender, initial.name(), None).map_err(bare)? {
-        Case::Call(to, schema) => (to, schema),
-        _ => {
-            let words = "the initial payload of a thread must be one that a peer accepts";
-            return Err(bare(
-                Refusal::new(Code::NotAPeer, words).of_element(initial.name().local.to_string()),
-            ));
-        }
-    };
+    let (to, schema) =
+        classify::of_initial(composition, sender, initial.name(), to.as_deref()).map_err(bare)?;
     let initial = judge.judge(composition.hash, schema, initial)?;
     Ok(Admitted::spawn(label, to, initial, verdict))
 }

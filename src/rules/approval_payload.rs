@@ -4,12 +4,12 @@
 use std::sync::Arc;
 
 use super::core_payload::{attributes, written};
-use crate::words::approval::{ApprovalId, Decided, Request};
 use crate::words::ids::{CallPath, Digest, Name, ThreadId};
+use crate::words::person::{ApprovalRequest, Decided, PersonRequestId};
 use crate::words::time::Millis;
 
 /// `<approval-requested>`: a payload waits for a person.
-pub fn requested(request: &Request) -> Arc<[u8]> {
+pub fn requested(request: &ApprovalRequest) -> Arc<[u8]> {
     written("approval-requested", |requested| {
         requested
             .attr("id", &request.id.to_string())
@@ -26,7 +26,7 @@ pub fn requested(request: &Request) -> Arc<[u8]> {
 
 /// `<approval-decided>`: how it ended, and by whose word; `hash` is that of the payload that goes out.
 pub fn decided(
-    id: ApprovalId,
+    id: PersonRequestId,
     outcome: Decided,
     by: &Name,
     hash: Option<Digest>,
@@ -55,17 +55,17 @@ pub fn resumed(by: &Name) -> Arc<[u8]> {
 }
 
 /// What an `<approval-requested>` says: which, of which bytes, and until when.
-pub fn read_requested(body: &[u8]) -> Option<(ApprovalId, Digest, Millis)> {
+pub fn read_requested(body: &[u8]) -> Option<(PersonRequestId, Digest, Millis)> {
     let [id, hash, expires] = attributes(body, "approval-requested", ["id", "hash", "expires"])?;
-    Some((ApprovalId::parse(&id?)?, Digest::parse(&hash?).ok()?, Millis::parse(&expires?)?))
+    Some((PersonRequestId::parse(&id?)?, Digest::parse(&hash?).ok()?, Millis::parse(&expires?)?))
 }
 
 /// The whole of an `<approval-requested>`.
-pub fn read_request(body: &[u8]) -> Option<Request> {
+pub fn read_request(body: &[u8]) -> Option<ApprovalRequest> {
     let (id, hash, expires) = read_requested(body)?;
     let [thread, call, to, element, unknown] =
         attributes(body, "approval-requested", ["thread", "call", "to", "element", "unknown"])?;
-    Some(Request {
+    Some(ApprovalRequest {
         id,
         hash,
         expires,
@@ -93,7 +93,7 @@ pub fn unknown(body: &[u8]) -> Option<String> {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Said {
     /// About which request.
-    pub id: ApprovalId,
+    pub id: PersonRequestId,
     /// How it ended.
     pub outcome: String,
     /// By whose word.
@@ -105,7 +105,7 @@ pub struct Said {
 /// Reads an `<approval-decided>`.
 pub fn read_decided(body: &[u8]) -> Option<Said> {
     let [id, outcome, by, note] = attributes(body, "approval-decided", ["id", "outcome", "by", "note"])?;
-    Some(Said { id: ApprovalId::parse(&id?)?, outcome: outcome?, by: by?, note })
+    Some(Said { id: PersonRequestId::parse(&id?)?, outcome: outcome?, by: by?, note })
 }
 
 /// Who paused or resumed, and why.

@@ -31,6 +31,8 @@ pub enum Case {
     ClearView,
     /// `<recall>`.
     Recall,
+    /// `<ask-person>`.
+    AskPerson,
     /// `<describe>`.
     Describe,
     /// `<list-capabilities>`.
@@ -64,6 +66,29 @@ pub fn of_item(
     let peers = sender.peers.iter().filter_map(|name| composition.listener(name));
     let (to, schema) = addressee(peers.collect(), element, to, "your peers take")?;
     Ok(Case::Call(to, schema))
+}
+
+/// The listener that the initial payload of a thread is for: a peer of `sender`, `to` whom it may be addressed.
+pub fn of_initial(
+    composition: &Composition,
+    sender: &Listener,
+    element: &QName,
+    to: Option<&str>,
+) -> Result<(Name, SchemaId), Refusal> {
+    match of_item(composition, sender, element, to) {
+        Ok(Case::Call(to, schema)) => Ok((to, schema)),
+        Ok(_) => {
+            let words = "the initial payload of a thread must be one that a peer accepts";
+            Err(Refusal::new(Code::NotAPeer, words).of_element(&*element.local))
+        }
+        Err(refusal) if refusal.code == Code::Ambiguous => {
+            let peers = sender.peers.iter().filter_map(|name| composition.listener(name));
+            let first = peers.clone().find(|peer| peer.accepted(element).is_some());
+            let named = first.map(|peer| format!("name one of them: <initial-payload to=\"{}\">", peer.name));
+            Err(named.into_iter().fold(refusal, Refusal::mended_by))
+        }
+        Err(refusal) => Err(refusal),
+    }
 }
 
 /// A refusal of an item that goes to nobody, with what its sender may say: its answers, beside what its peers take.
@@ -140,6 +165,7 @@ fn of_core(sender: &Listener, element: &QName) -> Result<Case, Refusal> {
         "cancel-thread" if is_core => Ok(Case::CancelThread),
         "clear-context" if is_core => Ok(Case::ClearView),
         "recall" if is_core => Ok(Case::Recall),
+        "ask-person" if is_core => Ok(Case::AskPerson),
         "describe" if !is_core => Ok(Case::Describe),
         "list-capabilities" if !is_core => Ok(Case::ListCapabilities),
         "final-report" if is_core && sender.turns > 1 => Ok(Case::Final(SchemaId::CORE)),

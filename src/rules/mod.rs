@@ -10,5 +10,6 @@ pub mod introspection;
 pub mod labels;
 pub mod loops;
 pub mod primitive;
+pub mod question;
 pub mod todo;
 pub mod view_payload;

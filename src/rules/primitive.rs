@@ -3,6 +3,8 @@
 //! knows no thread and no call: whether a named thread is the sender's own is decided by the pump.
 //! Bytes go in; a `Primitive`, or what is wrong with it, comes out.
 
+use std::borrow::Cow;
+
 use systole_kit::Limits;
 use systole_kit::gate::{Gate, Step};
 
@@ -39,6 +41,20 @@ pub fn read_await(body: &[u8]) -> Result<Await, Refusal> {
         }
     }
     Ok(Await { mode: mode.unwrap_or(Mode::All), threads })
+}
+
+/// The listener that the `<initial-payload>` of a `<spawn-thread>` is addressed to; none where it names none.
+pub fn initial_addressee(body: &[u8]) -> Option<String> {
+    let mut gate = Gate::strict(body, &Limits::FROM_PUMP).ok()?;
+    let mut depth = 0;
+    loop {
+        match gate.step().ok()? {
+            Step::Open(_) if depth == 1 => return gate.attribute("to").map(Cow::into_owned),
+            Step::Open(_) => depth += 1,
+            Step::Close | Step::Done => return None,
+            _ => {}
+        }
+    }
 }
 
 fn read_mode(written: &str) -> Result<Mode, Refusal> {

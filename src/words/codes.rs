@@ -132,6 +132,10 @@ codes! {
         try "look at what waits now, then decide with its hash";
     UnknownApproval "approval.unknown" true "there never was such a request for approval"
         try "`systole approve` lists what waits";
+    WrongRequestKind "approval.wrong-kind" false "an approval is approved, rejected or amended, and a question is answered by `choose`"
+        try "the command that the refusal names";
+    InvalidChoice "question.invalid-choice" true "the answer does not fit the question: it is not one of the choices, or is missing"
+        try "one of the choices that the refusal lists; a note if there are none";
     UnknownTimer "timer.unknown" true "the sender has set no timer of this id, or it has fired or was cancelled"
         try "the id that `<timer-set>` gave";
     IngressThrottled "ingress.throttled" true "more of this client's messages are refused than are recorded one by one"

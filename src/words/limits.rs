@@ -24,15 +24,20 @@ pub const PAGE_BYTES: usize = 256 << 10;
 pub const STEERS: usize = 64;
 /// Top calls that may wait behind the open one of a root, whoever opened them.
 pub const QUEUED_TOP_CALLS: usize = 16;
+/// Most turns that a file may allow a call to a listener. Nothing that is kept of a call grows with its turns.
+pub const TURNS: u32 = 1_000_000;
+/// The same for an agent, which may pay for each of them.
+pub const AGENT_TURNS: u32 = 1_000;
 /// How deep calls and spawns may nest at most, both counted together, whatever the file allows.
 pub const DEPTH: usize = 16;
-/// Children of one call that may be open at once, in a tree that began before there were budgets.
-pub const OPEN_CHILDREN: usize = 32;
+/// Children of one call that may be open at once. Every decision about the call may look at all of them, and they are
+/// in its thread's row.
+pub const OPEN_CHILDREN: usize = 1_000;
 /// Most messages that a file may allow one message from outside. What was used is counted, not kept.
 pub const BUDGET_MESSAGES: u32 = 1_000_000;
-/// Most child threads that a file may allow one message from outside. The tree's use is added up over
-/// those that run, and a call's fold names all of its own.
-pub const BUDGET_CHILDREN: u32 = 1_000;
+/// Most child threads that a file may allow one message from outside, over its whole life. The tree's use is added up
+/// over those that run. A child whose end a turn has shown is only counted.
+pub const BUDGET_CHILDREN: u32 = 10_000;
 /// Most tokens that a file may allow one message from outside.
 pub const BUDGET_TOKENS: u64 = 1_000_000_000_000;
 /// The most that a file may allow one message from outside to cost, in millionths of the currency's unit.
@@ -69,8 +74,22 @@ pub const OWN_CODE_BYTES: usize = 128;
 /// Bytes of a listener's words about its own failure or feedback: some pages. They travel in a payload of
 /// the core, which nobody else bounds.
 pub const OWN_WORDS_BYTES: usize = 16 << 10;
-/// Bytes of a person's note on an approval: some pages, which the caller is told.
+/// Bytes of a person's note: some pages, which the caller is told.
 pub const NOTE_BYTES: usize = 4 << 10;
+/// Bytes of a question to a person.
+pub const QUESTION_BYTES: usize = 4 << 10;
+/// Messages that one question may show.
+pub const QUESTION_SHOWS: usize = 16;
+/// Choices that one question may have. All of them are in its thread's row.
+pub const QUESTION_CHOICES: usize = 16;
+/// Characters of a choice: a word that a person types.
+pub const CHOICE_CHARACTERS: usize = 64;
+/// Characters of the label of a message that a question shows: a line.
+pub const LABEL_CHARACTERS: usize = 200;
+/// The shortest time that a question waits.
+pub const QUESTION_LEAST_MS: u64 = 1_000;
+/// The longest: a year.
+pub const QUESTION_MOST_MS: u64 = 365 * 86_400_000;
 /// Largest organism file and largest schema, in bytes.
 pub const CONFIG_FILE_BYTES: usize = 1 << 20;
 /// How deep an organism file may nest. Its own keys need five levels; each level of a workflow's steps needs three: the

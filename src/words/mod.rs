@@ -3,7 +3,6 @@
 //! Pure data. This room reads no clock, draws no id and does no I/O; it may import the kit and
 //! nothing else of the house.
 
-pub mod approval;
 pub mod budget;
 pub mod client;
 pub mod codes;
@@ -12,6 +11,7 @@ pub mod fields;
 pub mod flow;
 pub mod ids;
 pub mod limits;
+pub mod person;
 pub mod ports;
 pub mod primitive;
 pub mod record;

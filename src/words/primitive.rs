@@ -26,6 +26,8 @@ pub enum Primitive {
     Clear(Clear),
     /// `<recall>`.
     Recall(Recall),
+    /// `<ask-person>`.
+    AskPerson(AskPerson),
 }
 
 /// How much of its view a listener keeps: so many of the last messages.
@@ -46,6 +48,28 @@ pub struct Recall {
     pub offset: u64,
     /// How many are wanted after those; none leaves that to the pump.
     pub length: Option<u64>,
+}
+
+/// What an `<ask-person>` asks.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct AskPerson {
+    /// The question.
+    pub words: String,
+    /// The messages that are shown with it. Nothing here is known to be there.
+    pub shows: Vec<Show>,
+    /// The possible answers. If there are none, the note is the answer.
+    pub choices: Vec<String>,
+    /// How long it waits.
+    pub expires_ms: u64,
+}
+
+/// A message of the sender's view that is shown to a person.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Show {
+    /// Its number, counted from 1.
+    pub number: u64,
+    /// What it is called.
+    pub label: String,
 }
 
 /// What an `<await-threads>` waits for.

@@ -45,7 +45,7 @@ words! {
         Outcome "outcome",
         /// A further attempt to hand a turn to its listener.
         Attempt "attempt",
-        /// A payload waits for a person, or waits no longer.
+        /// A payload waits for a person, or waits no longer; or a question does.
         Approval "approval",
         /// A person halts a thread or everything, or lets it go on.
         Steer "steer",
@@ -59,7 +59,7 @@ words! {
 }
 
 words! {
-    /// What a record of kind `approval` does.
+    /// What a record of kind `approval` does: it is about a request to a person.
     Approving {
         /// Asks a person; from here on the call waits. In `sys` it counts the requests of the log.
         Requested "requested",
@@ -73,6 +73,8 @@ words! {
         Rejected "rejected",
         /// The outcome of the call follows.
         Expired "expired",
+        /// Asks a person a question; its item waits for the answer. In `sys` it counts the requests of the log.
+        Asked "asked",
     }
 }
 
@@ -146,6 +148,8 @@ words! {
         Clear "clear",
         /// A `<recall>`.
         Recall "recall",
+        /// An `<ask-person>` that was taken: its answer comes when a person has answered.
+        AskPerson "ask-person",
         /// The item that answers the call.
         Final "final",
         /// A `<spawn-thread>` that was taken.
@@ -173,7 +177,7 @@ pub enum Mark {
     Role(Role),
     /// What went wrong.
     Code(Code),
-    /// What became of a request for approval.
+    /// What became of a request to a person.
     Approving(Approving),
     /// What a person orders.
     Steering(Steering),

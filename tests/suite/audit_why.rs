@@ -483,7 +483,7 @@ fn of_one(reason: Reason) -> Standing {
 }
 
 fn person(expires: u64) -> Cause {
-    let id = systole::words::approval::ApprovalId(1);
+    let id = systole::words::person::PersonRequestId(1);
     let hash = systole::words::ids::Digest([0; 32]);
     Cause::Person {
         id,

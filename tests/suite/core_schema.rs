@@ -14,6 +14,7 @@ use systole::words::ports::{GivenUp, Position};
 use systole::words::refusal::Refusal;
 use systole::words::time::Millis;
 use systole_kit::money::Money;
+use systole_workflow::WORKFLOW_XSD;
 
 const HASH: &str = "1f0c9a2b77d11f0c9a2b77d11f0c9a2b77d11f0c9a2b77d11f0c9a2b77d11f0c";
 
@@ -52,6 +53,12 @@ fn taken() -> Vec<String> {
         "<clear-context X keep='10'/>",
         "<context-cleared X kept_messages='4' from_seq='2' to_seq='7' digest='H'/>",
         "<context-cleared X kept_messages='4' from_seq='0' to_seq='0' digest='H'/>",
+        "<ask-person X expires='1d'><question>Go?</question></ask-person>",
+        "<ask-person X expires='1s'><question>Go?</question><show seq='3'>the plan</show><choice>go</choice><choice>stop</choice></ask-person>",
+        "<person-asked X id='a1' expires='2026-11-20T07:00:00.000Z' thread='sess-1f0c9a2b77d1' call='1/1.0' from='calc.add'><question>Go?</question></person-asked>",
+        "<person-asked X id='a1' expires='2026-11-20T07:00:00.000Z' thread='sess-1f0c9a2b77d1' call='1/1.0' from='a'><question/><show seq='1' record='7' hash='H'>it</show><choice>go</choice></person-asked>",
+        "<person-said X outcome='chosen' choice='go' by='operator'>after lunch</person-said>",
+        "<person-said X outcome='expired' clock='set-back'/>",
         "<recall X from_seq='2' to_seq='7'/>",
         "<recall X from_seq='0' to_seq='0' offset='7' length='1'/>",
         "<recalled X from_seq='2' to_seq='2' total='9' offset='0'><message seq='2' from='calc.add'>&lt;a/&gt;</message></recalled>",
@@ -116,6 +123,10 @@ fn a_core_payload_without_one_of_its_attributes_is_refused() {
         "next",
         "from='calc.add'",
         "clock",
+        "choice",
+        "by='operator'",
+        "expires='1d'",
+        "expires='1s'",
     ];
     // All attributes of this one may be left out; which must stand together is held by the door.
     for payload in taken().into_iter().filter(|payload| !payload.starts_with("<set-timer")) {
@@ -250,5 +261,20 @@ fn a2_what_the_pump_writes_is_valid_under_its_own_schema() {
     for payload in written() {
         let text = String::from_utf8(payload.to_vec()).unwrap();
         assert_eq!(judge("core", CORE_XSD, &text), Verdict::Valid, "{text}");
+    }
+}
+
+/// The judge takes what the writer of goal requests writes, in each form that has a golden file.
+#[test]
+fn f1_every_form_of_a_goal_request_is_valid() {
+    let folder = std::fs::read_dir("listeners/workflow/tests/suite/golden").unwrap();
+    let forms: Vec<String> =
+        folder.map(|entry| std::fs::read_to_string(entry.unwrap().path()).unwrap()).collect();
+    assert!(forms.len() >= 8, "{}", forms.len());
+    for form in &forms {
+        assert_eq!(judge("workflow", WORKFLOW_XSD, form), Verdict::Valid, "{form}");
+        let forged = form.replace("</current-goal>", "</current-goal><current-goal id='x'/>");
+        let forged = forged.replace("</task>", "</task><task/>");
+        assert!(matches!(judge("workflow", WORKFLOW_XSD, &forged), Verdict::Invalid { .. }), "{forged}");
     }
 }

@@ -4,15 +4,16 @@
 use std::path::Path;
 
 use crate::organism::folder;
-use crate::program::systole;
+use crate::program::{Ran, systole};
 
 /// What answers each primitive; a plan is recorded, and nothing answers it.
-const ANSWERED: [(&str, Option<&str>); 10] = [
+const ANSWERED: [(&str, Option<&str>); 11] = [
     ("spawn-thread", Some("thread-spawned")),
     ("await-threads", Some("await-over")),
     ("cancel-thread", Some(STRANGER)),
     ("set-timer", Some("timer-set")),
     ("cancel-timer", Some("timer-cancelled")),
+    ("ask-person", Some("person-said")),
     ("clear-context", Some("context-cleared")),
     ("recall", Some("recalled")),
     ("todo-until", None),
@@ -42,6 +43,16 @@ fn asked(folder: &Path) -> String {
     let ran = systole(folder, &["ask", "What is there?"]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
     ran.stdout
+}
+
+/// The same for an agent that asks a person on the way, who answers.
+fn asked_with_a_person(folder: &Path, choice: &str) -> Ran {
+    let send = || systole(folder, &["send", "ask", "What is there?", "--key", "k"]);
+    let waits = send();
+    assert_eq!(waits.code, Some(6), "{waits:?}");
+    let chosen = systole(folder, &["choose", "a1", choice]);
+    assert_eq!(chosen.code, Some(0), "{chosen:?}");
+    send()
 }
 
 fn shown(folder: &Path, command: &str) -> String {
@@ -77,7 +88,8 @@ fn e12_every_example_of_the_prompt_passes_the_door_and_is_answered() {
     }
     replies += &format!("  - say: '{end}'\n  - say: '{end}'\n");
     let second = organism("peers: [echo]", &replies);
-    assert_eq!(asked(second.path()), "All.\n");
+    let ended = asked_with_a_person(second.path(), "yes");
+    assert!(ended.code == Some(0) && ended.stdout.contains("All."), "{ended:?}");
     let log = shown(second.path(), "log");
     for (turn, (name, answer)) in (1..).zip(ANSWERED) {
         let wanted = match answer {
@@ -91,12 +103,16 @@ fn e12_every_example_of_the_prompt_passes_the_door_and_is_answered() {
 }
 
 /// The calls of every native tool, in order, and what the result of each has to hold.
-const CALLS: [(&str, &str); 9] = [
+const CALLS: [(&str, &str); 10] = [
     ("{spawn_thread: {label: first, tool: say, arguments: {.: a & <b>}}}", "<thread-spawned "),
     ("{await_threads: {mode: all}}", "<await-over reason=\"done\" finished=\"1\" open=\"0\""),
     ("{cancel_thread: {id: sess-0123456789ab.first}}", "<system-thread-error "),
     ("{set_timer: {after: 10m, note: look & <see>, id: look}}", "<timer-set id=\"look\""),
     ("{cancel_timer: {id: look}}", "<timer-cancelled id=\"look\""),
+    (
+        "{ask_person: {question: a & <b>?, shows: [{seq: 1, label: it}], choices: [go, stop], expires: 1d}}",
+        "<person-said outcome=\"chosen\" choice=\"go\" by=\"operator\"/>",
+    ),
     (
         "{todo_until: {condition: a & b, steps: [{done: true, text: <look>}, {done: true, text: tell}]}}",
         "recorded",
@@ -116,7 +132,7 @@ fn e12_every_native_tool_of_the_core_is_answered_as_the_result_of_its_call() {
         // A script cannot know the code of a final's slot, so there the last word is a report.
         replies += "  - say: 'x'\n  - say: 'y'\n  - say: 'z'\n";
         let house = organism(&format!("peers: [echo], dialect: {dialect}, actions: many"), &replies);
-        let ended = systole(house.path(), &["ask", "What is there?"]);
+        let ended = asked_with_a_person(house.path(), "go");
         assert_eq!(ended.code, Some(i32::from(dialect == "xml-final")), "{ended:?}");
         let ran = systole(house.path(), &["context", "@last", "--json"]);
         let prompt: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();

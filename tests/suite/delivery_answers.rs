@@ -46,7 +46,7 @@ async fn a_rust_listener_goes_on_when_its_entry_is_answered() {
     let listener = conversing(|_, line: Arc<dyn Line>| async move {
         let number = line.journal(start()).await.unwrap();
         let refused = line.journal(start()).await.unwrap_err();
-        let asked = line.ask(Question::View { from_seq: 0, words: false }).await.unwrap();
+        let asked = line.ask(Question::View { from_seq: 0, words: false, items: true }).await.unwrap();
         said(&format!("{number}; {refused}; {}", asked.unwrap().name().local))
     });
     let mut stage = inline(listener).start().joined().await;

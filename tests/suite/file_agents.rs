@@ -66,6 +66,34 @@ fn talk(element: &str) -> QName {
     QName::new("https://xml-pipeline.org/ns/talk/v1", element)
 }
 
+/// A question has the same finals, and so the same prompt, whatever payloads goals ask the agent for.
+#[test]
+fn f6_what_only_goals_ask_for_is_kept_apart_from_what_an_agent_returns() {
+    let file = loaded(
+        "organism: {name: acme, entry: decide}
+payloads: {review: {score: int 0..10, findings: text}, plan: {step: [line]}}
+models: {main: {provider: anthropic, model: some-model, key_env: KEY}}
+agents:
+  critic: {model: main, accepts: [ask], returns: [answer, plan], prompt: {identity: You judge.}}
+workflows:
+  decide:
+    accepts: [ask]
+    returns: [answer]
+    by: critic
+    goals:
+      - draft: {do: Plan it., gives: plan}
+      - judge: {do: Judge it., gives: review}
+      - answer: Say it.
+",
+    );
+    let [critic] = file.agents.as_slice() else { panic!("one agent") };
+    let names = |contracts: &[systole_agent::spec::Contract]| -> Vec<String> {
+        contracts.iter().map(|one| one.element.local.to_string()).collect()
+    };
+    assert_eq!(names(&critic.returns), ["answer", "plan", "goal-output"]);
+    assert_eq!(names(&critic.gives), ["review"]);
+}
+
 #[test]
 fn the_smallest_agent_gets_every_default() {
     let file = loaded(SMALL);

@@ -100,6 +100,7 @@ mod prompt_files;
 mod proxy;
 mod pump;
 mod pumps;
+mod questions;
 mod readme;
 mod reference;
 mod rehearsed;

@@ -292,7 +292,7 @@ async fn d2_a_rust_worker_asks_keeps_a_journal_leaves_a_notice_and_is_heard() {
     let worker = Serving::of(house.worker(), move |turn| {
         turn.progress("half way");
         turn.notice("own.word", "a word aside");
-        let view = turn.ask(Question::View { from_seq: 0, words: false });
+        let view = turn.ask(Question::View { from_seq: 0, words: false, items: true });
         let refused = turn.ask(Question::Schema { name: "nothing".to_owned(), element: None, from: 0 });
         let started = Started {
             model: "own".to_owned(),

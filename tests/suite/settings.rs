@@ -57,6 +57,63 @@ fn what_is_set_stands_in_place_of_what_the_file_says() {
     assert!(listener("calc.add").entry && !listener("search").entry);
 }
 
+#[test]
+fn the_section_of_a_listener_says_what_was_set_and_reads_as_the_same_values() {
+    let yaml = "organism: {name: hello, entry: search}
+listeners:
+  search: # a comment is no value
+    run: [cat, '-', \"a\\tb\", 'it''s']
+    schema: search.xsd
+    accepts: [find]
+    returns: [found]
+    env: {REGION: eu, VERSION: 1.10, SAID: \"two\\nlines: \\\"x\\\" # y\", YES: 'true', EMPTY: ''}
+    pass: []
+    approval:
+      when: always
+  calc.add: {run: [cat], schema: search.xsd, accepts: [search]}
+";
+    let folder = folder();
+    let path = folder.path().join("organism.yaml");
+    fs::write(&path, yaml).unwrap();
+    let settings =
+        ["listeners.search.env.REGION=us east", "listeners.search.retry={attempts: 7}", "budgets.depth=3"];
+    let composition = file::load_set(&path, &owned(&settings)).unwrap().composition;
+    let section = &composition.sections[&Name::parse("search").unwrap()];
+    assert_eq!(section.path, "listeners.search");
+    let expected = "run:
+  - cat
+  - \"-\"
+  - \"a\\tb\"
+  - \"it's\"
+schema: search.xsd
+accepts:
+  - find
+returns:
+  - found
+env:
+  REGION: us east
+  VERSION: 1.10
+  SAID: \"two\\nlines: \\\"x\\\" # y\"
+  YES: \"true\"
+  EMPTY: \"\"
+pass: []
+approval:
+  when: always
+retry:
+  attempts: 7
+";
+    assert_eq!(section.text, expected);
+    assert_eq!(composition.sections[&Name::parse("calc.add").unwrap()].path, "listeners.calc.add");
+    // Written into a file of its own it is the same again, and so it is when it is read back from a log.
+    let below = section.text.lines().map(|line| format!("    {line}\n")).collect::<String>();
+    fs::write(&path, format!("organism: {{name: hello, entry: search}}\nlisteners:\n  search:\n{below}"))
+        .unwrap();
+    let again = file::load(&path).unwrap().composition;
+    assert_eq!(again.sections[&Name::parse("search").unwrap()], *section);
+    let back = file::read_source(&composition.source, folder.path()).unwrap();
+    assert_eq!(back.sections, composition.sections);
+}
+
 /// What was set is part of the configuration: of its hash, and of what is read back without a command line.
 #[test]
 fn what_is_set_is_hashed_stored_and_read_back() {

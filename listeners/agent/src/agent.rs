@@ -12,7 +12,7 @@ use systole_kit::envelope::Delivered;
 use systole_kit::line::{Line, NotTaken};
 use systole_kit::reply::{Item, Said};
 
-use crate::contracts::{Contracts, Unreadable};
+use crate::contracts::Unreadable;
 use crate::dialect::{self, Allowed, Repair, Taken};
 use crate::failures::{self, Reason};
 use crate::guard::{self, Room};
@@ -20,6 +20,7 @@ use crate::heard::Heard;
 use crate::memory::{Conversation, Happened, Turn};
 use crate::model::{Models, Stop};
 use crate::spec;
+use crate::terms::{AgentTerms, CallTerms};
 use crate::turn::{self, Ask, Came};
 use crate::{prompt, viewing};
 
@@ -35,7 +36,7 @@ const SAME: u32 = 4;
 /// An agent that runs.
 pub struct Agent {
     pub(crate) spec: spec::Agent,
-    pub(crate) contracts: Contracts,
+    terms: AgentTerms,
     pub(crate) models: Arc<Models>,
     /// What its model can take and costs.
     pub(crate) limits: spec::Model,
@@ -87,16 +88,16 @@ impl Agent {
     /// # Errors
     /// When its model is not among them, or one of its schemas cannot be read.
     pub fn new(spec: spec::Agent, models: Arc<Models>) -> Result<Self, Unreadable> {
-        let contracts = Contracts::of(&spec)?;
+        let terms = AgentTerms::of(&spec)?;
         let Some(limits) = models.model(&spec.model).cloned() else {
             let words = "it stands under no model's name".to_owned();
             return Err(Unreadable { name: spec.model, words });
         };
-        let tools = prompt::tools(&spec, &contracts)?;
+        let tools = prompt::tools(&spec, &terms.ordinary().contracts)?;
         let tools_text = turn::tools_text(&tools);
         Ok(Self {
             spec,
-            contracts,
+            terms,
             models,
             limits,
             tools,
@@ -140,6 +141,13 @@ impl Agent {
         let (mut conversation, seen) = self.conversation(asked, answers, line).await?;
         let stamp = &asked.stamp;
         let wrap_up = wrap_up.as_deref();
+        let contracts = &conversation.terms.contracts;
+        if let Some(gives) = contracts.goal.as_ref().filter(|_| contracts.finals.is_empty()) {
+            let named =
+                gives.gives.as_ref().map_or_else(|| "an output in words".to_owned(), ToString::to_string);
+            let words = format!("the goal asks for {named}, which {} does not return", self.spec.name);
+            return Ok(Said::Failure { code: "agent".to_owned(), retry: false, words });
+        }
         if conversation.unusable >= self.spec.attempts {
             let why = unusable(conversation.unusable, conversation.last_failure.as_deref());
             return Ok(self.report(&conversation, wrap_up, &why));
@@ -179,7 +187,8 @@ impl Agent {
             }
         };
         let allowed = Allowed { only_final, nonce: &conversation.nonce };
-        let mut taken = dialect::take(&self.spec, &self.contracts, &heard, allowed);
+        let CallTerms { agent, contracts } = &*conversation.terms;
+        let mut taken = dialect::take(agent, contracts, &heard, allowed);
         self.look_for_mark(&conversation, &heard, &mut taken);
         if conversation.told_to_think {
             taken.reasons.retain(|reason| reason.failure.slug != "thinking-missing");
@@ -216,28 +225,31 @@ impl Agent {
             let mut conversation = kept.conversation;
             if !self.spec.sees_thread {
                 let turn = Turn { heard: kept.heard, ..viewing::turn_of(answers) };
-                conversation.add(&self.spec, &self.contracts, &Happened::Turn(turn));
+                conversation.add(&self.terms, &Happened::Turn(turn));
                 return Ok((conversation, 0));
             }
             // What others said in the turn is not delivered: it is asked for, with the turn, from where it was left.
             let viewed = viewing::view(line, kept.seen + 1).await?;
             for happened in &viewed.happened {
-                conversation.add(&self.spec, &self.contracts, happened);
+                conversation.add(&self.terms, happened);
             }
             return Ok((conversation, viewed.count));
         }
         let viewed = viewing::view(line, 0).await?;
-        let system = prompt::base(&self.spec, &self.contracts, &viewed.began);
-        let mut conversation = Conversation::new(viewed.mark, system, &self.tools_text);
-        let is_request = |happened: &Happened| matches!(happened, Happened::Request { .. });
-        let request = viewed.happened.iter().rposition(is_request).map_or(0, |at| at + 1);
+        let request = |(at, happened): (usize, &Happened)| match happened {
+            Happened::Request { payload, .. } => Some((at + 1, self.terms.of_call(payload))),
+            Happened::Turn(_) | Happened::Overheard(_) => None,
+        };
+        let request = viewed.happened.iter().enumerate().rev().find_map(request);
+        let (request, terms) = request.unwrap_or_else(|| (0, self.terms.ordinary()));
+        let mut conversation = Conversation::new(viewed.mark, terms, &viewed.began, &self.tools_text);
         // Of a delivery 64 questions are answered, so that many turns cannot be put down one by one.
         let is_long = viewed.happened.len() - request > TURNS;
         let (earlier, since) =
             viewed.happened.split_at(if is_long { viewed.happened.len() } else { request });
-        conversation.begin(&self.spec, &self.contracts, earlier);
+        conversation.begin(&self.terms, earlier);
         for happened in since {
-            conversation.add(&self.spec, &self.contracts, happened);
+            conversation.add(&self.terms, happened);
         }
         Ok((conversation, viewed.count))
     }

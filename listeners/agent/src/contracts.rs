@@ -7,6 +7,7 @@ use std::sync::Arc;
 use systole_kit::QName;
 use systole_kit::schema::Model;
 
+use crate::goal::Goal;
 use crate::spec::{Agent, Contract};
 
 /// An element with the model of its schema.
@@ -35,6 +36,8 @@ pub(crate) struct Contracts {
     pub(crate) actions: Vec<Action>,
     /// What answers a call.
     pub(crate) finals: Vec<Known>,
+    /// The goal that the call asks for, if it asks for one: then there is one final at most.
+    pub(crate) goal: Option<Goal>,
     /// What reaches the agent only after a schema has judged it: its requests, and what its peers answer.
     judged: Vec<Known>,
 }
@@ -53,7 +56,8 @@ impl Contracts {
     pub(crate) fn of(agent: &Agent) -> Result<Self, Unreadable> {
         let shelf = Shelf { agent };
         let judged = shelf.all(&agent.accepts)?;
-        let mut contracts = Self { actions: Vec::new(), finals: shelf.all(&agent.returns)?, judged };
+        let mut contracts =
+            Self { actions: Vec::new(), finals: shelf.all(&agent.returns)?, goal: None, judged };
         for peer in &agent.peers {
             contracts.judged.extend(shelf.all(&peer.returns)?);
             for taken in &peer.accepts {
@@ -70,6 +74,11 @@ impl Contracts {
             }
         }
         Ok(contracts)
+    }
+
+    /// Contracts of that agent with the models of their schemas.
+    pub(crate) fn known(agent: &Agent, contracts: &[Contract]) -> Result<Vec<Known>, Unreadable> {
+        Shelf { agent }.all(contracts)
     }
 
     /// Whether a peer or a final has an element of that local name.
@@ -92,6 +101,22 @@ impl Contracts {
             [one] if one.is_text() => Some(one),
             _ => None,
         }
+    }
+
+    /// The payload that a goal asks for, if there is more than text in it: outside of `xml` it is given as JSON.
+    pub(crate) fn json_final(&self) -> Option<&Known> {
+        let is_typed = self.goal.as_ref().is_some_and(|goal| goal.gives.is_some());
+        self.finals.first().filter(|_| is_typed && self.text_final().is_none())
+    }
+
+    /// Whether the call's goal may find nothing left to change.
+    pub(crate) fn may_converge(&self) -> bool {
+        self.goal.as_ref().is_some_and(Goal::may_converge)
+    }
+
+    /// Whether a text is the answer that ends the loop of the call's goal.
+    pub(crate) fn is_ended_by(&self, text: &str) -> bool {
+        self.goal.as_ref().is_some_and(|goal| goal.is_ended_by(text))
     }
 }
 

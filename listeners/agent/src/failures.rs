@@ -40,6 +40,16 @@ pub const FAILURES: &[Failure] = &[
     row("final-turn-no-report", Weight::Critical, "This was the last turn, and your answer held no final."),
     row("json-required", Weight::Critical, "Your final is not JSON."),
     row("json-schema", Weight::Critical, "The JSON of your final does not follow its schema."),
+    row(
+        "goal-answer-invalid",
+        Weight::Critical,
+        "Your final does not follow the schema that the goal asks for.",
+    ),
+    row(
+        "converged-too-early",
+        Weight::Critical,
+        "This is the first pass: there is nothing yet that could be left as it is. Do what the goal says.",
+    ),
     row("format-mismatch", Weight::Critical, "Your final is in another format than the one that is taken."),
     row("content-missing", Weight::Critical, "Your final is empty."),
     row(

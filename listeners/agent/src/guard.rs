@@ -1,8 +1,11 @@
 //! The guard of the model's window: what would not fit is not sent. Pure.
 
-use crate::contracts::{Contracts, Unreadable};
+use std::sync::Arc;
+
+use crate::contracts::Unreadable;
 use crate::memory::Conversation;
 use crate::show::Mark;
+use crate::terms::{AgentTerms, CallTerms};
 use crate::{prompt, spec, turn};
 
 /// Tokens that are kept free beside the answer.
@@ -62,13 +65,15 @@ pub struct Measured {
 /// # Errors
 /// When one of its schemas cannot be read.
 pub fn measure(agent: &spec::Agent, limits: &spec::Model) -> Result<Measured, Unreadable> {
-    let contracts = Contracts::of(agent)?;
-    let tools = turn::tools_tokens(&prompt::tools(agent, &contracts)?);
+    let terms = AgentTerms::of(agent)?;
+    let contracts = &terms.ordinary().contracts;
+    let tools = turn::tools_tokens(&prompt::tools(agent, contracts)?);
     // Every date and every mark is as long as any other.
-    let system = prompt::base(agent, &contracts, "2026-01-01");
-    let conversation = Conversation::new(Mark("00000000".to_owned()), system, "");
+    let conversation = |terms: Arc<CallTerms>| {
+        Conversation::new(Mark("00000000".to_owned()), terms, "2026-01-01", "").tokens()
+    };
     let acts = !contracts.actions.is_empty();
-    let tokens = conversation.tokens() + tools;
+    let tokens = terms.every().into_iter().map(conversation).max().unwrap_or_default() + tools;
     let leaves_room = match room_beside(limits, tokens + QUESTION) {
         Room::Enough => true,
         Room::FinalOnly => !acts,

@@ -44,6 +44,8 @@ pub struct Agent {
     pub accepts: Vec<Contract>,
     /// What answers a call to it.
     pub returns: Vec<Contract>,
+    /// What answers only goals of workflows, beside what it returns.
+    pub gives: Vec<Contract>,
     /// Whom it may address, with what each takes and gives.
     pub peers: Vec<Peer>,
     /// The schemas that the contracts stand in; imports are resolved among them.

@@ -18,6 +18,7 @@ use crate::model::{
 use crate::prompt;
 use crate::show::{block, escaped};
 use crate::spec::{Actions, Dialect, Thinking, ToolChoice};
+use crate::terms::CallTerms;
 
 /// What the model is told about this turn alone.
 pub(crate) struct Header<'a> {
@@ -152,7 +153,7 @@ fn of_fault(fault: &Fault) -> Came {
 fn request(ask: &Ask<'_>, header: String, past: &Past) -> Request {
     let mut messages = ask.conversation.messages();
     messages.push(Message { role: Role::User, parts: vec![Part::Text(header)] });
-    let spec = &ask.agent.spec;
+    let CallTerms { agent: spec, contracts } = &*ask.conversation.terms;
     let tools = ask.tools.to_vec();
     // Who sends calls of before must send their tools too: where only a final counts, none may be called.
     let choice = match &spec.tool_choice {
@@ -164,8 +165,9 @@ fn request(ask: &Ask<'_>, header: String, past: &Past) -> Request {
         Some(ToolChoice::Tool(name)) => Some(Choice::Tool(name.clone())),
         None => None,
     };
-    // In other dialects an answer is more than JSON.
-    let schema = spec.output.schema.clone().filter(|_| spec.dialect == Dialect::Native);
+    // In other dialects an answer is more than JSON, and so is the word that ends a loop.
+    let is_json_alone = spec.dialect == Dialect::Native && !contracts.may_converge();
+    let schema = spec.output.schema.clone().filter(|_| is_json_alone);
     Request {
         system: ask.conversation.system.clone(),
         messages,
@@ -174,7 +176,7 @@ fn request(ask: &Ask<'_>, header: String, past: &Past) -> Request {
         schema,
         max_output: ask.agent.limits.max_output,
         params: serde_json::Map::new(),
-        enough: dialect::enough(spec, &ask.agent.contracts, ask.header.only_final),
+        enough: dialect::enough(spec, contracts, ask.header.only_final),
         course: course(ask, past),
     }
 }
@@ -225,12 +227,14 @@ fn header_words(ask: &Ask<'_>) -> String {
         }
         None => {}
     }
-    lines.push(["Expected: ", &expected(ask)].concat());
+    lines.push(format!("Expected: {}", expected(ask)));
+    if ask.conversation.terms.contracts.may_converge() {
+        lines.push("In this pass: answer only CONVERGED if nothing is left to change.".to_owned());
+    }
+    let contracts = &ask.conversation.terms.contracts;
     let names: Vec<&str> = match (header.only_final, ask.agent.spec.dialect) {
         (true, _) | (_, Dialect::Plain) => Vec::new(),
-        (_, Dialect::Xml) => {
-            ask.agent.contracts.actions.iter().map(|action| &*action.known.element.local).collect()
-        }
+        (_, Dialect::Xml) => contracts.actions.iter().map(|action| &*action.known.element.local).collect(),
         _ => ask.tools.iter().map(|tool| tool.name.as_str()).collect(),
     };
     if !names.is_empty() {
@@ -240,9 +244,10 @@ fn header_words(ask: &Ask<'_>) -> String {
 }
 
 fn expected(ask: &Ask<'_>) -> String {
-    let spec = &ask.agent.spec;
-    let acts = !ask.header.only_final && !ask.agent.contracts.actions.is_empty();
+    let CallTerms { agent: spec, contracts } = &*ask.conversation.terms;
+    let acts = !ask.header.only_final && !contracts.actions.is_empty();
     match spec.dialect {
+        Dialect::Plain if contracts.json_final().is_some() => "your answer, in JSON alone.".to_owned(),
         Dialect::Plain => "your answer.".to_owned(),
         Dialect::Native if acts => "calls, or your final.".to_owned(),
         Dialect::Native => "your final.".to_owned(),

@@ -24,6 +24,9 @@ pub enum Question {
         from_seq: u64,
         /// Whether what models said is shown between them.
         words: bool,
+        /// Whether its own items are shown that are not notes. Without them the answers, the notes and the inbox
+        /// are left, under the same numbers.
+        items: bool,
     },
     /// The schema of a listener.
     Schema {
@@ -41,6 +44,13 @@ pub enum Question {
         /// The first byte that is wanted, from 0.
         from: u64,
     },
+    /// The listener's own section of the organism's file, as the call began with it.
+    Configuration {
+        /// Its path: `listeners.NAME` or `agents.NAME`, with the asker's own name.
+        path: String,
+        /// The first byte that is wanted, from 0.
+        from: u64,
+    },
     /// A text to be kept under its hash.
     PutBlob {
         /// The text.
@@ -53,7 +63,7 @@ pub enum Question {
     },
 }
 
-const KINDS: &str = "view, schema, blob, put-blob or journal";
+const KINDS: &str = "view, schema, blob, put-blob, configuration or journal";
 
 impl Question {
     /// The name of its element.
@@ -64,6 +74,7 @@ impl Question {
             Self::Schema { .. } => "schema",
             Self::Blob { .. } => "blob",
             Self::PutBlob { .. } => "put-blob",
+            Self::Configuration { .. } => "configuration",
             Self::Journal { .. } => "journal",
         }
     }
@@ -72,15 +83,16 @@ impl Question {
     pub(crate) fn write(&self, writer: &mut Writer) {
         let start = writer.open(self.name());
         match self {
-            Self::View { from_seq, words } => {
-                let words = words.then_some("true");
-                start.number("from-seq", *from_seq).attr_if("words", words).empty();
+            Self::View { from_seq, words, items } => {
+                let (words, items) = (words.then_some("true"), (!items).then_some("false"));
+                start.number("from-seq", *from_seq).attr_if("words", words).attr_if("items", items).empty();
             }
             Self::Schema { name, element, from } => {
                 since(start.attr("name", name).attr_if("element", element.as_deref()), *from);
             }
             Self::Blob { hash, from } => since(start.attr("hash", hash), *from),
             Self::PutBlob { text } => start.text(text),
+            Self::Configuration { path, from } => since(start.attr("path", path), *from),
             Self::Journal { from } => since(start, *from),
         }
     }
@@ -105,7 +117,8 @@ impl Question {
         let question = match tag.local {
             "view" if is_own => Self::View {
                 from_seq: count(gate, tag, "from-seq")?.unwrap_or(0),
-                words: flag(gate, tag, "words")?,
+                words: flag(gate, tag, "words", false)?,
+                items: flag(gate, tag, "items", true)?,
             },
             "schema" if is_own => Self::Schema {
                 name: super::reply::attribute(gate, tag, "name")?,
@@ -115,6 +128,10 @@ impl Question {
             "blob" if is_own => {
                 Self::Blob { hash: super::reply::attribute(gate, tag, "hash")?, from: start(gate, tag)? }
             }
+            "configuration" if is_own => Self::Configuration {
+                path: super::reply::attribute(gate, tag, "path")?,
+                from: start(gate, tag)?,
+            },
             "put-blob" if is_own => return Ok(Self::PutBlob { text: gate.text_inside()? }),
             "journal" if is_own => Self::Journal { from: start(gate, tag)? },
             other => {
@@ -137,10 +154,11 @@ fn since(start: Start<'_, '_>, from: u64) {
     if from == 0 { start.empty() } else { start.number("from", from).empty() }
 }
 
-/// An attribute that is true or false, and false where it is left out.
-fn flag<'d>(gate: &mut Gate<'d>, tag: &Tag<'d>, name: &str) -> Result<bool, Fault> {
+/// An attribute that is true or false.
+fn flag<'d>(gate: &mut Gate<'d>, tag: &Tag<'d>, name: &str, left_out: bool) -> Result<bool, Fault> {
     match gate.attribute(name).as_deref() {
-        None | Some("false" | "0") => Ok(false),
+        None => Ok(left_out),
+        Some("false" | "0") => Ok(false),
         Some("true" | "1") => Ok(true),
         Some(other) => {
             let message = format!("attribute {name} of <{}> is neither true nor false", tag.local);

@@ -6,7 +6,7 @@
 use std::future::Future;
 use std::pin::Pin;
 
-use crate::ask::{Put, Question, Viewed};
+use crate::ask::{Kept, Put, Question, Viewed};
 use crate::journal::{Entry, Past};
 use crate::told::Answer;
 use crate::{Fault, Payload, Place, codes};
@@ -116,7 +116,16 @@ impl dyn Line + '_ {
     /// # Errors
     /// When the pump refuses to answer, or nobody does.
     pub async fn view(&self, from_seq: u64) -> Result<Viewed, NotTaken> {
-        self.whole_view(from_seq, false).await
+        self.whole_view(from_seq, false, true).await
+    }
+
+    /// The same without its own items, but for notes: what it was told, and what it wrote down about that. Numbers
+    /// stay as they are.
+    ///
+    /// # Errors
+    /// When the pump refuses to answer, or nobody does.
+    pub async fn view_without_items(&self, from_seq: u64) -> Result<Viewed, NotTaken> {
+        self.whole_view(from_seq, false, false).await
     }
 
     /// The same, and between the messages what its models said: before what was made of it.
@@ -124,14 +133,14 @@ impl dyn Line + '_ {
     /// # Errors
     /// When the pump refuses to answer, or nobody does.
     pub async fn view_with_words(&self, from_seq: u64) -> Result<Viewed, NotTaken> {
-        self.whole_view(from_seq, true).await
+        self.whole_view(from_seq, true, true).await
     }
 
-    async fn whole_view(&self, from_seq: u64, words: bool) -> Result<Viewed, NotTaken> {
+    async fn whole_view(&self, from_seq: u64, words: bool, items: bool) -> Result<Viewed, NotTaken> {
         let mut all = Vec::new();
         let mut from = from_seq;
         loop {
-            let answer = self.ask(Question::View { from_seq: from, words }).await?;
+            let answer = self.ask(Question::View { from_seq: from, words, items }).await?;
             let page = read(answer.as_ref(), Viewed::read)?;
             all.extend(page.shown);
             // A page that does not lead on is the last, whatever it says.
@@ -140,6 +149,28 @@ impl dyn Line + '_ {
                 None => return Ok(Viewed { next: None, shown: all, ..page }),
             }
         }
+    }
+
+    /// Its own section of the organism's file, as YAML: what the call began with, whatever the file says by now.
+    /// The path is `listeners.NAME` or `agents.NAME`, with its own name.
+    ///
+    /// # Errors
+    /// When the pump refuses to answer, or nobody does.
+    pub async fn configuration(&self, path: &str) -> Result<String, NotTaken> {
+        let (mut all, mut from) = (Vec::new(), 0);
+        loop {
+            let answer = self.ask(Question::Configuration { path: path.to_owned(), from }).await?;
+            let page = read(answer.as_ref(), Kept::read)?;
+            all.extend(page.bytes);
+            // A page that does not lead on is the last, whatever it says.
+            match page.next.filter(|after| *after > from) {
+                Some(next) => from = next,
+                None => break,
+            }
+        }
+        String::from_utf8(all).map_err(|_| {
+            NotTaken::Unreadable(Fault::new(codes::INVALID, "the section is not UTF-8", Place::START))
+        })
     }
 
     /// The whole journal of this turn's earlier attempts. Whoever was given a stamp without `journal` need not ask.

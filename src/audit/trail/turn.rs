@@ -89,6 +89,7 @@ pub(super) fn said_in(record: &Record) -> Option<(CallPath, u32)> {
                 | Role::Todo
                 | Role::Clear
                 | Role::Recall
+                | Role::AskPerson
                 | Role::Final
                 | Role::Spawn
                 | Role::Await,

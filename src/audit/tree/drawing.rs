@@ -5,9 +5,10 @@
 use serde_json::{Value, json};
 
 use super::{Branch, Ended, Leaf, Tree, Way};
-use crate::audit::columns::{self, cut, cut_counted};
+use crate::audit::columns::{self, cut, cut_counted, plain};
 use crate::audit::layout::{self, Tone, moment, paint};
 use crate::audit::why::{Reason, brief, drawn};
+use crate::rules::question::PersonSaid;
 use crate::words::codes::Code;
 use crate::words::ids::{CallPath, ThreadId};
 use crate::words::time::{Millis, spoken};
@@ -42,7 +43,7 @@ struct Drawing<'a> {
 /// What stands below a call: its items, or the calls of a thread.
 enum Twig<'t> {
     Call(&'t Tree, &'t CallPath, &'t Branch),
-    Item(&'t CallPath, u32, u32, &'t Leaf),
+    Item(&'t Tree, CallPath, &'t Leaf),
     /// An item for several takers, whose calls stand below it.
     Takers(&'t Tree, CallPath, &'t Leaf, &'t [CallPath]),
     Child(CallPath, &'t Tree),
@@ -80,9 +81,11 @@ impl Drawing<'_> {
                     self.line(&fork, &[item.as_str(), "  thread ", &id].concat());
                     self.thread(tree, &below);
                 }
-                Twig::Item(path, turn, ordinal, leaf) => {
-                    let text = [path.item(*turn, *ordinal).as_str(), "  ", &told(leaf, self.now)].concat();
-                    self.line(&fork, &text);
+                Twig::Item(tree, item, leaf) => {
+                    // What waits for a person says what for.
+                    let reason = (self.reasons)(&tree.thread, item).filter(|_| **leaf == Leaf::Asks(None));
+                    let words = reason.map_or_else(|| told(leaf, self.now), |reason| drawn(reason, self.now));
+                    self.line(&fork, &format!("{item}  {words}"));
                 }
                 Twig::Takers(tree, item, leaf, calls) => {
                     self.line(&fork, &[item.as_str(), "  ", &told(leaf, self.now)].concat());
@@ -130,9 +133,9 @@ impl Drawing<'_> {
                     (Leaf::Takers { calls, .. }, _) => Twig::Takers(tree, item, leaf, calls),
                     (Leaf::Spawned(Some(child)), _) => match tree.children.get(child) {
                         Some(child) => Twig::Child(item, child),
-                        None => Twig::Item(path, *turn, *ordinal, leaf),
+                        None => Twig::Item(tree, item, leaf),
                     },
-                    _ => Twig::Item(path, *turn, *ordinal, leaf),
+                    _ => Twig::Item(tree, item, leaf),
                 }
             })
             .collect();
@@ -211,6 +214,8 @@ fn told(leaf: &Leaf, now: Millis) -> String {
             ["cancelled ", child.as_ref().map_or("a thread", |child| child.as_str())].concat()
         }
         Leaf::Steers => "steered a thread".to_owned(),
+        Leaf::Asks(None) => "asked a person".to_owned(),
+        Leaf::Asks(Some(said)) => ["asked a person, ", &answered(said)].concat(),
         Leaf::View { cleared, range } => looked(*cleared, *range),
         Leaf::Timer { set: None } => "set a timer".to_owned(),
         Leaf::Timer { set: Some((id, due)) } => {
@@ -223,6 +228,17 @@ fn told(leaf: &Leaf, now: Millis) -> String {
             ["spawned ", child.as_ref().map_or("a thread", |child| child.as_str())].concat()
         }
     }
+}
+
+/// What a person said, in a few words.
+fn answered(said: &PersonSaid) -> String {
+    let Some(by) = &said.by else { return "who did not answer in time".to_owned() };
+    let choice = said
+        .choice
+        .as_ref()
+        .map_or_else(|| "answered".to_owned(), |choice| format!("chose {}", plain(choice)));
+    let note = if said.note.is_empty() { String::new() } else { format!(": {}", plain(&said.note)) };
+    format!("{} {choice}{note}", plain(by))
 }
 
 /// What was done to a view, in words.
@@ -280,6 +296,12 @@ fn call_json(tree: &Tree, path: &CallPath, branch: &Branch, reasons: Reasons<'_>
             }
             (Leaf::Ends(child), _) => {
                 json!({"item": item.as_str(), "cancelled": child.as_ref().map(|child| child.as_str())})
+            }
+            (Leaf::Asks(said), _) => {
+                let said = said.as_ref().map(|said| {
+                    json!({"outcome": said.outcome, "choice": said.choice, "by": said.by, "note": said.note})
+                });
+                json!({"item": item.as_str(), "asked": true, "said": said})
             }
             (Leaf::Steers, _) => json!({"item": item.as_str(), "steered": true}),
             (Leaf::View { cleared, range }, _) => {

@@ -7,8 +7,9 @@
 use super::Reason;
 use crate::audit::columns::plain;
 use crate::audit::layout;
-use crate::words::approval::ApprovalId;
+use crate::rules::question;
 use crate::words::ids::{CallPath, Digest, ThreadId, TimerId};
+use crate::words::person::PersonRequestId;
 use crate::words::time::{Millis, spoken};
 
 /// What a call waits for.
@@ -22,7 +23,7 @@ pub enum Cause {
     /// A person's word.
     Person {
         /// Which request for approval.
-        id: ApprovalId,
+        id: PersonRequestId,
         /// The element that waits.
         element: String,
         /// Its fields, on one line.
@@ -33,6 +34,19 @@ pub enum Cause {
         until: Millis,
         /// What is unknown, where one more attempt waits.
         unknown: Option<String>,
+    },
+    /// A person's answer to a question. The reason stands below the call that asks.
+    Question {
+        /// Which request.
+        id: PersonRequestId,
+        /// What is asked.
+        words: String,
+        /// The possible answers.
+        choices: Vec<String>,
+        /// The hash of the question with all that it shows.
+        hash: Digest,
+        /// When it expires.
+        until: Millis,
     },
     /// Somebody who lets its thread go on.
     Paused {
@@ -90,7 +104,7 @@ impl Cause {
     pub const fn as_str(&self) -> &'static str {
         match self {
             Cause::Held { .. } => "held",
-            Cause::Person { .. } => "person",
+            Cause::Person { .. } | Cause::Question { .. } => "person",
             Cause::Paused { .. } => "paused",
             Cause::Joining { .. } => "joining",
             Cause::Awaiting { .. } => "awaiting",
@@ -100,6 +114,11 @@ impl Cause {
             Cause::Stopped => "stopped",
             Cause::Unknown { .. } => "unknown",
         }
+    }
+
+    /// Whether only a person can end it.
+    pub(super) const fn is_up_to_a_person(&self) -> bool {
+        matches!(self, Cause::Person { .. } | Cause::Question { .. } | Cause::Paused { .. })
     }
 
     /// Whether it is over when what stands below is.
@@ -166,6 +185,7 @@ pub(super) fn words(reason: &Reason, now: Millis) -> Words {
         Cause::Person { id, element, until, unknown, .. } => {
             for_person(reason, (*id, element, *until), unknown.as_deref(), now)
         }
+        Cause::Question { id, choices, until, .. } => for_answer(reason, *id, (choices, *until), now),
         Cause::Paused { by } => {
             let (whose, which) = match by.is_sys() {
                 true => ("everything".to_owned(), "--all"),
@@ -207,15 +227,12 @@ pub(super) fn words(reason: &Reason, now: Millis) -> Words {
 /// `for a person: approval a1 (shell, workspace), expires in 55 m`.
 fn for_person(
     reason: &Reason,
-    (id, element, until): (ApprovalId, &str, Millis),
+    (id, element, until): (PersonRequestId, &str, Millis),
     unknown: Option<&str>,
     now: Millis,
 ) -> Words {
     let (id, listener) = (id.to_string(), reason.listener.as_str());
-    let left = match until.since(now) {
-        0 => ", expires now".to_owned(),
-        left => [", expires in ", &spoken(whole_minutes(left))].concat(),
-    };
+    let left = left_until(until, now);
     let unclear = unknown.map_or_else(String::new, |words| format!("; what is unknown: {}", plain(words)));
     let wait = format!("for a person: approval {id} ({element}, {listener}){left}{unclear}");
     let brief = format!("waits for a person: approval {id}{left}{unclear}");
@@ -226,6 +243,29 @@ fn for_person(
     let ends = ["systole approve ", &id, &or, " or reject ", &id].concat();
     let command = ["systole approve ", &id].concat();
     Words::of(reason, brief).waiting(wait).ending(ends).by(command)
+}
+
+/// `for a person: question a2 from planner, expires in 55 m`.
+fn for_answer(
+    reason: &Reason,
+    id: PersonRequestId,
+    (choices, until): (&[String], Millis),
+    now: Millis,
+) -> Words {
+    let (from, left) = (&reason.listener, left_until(until, now));
+    let wait = format!("for a person: question {id} from {from}{left}");
+    let brief = format!("waits for a person: question {id}{left}");
+    Words::of(reason, brief)
+        .waiting(wait)
+        .ending(question::commands(id, choices))
+        .by(question::command(id, choices))
+}
+
+fn left_until(until: Millis, now: Millis) -> String {
+    match until.since(now) {
+        0 => ", expires now".to_owned(),
+        left => format!(", expires in {}", spoken(whole_minutes(left))),
+    }
 }
 
 /// Where minutes are many, seconds are noise.

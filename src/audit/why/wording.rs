@@ -31,10 +31,8 @@ pub fn brief(reason: &Reason, now: Millis) -> String {
 
 /// The same in colour if a person is waited for.
 pub fn drawn(reason: &Reason, now: Millis) -> String {
-    match reason.cause {
-        Cause::Person { .. } | Cause::Paused { .. } => paint(Tone::Held, &brief(reason, now)),
-        _ => brief(reason, now),
-    }
+    let brief = brief(reason, now);
+    if reason.cause.is_up_to_a_person() { paint(Tone::Held, &brief) } else { brief }
 }
 
 /// What ends the wait, as a sentence; none where what stands below ends it.
@@ -184,7 +182,9 @@ impl Said<'_> {
             text.extend(["in its own thread ", reason.thread.as_str(), ", "]);
         }
         match &reason.cause {
-            Cause::Held { .. } | Cause::Person { .. } => text.push_str(&self.brief(reason)),
+            Cause::Held { .. } | Cause::Person { .. } | Cause::Question { .. } => {
+                text.push_str(&self.brief(reason));
+            }
             Cause::Joining { .. } | Cause::Awaiting { .. } => {
                 text.extend(["is in ", &turn_of(reason), ", ", &self.brief(reason)]);
             }
@@ -212,6 +212,9 @@ impl Said<'_> {
         }
         if let Cause::Person { element, fields, .. } = &reason.cause {
             note(lines, "payload:", &format!("<{element}> {fields}"));
+        }
+        if let Cause::Question { words, .. } = &reason.cause {
+            note(lines, "question:", words);
         }
         if matches!(reason.cause, Cause::Out { .. }) && !self.says_since(reason) {
             note(lines, "since:", &layout::moment(reason.since, now));

@@ -1,6 +1,6 @@
-//! What a person reads before an approval: each payload whole, on one screen or page by page.
+//! What a person reads before an answer: each payload or question whole, on one screen or page by page.
 //!
-//! Nothing is approved that was not shown to its end. Ids come in; those whose payloads were read go out, each with the
+//! Nothing is approved or chosen that was not shown to its end. Ids come in; those that were read go out, each with the
 //! hash of what was read.
 
 use std::io::{IsTerminal as _, stdin};
@@ -9,10 +9,10 @@ use super::super::exit::Exit;
 use super::super::looking::Looking;
 use super::super::place::Place;
 use super::super::screen::Screen;
-use crate::audit::approvals::{self, Waiting};
 use crate::audit::columns::{COLUMNS, width};
-use crate::words::approval::ApprovalId;
+use crate::audit::persons::{self, About, Waiting};
 use crate::words::ids::Digest;
+use crate::words::person::{PersonRequestId, RequestKind};
 
 /// Lines that a payload may take where nobody turns pages: more than most have, and few enough to be read in a log.
 const UNSEEN: usize = 40;
@@ -26,14 +26,18 @@ pub(super) fn no_hash() -> Digest {
 
 /// Shows the payloads of these approvals. Those that were read come back with the hashes of what was read; the exit
 /// says why others were not.
-pub(super) fn read(place: &Place, ids: &[ApprovalId]) -> Result<(Vec<(ApprovalId, Digest)>, Exit), Exit> {
+pub(super) fn read(
+    place: &Place,
+    kind: RequestKind,
+    ids: &[PersonRequestId],
+) -> Result<(Vec<(PersonRequestId, Digest)>, Exit), Exit> {
     let looking = Looking::open(place)?;
-    let waiting = approvals::waiting(&looking.reader).map_err(|fault| looking.fault(&fault))?;
+    let waiting = persons::waiting(&looking.reader).map_err(|fault| looking.fault(&fault))?;
     let screen = looking.screen;
     let (mut read, mut shown, mut exit) = (Vec::new(), Vec::new(), Exit::Done);
     for id in ids {
-        // Why nothing waits under an id, the organism says. If something does by then, nobody has read it.
-        let Some(one) = waiting.iter().find(|one| one.id == *id) else {
+        // Why nothing of that kind waits under an id, the organism says. If something does by then, nobody has read it.
+        let Some(one) = waiting.iter().find(|one| one.id == *id && one.kind() == kind) else {
             read.push((*id, no_hash()));
             continue;
         };
@@ -48,7 +52,7 @@ pub(super) fn read(place: &Place, ids: &[ApprovalId]) -> Result<(Vec<(ApprovalId
         read.push((*id, one.hash));
     }
     let is_read = match has_reader(screen) && screen.pages(&shown) > 1 {
-        true => by_pages(screen, &shown),
+        true => by_pages(screen, kind, &shown),
         false => {
             shown.iter().for_each(|line| show(screen, line));
             true
@@ -57,7 +61,10 @@ pub(super) fn read(place: &Place, ids: &[ApprovalId]) -> Result<(Vec<(ApprovalId
     if is_read {
         return Ok((read, exit));
     }
-    screen.say("nothing is approved");
+    screen.say(match kind {
+        RequestKind::Approval => "nothing is approved",
+        RequestKind::Question => "nothing is answered",
+    });
     Err(Exit::Usage)
 }
 
@@ -77,17 +84,19 @@ fn unread(screen: Screen, one: &Waiting, lines: usize) -> Exit {
     let hash = one.hash.to_string();
     let hash = hash.get(..DIGITS).unwrap_or(&hash);
     let id = one.id;
+    let (done, command) = match one.about {
+        About::Approval { .. } => ("approved", format!("systole approve {id} --hash {hash}")),
+        About::Question { .. } => ("answered", format!("the same command with --hash {hash}")),
+    };
     screen.say(format!(
-        "error: {id} takes {lines} lines, and was not shown: it cannot be approved by its id alone"
+        "error: {id} takes {lines} lines, and was not shown: it cannot be {done} by its id alone"
     ));
-    screen.say(format!(
-        "  try: systole approve, which shows it whole; then: systole approve {id} --hash {hash}"
-    ));
+    screen.say(format!("  try: systole approve, which shows it whole; then: {command}"));
     Exit::Usage
 }
 
 /// Shows the lines page by page, and asks at the end.
-fn by_pages(screen: Screen, lines: &[String]) -> bool {
+fn by_pages(screen: Screen, kind: RequestKind, lines: &[String]) -> bool {
     let mut left = lines;
     while !left.is_empty() {
         let (page, more) = left.split_at(screen.first_page(left));
@@ -101,7 +110,11 @@ fn by_pages(screen: Screen, lines: &[String]) -> bool {
             return false;
         }
     }
-    screen.say("that is all of it: y approves, anything else does not");
+    let yes = match kind {
+        RequestKind::Approval => "approves",
+        RequestKind::Question => "answers",
+    };
+    screen.say(format!("that is all of it: y {yes}, anything else does not"));
     matches!(answer().as_deref(), Some("y" | "yes"))
 }
 

@@ -151,7 +151,7 @@ pub(super) fn decide(page: &Page, client: &Client, request: &Record) -> Result<(
     let hash = page::attribute(&request.body, "hash");
     let note = note.map(str::to_owned);
     // A request that expired in the same moment is no fault: the log says what came of it.
-    if let Err(refusal) = client.rule(&id, &Ruling { outcome, note, hash, payload: None })? {
+    if let Err(refusal) = client.rule(&id, &Ruling { outcome, note, hash, payload: None, choice: None })? {
         page.line(Style::Plain, &refusal.message);
     }
     Ok(())

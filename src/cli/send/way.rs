@@ -10,7 +10,7 @@ use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot};
 
 use super::Parcel;
-use crate::cli::awaited::{Work, at_work, is_paused, waits_for_a_person};
+use crate::cli::awaited::{UpToAPerson, Work, at_work, is_paused, waits_for_a_person};
 use crate::cli::forms::Forms;
 use crate::cli::live;
 use crate::console::client::{Client, Unheard};
@@ -98,7 +98,7 @@ impl Way<'_> {
     }
 
     /// Whether only a person can go on with a thread.
-    pub(super) fn waits_for_a_person(&self, thread: &str) -> bool {
+    pub(super) fn waits_for_a_person(&self, thread: &str) -> Option<UpToAPerson> {
         self.looks(|reader| waits_for_a_person(reader, thread))
     }
 

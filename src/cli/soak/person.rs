@@ -15,7 +15,7 @@ use super::orders::{Deed, Order};
 use crate::console::client::Client as Door;
 use crate::console::told::{Outcome, Record, Ruling};
 use crate::rules::approval_payload::read_request;
-use crate::words::approval::Request;
+use crate::words::person::ApprovalRequest;
 
 /// The longest that one look at the log lasts.
 const LOOK: Duration = Duration::from_millis(500);
@@ -60,14 +60,20 @@ impl Person {
 }
 
 /// Says something about a request, or nothing; false if nobody heard it.
-fn decide(door: &Door, record: &Record, request: &Request, dice: &Dice, orders: &mut Vec<Order>) -> bool {
+fn decide(
+    door: &Door,
+    record: &Record,
+    request: &ApprovalRequest,
+    dice: &Dice,
+    orders: &mut Vec<Order>,
+) -> bool {
     if request.to.as_str() == SILENT {
         return true;
     }
     let mut dice = dice.apart(request.id.0);
     let said = |outcome, note: Option<&str>, payload| {
         let note = note.map(str::to_owned);
-        Ruling { outcome, note, hash: Some(request.hash.to_string()), payload }
+        Ruling { outcome, note, hash: Some(request.hash.to_string()), payload, choice: None }
     };
     let ruling = match dice.below(100) {
         0..40 => said(Outcome::Approved, None, None),
@@ -89,6 +95,8 @@ fn decide(door: &Door, record: &Record, request: &Request, dice: &Dice, orders: 
             Outcome::Approved => Deed::Approved,
             Outcome::Rejected => Deed::Rejected,
             Outcome::Amended => Deed::Amended,
+            // The soak asks no questions.
+            Outcome::Chosen => return true,
         };
         orders.push(Order { on: id.clone(), deed });
         if dice.percent(10) {
@@ -100,7 +108,7 @@ fn decide(door: &Door, record: &Record, request: &Request, dice: &Dice, orders: 
 }
 
 /// The payload that waits, with another mark in it.
-fn amendment(door: &Door, record: &Record, request: &Request) -> Option<String> {
+fn amendment(door: &Door, record: &Record, request: &ApprovalRequest) -> Option<String> {
     let hash = request.hash.to_string();
     let from = record.position.saturating_sub(BEFORE);
     let root = request.thread.root_of();

@@ -4,18 +4,20 @@
 use serde_json::{Value, json};
 
 use super::stage::{Stage, Stuck};
-use crate::audit::approvals::Waiting;
 use crate::audit::narrate::narrate;
+use crate::audit::persons::{About, Waiting};
 use crate::cli::refused;
 use crate::console::ending::Ending;
 use crate::console::told;
 use crate::edges::schemas::xpath;
 use crate::organism::file::Place;
-use crate::organism::file::rehearsal::{Decision, Expected, Failure, REPORT, Rehearsal, Step, Text};
+use crate::organism::file::rehearsal::{
+    Decision, Expected, Failure, Question, REPORT, Rehearsal, Step, Text,
+};
 use crate::organism::order::Order;
 use crate::organism::waiting::Reply;
-use crate::words::approval::Says;
 use crate::words::ids::Name;
+use crate::words::person::Says;
 use crate::words::refusal::Refusal;
 
 /// Why a test failed.
@@ -88,10 +90,13 @@ async fn one(stage: &mut Stage, step: &Step) -> Result<(), Box<Failed>> {
     }
     let mut payload = None;
     if let Some((place, expected)) = &step.held {
-        payload = Some(held(stage, place, expected).await?.payload);
+        payload = Some(held(stage, place, expected).await?.1);
     }
     if let Some((place, decision)) = &step.decision {
         decide(stage, place, decision).await?;
+    }
+    if let Some(question) = &step.question {
+        answer_question(stage, question).await?;
     }
     if let Some((place, expected)) = &step.answer {
         payload = Some(answer(stage, place, expected.as_ref()).await?);
@@ -144,11 +149,15 @@ fn described(expected: &Expected) -> String {
 }
 
 /// Waits until the expected payload waits for a person.
-async fn held(stage: &mut Stage, place: &Place, expected: &Expected) -> Result<Waiting, Box<Failed>> {
+async fn held(
+    stage: &mut Stage,
+    place: &Place,
+    expected: &Expected,
+) -> Result<(Waiting, String), Box<Failed>> {
     let element = expected.element.clone();
     let found = stage.until(|stage| {
-        let waiting: Vec<Waiting> =
-            stage.waiting()?.into_iter().filter(|one| one.element == element).collect();
+        let is_it = |one: &Waiting| one.payload().is_some_and(|(waits, _)| waits == element);
+        let waiting: Vec<Waiting> = stage.waiting()?.into_iter().filter(is_it).collect();
         Ok((!waiting.is_empty()).then_some(waiting))
     });
     let waiting = found.await;
@@ -157,11 +166,12 @@ async fn held(stage: &mut Stage, place: &Place, expected: &Expected) -> Result<W
         told_stuck(stage, place, &words, &stuck)
     })?;
     let composition = stage.organism().composition().clone();
-    let is_it = |one: &&Waiting| expected.is(&composition, one.payload.as_bytes());
+    let payload = |one: &Waiting| one.payload().map_or("", |(_, payload)| payload).to_owned();
+    let is_it = |one: &&Waiting| expected.is(&composition, payload(one).as_bytes());
     match (waiting.iter().find(is_it), waiting.first()) {
-        (Some(one), _) => Ok(one.clone()),
+        (Some(one), _) => Ok((one.clone(), payload(one))),
         (None, first) => {
-            let came = first.map(|one| one.payload.clone()).unwrap_or_default();
+            let came = first.map(payload).unwrap_or_default();
             Err(Failed::new(place, "another payload waits for a person")
                 .expected(described(expected))
                 .came(came))
@@ -172,7 +182,7 @@ async fn held(stage: &mut Stage, place: &Place, expected: &Expected) -> Result<W
 /// Decides on what waits.
 async fn decide(stage: &mut Stage, place: &Place, decision: &Decision) -> Result<(), Box<Failed>> {
     let expected = Expected { element: decision.element.clone(), exact: None };
-    let waiting = held(stage, place, &expected).await?;
+    let (waiting, _) = held(stage, place, &expected).await?;
     let says = match (decision.verb, &decision.amended) {
         ("amend", Some(document)) => Says::Amend(document.clone()),
         ("reject", _) => Says::Reject,
@@ -180,15 +190,46 @@ async fn decide(stage: &mut Stage, place: &Place, decision: &Decision) -> Result
     };
     let order = Order {
         by: Name::operator(),
-        approval: waiting.id,
+        request: waiting.id,
         hash: Some(waiting.hash),
         note: decision.note.clone(),
         says,
     };
+    ordered(stage, place, decision.verb, order).await
+}
+
+/// Waits for a question, and answers it if the step does.
+async fn answer_question(stage: &mut Stage, question: &Question) -> Result<(), Box<Failed>> {
+    let Question { place, contains, choice, note } = question;
+    let wanted = contains.as_ref().map(|text| on_one_line(text));
+    let is_it = |one: &Waiting| match &one.about {
+        About::Question { words, .. } => {
+            wanted.as_ref().is_none_or(|wanted| on_one_line(words).contains(wanted.as_str()))
+        }
+        About::Approval { .. } => false,
+    };
+    let found = stage.until(|stage| Ok(stage.waiting()?.into_iter().find(is_it))).await;
+    let waiting = found.map_err(|stuck| {
+        let words = match contains {
+            Some(text) => format!("no question with \"{text}\" waits for a person"),
+            None => "no question waits for a person".to_owned(),
+        };
+        told_stuck(stage, place, &words, &stuck)
+    })?;
+    if choice.is_none() && note.is_none() {
+        return Ok(());
+    }
+    let (says, hash) = (Says::Choose(choice.clone()), Some(waiting.hash));
+    let order = Order { by: Name::operator(), request: waiting.id, hash, note: note.clone(), says };
+    ordered(stage, place, "choose", order).await
+}
+
+/// Has an order carried out.
+async fn ordered(stage: &Stage, place: &Place, verb: &str, order: Order) -> Result<(), Box<Failed>> {
     match stage.organism().front().rule(order).await {
         Some(Reply::Done | Reply::Receipt(..)) => Ok(()),
         Some(Reply::Refused(refusal)) => {
-            Err(Failed::new(place, format!("`{}` was refused", decision.verb)).came(page(&refusal)))
+            Err(Failed::new(place, format!("`{verb}` was refused")).came(page(&refusal)))
         }
         None => Err(Failed::new(place, "the organism ended")),
     }
@@ -291,9 +332,12 @@ fn told_stuck(stage: &Stage, place: &Place, what: &str, stuck: &Stuck) -> Box<Fa
         Stuck::Rests => {
             let waiting = stage.waiting().unwrap_or_default();
             match (waiting.first(), stage.ending()) {
-                (Some(one), None) => {
-                    format!("<{}> waits for a person: add approve, reject or amend before this", one.element)
-                }
+                (Some(one), None) => match one.payload() {
+                    Some((element, _)) => {
+                        format!("<{element}> waits for a person: add approve, reject or amend before this")
+                    }
+                    None => "a question waits for a person: add choose before this".to_owned(),
+                },
                 (_, Some(_)) => "the call has ended".to_owned(),
                 (None, None) => "nothing happens any more".to_owned(),
             }

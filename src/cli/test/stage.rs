@@ -8,7 +8,7 @@ use std::time::Duration;
 use systole_agent::model::Sleeper;
 
 use super::stand_in::StandingIn;
-use crate::audit::approvals::{self, Waiting};
+use crate::audit::persons::{self, Waiting};
 use crate::audit::whole::Whole;
 use crate::cli::cast::{self, Company, Scripts};
 use crate::cli::tree;
@@ -222,7 +222,7 @@ impl Stage {
         if !self.records.iter().any(|(record, _)| record.header.kind == record::Kind::Approval) {
             return Ok(Vec::new());
         }
-        approvals::waiting(&**self.organism.reader())
+        persons::waiting(&**self.organism.reader())
     }
 
     /// The thread of the last message as `systole tree` draws it.

@@ -441,7 +441,8 @@ pub(super) fn variable(desk: &mut Desk, name: &str, at: Span, path: &str) {
 /// How deliveries to the listener go, and how they are repeated.
 pub(super) fn delivery(desk: &mut Desk, own: &Fields<'_>, party: &mut Party) {
     if let Some((node, path)) = own.get("turns") {
-        party.turns = value::count(desk, node, &path, 1, 1000).unwrap_or(party.turns);
+        let most = if party.mind.is_some() { limits::AGENT_TURNS } else { limits::TURNS };
+        party.turns = value::count(desk, node, &path, 1, most).unwrap_or(party.turns);
     }
     if let Some((node, path)) = own.get("share") {
         party.share_percent = budgets::share(desk, node, &path);

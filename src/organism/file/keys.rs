@@ -67,6 +67,8 @@ pub enum Form {
     Texts,
     /// One value, or a map of any names, each with what stands below `NAME`.
     TextOrNames,
+    /// This word, or a map of any names, each with what stands below `NAME`.
+    WordOrNames(&'static str),
     /// One value, or a map of the keys below it.
     TextOrMap,
     /// A list of steps of a workflow: each a map of one id, with words or the keys below `NAME`.
@@ -133,7 +135,7 @@ pub const KEYS: &[Key] = &[
     key("listeners.NAME.accepts", "required", "payloads that it takes as requests, by local name").of(SET),
     key("listeners.NAME.returns", "[]", "payloads that answer a call to it, by local name").of(SET),
     key("listeners.NAME.peers", "[]", "listeners it may address").of(SET),
-    key("listeners.NAME.turns", "1", "turns that a call to it may take, 1 to 1000; with 1 it makes no calls").of(Form::Count(1, 1000)),
+    key("listeners.NAME.turns", "1", "turns that a call to it may take, 1 to 1000000; with 1 it makes no calls").of(Form::Count(1, limits::TURNS)),
     key(
         "listeners.NAME.share",
         "50%",
@@ -181,7 +183,7 @@ pub const KEYS: &[Key] = &[
     key(
         "listeners.NAME.approval.tell",
         "[]",
-        "listeners that are handed every `<approval-requested>`; whatever they answer, nobody waits for it",
+        "listeners that get every `<approval-requested>` of a payload for it and every `<person-asked>` of its own; their answers go nowhere",
     ).of(SET),
     key("listeners.NAME.timers", "as its keys", "what happens to the timers that it sets").of(MAP),
     key(
@@ -266,7 +268,7 @@ pub const KEYS: &[Key] = &[
     key("agents.NAME.actions", "one; many with native calls", "how many actions a turn may hold: `one` or `many`; with native calls `many`").of(Form::Words(&["one", "many"])),
     key("agents.NAME.stop_early", "false", "whether its answer is cut behind its first action instead of being read to its end; with `xml` and one action a turn").of(Form::Flag),
     key("agents.NAME.attempts", "3", "unusable answers in a row after which it ends, 1 to 100").of(Form::Count(1, 100)),
-    key("agents.NAME.turns", "10", "turns that a call to it may take, 1 to 1000; with 1 it makes no calls").of(Form::Count(1, 1000)),
+    key("agents.NAME.turns", "10", "turns that a call to it may take, 1 to 1000; with 1 it makes no calls").of(Form::Count(1, limits::AGENT_TURNS)),
     key("agents.NAME.sees", "call", "what it is shown: `call`, its own call; `thread`, beside it whatever others said to one another in the thread").of(Form::Words(&["call", "thread"])),
     key("agents.NAME.tool_choice", "none", "what a request with native calls says of their choice: `auto`, `required`, `none`, or the name of a tool").of(TEXT),
     key("agents.NAME.tool_output_max", "4KiB", "how much of an answer it is shown, 256B to 1MiB; all of it is kept").of(Form::Pattern("^[0-9]+(B|KiB|MiB|GiB)$")),
@@ -291,7 +293,7 @@ pub const KEYS: &[Key] = &[
     key("agents.NAME.approval", "as its keys", "when a person must approve what goes to it").of(MAP),
     key("agents.NAME.approval.when", "dangerous", "as for a listener: `dangerous` or `always`").of(Form::Words(&["dangerous", "always"])),
     key("agents.NAME.approval.expires", "1h", "how long a person is waited for, 1s to 1d; also where `on_unknown` asks one").of(DURATION),
-    key("agents.NAME.approval.tell", "[]", "listeners that are handed every `<approval-requested>`").of(SET),
+    key("agents.NAME.approval.tell", "[]", "as for a listener").of(SET),
     key("agents.NAME.timers", "as its keys", "what happens to the timers that it sets").of(MAP),
     key("agents.NAME.timers.tell", "[]", "listeners that get a `<timer-finished>`, as for a listener").of(SET),
     key("agents.NAME.entry", "true", "whether messages from outside may go to it").of(Form::Flag),
@@ -332,7 +334,7 @@ pub const KEYS: &[Key] = &[
     key("workflows.NAME.goals.NAME.each", "none", "a path to a list: the step is done once for each item").of(TEXT),
     key("workflows.NAME.goals.NAME.at_once", "4", "items or steps that run at once, 1 to 32").of(Form::Count(1, 32)),
     key("workflows.NAME.goals.NAME.repeat", "none", "repeats the steps under `goals`").of(MAP),
-    key("workflows.NAME.goals.NAME.repeat.until", "required", "when it is enough: `converged`, or conditions as under `when`").of(Form::TextOrNames),
+    key("workflows.NAME.goals.NAME.repeat.until", "required", "when it is enough: `converged`, or conditions as under `when`").of(Form::WordOrNames("converged")),
     key("workflows.NAME.goals.NAME.repeat.until.NAME", "none", "the value that stands at this path: a value, a list of values, or a range").of(Form::Texts),
     key("workflows.NAME.goals.NAME.repeat.at_most", "required", "passes there are at most, 1 to 1000").of(Form::Count(1, 1000)),
     key("workflows.NAME.goals.NAME.when", "none", "conditions by path, all of which must hold; otherwise the step is skipped").of(Form::Names("")),
@@ -350,7 +352,7 @@ pub const KEYS: &[Key] = &[
     key("budgets", "as its keys", "what one message from outside may use, with everything it brings about").of(MAP),
     key("budgets.messages", "500", "calls and spawns, 1 to 1000000").of(Form::Count(1, limits::BUDGET_MESSAGES)),
     key("budgets.depth", "6", "how deep calls and spawns nest, counted from the first call on, 1 to 16").of(Form::Count(1, DEEPEST)),
-    key("budgets.children", "32", "child threads, at all depths together, 1 to 1000").of(Form::Count(1, limits::BUDGET_CHILDREN)),
+    key("budgets.children", "32", "child threads in all, at all depths together, 1 to 10000; at most 1000 of a call are open at once").of(Form::Count(1, limits::BUDGET_CHILDREN)),
     key(
         "budgets.wall",
         "none",

@@ -262,6 +262,9 @@ impl Found<'_> {
             returns: contracts(peer.returns.iter().filter(|one| !workflows::is_own(&one.name))),
             needs_approval: peer.approval.always,
         });
+        // What only goals ask for is added after the output in words.
+        let output = own.returns.iter().position(|one| workflows::is_own(&one.name));
+        let (returns, gives) = own.returns.split_at(output.map_or(own.returns.len(), |at| at + 1));
         Some(Agent {
             name: own.name.to_string(),
             model: mind.model.as_ref()?.value.clone(),
@@ -278,7 +281,8 @@ impl Found<'_> {
             preamble: self.declared.preamble.as_ref().map(|preamble| preamble.value.clone()),
             prompt: mind.prompt.iter().filter_map(|section| section.spec()).collect(),
             accepts: contracts(&own.accepts),
-            returns: contracts(&own.returns),
+            returns: contracts(returns),
+            gives: contracts(gives),
             peers: peers.collect(),
             schemas: self.schemas.clone(),
         })

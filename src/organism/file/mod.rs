@@ -36,6 +36,7 @@ mod reach;
 pub mod rehearsal;
 mod schemas;
 mod secrets;
+mod sections;
 mod settings;
 mod source;
 mod stretch;
@@ -265,7 +266,10 @@ fn check(
         loops: era.has_budgets.then_some(declared.loops),
         broadcasts: composed.broadcasts,
         clients: composed.clients,
-        sections: sections(&following.workflows),
+        sections: sections::of_listeners(&root)
+            .into_iter()
+            .chain(sections_of(&following.workflows))
+            .collect(),
     };
     let (broker, log_kept) = match declared.log_kept {
         Some(kept) => (Some(kept.broker), kept.kept),
@@ -300,7 +304,7 @@ fn reached(broker: Option<bus::Declaration>) -> (Option<String>, bool, Option<Bu
 }
 
 /// What each workflow is told of itself: the listener that follows it reads it again.
-fn sections(workflows: &[Workflow]) -> BTreeMap<Name, Section> {
+fn sections_of(workflows: &[Workflow]) -> BTreeMap<Name, Section> {
     let section = |workflow: &Workflow| {
         let name = Name::parse(&workflow.name).ok()?;
         let text = workflow.to_text().ok()?;

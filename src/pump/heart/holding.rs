@@ -4,35 +4,32 @@
 use super::{Heart, Lookup};
 use crate::pump::event::{Effect, Happening, Lost, Work};
 use crate::pump::pausing::halted;
-use crate::words::approval::ApprovalId;
 use crate::words::composition::OnUnknown;
 use crate::words::ids::{CallPath, ThreadId};
+use crate::words::person::PersonRequestId;
 
-/// A request for approval that expires, unless it is decided before.
+/// A request to a person that expires, unless it is answered before.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct Overdue {
-    approval: ApprovalId,
+    request: PersonRequestId,
     thread: ThreadId,
-    call: CallPath,
+    place: CallPath,
 }
 
 impl Heart {
-    /// Waits for the expiry of every request for approval that recovery found.
+    /// Waits for the expiry of every request to a person that recovery found.
     pub(super) fn await_persons(&mut self) {
         let asking: Vec<Effect> = self
             .state
             .threads
             .values()
-            .flat_map(|t| t.calls.iter().map(move |(path, call)| (&t.id, path, call)))
-            .filter_map(|(thread, path, call)| {
-                let approval = call.approval.as_ref()?;
-                Some(Effect::Expires {
-                    thread: thread.clone(),
-                    call: path.clone(),
-                    approval: approval.id,
-                    at: approval.expires,
-                    most_ms: approval.expires.since(approval.asked),
-                })
+            .flat_map(|t| t.person_requests().map(move |(place, request)| (&t.id, place, request)))
+            .map(|(thread, place, request)| Effect::Expires {
+                thread: thread.clone(),
+                place,
+                request: request.id(),
+                at: request.expires(),
+                most_ms: request.most_ms(),
             })
             .collect();
         asking.into_iter().for_each(|effect| self.await_person(effect));
@@ -40,18 +37,18 @@ impl Heart {
 
     /// Waits for the expiry of one.
     pub(super) fn await_person(&mut self, effect: Effect) {
-        let Effect::Expires { thread, call, approval, at, most_ms } = effect else { return };
+        let Effect::Expires { thread, place, request, at, most_ms } = effect else { return };
         // However the wall clock was set while nothing ran, nobody waits longer than was said at first.
         let left_ms = at.since(self.now()).min(most_ms);
         let tick = self.ticks().plus(left_ms);
-        self.expiries.put(tick, Overdue { approval, thread, call });
+        self.expiries.put(tick, Overdue { request, thread, place });
     }
 
-    /// Closes the calls that waited for a person too long.
+    /// Ends the requests that waited for a person too long.
     pub(super) fn expire(&mut self) {
         let now = self.ticks();
-        while let Some((_, Overdue { approval, thread, call })) = self.expiries.due(now) {
-            self.happened(Happening::Expired { thread, call, approval });
+        while let Some((_, Overdue { request, thread, place })) = self.expiries.due(now) {
+            self.happened(Happening::Expired { thread, place, request });
         }
     }
 

@@ -7,11 +7,11 @@ use crate::pump::buckets::Telling;
 use crate::pump::event::{Bound, Happening, Lost, Pause};
 use crate::pump::wheel::Ripe;
 use crate::rules::core_payload;
-use crate::words::approval::Ruling;
 use crate::words::codes::Code;
 use crate::words::flow::{Asked, Judged, Refused, Said, Ticket, Unconnected};
 use crate::words::ids::{Name, ThreadId};
 use crate::words::limits;
+use crate::words::person::Ruling;
 use crate::words::ports::{CallBack, Lease, Step, Token};
 use crate::words::refusal::Refusal;
 use crate::words::time::{Millis, spoken};
@@ -288,8 +288,14 @@ impl Heart {
         }
     }
 
-    /// Most questions leave no record, so nothing but this count keeps one delivery from asking for ever.
+    /// Most questions leave no record, so nothing but this count keeps one delivery from asking for ever. The next
+    /// page of a view is not counted: a view ends, and each page of it is free once.
     fn count_question(&mut self, token: &Token, question: &mut Result<Question, Refused>) {
+        if let Ok(Question::View { from_seq, .. }) = question
+            && self.desk.reads_on(token, *from_seq)
+        {
+            return;
+        }
         if self.desk.asks(token) > limits::ASKS {
             let words = "64 questions were asked in this delivery, the most that are answered";
             let refusal = Refusal::new(Code::TooManyItems, words).mended_by("answer with what you know");

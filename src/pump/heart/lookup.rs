@@ -55,7 +55,7 @@ pub enum Lookup {
         /// The record's place in it.
         set: u64,
     },
-    /// The view of a call, and what a reply wants of it.
+    /// What a reply or a question wants of the view of its call, or of the children that this had.
     View {
         /// Whose, as of when.
         whose: Whose,

@@ -75,7 +75,7 @@ pub struct Heart {
     unannounced: bool,
     /// Calls whose attempt is recorded before it is sent; each holds the slot that it will go out in.
     reserved: HashSet<(ThreadId, CallPath)>,
-    /// Requests for approval, until they expire.
+    /// Requests to a person, until they expire.
     expiries: Wheel<holding::Overdue>,
     /// Work of threads that are paused.
     aside: Vec<Work>,

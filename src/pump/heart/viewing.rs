@@ -5,6 +5,7 @@
 use systole_kit::ask::Question;
 
 use super::{Heart, Input, Lookup};
+use crate::pump::children;
 use crate::pump::event::Happening;
 use crate::pump::view::{Page, Seen, Wanted, Whose, Wish};
 use crate::words::composition::Sees;
@@ -19,17 +20,18 @@ impl Heart {
     /// delivery is over.
     pub(super) fn view_wanted(&self, judged: &Judged) -> Option<Lookup> {
         let lease = &judged.lease;
+        let call = self.state.thread(&lease.thread)?.calls.get(&lease.call)?;
         let wanted = match &judged.said {
-            Said::Items(items) => of_items(items),
+            Said::Items(items) => of_items(items, |id| call.may_have_ended(&lease.thread, id)),
             Said::Ask { question: Ok(question), .. } => {
-                let call = self.state.thread(&lease.thread)?.calls.get(&lease.call)?;
                 let mark = || self.ports.tokens.mark(&lease.thread, &lease.call);
                 of_question(question, call.cleared, mark)
             }
-            _ => None,
+            _ => Wanted::new(),
         };
-        let wanted = wanted?;
-        let call = self.state.thread(&lease.thread)?.calls.get(&lease.call)?;
+        if wanted.is_empty() {
+            return None;
+        }
         let whose = call.is_due(lease.turn, lease.attempt).then(|| Whose {
             thread: lease.thread.clone(),
             call: lease.call.clone(),
@@ -49,37 +51,46 @@ impl Heart {
     /// Goes on with the word that waited for this view, or for the word that it cannot be read.
     pub(super) fn looked(&mut self, stem: &ThreadId, seen: Result<Seen, Refusal>) {
         if let Some(Input::Judged(judged)) = self.first_parked(stem) {
+            if let Some(next) = seen.as_ref().ok().and_then(|seen| seen.next) {
+                self.desk.read_on(&judged.lease.token, next);
+            }
             self.happened(Happening::Looked { judged, seen });
         }
     }
 }
 
-/// What the items of a reply want of the view; none where no item asks for it.
-fn of_items(items: &[Item]) -> Option<Wanted> {
-    let mut asks = false;
-    let mut wanted = Wanted::new();
+/// What the items of a reply want of the log; nothing where no item asks for the view or names a thread that may
+/// have been a child.
+fn of_items(items: &[Item], may_have_ended: impl Fn(&ThreadId) -> bool) -> Wanted {
+    let named = children::named(items).into_iter().filter(may_have_ended);
+    let mut wanted: Wanted = named.map(|id| (0, Wish::Child(id))).collect();
     for (ordinal, item) in (0u32..).zip(items) {
         let Item::Admitted(admitted) = item else { continue };
         match admitted.what() {
-            What::Primitive(Primitive::Clear(_)) => asks = true,
-            What::Primitive(Primitive::Recall(recall)) => {
-                asks = true;
-                wanted.push((ordinal, Wish::Recall(*recall)));
+            What::Primitive(Primitive::Clear(_)) => wanted.push((ordinal, Wish::Whole)),
+            What::Primitive(Primitive::Recall(recall)) => wanted.push((ordinal, Wish::Recall(*recall))),
+            What::Primitive(Primitive::AskPerson(question)) => {
+                wanted.extend(question.shows.first().map(|_| (ordinal, Wish::Whole)));
+                wanted.extend(question.shows.iter().map(|show| (ordinal, Wish::Hash(show.number))));
             }
             _ => {}
         }
     }
-    asks.then_some(wanted)
+    wanted
 }
 
 /// What a question wants of the view, of which so much is cleared.
-fn of_question(question: &Question, cleared: u64, mark: impl FnOnce() -> CallMark) -> Option<Wanted> {
+fn of_question(question: &Question, cleared: u64, mark: impl FnOnce() -> CallMark) -> Wanted {
     let wish = match question {
-        Question::View { from_seq, words } => {
-            Wish::Page(Page { from: *from_seq, cleared, words: *words, mark: mark() })
+        Question::View { from_seq, words, items } => {
+            let (words, items) = (*words, *items);
+            Wish::Page(Page { from: *from_seq, cleared, words, items, mark: mark() })
         }
         Question::Blob { hash, from } => Wish::Blob { hash: Digest::parse(hash).ok(), from: *from },
-        Question::Schema { .. } | Question::PutBlob { .. } | Question::Journal { .. } => return None,
+        Question::Schema { .. }
+        | Question::PutBlob { .. }
+        | Question::Journal { .. }
+        | Question::Configuration { .. } => return Wanted::new(),
     };
-    Some(vec![(0, wish)])
+    vec![(0, wish)]
 }

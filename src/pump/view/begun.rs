@@ -1,16 +1,15 @@
-//! Views that were read up to some record, so that the next look at one reads only what came since. Live: whoever loses
-//! it reads the thread from its beginning, and sees the same.
+//! Views that were read up to some record, so that the next look at one reads only what came since. Live: without them
+//! a thread is read from its beginning, and the view is the same.
 //!
-//! It keeps views of those who see their thread, as they look in every turn; others look once in a while. It knows
-//! nothing of what a view shows, and never keeps one that could not be read.
+//! It keeps views that are read on: those of listeners that see their thread, since they look in every turn, and those
+//! that were asked for from a message on. It never keeps one that could not be read.
 
 use std::collections::VecDeque;
 
 use super::{Reading, Whose};
-use crate::words::composition::Sees;
 
 /// Views that are kept. One more is read from the beginning when it is looked at again.
-const KEPT: usize = 16;
+const KEPT: usize = 64;
 
 /// Views that were begun.
 #[derive(Default)]
@@ -29,9 +28,9 @@ impl Begun {
         }
     }
 
-    /// Keeps what was read.
+    /// Keeps what was read, if it is read on.
     pub(super) fn keep(&mut self, reading: Reading) {
-        if reading.sees() == Sees::Thread {
+        if reading.is_read_on {
             self.kept.push_back(reading);
             while self.kept.len() > KEPT {
                 self.kept.pop_front();

@@ -4,14 +4,14 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use systole_kit::ask::{self as asking, Kept, Shown, Viewed, Words};
+use systole_kit::ask::{self as asking, Kept, Shown, Spot, Viewed, Words};
 use systole_kit::journal::{Entry, Outcome, Recalled};
 use systole_kit::payload::Payload;
 
 use super::text;
-use super::{Begun, Spoken, View, Whose};
+use super::{Begun, Message, Reading, Spoken, View, Whose};
 use crate::rules::view_payload::{self, Part};
-use crate::words::ids::{Digest, Name};
+use crate::words::ids::{Digest, Name, ThreadId};
 use crate::words::limits;
 use crate::words::ports::{CallMark, LogFault, LogReader, Position};
 use crate::words::primitive::Recall;
@@ -20,14 +20,20 @@ use crate::words::refusal::Refusal;
 /// Records read at once. Each may hold as much as a message may.
 const PAGE: usize = 64;
 
-/// What is wanted of a view: by items of a reply, each under its ordinal, or by a question, under 0.
+/// What is wanted of the log: by items of a reply, each under its ordinal, or by a question, under 0.
 pub type Wanted = Vec<(u32, Wish)>;
 
-/// One thing that is wanted of a view.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+/// One thing that is wanted.
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Wish {
+    /// The view itself.
+    Whole,
+    /// Whether that thread was a child of the call. This needs no view.
+    Child(ThreadId),
     /// Messages, to be read again.
     Recall(Recall),
+    /// The hash of the bytes of that message.
+    Hash(u64),
     /// A page of what is kept of it.
     Page(Page),
     /// A document that it names.
@@ -48,43 +54,90 @@ pub struct Page {
     pub cleared: u64,
     /// Whether what models said is shown as well.
     pub words: bool,
+    /// Whether the listener's own items are shown that are no notes.
+    pub items: bool,
     /// The mark of the call.
     pub mark: CallMark,
 }
 
-/// A view, and what was wanted of it.
-#[derive(Clone, PartialEq, Eq, Debug)]
+/// What was read.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Seen {
-    /// The view.
-    pub view: View,
-    /// What answers each that wanted something, or why nothing does.
+    /// The view, where it is wanted itself.
+    pub view: Option<View>,
+    /// What answers each that wanted something of it, or why nothing does.
     pub answers: BTreeMap<u32, Result<Arc<[u8]>, Refusal>>,
+    /// The first message behind the page that was read, if that is not the last.
+    pub next: Option<u64>,
+    /// Whether each of the threads that were asked about was a child of the call.
+    pub was_child: BTreeMap<ThreadId, bool>,
+    /// The hashes that were wanted, by the numbers of their messages. One that the view does not have has none.
+    pub hashes: BTreeMap<u64, Digest>,
 }
 
-/// Reads a view, and what is wanted of it.
+/// Reads what is wanted.
 pub fn look(
     reader: &dyn LogReader,
     begun: &mut Begun,
     whose: &Whose,
     wanted: &Wanted,
 ) -> Result<Seen, LogFault> {
-    let view = read(reader, begun, whose)?;
-    let mut answers = BTreeMap::new();
+    let mut seen = Seen::default();
+    let mut needs_view = false;
+    for (_, wish) in wanted {
+        match wish {
+            Wish::Child(id) => drop(seen.was_child.insert(id.clone(), was_child(reader, whose, id)?)),
+            _ => needs_view = true,
+        }
+    }
+    if !needs_view {
+        return Ok(seen);
+    }
+    let mut reading = read(reader, begun, whose)?;
+    reading.is_read_on |= wanted.iter().any(|(_, wish)| matches!(wish, Wish::Page(Page { from: 2.., .. })));
+    let view = reading.lay_out().ok_or_else(|| gone(whose))?;
     for (ordinal, wish) in wanted {
         let answer = match wish {
-            Wish::Recall(recall) => recalled(reader, whose, &view, recall)?,
-            Wish::Page(wanted) => Ok(page(reader, whose, &view, wanted)?),
-            Wish::Blob { hash, from } => blob(reader, &view, *hash, *from)?,
+            Wish::Child(_) => continue,
+            Wish::Whole => {
+                seen.view = Some(view.clone());
+                continue;
+            }
+            Wish::Hash(number) => {
+                if let Some((_, message)) = view.range(*number, *number).next().filter(|_| *number > 0) {
+                    seen.hashes.insert(*number, Digest::of(&body(reader, whose, message.seq)?));
+                }
+                continue;
+            }
+            Wish::Recall(recall) => recalled(reader, whose, view, recall)?,
+            Wish::Page(wanted) => {
+                let page = page(reader, whose, view, wanted)?;
+                seen.next = page.next;
+                Ok(page.payload().bytes().clone())
+            }
+            Wish::Blob { hash, from } => blob(reader, view, *hash, *from)?,
         };
-        answers.insert(*ordinal, answer);
+        seen.answers.insert(*ordinal, answer);
     }
-    Ok(Seen { view, answers })
+    begun.keep(reading);
+    Ok(seen)
+}
+
+/// Whether that thread is a child of this call. Its first record stands directly behind the record of the item that
+/// spawned it.
+fn was_child(reader: &dyn LogReader, whose: &Whose, id: &ThreadId) -> Result<bool, LogFault> {
+    let Some((position, first)) = reader.of_thread(id, 1, 1)?.pop() else { return Ok(false) };
+    let spawn = reader.after(Position(position.0.saturating_sub(2)), 1)?.pop();
+    Ok(spawn.is_some_and(|(_, spawn)| {
+        let h = &spawn.header;
+        first.header.cause == Some(h.id) && h.thread == whose.thread && h.call.as_ref() == Some(&whose.call)
+    }))
 }
 
 /// What answers, or why nothing does.
 type Told = Result<Arc<[u8]>, Refusal>;
 
-fn read(reader: &dyn LogReader, begun: &mut Begun, whose: &Whose) -> Result<View, LogFault> {
+fn read(reader: &dyn LogReader, begun: &mut Begun, whose: &Whose) -> Result<Reading, LogFault> {
     let mut reading = begun.take(whose);
     while let Some(next) = reading.next() {
         let page = reader.of_thread(&whose.thread, next, PAGE)?;
@@ -97,9 +150,7 @@ fn read(reader: &dyn LogReader, begun: &mut Begun, whose: &Whose) -> Result<View
             }
         }
     }
-    let view = reading.view().ok_or_else(|| gone(whose))?;
-    begun.keep(reading);
-    Ok(view)
+    Ok(reading)
 }
 
 /// The body of a record. It was there a moment ago.
@@ -129,13 +180,17 @@ fn recalled(reader: &dyn LogReader, whose: &Whose, view: &View, wanted: &Recall)
 
 /// Messages from one on, of those that are kept: as many as a page holds, and one at least. What a model said goes
 /// on the page of the message that it stands before.
-fn page(reader: &dyn LogReader, whose: &Whose, view: &View, wanted: &Page) -> Result<Arc<[u8]>, LogFault> {
-    let Page { from, cleared, words, mark } = *wanted;
-    let is_kept = |number: &u64| *number > cleared || *number == view.request();
+fn page(reader: &dyn LogReader, whose: &Whose, view: &View, wanted: &Page) -> Result<Viewed, LogFault> {
+    let Page { from, cleared, words, items, mark } = *wanted;
+    let is_kept = |number: u64, message: &Message| {
+        let is_shown = items || message.is_note || !matches!(message.spot, Spot::Said { .. });
+        is_shown && (number > cleared || number == view.request())
+    };
     let (mark, began) = (mark.to_string(), view.began().date());
     let mut page = Viewed { count: view.count(), mark, began, ..Viewed::default() };
     let mut bytes = 0;
-    for (number, message) in view.range(from, u64::MAX).filter(|(number, _)| is_kept(number)) {
+    for (number, message) in view.range(from, u64::MAX).filter(|(number, message)| is_kept(*number, message))
+    {
         let spoken = view.spoken_before(number).filter(|spoken| words && spoken.with > cleared);
         let said = spoken.map(|spoken| model_words(reader, whose, spoken)).transpose()?;
         let body = body(reader, whose, message.seq)?;
@@ -150,7 +205,7 @@ fn page(reader: &dyn LogReader, whose: &Whose, view: &View, wanted: &Page) -> Re
         let spot = message.spot;
         page.shown.push(Shown::Message(asking::Message { seq: number, from, to, spot, payload }));
     }
-    Ok(page.payload().bytes().clone())
+    Ok(page)
 }
 
 /// What a model said, from the journal.

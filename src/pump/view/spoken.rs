@@ -64,9 +64,8 @@ impl Bought {
 }
 
 /// Puts the words of one call after the other before messages.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Placing {
-    placed: BTreeMap<u64, Spoken>,
     /// The newest turn of this call that was come to.
     turn: u32,
     /// The call of the listener that was come to last, and what it ended with.
@@ -75,15 +74,21 @@ pub(super) struct Placing {
 }
 
 impl Placing {
-    /// The next message of the view, of that call.
-    pub(super) fn message(&mut self, number: u64, spot: Spot, told: &Told) {
+    /// The next message of the view, of that call. What stands before it is put under its number.
+    pub(super) fn message(
+        &mut self,
+        number: u64,
+        spot: Spot,
+        told: &Told,
+        placed: &mut BTreeMap<u64, Spoken>,
+    ) {
         let bought = &told.bought;
         if self.call.as_ref().is_some_and(|call| *call != told.path)
             && !matches!(spot, Spot::Thread { turn: Some(_) })
         {
             let with = number.saturating_sub(1);
             let last = self.last.take();
-            self.placed.extend(last.map(|(turn, seq)| (number, Spoken { turn, seq, with })));
+            placed.extend(last.map(|(turn, seq)| (number, Spoken { turn, seq, with })));
             self.call = None;
         }
         if told.is_own {
@@ -95,14 +100,9 @@ impl Placing {
             Spot::Said { turn, .. } | Spot::Answer { turn, .. } if turn > self.turn => {
                 self.turn = turn;
                 let taken = bought.taken.get(&turn);
-                self.placed.extend(taken.map(|seq| (number, Spoken { turn, seq: *seq, with: number })));
+                placed.extend(taken.map(|seq| (number, Spoken { turn, seq: *seq, with: number })));
             }
             Spot::Said { .. } | Spot::Answer { .. } | Spot::Inbox { .. } | Spot::Thread { .. } => {}
         }
-    }
-
-    /// The words, by the number of the message that they stand before.
-    pub(super) fn placed(self) -> BTreeMap<u64, Spoken> {
-        self.placed
     }
 }

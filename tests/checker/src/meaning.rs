@@ -30,6 +30,8 @@ pub(crate) enum Act<'r> {
     Clocks { call: &'r str },
     /// A person is asked; from here on the call waits.
     Asks { call: &'r str },
+    /// A person is asked a question by an item, which waits for the answer.
+    Questions { caller: &'r str, turn: u32, ordinal: u32 },
     /// A listener is told of that, in a call of its own that nobody waits for.
     Tell { caller: &'r str, call: &'r str, to: &'r str },
     /// A person puts other bytes in place of those that wait.
@@ -88,6 +90,8 @@ pub(crate) enum Sort<'r> {
     Clear,
     /// Reads messages of that view again.
     Recall,
+    /// Asks a person.
+    Person,
     /// Sets a timer.
     Set,
     /// Cancels a timer.
@@ -112,6 +116,7 @@ impl<'r> Act<'r> {
             | Act::Fires { call }
             | Act::Unset { call }
             | Act::Asks { call }
+            | Act::Questions { caller: call, .. }
             | Act::Tell { caller: call, .. }
             | Act::Amends { call }
             | Act::Decides { call }
@@ -152,6 +157,7 @@ pub(crate) fn read(record: &Record) -> Result<Act<'_>, String> {
         ("message", Some("steer")) => item(record, Sort::Steer),
         ("message", Some("introspect")) => item(record, Sort::Asks),
         ("message", Some("clear")) => item(record, Sort::Clear),
+        ("message", Some("ask-person")) => item(record, Sort::Person),
         ("message", Some("recall")) => item(record, Sort::Recall),
         ("message", Some("await")) => item(record, Sort::Wait),
         ("message", Some("note" | "todo")) => item(record, Sort::Note),
@@ -176,7 +182,12 @@ pub(crate) fn read(record: &Record) -> Result<Act<'_>, String> {
             None => opens(record, By::Tell),
         },
         // In `sys` requests are counted over the whole log.
-        ("approval", Some("requested")) if record.thread == "sys" => Ok(Act::Aside),
+        ("approval", Some("requested" | "asked")) if record.thread == "sys" => Ok(Act::Aside),
+        ("approval", Some("asked")) => {
+            let (caller, turn, ordinal) =
+                path::item(call(record)?).ok_or("a top call asks, which is no item")?;
+            Ok(Act::Questions { caller, turn, ordinal })
+        }
         ("approval", Some("requested")) => Ok(Act::Asks { call: call(record)? }),
         ("approval", Some("amendment")) => Ok(Act::Amends { call: call(record)? }),
         ("approval", Some("approved" | "amended" | "rejected" | "expired")) => {

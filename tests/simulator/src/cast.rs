@@ -32,7 +32,7 @@ pub(crate) const CAREFUL: &str = "careful";
 /// Answers what a person let through.
 pub(crate) const WARDED: &str = "warded";
 /// How long a person is waited for.
-const PATIENCE_MS: u64 = 20_000;
+pub(crate) const PATIENCE_MS: u64 = 20_000;
 
 /// How long a message may be worked on where that is limited.
 const MOST_WALL_MS: u64 = 5_000;

@@ -7,10 +7,10 @@ use std::collections::{BTreeMap, HashMap};
 use systole::cli::soak::dice::Dice;
 use systole::pump::event::Pause;
 use systole::pump::heart::Input;
-use systole::words::approval::{ApprovalId, Ruling, Says};
 use systole::words::codes::Code;
 use systole::words::flow::{Admitted, Asked, Refused, Ticket, Verdict, What};
 use systole::words::ids::{CallPath, Digest, Key, Name, ThreadId};
+use systole::words::person::{PersonRequestId, Ruling, Says};
 use systole::words::ports::Position;
 use systole::words::refusal::Refusal;
 use systole_checker::history::{self, History, Seen, Sent};
@@ -59,15 +59,27 @@ pub(crate) enum Order {
     /// A thread is halted, or everything, or goes on.
     Pause { thread: Option<ThreadId>, halts: bool },
     /// A person's word on what waits.
-    Rule { approval: ApprovalId, hash: Option<Digest>, says: Says<Payload> },
+    Rule { request: PersonRequestId, hash: Option<Digest>, says: Says<Payload> },
 }
 
 /// What a client sees of the log before it does something.
 pub(crate) struct Sight<'a> {
     /// Every thread.
     pub(crate) threads: &'a [ThreadId],
-    /// What waits for a person: which request, of which bytes, of which conversation.
-    pub(crate) waiting: &'a [(ApprovalId, Digest, String)],
+    /// What waits for a person.
+    pub(crate) waiting: &'a [Waits],
+}
+
+/// A request that waits for a person.
+pub(crate) struct Waits {
+    /// Which.
+    pub(crate) id: PersonRequestId,
+    /// Of which bytes.
+    pub(crate) hash: Digest,
+    /// Of which conversation.
+    pub(crate) token: String,
+    /// The choices, if it is a question.
+    pub(crate) choices: Option<Vec<String>>,
 }
 
 /// What came of a letter at the pump.
@@ -161,19 +173,24 @@ impl Crowd {
                 return Some((self.orders(client, Order::Pause { thread, halts }), None));
             }
             10 => {
-                let (approval, hash, token) = dice.one_of(waiting)?;
+                let Waits { id, hash, token, choices } = dice.one_of(waiting)?;
                 let other = cast::request(&cast::name(cast::WARDED), token, number)?;
-                let says = match dice.weighed(&[4, 2, 2]) {
+                let chosen = choices.as_ref().and_then(|choices| dice.one_of(choices).cloned());
+                // A word of the other kind, and an answer that is no choice, count for nothing.
+                let questions = if choices.is_some() { 20 } else { 1 };
+                let says = match dice.weighed(&[4, 2, 2, questions]) {
                     0 => Says::Approve,
                     1 => Says::Reject,
-                    _ => Says::Amend(other),
+                    2 => Says::Amend(other),
+                    _ if dice.percent(10) => Says::Choose(Some("perhaps".to_owned())),
+                    _ => Says::Choose(chosen),
                 };
                 let hash = match dice.below(3) {
                     0 => Some(*hash),
                     1 if dice.percent(20) => Some(Digest([0; 32])),
                     _ => None,
                 };
-                return Some((self.orders(client, Order::Rule { approval: *approval, hash, says }), None));
+                return Some((self.orders(client, Order::Rule { request: *id, hash, says }), None));
             }
             _ => {
                 let wrong = of.new_message(number, dice.one_of(threads).cloned(), dice)?;
@@ -394,17 +411,18 @@ impl Order {
             Order::Pause { thread, halts } => {
                 Input::Pause(Pause { ticket, by, thread: thread.clone(), halts: *halts, note: None })
             }
-            Order::Rule { approval, hash, says } => {
+            Order::Rule { request, hash, says } => {
                 let warded = || What::For(cast::name(cast::WARDED));
                 let says = match says {
                     Says::Approve => Says::Approve,
                     Says::Reject => Says::Reject,
+                    Says::Choose(choice) => Says::Choose(choice.clone()),
                     Says::Amend(payload) => {
                         Says::Amend(Box::new(Ok(Admitted::new(warded(), Verdict::sworn(payload.clone())))))
                     }
                 };
                 let note = Some("as drawn".to_owned());
-                Input::Ruled(Ruling { ticket, by, approval: *approval, hash: *hash, note, says })
+                Input::Ruled(Ruling { ticket, by, request: *request, hash: *hash, note, says })
             }
         }
     }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use systole::rules::primitive::{
     read_await, read_cancel_thread, read_cancel_timer, read_clear, read_recall, read_set_timer,
 };
+use systole::rules::question::read_ask_person;
 use systole::words::primitive::Primitive;
 use systole_kit::writer::Writer;
 use systole_kit::{Payload, namespaces};
@@ -80,6 +81,19 @@ pub(crate) fn recalls((from, to): (u64, u64), offset: u64, length: Option<u64>) 
     start.number("offset", offset).attr_if("length", length.as_deref()).empty();
     let payload = payload(writer)?;
     Some((Primitive::Recall(read_recall(payload.bytes())), payload))
+}
+
+/// A question to a person, with some messages of the view.
+pub(crate) fn question(shows: &[u64], choices: &[&str], expires_ms: u64) -> Sent {
+    let mut writer = Writer::with_capacity(256);
+    let expires = format!("{expires_ms}ms");
+    writer.open("ask-person").xmlns(namespaces::CORE).attr("expires", &expires).content(|inside| {
+        inside.open("question").text("Shall it go on?");
+        shows.iter().for_each(|number| inside.open("show").number("seq", *number).text("what was said"));
+        choices.iter().for_each(|choice| inside.open("choice").text(choice));
+    });
+    let payload = payload(writer)?;
+    Some((Primitive::AskPerson(read_ask_person(payload.bytes()).ok()?), payload))
 }
 
 /// A question about payloads, with an answer that says little.

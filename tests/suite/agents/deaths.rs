@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use rustix::process::Signal;
-use systole::audit::approvals;
+use systole::audit::persons;
 use systole::cli::soak::dice::Dice;
 use systole::edges::log::sqlite;
 use systole::organism::runfile::random_hex;
@@ -110,7 +110,7 @@ fn live_and_die(field: &mut Field, strait: &Strait, hold: Hold, dice: &mut Dice)
 /// The requests for approval that wait, read while nobody runs.
 fn waiting(house: &House) -> Vec<String> {
     let log = sqlite::open_reading(&house.path().join("hello.db")).unwrap();
-    approvals::waiting(&log).unwrap().iter().map(|waiting| waiting.id.to_string()).collect()
+    persons::waiting(&log).unwrap().iter().map(|waiting| waiting.id.to_string()).collect()
 }
 
 /// A person's word.

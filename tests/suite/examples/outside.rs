@@ -11,7 +11,7 @@ use systole::words::record::Record;
 
 use super::Book;
 use crate::program::{Answer, Running, ask_as, kept_from_events, run_file, systole};
-use crate::promises::cast::{ECHO, cast, say};
+use crate::promises::cast::{BOSS, ECHO, cast, say};
 
 const ALICE: &str = "alice-token-0123456789";
 
@@ -19,6 +19,7 @@ pub(super) fn show(book: &mut Book) {
     let parts = [
         ("guard", "entry: true, approval: {when: always}", ECHO),
         ("hasty", "entry: true, approval: {when: always, expires: 1s}", ECHO),
+        ("boss", "entry: true, turns: 3", BOSS),
     ];
     let folder = cast(&parts);
     let file = folder.path().join("organism.yaml");
@@ -50,6 +51,10 @@ fn approvals(folder: &Path, book: &mut Book) {
         let done = ["systole ", &typed.collect::<Vec<_>>().join(" ")].concat();
         book.write(code, &done, &without_hashes(&told));
     };
+    std::fs::write(folder.join("say.xml"), say("boss", "[[person('Go?', 'go', 'stop')]]")).unwrap();
+    assert_eq!(systole(folder, &["send", "--file", "say.xml", "--key", "q"]).code, Some(6));
+    refused(Code::WrongRequestKind, &["approve", "a2"]);
+    refused(Code::InvalidChoice, &["choose", "a2", "perhaps"]);
     refused(Code::UnknownApproval, &["approve", "a9"]);
     refused(Code::MismatchedApproval, &["approve", "a1", "--hash", &"0".repeat(64)]);
     assert_eq!(systole(folder, &["reject", "a1", "--note", "not on a Friday"]).code, Some(0));

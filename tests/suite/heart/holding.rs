@@ -4,7 +4,7 @@
 use super::*;
 use crate::pump::{call, final_};
 use systole::pump::event::Pause;
-use systole::words::approval::{ApprovalId, Ruling, Says};
+use systole::words::person::{PersonRequestId, Ruling, Says};
 
 /// What the composition says of `guarded`.
 const EXPIRES_MS: u64 = 60_000;
@@ -14,7 +14,7 @@ impl Rig {
         self.input(Input::Ruled(Ruling {
             ticket: Ticket(ticket),
             by: Name::operator(),
-            approval: ApprovalId(id),
+            request: PersonRequestId(id),
             hash: None,
             note: None,
             says: Says::Approve,

@@ -1,10 +1,10 @@
 //! What listeners say while they work, in the heart: when they are answered, and how often.
 
 use systole::rules::admit;
-use systole::words::approval::{ApprovalId, Ruling, Says};
 use systole::words::codes::Code;
 use systole::words::flow::Refused;
 use systole::words::limits;
+use systole::words::person::{PersonRequestId, Ruling, Says};
 use systole::words::ports::Speech;
 use systole_kit::Limits;
 use systole_kit::ask::Question;
@@ -213,8 +213,8 @@ fn asks_a_person() -> Rig {
 }
 
 fn approves(rig: &mut Rig) {
-    let (ticket, by, approval) = (Ticket(5), Name::operator(), ApprovalId(1));
-    rig.input(Input::Ruled(Ruling { ticket, by, approval, hash: None, note: None, says: Says::Approve }));
+    let (ticket, by, request) = (Ticket(5), Name::operator(), PersonRequestId(1));
+    rig.input(Input::Ruled(Ruling { ticket, by, request, hash: None, note: None, says: Says::Approve }));
     rig.settle();
 }
 

@@ -77,7 +77,7 @@ fn b2_a_view_reads_the_records_of_its_thread_and_of_no_other() {
     rig.was_read();
     rig.says(
         &format!("1 t{} a1", TURNS + 1),
-        Said::Ask { id: 1, question: Ok(Question::View { from_seq: 0, words: true }) },
+        Said::Ask { id: 1, question: Ok(Question::View { from_seq: 0, words: true, items: true }) },
     );
     rig.settle();
     let read = rig.was_read();

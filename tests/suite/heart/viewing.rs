@@ -133,7 +133,7 @@ fn a_log_that_cannot_be_read_refuses_what_needed_it() {
             "the rest goes on"
         );
         rig.reader.deaf.store(false, Ordering::Relaxed);
-        rig.says("1 t2 a1", asks(1, Question::View { from_seq: 0, words: false }));
+        rig.says("1 t2 a1", asks(1, Question::View { from_seq: 0, words: false, items: true }));
         rig.settle();
         assert!(answered(&rig)[0].contains("reply.stale-lease"), "and nobody is left waiting");
     }
@@ -156,7 +156,7 @@ fn b7_what_was_cleared_is_cleared_and_readable_after_a_restart() {
     let delivery =
         rig.seen().into_iter().rev().find(|line| line.starts_with("agent 1 t3")).expect("out again");
     let delivery = delivery.strip_prefix("agent ").unwrap().to_owned();
-    rig.says(&delivery, asks(1, Question::View { from_seq: 0, words: false }));
+    rig.says(&delivery, asks(1, Question::View { from_seq: 0, words: false, items: true }));
     rig.settle();
     let shown = &answered(&rig)[0];
     assert!(
@@ -219,7 +219,7 @@ fn a_question_for_the_view_is_answered_in_pages() {
     let (mut from, mut read) = (Some(0), Vec::new());
     let mut pages = 0;
     while let Some(first) = from {
-        rig.says("1 t2 a1", asks(first, Question::View { from_seq: first, words: false }));
+        rig.says("1 t2 a1", asks(first, Question::View { from_seq: first, words: false, items: true }));
         rig.settle();
         let payload = systole_kit::Payload::trusted(answered(&rig)[0].clone().into_bytes().into()).unwrap();
         let page = Viewed::read(&payload).unwrap();
@@ -230,7 +230,7 @@ fn a_question_for_the_view_is_answered_in_pages() {
         pages += 1;
     }
     assert_eq!((pages, read), (3, vec![1, 2, 3, 4, 5, 6]));
-    rig.says("1 t2 a1", asks(9, Question::View { from_seq: 7, words: false }));
+    rig.says("1 t2 a1", asks(9, Question::View { from_seq: 7, words: false, items: true }));
     rig.settle();
     assert_eq!(
         answered(&rig),
@@ -246,7 +246,7 @@ fn a_question_for_the_view_is_answered_in_pages() {
 fn pages(rig: &mut Rig, delivery: &str) -> Vec<Viewed> {
     let (mut from, mut read) = (Some(0), Vec::new());
     while let Some(first) = from {
-        rig.says(delivery, asks(first, Question::View { from_seq: first, words: true }));
+        rig.says(delivery, asks(first, Question::View { from_seq: first, words: true, items: true }));
         rig.settle();
         let payload = systole_kit::Payload::trusted(answered(rig)[0].clone().into_bytes().into()).unwrap();
         let page = Viewed::read(&payload).unwrap();
@@ -301,7 +301,7 @@ fn words_are_neither_lost_nor_doubled_where_a_page_ends() {
 fn a_view_has_the_mark_of_its_call_and_the_day_its_thread_began() {
     let mut rig = talking();
     let told = |rig: &mut Rig, delivery: &str| {
-        rig.says(delivery, asks(1, Question::View { from_seq: 0, words: false }));
+        rig.says(delivery, asks(1, Question::View { from_seq: 0, words: false, items: true }));
         rig.settle();
         let answer = answered(rig).pop().unwrap();
         let payload = systole_kit::Payload::trusted(answer.into_bytes().into()).unwrap();
@@ -328,7 +328,7 @@ fn a_view_has_the_mark_of_its_call_and_the_day_its_thread_began() {
     assert_eq!(day, began);
     let heat = root().child("heat").unwrap();
     rig.seen();
-    rig.says_in(&heat, "1 t1 a1", asks(1, Question::View { from_seq: 0, words: false }));
+    rig.says_in(&heat, "1 t1 a1", asks(1, Question::View { from_seq: 0, words: false, items: true }));
     rig.settle();
     let answer = answered(&rig).pop().unwrap();
     assert!(answer.contains("began=\"1970-01-02\"") && !answer.contains(&mark), "{answer}");
@@ -438,4 +438,68 @@ fn refused_bytes_are_shown_to_whom_the_refusal_was_shown() {
         "{told:?}"
     );
     assert!(told.contains(&unknown), "{told:?}");
+}
+
+/// A note of that many bytes.
+fn long_note(bytes: usize) -> Item {
+    let document = format!("<thought xmlns=\"urn:test\">{}</thought>", "x".repeat(bytes));
+    let payload = systole_kit::Payload::read(document.as_bytes(), &systole_kit::Limits::default()).unwrap();
+    Item::Admitted(Admitted::new(What::Note, Verdict::sworn(payload)))
+}
+
+#[test]
+fn the_pages_of_a_view_are_no_questions_if_each_goes_on_behind_the_one_before() {
+    let mut rig = Rig::with(patient());
+    rig.asks(1, "k", "agent", None);
+    rig.settle();
+    // Each of these fills a page.
+    for turn in 1..=2 {
+        rig.replies(&format!("1 t{turn} a1"), (0..50).map(|_| long_note(260_000)).collect());
+        rig.settle();
+    }
+    rig.seen();
+    answered(&rig);
+    assert_eq!(pages(&mut rig, "1 t3 a1").len(), 100, "more than there are questions");
+    let mut ask = |from_seq: u64| {
+        rig.says("1 t3 a1", asks(from_seq, Question::View { from_seq, words: true, items: true }));
+        rig.settle();
+        answered(&rig).remove(0)
+    };
+    // What was read is counted when it is read again, from wherever.
+    let refused = (0..63).filter(|_| ask(50).contains("reply.too-many-items")).count();
+    assert_eq!(refused, 0, "the first page was one question");
+    assert!(
+        ask(51).contains("reply.too-many-items"),
+        "what follows on a page that was given before is counted"
+    );
+    assert!(ask(0).contains("reply.too-many-items"));
+}
+
+#[test]
+fn a_view_that_is_read_on_in_every_turn_reads_each_record_a_few_times_whatever_its_length() {
+    let mut rig = Rig::with(patient());
+    rig.asks(1, "k", "agent", None);
+    rig.settle();
+    let mut from = 1;
+    let mut read = Vec::new();
+    for turn in 1..=400 {
+        let delivery = format!("1 t{turn} a1");
+        rig.says(&delivery, asks(1, Question::View { from_seq: from, words: false, items: false }));
+        rig.settle();
+        let payload = systole_kit::Payload::trusted(answered(&rig)[0].clone().into_bytes().into()).unwrap();
+        let page = Viewed::read(&payload).unwrap();
+        from = page.count + 1;
+        rig.replies(&delivery, vec![note()]);
+        rig.settle();
+        if turn % 200 == 0 {
+            read.push(rig.reader.was_read().len());
+        }
+    }
+    // In two hundred turns there are two hundred records and as many messages that are shown.
+    assert!(read.iter().all(|read| *read < 200 * 4), "{read:?}");
+    // Whoever reads it from the beginning sees the same.
+    let kept = pages(&mut rig, "1 t401 a1");
+    rig.begun = Begun::default();
+    assert_eq!(pages(&mut rig, "1 t401 a1"), kept);
+    assert_eq!(kept[0].count, 401);
 }

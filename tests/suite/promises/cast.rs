@@ -80,12 +80,18 @@ def thinks(turn, text):
     prompt = re.search('hash="([0-9a-f]{64})"', put).group(1)
     entry(102, kind="model-started", model="m", prompt=prompt)
     entry(103, text, kind="model-result", of="102", stop="end", **{"in": "9", "out": "3"})
+def person(question, *choices, shows=(), expires="1d"):
+    text = lambda words: escape(words, {chr(10): "&#10;"})
+    shows = "".join(f'<show seq="{seq}">{text(label)}</show>' for seq, label in shows)
+    choices = "".join(f"<choice>{text(choice)}</choice>" for choice in choices)
+    return f'<ask-person xmlns="{CORE}" expires="{expires}"><question>{text(question)}</question>{shows}{choices}</ask-person>'
 def timer(text, **when):
     when = "".join(f' {name}="{value}"' for name, value in when.items())
     return f'<set-timer xmlns="{CORE}"{when}>{escape(text)}</set-timer>'
-def spawn(item, label=None):
+def spawn(item, label=None, to=None):
     label = f' suggested_sub_id="{escape(label, {chr(34): "&quot;"})}"' if label else ""
-    return f'<spawn-thread xmlns="{CORE}"{label}><initial-payload>{item}</initial-payload></spawn-thread>'
+    to = f' to="{to}"' if to else ""
+    return f'<spawn-thread xmlns="{CORE}"{label}><initial-payload{to}>{item}</initial-payload></spawn-thread>'
 "#;
 
 /// Plans as its request says: a list of items for each turn, or what gives one from the turn. A plan

@@ -4,8 +4,10 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 use systole::organism::waiting::Reply;
+use systole::pump::fold::apply_to;
+use systole::pump::state::Thread;
 use systole::words::ids::Name;
-use systole::words::record::Kind;
+use systole::words::record::{Kind, Record};
 
 use super::cast::{BOSS, ECHO, House, body, cast, code, plain, say};
 use crate::program::{Events, Running, ask, run_file};
@@ -308,5 +310,122 @@ async fn b18_a_root_rests_and_goes_on_with_the_same_memory() {
     assert_eq!(seqs, (1..=records.len() as u64).collect::<Vec<_>>(), "one chain");
     assert_eq!(records.iter().filter(|r| code(r) == "request").count(), 4);
     assert!(!records.iter().any(|r| r.header.kind == Kind::Terminal), "it rests, it has not ended");
+    house.close().await;
+}
+
+/// Takes what `echo` takes, and answers as it does.
+const TWIN: &str =
+    "\nfor turn in turns(): reply(turn.delivery, said(f'{ME} heard it').replace(ns(ME), ns('echo')))\n";
+
+#[tokio::test]
+async fn b4_a_spawn_names_its_addressee_where_several_peers_take_the_payload() {
+    let house = House::open(&[
+        ("boss", "peers: [echo, twin], turns: 99, entry: true", BOSS),
+        ("echo", "", ECHO),
+        ("twin", "schema: echo.xsd", TWIN),
+        ("hidden", "schema: echo.xsd", TWIN),
+    ])
+    .await;
+    let spawns = ["'twin'", "None", "'hidden'", "'never'", "'boss'", "'No Name'"];
+    let spawns = spawns.map(|to| format!("spawn(say('echo', 'x'), 'kid', {to})")).join(", ");
+    let (receipt, told) = house.ask("k", "boss", &format!("[[{spawns}]] + finished(1)")).await;
+    assert!(told.contains("twin heard it") && !told.contains("echo heard"), "{told}");
+    let records = house.records();
+    let begun: Vec<&Record> = records.iter().filter(|r| code(r) == "begin").collect();
+    assert_eq!(begun.len(), 1);
+    assert_eq!(begun[0].header.to, Some(Name::parse("twin").unwrap()));
+    let refusals: Vec<String> = records
+        .iter()
+        .filter(|r| r.header.kind == Kind::Refusal && r.header.thread == receipt.thread)
+        .map(|r| body(r).to_owned())
+        .collect();
+    let [ambiguous, hidden, never, boss, no_name] = &refusals[..] else { panic!("{refusals:?}") };
+    assert!(ambiguous.contains("route.ambiguous") && ambiguous.contains("echo, twin"), "{ambiguous}");
+    assert!(ambiguous.contains("name one of them: &lt;initial-payload to=\"echo\"&gt;"), "{ambiguous}");
+    // Whoever it names, the words are the same, but for the hash of what was refused.
+    let words = |refusal: &str| {
+        refusal.replace(refusal.split("hash=\"").nth(1).unwrap().split('"').next().unwrap(), "")
+    };
+    assert!(hidden.contains("route.not-a-peer"), "{hidden}");
+    assert_eq!([words(never), words(boss)], [words(hidden), words(hidden)]);
+    assert!(
+        no_name.contains("payload.invalid") && no_name.contains("/spawn-thread/initial-payload/@to"),
+        "{no_name}"
+    );
+    house.close().await;
+}
+
+#[tokio::test]
+async fn b6_an_own_child_that_ended_turns_ago_has_ended_and_is_not_unknown() {
+    let house = House::open(&[
+        ("boss", "peers: [echo, boss], turns: 99, entry: true, in_flight: 4", BOSS),
+        ("echo", "", ECHO),
+    ])
+    .await;
+    let kid = "turn.thread + '.kid'";
+    let asks = format!(
+        "lambda turn: [to(say('echo', 'x'), thread={kid}), cancel({kid}), wait('all', {kid}), \
+         to(say('echo', 'x'), thread=turn.thread + '.never')]"
+    );
+    // A call inside has children of its own, and none of the one around it.
+    let foreign = format!("lambda turn: [to(say('echo', 'x'), thread={kid}), wait('all', {kid})]");
+    let lives = |label: &str| format!("[spawn(say('echo', 'a'), '{label}')], [wait('all')], [note('seen')]");
+    let inside = format!("[{}, {foreign}, everything]", lives("own")).replace('\'', "\\'");
+    let plan = format!("[{}, {asks}, [say('boss', '{inside}')], everything]", lives("kid"));
+    let (receipt, _) = house.ask("k", "boss", &plan).await;
+    let records = house.records();
+    let of = |call: &str| -> Vec<&str> {
+        let own =
+            records.iter().filter(|r| r.header.thread == receipt.thread && r.header.kind == Kind::Refusal);
+        own.filter(|r| r.header.call.as_ref().is_some_and(|own| own.as_str() == call)).map(code).collect()
+    };
+    assert_eq!(of("1"), ["thread.ended", "thread.ended", "thread.unknown"], "{records:#?}");
+    assert_eq!(of("1/5.0"), ["thread.unknown", "thread.unknown"], "{records:#?}");
+    let over = records.iter().filter(|r| body(r).contains("<await-over")).last().unwrap();
+    assert!(body(over).contains("reason=\"done\" finished=\"1\" open=\"0\""), "{}", body(over));
+    house.close().await;
+}
+
+/// Has so many children one after the other, eight of them open at a time, and says how many came back.
+const NURSE: &str = r#"
+state = {}
+for turn in turns():
+    own = state.setdefault((turn.thread, turn.call), {"begun": 0, "ended": set()})
+    if turn.number == 1: own["all"] = int(turn.text)
+    own["ended"].update(re.findall('<thread-finished [^>]*id="([^"]+)"', turn.line))
+    room = min(8 - (own["begun"] - len(own["ended"])), own["all"] - own["begun"])
+    own["begun"] += room
+    items = [spawn(say("echo", "x")) for _ in range(room)]
+    done = len(own["ended"]) == own["all"]
+    reply(turn.delivery, *([said(f"{len(own['ended'])} came back")] if done else items + [wait("any")]))
+"#;
+
+#[tokio::test]
+async fn a_call_has_hundreds_of_children_and_its_row_stays_as_it_was() {
+    let folder = cast(&[
+        ("nurse", "peers: [echo], turns: 1000000, entry: true", NURSE),
+        ("echo", "in_flight: 8", ECHO),
+    ]);
+    let yaml = std::fs::read_to_string(folder.path().join("organism.yaml")).unwrap();
+    std::fs::write(
+        folder.path().join("organism.yaml"),
+        yaml + "budgets: {children: 10000, messages: 20000}\n",
+    )
+    .unwrap();
+    let house = House::in_folder(folder).await;
+    let (receipt, told) = house.ask("k", "nurse", "300").await;
+    assert!(told.contains("300 came back"), "{told}");
+    let folded = |up_to: usize| {
+        let mut thread = Thread::blank(receipt.thread.clone());
+        let own = house.records().into_iter().filter(|r| r.header.thread == receipt.thread);
+        own.take(up_to).for_each(|record| apply_to(&mut thread, &record));
+        let children = thread.calls.values().map(|call| call.children.len()).sum::<usize>();
+        (children, thread.to_row().bytes.len())
+    };
+    let all = house.records().into_iter().filter(|r| r.header.thread == receipt.thread).count();
+    let (early, late) = (folded(all / 3), folded(all - 1));
+    assert!(early.0 <= 16 && late.0 <= 16, "{early:?} {late:?}");
+    // Between the two lie 200 children. Their labels are remembered up to a number, a few bytes each.
+    assert!(late.1 < early.1 + 200 * 16, "{early:?} {late:?}");
     house.close().await;
 }

@@ -350,3 +350,114 @@ async fn a_listener_in_this_process_that_thinks_reads_back_what_its_models_said(
     let earlier = [&first[..], &["words of 2: words of turn 2", "4 said said", "5 request say"]].concat();
     assert_eq!(seen[2].1, earlier);
 }
+
+#[tokio::test]
+async fn a_program_reads_what_it_was_told_without_its_own_items() {
+    let house =
+        House::open(&[("boss", "peers: [echo], turns: 9, entry: true", BOSS), ("echo", "", ECHO)]).await;
+    let asks = "lambda turn: [said(ask(turn.delivery, '<view from-seq=\"2\" items=\"false\"/>'))]";
+    let plan =
+        format!("[[say('echo', 'loud'), note('aside'), spawn(say('echo', 'far'))], [wait('all')], {asks}]");
+    let (_, told) = house.ask("k", "boss", &plan).await;
+    let shown: Vec<&str> =
+        told.split("<message seq=\"").skip(1).map(|m| m.split('"').next().unwrap()).collect();
+    // 2 and 4 are the call and the spawn, 7 is the wait.
+    assert_eq!(shown, ["3", "5", "6", "8", "9"], "{told}");
+    assert!(told.contains("count=\"9\"") && told.contains(">aside</boss>"), "{told}");
+    assert!(told.contains("echo heard loud") && told.contains("echo heard far"), "{told}");
+    assert!(!told.contains(">loud<") && !told.contains("initial-payload"), "{told}");
+    house.close().await;
+}
+
+/// A listener that asks in each of its turns for what came since, and counts what it was told.
+fn counter(turns: u32, heard: &Arc<Mutex<Vec<u64>>>) -> Arc<dyn systole::edges::delivery::Answering> {
+    let heard = heard.clone();
+    conversing(move |asked, line: Arc<dyn Line>| {
+        let heard = heard.clone();
+        async move {
+            let turn = asked.stamp.turn;
+            let from = heard.lock().unwrap().last().map_or(1, |last| last + 1);
+            let view = line.view_without_items(from).await.unwrap();
+            assert!(view.messages().all(|message| !matches!(message.spot, Spot::Said { .. })));
+            heard.lock().unwrap().extend(view.messages().map(|message| message.seq));
+            let document = match turn {
+                _ if turn == turns => {
+                    "<said xmlns=\"https://xml-pipeline.org/ns/inner/v1\"><text>done</text></said>".to_owned()
+                }
+                _ => say("echo", &turn.to_string()),
+            };
+            reply::Said::Items(vec![Item::plain(
+                Payload::read(document.as_bytes(), &Limits::default()).unwrap(),
+            )])
+        }
+    })
+}
+
+#[tokio::test]
+async fn a_listener_that_goes_by_its_view_hears_everything_once_over_hundreds_of_turns() {
+    const TURNS: u32 = 300;
+    let heard: Arc<Mutex<Vec<u64>>> = Arc::default();
+    let parts = [("inner", "peers: [echo], turns: 1000000, entry: true", HANG), ("echo", "", ECHO)];
+    let inner = Name::parse("inner").unwrap();
+    let folder = cast(&parts);
+    let organism = crate::organism::start_with(folder.path(), |composition, inline| {
+        composition.listeners.get_mut(&inner).unwrap().reach = Reach::Inline;
+        *inline = BTreeMap::from([(inner.clone(), counter(TURNS, &heard))]);
+    })
+    .await;
+    let house = House { folder, organism };
+    let (_, told) = house.ask("k", "inner", "go").await;
+    assert!(told.contains("done"), "{told}");
+    // The request, and behind each call its answer.
+    let expected: Vec<u64> =
+        std::iter::once(1).chain((1..u64::from(TURNS)).map(|turn| turn * 2 + 1)).collect();
+    assert_eq!(*heard.lock().unwrap(), expected);
+    house.close().await;
+}
+
+/// What a listener says of its own section and of others'.
+const SECTIONS: &str = "lambda turn: [said('|'.join(ask(turn.delivery, f'<configuration path=\"{path}\"/>', n) \
+                        for n, path in enumerate(['listeners.boss', 'listeners.echo', 'listeners.never', 'agents.boss', 'boss', 'budgets', 'listeners'])))]";
+
+#[tokio::test]
+async fn a_listener_reads_the_section_that_its_call_began_with_and_no_other() {
+    let folder = cast(&[
+        ("boss", "peers: [echo], turns: 9, entry: true, env: {COLOUR: red}", BOSS),
+        ("echo", "", ECHO),
+    ]);
+    let house = House::in_folder(folder).await;
+    let plan = format!("[[timer('now', after='1s'), wait('all')], {SECTIONS}]");
+    let receipt = house.send("k", &say("boss", &plan), None, None).await.unwrap();
+    house.until("its wait", |record| code(record) == "await").await;
+    let folder = house.close().await;
+    // The file says something else by the time the turn comes.
+    let file = folder.path().join("organism.yaml");
+    let yaml = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, yaml.replace("COLOUR: red", "COLOUR: blue")).unwrap();
+    let house = House::in_folder(folder).await;
+    let told = plain(&house.outcomes(std::slice::from_ref(&receipt)).await[0]);
+    let answers: Vec<&str> = told.split('|').collect();
+    let own = "<configuration xmlns=\"urn:systole:listener:v1\" path=\"listeners.boss\" total=\"";
+    assert!(answers[0].contains(own), "{told}");
+    assert!(
+        answers[0].contains("&#10;env:&#10;  COLOUR: red&#10;") && !answers[0].contains("blue"),
+        "{}",
+        answers[0]
+    );
+    assert!(answers[0].contains("run:&#10;  - python3&#10;  - boss.py&#10;"), "{}", answers[0]);
+    let words = |answer: &str| {
+        let (_, words) = answer.split_once("<system-error").expect("refused");
+        words.split("</system-error>").next().unwrap().to_owned()
+    };
+    let refused: Vec<String> = answers[1..].iter().map(|answer| words(answer)).collect();
+    assert!(
+        refused[0].contains("route.not-a-peer") && refused[0].contains("listeners.boss"),
+        "{}",
+        refused[0]
+    );
+    assert!(refused.iter().all(|one| *one == refused[0]), "{refused:#?}");
+    // A call that begins now has the new one.
+    let (_, told) = house.ask("k2", "boss", &format!("[{SECTIONS}]")).await;
+    assert!(told.contains("COLOUR: blue") && !told.contains("COLOUR: red"), "{told}");
+    house.close().await;
+}

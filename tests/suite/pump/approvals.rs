@@ -3,7 +3,7 @@
 
 use super::*;
 use systole::pump::compose::envelope;
-use systole::words::approval::{ApprovalId, Ruling, Says};
+use systole::words::person::{PersonRequestId, Ruling, Says};
 use systole::words::record::Kind;
 
 /// A payload that says of itself that it is dangerous.
@@ -30,7 +30,7 @@ impl Stage {
         self.happens(Happening::Ruled(Ruling {
             ticket: Ticket(5),
             by: Name::operator(),
-            approval: ApprovalId(id),
+            request: PersonRequestId(id),
             hash,
             note: note.map(str::to_owned),
             says,
@@ -38,8 +38,8 @@ impl Stage {
     }
 
     pub(crate) fn expires(&mut self, path: &str, id: u64) -> Vec<String> {
-        let call = CallPath::parse(path).unwrap();
-        self.happens(Happening::Expired { thread: root(), call, approval: ApprovalId(id) })
+        let place = CallPath::parse(path).unwrap();
+        self.happens(Happening::Expired { thread: root(), place, request: PersonRequestId(id) })
     }
 }
 

@@ -5,8 +5,8 @@ use super::approvals::amendment;
 use super::budgets::{messages, stage};
 use super::*;
 use systole::pump::compose::envelope;
-use systole::words::approval::Says;
 use systole::words::budget::{Budgets, Loops};
+use systole::words::person::Says;
 
 const TAKERS: [&str; 2] = ["tool", "other"];
 

@@ -2,9 +2,11 @@
 
 use sha2::{Digest as _, Sha256};
 use systole::edges::log::memory::Memory;
-use systole::pump::view::{Begun, Seen, View, Wanted, Whose, Wish, look};
+use systole::pump::fold::apply_to;
+use systole::pump::state::{Stand, Thread};
+use systole::pump::view::{Begun, Page, Seen, View, Wanted, Whose, Wish, look};
 use systole::rules::primitive::{read_clear, read_recall};
-use systole::words::ports::{Batch, LogWriter};
+use systole::words::ports::{Batch, CallMark, LogWriter};
 
 use super::*;
 
@@ -53,7 +55,24 @@ impl Stage {
     }
 
     pub(super) fn view(&self, thread: &ThreadId, path: &str) -> View {
-        look(&self.log(), &mut Begun::default(), &self.whose(thread, path), &vec![]).unwrap().view
+        let (log, whose, whole) = (self.log(), self.whose(thread, path), vec![(0, Wish::Whole)]);
+        let view = look(&log, &mut Begun::default(), &whose, &whole).unwrap().view.unwrap();
+        if whose.sees == Sees::Thread {
+            return view;
+        }
+        // One that was looked at in each turn and then read on is the same.
+        let page = Page { from: 2, cleared: 0, words: false, items: true, mark: CallMark([0; 4]) };
+        let (mut begun, mut so_far) = (Begun::default(), Thread::blank(thread.clone()));
+        for record in self.records.iter().filter(|r| r.header.thread == *thread) {
+            apply_to(&mut so_far, record);
+            let due = so_far.calls.get(path).filter(|call| matches!(call.stand(), Stand::Ready { .. }));
+            if let Some(up_to) = due.map(|call| call.ready_seq) {
+                let whose = Whose { up_to, ..whose.clone() };
+                look(&log, &mut begun, &whose, &vec![(0, Wish::Page(page))]).unwrap();
+            }
+        }
+        assert_eq!(look(&log, &mut begun, &whose, &whole).unwrap().view.unwrap(), view);
+        view
     }
 
     /// The messages that a due turn has been shown and has said, a line each.
@@ -75,6 +94,7 @@ impl Stage {
             .zip(&items)
             .filter_map(|(ordinal, item)| match item {
                 Item::Admitted(a) => match a.what() {
+                    What::Primitive(Primitive::Clear(_)) => Some((ordinal, Wish::Whole)),
                     What::Primitive(Primitive::Recall(recall)) => Some((ordinal, Wish::Recall(*recall))),
                     _ => None,
                 },

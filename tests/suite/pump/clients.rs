@@ -2,8 +2,8 @@
 
 use super::*;
 use systole::pump::event::Pause;
-use systole::words::approval::{ApprovalId, Ruling, Says};
 use systole::words::client::{Client, Role};
+use systole::words::person::{PersonRequestId, Ruling, Says};
 
 /// alice opens threads; bob operates those of others; carol decides.
 fn stage() -> Stage {
@@ -149,8 +149,8 @@ fn only_who_has_the_role_decides_about_what_waits_for_a_person() {
     let mut stage = stage();
     asks(&mut stage, "alice", "k", "guarded", None);
     let mut rules = |who: &str| {
-        let (ticket, by, approval) = (Ticket(4), name(who), ApprovalId(1));
-        let ruling = Ruling { ticket, by, approval, hash: None, note: None, says: Says::Approve };
+        let (ticket, by, request) = (Ticket(4), name(who), PersonRequestId(1));
+        let ruling = Ruling { ticket, by, request, hash: None, note: None, says: Says::Approve };
         stage.happens(Happening::Ruled(ruling))
     };
     for who in ["alice", "bob"] {
@@ -165,8 +165,8 @@ fn only_who_has_the_role_decides_about_what_waits_for_a_person() {
 fn what_was_refused_of_who_only_decides_stands_in_no_thread_of_others() {
     let mut stage = stage();
     asks(&mut stage, "alice", "k", "guarded", None);
-    let (by, approval, hash) = (name("carol"), ApprovalId(1), Some(Digest([9; 32])));
-    let ruling = Ruling { ticket: Ticket(4), by, approval, hash, note: None, says: Says::Approve };
+    let (by, request, hash) = (name("carol"), PersonRequestId(1), Some(Digest([9; 32])));
+    let ruling = Ruling { ticket: Ticket(4), by, request, hash, note: None, says: Says::Approve };
     let told = stage.happens(Happening::Ruled(ruling));
     assert!(told[0].starts_with("sys ") && told[1] == "=> refused approval.mismatch", "{told:?}");
 }

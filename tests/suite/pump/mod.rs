@@ -21,6 +21,7 @@ mod models;
 mod outside;
 mod overheard;
 mod pauses;
+mod questions;
 mod spoken;
 mod steering;
 mod threads;
@@ -388,7 +389,7 @@ fn effect_line(effect: &Effect) -> String {
             let refused: Vec<u32> = taken.refused.iter().map(|(ordinal, _)| *ordinal).collect();
             format!("=> taken, superseded {}, refused {refused:?}", taken.is_superseded)
         }
-        Effect::Expires { approval, most_ms, .. } => format!("=> {approval} expires in {most_ms}"),
+        Effect::Expires { request, most_ms, .. } => format!("=> {request} expires in {most_ms}"),
         Effect::Runs { left: None, .. } => "=> time stands".to_owned(),
         Effect::Runs { left: Some(left), .. } => format!("=> time runs, next mark in {}", left.until_ms),
         Effect::Recall(recall) => format!("=> recall {} from {} {:?}", recall.id, recall.from, recall.seqs),

@@ -53,7 +53,9 @@ impl Stage {
         let whose = self.whose(&root(), path);
         assert_eq!(whose.sees, Sees::Thread);
         let narrow = Whose { sees: Sees::Call, ..whose.clone() };
-        let view = |whose: &Whose| look(&self.log(), &mut Begun::default(), whose, &vec![]).unwrap().view;
+        let wanted = vec![(0, Wish::Whole)];
+        let view =
+            |whose: &Whose| look(&self.log(), &mut Begun::default(), whose, &wanted).unwrap().view.unwrap();
         let places = |view: View| -> Places {
             let own = view.messages().iter().filter(|message| message.to.is_none());
             own.map(|message| (message.seq, message.spot)).collect()
@@ -246,7 +248,7 @@ fn b7_a_view_of_the_thread_is_cleared_in_whole_turns_and_read_again() {
     // Behind the answer that it gave itself begins a turn of others.
     assert!(told.contains("kept_messages=\"4\" from_seq=\"1\" to_seq=\"6\""), "{told}");
     let whose = stage.whose(&root(), "1/2.1");
-    let page = Page { from: 0, cleared: 6, words: true, mark: CallMark([1, 2, 3, 4]) };
+    let page = Page { from: 0, cleared: 6, words: true, items: true, mark: CallMark([1, 2, 3, 4]) };
     let seen = look(&stage.log(), &mut Begun::default(), &whose, &vec![(0, Wish::Page(page))]).unwrap();
     let page = Viewed::read(&Payload::trusted(seen.answers[&0].clone().unwrap()).unwrap()).unwrap();
     let shown: Vec<(u64, &str, Option<&str>)> =
@@ -291,9 +293,10 @@ fn b2_the_next_look_reads_only_what_came_since_and_sees_the_same() {
         stage.replies(&inner, 2, vec![ends("a")]);
         let (log, whose) = (stage.log(), stage.whose(&root(), "1"));
         let counted = Shaky::of(log);
-        let seen = look(&counted, &mut begun, &whose, &vec![]).unwrap();
+        let wanted = vec![(0, Wish::Whole)];
+        let seen = look(&counted, &mut begun, &whose, &wanted).unwrap();
         counts.push(counted.was_read().len());
-        assert_eq!(seen, look(&stage.log(), &mut Begun::default(), &whose, &vec![]).unwrap(), "turn {turn}");
+        assert_eq!(seen, look(&stage.log(), &mut Begun::default(), &whose, &wanted).unwrap(), "turn {turn}");
     }
     assert_eq!(counts, [4, 3, 3, 3, 3, 3], "records that were read for each look");
 }

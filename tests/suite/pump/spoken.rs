@@ -13,7 +13,7 @@ impl Stage {
     /// A page of the view of a call of the root, as a question for it is answered.
     fn page(&self, path: &str, from: u64, words: bool) -> Viewed {
         let cleared = self.state.thread(&root()).unwrap().calls[path].cleared;
-        let page = Page { from, cleared, words, mark: CallMark([1, 2, 3, 4]) };
+        let page = Page { from, cleared, words, items: true, mark: CallMark([1, 2, 3, 4]) };
         let seen = look(
             &self.log(),
             &mut Begun::default(),

@@ -1,5 +1,10 @@
 //! Children: spawned, confirmed, finished, and items for threads that are not the sender's.
 
+use systole::pump::children;
+use systole::pump::view::{Begun, Wish, look};
+use systole::rules::primitive::read_cancel_thread;
+use systole::words::primitive::Primitive;
+
 use super::*;
 
 fn child(label: &str) -> ThreadId {
@@ -136,11 +141,147 @@ fn b6_an_item_for_an_own_child_that_has_ended_says_so() {
 
 #[test]
 fn no_more_children_of_a_call_are_open_than_the_limit() {
-    let mut stage = Stage::new();
+    let mut stage = Stage::under(lasting());
     stage.asks("k", "agent", None);
-    let told = stage.replies("1", 1, (0..33).map(|_| spawn(None, "tool")).collect());
-    assert_eq!(told.iter().filter(|l| l.contains("message/begin")).count(), 32);
-    assert_eq!(told.iter().filter(|l| l.contains("refusal/budget.children")).count(), 1);
+    let (mut begun, mut refused) = (0, Vec::new());
+    for turn in 1..=16 {
+        let told = stage.replies("1", turn, (0..64).map(|_| spawn(None, "tool")).collect());
+        begun += told.iter().filter(|l| l.contains("message/begin")).count();
+        refused.extend(told.into_iter().filter(|l| l.contains("refusal/budget.children")));
+    }
+    assert_eq!((begun, refused.len()), (1_000, 24));
+    let words = "1000 children of this call are open, the most allowed at once";
+    assert!(bodies(&stage).values().any(|body| body.contains(words)));
+    // It counts those that are open: when one has ended, there is room for another.
+    stage.says(&child("c7"), "1", 1, Said::Items(vec![final_()]));
+    let told = stage.replies("1", 17, vec![spawn(None, "tool"), spawn(None, "tool")]);
+    let count = |what: &str| told.iter().filter(|line| line.contains(what)).count();
+    assert_eq!((count("message/begin"), count("refusal/budget.children")), (1, 1), "{told:?}");
+}
+
+/// An organism whose agent has turns without end.
+fn lasting() -> Composition {
+    let mut composition = composition();
+    composition.listeners.get_mut("agent").unwrap().turns = u32::MAX;
+    composition
+}
+
+impl Stage {
+    /// A reply that is decided upon as the heart does it: threads that may have been children are looked up before.
+    fn names(&mut self, path: &str, turn: u32, items: Vec<Item>) -> Vec<String> {
+        let call = &self.state.thread(&root()).unwrap().calls[path];
+        let asked = children::named(&items).into_iter().filter(|id| call.may_have_ended(&root(), id));
+        let wanted = asked.map(|id| (0, Wish::Child(id))).collect();
+        let seen = look(&self.log(), &mut Begun::default(), &self.whose(&root(), path), &wanted).unwrap();
+        assert_eq!(seen.view, None, "nobody needs the view for that");
+        let lease = self.lease(&root(), path, turn, 1);
+        let judged = Judged { lease, said: Said::Items(items), claimed: None, ticket: None };
+        self.happens(Happening::Looked { judged, seen: Ok(seen) })
+    }
+
+    /// The children that the row of the call names, and its size in bytes.
+    fn row(&self) -> (usize, usize) {
+        let thread = self.state.thread(&root()).unwrap();
+        (thread.calls["1"].children.len(), thread.to_row().bytes.len())
+    }
+}
+
+fn for_child(label: &str) -> Item {
+    for_thread(child(label).as_str(), What::For(name("tool")), "tool")
+}
+
+fn cancels(label: &str) -> Item {
+    let body = format!("<cancel-thread id=\"{}\"/>", child(label));
+    primitive(&body, |body| read_cancel_thread(body).map(Primitive::CancelThread))
+}
+
+#[test]
+fn a_child_whose_end_was_shown_leaves_the_row_and_is_still_one_that_has_ended() {
+    let mut stage = Stage::under(lasting());
+    stage.asks("k", "agent", None);
+    stage.replies("1", 1, vec![spawn(Some("heat"), "tool"), spawn(Some("cold"), "tool")]);
+    stage.says(&child("heat"), "1", 1, Said::Items(vec![final_()]));
+    // The turn that is out does not show the end yet, so its reply leaves the child where it is.
+    stage.replies("1", 2, vec![note()]);
+    assert_eq!(stage.row().0, 2);
+    // The next one does. In its own reply the child is known although the first item settles the turn.
+    let told =
+        stage.replies("1", 3, vec![note(), for_child("heat"), wait("all", &["heat"]), cancels("heat")]);
+    assert_eq!(stage.row().0, 1, "{told:?}");
+    let of = |told: &[String], what: &str| told.iter().filter(|line| line.contains(what)).count();
+    assert_eq!((of(&told, "refusal/thread.ended"), of(&told, "thread.unknown")), (2, 0), "{told:?}");
+    assert!(bodies(&stage).values().any(|body| body.contains("reason=\"done\" finished=\"1\" open=\"0\"")));
+    // And in later ones.
+    let told =
+        stage.names("1", 4, vec![for_child("heat"), cancels("heat"), for_child("never"), cancels("never")]);
+    assert_eq!((of(&told, "refusal/thread.ended"), of(&told, "thread.unknown")), (2, 2), "{told:?}");
+    let told = stage.names("1", 5, vec![wait("all", &["heat"])]);
+    assert_eq!(of(&told, "message/await"), 1, "{told:?}");
+    assert_eq!(of(&told, "message/answer"), 1, "it is over at once: {told:?}");
+    let told = stage.names("1", 6, vec![wait("all", &["never"])]);
+    assert_eq!(of(&told, "refusal/thread.unknown"), 1, "{told:?}");
+}
+
+#[test]
+fn an_ended_child_of_another_call_of_the_thread_is_unknown() {
+    let mut stage = Stage::under(lasting());
+    stage.asks("k", "agent", None);
+    stage.replies("1", 1, vec![spawn(Some("heat"), "tool")]);
+    stage.says(&child("heat"), "1", 1, Said::Items(vec![final_()]));
+    stage.replies("1", 2, vec![note()]);
+    stage.replies("1", 3, vec![call("agent")]);
+    // The inner call has had a child that ended as well, so the log is asked.
+    stage.replies("1/3.0", 1, vec![spawn(Some("own"), "tool")]);
+    stage.says(&child("own"), "1", 1, Said::Items(vec![final_()]));
+    stage.replies("1/3.0", 2, vec![note()]);
+    stage.replies("1/3.0", 3, vec![note()]);
+    let told = stage.names("1/3.0", 4, vec![for_child("heat"), for_child("own")]);
+    assert!(
+        told[0].contains("refusal/thread.unknown") && told[1].contains("refusal/thread.ended"),
+        "{told:?}"
+    );
+}
+
+#[test]
+fn where_the_log_was_not_read_nobody_is_told_that_an_own_child_is_unknown() {
+    let mut stage = Stage::under(lasting());
+    stage.asks("k", "agent", None);
+    stage.replies("1", 1, vec![spawn(Some("heat"), "tool")]);
+    stage.says(&child("heat"), "1", 1, Said::Items(vec![final_()]));
+    stage.replies("1", 2, vec![note()]);
+    stage.replies("1", 3, vec![note()]);
+    let items = || vec![for_child("heat"), cancels("heat"), wait("all", &["heat"]), call("tool")];
+    let told = stage.replies("1", 4, items());
+    assert_eq!(
+        told.iter().filter(|line| line.contains("refusal/ingress.unavailable")).count(),
+        3,
+        "{told:?}"
+    );
+    assert!(told.iter().any(|line| line.contains("message/call")), "the rest goes on: {told:?}");
+}
+
+#[test]
+fn the_row_of_a_call_does_not_grow_with_children_that_have_ended() {
+    let mut stage = Stage::under(lasting());
+    stage.asks("k", "agent", None);
+    let mut sizes = Vec::new();
+    for turn in 1..=120 {
+        // Eight are open at a time.
+        stage.replies("1", turn, vec![spawn(None, "tool")]);
+        if turn > 8 {
+            let ended = child(&format!("c{}", turn - 8));
+            stage.says(&ended, "1", 1, Said::Items(vec![final_()]));
+        }
+        if turn % 60 == 0 {
+            sizes.push(stage.row());
+        }
+    }
+    // Those that are open, and those whose end the next turn shows.
+    assert!(sizes.iter().all(|(children, _)| *children <= 11), "{sizes:?}");
+    // Between the two lie 60 children. Their labels are remembered, up to a number, in a few bytes each.
+    assert!(sizes[1].1 < sizes[0].1 + 60 * 8, "{sizes:?}");
+    let purse = &stage.state.thread(&root()).unwrap().purses[&1];
+    assert_eq!(purse.used.children, 120, "and every one is counted");
 }
 
 #[test]

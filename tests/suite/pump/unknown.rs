@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use systole::words::approval::Says;
+use systole::words::person::Says;
 
 use super::approvals::amendment;
 use super::journal::{journals, result, started};

@@ -5,8 +5,8 @@ use super::*;
 use systole::pump::event::Pause;
 use systole::pump::state::Stand;
 use systole::pump::wall::Runs;
-use systole::words::approval::Says;
 use systole::words::budget::Budgets;
+use systole::words::person::Says;
 
 /// An agent at work whose message may take a hundred seconds. Every event takes ten milliseconds.
 fn stage() -> Stage {

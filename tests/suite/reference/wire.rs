@@ -65,9 +65,10 @@ fn entries(whole: bool) -> [Entry; 2] {
 fn questions(whole: bool) -> Vec<Question> {
     let (from, element) = (u64::from(whole) * 3, Some(text("e")).filter(|_| whole));
     vec![
-        Question::View { from_seq: from, words: whole },
+        Question::View { from_seq: from, words: whole, items: !whole },
         Question::Schema { name: text("l"), element, from },
         Question::Blob { hash: "ab".repeat(32), from },
+        Question::Configuration { path: text("listeners.l"), from },
         Question::PutBlob { text: text("words") },
         Question::Journal { from },
     ]
@@ -120,6 +121,7 @@ fn answered() -> Vec<Vec<u8>> {
         let kept = Kept { total: 9, next, bytes };
         payloads.push(kept.payload(Whose::Schema("l")));
         payloads.push(kept.payload(Whose::Blob("ab")));
+        payloads.push(kept.payload(Whose::Configuration("listeners.l")));
         payloads.push(Put { hash: "ab".repeat(32), total: 9 }.payload());
         let recalled = |entry| Recalled { attempt: 1, id: 1, entry };
         payloads.push(Past { entries: entries(whole).map(recalled).to_vec(), next }.payload());

@@ -3,6 +3,7 @@
 //! A dialect is a pure function of the answer and the contracts, so that the same words, read back from the log, mean the
 //! same again. It never speaks to a model and judges no payload by its schema: that is the pump's.
 
+mod goals;
 mod json_schema;
 mod native;
 mod plain;
@@ -28,6 +29,8 @@ pub(crate) struct Taken {
     pub(crate) acts: Vec<Act>,
     /// Its final.
     pub(crate) ending: Option<Payload>,
+    /// Where each part of the final stands in the model's text, if it is an element there.
+    pub(crate) ending_origin: Option<systole_kit::extract::Origin>,
     /// Whether it holds nothing but thoughts and plans: it is a note, which opens the next turn.
     pub(crate) is_note: bool,
     /// What was wrong.
@@ -100,15 +103,9 @@ pub(crate) struct Allowed<'a> {
 
 /// Takes an answer apart.
 pub(crate) fn take(agent: &Agent, contracts: &Contracts, heard: &Heard, allowed: Allowed<'_>) -> Taken {
-    let mut taken = match agent.dialect {
-        Dialect::Plain => plain::take(contracts, heard),
-        Dialect::Native => {
-            note_alone(agent, contracts, heard).unwrap_or_else(|| native::take(agent, contracts, heard))
-        }
-        Dialect::XmlFinal => note_alone(agent, contracts, heard)
-            .unwrap_or_else(|| xml_final::take(agent, contracts, heard, allowed)),
-        Dialect::Xml => xml::take(agent, contracts, heard),
-    };
+    let mut taken = goals::converged(contracts, heard)
+        .unwrap_or_else(|| take_in_dialect(agent, contracts, heard, allowed));
+    goals::settle(contracts, &mut taken);
     if heard.stop == Stop::Length && !taken.is_usable() {
         taken.reasons.retain(|reason| reason.failure.slug != "empty-response");
         taken.wrong("output-truncated", "");
@@ -128,6 +125,18 @@ pub(crate) fn take(agent: &Agent, contracts: &Contracts, heard: &Heard, allowed:
         taken.wrong("final-turn-no-report", "");
     }
     taken
+}
+
+fn take_in_dialect(agent: &Agent, contracts: &Contracts, heard: &Heard, allowed: Allowed<'_>) -> Taken {
+    match agent.dialect {
+        Dialect::Plain => plain::take(contracts, heard),
+        Dialect::Native => {
+            note_alone(agent, contracts, heard).unwrap_or_else(|| native::take(agent, contracts, heard))
+        }
+        Dialect::XmlFinal => note_alone(agent, contracts, heard)
+            .unwrap_or_else(|| xml_final::take(agent, contracts, heard, allowed)),
+        Dialect::Xml => xml::take(agent, contracts, heard),
+    }
 }
 
 /// The thoughts and plans of an answer that has no calls and holds nothing else, in a dialect whose actions are calls.

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use systole_kit::Payload;
 use systole_kit::schema::nearest;
 
-use super::{Act, Taken, final_in_words, json_schema};
+use super::{Act, Taken, goals, json_schema};
 use crate::contracts::Contracts;
 use crate::failures::Reason;
 use crate::heard::Heard;
@@ -76,7 +76,7 @@ fn final_of(agent: &Agent, contracts: &Contracts, heard: &Heard, text: &str, tak
     if heard.stop == Stop::Length {
         return taken.wrong("output-truncated", "");
     }
-    if agent.output.format == Format::Json {
+    if agent.output.format == Format::Json && contracts.json_final().is_none() {
         let value: serde_json::Value = match serde_json::from_str(text.trim()) {
             Ok(value) => value,
             Err(error) => return taken.wrong("json-required", json_schema::unread(&error)),
@@ -86,7 +86,7 @@ fn final_of(agent: &Agent, contracts: &Contracts, heard: &Heard, text: &str, tak
             return taken.wrong("json-schema", words);
         }
     }
-    taken.ending = final_in_words(contracts, text, "success");
+    goals::end(contracts, text, taken);
 }
 
 fn act(contracts: &Contracts, tools: &[Native], call: &Call) -> Result<Act, Option<Reason>> {

@@ -1,6 +1,6 @@
 //! `plain`: the whole answer is the result.
 
-use super::{Taken, final_in_words};
+use super::{Taken, goals};
 use crate::contracts::Contracts;
 use crate::heard::Heard;
 use crate::model::Stop;
@@ -13,7 +13,7 @@ pub(super) fn take(contracts: &Contracts, heard: &Heard) -> Taken {
     } else if heard.stop == Stop::Length {
         taken.wrong("output-truncated", "");
     } else {
-        taken.ending = final_in_words(contracts, &text, "success");
+        goals::end(contracts, &text, &mut taken);
     }
     taken
 }

@@ -13,6 +13,7 @@ use systole_kit::{Payload, namespaces};
 use super::{Act, Repair, Taken, final_in_words, report};
 use crate::contracts::Contracts;
 use crate::failures::Reason;
+use crate::goal::CONVERGED;
 use crate::heard::Heard;
 use crate::model::{self, Enough};
 use crate::primitives::{self, PLAN};
@@ -87,7 +88,7 @@ fn is_ending(action: &Action) -> bool {
 /// The names that mean something in the agent's text.
 fn names(agent: &Agent, contracts: &Contracts) -> Names {
     let mut names = Names::new().with(own(agent));
-    if contracts.text_final().is_some() || contracts.finals.is_empty() {
+    if contracts.text_final().is_some() || contracts.finals.is_empty() || contracts.may_converge() {
         names = names.with_text_result();
     }
     let report = Known::new(Role::Primitive, namespaces::CORE, "final-report");
@@ -205,6 +206,7 @@ impl<'a> Reading<'a> {
             return self.ending(own_report(action.payload));
         }
         if action.role == Role::Returns {
+            self.taken.ending_origin = Some(action.origin);
             return self.ending(Some(action.payload));
         }
         self.repaired(Some(self.taken.acts.len()));
@@ -220,6 +222,9 @@ impl<'a> Reading<'a> {
 
     fn completion(&mut self, completion: &Completion) {
         let words = completion.text.as_deref().unwrap_or(&completion.markup);
+        if self.contracts.is_ended_by(words) {
+            return self.converged();
+        }
         if self.contracts.text_final().is_none() && !self.contracts.finals.is_empty() {
             let finals: Vec<String> =
                 self.contracts.finals.iter().map(|known| ["<", &known.element.local, ">"].concat()).collect();
@@ -229,6 +234,12 @@ impl<'a> Reading<'a> {
             return self.taken.wrong("slot-mismatch", words.concat());
         }
         self.ending(final_in_words(self.contracts, words, "success"));
+    }
+
+    /// The answer is the word that ends the loop of the goal.
+    fn converged(&mut self) {
+        let output = self.contracts.goal.as_ref().and_then(|goal| goal.output(CONVERGED, true));
+        self.ending(output);
     }
 
     fn ending(&mut self, payload: Option<Payload>) {
@@ -241,6 +252,12 @@ impl<'a> Reading<'a> {
     }
 
     fn finish(mut self, agent: &Agent) -> Taken {
+        let says_nothing_else = self.taken.acts.is_empty() && self.taken.ending.is_none();
+        if says_nothing_else && self.contracts.is_ended_by(&self.prose.concat()) {
+            self.prose.clear();
+            self.taken.reasons.retain(|reason| reason.failure.slug != "prose-only");
+            self.converged();
+        }
         let most = if agent.actions == Actions::One { 1 } else { MOST };
         if self.taken.acts.len() > most {
             self.taken.acts.truncate(most);

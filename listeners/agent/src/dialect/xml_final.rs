@@ -6,7 +6,7 @@
 
 use serde_json::Value;
 
-use super::{Allowed, Taken, final_in_words, native, report};
+use super::{Allowed, Taken, final_in_words, goals, native, report};
 use crate::contracts::Contracts;
 use crate::heard::Heard;
 use crate::model::Stop;
@@ -32,8 +32,12 @@ pub(super) fn take(agent: &Agent, contracts: &Contracts, heard: &Heard, allowed:
         taken.thoughts = vec![slot.before.trim().to_owned()];
         taken.thoughts.retain(|thought| !thought.is_empty());
     }
-    match ending(agent, contracts, heard, &slot, allowed) {
-        Ok(found) => taken.ending = found,
+    match content(agent, contracts, heard, &slot, allowed) {
+        Ok((content, status)) => {
+            if let Err((slug, words)) = ending(agent, contracts, content, status, &mut taken) {
+                taken.wrong(slug, words);
+            }
+        }
         Err((slug, words)) => taken.wrong(slug, words),
     }
     taken
@@ -47,13 +51,14 @@ const STATUSES: [&str; 3] = [COMPLETE, "partial", "failure"];
 /// What it is where it says nothing.
 const COMPLETE: &str = "success";
 
-fn ending(
+/// What stands in the slot, and its status.
+fn content<'t>(
     agent: &Agent,
     contracts: &Contracts,
     heard: &Heard,
-    slot: &Slot<'_>,
+    slot: &Slot<'t>,
     allowed: Allowed<'_>,
-) -> Result<Option<systole_kit::Payload>, Wrong> {
+) -> Result<(&'t str, Option<&'t str>), Wrong> {
     let expected = || expected(agent, allowed.nonce);
     if slot.name != "FINAL" {
         return Err(("slot-mismatch", expected()));
@@ -82,10 +87,34 @@ fn ending(
         let words = ["It holds <", tool, ">: call the tool instead."].concat();
         return Err(("slot-mismatch", words));
     }
-    match agent.output.format {
-        Format::Json => json(agent, contracts, content, status),
-        Format::Markdown | Format::Text => Ok(in_words(contracts, content, status.unwrap_or(COMPLETE))),
+    Ok((content, status))
+}
+
+fn ending(
+    agent: &Agent,
+    contracts: &Contracts,
+    content: &str,
+    status: Option<&str>,
+    taken: &mut Taken,
+) -> Result<(), Wrong> {
+    let complete = status.is_none_or(|status| status == COMPLETE);
+    if complete && contracts.is_ended_by(content) {
+        taken.ending = contracts.goal.as_ref().and_then(|goal| goal.output(content, true));
+        return Ok(());
     }
+    if contracts.json_final().is_some() {
+        match status.filter(|_| !complete) {
+            // A report has no schema.
+            Some(status) => taken.ending = in_words(contracts, content, status),
+            None => goals::end(contracts, content, taken),
+        }
+        return Ok(());
+    }
+    taken.ending = match agent.output.format {
+        Format::Json => json(agent, contracts, content, status)?,
+        Format::Markdown | Format::Text => in_words(contracts, content, status.unwrap_or(COMPLETE)),
+    };
+    Ok(())
 }
 
 fn expected(agent: &Agent, nonce: &str) -> String {

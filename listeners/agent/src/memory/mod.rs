@@ -6,16 +6,18 @@
 
 mod segment;
 
+use std::sync::Arc;
+
 use systole_kit::Payload;
 
 use crate::chain::Link;
-use crate::contracts::Contracts;
 use crate::dialect::{self, Allowed};
 use crate::failures::failure;
 use crate::heard::Heard;
 use crate::model::{Message, Part};
+use crate::prompt;
 use crate::show::Mark;
-use crate::spec::Agent;
+use crate::terms::{AgentTerms, CallTerms};
 
 pub(crate) use segment::as_text;
 
@@ -86,6 +88,8 @@ pub(crate) struct Segment {
 /// The conversation of one call.
 #[derive(Clone, Debug)]
 pub(crate) struct Conversation {
+    /// The terms of the call that is being told.
+    pub(crate) terms: Arc<CallTerms>,
     /// The mark of the call.
     pub(crate) mark: Mark,
     /// The code in the slot of a final (`xml-final`).
@@ -114,10 +118,13 @@ pub(crate) struct Conversation {
 }
 
 impl Conversation {
-    pub(crate) fn new(mark: Mark, system: String, tools: &str) -> Self {
+    /// The conversation of a call with those terms, in a thread that began on that date.
+    pub(crate) fn new(mark: Mark, terms: Arc<CallTerms>, began: &str, tools: &str) -> Self {
+        let system = prompt::base(&terms.agent, &terms.contracts, began);
         // It is told to the model as the mark is, and must not give that away.
         let nonce = Link::segment("nonce", &mark.0).hash.chars().take(8).collect();
         Self {
+            terms,
             mark,
             nonce,
             base: Link::base(&system, tools),
@@ -135,11 +142,11 @@ impl Conversation {
     }
 
     /// Begins with what was before, in as few links as it fits into.
-    pub(crate) fn begin(&mut self, agent: &Agent, contracts: &Contracts, earlier: &[Happened]) {
+    pub(crate) fn begin(&mut self, every: &AgentTerms, earlier: &[Happened]) {
         let mut gathered = Vec::new();
         let mut bytes = 0;
         for happened in earlier {
-            let messages = self.next(agent, contracts, happened);
+            let messages = self.next(every, happened);
             let size = as_text(&messages).len();
             if bytes + size > LINK && !gathered.is_empty() {
                 self.link(std::mem::take(&mut gathered));
@@ -152,21 +159,23 @@ impl Conversation {
     }
 
     /// Goes on with what happened next.
-    pub(crate) fn add(&mut self, agent: &Agent, contracts: &Contracts, happened: &Happened) {
-        let messages = self.next(agent, contracts, happened);
+    pub(crate) fn add(&mut self, every: &AgentTerms, happened: &Happened) {
+        let messages = self.next(every, happened);
         self.link(messages);
     }
 
-    fn next(&mut self, agent: &Agent, contracts: &Contracts, happened: &Happened) -> Vec<Message> {
+    fn next(&mut self, every: &AgentTerms, happened: &Happened) -> Vec<Message> {
         match happened {
-            Happened::Turn(turn) => self.note(agent, contracts, turn),
+            Happened::Turn(turn) => self.note(turn),
             // A call begins.
-            Happened::Request { .. } => {
+            Happened::Request { payload, .. } => {
+                self.terms = every.of_call(payload);
                 (self.unusable, self.repeated, self.last_said) = (0, 0, None);
                 self.said.clear();
             }
             Happened::Overheard(_) => {}
         }
+        let CallTerms { agent, contracts } = &*self.terms;
         segment::messages(agent, contracts, &self.mark, happened, self.unusable)
     }
 
@@ -181,7 +190,7 @@ impl Conversation {
     }
 
     /// What a turn says about how the conversation goes.
-    fn note(&mut self, agent: &Agent, contracts: &Contracts, turn: &Turn) {
+    fn note(&mut self, turn: &Turn) {
         let failure = turn.answers.iter().find(|answer| is_own_failure(&answer.payload));
         self.unusable = if failure.is_some() { self.unusable + 1 } else { 0 };
         self.last_failure = failure.map(|answer| {
@@ -193,6 +202,7 @@ impl Conversation {
         let said =
             [heard.text(), heard.calls().map(|call| [&*call.name, &call.arguments].concat()).collect()]
                 .concat();
+        let CallTerms { agent, contracts } = &*self.terms;
         let taken = dialect::take(agent, contracts, heard, Allowed { only_final: false, nonce: "" });
         let is_same = self.last_said.as_deref() == Some(said.as_str());
         // An agent that only thinks has its turns for that.

@@ -13,9 +13,9 @@ use crate::dialect::{self, Allowed, Repair, Taken};
 use crate::failures::Reason;
 use crate::heard::Heard;
 use crate::model::{Call, Message, Part, Role};
-use crate::prompt;
 use crate::show::{Mark, block, core_words, escaped, failure, quoted, shown_judged, words_of};
 use crate::spec::{Agent, Dialect};
+use crate::{goal, prompt};
 
 /// What is shown of a repair in place of its remark where the action was refused after it.
 const NOT_RUN: &str = "Your action was repaired. Its result says why it was not executed.";
@@ -28,6 +28,9 @@ pub(super) fn messages(
     unusable: u32,
 ) -> Vec<Message> {
     match happened {
+        Happened::Request { payload, .. } if goal::is_request(payload.name()) => {
+            vec![Message { role: Role::User, parts: vec![Part::Text(goal::words(payload, mark))] }]
+        }
         Happened::Request { from, payload } => {
             let (from, inside) = (quoted(&mark.cover(from)), shown_judged(payload, mark, agent, contracts));
             let words = format!("<message from=\"{from}\">{inside}</message>");

@@ -53,6 +53,7 @@ impl Primitive {
         match self.local {
             SPAWN => Some(Texts::holding("initial-payload", Texts::payload())),
             TIMER => Some(Texts::text()),
+            ASK => Some(Texts::of_children(&["question", "show", "choice"])),
             _ => None,
         }
     }
@@ -60,6 +61,9 @@ impl Primitive {
 
 /// The local name of what sets a timer, whose content is a text.
 const TIMER: &str = "set-timer";
+
+/// The local name of what asks a person, whose children hold text.
+const ASK: &str = "ask-person";
 
 /// The local name of what opens a thread, which holds another payload.
 pub(crate) const SPAWN: &str = "spawn-thread";
@@ -71,7 +75,7 @@ pub(crate) const PLAN: &str = "todo-until";
 pub(crate) const RECALL: &str = "recall";
 
 /// Every primitive, in the order in which a model is told of them.
-const ALL: [Primitive; 10] = [
+const ALL: [Primitive; 11] = [
     row(
         SPAWN,
         "spawn_thread",
@@ -97,6 +101,12 @@ const ALL: [Primitive; 10] = [
         "<set-timer id=\"look\" after=\"10m\">Look again.</set-timer>",
     ),
     row("cancel-timer", "cancel_timer", "Cancels a timer of yours.", "<cancel-timer id=\"look\"/>"),
+    alone(row(
+        ASK,
+        "ask_person",
+        "Asks a person and waits: the answer is one of the choices, or the person's own words if there are none. A <show/> shows the person a message of this conversation by its number. expires is 1s to 365d.",
+        "<ask-person expires=\"1d\"><question>Shall it go out?</question><show seq=\"1\">the request</show><choice>yes</choice><choice>no</choice></ask-person>",
+    )),
     row(
         "clear-context",
         "clear_context",
@@ -146,7 +156,7 @@ pub(crate) fn native(contracts: &Contracts) -> impl Iterator<Item = (&'static Pr
     tools.filter(move |(primitive, _)| acts && (spawns || primitive.local != SPAWN))
 }
 
-/// The actions that a thread may begin with: nothing in it could say which of several takers is meant.
+/// The actions that a thread may begin with without an addressee.
 pub(crate) fn spawned(contracts: &Contracts) -> impl Iterator<Item = &Action> {
     contracts.actions.iter().filter(|action| action.takers.len() == 1)
 }

@@ -126,6 +126,7 @@ fn attributes(local: &str) -> &'static [&'static str] {
         "await-threads" => &["mode"],
         "cancel-thread" | "cancel-timer" => &["id"],
         "set-timer" => &["id", "after", "every"],
+        "ask-person" => &["expires"],
         "clear-context" => &["keep"],
         "recall" => &["from_seq", "to_seq", "offset", "length"],
         "todo-until" => &["condition"],
@@ -144,6 +145,13 @@ fn written(local: &'static str, fields: &[Field]) -> Writer {
         for field in fields {
             match field.name.as_str() {
                 "threads" => inside.open("thread").attr("id", &field.text).empty(),
+                "question" => inside.open("question").text(&field.text),
+                "shows" => {
+                    let seq = text_of(&field.inside, "seq").unwrap_or_default();
+                    let label = text_of(&field.inside, "label").unwrap_or_default();
+                    inside.open("show").attr("seq", seq).text(label);
+                }
+                "choices" => inside.open("choice").text(&field.text),
                 "steps" => {
                     let done = text_of(&field.inside, "done").unwrap_or_default();
                     let text = text_of(&field.inside, "text").unwrap_or_default();

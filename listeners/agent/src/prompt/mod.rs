@@ -1,7 +1,7 @@
 //! The base of a prompt: what stands before everything that was said, and does not change while a call is open.
 //!
-//! An agent and its contracts come in, text goes out. Nothing in it depends on the call but the date on which its thread
-//! began.
+//! An agent and the contracts of a call come in, text goes out. Of the call nothing else is in it but the date on which its
+//! thread began.
 
 mod core;
 mod exchange;
@@ -37,6 +37,8 @@ pub(crate) fn base(agent: &Agent, contracts: &Contracts, began: &str) -> String 
         parts.extend(core::section(agent, contracts));
         parts.push(protocol::section(agent, contracts));
         parts.extend(exchange::section(agent, contracts));
+    } else if contracts.goal.is_some() {
+        parts.push(protocol::section(agent, contracts));
     }
     if agent.sees_thread {
         parts.push(titled(agent, "thread", OTHERS));

@@ -40,7 +40,7 @@ fn are_elements(agent: &Agent) -> bool {
 /// conversation.
 #[must_use]
 pub fn is_taken(agent: &Agent, name: &str) -> bool {
-    let elements = agent.accepts.iter().chain(&agent.returns);
+    let elements = agent.accepts.iter().chain(&agent.returns).chain(&agent.gives);
     let elements = elements.chain(agent.peers.iter().flat_map(|peer| &peer.accepts));
     let is_element = elements.into_iter().any(|known| &*known.element.local == name);
     let is_block = KNOWN.contains(&name) || name == "turn-failed" || name.starts_with("core-");

@@ -81,7 +81,10 @@ pub(crate) fn class(code: &str) -> Class {
         | "payload.undeclared"
         | "payload.no-namespace" => Class::Tool,
         // Whom it is meant for is a parameter that is missing: the tool itself is known.
-        "agent.tool-payload-invalid" | "agent.ambiguous-action" | "route.ambiguous" => Class::Parameters,
+        "agent.tool-payload-invalid"
+        | "agent.goal-answer-invalid"
+        | "agent.ambiguous-action"
+        | "route.ambiguous" => Class::Parameters,
         "model.truncated" | "model.too-large" => Class::Form,
         code if code.starts_with("agent.") => Class::Form,
         code if code.starts_with("payload.") || code == "reply.final-not-alone" => Class::Parameters,

@@ -86,7 +86,8 @@ pub(crate) fn shown_judged(payload: &Payload, mark: &Mark, agent: &Agent, contra
 /// Whether an element of that name would be taken for a part of the prompt.
 fn is_prompt_part(agent: &Agent, name: &str) -> bool {
     let name = name.to_ascii_lowercase();
-    let is_block = matches!(name.as_str(), "tool_result" | "message" | "turn-failed");
+    let is_block =
+        matches!(name.as_str(), "tool_result" | "message" | "turn-failed" | "workflow" | "current-goal");
     is_block || name.starts_with("core-") || crate::prompt::sections::is_one(agent, &name)
 }
 

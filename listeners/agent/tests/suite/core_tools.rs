@@ -41,7 +41,7 @@ async fn e12_native_tools_of_the_core_are_told_with_their_schemas() {
 }
 
 /// What is wrong with a call, and the words by which its model can mend it.
-const WRONG: [(&str, &[&str]); 14] = [
+const WRONG: [(&str, &[&str]); 16] = [
     ("{recall: {from_seq: 0, to_seq: 1}}", &["/recall/from_seq: from_seq: 0 is less than 1", "try "]),
     ("{recall: {from_seq: 1}}", &["/recall", "to_seq", "missing"]),
     ("{recall: {from_seq: one, to_seq: 1}}", &["/recall/from_seq", "try "]),
@@ -56,6 +56,8 @@ const WRONG: [(&str, &[&str]); 14] = [
         "{todo_until: {condition: c, steps: [{done: half, text: x}]}}",
         &["/todo_until/steps/done", "true or false is needed", "try "],
     ),
+    ("{ask_person: {question: Go?}}", &["/ask_person", "expires", "missing"]),
+    ("{ask_person: {question: Go?, expires: soon}}", &["/ask_person/expires", "soon"]),
     ("{spawn_thread: {tool: serach, arguments: {query: x}}}", &["/spawn_thread/tool", "try search"]),
     (
         "{spawn_thread: {label: No Label, tool: search, arguments: {query: x}}}",
@@ -105,7 +107,7 @@ async fn e12_an_agent_that_can_act_on_nobody_has_no_tools_at_all() {
     let section = system.split("<core_tools>\n").nth(1).unwrap().split("</core_tools>").next().unwrap();
     let told: Vec<&str> =
         section.lines().filter_map(|line| line.strip_prefix("- <")?.split('>').next()).collect();
-    assert_eq!(told, ["recall", "todo-until"]);
+    assert_eq!(told, ["ask-person", "recall", "todo-until"]);
 }
 
 #[tokio::test]

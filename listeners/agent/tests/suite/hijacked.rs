@@ -102,7 +102,7 @@ pub(crate) fn covered(text: &str) -> String {
 fn read(message: &Message) -> String {
     let words = message.parts.iter().filter_map(|part| match part {
         Part::Text(text) => {
-            let text = text.replace("&lt;", "<").replace("&gt;", ">");
+            let text = text.replace("&lt;", "<").replace("&gt;", ">").replace("&#13;", "\r");
             Some(text.replace("&quot;", "\"").replace("&amp;", "&"))
         }
         Part::Result { text, .. } => Some(text.clone()),

@@ -8,6 +8,7 @@ mod core_tools;
 mod early;
 mod failures;
 mod faults;
+mod goals;
 mod halves;
 mod hijacked;
 mod injections;

@@ -88,7 +88,7 @@ impl<'t> Reader<'t> {
             return Ok(Block { name: "core".to_owned(), attributes: Vec::new(), inside });
         }
         let block = self.block()?;
-        match ["message", "tool_result", "turn-failed"].contains(&block.name.as_str()) {
+        match ["message", "tool_result", "turn-failed", "workflow"].contains(&block.name.as_str()) {
             true => Ok(block),
             false => Err(format!("<{}> is no block of a prompt", block.name)),
         }
@@ -116,8 +116,15 @@ impl<'t> Reader<'t> {
         self.takes(">")?;
         let close = format!("</{name}>");
         let mut children = Vec::new();
+        // These hold nothing else, in a layout that people can read.
+        let is_laid_out = ["workflow", "context", "iteration"].contains(&name.as_str());
+        let skip = |reader: &mut Self| {
+            reader.rest = if is_laid_out { reader.rest.trim_start_matches(['\n', ' ']) } else { reader.rest };
+        };
+        skip(self);
         while self.rest.starts_with('<') && !self.rest.starts_with(&close) {
             children.push(self.block()?);
+            skip(self);
         }
         let inside = match children.is_empty() {
             true => Inside::Text(unescaped(self.up_to(&['<', '>'])?)?),
@@ -140,6 +147,7 @@ fn unescaped(text: &str) -> Result<String, String> {
             "gt" => '>',
             "amp" => '&',
             "quot" => '"',
+            "#13" => '\r',
             other => return Err(format!("&{other}; is no escape of ours")),
         });
         rest = behind;

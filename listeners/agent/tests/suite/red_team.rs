@@ -10,6 +10,7 @@ use systole_kit::reply::Said;
 use systole_kit::{Limits, Payload, namespaces};
 use tokio::task::JoinSet;
 
+use crate::goals::{pursuer, request};
 use crate::hijacked::{Guise, Hijacked, Seen, covered};
 use crate::injections::{self, Injection};
 use crate::reader::{Block, Inside, blocks};
@@ -22,9 +23,17 @@ enum Place {
     Question,
     Steer,
     Error,
+    Goal,
 }
 
-const PLACES: [Place; 4] = [Place::Result, Place::Question, Place::Steer, Place::Error];
+const PLACES: [Place; 5] = [Place::Result, Place::Question, Place::Steer, Place::Error, Place::Goal];
+
+impl Place {
+    /// Whether it is in the request of the call.
+    fn is_in_request(self) -> bool {
+        matches!(self, Self::Question | Self::Goal)
+    }
+}
 
 /// Words of the pump that an agent may say, and those that only stand in its note.
 const SAYABLE: [&str; 9] = [
@@ -43,6 +52,7 @@ const SAYABLE: [&str; 9] = [
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Count {
     messages: usize,
+    goals: usize,
     results: usize,
     failures: usize,
     core: usize,
@@ -109,6 +119,7 @@ fn taken_apart(request: &Request, what: &str) -> (Count, Vec<Block>) {
     for block in &all {
         match block.name.as_str() {
             "message" => count.messages += 1,
+            "workflow" => count.goals += 1,
             "tool_result" => count.results += 1,
             "turn-failed" => count.failures += 1,
             _ => count.core += 1,
@@ -138,6 +149,7 @@ fn within_capabilities(said: &Said, what: &str) {
             namespaces::CORE => SAYABLE.contains(&local),
             namespaces::META => ["describe", "list-capabilities"].contains(&local),
             namespaces::TALK => local == "answer",
+            namespaces::WORKFLOW => local == "goal-output",
             "https://xml-pipeline.org/ns/search/v1" => local == "search",
             "https://xml-pipeline.org/ns/helper/v1" => local == "helper",
             _ => false,
@@ -176,16 +188,19 @@ async fn attack(injection: &Injection, place: Place, dialect: Dialect, guise: Gu
     let what = format!("{} in a {place:?}, {dialect:?}, {guise:?}", injection.name);
     // Calls are native in both; what is final is text in the other.
     let is_native = matches!(dialect, Dialect::Native | Dialect::XmlFinal);
-    let mut spec = helper(dialect);
+    let mut spec = if place == Place::Goal { pursuer(dialect) } else { helper(dialect) };
     (spec.tool_output_max, spec.attempts) = (1 << 20, 5);
     let seen = Seen::default();
     let words = injection.text.as_str();
     let model = Arc::new(Hijacked::new(words, guise, is_native, &seen));
     let question = if place == Place::Question { words } else { "Where is login?" };
     let mut stage = Stage::with(spec, model, question);
+    if place == Place::Goal {
+        stage = stage.with_request(request(None, words));
+    }
     let mut said = stage.ask().await;
     let mut core = 0;
-    if place != Place::Question {
+    if !place.is_in_request() {
         let quiet = (found("auth.rs"), Vec::new());
         let (result, inbox) = match place {
             Place::Result => (found(words), quiet.1),
@@ -199,11 +214,12 @@ async fn attack(injection: &Injection, place: Place, dialect: Dialect, guise: Gu
     assert_eq!(*seen.obeyed.lock().unwrap(), 1, "{what}: the model was not shown it");
     let newest = || seen.asked.lock().unwrap().last().cloned().expect("it was asked");
     let (count, all) = taken_apart(&newest(), &what);
-    let results = usize::from(place != Place::Question && !is_native);
-    assert_eq!(count, Count { messages: 1, results, failures: 0, core }, "{what}");
+    let results = usize::from(!place.is_in_request() && !is_native);
+    let goals = usize::from(place == Place::Goal);
+    assert_eq!(count, Count { messages: 1 - goals, goals, results, failures: 0, core }, "{what}");
     let stands = |text: &str| text.contains(&covered(words));
     assert!(
-        is_native && place != Place::Question && place != Place::Steer
+        is_native && !place.is_in_request() && place != Place::Steer
             || all.iter().any(|block| told(block, &stands)),
         "{what}"
     );
@@ -226,7 +242,7 @@ async fn attack(injection: &Injection, place: Place, dialect: Dialect, guise: Gu
         _ => return,
     }
     let (count, _) = taken_apart(&newest(), &what);
-    assert_eq!(count.messages, 1, "{what}");
+    assert_eq!(count.messages + count.goals, 1, "{what}");
 }
 
 fn told(block: &Block, stands: &dyn Fn(&str) -> bool) -> bool {
@@ -238,7 +254,10 @@ fn told(block: &Block, stands: &dyn Fn(&str) -> bool) -> bool {
 
 fn is_end(item: &systole_kit::reply::Item) -> bool {
     let Ok(payload) = &item.payload else { return false };
-    payload.name().is(namespaces::TALK, "answer") || payload.name().is(namespaces::CORE, "final-report")
+    let is_answer = payload.name().is(namespaces::TALK, "answer");
+    is_answer
+        || payload.name().is(namespaces::WORKFLOW, "goal-output")
+        || payload.name().is(namespaces::CORE, "final-report")
 }
 
 /// What is on record of the model's last answer, its parts read back.
@@ -269,7 +288,7 @@ async fn attacks(place: Place) {
     let native = [Guise::Bare, Guise::Called].map(|guise| (Dialect::Native, guise));
     let half = [Guise::Bare, Guise::Reasoned, Guise::Called].map(|guise| (Dialect::XmlFinal, guise));
     // An agent that only talks has no tools, whose results could hold anything, and waits for nothing.
-    let plain = (place == Place::Question).then_some((Dialect::Plain, Guise::Bare));
+    let plain = place.is_in_request().then_some((Dialect::Plain, Guise::Bare));
     for injection in injections::all() {
         for (dialect, guise) in xml.into_iter().chain(native).chain(half).chain(plain) {
             let injection = injection.clone();
@@ -304,6 +323,11 @@ async fn e14_an_injection_in_a_steer_exceeds_nothing() {
 #[tokio::test]
 async fn e14_an_injection_in_an_error_exceeds_nothing() {
     attacks(PLACES[3]).await;
+}
+
+#[tokio::test]
+async fn e14_an_injection_in_the_context_of_a_goal_exceeds_nothing() {
+    attacks(PLACES[4]).await;
 }
 
 /// A model that copies what it was told into its action, without escaping it: whatever closes the element, begins another

@@ -11,6 +11,7 @@ use systole_agent::spec::{self, Dialect, Format, Output, Peer};
 use systole_kit::Payload;
 use systole_kit::reply::Said;
 
+use crate::goals::{pass, pursuer, request};
 use crate::prompts::golden;
 use crate::stage::{MARK, Stage, found, helper, system_error};
 
@@ -280,6 +281,26 @@ async fn cases_of_two_turns() -> Vec<(&'static str, String)> {
     vec![("stuck-repeating", stuck), ("final-turn-no-report", over)]
 }
 
+/// Answers to goals of workflows.
+async fn cases_of_goals() -> Vec<(&'static str, String)> {
+    let review = "<thinking>x</thinking><review><score>11</score><findings>none</findings></review>";
+    let cases = [
+        ("goal-answer-invalid", "in a text", Dialect::Xml, request(Some("review"), "x"), review),
+        ("goal-answer-invalid", "of words alone", Dialect::Plain, request(Some("grade"), "x"), "fair"),
+        ("converged-too-early", "the whole answer", Dialect::Plain, pass(1, None), "CONVERGED"),
+    ];
+    let mut pages = Vec::new();
+    for (slug, what, dialect, goal, says) in cases {
+        let says = text(says);
+        let mut stage = Speaks::stage(pursuer(dialect), &[says.clone(), text("Done.")]).with_request(goal);
+        let said = stage.ask().await;
+        let on_record = recorded(&stage, &said);
+        goes_on(&mut stage, &said).await;
+        pages.push((slug, page(slug, what, &written(&says), &on_record, &shown(&stage))));
+    }
+    pages
+}
+
 #[test]
 fn e8_every_slug_is_shown_to_the_model_and_recorded_to_the_letter() {
     let cases = cases();
@@ -290,7 +311,8 @@ fn e8_every_slug_is_shown_to_the_model_and_recorded_to_the_letter() {
         let at = place(one.slug);
         pages.entry(at).or_default().push(runtime.block_on(case(one)));
     }
-    for (slug, page) in runtime.block_on(cases_of_two_turns()) {
+    let further = [runtime.block_on(cases_of_two_turns()), runtime.block_on(cases_of_goals())];
+    for (slug, page) in further.concat() {
         pages.entry(place(slug)).or_default().push(page);
     }
     let without: BTreeSet<&str> =

@@ -57,6 +57,7 @@ pub(crate) fn helper(dialect: spec::Dialect) -> spec::Agent {
         prompt: vec![section("identity", &["You answer questions."], false)],
         accepts: vec![talk("ask")],
         returns: vec![talk("answer")],
+        gives: Vec::new(),
         peers: vec![spec::Peer {
             name: "search".to_owned(),
             accepts: vec![search("search")],
@@ -154,6 +155,11 @@ impl Stage {
         let agent = Arc::new(agent);
         let request = Payload::write(namespaces::TALK, "ask", |inside| inside.text(question));
         Self { agent, heard: Arc::default(), request, turn: 0 }
+    }
+
+    /// The same, asked that.
+    pub(crate) fn with_request(self, request: Payload) -> Self {
+        Self { request, ..self }
     }
 
     /// The first delivery of the call.

@@ -5,11 +5,13 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use systole_agent::model::{Choice, Request, Role, Stop};
 use systole_agent::spec::{self, Dialect, Format, Output, Provider, ToolChoice};
+use systole_kit::Payload;
 use systole_mock_model::{MockModel, Options, Script};
 
 use super::bench::{FORMS, KEY, adapter, ask, call, limits, model, request, said, search_tool};
+use super::goals::{pass, pursuer, request as goal};
 use super::server::{Server, chunked};
-use super::stage::{Stage, helper};
+use super::stage::{Stage, helper, items};
 use super::streams::{body, content_type};
 
 fn schema() -> Arc<Value> {
@@ -107,14 +109,22 @@ fn e19_what_is_sent_is_what_the_providers_take() {
 
 /// What the model of an agent is sent, whose final is JSON by a schema.
 async fn agent_sends(dialect: Dialect, tool_choice: Option<ToolChoice>) -> Value {
+    let output = Output { format: Format::Json, schema: Some(schema()) };
+    body_of(spec::Agent { output, tool_choice, ..helper(dialect) }, None).await
+}
+
+/// The body that a model is sent by that agent, for a question or for that goal.
+async fn body_of(agent: spec::Agent, goal: Option<Payload>) -> Value {
     let server = Server::saying(chunked(
         content_type(Provider::OpenAi),
         &[b"data: {\"choices\":[{\"delta\":{\"content\":\"{}\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n"],
     ));
-    let output = Output { format: Format::Json, schema: Some(schema()) };
-    let agent = spec::Agent { output, tool_choice, ..helper(dialect) };
     let asked = adapter(&model(Provider::OpenAi, &server.url()), limits());
-    Stage::with(agent, Arc::new(asked), "Where?").ask().await;
+    let mut stage = Stage::with(agent, Arc::new(asked), "Where?");
+    if let Some(goal) = goal {
+        stage = stage.with_request(goal);
+    }
+    stage.ask().await;
     server.end().remove(0).json()
 }
 
@@ -131,5 +141,41 @@ async fn an_agent_shows_the_schema_in_its_prompt_and_only_native_sends_it_in_the
         let prompt = body["messages"][0]["content"].as_str().unwrap_or_default();
         assert!(prompt.contains(&line), "{dialect:?}: {prompt}");
         assert_eq!(field(Provider::OpenAi, &body).is_some(), in_field, "{dialect:?}: {body}");
+    }
+}
+
+fn alone(dialect: Dialect) -> spec::Agent {
+    spec::Agent { peers: Vec::new(), ..pursuer(dialect) }
+}
+
+#[tokio::test]
+async fn f2_the_schema_of_a_goal_goes_into_the_providers_field_unless_a_word_may_be_the_answer() {
+    for (dialect, asked, in_field) in [
+        (Dialect::Native, goal(Some("review"), "x"), true),
+        (Dialect::Native, pass(1, Some("review")), true),
+        (Dialect::Native, pass(2, Some("review")), false),
+        (Dialect::Native, goal(None, "x"), false),
+        (Dialect::Native, goal(Some("plan"), "x"), false),
+        (Dialect::XmlFinal, goal(Some("review"), "x"), false),
+        (Dialect::Plain, goal(Some("review"), "x"), false),
+    ] {
+        let body = body_of(alone(dialect), Some(asked)).await;
+        let schema = field(Provider::OpenAi, &body).map(|schema| schema["title"].clone());
+        assert_eq!(schema, in_field.then(|| json!("review")), "{dialect:?}: {body}");
+    }
+}
+
+#[tokio::test]
+async fn f2_every_provider_takes_the_schema_of_a_goal() {
+    for form in FORMS {
+        let script = Script::parse(r#"- {say: '{"score": 3, "findings": "x"}', times: always}"#)
+            .unwrap_or_else(|bad| panic!("{bad:?}"));
+        let options = Options { key: Some(KEY.to_owned()), ..Options::default() };
+        let mock = MockModel::start(script, options).expect("a mock");
+        let path = if form == Provider::OpenAi { "/v1" } else { "" };
+        let asked = adapter(&model(form, &format!("{}{path}", mock.url())), limits());
+        let stage = Stage::with(alone(Dialect::Native), Arc::new(asked), "");
+        let said = stage.with_request(goal(Some("review"), "x")).ask().await;
+        assert_eq!(items(&said).last().map(|payload| payload.text_of("score")), Some(Some("3".to_owned())));
     }
 }

@@ -1,5 +1,5 @@
-//! Bytes that the pump keeps, as the answers to `<ask><schema/></ask>` and `<ask><blob/></ask>` carry them: as text
-//! where they are one that XML can carry, else as hex digits. And the word that bytes which were put are kept.
+//! Bytes that the pump keeps, as the answers to `<schema/>`, `<blob/>` and `<configuration/>` in an `<ask>` carry them:
+//! as text where they are one that XML can carry, else as hex digits. And the word that bytes which were put are kept.
 //!
 //! Never decides who may read them. Bytes come in and a payload goes out, or the other way round.
 
@@ -27,6 +27,8 @@ pub enum Whose<'n> {
     Schema(&'n str),
     /// What has that hash.
     Blob(&'n str),
+    /// The section of the organism's file with that path.
+    Configuration(&'n str),
 }
 
 impl Kept {
@@ -53,6 +55,7 @@ impl Kept {
         let (name, attribute, value) = match whose {
             Whose::Schema(name) => ("schema", "name", name),
             Whose::Blob(hash) => ("blob", "hash", hash),
+            Whose::Configuration(path) => ("configuration", "path", path),
         };
         let text = std::str::from_utf8(&self.bytes).ok();
         let text = text.filter(|text| text.chars().all(characters::is_legal));
@@ -71,18 +74,19 @@ impl Kept {
     /// Reads it back.
     ///
     /// # Errors
-    /// When the payload holds neither a schema nor a blob.
+    /// When the payload holds no schema, blob or configuration.
     pub fn read(payload: &Payload) -> Result<Self, Fault> {
         let mut gate = Gate::strict(payload.bytes(), &Limits::FROM_PUMP)?;
         let tag = match gate.step()? {
             Step::Open(tag)
-                if gate.ns(&tag) == Some(namespaces::LISTENER) && matches!(tag.local, "schema" | "blob") =>
+                if gate.ns(&tag) == Some(namespaces::LISTENER)
+                    && matches!(tag.local, "schema" | "blob" | "configuration") =>
             {
                 tag
             }
             _ => {
                 let fault = gate.fault(codes::INVALID, "the payload holds no bytes that were asked for", 0);
-                return Err(fault.expected("<schema> or <blob>"));
+                return Err(fault.expected("<schema>, <blob> or <configuration>"));
             }
         };
         let (total, next) = (needed(&mut gate, &tag, "total")?, count(&mut gate, &tag, "next")?);

@@ -145,14 +145,15 @@ impl<'n> Taking<'n> {
             }
             return found.and_then(|known| self.for_one(piece, head, known, addressed));
         }
-        let to = addressed.to.clone().or_else(|| head.attribute("to"));
+        let own_to = || head.attribute("to").filter(|_| !addressed.is_inner);
+        let to = addressed.to.clone().or_else(own_to);
         let takes = |known: &&Known| to.as_ref().is_some_and(|to| known.takers.contains(to));
         let one_named = group.iter().filter(takes).count() == 1;
         let found = group.iter().find(takes).filter(|_| one_named);
         match found.or_else(|| group.first().filter(|_| group.len() == 1)) {
             Some(known) => self.for_one(piece, head, known, addressed),
             None => {
-                self.problem(ambiguous(piece, head, group));
+                self.problem(ambiguous(piece, head, group, addressed.is_inner));
                 None
             }
         }
@@ -167,10 +168,10 @@ impl<'n> Taking<'n> {
         known: &'n Known,
         addressed: &Addressed,
     ) -> Option<&'n Known> {
-        let is_said = addressed.is_inner || addressed.to.is_some() || addressed.thread.is_some();
-        let is_said = is_said || (!known.has_to && head.attribute("to").is_some());
-        if known.takers.len() > 1 && !is_said {
-            self.problem(ambiguous(piece, head, std::slice::from_ref(known)));
+        let is_said = addressed.to.is_some() || addressed.thread.is_some();
+        let says_itself = !known.has_to && !addressed.is_inner && head.attribute("to").is_some();
+        if known.takers.len() > 1 && !is_said && !says_itself {
+            self.problem(ambiguous(piece, head, std::slice::from_ref(known), addressed.is_inner));
             return None;
         }
         Some(known)
@@ -406,7 +407,8 @@ impl<'n> Taking<'n> {
             }
         };
         let before = self.events.len();
-        let inner_payload = Addressed { is_inner: true, ..Addressed::default() };
+        let to = Head::read(outer).and_then(|head| head.attribute("to"));
+        let inner_payload = Addressed { to, is_inner: true, ..Addressed::default() };
         let Some(known) = self.resolve(&child, &head, &local, &inner_payload) else {
             let told = self.events.pop();
             self.events.truncate(before);
@@ -433,7 +435,7 @@ impl<'n> Taking<'n> {
 pub(super) struct Addressed {
     to: Option<String>,
     thread: Option<String>,
-    /// Whether the element is the payload of a new thread, which is sent by the pump.
+    /// Whether the element is the payload of a new thread: the element around it says whom it is for.
     is_inner: bool,
 }
 

@@ -46,7 +46,7 @@ pub(super) fn inexact(mended: &Mended) -> Problem {
         .near(vec![meant.clone()])
 }
 
-pub(super) fn ambiguous(piece: &Piece<'_>, head: &Head<'_>, group: &[Known]) -> Problem {
+pub(super) fn ambiguous(piece: &Piece<'_>, head: &Head<'_>, group: &[Known], is_inner: bool) -> Problem {
     let takers: Vec<&str> = group.iter().flat_map(|known| &known.takers).map(String::as_str).collect();
     let message = match group.len() {
         1 => format!("<{}> is taken by {} peers", head.written, takers.len()),
@@ -54,10 +54,11 @@ pub(super) fn ambiguous(piece: &Piece<'_>, head: &Head<'_>, group: &[Known]) -> 
     };
     let problem = Problem::new(Slug::AmbiguousAction, piece.start, message).element(head.written);
     let namespaces: Vec<&str> = group.iter().map(|known| known.ns.as_str()).collect();
+    let bearer = if is_inner { "initial-payload" } else { head.written };
     match takers.first() {
         Some(first) => problem
             .expected(format!("to=\"{}\"", takers.join("\" or to=\"")))
-            .fix(format!("write <{} to=\"{first}\">, with the name of the one that is meant", head.written)),
+            .fix(format!("write <{bearer} to=\"{first}\">, with the name of the one that is meant")),
         None => problem
             .expected(format!("the namespace {}", namespaces.join(" or ")))
             .fix(format!("write <{} xmlns=\"…\"> with its namespace", head.written)),

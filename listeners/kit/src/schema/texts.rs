@@ -45,6 +45,14 @@ impl Texts {
         Self { nodes: vec![Node { kind: Kind::Payload, children: BTreeMap::new() }] }
     }
 
+    /// An element whose child elements have these names, and hold only text.
+    #[must_use]
+    pub fn of_children(names: &[&str]) -> Self {
+        let children = names.iter().map(|name| ((*name).to_owned(), (Arc::from(""), 1))).collect();
+        let text = Node { kind: Kind::Text, children: BTreeMap::new() };
+        Self { nodes: vec![Node { kind: Kind::Other, children }, text] }
+    }
+
     /// An element that holds one kind of child element.
     #[must_use]
     pub fn holding(name: &str, child: Self) -> Self {

@@ -76,10 +76,16 @@ fn what_is_not_known_of_a_use_is_not_made_up() {
 #[test]
 fn every_question_is_read() {
     for (inside, question) in [
-        ("<view from-seq='12'/>", Question::View { from_seq: 12, words: false }),
-        ("<view/>", Question::View { from_seq: 0, words: false }),
-        ("<view from-seq='2' words='1'/>", Question::View { from_seq: 2, words: true }),
-        ("<view words='false'/>", Question::View { from_seq: 0, words: false }),
+        ("<view from-seq='12'/>", Question::View { from_seq: 12, words: false, items: true }),
+        ("<view/>", Question::View { from_seq: 0, words: false, items: true }),
+        ("<view from-seq='2' words='1'/>", Question::View { from_seq: 2, words: true, items: true }),
+        ("<view words='false'/>", Question::View { from_seq: 0, words: false, items: true }),
+        ("<view items='false'/>", Question::View { from_seq: 0, words: false, items: false }),
+        ("<view items='1'/>", Question::View { from_seq: 0, words: false, items: true }),
+        (
+            "<configuration path='listeners.a' from='3'/>",
+            Question::Configuration { path: "listeners.a".into(), from: 3 },
+        ),
         ("<schema name='search'/>", Question::Schema { name: "search".into(), element: None, from: 0 }),
         (
             "<schema name='search' element='find' from='9'/>",
@@ -321,7 +327,7 @@ fn a_line_tells_a_refusal_and_reads_every_page_of_the_past() {
     assert_eq!(now(line.journal(start_of(PROMPT))), Err(refused));
     let past = now(line.past()).expect("two pages");
     assert_eq!(past.entries.iter().map(|entry| entry.attempt).collect::<Vec<_>>(), [1, 2]);
-    assert_eq!(now(line.ask(Question::View { from_seq: 0, words: false })), Err(NotTaken::Over));
+    assert_eq!(now(line.ask(Question::View { from_seq: 0, words: false, items: true })), Err(NotTaken::Over));
     let asked = script.0.into_inner().expect("one thread").1;
     assert_eq!(asked[2..4], [0, 1].map(|from| Saying::Ask(Question::Journal { from })));
 }
@@ -375,7 +381,12 @@ pub(crate) fn entry() -> impl Strategy<Value = Entry> {
 /// Any question.
 pub(crate) fn question() -> impl Strategy<Value = Question> {
     prop_oneof![
-        (any::<u64>(), any::<bool>()).prop_map(|(from_seq, words)| Question::View { from_seq, words }),
+        (any::<u64>(), any::<bool>(), any::<bool>()).prop_map(|(from_seq, words, items)| Question::View {
+            from_seq,
+            words,
+            items
+        }),
+        ("[a-z.]{1,9}", any::<u64>()).prop_map(|(path, from)| Question::Configuration { path, from }),
         ("[a-z.]{1,9}", proptest::option::of("[a-z&\"-]{0,4}"), any::<u64>())
             .prop_map(|(name, element, from)| Question::Schema { name, element, from }),
         ("[0-9a-f]{1,64}", any::<u64>()).prop_map(|(hash, from)| Question::Blob { hash, from }),

@@ -124,8 +124,8 @@ fn a_question_is_answered_in_the_middle_of_a_turn_and_a_later_delivery_waits() {
         if turn.delivered().stamp.delivery == "d1" {
             turn.progress("thinking");
             turn.notice("agent.second-action", "only one");
-            assert_eq!(turn.ask(Question::View { from_seq: 0, words: false }), Ok(None));
-            assert_eq!(turn.ask(Question::View { from_seq: 4, words: false }), Ok(None));
+            assert_eq!(turn.ask(Question::View { from_seq: 0, words: false, items: true }), Ok(None));
+            assert_eq!(turn.ask(Question::View { from_seq: 4, words: false, items: true }), Ok(None));
         }
         shout(turn)
     })
@@ -143,7 +143,10 @@ fn whoever_waits_is_told_when_the_delivery_is_called_back_or_the_pump_is_gone() 
     for input in [lines(&[say("d1", "one"), cancel("d1")]), lines(&[say("d1", "one")])] {
         let mut said = Vec::new();
         serve(input.as_slice(), &mut said, |turn| {
-            assert_eq!(turn.ask(Question::View { from_seq: 0, words: false }), Err(NotTaken::Over));
+            assert_eq!(
+                turn.ask(Question::View { from_seq: 0, words: false, items: true }),
+                Err(NotTaken::Over)
+            );
             shout(turn)
         })
         .unwrap();

@@ -26,7 +26,7 @@ use crate::words::ids::Name;
 
 pub use answers::{StandIn, StandInAnswer};
 pub use payload::{Exact, Expected};
-pub use steps::{Decision, Failure, REPORT, Sending, Step, Text};
+pub use steps::{Decision, Failure, Question, REPORT, Sending, Step, Text};
 pub use table::{TEST_KEYS, TOP};
 
 /// The file name of an organism that a test does not name.

@@ -27,8 +27,10 @@ pub struct Step {
     pub after_ms: Option<u64>,
     /// What waits for a person.
     pub held: Option<(Place, Expected)>,
-    /// What the person says.
+    /// What the person says about it.
     pub decision: Option<(Place, Decision)>,
+    /// The question that waits for a person, with the person's answer.
+    pub question: Option<Question>,
     /// The refusal of what was sent.
     pub refused: Option<Failure>,
     /// The answer to the last message. Inside none: it is handled without one.
@@ -78,6 +80,19 @@ pub struct Decision {
     pub note: Option<String>,
 }
 
+/// A question that waits for a person. Without a choice and a note it is not answered.
+#[derive(Debug)]
+pub struct Question {
+    /// Where it is written.
+    pub place: Place,
+    /// A text in the question.
+    pub contains: Option<String>,
+    /// The choice.
+    pub choice: Option<String>,
+    /// The person's note.
+    pub note: Option<String>,
+}
+
 /// A refusal, or the failure of a call.
 #[derive(Clone, Debug)]
 pub struct Failure {
@@ -99,6 +114,8 @@ pub(super) struct Written {
     after_ms: Option<u64>,
     held: Option<At<payload::Written>>,
     decides: Option<(&'static str, At<payload::Written>)>,
+    asked: Option<At<String>>,
+    choose: Option<At<String>>,
     note: Option<String>,
     refused: Option<Failure>,
     answer: Option<At<payload::Written>>,
@@ -152,6 +169,7 @@ fn step(desk: &mut Desk, at: Span, own: &Fields<'_>, folder: &Path) -> Written {
     let (send, held, answer, amend) = (payload("send"), payload("held"), payload("answer"), payload("amend"));
     let mut word = |key: &str| own.get(key).and_then(|(node, path)| text(desk, node, &path));
     let (to, from, note) = (word("to"), word("from"), word("note"));
+    let (asked, choose) = (word("asked"), word("choose"));
     let named = |found: At<String>| At { at: found.at, value: payload::Written::Element(found.value) };
     let decides =
         [("approve", word("approve").map(named)), ("reject", word("reject").map(named)), ("amend", amend)];
@@ -169,6 +187,8 @@ fn step(desk: &mut Desk, at: Span, own: &Fields<'_>, folder: &Path) -> Written {
         after_ms: after.and_then(|(node, path)| between_ms(desk, node, &path, &STRETCH)),
         held,
         decides,
+        asked,
+        choose,
         note: note.map(|note| note.value),
         refused: own.get("refused").and_then(|(node, path)| failure(desk, node, &path)),
         answer,
@@ -183,6 +203,14 @@ const CLASHES: &[(&str, &str)] = &[
     ("approve", "reject"),
     ("approve", "amend"),
     ("reject", "amend"),
+    ("choose", "approve"),
+    ("choose", "reject"),
+    ("choose", "amend"),
+    ("asked", "approve"),
+    ("asked", "reject"),
+    ("asked", "amend"),
+    ("asked", "held"),
+    ("choose", "held"),
     ("answer", "fails"),
     ("refused", "answer"),
     ("refused", "fails"),
@@ -195,7 +223,7 @@ const NEEDS: &[(&str, &[&str])] = &[
     ("from", &["send"]),
     ("thread", &["send"]),
     ("refused", &["send"]),
-    ("note", &["approve", "reject", "amend"]),
+    ("note", &["approve", "reject", "amend", "choose", "asked"]),
     ("reject", &["note"]),
     ("xpath", &["answer", "held"]),
 ];
@@ -283,6 +311,12 @@ fn resolved(desk: &mut Desk, composition: &Composition, step: Written) -> Step {
             _ => Some((place, Some(Among::all(composition, "answer").expected(desk, written)?))),
         }
     });
+    let question = step.asked.as_ref().or(step.choose.as_ref()).map(|first| Question {
+        place: desk.place(first.at),
+        contains: step.asked.as_ref().map(|asked| asked.value.clone()),
+        choice: step.choose.as_ref().map(|choice| choice.value.clone()),
+        note: step.note.clone(),
+    });
     let decision = step.decides.and_then(|(verb, written)| {
         let place = desk.place(written.at);
         let expected = Among::all(composition, verb).expected(desk, &written)?;
@@ -309,6 +343,7 @@ fn resolved(desk: &mut Desk, composition: &Composition, step: Written) -> Step {
         after_ms: step.after_ms,
         held: expected,
         decision,
+        question,
         refused: step.refused,
         answer,
         fails: step.fails,

@@ -44,7 +44,10 @@ pub const TEST_KEYS: &[Key] = &[
     key("#test.tests.steps.approve", "none", "approves the waiting payload with this element").of(TEXT),
     key("#test.tests.steps.reject", "none", "rejects the waiting payload with this element").of(TEXT),
     key("#test.tests.steps.amend", "none", "the payload to send in place of the waiting one").of(PAYLOAD),
-    key("#test.tests.steps.note", "none", "the person's note for the decision").of(TEXT),
+    key("#test.tests.steps.asked", "none", "a text in the question that waits for a person").of(TEXT),
+    key("#test.tests.steps.choose", "none", "answers the waiting question by this choice").of(TEXT),
+    key("#test.tests.steps.note", "none", "the person's note; without `choose`, the answer to `asked`")
+        .of(TEXT),
     key("#test.tests.steps.refused", "none", "the code of the refusal of `send`, or `code` and `contains`")
         .of(Form::Anything),
     key(

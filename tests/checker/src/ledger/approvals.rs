@@ -1,4 +1,4 @@
-//! What the ledger keeps of requests for approval: of which bytes, and what became of them.
+//! What the ledger keeps of requests to a person: approvals, of which bytes, and what became of them; and questions.
 
 use super::{Ledger, Step};
 use crate::record::Hash;
@@ -15,6 +15,16 @@ pub(crate) struct Approval {
     pub(crate) outcome: Option<String>,
     /// Whether it is about one more attempt at what was out already.
     pub(crate) of_attempt: bool,
+}
+
+/// A question to a person, of an item.
+#[derive(Debug)]
+pub(crate) struct Question {
+    pub(crate) id: String,
+    /// When it expires, as it is written.
+    pub(crate) expires: String,
+    /// The possible answers, as they are written.
+    pub(crate) choices: Vec<String>,
 }
 
 impl Approval {
@@ -43,6 +53,22 @@ impl Ledger {
             }
             let (amendment, outcome) = (None, None);
             call.approval.get_or_insert(Approval { id, expires, amendment, outcome, of_attempt });
+        });
+    }
+
+    pub(super) fn questions(&mut self, step: &Step<'_>, caller: &str, turn: u32, ordinal: u32) {
+        let Some(tag) = step.core_named("person-asked") else { return };
+        let text = |name| tag.attribute(name).unwrap_or_default().to_owned();
+        let (id, expires) = (text("id"), text("expires"));
+        self.firsts.put(&["approval", &id], step.record.position);
+        let pieces = tag.inside.split("<choice>").skip(1);
+        let choices =
+            pieces.filter_map(|piece| piece.split_once("</choice>")).map(|(choice, _)| choice.to_owned());
+        let question = Question { id, expires, choices: choices.collect() };
+        self.with_call(&step.record.thread, caller, |call| {
+            if let Some(item) = call.item_mut(turn, ordinal) {
+                item.question.get_or_insert(question);
+            }
         });
     }
 

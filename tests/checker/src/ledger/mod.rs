@@ -17,13 +17,13 @@ mod timers;
 
 use std::collections::{BTreeMap, HashMap};
 
-pub(crate) use self::approvals::Approval;
+pub(crate) use self::approvals::{Approval, Question};
 pub(crate) use self::journal::{Bought, Entry};
-pub(crate) use self::thread::{Call, Spawn, Thread};
+pub(crate) use self::thread::{Call, Item, Spawn, Thread};
 pub(crate) use self::timers::{Clocked, Firing, Timer};
 
 use self::firsts::Firsts;
-use self::thread::{Child, End, Item, Warning};
+use self::thread::{Child, End, Warning};
 use crate::meaning::{Act, By, Sort};
 use crate::path;
 use crate::record::{Hash, Id, Record, head_zero};
@@ -176,6 +176,7 @@ impl Ledger {
             Some(Act::Unset { .. }) => self.unset(step),
             Some(Act::Clocks { call }) => self.clocked(step, call),
             Some(Act::Asks { call }) => self.asks(step, call),
+            Some(Act::Questions { caller, turn, ordinal }) => self.questions(step, caller, turn, ordinal),
             Some(Act::Tell { call, to, .. }) => self.open(record, call.to_owned(), to),
             Some(Act::Amends { call }) => self.amends(step, call),
             Some(Act::Decides { call }) => {
@@ -296,6 +297,8 @@ impl Ledger {
                     is_end: sort == Sort::End,
                     is_clear: sort == Sort::Clear,
                     is_recall: sort == Sort::Recall,
+                    is_person: sort == Sort::Person,
+                    question: None,
                     steers: (sort == Sort::Steer).then_some((record.id, false)),
                     sets: (sort == Sort::Set).then_some(record.id),
                     is_cancel: sort == Sort::Cancel,
@@ -332,6 +335,7 @@ impl Ledger {
             | Sort::Asks
             | Sort::Clear
             | Sort::Recall
+            | Sort::Person
             | Sort::Set
             | Sort::Cancel
             | Sort::Note

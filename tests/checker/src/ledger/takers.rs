@@ -37,6 +37,8 @@ impl Ledger {
                 is_cancel: false,
                 is_clear: false,
                 is_recall: false,
+                is_person: false,
+                question: None,
                 is_answered: false,
                 spawn: None,
                 cause: record.cause,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::purses::Purse;
 use super::timers::{Clocked, Timer};
-use super::{Approval, Bought, Entry};
+use super::{Approval, Bought, Entry, Question};
 use crate::path;
 use crate::record::{Hash, Id};
 
@@ -118,6 +118,9 @@ pub(crate) struct Item {
     pub(crate) is_end: bool,
     pub(crate) is_clear: bool,
     pub(crate) is_recall: bool,
+    pub(crate) is_person: bool,
+    /// What it asks a person.
+    pub(crate) question: Option<Question>,
     /// The record of the item, if it steers a child, and whether its word has joined that.
     pub(crate) steers: Option<(Id, bool)>,
     /// The record of the item, if it sets a timer.

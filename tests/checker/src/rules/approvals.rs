@@ -1,7 +1,7 @@
 //! Whether what needs a person waited for one.
 
 use super::Terms;
-use crate::ledger::{Approval, Call, Ledger, Step};
+use crate::ledger::{Approval, Call, Item, Ledger, Step};
 use crate::meaning::Act;
 use crate::path;
 use crate::record::{Hash, moment};
@@ -19,6 +19,7 @@ pub(crate) fn approval(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<St
         Act::Tell { call: told, .. } => {
             let is_there = before.call(&step.record.thread, told).is_some();
             let waits = call.and_then(|call| call.approval.as_ref()).is_some_and(|a| a.outcome.is_none());
+            let waits = waits || call.is_some_and(|call| call.items.iter().any(is_open));
             let first = path::item(told).is_some_and(|(_, turn, _)| turn == 0);
             (is_there || !waits || !first).then(|| format!("call {told} tells of nothing that waits"))
         }
@@ -28,6 +29,11 @@ pub(crate) fn approval(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<St
         Act::Decides { .. } => decides(call?, step),
         _ => moves(before, call?, act, step),
     }
+}
+
+/// Whether an item waits for a person.
+fn is_open(item: &Item) -> bool {
+    item.question.is_some() && !item.is_answered
 }
 
 fn asks(before: &Ledger, call: &Call, step: &Step<'_>) -> Option<String> {

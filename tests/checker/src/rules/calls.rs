@@ -109,7 +109,9 @@ pub(crate) fn party(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<Strin
         Act::Opens { by: By::Timer | By::Tell, .. } | Act::Unset { .. } | Act::Clocks { .. } => {
             (Some("core"), None)
         }
-        Act::Asks { .. } | Act::Tell { .. } | Act::Decides { .. } => (Some("core"), None),
+        Act::Asks { .. } | Act::Questions { .. } | Act::Tell { .. } | Act::Decides { .. } => {
+            (Some("core"), None)
+        }
         Act::Amends { .. } => (None, listener),
         Act::Opens { by: By::Client, .. } => {
             return (from == "core").then(|| "the core asks itself".into());

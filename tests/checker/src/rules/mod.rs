@@ -11,6 +11,7 @@ pub(crate) mod clients;
 pub(crate) mod journal;
 pub(crate) mod once;
 pub(crate) mod pauses;
+pub(crate) mod questions;
 pub(crate) mod rest;
 pub(crate) mod spawns;
 pub(crate) mod steers;
@@ -78,6 +79,7 @@ pub(crate) const ON_RECORD: &[OnRecord] = &[
     ("timer", timers::timer),
     ("view", views::view),
     ("approval", approvals::approval),
+    ("question", questions::question),
     ("paused", pauses::paused),
     ("budget", budgets::budget),
     ("used", budgets::used),

@@ -5,7 +5,7 @@
 //! note and spawns a child in one reply; the peer's attempt fails once; an item is refused. Thread B:
 //! one question, one answer. Thread D: cancelled with a running child and an open nested call. Thread E:
 //! an agent waits for its child. Thread F: an agent waits for its timer, which fires again after its answer.
-//! Thread G: what waits for a person. Thread H: items that go to several.
+//! Thread G: what waits for a person. Thread Q: questions to a person. Thread H: items that go to several.
 
 use systole_checker::Terms;
 use systole_checker::record::Hash;
@@ -67,7 +67,7 @@ pub(crate) fn recalled(from: u64, to: u64, part: &str) -> String {
 }
 
 /// How many records it has.
-pub(crate) const RECORDS: u64 = 101;
+pub(crate) const RECORDS: u64 = 115;
 
 /// What the child of thread A answers.
 pub(crate) const WARM: &str = "<warm xmlns=\"urn:e\">21</warm>";
@@ -95,6 +95,7 @@ pub(crate) fn script() -> Script {
     lines.extend(thread_f_again());
     lines.extend(child_of_f());
     lines.extend(thread_g());
+    lines.extend(crate::questions::thread_q());
     lines.extend(crate::takers::thread_h());
     Script(lines)
 }
@@ -473,7 +474,7 @@ fn thread_f_ends() -> Vec<Line> {
 fn a_good_log_gives_no_finding() {
     let report = Book::of(&script()).check();
     assert!(report.is_clean() && report.open.is_empty(), "\n{report}");
-    assert_eq!((report.counts.records, report.counts.threads), (RECORDS, 12));
+    assert_eq!((report.counts.records, report.counts.threads), (RECORDS, 13));
 }
 
 #[test]
@@ -508,6 +509,9 @@ fn a_good_log_gives_no_finding_wherever_it_is_cut() {
         "g-told",
         "g-mild",
         "g-no",
+        "q-item",
+        "q-item-2",
+        "q-item-3",
         "f-spawn",
         "f-begin",
         "f-steer",

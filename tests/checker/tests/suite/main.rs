@@ -12,6 +12,7 @@ mod good;
 mod journal;
 mod once;
 mod pauses;
+mod questions;
 mod reading;
 mod script;
 mod spawns;

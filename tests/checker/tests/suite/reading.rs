@@ -156,7 +156,7 @@ fn a_report_reads_as_lines() {
     assert_eq!(
         lines[2..],
         [
-            "101 records in 12 threads, 2 findings",
+            "115 records in 13 threads, 2 findings",
             "1 acknowledged: 0 lost, 0 doubled, 1 answered, 0 failed, 0 open"
         ]
     );

@@ -114,12 +114,19 @@ fn looks_wide(cue: &mut Cue<'_>, dice: &mut Dice) -> Option<Thing> {
     }
 }
 
+/// A question to a person. Of the messages that it shows some may not be there.
+fn asks_a_person(dice: &mut Dice) -> Option<Thing> {
+    let shows: Vec<u64> = (0..dice.below(3)).map(|_| dice.between(1, 8)).collect();
+    let choices: &[&str] = if dice.percent(70) { &["go", "stop"] } else { &[] };
+    Cue::primitive(primitives::question(&shows, choices, dice.between(1_000, 2 * cast::PATIENCE_MS)))
+}
+
 fn anything(cue: &mut Cue<'_>, dice: &mut Dice) -> Option<Thing> {
     if cue.is_wide && dice.percent(30) {
         return looks_wide(cue, dice);
     }
     let asking = if cue.may_ask { 3 } else { 0 };
-    match dice.weighed(&[3, 3, asking, asking, 2, 2, 2, 2, 1, asking, 2, 2, 1]) {
+    match dice.weighed(&[3, 3, asking, asking, 2, 2, 2, 2, 1, asking, 2, 2, 1, 2]) {
         0 => cue.note(),
         1 => cue.refused(),
         2 => asks(cue, dice),
@@ -135,6 +142,7 @@ fn anything(cue: &mut Cue<'_>, dice: &mut Dice) -> Option<Thing> {
             cue.steers(child, to)
         }
         12 => Cue::primitive(primitives::asks()),
+        13 => asks_a_person(dice),
         _ => {
             let child = dice.one_of(cue.children).cloned();
             cue.for_thread(child.unwrap_or_else(|| "no-thread".to_owned()))

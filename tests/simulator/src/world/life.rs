@@ -219,7 +219,11 @@ fn forget(recovered: &mut Recovered, plant: Plant) {
                 calls.flat_map(|call| &mut call.items).for_each(|item| item.wish = Wish::Other);
             }
             Plant::ForgottenTodos => calls.for_each(|call| call.todos.clear()),
-            Plant::ForgottenApprovals => calls.for_each(|call| call.approval = None),
+            Plant::ForgottenApprovals => calls.for_each(|call| {
+                call.approval = None;
+                let questions = call.items.iter_mut().filter(|item| matches!(item.wish, Wish::Person(_)));
+                questions.for_each(|item| item.wish = Wish::Other);
+            }),
             Plant::ForgottenPauses => thread.paused = None,
             _ => {}
         }

@@ -17,16 +17,15 @@ use sha2::{Digest as _, Sha256};
 
 use systole::cli::soak::dice::Dice;
 use systole::pump::state::{Call, Thread};
-use systole::words::approval::ApprovalId;
 use systole::words::codes::Code;
 use systole::words::composition::Composition;
 use systole::words::flow::Ticket;
-use systole::words::ids::{Digest, ThreadId};
+use systole::words::ids::ThreadId;
 use systole::words::ports::{Lease, LogReader as _, Position, Token};
 
 use crate::agenda::Agenda;
 use crate::cast;
-use crate::clients::{Crowd, Order, Pending, Sight, Word};
+use crate::clients::{Crowd, Order, Pending, Sight, Waits, Word};
 use crate::disk::Disk;
 use crate::listeners::{Speech, Troupe};
 use crate::outside::Outside;
@@ -292,7 +291,7 @@ impl World {
     }
 
     /// What is on disk and waits for a person.
-    fn waits_for_a_person(&self) -> Vec<(ApprovalId, Digest, String)> {
+    fn waits_for_a_person(&self) -> Vec<Waits> {
         let calls = self.folds.durable().values().flat_map(|t| t.calls.values().map(move |call| (t, call)));
         let asking = calls.filter_map(|(thread, call)| Some((thread, call, call.approval.as_ref()?)));
         let of = |thread: &Thread, call: &Call| {
@@ -301,7 +300,16 @@ impl World {
             let token = found.first().and_then(|(_, record)| cast::tokens(&record.body).next());
             token.map(str::to_owned).unwrap_or_default()
         };
-        asking.map(|(thread, call, asked)| (asked.id, asked.hash, of(thread, call))).collect()
+        let approvals = asking.map(|(thread, call, asked)| {
+            let token = of(thread, call);
+            Waits { id: asked.id, hash: asked.hash, token, choices: None }
+        });
+        let calls = self.folds.durable().values().flat_map(|thread| thread.calls.values());
+        let questions = calls.flat_map(Call::questions).map(|(_, asked)| {
+            let choices = Some(asked.choices.clone());
+            Waits { id: asked.id, hash: asked.hash, token: String::new(), choices }
+        });
+        approvals.chain(questions).collect()
     }
 
     fn again(&mut self, pending: Pending) {

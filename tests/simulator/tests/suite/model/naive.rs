@@ -46,7 +46,7 @@ pub(crate) struct Party {
 }
 
 const DEEPEST: usize = 16;
-const MOST_CHILDREN: usize = 32;
+const MOST_CHILDREN: usize = 1_000;
 const MOST_WAITING: usize = 16;
 pub(crate) const MOST_ITEMS: usize = 64;
 const MOST_NOTICES: usize = 64;

@@ -6,14 +6,15 @@ mod items;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use systole::pump::children;
 use systole::pump::compose;
 use systole::pump::decide::decide;
 use systole::pump::event::{Decision, Effect, Event, Happening, Lost, Pause};
 use systole::pump::fold::apply;
 use systole::pump::pausing::halted;
 use systole::pump::state::{Book, Call, Life, Stand, State, used_under};
+use systole::pump::view::Seen;
 use systole::pump::wall::{Running, Runs, running_of};
-use systole::words::approval::{Ruling, Says};
 use systole::words::budget::{Budgets, Loops, Use};
 use systole::words::codes::Code;
 use systole::words::composition::{
@@ -21,6 +22,7 @@ use systole::words::composition::{
 };
 use systole::words::flow::{Admitted, Asked, Judged, Said, Ticket, Verdict, What};
 use systole::words::ids::{CallPath, Digest, Key, Name, ThreadId, TimerId};
+use systole::words::person::{Ruling, Says};
 use systole::words::ports::{Lease, Seed, Token};
 use systole::words::record::{Kind, Mark, Record, Role};
 use systole::words::time::Millis;
@@ -245,7 +247,27 @@ impl Real {
     pub(crate) fn replies(&mut self, thread: &str, path: &str, thrown: &[Thrown], claimed: Option<&str>) {
         let (lease, said) = (self.lease(thread, path), Said::Items(thrown.iter().map(item).collect()));
         let claimed = claimed.map(str::to_owned);
-        self.happens(Happening::Replied(Judged { lease, said, claimed, ticket: None }));
+        let seen = self.looked_up(&lease, &said);
+        let judged = Judged { lease, said, claimed, ticket: None };
+        self.happens(match seen {
+            Some(seen) => Happening::Looked { judged, seen: Ok(seen) },
+            None => Happening::Replied(judged),
+        });
+    }
+
+    /// What the log says of the threads that a reply names and that may have been children: whose item made each.
+    fn looked_up(&self, lease: &Lease, said: &Said) -> Option<Seen> {
+        let Said::Items(items) = said else { return None };
+        let call = self.call(lease.thread.as_str(), lease.call.as_str())?;
+        let asked = children::named(items).into_iter().filter(|id| call.may_have_ended(&lease.thread, id));
+        let is_own = |id: &ThreadId| {
+            let first = self.records.get(&(id.clone(), 1))?;
+            let spawn = self.records.values().find(|record| Some(record.header.id) == first.header.cause)?;
+            Some(spawn.header.thread == lease.thread && spawn.header.call.as_ref() == Some(&lease.call))
+        };
+        let was_child: BTreeMap<ThreadId, bool> =
+            asked.map(|id| (id.clone(), is_own(&id) == Some(true))).collect();
+        (!was_child.is_empty()).then(|| Seen { was_child, ..Seen::default() })
     }
 
     /// A reply to another turn, or to another attempt, than is due.
@@ -343,7 +365,7 @@ impl Real {
     /// A person decides about what waits, or nobody does in time.
     pub(crate) fn decides(&mut self, thread: &str, path: &str, verdict: naive::Verdict) {
         let call = self.call(thread, path).unwrap();
-        let (approval, listener) = (call.approval.as_ref().unwrap().id, call.listener.clone());
+        let (request, listener) = (call.approval.as_ref().unwrap().id, call.listener.clone());
         let says = match verdict {
             naive::Verdict::Approved => Says::Approve,
             naive::Verdict::Rejected => Says::Reject,
@@ -352,12 +374,12 @@ impl Real {
                 Says::Amend(Box::new(Ok(Admitted::new(What::For(listener), Verdict::sworn(other)))))
             }
             naive::Verdict::Expired => {
-                let (thread, call) = (ThreadId::parse(thread).unwrap(), CallPath::parse(path).unwrap());
-                return self.happens(Happening::Expired { thread, call, approval });
+                let (thread, place) = (ThreadId::parse(thread).unwrap(), CallPath::parse(path).unwrap());
+                return self.happens(Happening::Expired { thread, place, request });
             }
         };
         let note = Some("as drawn".to_owned());
-        let ruling = Ruling { ticket: Ticket(1), by: Name::operator(), approval, hash: None, note, says };
+        let ruling = Ruling { ticket: Ticket(1), by: Name::operator(), request, hash: None, note, says };
         self.happens(Happening::Ruled(ruling));
     }
 

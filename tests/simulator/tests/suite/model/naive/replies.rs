@@ -147,7 +147,7 @@ impl Naive {
         number: u64,
     ) -> Option<(Shown, bool)> {
         let payer = self.call(thread, path)?.payer.clone();
-        if self.limits.is_none() && self.call(thread, path)?.running().len() >= MOST_CHILDREN {
+        if self.call(thread, path)?.running().len() >= MOST_CHILDREN {
             return Some(("budget.children".to_owned(), true));
         }
         let parent = self.threads.get_mut(thread)?;

@@ -1,0 +1,116 @@
+//! The answer to a goal: JSON becomes the payload that the goal asks for, and an answer that does not fit is refused with
+//! the place and the fix, before anybody else sees it.
+//!
+//! What a dialect took for the final comes in; the output of the goal, or what is wrong, goes out.
+
+use serde::de::IgnoredAny;
+use systole_kit::extract::Origin;
+use systole_kit::schema::Finding;
+use systole_kit::{Limits, Payload, namespaces};
+
+use super::{Repair, Taken, final_in_words, json_schema};
+use crate::contracts::{Contracts, Known};
+use crate::failures::Reason;
+use crate::goal::{self, CONVERGED, Goal};
+use crate::heard::Heard;
+use crate::show::slip;
+
+/// An answer that is only the word that ends its loop. It means the same in every dialect, in or out of its tags.
+pub(super) fn converged(contracts: &Contracts, heard: &Heard) -> Option<Taken> {
+    let goal = contracts.goal.as_ref().filter(|goal| goal.is_ended_by(&heard.text()))?;
+    let ending = heard.calls().next().is_none().then(|| goal.output(CONVERGED, true))?;
+    Some(Taken { ending, ..Taken::default() })
+}
+
+/// Takes a text as the final: as JSON if the goal asks for a payload with more than text in it, else in words.
+pub(super) fn end(contracts: &Contracts, text: &str, taken: &mut Taken) {
+    let Some(known) = contracts.json_final() else {
+        taken.ending = final_in_words(contracts, text, "success");
+        return;
+    };
+    let (json, was_fenced) = unfenced(text);
+    match of_json(known, json) {
+        Ok(payload) => {
+            let repair = |reason| Repair { reason, act: None };
+            let mended = Reason::of("fenced-action", "").filter(|_| was_fenced);
+            taken.mends.extend(mended.map(repair));
+            taken.ending = Some(payload);
+        }
+        Err((slug, words)) => taken.wrong(slug, words),
+    }
+}
+
+fn of_json(known: &Known, json: &str) -> Result<Payload, (&'static str, String)> {
+    serde_json::from_str::<IgnoredAny>(json)
+        .map_err(|error| ("json-required", json_schema::unread(&error)))?;
+    let built = known.model.from_json_text(&known.element.local, json.as_bytes());
+    let bytes = built.unwrap_or_else(|| Err(Vec::new())).map_err(|slips| {
+        let words: Vec<String> = slips.iter().map(slip).collect();
+        ("json-schema", words.join("\n"))
+    })?;
+    Payload::read(&bytes, &Limits::default()).map_err(|fault| ("json-schema", fault.to_string()))
+}
+
+/// What is inside a code fence around the whole text, and whether there was one.
+fn unfenced(text: &str) -> (&str, bool) {
+    let text = text.trim();
+    let inside = || {
+        let (info, rest) = text.strip_prefix("```")?.split_once('\n')?;
+        let inside = rest.strip_suffix("```")?;
+        let is_language = info.trim().chars().all(|c| c.is_ascii_alphanumeric());
+        is_language.then(|| inside.trim())
+    };
+    inside().map_or((text, false), |inside| (inside, true))
+}
+
+/// Makes the final of a call that asked for a goal what the goal takes. A report stays one: the workflow decides what it
+/// is worth.
+pub(super) fn settle(contracts: &Contracts, taken: &mut Taken) {
+    let Some(goal) = &contracts.goal else { return };
+    let Some(ending) = taken.ending.take() else { return };
+    if ending.name().is(namespaces::CORE, "final-report") {
+        taken.ending = Some(ending);
+        return;
+    }
+    let known = contracts.finals.iter().find(|known| known.element == *ending.name());
+    if let Some(finding) = known.and_then(|known| known.model.explain(ending.bytes())) {
+        return refuse(taken, "goal-answer-invalid", &words_of(&finding, taken.ending_origin.as_ref()));
+    }
+    if !goal::is_output(ending.name()) {
+        taken.ending = Some(ending);
+        return;
+    }
+    output(goal, &ending, taken);
+}
+
+fn output(goal: &Goal, ending: &Payload, taken: &mut Taken) {
+    let is_ended = goal.is_ended(ending);
+    if is_ended && !goal.may_converge() {
+        return refuse(taken, "converged-too-early", "");
+    }
+    taken.ending = goal.output(&ending.text(), is_ended);
+}
+
+/// The final is not taken, so that nothing that was repaired in it was either.
+fn refuse(taken: &mut Taken, slug: &str, words: &str) {
+    taken.mends.retain(|repair| repair.act.is_some());
+    taken.wrong(slug, words);
+}
+
+/// What is wrong with a final, the fix, and the place in the model's text.
+fn words_of(finding: &Finding, origin: Option<&Origin>) -> String {
+    let mut words = format!("{}: {}", finding.path, finding.message);
+    if !finding.expected.is_empty() {
+        words.push_str(&format!("; expected {}", finding.expected));
+    }
+    // The fix is markup: an answer in words has none.
+    if let Some(origin) = origin {
+        if !finding.fix.is_empty() {
+            words.push_str(&format!("; try {}", finding.fix));
+        }
+        let by_path = origin.place_of(&finding.path);
+        let place = by_path.unwrap_or_else(|| origin.place_at(finding.line, finding.column));
+        words.push_str(&format!("\nAt line {}, column {} of your answer.", place.line, place.column));
+    }
+    words
+}

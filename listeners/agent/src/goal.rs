@@ -1,0 +1,103 @@
+//! A goal of a workflow, as an agent is asked for it: what is shown of it, and the output that answers it.
+//!
+//! A request or a text comes in; words for the model, or a payload, go out. What the payload that a goal asks for must be
+//! is in the contracts of the call.
+
+use systole_kit::gate::{Gate, Step};
+use systole_kit::writer::Writer;
+use systole_kit::{Limits, Payload, QName, namespaces};
+
+use crate::show::{Mark, markup, shown};
+
+/// The local name of a request for a goal.
+const REQUEST: &str = "goal-request";
+
+/// The local name of an output in words.
+const OUTPUT: &str = "goal-output";
+
+/// The whole answer of an agent that finds nothing left to change.
+pub(crate) const CONVERGED: &str = "CONVERGED";
+
+/// A goal.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Goal {
+    /// Its id; the role for a task.
+    pub(crate) id: String,
+    /// The payload that it asks for; none: text.
+    pub(crate) gives: Option<QName>,
+    /// Whether the answer [`CONVERGED`] ends its loop.
+    pub(crate) converges: bool,
+    /// The pass of its loop, from 1.
+    pub(crate) pass: u32,
+}
+
+/// Whether that is a request for a goal.
+pub(crate) fn is_request(name: &QName) -> bool {
+    name.is(namespaces::WORKFLOW, REQUEST)
+}
+
+/// Whether that is an output in words.
+pub(crate) fn is_output(name: &QName) -> bool {
+    name.is(namespaces::WORKFLOW, OUTPUT)
+}
+
+impl Goal {
+    /// The goal that a payload asks for; none if it is another request.
+    pub(crate) fn of(payload: &Payload) -> Option<Self> {
+        if !is_request(payload.name()) {
+            return None;
+        }
+        let gives = payload.attribute("gives").filter(|gives| !gives.is_empty()).map(|gives| {
+            let split = gives.strip_prefix('{').and_then(|rest| rest.split_once('}'));
+            split.map_or_else(|| QName::new("", &gives), |(ns, local)| QName::new(ns, local))
+        });
+        let mut goal = Self { id: String::new(), gives, converges: payload.is_marked("converges"), pass: 1 };
+        let mut gate = Gate::strict(payload.bytes(), &Limits::FROM_PUMP).ok()?;
+        loop {
+            match gate.step().ok()? {
+                Step::Open(tag) if tag.local == "current-goal" => {
+                    goal.id = gate.attribute("id")?.into_owned();
+                    let pass = gate.attribute("iteration").and_then(|pass| pass.trim().parse().ok());
+                    goal.pass = pass.unwrap_or(1);
+                }
+                Step::Open(tag) if tag.local == "task" => {
+                    goal.id = gate.attribute("role").unwrap_or_default().into_owned();
+                }
+                Step::Done => return Some(goal),
+                _ => {}
+            }
+        }
+    }
+
+    /// Whether that text is the answer that ends its loop.
+    pub(crate) fn is_ended_by(&self, text: &str) -> bool {
+        self.converges && text.trim() == CONVERGED
+    }
+
+    /// Whether there is an earlier pass, so that nothing may be left to change.
+    pub(crate) fn may_converge(&self) -> bool {
+        self.converges && self.pass > 1
+    }
+
+    /// Whether an output says that it ends the loop.
+    pub(crate) fn is_ended(&self, output: &Payload) -> bool {
+        self.is_ended_by(&output.text()) || self.converges && output.is_marked("converged")
+    }
+
+    /// The output in words.
+    pub(crate) fn output(&self, text: &str, converged: bool) -> Option<Payload> {
+        let mut writer = Writer::new();
+        let start = writer.open(OUTPUT).xmlns(namespaces::WORKFLOW).attr("id", &self.id);
+        start.attr_if("converged", converged.then_some("true")).text(text.trim());
+        Payload::trusted(writer.finish().into()).ok()
+    }
+}
+
+/// What a model is shown of a request: the inside, in the layout in which it was written.
+pub(crate) fn words(request: &Payload, mark: &Mark) -> String {
+    match request.child() {
+        // A carriage return that is not a reference would be read as a line feed.
+        Ok(workflow) => mark.cover(&markup(&workflow)).replace('\r', "&#13;"),
+        Err(_) => shown(request, mark),
+    }
+}

@@ -1,0 +1,91 @@
+//! What an agent may answer one call with, and how. A goal of a workflow narrows both: its own output alone is taken.
+//!
+//! The agent's data and a request come in; the terms of the call go out. Equal requests give equal terms, so a prompt
+//! that is made again is the same.
+
+use std::sync::Arc;
+
+use systole_kit::Payload;
+
+use crate::contracts::{Contracts, Known, Unreadable};
+use crate::goal::{self, Goal};
+use crate::spec::{Agent, Dialect, Format, Output};
+
+/// The terms of one call.
+#[derive(Clone, Debug)]
+pub(crate) struct CallTerms {
+    /// The agent, with the format of this call's final.
+    pub(crate) agent: Agent,
+    /// What it may say in this call.
+    pub(crate) contracts: Contracts,
+}
+
+/// The terms of every call to an agent.
+#[derive(Clone, Debug)]
+pub(crate) struct AgentTerms {
+    /// The terms of a call that asks for no goal.
+    ordinary: Arc<CallTerms>,
+    /// Everything that answers a goal.
+    outputs: Vec<Known>,
+}
+
+impl AgentTerms {
+    pub(crate) fn of(agent: &Agent) -> Result<Self, Unreadable> {
+        let mut contracts = Contracts::of(agent)?;
+        let mut outputs = contracts.finals.clone();
+        outputs.extend(Contracts::known(agent, &agent.gives)?);
+        contracts.finals.retain(|known| !goal::is_output(&known.element));
+        let ordinary = Arc::new(CallTerms { agent: agent.clone(), contracts });
+        Ok(Self { ordinary, outputs })
+    }
+
+    /// The terms of a call that begins with that request.
+    pub(crate) fn of_call(&self, request: &Payload) -> Arc<CallTerms> {
+        match Goal::of(request) {
+            Some(goal) => Arc::new(self.of_goal(goal)),
+            None => self.ordinary(),
+        }
+    }
+
+    /// The terms of a call that asks for no goal.
+    pub(crate) fn ordinary(&self) -> Arc<CallTerms> {
+        self.ordinary.clone()
+    }
+
+    fn of_goal(&self, goal: Goal) -> CallTerms {
+        let CallTerms { mut agent, mut contracts } = (*self.ordinary).clone();
+        let is_wanted = |known: &&Known| match &goal.gives {
+            Some(gives) => known.element == *gives,
+            None => goal::is_output(&known.element),
+        };
+        contracts.finals = self.outputs.iter().find(is_wanted).cloned().into_iter().collect();
+        let is_typed = goal.gives.is_some();
+        contracts.goal = Some(goal);
+        if is_typed {
+            agent.output = match contracts.json_final().filter(|_| agent.dialect != Dialect::Xml) {
+                Some(known) => {
+                    let schema = known.model.json_schema(&known.element.local);
+                    let schema = schema.map(|drawn| Arc::new(drawn.schema));
+                    Output { format: Format::Json, schema }
+                }
+                None => Output { format: Format::Text, schema: None },
+            };
+        }
+        CallTerms { agent, contracts }
+    }
+
+    /// The terms of each kind of call that the agent takes.
+    pub(crate) fn every(&self) -> Vec<Arc<CallTerms>> {
+        let takes = &self.ordinary.agent.accepts;
+        let takes_goals = takes.iter().any(|taken| goal::is_request(&taken.element));
+        let mut all = Vec::new();
+        if !takes_goals || takes.len() > 1 {
+            all.push(self.ordinary());
+        }
+        for output in self.outputs.iter().filter(|_| takes_goals) {
+            let gives = (!goal::is_output(&output.element)).then(|| output.element.clone());
+            all.push(Arc::new(self.of_goal(Goal { gives, ..Goal::default() })));
+        }
+        all
+    }
+}

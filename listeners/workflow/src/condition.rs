@@ -1,0 +1,106 @@
+//! Whether a condition holds: one value against what it must be.
+//!
+//! Text comes in, a yes or no goes out. Numbers are compared as XSD writes them, digit by digit, so that none is rounded.
+
+use std::cmp::Ordering;
+
+use crate::known::Known;
+use crate::spec::{Condition, Test};
+
+/// Whether all of them hold. A value that is absent is nothing of what it must be.
+pub(crate) fn hold(conditions: &[Condition], known: &Known) -> bool {
+    conditions.iter().all(|one| known.texts(&one.path).first().is_some_and(|value| is(value, &one.test)))
+}
+
+fn is(value: &str, test: &Test) -> bool {
+    match test {
+        Test::Text(texts) => texts.iter().any(|text| text == value),
+        Test::Flag(wanted) => matches!(value.trim(), "true" | "1") == *wanted,
+        Test::Number(ranges) => ranges.iter().any(|(least, most)| {
+            let is_above =
+                least.as_deref().is_none_or(|least| compared(value, least).is_some_and(Ordering::is_ge));
+            is_above && most.as_deref().is_none_or(|most| compared(value, most).is_some_and(Ordering::is_le))
+        }),
+    }
+}
+
+/// Two decimals, or two numbers of another kind as near as a machine has them.
+fn compared(left: &str, right: &str) -> Option<Ordering> {
+    match (Decimal::read(left.trim()), Decimal::read(right.trim())) {
+        (Some(left), Some(right)) => Some(left.compared(&right)),
+        _ => left.trim().parse::<f64>().ok()?.partial_cmp(&right.trim().parse::<f64>().ok()?),
+    }
+}
+
+/// A decimal by its digits, without those that say nothing.
+struct Decimal<'t> {
+    is_below_zero: bool,
+    whole: &'t str,
+    part: &'t str,
+}
+
+impl<'t> Decimal<'t> {
+    fn read(text: &'t str) -> Option<Self> {
+        let (sign, digits) = match text.strip_prefix('-') {
+            Some(digits) => (true, digits),
+            None => (false, text.strip_prefix('+').unwrap_or(text)),
+        };
+        let (whole, part) = digits.split_once('.').unwrap_or((digits, ""));
+        let is_number = (!whole.is_empty() || !part.is_empty())
+            && whole.bytes().chain(part.bytes()).all(|byte| byte.is_ascii_digit());
+        let (whole, part) = (whole.trim_start_matches('0'), part.trim_end_matches('0'));
+        let is_zero = whole.is_empty() && part.is_empty();
+        is_number.then_some(Self { is_below_zero: sign && !is_zero, whole, part })
+    }
+
+    fn compared(&self, other: &Self) -> Ordering {
+        let size = |one: &Self, two: &Self| {
+            let whole = one.whole.len().cmp(&two.whole.len()).then_with(|| one.whole.cmp(two.whole));
+            whole.then_with(|| one.part.cmp(two.part))
+        };
+        match (self.is_below_zero, other.is_below_zero) {
+            (false, false) => size(self, other),
+            (true, true) => size(other, self),
+            (true, false) => Ordering::Less,
+            (false, true) => Ordering::Greater,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_compared_by_their_value_and_never_rounded() {
+        let in_order =
+            ["-10", "-9.5", "-0.25", "0", "0.1", "0.10000000000000000001", "1", "9", "10", "10.01"];
+        for (at, left) in in_order.iter().enumerate() {
+            for (to, right) in in_order.iter().enumerate() {
+                assert_eq!(compared(left, right), Some(at.cmp(&to)), "{left} and {right}");
+            }
+        }
+        for (left, right) in
+            [("1", "1.0"), ("-0", "0"), ("007", "7"), ("+3", "3"), ("1e1", "10"), (" 4\n", "4")]
+        {
+            assert_eq!(compared(left, right), Some(Ordering::Equal), "{left} and {right}");
+        }
+        assert_eq!(compared("words", "1"), None);
+    }
+
+    #[test]
+    fn a_range_holds_its_ends_and_an_absent_end_is_open() {
+        let range = |least: Option<&str>, most: Option<&str>| {
+            Test::Number(vec![(least.map(str::to_owned), most.map(str::to_owned))])
+        };
+        assert!(is("9", &range(Some("9"), None)));
+        assert!(!is("8.99", &range(Some("9"), None)));
+        assert!(is("10", &range(Some("0"), Some("10"))));
+        assert!(!is("many", &range(Some("0"), None)));
+        assert!(is("true", &Test::Flag(true)) && is("0", &Test::Flag(false)) && !is("1", &Test::Flag(false)));
+        assert!(
+            is("go", &Test::Text(vec!["go".into(), "stop".into()]))
+                && !is("Go", &Test::Text(vec!["go".into()]))
+        );
+    }
+}

@@ -1,0 +1,196 @@
+//! What happened in a run so far: a fold of the view of its call. It decides nothing.
+//!
+//! Notes, answers and arrivals come in, in order of the call; what became of each thing that was started goes out.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use systole_kit::{Payload, namespaces};
+
+use crate::known::{Failure, Output};
+use crate::note::Note;
+
+/// What a note says of a final beside it: the question that is decided.
+pub(crate) const FINAL: &str = "final";
+
+/// What happened.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Facts {
+    starts: HashMap<String, Vec<State>>,
+    decided: HashMap<(String, String), bool>,
+    /// What the items of the last reply started: its key and its place among the tries, by ordinal.
+    items: HashMap<u32, (String, usize)>,
+    /// The same by the child or the timer that it is.
+    threads: HashMap<String, (String, usize)>,
+    timers: HashMap<String, (String, usize)>,
+    /// Whether the last reply had a final, and why that was refused.
+    final_said: bool,
+    final_refused: Option<Failure>,
+    /// The numbers of messages in the view of the call, by the payload that came in them; none where the facts were
+    /// taken from deliveries, which have none.
+    numbers: Option<HashMap<Arc<[u8]>, u64>>,
+}
+
+/// How something that was started stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum State {
+    /// Its item has no answer yet.
+    Asked,
+    /// A child thread.
+    Runs(String),
+    /// A timer that has not fired.
+    Ticks(String),
+    /// A timer that fired.
+    Fired,
+    /// A timer that was cancelled.
+    Stopped,
+    /// It is over.
+    Ended(Output),
+}
+
+impl Facts {
+    /// The tries of something.
+    pub(crate) fn tries(&self, key: &str) -> &[State] {
+        self.starts.get(key).map_or(&[], Vec::as_slice)
+    }
+
+    /// What was decided about something.
+    pub(crate) fn decided(&self, key: &str, question: &str) -> Option<bool> {
+        self.decided.get(&(key.to_owned(), question.to_owned())).copied()
+    }
+
+    /// Why the final that was said was refused.
+    pub(crate) fn final_refused(&self) -> Option<&Failure> {
+        self.final_refused.as_ref()
+    }
+
+    /// The timers that may still fire.
+    pub(crate) fn ticking(&self) -> Vec<String> {
+        let mut ids: Vec<String> = self.timers.keys().cloned().collect();
+        ids.sort_unstable();
+        ids
+    }
+
+    /// Takes the note of a reply; answers to its items come next.
+    pub(crate) fn note(&mut self, note: &Note) {
+        self.items.clear();
+        self.final_said = note.decided.iter().any(|one| one.question == FINAL);
+        for one in &note.decided {
+            self.decided.insert((one.key.clone(), one.question.clone()), one.answer);
+        }
+        for one in &note.starts {
+            let tries = self.starts.entry(one.key.clone()).or_default();
+            tries.push(State::Asked);
+            self.items.insert(one.ordinal, (one.key.clone(), tries.len() - 1));
+        }
+    }
+
+    /// Takes the answer to an item of the last reply.
+    pub(crate) fn answer(&mut self, ordinal: u32, payload: &Payload) {
+        let is_core = |local: &str| payload.name().is(namespaces::CORE, local);
+        let Some((key, at)) = self.items.get(&ordinal).cloned() else {
+            // Waits, cancels and finals start nothing.
+            if is_core("timer-cancelled") {
+                self.timer(payload, State::Stopped);
+            } else if self.final_said {
+                self.final_refused = Some(failure(payload));
+            }
+            return;
+        };
+        let state = if is_core("thread-spawned") {
+            let id = payload.attribute("assigned_id").unwrap_or_default();
+            self.threads.insert(id.clone(), (key.clone(), at));
+            State::Runs(id)
+        } else if is_core("timer-set") {
+            let id = payload.attribute("id").unwrap_or_default();
+            self.timers.insert(id.clone(), (key.clone(), at));
+            State::Ticks(id)
+        } else if is_core("system-error") || is_core("system-thread-error") {
+            State::Ended(Output::Failed(failure(payload)))
+        } else {
+            State::Ended(Output::Payload(payload.clone()))
+        };
+        self.set(&key, at, state);
+    }
+
+    /// Takes what came unasked.
+    pub(crate) fn arrival(&mut self, payload: &Payload) {
+        let is_core = |local: &str| payload.name().is(namespaces::CORE, local);
+        if is_core("timer-fired") {
+            self.timer(payload, State::Fired);
+        } else if is_core("thread-finished")
+            && let Some((key, at)) = payload.attribute("id").and_then(|id| self.threads.remove(&id))
+        {
+            self.set(&key, at, State::Ended(finished(payload)));
+        }
+    }
+
+    /// Takes the number of a message, by what came in it.
+    pub(crate) fn number(&mut self, payload: &Payload, number: u64) {
+        let inside =
+            payload.name().is(namespaces::CORE, "thread-finished").then(|| payload.child().ok()).flatten();
+        let bytes = inside.as_ref().unwrap_or(payload).bytes().clone();
+        self.numbers.get_or_insert_default().insert(bytes, number);
+    }
+
+    /// The number of the message in which that came; none where numbers are not known.
+    pub(crate) fn number_of(&self, payload: &Payload) -> Option<u64> {
+        self.numbers.as_ref()?.get(payload.bytes()).copied()
+    }
+
+    /// Whether messages have numbers here.
+    pub(crate) fn has_numbers(&self) -> bool {
+        self.numbers.is_some()
+    }
+
+    /// What was numbered is no longer all there is.
+    pub(crate) fn forget_numbers(&mut self) {
+        self.numbers = None;
+    }
+
+    fn timer(&mut self, payload: &Payload, state: State) {
+        if let Some((key, at)) = payload.attribute("id").and_then(|id| self.timers.remove(&id)) {
+            self.set(&key, at, state);
+        }
+    }
+
+    fn set(&mut self, key: &str, at: usize, state: State) {
+        if let Some(found) = self.starts.get_mut(key).and_then(|tries| tries.get_mut(at)) {
+            *found = state;
+        }
+    }
+}
+
+/// What a child's end says.
+fn finished(payload: &Payload) -> Output {
+    let outcome = payload.attribute("outcome").unwrap_or_default();
+    let inside = payload.child().ok();
+    match (outcome.as_str(), inside) {
+        ("answered", Some(answer)) if answer.name().is(namespaces::CORE, "final-report") => report(answer),
+        ("answered", Some(answer)) => Output::Payload(answer),
+        ("handled", _) => Output::Payload(Payload::write(namespaces::CORE, "handled", |_| {})),
+        (_, Some(answer)) if answer.name().is(namespaces::CORE, "system-error") => {
+            Output::Failed(failure(&answer))
+        }
+        (outcome, inside) => {
+            let words = inside.map(|answer| answer.text()).unwrap_or_default();
+            let code = if outcome == "budget" { "budget.used-up" } else { "thread.cancelled" };
+            Output::Failed(Failure::new(code, words))
+        }
+    }
+}
+
+/// A report in place of an answer. One that the model itself wrote may do for words.
+fn report(report: Payload) -> Output {
+    let is = |name: &str, value: &str| report.attribute(name).as_deref() == Some(value);
+    if is("source", "model") && !is("outcome", "failure") {
+        return Output::Payload(report);
+    }
+    let words = report.attribute("reason").unwrap_or_else(|| report.text());
+    Output::Failed(Failure::new("agent.no-answer", words))
+}
+
+fn failure(error: &Payload) -> Failure {
+    let code = error.attribute("code").unwrap_or_else(|| "thread.unknown".to_owned());
+    Failure { code, words: error.attribute("message").unwrap_or_default() }
+}

@@ -1,0 +1,185 @@
+//! Writes `<goal-request>`: a goal of a workflow with the outputs that it sees.
+//!
+//! Plain data comes in, a payload goes out. The layout is fixed byte for byte: prompts, stored logs and foreign
+//! programs depend on it. Every text is data: the kit's writer escapes it, and nothing in it is interpreted. This file
+//! never decides what a goal sees.
+
+mod shown;
+
+use systole_kit::writer::{Start, Writer};
+use systole_kit::{Fault, Limits, Payload, namespaces};
+
+pub use shown::{read_back, shown_text};
+
+use crate::spec::ElementName;
+
+/// A goal with everything that its agent is shown.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GoalRequest<'a> {
+    /// The name of the workflow.
+    pub workflow: &'a str,
+    /// The payload that the agent must answer with; none: text.
+    pub gives: Option<&'a ElementName>,
+    /// Whether the answer `CONVERGED` ends the goal's loop. The agent reads it, the model is not shown it.
+    pub converges: bool,
+    /// The earlier outputs, in order. Empty: there is no `<context>`.
+    pub context: Vec<Part>,
+    /// What the agent must do.
+    pub assignment: Assignment<'a>,
+    /// What the supervisor or a person wants changed.
+    pub correction: Option<Correction<'a>>,
+}
+
+/// A part of a context.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// One output.
+    Goal(Shown),
+    /// The outputs of an earlier pass of a loop. At least one.
+    Iteration {
+        /// The number of the pass, from 1.
+        n: u32,
+        /// The outputs in it.
+        goals: Vec<Shown>,
+    },
+}
+
+/// An output as a context shows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Shown {
+    /// The goal that gave it: `frame`, `evaluate[optimist]`, `review[3]`, `review[3][critic]`.
+    pub id: String,
+    /// How the goal ended if it did not succeed: `failed`, `not-converged`.
+    pub outcome: Option<String>,
+    /// The text, as [`shown_text`] makes it of a payload.
+    pub text: String,
+}
+
+/// What an agent is asked to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Assignment<'a> {
+    /// A goal of the workflow.
+    Goal(CurrentGoal<'a>),
+    /// A task that the agent of a goal has delegated.
+    Task(Task<'a>),
+}
+
+/// A goal of the workflow.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CurrentGoal<'a> {
+    /// Its id.
+    pub id: &'a str,
+    /// The words of the file.
+    pub words: &'a str,
+    /// The loop that it is in: the loop's name, or the goal's own id.
+    pub loop_name: Option<&'a str>,
+    /// The pass of that loop, from 1.
+    pub iteration: Option<u32>,
+}
+
+/// A task that the agent of a goal has delegated.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Task<'a> {
+    /// The role in which it is done.
+    pub role: &'a str,
+    /// The goal that it belongs to.
+    pub parent_goal: &'a str,
+    /// What is to be done.
+    pub words: &'a str,
+}
+
+/// A correction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Correction<'a> {
+    /// Who wants it: `supervisor`, `person`.
+    pub source: &'a str,
+    /// The words.
+    pub words: &'a str,
+}
+
+impl<'a> From<CurrentGoal<'a>> for Assignment<'a> {
+    fn from(goal: CurrentGoal<'a>) -> Self {
+        Self::Goal(goal)
+    }
+}
+
+impl<'a> From<Task<'a>> for Assignment<'a> {
+    fn from(task: Task<'a>) -> Self {
+        Self::Task(task)
+    }
+}
+
+impl GoalRequest<'_> {
+    /// The payload. Equal requests give equal bytes.
+    ///
+    /// # Errors
+    /// When it is longer than a message may be. The code is `payload.too-large`.
+    pub fn payload(&self) -> Result<Payload, Fault> {
+        let gives = self.gives.map(|name| format!("{{{}}}{}", name.namespace, name.local));
+        let mut writer = Writer::new();
+        writer
+            .open("goal-request")
+            .xmlns(namespaces::WORKFLOW)
+            .attr_if("gives", gives.as_deref())
+            .attr_if("converges", self.converges.then_some("true"))
+            .content(|inside| {
+                inside.text("\n");
+                inside.open("workflow").attr("name", self.workflow).content(|workflow| self.write(workflow));
+                inside.text("\n");
+            });
+        Payload::read(&writer.finish(), &Limits::default())
+    }
+
+    fn write(&self, out: &mut Writer) {
+        out.text("\n\n");
+        if !self.context.is_empty() {
+            out.open("context").content(|context| write_parts(context, &self.context));
+            out.text("\n\n");
+        }
+        match &self.assignment {
+            Assignment::Task(task) => {
+                let start = out.open("task").attr("role", task.role);
+                write_text(start.attr("parent-goal", task.parent_goal), task.words, "");
+            }
+            Assignment::Goal(goal) => {
+                let iteration = goal.iteration.map(|n| n.to_string());
+                let start = out.open("current-goal").attr("id", goal.id).attr_if("loop", goal.loop_name);
+                write_text(start.attr_if("iteration", iteration.as_deref()), goal.words, "");
+            }
+        }
+        out.text("\n\n");
+        if let Some(correction) = &self.correction {
+            write_text(out.open("correction").attr("source", correction.source), correction.words, "");
+            out.text("\n\n");
+        }
+    }
+}
+
+fn write_parts(out: &mut Writer, parts: &[Part]) {
+    for (at, part) in parts.iter().enumerate() {
+        out.text(if at == 0 { "\n  " } else { "\n\n  " });
+        match part {
+            Part::Goal(goal) => write_goal(out, goal, "  "),
+            Part::Iteration { n, goals } => {
+                out.open("iteration").number("n", u64::from(*n)).content(|pass| {
+                    for (at, goal) in goals.iter().enumerate() {
+                        pass.text(if at == 0 { "\n    " } else { "\n\n    " });
+                        write_goal(pass, goal, "    ");
+                    }
+                    pass.text("\n  ");
+                });
+            }
+        }
+    }
+    out.text("\n");
+}
+
+fn write_goal(out: &mut Writer, goal: &Shown, indent: &str) {
+    let start = out.open("goal").attr("id", &goal.id).attr_if("outcome", goal.outcome.as_deref());
+    write_text(start, &goal.text, indent);
+}
+
+/// Writes the text on lines between the tags, unindented. Only the end tag is indented.
+fn write_text(start: Start<'_, '_>, text: &str, indent: &str) {
+    start.text(&format!("\n{text}\n{indent}"));
+}

@@ -1,0 +1,91 @@
+//! A payload as the text that a context shows, and the text of a goal read back from its element.
+//!
+//! A payload or a text comes in, a text goes out. The text is not escaped for where it is put: the writer does that.
+
+use systole_kit::gate::{Gate, Step, Tag};
+use systole_kit::writer::{Name, Writer};
+use systole_kit::{Fault, Limits, Payload, namespaces};
+
+/// A payload as a context shows it.
+///
+/// The output of a goal and a payload that holds only text are shown as their text. Any other is shown as canonical XML
+/// without namespaces: local names, attributes in order of name, no comments or CDATA, both tags of an empty element. So
+/// the text does not depend on how the sender wrote the payload.
+#[must_use]
+pub fn shown_text(payload: &Payload) -> String {
+    if payload.name().is(namespaces::WORKFLOW, "goal-output") {
+        return read_back(&payload.text()).to_owned();
+    }
+    // A payload that was read once can be read again.
+    canonical(payload).unwrap_or_else(|_| String::from_utf8_lossy(payload.bytes()).into_owned())
+}
+
+/// The text that a goal or an output holds: without the line break at either end that the layout adds, and without the
+/// indent of the end tag.
+#[must_use]
+pub fn read_back(text: &str) -> &str {
+    let text = text.strip_prefix('\n').unwrap_or(text);
+    match text.rsplit_once('\n') {
+        Some((before, indent)) if indent.trim_matches(' ').is_empty() => before,
+        _ => text,
+    }
+}
+
+fn canonical(payload: &Payload) -> Result<String, Fault> {
+    let mut gate = Gate::strict(payload.bytes(), &Limits::FROM_PUMP)?;
+    let mut writer = Writer::with_capacity(payload.bytes().len());
+    let (mut has_markup, mut text) = (false, String::new());
+    if let Step::Open(tag) = gate.step()? {
+        let mut copy = Copy { gate: &mut gate, has_markup: &mut has_markup, text: &mut text };
+        copy.element(&mut writer, tag)?;
+    }
+    Ok(if has_markup { String::from_utf8_lossy(&writer.finish()).into_owned() } else { text })
+}
+
+/// Copies an element from a gate to a writer. The gate bounds its depth.
+struct Copy<'c, 'd> {
+    gate: &'c mut Gate<'d>,
+    /// Whether there is more than text in the payload: an attribute, or an element in its root.
+    has_markup: &'c mut bool,
+    /// All its text.
+    text: &'c mut String,
+}
+
+impl<'d> Copy<'_, 'd> {
+    fn element(&mut self, writer: &mut Writer, tag: Tag<'d>) -> Result<(), Fault> {
+        let mut attributes: Vec<(&str, String)> =
+            self.gate.attributes().iter().map(|found| (found.local, found.value().into_owned())).collect();
+        attributes.sort();
+        *self.has_markup |= !attributes.is_empty();
+        // The gate lets only legal names pass.
+        let Some(name) = Name::new(tag.local) else { return Ok(()) };
+        let mut start = writer.open(name);
+        for (local, value) in &attributes {
+            if let Some(local) = Name::new(local) {
+                start = start.attr(local, value);
+            }
+        }
+        let mut read = Ok(());
+        start.content(|inside| read = self.inside(inside));
+        read
+    }
+
+    fn inside(&mut self, writer: &mut Writer) -> Result<(), Fault> {
+        loop {
+            match self.gate.step()? {
+                Step::Open(tag) => {
+                    *self.has_markup = true;
+                    self.element(writer, tag)?;
+                }
+                Step::Text(part) => {
+                    let mut text = String::new();
+                    part.append_to(&mut text);
+                    writer.text(&text);
+                    self.text.push_str(&text);
+                }
+                Step::Close | Step::Done => return Ok(()),
+                Step::Instruction => {}
+            }
+        }
+    }
+}

@@ -1,0 +1,291 @@
+//! The payloads that a workflow sends: children, branches of itself, timers, questions to a person, and its final; and
+//! what is read back out of their answers.
+
+use std::sync::Arc;
+
+use systole_kit::gate::{Gate, Step as Token};
+use systole_kit::writer::{Name, Writer};
+use systole_kit::{Limits, Payload, namespaces};
+
+use crate::facts::Facts;
+use crate::goal_request::shown_text;
+use crate::known::{Entry, Failure, Known, Output, Part};
+use crate::spec::{Budget, Call, ElementName, Question, Source, Step, Work, Workflow};
+
+fn core(write: impl FnOnce(&mut Writer)) -> Payload {
+    composed(write)
+}
+
+/// What was written, as a payload. The writer makes nothing that cannot be read.
+fn composed(write: impl FnOnce(&mut Writer)) -> Payload {
+    let mut writer = Writer::new();
+    write(&mut writer);
+    let bytes: Arc<[u8]> = writer.finish().into();
+    Payload::trusted(bytes).unwrap_or_else(|_| Payload::write(namespaces::CORE, "handled", |_| {}))
+}
+
+/// The label of a child that is started under a key: `review[3]` is `review-3`.
+pub(crate) fn label(key: &str) -> String {
+    let sign = |sign: char| if sign.is_ascii_lowercase() || sign.is_ascii_digit() { sign } else { ' ' };
+    let words: String = key.chars().map(sign).collect();
+    let words: Vec<&str> = words.split_whitespace().collect();
+    let label = words.join("-");
+    label.get(..label.len().min(32)).unwrap_or_default().trim_end_matches('-').to_owned()
+}
+
+/// A child that works on a payload.
+pub(crate) fn spawn(label: &str, to: &str, payload: &Payload, budget: &Budget) -> Payload {
+    let number = |most: Option<u64>| most.map(|most| most.to_string());
+    core(|writer| {
+        let start = writer.open("spawn-thread").xmlns(namespaces::CORE).attr("suggested_sub_id", label);
+        let start = start.attr_if("messages", number(budget.messages).as_deref());
+        let start = start.attr_if("tokens", number(budget.tokens).as_deref());
+        start.attr_if("money", budget.money.as_deref()).content(|inside| {
+            inside.open("initial-payload").attr("to", to).payload(payload);
+        });
+    })
+}
+
+/// A wait for whatever comes first.
+pub(crate) fn wait() -> Payload {
+    core(|writer| writer.open("await-threads").xmlns(namespaces::CORE).attr("mode", "any").empty())
+}
+
+/// A timer that fires once.
+pub(crate) fn timer(id: &str, ms: u64) -> Payload {
+    core(|writer| {
+        let start = writer.open("set-timer").xmlns(namespaces::CORE).attr("id", id);
+        start.attr("after", &duration(ms)).empty();
+    })
+}
+
+/// The end of a timer.
+pub(crate) fn cancel_timer(id: &str) -> Payload {
+    core(|writer| writer.open("cancel-timer").xmlns(namespaces::CORE).attr("id", id).empty())
+}
+
+/// The end of a child.
+pub(crate) fn cancel_thread(id: &str) -> Payload {
+    core(|writer| writer.open("cancel-thread").xmlns(namespaces::CORE).attr("id", id).empty())
+}
+
+/// A span in its largest whole unit.
+pub(crate) fn duration(ms: u64) -> String {
+    let units = [("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1000)];
+    let (unit, of) = units.into_iter().find(|(_, of)| ms > 0 && ms.is_multiple_of(*of)).unwrap_or(("ms", 1));
+    format!("{}{unit}", ms / of)
+}
+
+/// A payload that a listener is called with.
+pub(crate) fn call(call: &Call, known: &Known) -> Result<Payload, Failure> {
+    let unusable =
+        || Failure::new("workflow.unusable-call", format!("<{}> cannot be written", call.element.local));
+    let name = Name::new(&call.element.local).ok_or_else(unusable)?;
+    let mut values = Vec::new();
+    for field in &call.fields {
+        let texts = match &field.source {
+            Source::Text(text) => vec![text.clone()],
+            Source::Path(path) => known.texts(path),
+        };
+        if let (true, false, Source::Path(path)) = (texts.is_empty(), field.is_optional, &field.source) {
+            let words = format!("with: {} is needed for `{}`, and there is none", path.text(), field.name);
+            return Err(Failure::new("workflow.absent", words));
+        }
+        values.push((field, Name::new(&field.name).ok_or_else(unusable)?, texts));
+    }
+    let mut writer = Writer::new();
+    let mut start = writer.open(name).xmlns(&call.element.namespace);
+    for (_, name, texts) in values.iter().filter(|(field, _, _)| field.is_attribute) {
+        start = start.attr_if(*name, texts.first().map(String::as_str));
+    }
+    start.content(|inside| {
+        for (_, name, texts) in values.iter().filter(|(field, _, _)| !field.is_attribute) {
+            for text in texts {
+                let start = inside.open(*name);
+                if call.is_qualified { start.text(text) } else { start.xmlns("").text(text) }
+            }
+        }
+    });
+    Payload::read(&writer.finish(), &Limits::default()).map_err(|_| unusable())
+}
+
+/// A branch of a step, with what is known there.
+pub(crate) fn branch(step: &Step, item: Option<usize>, known: &Known) -> Payload {
+    let number = |number: usize| number.to_string();
+    let within: Vec<String> = known.within.iter().map(|(name, pass)| format!("{name}.{pass}")).collect();
+    let within = within.join(" ");
+    composed(|writer| {
+        let start = writer.open("branch").xmlns(namespaces::WORKFLOW).attr("step", &step.id);
+        let start = start.attr_if("item", item.map(number).as_deref());
+        start.attr_if("within", (!within.is_empty()).then_some(&within)).content(|inside| {
+            for (at, part) in known.parts.iter().enumerate() {
+                match part {
+                    Part::Entry(entry) => write_entry(inside, entry, None),
+                    Part::Pass { n, entries } => {
+                        entries.iter().for_each(|entry| write_entry(inside, entry, Some((*n, at))));
+                    }
+                }
+            }
+        });
+    })
+}
+
+fn write_entry(writer: &mut Writer, entry: &Entry, pass: Option<(u32, usize)>) {
+    let failure = match &entry.output {
+        Output::Failed(failure) => Some(failure),
+        Output::Payload(_) => None,
+    };
+    let start = writer.open("known").attr("id", &entry.id);
+    let start = start.attr_if("item", entry.item.map(|item| item.to_string()).as_deref());
+    let start = start.attr_if("agent", entry.agent.as_deref());
+    let start = start.attr_if("list", entry.narrowed.as_ref().map(|list| list.join("/")).as_deref());
+    let start = start.attr_if("loops", (!entry.loops.is_empty()).then(|| entry.loops.join(" ")).as_deref());
+    let start = start.attr_if("pass", pass.map(|(n, _)| n.to_string()).as_deref());
+    let start = start.attr_if("part", pass.map(|(_, at)| at.to_string()).as_deref());
+    let start = start.attr_if("unfinished", entry.is_unfinished.then_some("true"));
+    let start = start.attr_if("code", failure.map(|failure| failure.code.as_str()));
+    let start = start.attr_if("words", failure.map(|failure| failure.words.as_str()));
+    match entry.payload() {
+        Some(payload) => start.payload(payload),
+        None => start.empty(),
+    }
+}
+
+/// The step of a branch, and what is known there.
+pub(crate) fn branch_read(request: &Payload) -> Option<(String, Known)> {
+    let mut gate = Gate::strict(request.bytes(), &Limits::FROM_PUMP).ok()?;
+    let Token::Open(_) = gate.step().ok()? else { return None };
+    let attribute = |gate: &Gate<'_>, name: &str| gate.attribute(name).map(std::borrow::Cow::into_owned);
+    let id = attribute(&gate, "step")?;
+    let mut known = Known::default();
+    for pass in attribute(&gate, "within").unwrap_or_default().split_whitespace() {
+        let (name, number) = pass.rsplit_once('.')?;
+        known.within.push((name.to_owned(), number.parse().ok()?));
+    }
+    let mut last_part = None;
+    while let Some(_tag) = gate.child().ok()? {
+        let mut entry = Entry::new(&attribute(&gate, "id")?, Output::Failed(Failure::new("", "")));
+        entry.item = attribute(&gate, "item").and_then(|item| item.parse().ok());
+        entry.agent = attribute(&gate, "agent");
+        let fields = |list: String| list.split('/').map(str::to_owned).collect();
+        entry.narrowed = attribute(&gate, "list").map(fields);
+        let loops = attribute(&gate, "loops").unwrap_or_default();
+        entry.loops = loops.split_whitespace().map(str::to_owned).collect();
+        entry.is_unfinished = attribute(&gate, "unfinished").is_some();
+        let pass: Option<u32> = attribute(&gate, "pass").and_then(|pass| pass.parse().ok());
+        let part = attribute(&gate, "part");
+        let failure = attribute(&gate, "code")
+            .map(|code| Failure { code, words: attribute(&gate, "words").unwrap_or_default() });
+        let mut inside = None;
+        while let Some(tag) = gate.child().ok()? {
+            inside = Some(Payload::cut(&mut gate, tag).ok()?);
+        }
+        entry.output = match (inside, failure) {
+            (Some(payload), _) => Output::Payload(payload),
+            (None, Some(failure)) => Output::Failed(failure),
+            (None, None) => return None,
+        };
+        let entry = Arc::new(entry);
+        match (pass, known.parts.last_mut()) {
+            (Some(_), Some(Part::Pass { entries, .. })) if part == last_part => entries.push(entry),
+            (Some(n), _) => known.parts.push(Part::Pass { n, entries: vec![entry] }),
+            (None, _) => known.parts.push(Part::Entry(entry)),
+        }
+        last_part = part;
+    }
+    Some((id, known))
+}
+
+/// The final of a branch: its last output.
+pub(crate) fn branch_output(last: Option<&Entry>) -> Payload {
+    composed(|writer| {
+        let start = writer.open("branch-output").xmlns(namespaces::WORKFLOW);
+        match last.map(|last| &last.output) {
+            Some(Output::Payload(payload)) => start.payload(payload),
+            Some(Output::Failed(Failure { code, words })) => {
+                start.attr("code", code).attr("words", words).empty()
+            }
+            None => start.empty(),
+        }
+    })
+}
+
+/// What came of a branch; nothing where nothing was done in it.
+pub(crate) fn branch_came(output: Output) -> Option<Output> {
+    let Output::Payload(payload) = output else { return Some(output) };
+    if let Some(code) = payload.attribute("code") {
+        let words = payload.attribute("words").unwrap_or_default();
+        return Some(Output::Failed(Failure { code, words }));
+    }
+    payload.child().ok().map(Output::Payload)
+}
+
+/// The id under which later goals see what came of a branch: groups add none.
+pub(crate) fn shown_as(step: &Step) -> &str {
+    match step.inside().last().filter(|_| step.each.is_none()) {
+        Some(last) => shown_as(last),
+        None => &step.id,
+    }
+}
+
+/// A question to a person.
+pub(crate) fn ask_person(question: &Question, known: &Known, facts: &Facts) -> Payload {
+    core(|writer| {
+        let start = writer.open("ask-person").xmlns(namespaces::CORE);
+        start.attr("expires", &duration(question.expires_ms)).content(|inside| {
+            inside.open("question").text(&question.words);
+            for path in &question.shows {
+                // What came with the request of a branch is in that.
+                if let Some(payload) = known.output(path) {
+                    let number = facts.number_of(payload).unwrap_or(1);
+                    inside.open("show").number("seq", number).text(&path.text());
+                }
+            }
+            for choice in &question.choices {
+                inside.open("choice").text(choice);
+            }
+        });
+    })
+}
+
+/// What a person said, or what counts where nobody did.
+pub(crate) fn person_said(said: &Payload, question: &Question) -> Option<Payload> {
+    if said.attribute("outcome").as_deref() != Some("expired") {
+        return Some(said.clone());
+    }
+    let otherwise = question.otherwise.as_ref()?;
+    Some(core(|writer| {
+        let start = writer.open("person-said").xmlns(namespaces::CORE).attr("outcome", "expired");
+        start.attr("choice", otherwise).empty();
+    }))
+}
+
+/// The final of a workflow: the payload that its last step gave, or its words.
+pub(crate) fn last(workflow: &Workflow, last: Option<&Entry>) -> Result<Payload, Failure> {
+    let missing = |words: String| Err(Failure::new("workflow.no-final", words));
+    let ElementName { namespace, local } = &workflow.returns;
+    let Some(payload) = last.and_then(Entry::payload) else {
+        return missing(format!("the last step gave nothing that <{local}> could be made of"));
+    };
+    if payload.name().is(namespace, local) {
+        return Ok(payload.clone());
+    }
+    let Some(name) = Name::new(local).filter(|_| workflow.returns_text) else {
+        return missing(format!("the last step gave <{}>, and <{local}> is wanted", payload.name().local));
+    };
+    let text = shown_text(payload);
+    Ok(composed(|writer| writer.open(name).xmlns(namespace).text(&text)))
+}
+
+/// Whether a goal's answer can end its loop: it is the last of the steps that are repeated until they converge.
+pub(crate) fn ends_loop(steps: &[Step], id: &str) -> bool {
+    use crate::spec::Until;
+    steps.iter().any(|step| match &step.work {
+        Work::Repeat { steps, until: Until::Converged, .. }
+            if steps.last().is_some_and(|last| last.id == id) =>
+        {
+            true
+        }
+        _ => ends_loop(step.inside(), id),
+    })
+}

@@ -1,0 +1,185 @@
+//! What a run knows at a place: the request, and what came of the steps before it, in order.
+//!
+//! Outputs come in, and go out by path. What is shown of them to a goal is worked out beside this.
+
+use std::sync::Arc;
+
+use systole_kit::{Payload, namespaces};
+
+use crate::spec::Path;
+use crate::tree::Node;
+
+/// The id under which the request is known.
+pub(crate) const REQUEST: &str = "request";
+
+/// What came of a step.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Output {
+    /// A payload.
+    Payload(Payload),
+    /// It failed, and the run went on.
+    Failed(Failure),
+}
+
+/// Why a step failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Failure {
+    /// The code.
+    pub(crate) code: String,
+    /// Its listener's words.
+    pub(crate) words: String,
+}
+
+impl Failure {
+    pub(crate) fn new(code: &str, words: impl Into<String>) -> Self {
+        Self { code: code.to_owned(), words: words.into() }
+    }
+}
+
+/// One output.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Entry {
+    /// The step.
+    pub(crate) id: String,
+    /// The item of a list that it is about.
+    pub(crate) item: Option<usize>,
+    /// Which of several agents gave it.
+    pub(crate) agent: Option<String>,
+    /// What it is.
+    pub(crate) output: Output,
+    /// The way to the list that was narrowed to the item.
+    pub(crate) narrowed: Option<Vec<String>>,
+    /// The loops around the step, outermost first.
+    pub(crate) loops: Vec<String>,
+    /// Whether it is the last word of a loop that ended without being done.
+    pub(crate) is_unfinished: bool,
+}
+
+impl Entry {
+    pub(crate) fn new(id: &str, output: Output) -> Self {
+        Self {
+            id: id.to_owned(),
+            item: None,
+            agent: None,
+            output,
+            narrowed: None,
+            loops: Vec::new(),
+            is_unfinished: false,
+        }
+    }
+
+    /// The id under which a goal is shown it.
+    pub(crate) fn label(&self) -> String {
+        let item = self.item.map(|item| format!("[{item}]")).unwrap_or_default();
+        let agent = self.agent.as_ref().map(|agent| format!("[{agent}]")).unwrap_or_default();
+        format!("{}{item}{agent}", self.id)
+    }
+
+    pub(crate) fn payload(&self) -> Option<&Payload> {
+        match &self.output {
+            Output::Payload(payload) => Some(payload),
+            Output::Failed(_) => None,
+        }
+    }
+}
+
+/// An output, or an earlier pass of a loop that is going on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Part {
+    Entry(Arc<Entry>),
+    Pass { n: u32, entries: Vec<Arc<Entry>> },
+}
+
+/// Everything that is known at a place.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Known {
+    pub(crate) parts: Vec<Part>,
+    /// The loop around the place, and its pass.
+    pub(crate) within: Vec<(String, u32)>,
+}
+
+impl Known {
+    /// What is known when a run begins.
+    pub(crate) fn of_request(request: Payload) -> Self {
+        let mut known = Self::default();
+        known.push(Entry::new(REQUEST, Output::Payload(request)));
+        known
+    }
+
+    pub(crate) fn push(&mut self, mut entry: Entry) {
+        if entry.loops.is_empty() {
+            entry.loops = self.within.iter().map(|(name, _)| name.clone()).collect();
+        }
+        self.parts.push(Part::Entry(Arc::new(entry)));
+    }
+
+    fn entries(&self) -> impl DoubleEndedIterator<Item = &Arc<Entry>> {
+        self.parts.iter().filter_map(|part| match part {
+            Part::Entry(entry) => Some(entry),
+            Part::Pass { .. } => None,
+        })
+    }
+
+    /// The newest output.
+    pub(crate) fn last(&self) -> Option<&Arc<Entry>> {
+        self.entries().next_back()
+    }
+
+    /// The output that a path names, where there is one: no skipped step's, no failed one's, no list's.
+    pub(crate) fn output(&self, path: &Path) -> Option<&Payload> {
+        let is_it = |entry: &&Arc<Entry>| {
+            let is_agent = path.agent.is_none() || path.agent == entry.agent;
+            entry.id == path.goal && is_agent && (entry.item.is_none() || entry.narrowed.is_some())
+        };
+        self.entries().rev().find(is_it)?.payload()
+    }
+
+    /// What a path leads to, as text; nothing where it leads nowhere.
+    pub(crate) fn texts(&self, path: &Path) -> Vec<String> {
+        let Some(output) = self.output(path) else { return Vec::new() };
+        if output.name().is(namespaces::CORE, "person-said") && path.fields == ["note"] {
+            return vec![output.text()];
+        }
+        let Some(node) = Node::read(output) else { return Vec::new() };
+        node.values(&path.fields).iter().map(crate::tree::Value::text).collect()
+    }
+
+    /// The same with that item of a list alone in place of the list.
+    pub(crate) fn narrowed(&self, list: &Path, item: usize) -> Self {
+        let mut known = self.clone();
+        let newest = known.parts.iter_mut().rev().find_map(|part| match part {
+            Part::Entry(entry) if entry.id == list.goal && entry.item.is_none() => Some(entry),
+            _ => None,
+        });
+        if let Some(entry) = newest
+            && let Some(node) = entry.payload().and_then(Node::read)
+            && let Some(payload) = node.narrowed(&list.fields, item).payload()
+        {
+            let mut own = Entry::clone(entry);
+            own.output = Output::Payload(payload);
+            own.item = Some(item);
+            own.narrowed = Some(list.fields.clone());
+            *entry = Arc::new(own);
+        }
+        known
+    }
+}
+
+/// Whether an output says of itself that nothing is left to change.
+pub(crate) fn is_converged(payload: &Payload) -> bool {
+    if payload.is_marked("converged") {
+        return true;
+    }
+    payload.name().is(namespaces::WORKFLOW, "goal-output") && payload.text().trim() == "CONVERGED"
+}
+
+impl Known {
+    /// The key of a step here: its id behind the passes of the loops around it.
+    pub(crate) fn key(&self, id: &str) -> String {
+        let mut key = String::new();
+        for (name, pass) in &self.within {
+            key.push_str(&format!("{name}.{pass}/"));
+        }
+        key + id
+    }
+}

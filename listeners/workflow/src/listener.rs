@@ -1,0 +1,221 @@
+//! The listener itself: a delivery comes in, the run is taken up where its call stands, and what is due goes out.
+//!
+//! What happened is read from the view of the call. While a call is open it is kept here as well, and grows by what each
+//! delivery brings, so that a run of a thousand turns reads a thousand answers and no more.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use systole_kit::answers::Answers;
+use systole_kit::ask::{Shown, Spot};
+use systole_kit::envelope::Delivered;
+use systole_kit::line::{Line, NotTaken};
+use systole_kit::reply::{Item, Said};
+use systole_kit::{Payload, namespaces};
+
+use crate::facts::Facts;
+use crate::known::Failure;
+use crate::note::Note;
+use crate::spec::Workflow;
+use crate::walk::{self, Turn};
+
+/// Runs that are kept. One more is read from its view when it goes on.
+const KEPT: usize = 1024;
+
+/// A workflow that runs.
+pub struct Listener {
+    name: String,
+    kept: Mutex<HashMap<Key, Kept>>,
+    /// Whether others answer under its name as well.
+    is_one_of_many: bool,
+}
+
+/// A call: its thread and its path.
+type Key = (String, String);
+
+/// A run.
+#[derive(Clone)]
+struct Run {
+    workflow: Arc<Workflow>,
+    request: Payload,
+    facts: Facts,
+}
+
+/// A run between two deliveries.
+struct Kept {
+    run: Run,
+    /// The note of the reply to the turn that was answered last.
+    note: Note,
+    turn: u32,
+    /// When it was put here, in puts.
+    order: u64,
+    delivery: String,
+    /// Whether the reply is known to have been taken as it was made here.
+    is_taken: bool,
+}
+
+impl std::fmt::Debug for Listener {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("Listener").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+impl Listener {
+    /// The listener of the workflow of that name. What it does is read from the configuration that each call began with.
+    #[must_use]
+    pub fn new(name: &str) -> Self {
+        Self { name: name.to_owned(), kept: Mutex::default(), is_one_of_many: false }
+    }
+
+    /// The same where others answer under its name as well, in other processes.
+    #[must_use]
+    pub fn one_of_many(self) -> Self {
+        Self { is_one_of_many: true, ..self }
+    }
+
+    /// Tells it that what it answered to this delivery was taken.
+    pub fn taken(&self, asked: &Delivered) {
+        if let Some(kept) =
+            self.kept().get_mut(&key(asked)).filter(|kept| kept.delivery == asked.stamp.delivery)
+        {
+            kept.is_taken = true;
+        }
+    }
+
+    /// Answers a delivery.
+    pub async fn answer(self: Arc<Self>, asked: Delivered, line: Arc<dyn Line>) -> Said {
+        match self.whole(&asked, &*line).await {
+            Ok(said) => said,
+            // Whoever called it back knows.
+            Err(NotTaken::Over) => Said::Items(Vec::new()),
+            Err(not_taken) => failed(Failure::new("workflow.unreadable", not_taken.to_string())),
+        }
+    }
+
+    async fn whole(&self, asked: &Delivered, line: &(dyn Line + '_)) -> Result<Said, NotTaken> {
+        let answers = Answers::read(&asked.payload).ok();
+        if let Some(budget) = answers.as_ref().and_then(|answers| answers.wrap_up.as_deref()) {
+            let words = format!("{budget} is used up before the run was over");
+            return Ok(failed(Failure::new("workflow.budget", words)));
+        }
+        let kept = answers.as_ref().and_then(|answers| self.gone_on(asked, answers));
+        let mut run = match kept {
+            Some(run) => run,
+            None => self.read(line).await?,
+        };
+        let mut turn = run.turn(asked.stamp.turn);
+        if matches!(turn, Turn::NeedsNumbers) {
+            let workflow = run.workflow.clone();
+            run = Self::viewed(workflow, line).await?;
+            turn = run.turn(asked.stamp.turn);
+        }
+        Ok(match turn {
+            Turn::Items(note, items) => {
+                let Some(words) = note.payload(&self.name) else { return Ok(unwritten()) };
+                self.keep(asked, run, note);
+                Said::Items([words].into_iter().chain(items).map(Item::plain).collect())
+            }
+            Turn::Final(note, payload) => {
+                let Some(words) = note.payload(&self.name) else { return Ok(unwritten()) };
+                Said::Items([words, payload].map(Item::plain).into())
+            }
+            Turn::Failed(failure) => failed(failure),
+            Turn::NeedsNumbers => failed(Failure::new("workflow.unreadable", "its view has no numbers")),
+        })
+    }
+
+    /// The run as it was kept, with what this delivery brings.
+    fn gone_on(&self, asked: &Delivered, answers: &Answers) -> Option<Run> {
+        let kept = self.kept().remove(&key(asked))?;
+        if kept.turn + 1 != asked.stamp.turn || !kept.is_taken {
+            return None;
+        }
+        let mut run = kept.run;
+        run.facts.forget_numbers();
+        run.facts.note(&kept.note);
+        for item in &answers.items {
+            if let Some(payload) = &item.payload {
+                run.facts.answer(item.ordinal, payload);
+            }
+        }
+        answers.inbox.iter().for_each(|arrival| run.facts.arrival(arrival));
+        Some(run)
+    }
+
+    /// The run as its configuration and its view have it.
+    async fn read(&self, line: &(dyn Line + '_)) -> Result<Run, NotTaken> {
+        let text = line.configuration(&format!("workflows.{}", self.name)).await?;
+        let workflow = Workflow::read(&text).map_err(|error| NotTaken::Refused {
+            code: "workflow.unreadable".to_owned(),
+            words: format!("the configuration of the call holds no workflow: {error}"),
+        })?;
+        Self::viewed(Arc::new(workflow), line).await
+    }
+
+    async fn viewed(workflow: Arc<Workflow>, line: &(dyn Line + '_)) -> Result<Run, NotTaken> {
+        let mut facts = Facts::default();
+        let mut request = None;
+        let namespace = format!("https://xml-pipeline.org/ns/{}/v1", workflow.name);
+        for shown in line.view_without_items(0).await?.shown {
+            let Shown::Message(message) = shown else { continue };
+            match message.spot {
+                // What an earlier call in the thread did is over.
+                Spot::Request => {
+                    facts = Facts::default();
+                    request = Some(message.payload.clone());
+                }
+                Spot::Said { .. } if message.payload.name().is(&namespace, &workflow.name) => {
+                    facts.note(&Note::read(&message.payload));
+                }
+                Spot::Answer { ordinal, .. } => facts.answer(ordinal, &message.payload),
+                Spot::Inbox { .. } => facts.arrival(&message.payload),
+                Spot::Said { .. } | Spot::Thread { .. } => {}
+            }
+            facts.number(&message.payload, message.seq);
+        }
+        let request = request.ok_or_else(|| NotTaken::Refused {
+            code: "workflow.unreadable".to_owned(),
+            words: "the view of the call has no request".to_owned(),
+        })?;
+        Ok(Run { workflow, request, facts })
+    }
+
+    fn kept(&self) -> MutexGuard<'_, HashMap<Key, Kept>> {
+        // Each change is one step.
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn keep(&self, asked: &Delivered, run: Run, note: Note) {
+        let mut kept = self.kept();
+        let order = kept.values().map(|kept| kept.order + 1).max().unwrap_or(0);
+        if kept.len() >= KEPT {
+            let oldest = kept.iter().min_by_key(|(_, kept)| kept.order).map(|(key, _)| key.clone());
+            oldest.map(|oldest| kept.remove(&oldest));
+        }
+        let (turn, delivery) = (asked.stamp.turn, asked.stamp.delivery.clone());
+        let is_taken = !self.is_one_of_many;
+        kept.insert(key(asked), Kept { run, note, turn, order, delivery, is_taken });
+    }
+}
+
+impl Run {
+    fn turn(&self, turn: u32) -> Turn {
+        if self.request.name().is(namespaces::WORKFLOW, "branch") {
+            walk::branch(&self.workflow, &self.request, &self.facts, turn)
+        } else {
+            walk::run(&self.workflow, &self.request, &self.facts, turn)
+        }
+    }
+}
+
+fn key(asked: &Delivered) -> Key {
+    (asked.thread.clone(), asked.stamp.call.clone())
+}
+
+fn failed(failure: Failure) -> Said {
+    Said::Failure { code: failure.code, retry: false, words: failure.words }
+}
+
+fn unwritten() -> Said {
+    failed(Failure::new("workflow.unreadable", "its note cannot be written"))
+}

@@ -1,0 +1,118 @@
+//! What a goal is shown of what is known: everything before it, or what its `sees` names.
+
+use systole_kit::Payload;
+
+use crate::goal_request::{Correction, CurrentGoal, GoalRequest, Part as Line, Shown, shown_text};
+use crate::items;
+use crate::known::{Entry, Failure, Known, Output, Part};
+use crate::spec::{Goal, Path, Step, Workflow};
+use crate::tree::{Node, Value};
+
+/// The request to an agent that pursues a goal.
+pub(crate) fn goal_request(
+    workflow: &Workflow,
+    step: &Step,
+    goal: &Goal,
+    known: &Known,
+) -> Result<Payload, Failure> {
+    let around = known.within.last();
+    let request = GoalRequest {
+        workflow: &workflow.name,
+        gives: goal.gives.as_ref(),
+        converges: items::ends_loop(&workflow.steps, &step.id),
+        context: context(known, goal.sees.as_deref()),
+        assignment: CurrentGoal {
+            id: &step.id,
+            words: &goal.words,
+            loop_name: around.map(|(name, _)| name.as_str()),
+            iteration: around.map(|(_, pass)| *pass),
+        }
+        .into(),
+        correction: None::<Correction<'_>>,
+    };
+    request.payload().map_err(|_| too_large(&step.id, &request.context))
+}
+
+fn too_large(id: &str, context: &[Line]) -> Failure {
+    let goals = context.iter().flat_map(|part| match part {
+        Line::Goal(goal) => std::slice::from_ref(goal),
+        Line::Iteration { goals, .. } => goals,
+    });
+    let mut sizes: Vec<(usize, &str)> = goals.map(|goal| (goal.text.len(), goal.id.as_str())).collect();
+    sizes.sort_by_key(|(bytes, _)| std::cmp::Reverse(*bytes));
+    let total: usize = sizes.iter().map(|(bytes, _)| bytes).sum();
+    let largest: Vec<String> =
+        sizes.iter().take(3).map(|(bytes, id)| format!("{id} ({} KiB)", bytes.div_ceil(1024))).collect();
+    let words = format!(
+        "{id}: what it sees has {} KiB, and a message has 1 MiB at most; the largest: {}; limit it with `sees`",
+        total.div_ceil(1024),
+        largest.join(", ")
+    );
+    Failure::new("workflow.context-too-large", words)
+}
+
+/// The context of a goal.
+pub(crate) fn context(known: &Known, sees: Option<&[Path]>) -> Vec<Line> {
+    let mut lines = Vec::new();
+    for part in &known.parts {
+        match part {
+            Part::Entry(entry) => lines.extend(shown(entry, sees).into_iter().map(Line::Goal)),
+            Part::Pass { n, entries } => {
+                let goals: Vec<Shown> = entries.iter().flat_map(|entry| shown(entry, sees)).collect();
+                if !goals.is_empty() {
+                    lines.push(Line::Iteration { n: *n, goals });
+                }
+            }
+        }
+    }
+    lines
+}
+
+/// An output as it is shown: whole, or by each path that names it.
+fn shown(entry: &Entry, sees: Option<&[Path]>) -> Vec<Shown> {
+    let Some(sees) = sees else { return vec![whole(entry)] };
+    let is_of = |path: &&Path| {
+        let is_agent = path.agent.is_none() || path.agent == entry.agent;
+        entry.id == path.goal && is_agent || entry.loops.contains(&path.goal)
+    };
+    let wanted: Vec<&Path> = sees.iter().filter(is_of).collect();
+    if wanted.iter().any(|path| path.fields.is_empty()) {
+        return vec![whole(entry)];
+    }
+    wanted.into_iter().filter_map(|path| in_part(entry, path)).collect()
+}
+
+fn whole(entry: &Entry) -> Shown {
+    let id = entry.label();
+    match &entry.output {
+        Output::Failed(Failure { code, words }) => {
+            let text = if words.is_empty() { code.clone() } else { format!("{code}: {words}") };
+            Shown { id, outcome: Some("failed".to_owned()), text }
+        }
+        Output::Payload(payload) => {
+            let outcome = entry.is_unfinished.then(|| "not-converged".to_owned());
+            Shown { id, outcome, text: text_of(entry, payload) }
+        }
+    }
+}
+
+/// The text of a payload; where it is nothing but a list that was narrowed to an item, that of the item.
+fn text_of(entry: &Entry, payload: &Payload) -> String {
+    let item = entry.narrowed.as_ref().and_then(|fields| Node::read(payload)?.only(fields)?.payload());
+    shown_text(item.as_ref().unwrap_or(payload))
+}
+
+fn in_part(entry: &Entry, path: &Path) -> Option<Shown> {
+    let node = Node::read(entry.payload()?)?;
+    let values = node.values(&path.fields);
+    let texts: Vec<String> = values.iter().map(text_of_value).collect();
+    let id = format!("{}/{}", entry.label(), path.fields.join("/"));
+    (!texts.is_empty()).then(|| Shown { id, outcome: None, text: texts.join("\n") })
+}
+
+fn text_of_value(value: &Value<'_>) -> String {
+    match value {
+        Value::Element(node) => node.payload().map_or_else(|| node.text(), |payload| shown_text(&payload)),
+        Value::Attribute(text) => (*text).to_owned(),
+    }
+}

@@ -1,0 +1,238 @@
+//! A payload as a tree of elements, to follow paths through it and to leave parts of it out.
+//!
+//! A payload comes in; values, or the same tree with one item of a list, go out. It judges nothing.
+
+use systole_kit::gate::{Gate, Step};
+use systole_kit::writer::{Name, Writer};
+use systole_kit::{Limits, Payload};
+
+/// An element.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Node {
+    namespace: Option<String>,
+    pub(crate) local: String,
+    attributes: Vec<(String, String)>,
+    content: Vec<Part>,
+}
+
+/// What stands in an element.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Part {
+    Node(Node),
+    Text(String),
+}
+
+/// What a path leads to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Value<'n> {
+    Element(&'n Node),
+    Attribute(&'n str),
+}
+
+impl Node {
+    /// The tree of a payload; none where it cannot be read.
+    pub(crate) fn read(payload: &Payload) -> Option<Self> {
+        let mut gate = Gate::strict(payload.bytes(), &Limits::FROM_PUMP).ok()?;
+        let mut open: Vec<Self> = Vec::new();
+        loop {
+            match gate.step().ok()? {
+                Step::Open(tag) => {
+                    let attributes = gate.attributes().iter();
+                    let attributes =
+                        attributes.map(|one| (one.local.to_owned(), one.value().into_owned())).collect();
+                    let namespace = gate.ns(&tag).map(str::to_owned);
+                    open.push(Self {
+                        namespace,
+                        local: tag.local.to_owned(),
+                        attributes,
+                        content: Vec::new(),
+                    });
+                }
+                Step::Text(text) => {
+                    let content = &mut open.last_mut()?.content;
+                    if let Some(Part::Text(last)) = content.last_mut() {
+                        text.append_to(last);
+                    } else {
+                        let mut first = String::new();
+                        text.append_to(&mut first);
+                        content.push(Part::Text(first));
+                    }
+                }
+                Step::Close => {
+                    let closed = open.pop()?;
+                    match open.last_mut() {
+                        Some(outer) => outer.content.push(Part::Node(closed)),
+                        None => return Some(closed),
+                    }
+                }
+                Step::Instruction => {}
+                Step::Done => return None,
+            }
+        }
+    }
+
+    fn children(&self) -> impl Iterator<Item = &Self> {
+        self.content.iter().filter_map(|part| match part {
+            Part::Node(node) => Some(node),
+            Part::Text(_) => None,
+        })
+    }
+
+    /// What stands at the end of a path, in order of the document.
+    pub(crate) fn values(&self, fields: &[String]) -> Vec<Value<'_>> {
+        let Some((first, rest)) = fields.split_first() else { return vec![Value::Element(self)] };
+        let attribute = self.attributes.iter().find(|(name, _)| rest.is_empty() && name == first);
+        let attribute = attribute.map(|(_, value)| Value::Attribute(value));
+        let inside = self.children().filter(|child| child.local == *first);
+        attribute.into_iter().chain(inside.flat_map(|child| child.values(rest))).collect()
+    }
+
+    /// How many elements a path leads to.
+    pub(crate) fn count(&self, fields: &[String]) -> usize {
+        let Some((first, rest)) = fields.split_first() else { return 1 };
+        self.children().filter(|child| child.local == *first).map(|child| child.count(rest)).sum()
+    }
+
+    /// The tree with that item of a list alone, counted from 1.
+    pub(crate) fn narrowed(&self, fields: &[String], item: usize) -> Self {
+        let (mut node, mut passed) = (self.clone(), 0);
+        node.keep(fields, item, &mut passed);
+        node
+    }
+
+    fn keep(&mut self, fields: &[String], item: usize, passed: &mut usize) {
+        let Some((first, rest)) = fields.split_first() else { return };
+        self.content.retain_mut(|part| match part {
+            Part::Node(child) if child.local == *first && rest.is_empty() => {
+                *passed += 1;
+                *passed == item
+            }
+            Part::Node(child) if child.local == *first => {
+                let before = *passed;
+                child.keep(rest, item, passed);
+                before < item && item <= *passed
+            }
+            _ => true,
+        });
+    }
+
+    /// The only element in it, where there is nothing beside it on the whole way.
+    pub(crate) fn only(&self, fields: &[String]) -> Option<&Self> {
+        let Some((first, rest)) = fields.split_first() else { return Some(self) };
+        let is_bare = self.attributes.is_empty()
+            && self.content.iter().all(|part| match part {
+                Part::Node(child) => child.local == *first,
+                Part::Text(text) => text.trim().is_empty(),
+            });
+        let mut children = self.children();
+        let child = children.next().filter(|_| is_bare && children.next().is_none())?;
+        child.only(rest)
+    }
+
+    /// All text in it.
+    pub(crate) fn text(&self) -> String {
+        let mut text = String::new();
+        self.append_text(&mut text);
+        text
+    }
+
+    fn append_text(&self, text: &mut String) {
+        for part in &self.content {
+            match part {
+                Part::Node(node) => node.append_text(text),
+                Part::Text(own) => text.push_str(own),
+            }
+        }
+    }
+
+    /// It as a payload of its own.
+    pub(crate) fn payload(&self) -> Option<Payload> {
+        let mut writer = Writer::new();
+        self.write(&mut writer, None);
+        Payload::read(&writer.finish(), &Limits::FROM_PUMP).ok()
+    }
+
+    fn write(&self, writer: &mut Writer, around: Option<&str>) {
+        let Some(name) = Name::new(&self.local) else { return };
+        let mut start = writer.open(name);
+        if self.namespace.as_deref() != around {
+            start = start.xmlns(self.namespace.as_deref().unwrap_or_default());
+        }
+        for (name, value) in &self.attributes {
+            if let Some(name) = Name::new(name) {
+                start = start.attr(name, value);
+            }
+        }
+        if self.content.is_empty() {
+            return start.empty();
+        }
+        start.content(|writer| self.write_content(writer));
+    }
+
+    /// Its attributes and what stands in it, under another name.
+    pub(crate) fn write_as(&self, writer: &mut Writer, name: Name<'_>) {
+        let mut start = writer.open(name);
+        for (name, value) in &self.attributes {
+            if let Some(name) = Name::new(name) {
+                start = start.attr(name, value);
+            }
+        }
+        start.content(|writer| self.write_content(writer));
+    }
+
+    fn write_content(&self, writer: &mut Writer) {
+        for part in &self.content {
+            match part {
+                Part::Node(child) => child.write(writer, self.namespace.as_deref()),
+                Part::Text(text) => writer.text(text),
+            }
+        }
+    }
+}
+
+impl Value<'_> {
+    /// The value as text.
+    pub(crate) fn text(&self) -> String {
+        match self {
+            Value::Element(node) => node.text(),
+            Value::Attribute(text) => (*text).to_owned(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn node(xml: &str) -> Node {
+        Node::read(&Payload::read(xml.as_bytes(), &Limits::default()).unwrap()).unwrap()
+    }
+
+    fn fields(path: &str) -> Vec<String> {
+        path.split('/').map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn a_path_leads_to_elements_and_attributes() {
+        let plan =
+            node("<plan xmlns='u' size='3'><step><name>a</name></step><step><name>b</name></step></plan>");
+        let texts = |path: &str| plan.values(&fields(path)).iter().map(Value::text).collect::<Vec<_>>();
+        assert_eq!(texts("step/name"), ["a", "b"]);
+        assert_eq!(texts("size"), ["3"]);
+        assert_eq!(texts("none"), Vec::<String>::new());
+        assert_eq!(plan.count(&fields("step")), 2);
+    }
+
+    #[test]
+    fn a_list_is_narrowed_to_one_item_and_keeps_the_rest() {
+        let plan = node("<p xmlns='u' k='1'><t>x</t><s><n>a</n><n>b</n></s><s><n>c</n></s></p>");
+        let bytes = |node: &Node| String::from_utf8(node.payload().unwrap().bytes().to_vec()).unwrap();
+        let second = plan.narrowed(&fields("s/n"), 2);
+        assert_eq!(bytes(&second), "<p xmlns=\"u\" k=\"1\"><t>x</t><s><n>b</n></s></p>");
+        let third = plan.narrowed(&fields("s/n"), 3);
+        assert_eq!(bytes(&third), "<p xmlns=\"u\" k=\"1\"><t>x</t><s><n>c</n></s></p>");
+        assert!(third.only(&fields("s/n")).is_none());
+        let bare = node("<p xmlns='u'> <s><n>a</n><n>b</n></s></p>").narrowed(&fields("s/n"), 2);
+        assert_eq!(bare.only(&fields("s/n")).unwrap().text(), "b");
+    }
+}

@@ -1,0 +1,123 @@
+//! Steps beside one another: the items of a list, or the branches of `parallel`. So many run at once; what came of them
+//! is joined in the order of the list and of the file.
+
+use super::leaf::{Leaf, at};
+use super::{Flow, Unit, Walk};
+use crate::items;
+use crate::known::{Entry, Failure, Known, Output};
+use crate::spec::{Each, Step, Work};
+use crate::tree::Node;
+
+impl Walk<'_> {
+    /// A step for each item of a list.
+    pub(super) fn each(&mut self, step: &Step, each: &Each, known: &mut Known) -> Flow {
+        let list = known.output(&each.list).and_then(Node::read);
+        let count = list.map_or(0, |node| node.count(&each.list.fields));
+        let base = known.clone();
+        let one = |walk: &mut Self, at: usize| {
+            walk.one(step, Some(at + 1), &base, || base.narrowed(&each.list, at + 1))
+        };
+        let begun = |walk: &Self, at: usize| walk.has_begun(step, Some(at + 1), &base);
+        self.fan((count, each.at_once), one, begun, |_| step.keeps_failure, known)
+    }
+
+    /// Steps that are done at the same time.
+    pub(super) fn parallel(&mut self, steps: &[Step], at_once: u32, known: &mut Known) -> Flow {
+        let base = known.clone();
+        let one = |walk: &mut Self, at: usize| match steps.get(at) {
+            Some(step) => walk.one(step, None, &base, || base.clone()),
+            None => Leaf::Over(Vec::new()),
+        };
+        let begun =
+            |walk: &Self, at: usize| steps.get(at).is_some_and(|step| walk.has_begun(step, None, &base));
+        let keeps = |at: usize| steps.get(at).is_some_and(|step| step.keeps_failure);
+        self.fan((steps.len(), at_once), one, begun, keeps, known)
+    }
+
+    fn fan(
+        &mut self,
+        (count, at_once): (usize, u32),
+        mut one: impl FnMut(&mut Self, usize) -> Leaf,
+        has_begun: impl Fn(&Self, usize) -> bool,
+        keeps: impl Fn(usize) -> bool,
+        known: &mut Known,
+    ) -> Flow {
+        let mut running = 0;
+        let mut joined = Vec::new();
+        for at_place in 0..count {
+            if running >= at_once && !has_begun(self, at_place) {
+                return Flow::Waits;
+            }
+            match one(self, at_place) {
+                Leaf::Waits => running += 1,
+                Leaf::Over(entries) => {
+                    let failed = entries.iter().find_map(|entry| match &entry.output {
+                        Output::Failed(failure) if !keeps(at_place) => Some(at(&entry.label(), failure)),
+                        _ => None,
+                    });
+                    if let Some(failure) = failed {
+                        return Flow::Failed(failure);
+                    }
+                    joined.extend(entries);
+                }
+            }
+        }
+        if running > 0 {
+            return Flow::Waits;
+        }
+        joined.into_iter().for_each(|entry| known.push(entry));
+        Flow::Done
+    }
+
+    /// One item or branch: by its agents themselves where it is one goal or call, else by a branch of this workflow.
+    fn one(&mut self, step: &Step, item: Option<usize>, base: &Known, own: impl Fn() -> Known) -> Leaf {
+        if item.is_none() && !step.when.is_empty() {
+            let key = base.key(&step.id);
+            if !self.decide(&key, "when", || crate::condition::hold(&step.when, base)) {
+                return Leaf::Over(Vec::new());
+            }
+        }
+        if is_leaf(step) && (item.is_some() || (step.each.is_none() && step.timeout_ms.is_none())) {
+            return self.entries(step, item, base, own);
+        }
+        let entry = Entry { item, ..Entry::new(items::shown_as(step), Output::Failed(Failure::new("", ""))) };
+        let key = format!(
+            "{}{}",
+            base.key(""),
+            Entry { item, ..Entry::new(&step.id, entry.output.clone()) }.label()
+        );
+        let workflow = self.workflow;
+        let spawned = |label: &str| {
+            let request = items::branch(step, item, &own());
+            Ok(items::spawn(label, &workflow.name, &request, &step.budget))
+        };
+        match self.tried(step, &key, spawned) {
+            Unit::Waits => Leaf::Waits,
+            Unit::Over(output) => Leaf::Over(
+                items::branch_came(output).map(|output| Entry { output, ..entry }).into_iter().collect(),
+            ),
+        }
+    }
+
+    /// Whether something was started of an item or branch.
+    fn has_begun(&self, step: &Step, item: Option<usize>, known: &Known) -> bool {
+        let entry = Entry { item, ..Entry::new(&step.id, Output::Failed(Failure::new("", ""))) };
+        let key = format!("{}{}", known.key(""), entry.label());
+        let first = match &step.work {
+            Work::Do(goal) if goal.by.len() > 1 && is_leaf(step) => {
+                goal.by.first().map(|agent| format!("{key}[{agent}]"))
+            }
+            _ => None,
+        };
+        !self.facts.tries(first.as_deref().unwrap_or(&key)).is_empty()
+    }
+}
+
+/// Whether a step is one thing for each of its agents, which needs no branch.
+fn is_leaf(step: &Step) -> bool {
+    match &step.work {
+        Work::Do(goal) => goal.tasks.is_none() && step.supervise.is_none(),
+        Work::Call(_) => true,
+        _ => false,
+    }
+}

@@ -1,0 +1,88 @@
+//! Steps that are one thing for each of their agents: a goal, or a call.
+
+use super::{Flow, Unit, Walk};
+use crate::items;
+use crate::known::{Entry, Failure, Known, Output};
+use crate::shown;
+use crate::spec::{Step, Work};
+
+/// What came of a leaf, for each of its agents.
+pub(super) enum Leaf {
+    Over(Vec<Entry>),
+    Waits,
+}
+
+impl Walk<'_> {
+    /// A goal or a call of its own, or that of an item.
+    pub(super) fn leaf(&mut self, step: &Step, item: Option<usize>, known: &mut Known) -> Flow {
+        match self.entries(step, item, known, || known.clone()) {
+            Leaf::Waits => Flow::Waits,
+            Leaf::Over(entries) => {
+                for entry in entries {
+                    if let Output::Failed(failure) = &entry.output
+                        && !step.keeps_failure
+                    {
+                        return Flow::Failed(at(&entry.label(), failure));
+                    }
+                    known.push(entry);
+                }
+                Flow::Done
+            }
+        }
+    }
+
+    /// The outputs of a goal or a call, once all are there.
+    pub(super) fn entries(
+        &mut self,
+        step: &Step,
+        item: Option<usize>,
+        base: &Known,
+        own_view: impl Fn() -> Known,
+    ) -> Leaf {
+        let own = Entry { item, ..Entry::new(&step.id, Output::Failed(Failure::new("", ""))) };
+        let prefix = base.key("");
+        let mut over = Vec::new();
+        let mut waits = false;
+        let mut take = |unit: Unit, entry: Entry| match unit {
+            Unit::Over(output) => over.push(Entry { output, ..entry }),
+            Unit::Waits => waits = true,
+        };
+        match &step.work {
+            Work::Do(goal) => {
+                for agent in &goal.by {
+                    let named = (goal.by.len() > 1).then(|| agent.clone());
+                    let entry = Entry { agent: named, ..own.clone() };
+                    let key = format!("{prefix}{}", entry.label());
+                    let workflow = self.workflow;
+                    let item = |label: &str| {
+                        let request = shown::goal_request(workflow, step, goal, &own_view())?;
+                        Ok(items::spawn(label, agent, &request, &step.budget))
+                    };
+                    let unit = self.tried(step, &key, item);
+                    take(unit, entry);
+                }
+            }
+            Work::Call(call) => {
+                let key = format!("{prefix}{}", own.label());
+                let item = |label: &str| {
+                    Ok(items::spawn(label, &call.to, &items::call(call, &own_view())?, &step.budget))
+                };
+                let unit = self.tried(step, &key, item);
+                take(unit, own);
+            }
+            // Nothing else is a leaf.
+            _ => {}
+        }
+        if waits { Leaf::Waits } else { Leaf::Over(over) }
+    }
+}
+
+/// A failure with the step that it is of.
+pub(super) fn at(label: &str, failure: &Failure) -> Failure {
+    let words = match failure.code.starts_with("workflow.") {
+        true => format!("{label}: {}", failure.words),
+        false => format!("{label}: {}: {}", failure.code, failure.words),
+    };
+    let code = if failure.code.starts_with("workflow.") { &failure.code } else { "workflow.step-failed" };
+    Failure::new(code, words)
+}

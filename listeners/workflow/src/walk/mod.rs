@@ -1,0 +1,282 @@
+//! One turn of a run: the steps are walked through from the first, each with what is known of it, and what can be
+//! started is started.
+//!
+//! A workflow and the facts come in; what the reply holds goes out. The same facts always give the same reply, and what
+//! was decided once is read from the facts.
+
+mod fan;
+mod leaf;
+mod person;
+mod repeat;
+
+use systole_kit::Payload;
+
+use crate::condition;
+use crate::facts::{FINAL, Facts, State};
+use crate::items;
+use crate::known::{Entry, Failure, Known, Output};
+use crate::note::{Decided, Note, Started};
+use crate::spec::{Step, Work, Workflow};
+
+/// What can be started in one reply; the pump takes 64 items, and a note and a wait stand beside these.
+const MOST: usize = 60;
+
+/// What a turn comes to.
+pub(crate) enum Turn {
+    /// Items of a reply, behind its note.
+    Items(Note, Vec<Payload>),
+    /// The same, and the last of them is the final.
+    Final(Note, Payload),
+    /// The run failed.
+    Failed(Failure),
+    /// The numbers of messages are needed, and the facts have none.
+    NeedsNumbers,
+}
+
+/// How the walk through some steps ended.
+enum Flow {
+    Done,
+    Waits,
+    Failed(Failure),
+}
+
+/// How one thing stands that is started and ends.
+enum Unit {
+    Over(Output),
+    Waits,
+}
+
+struct Walk<'w> {
+    workflow: &'w Workflow,
+    facts: &'w Facts,
+    /// The turn that is answered.
+    turn: u32,
+    note: Note,
+    items: Vec<Payload>,
+    /// The children that run, in the order of the walk.
+    running: Vec<String>,
+    /// Whether nothing may be started: the time of a step around is over.
+    is_frozen: bool,
+    /// Whether something is left to start in the next reply.
+    is_full: bool,
+    /// Whether an item is open that ends by itself, so that nothing has to be waited for.
+    asks: bool,
+    needs_numbers: bool,
+}
+
+/// Walks through the whole workflow.
+pub(crate) fn run(workflow: &Workflow, request: &Payload, facts: &Facts, turn: u32) -> Turn {
+    let mut walk = Walk::new(workflow, facts, turn);
+    let mut known = Known::of_request(request.clone());
+    let flow = walk.sequence(&workflow.steps, &mut known);
+    let last = known.last().cloned();
+    walk.ended(flow, |workflow| items::last(workflow, last.as_deref()))
+}
+
+/// Walks through the branch of a step.
+pub(crate) fn branch(workflow: &Workflow, request: &Payload, facts: &Facts, turn: u32) -> Turn {
+    let missing = || {
+        let words = "the branch is of no step of this workflow";
+        Turn::Failed(Failure::new("workflow.unknown-step", words))
+    };
+    let Some((id, mut known)) = items::branch_read(request) else { return missing() };
+    let Some(step) = found(&workflow.steps, &id) else { return missing() };
+    let mut walk = Walk::new(workflow, facts, turn);
+    let flow = walk.work(step, &mut known);
+    let last = known.last().cloned();
+    walk.ended(flow, |_| Ok(items::branch_output(last.as_deref())))
+}
+
+fn found<'s>(steps: &'s [Step], id: &str) -> Option<&'s Step> {
+    steps.iter().find_map(|step| if step.id == id { Some(step) } else { found(step.inside(), id) })
+}
+
+impl<'w> Walk<'w> {
+    fn new(workflow: &'w Workflow, facts: &'w Facts, turn: u32) -> Self {
+        Self {
+            workflow,
+            facts,
+            turn,
+            note: Note::default(),
+            items: Vec::new(),
+            running: Vec::new(),
+            is_frozen: false,
+            is_full: false,
+            asks: false,
+            needs_numbers: false,
+        }
+    }
+
+    /// The reply that follows.
+    fn ended(mut self, flow: Flow, last: impl FnOnce(&Workflow) -> Result<Payload, Failure>) -> Turn {
+        let end = match flow {
+            Flow::Waits if self.needs_numbers => return Turn::NeedsNumbers,
+            Flow::Waits => {
+                if !self.asks && !self.is_full {
+                    self.items.push(items::wait());
+                }
+                return Turn::Items(self.note, self.items);
+            }
+            Flow::Done => last(self.workflow),
+            Flow::Failed(failure) => Err(failure),
+        };
+        // Timers of a root's call would fire after it.
+        let ticking = self.facts.ticking();
+        if !ticking.is_empty() {
+            return Turn::Items(self.note, ticking.iter().map(|id| items::cancel_timer(id)).collect());
+        }
+        match (end, self.facts.final_refused()) {
+            (Err(failure), _) => Turn::Failed(failure),
+            (Ok(_), Some(refused)) => {
+                let words = format!("the final was refused: {}: {}", refused.code, refused.words);
+                Turn::Failed(Failure::new("workflow.final-refused", words))
+            }
+            (Ok(payload), None) => {
+                let decided = Decided { key: String::new(), question: FINAL.to_owned(), answer: true };
+                self.note.decided.push(decided);
+                Turn::Final(self.note, payload)
+            }
+        }
+    }
+
+    fn sequence(&mut self, steps: &[Step], known: &mut Known) -> Flow {
+        for step in steps {
+            match self.step(step, known) {
+                Flow::Done => {}
+                other => return other,
+            }
+        }
+        Flow::Done
+    }
+
+    /// A step with its terms.
+    fn step(&mut self, step: &Step, known: &mut Known) -> Flow {
+        let key = known.key(&step.id);
+        if !step.when.is_empty() && !self.decide(&key, "when", || condition::hold(&step.when, known)) {
+            return Flow::Done;
+        }
+        let flow = match step.timeout_ms {
+            Some(ms) => self.timed(step, &key, ms, known),
+            None => self.whole(step, known),
+        };
+        match flow {
+            Flow::Failed(failure) if step.keeps_failure => {
+                known.push(Entry::new(&step.id, Output::Failed(failure)));
+                Flow::Done
+            }
+            other => other,
+        }
+    }
+
+    /// A step with all its branches.
+    fn whole(&mut self, step: &Step, known: &mut Known) -> Flow {
+        match (&step.each, &step.work) {
+            (Some(each), _) => self.each(step, each, known),
+            (None, Work::Parallel { steps, at_once }) => self.parallel(steps, *at_once, known),
+            (None, _) => self.work(step, known),
+        }
+    }
+
+    /// What a step does, once.
+    fn work(&mut self, step: &Step, known: &mut Known) -> Flow {
+        match &step.work {
+            Work::Do(_) | Work::Call(_) => self.leaf(step, None, known),
+            Work::Ask(question) => self.ask(step, question, known),
+            Work::Wait { ms } => self.wait(step, *ms, known),
+            Work::Group { steps } => self.sequence(steps, known),
+            Work::Parallel { steps, at_once } => self.parallel(steps, *at_once, known),
+            Work::Repeat { steps, until, at_most } => self.repeat(step, (steps, until, *at_most), known),
+        }
+    }
+
+    /// A step that may take so long. What runs of it by then is cancelled.
+    fn timed(&mut self, step: &Step, key: &str, ms: u64, known: &mut Known) -> Flow {
+        let over =
+            || Failure::new("workflow.timeout", format!("it took longer than {}", items::duration(ms)));
+        if self.facts.decided(key, "timeout") == Some(true) {
+            return Flow::Failed(over());
+        }
+        let timer = format!("timeout:{key}");
+        let state = self.facts.tries(&timer).last();
+        let (is_over, was_frozen) = (state == Some(&State::Fired), self.is_frozen);
+        let before = self.running.len();
+        self.is_frozen |= is_over;
+        let flow = self.whole(step, known);
+        self.is_frozen = was_frozen;
+        if !matches!(flow, Flow::Waits) {
+            return flow;
+        }
+        if is_over && !was_frozen {
+            self.decide(key, "timeout", || true);
+            let cancelled = self.running.split_off(before);
+            self.items.extend(cancelled.iter().map(|id| items::cancel_thread(id)));
+            return Flow::Failed(over());
+        }
+        if state.is_none() {
+            self.start(&timer, 1, |id| items::timer(id, ms));
+        }
+        Flow::Waits
+    }
+
+    /// What was decided, or is now.
+    fn decide(&mut self, key: &str, question: &str, how: impl FnOnce() -> bool) -> bool {
+        if let Some(answer) = self.facts.decided(key, question) {
+            return answer;
+        }
+        let answer = how();
+        let decided = Decided { key: key.to_owned(), question: question.to_owned(), answer };
+        self.note.decided.push(decided);
+        answer
+    }
+
+    /// Starts something, which is given the label that is its own in the call.
+    fn start(&mut self, key: &str, number: u32, item: impl FnOnce(&str) -> Payload) {
+        if self.is_frozen {
+            return;
+        }
+        if self.items.len() >= MOST {
+            self.is_full = true;
+            return;
+        }
+        // The note is the first item.
+        let ordinal = u32::try_from(self.items.len() + 1).unwrap_or(u32::MAX);
+        let label = format!("t{}-{ordinal}", self.turn);
+        self.items.push(item(&label));
+        self.note.starts.push(Started { ordinal, key: key.to_owned(), number });
+    }
+
+    /// Something that is tried again where it fails, as often as its step says.
+    fn tried(&mut self, step: &Step, key: &str, item: impl FnOnce(&str) -> Result<Payload, Failure>) -> Unit {
+        let tries = self.facts.tries(key);
+        let number = u32::try_from(tries.len()).unwrap_or(u32::MAX);
+        match tries.last() {
+            Some(State::Ended(Output::Failed(_))) if number < step.tries => {
+                let (first, longest) = step.pause_ms;
+                let pause = first.saturating_mul(1 << number.saturating_sub(1).min(32)).min(longest);
+                let pauses = self.facts.tries(&format!("pause:{key}"));
+                match pauses.get(tries.len() - 1) {
+                    None => {
+                        self.start(&format!("pause:{key}"), number, |id| items::timer(id, pause));
+                        return Unit::Waits;
+                    }
+                    Some(State::Fired | State::Ended(_)) => {}
+                    Some(_) => return Unit::Waits,
+                }
+            }
+            Some(State::Ended(output)) => return Unit::Over(output.clone()),
+            Some(State::Runs(id)) => {
+                self.running.push(id.clone());
+                return Unit::Waits;
+            }
+            Some(_) => return Unit::Waits,
+            None => {}
+        }
+        match item(&items::label(key)) {
+            Ok(payload) => {
+                self.start(key, number + 1, |_| payload);
+                Unit::Waits
+            }
+            Err(failure) => Unit::Over(Output::Failed(failure)),
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! A person who is asked, and time that passes.
+
+use super::{Flow, Unit, Walk};
+use crate::facts::State;
+use crate::items;
+use crate::known::{Entry, Failure, Known, Output};
+use crate::spec::{Question, Step};
+
+impl Walk<'_> {
+    pub(super) fn ask(&mut self, step: &Step, question: &Question, known: &mut Known) -> Flow {
+        let key = known.key(&step.id);
+        let facts = self.facts;
+        if facts.tries(&key).is_empty() && !question.shows.is_empty() && !facts.has_numbers() {
+            self.needs_numbers = true;
+            return Flow::Waits;
+        }
+        let before = self.items.len();
+        match self.tried(step, &key, |_| Ok(items::ask_person(question, known, facts))) {
+            Unit::Waits => {
+                // The item stays open until the person has answered.
+                self.asks |= self.items.len() > before || facts.tries(&key).last() == Some(&State::Asked);
+                Flow::Waits
+            }
+            Unit::Over(Output::Failed(failure)) => Flow::Failed(super::leaf::at(&step.id, &failure)),
+            Unit::Over(Output::Payload(said)) => match items::person_said(&said, question) {
+                Some(output) => {
+                    known.push(Entry::new(&step.id, Output::Payload(output)));
+                    Flow::Done
+                }
+                None => {
+                    let words = format!("{}: nobody answered in time", step.id);
+                    Flow::Failed(Failure::new("workflow.nobody-answered", words))
+                }
+            },
+        }
+    }
+
+    pub(super) fn wait(&mut self, step: &Step, ms: u64, known: &Known) -> Flow {
+        let key = known.key(&step.id);
+        match self.facts.tries(&key).last() {
+            Some(State::Fired) => Flow::Done,
+            Some(State::Ended(Output::Failed(failure))) => Flow::Failed(super::leaf::at(&step.id, failure)),
+            Some(_) => Flow::Waits,
+            None => {
+                self.start(&key, 1, |id| items::timer(id, ms));
+                Flow::Waits
+            }
+        }
+    }
+}

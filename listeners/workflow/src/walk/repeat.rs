@@ -1,0 +1,58 @@
+//! Steps that are done again and again, until it is enough or so many passes are over.
+
+use std::sync::Arc;
+
+use super::{Flow, Walk};
+use crate::condition;
+use crate::known::{Entry, Known, Part, is_converged};
+use crate::spec::{Step, Until};
+
+impl Walk<'_> {
+    pub(super) fn repeat(
+        &mut self,
+        step: &Step,
+        (steps, until, at_most): (&[Step], &Until, u32),
+        known: &mut Known,
+    ) -> Flow {
+        let key = known.key(&step.id);
+        let mut passes: Vec<Vec<Arc<Entry>>> = Vec::new();
+        let mut is_enough = false;
+        for n in 1..=at_most {
+            let mut inner = known.clone();
+            inner.parts.extend((1..).zip(&passes).map(|(n, pass)| Part::Pass { n, entries: pass.clone() }));
+            inner.within.push((step.id.clone(), n));
+            let before = inner.parts.len();
+            match self.sequence(steps, &mut inner) {
+                Flow::Done => {}
+                other => return other,
+            }
+            let own = inner.parts.split_off(before).into_iter().filter_map(|part| match part {
+                Part::Entry(entry) => Some(entry),
+                Part::Pass { .. } => None,
+            });
+            let own: Vec<Arc<Entry>> = own.collect();
+            let question = if *until == Until::Converged { "converged" } else { "until" };
+            is_enough = self.decide(&format!("{key}.{n}"), question, || match until {
+                Until::Converged => own.last().and_then(|last| last.payload()).is_some_and(is_converged),
+                Until::Holds(conditions) => {
+                    let mut known = known.clone();
+                    known.parts.extend(own.iter().cloned().map(Part::Entry));
+                    condition::hold(conditions, &known)
+                }
+            });
+            // Who finds nothing left to change has the pass before in mind.
+            if !(is_enough && *until == Until::Converged && !passes.is_empty()) {
+                passes.push(own);
+            }
+            if is_enough {
+                break;
+            }
+        }
+        let mut last = passes.pop().unwrap_or_default();
+        if let Some(end) = last.last_mut().filter(|_| !is_enough) {
+            *end = Arc::new(Entry { is_unfinished: true, ..Entry::clone(end) });
+        }
+        known.parts.extend(last.into_iter().map(Part::Entry));
+        Flow::Done
+    }
+}

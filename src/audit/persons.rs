@@ -1,0 +1,372 @@
+//! What waits for a person, read from a log without running it: payloads that need approval, and questions.
+//!
+//! A reader comes in. Every request that has no answer goes out, oldest first, with all that a person has to see, whole:
+//! the payload, or the question with the messages that it shows, and the message from outside that led to it. It decides
+//! nothing: what may still be decided, and by whom, is the pump's to say.
+
+use serde_json::{Value, json};
+
+use super::columns::{self, plain, wrapped};
+use super::full;
+use super::glance::glance;
+use super::layout;
+use crate::pump::state::{Call, PersonRequest, State};
+use crate::pump::wake;
+use crate::rules::{approval_payload, question};
+use crate::words::ids::{CallPath, Digest, Name, ThreadId};
+use crate::words::person::{PersonRequestId, RequestKind};
+use crate::words::ports::{LogFault, LogReader, Position, Unwatched};
+use crate::words::record::{Kind, Mark, Record, Role};
+use crate::words::time::{Millis, spoken};
+
+/// Records read at once.
+const PAGE: usize = 256;
+/// Columns of the message from outside: some lines of a terminal.
+const REQUEST: usize = 280;
+
+/// A request that waits for a person.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Waiting {
+    /// The request.
+    pub id: PersonRequestId,
+    /// The thread of the call.
+    pub thread: ThreadId,
+    /// The call whose payload waits, or the item that asks.
+    pub call: CallPath,
+    /// Who wants the payload approved, or called the listener that asks.
+    pub caller: Name,
+    /// Whom the payload is for, or who asks.
+    pub listener: Name,
+    /// The configuration of the call.
+    pub config: Digest,
+    /// The hash of the payload, or of the question with all that it shows.
+    pub hash: Digest,
+    /// When a person was asked.
+    pub asked: Millis,
+    /// When the request expires.
+    pub expires: Millis,
+    /// What it is about.
+    pub about: About,
+    /// The message from outside that led to it, as far as the log has it.
+    pub request: Option<Asked>,
+}
+
+/// What a request is about.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum About {
+    /// Whether a payload may go.
+    Approval {
+        /// The payload's root element.
+        element: String,
+        /// The payload, as it is stored.
+        payload: String,
+        /// What is unknown of the attempt before, where one more waits.
+        unknown: Option<String>,
+    },
+    /// A question.
+    Question {
+        /// What is asked.
+        words: String,
+        /// The messages that are shown with it.
+        shows: Vec<Shown>,
+        /// The possible answers. If there are none, the note is the answer.
+        choices: Vec<String>,
+    },
+}
+
+/// A message that is shown with a question.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Shown {
+    /// Its number in the view of the call that asks.
+    pub number: u64,
+    /// What it is called.
+    pub label: String,
+    /// Who said it.
+    pub from: Name,
+    /// The hash of its bytes.
+    pub hash: Digest,
+    /// Its bytes, as they are stored.
+    pub payload: String,
+}
+
+/// A message from outside.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Asked {
+    /// Who sent it.
+    pub by: Name,
+    /// Its thread.
+    pub thread: ThreadId,
+    /// Its record there.
+    pub seq: u64,
+    /// When it came.
+    pub at: Millis,
+    /// The payload, as it is stored.
+    pub payload: String,
+}
+
+/// Everything that waits.
+pub fn waiting(reader: &dyn LogReader) -> Result<Vec<Waiting>, LogFault> {
+    let state = wake::recover(reader, &Unwatched)?.state;
+    let mut found = Vec::new();
+    for thread in state.threads.values() {
+        for (place, request) in thread.person_requests() {
+            let (path, about) = match request {
+                PersonRequest::Approval(_) => (place.clone(), None),
+                PersonRequest::Question(one) => match place.caller() {
+                    Some((caller, ..)) => (caller, question_of(reader, &thread.id, one.seq)?),
+                    None => continue,
+                },
+            };
+            let Some(call) = thread.calls.get(&path) else { continue };
+            let (hash, asked, about) = match (request, about) {
+                (PersonRequest::Approval(approval), _) => {
+                    (approval.hash, approval.asked, approval_of(reader, &thread.id, call)?)
+                }
+                (PersonRequest::Question(one), Some(about)) => (one.hash, one.asked, about),
+                (PersonRequest::Question(_), None) => continue,
+            };
+            found.push(Waiting {
+                id: request.id(),
+                thread: thread.id.clone(),
+                call: place,
+                caller: call.caller.clone(),
+                listener: call.listener.clone(),
+                config: call.config,
+                hash,
+                asked,
+                expires: request.expires(),
+                about,
+                request: asked_outside(reader, &state, &thread.id, &path)?,
+            });
+        }
+    }
+    found.sort_by_key(|waiting| waiting.id);
+    Ok(found)
+}
+
+/// The record of a thread with that number.
+fn record_of(reader: &dyn LogReader, thread: &ThreadId, seq: u64) -> Result<Option<Record>, LogFault> {
+    Ok(reader.of_thread(thread, seq, 1)?.pop().map(|(_, record)| record).filter(|r| r.header.seq == seq))
+}
+
+fn approval_of(reader: &dyn LogReader, thread: &ThreadId, call: &Call) -> Result<About, LogFault> {
+    let body = record_of(reader, thread, call.request)?.map(|record| record.body).unwrap_or_default();
+    let unknown = match &call.approval {
+        Some(approval) if approval.of_attempt => record_of(reader, thread, approval.seq)?,
+        _ => None,
+    };
+    let unknown = unknown.and_then(|record| approval_payload::unknown(&record.body));
+    Ok(About::Approval {
+        unknown: unknown.map(|words| plain(&words)),
+        element: glance(&body).element,
+        payload: String::from_utf8_lossy(&body).into_owned(),
+    })
+}
+
+/// The question that a record asks. Every message that it shows is held to its hash.
+fn question_of(reader: &dyn LogReader, thread: &ThreadId, seq: u64) -> Result<Option<About>, LogFault> {
+    let asked = record_of(reader, thread, seq)?;
+    let Some(asked) = asked.and_then(|record| question::read_asked(&record.body)) else { return Ok(None) };
+    let mut shows = Vec::with_capacity(asked.shows.len());
+    for show in asked.shows {
+        let shown = record_of(reader, thread, show.record)?;
+        let Some(shown) = shown.filter(|record| Digest::of(&record.body) == show.hash) else {
+            let why = format!("record {} of {thread} is not the one that the question shows", show.record);
+            return Err(LogFault::Damaged { path: "the log".into(), position: Position::default(), why });
+        };
+        shows.push(Shown {
+            number: show.number,
+            label: show.label,
+            from: shown.header.from,
+            hash: show.hash,
+            payload: String::from_utf8_lossy(&shown.body).into_owned(),
+        });
+    }
+    Ok(Some(About::Question { words: asked.words, shows, choices: asked.choices }))
+}
+
+/// The message from outside that a call belongs to: the one whose budget it uses, in its root.
+fn asked_outside(
+    reader: &dyn LogReader,
+    state: &State,
+    thread: &ThreadId,
+    path: &CallPath,
+) -> Result<Option<Asked>, LogFault> {
+    let (mut thread, mut path) = (thread.clone(), path.clone());
+    while let Some(parent) = thread.parent() {
+        let calls = state.thread(&parent).map(|above| &above.calls);
+        let spawned =
+            calls.into_iter().flatten().find(|(_, call)| call.children.iter().any(|c| c.id == thread));
+        let Some((above, _)) = spawned else { return Ok(None) };
+        (thread, path) = (parent, above.clone());
+    }
+    let Some(root) = state.thread(&thread) else { return Ok(None) };
+    let Some(first) = root.calls.get(&path).map(|call| CallPath::top(call.purse)) else { return Ok(None) };
+    // The call that it opened is over where a timer of it opened another one.
+    let mut from = root.calls.get(&first).map_or(1, |call| call.request);
+    loop {
+        let page = reader.of_thread(&thread, from, PAGE)?;
+        let is_it = |record: &Record| {
+            let h = &record.header;
+            h.call.as_ref() == Some(&first)
+                && (h.kind, h.code) == (Kind::Message, Some(Mark::Role(Role::Request)))
+        };
+        if let Some((_, record)) = page.iter().find(|(_, record)| is_it(record)) {
+            let h = &record.header;
+            return Ok(Some(Asked {
+                by: h.from.clone(),
+                thread,
+                seq: h.seq,
+                at: h.time,
+                payload: String::from_utf8_lossy(&record.body).into_owned(),
+            }));
+        }
+        if page.len() < PAGE {
+            return Ok(None);
+        }
+        from += PAGE as u64;
+    }
+}
+
+impl Waiting {
+    /// Which of the two kinds it is.
+    pub fn kind(&self) -> RequestKind {
+        match self.about {
+            About::Approval { .. } => RequestKind::Approval,
+            About::Question { .. } => RequestKind::Question,
+        }
+    }
+
+    /// The element and the bytes of the payload that waits, if it is an approval.
+    pub fn payload(&self) -> Option<(&str, &str)> {
+        match &self.about {
+            About::Approval { element, payload, .. } => Some((element, payload)),
+            About::Question { .. } => None,
+        }
+    }
+
+    /// It in lines: what wants what, until when, what was asked from outside, all that a person has to see, whole, and
+    /// its hash.
+    pub fn lines(&self, now: Millis) -> Vec<String> {
+        let left = match self.expires.since(now) {
+            0 => "expires now".to_owned(),
+            left => format!("expires in {}", spoken(left)),
+        };
+        let Waiting { listener, caller, thread, .. } = self;
+        let head = match &self.about {
+            About::Approval { element, .. } => format!("({element}, {listener}) from {caller}"),
+            About::Question { .. } => format!("(question) from {listener}"),
+        };
+        let head = format!("  {head} in {thread}, {left}");
+        let mut lines = wrapped(&self.id.to_string(), 4, &head);
+        if let About::Approval { unknown: Some(unknown), .. } = &self.about {
+            lines.extend(columns::at_most(4, wrapped("    unknown:", 4, unknown)));
+        }
+        match &self.request {
+            Some(asked) if self.is_from_outside(asked) => {
+                let at = layout::moment(asked.at, now);
+                lines.extend(wrapped("", 6, &format!("    sent by {} at {at}", asked.by)));
+            }
+            Some(asked) => {
+                let seen = glance(asked.payload.as_bytes());
+                let at = layout::moment(asked.at, now);
+                let words = seen.line(REQUEST);
+                let text = format!("    asked by {} at {at}: <{}> {words}", asked.by, seen.element);
+                lines.extend(wrapped("", 6, &text));
+            }
+            None => lines.push("    the message from outside is not in the log".to_owned()),
+        }
+        match &self.about {
+            About::Approval { payload, .. } => {
+                lines.push(format!("    payload, {} bytes:", payload.len()));
+                lines.extend(full::lines(payload.as_bytes(), 4));
+            }
+            About::Question { words, shows, choices } => {
+                lines.push("    question:".to_owned());
+                lines.extend(full::text_lines(words, 4));
+                for show in shows {
+                    let (number, from, bytes) = (show.number, &show.from, show.payload.len());
+                    lines.push(format!("    with message {number} from {from}, {bytes} bytes, called:"));
+                    lines.extend(full::text_lines(&show.label, 4));
+                    lines.push("    which reads:".to_owned());
+                    lines.extend(full::lines(show.payload.as_bytes(), 4));
+                }
+                let choices = if choices.is_empty() {
+                    "none; the note is the answer".to_owned()
+                } else {
+                    choices.join(", ")
+                };
+                lines.extend(wrapped("    choices:", 6, &format!(" {choices}")));
+            }
+        }
+        lines.push(format!("    hash {}", self.hash));
+        lines
+    }
+
+    /// What to type about it, a line for each command.
+    pub fn commands(&self) -> Vec<String> {
+        let id = self.id;
+        let (approve, reject) = (format!("systole approve {id}"), format!("systole reject {id} --note WHY"));
+        match &self.about {
+            About::Approval { unknown: Some(_), .. } => vec![approve, reject],
+            About::Approval { .. } => vec![approve, reject, format!("systole amend {id} --file FILE")],
+            About::Question { choices, .. } => vec![question::commands(id, choices)],
+        }
+    }
+
+    /// Whether it is the message from outside itself.
+    fn is_from_outside(&self, asked: &Asked) -> bool {
+        let About::Approval { payload, .. } = &self.about else { return false };
+        self.call.caller().is_none() && self.thread == asked.thread && *payload == asked.payload
+    }
+
+    /// It for programs.
+    pub fn as_json(&self) -> Value {
+        let request = self.request.as_ref().map(|asked| {
+            json!({
+                "by": asked.by.as_str(),
+                "thread": asked.thread.as_str(),
+                "seq": asked.seq,
+                "at": asked.at.to_string(),
+                "payload": asked.payload,
+            })
+        });
+        let mut value = json!({
+            "id": self.id.to_string(),
+            "kind": self.kind().as_str(),
+            "thread": self.thread.as_str(),
+            "call": self.call.as_str(),
+            "caller": self.caller.as_str(),
+            "listener": self.listener.as_str(),
+            "hash": self.hash.to_string(),
+            "asked": self.asked.to_string(),
+            "expires": self.expires.to_string(),
+            "request": request,
+        });
+        let own = match &self.about {
+            About::Approval { element, payload, unknown } => {
+                json!({"element": element, "payload": payload, "unknown": unknown})
+            }
+            About::Question { words, shows, choices } => {
+                let shows: Vec<Value> = shows.iter().map(Shown::as_json).collect();
+                json!({"question": words, "shows": shows, "choices": choices})
+            }
+        };
+        if let (Some(value), Value::Object(own)) = (value.as_object_mut(), own) {
+            value.extend(own);
+        }
+        value
+    }
+}
+
+impl Shown {
+    fn as_json(&self) -> Value {
+        json!({
+            "seq": self.number,
+            "label": self.label,
+            "from": self.from.as_str(),
+            "hash": self.hash.to_string(),
+            "payload": self.payload,
+        })
+    }
+}

@@ -1,0 +1,66 @@
+//! `systole choose`: a person's answer to a question. The question is shown whole before it is answered, with every message
+//! that it shows. Whether the answer fits is the organism's to say.
+
+use clap::Args;
+
+use super::{Bound, note, reading, request, rule};
+use crate::audit::persons::{self, About};
+use crate::cli::exit::Exit;
+use crate::cli::looking::Looking;
+use crate::cli::place::Place;
+use crate::organism::order::Order;
+use crate::words::ids::{Digest, Name};
+use crate::words::person::{PersonRequestId, RequestKind, Says};
+
+/// Answers a question that waits for a person.
+///
+/// The question is shown whole before it is answered, with the messages that it shows. If that is longer than the
+/// screen, it is shown page by page; where nobody can turn the pages, --hash is needed. `systole approve` lists the
+/// questions.
+#[derive(Args, Debug)]
+pub(in crate::cli) struct Choose {
+    #[command(flatten)]
+    place: Place,
+    /// The question, as in a1
+    #[arg(value_parser = request)]
+    id: PersonRequestId,
+    /// One of its choices; none if it has no choices
+    choice: Option<String>,
+    #[command(flatten)]
+    bound: Bound,
+    /// What the listener reads beside the choice, or the answer itself
+    #[arg(long, value_name = "TEXT", value_parser = note, required_unless_present = "choice")]
+    note: Option<String>,
+}
+
+impl Choose {
+    pub(in crate::cli) fn run(self) -> Exit {
+        self.whole().unwrap_or_else(|exit| exit)
+    }
+
+    fn whole(self) -> Result<Exit, Exit> {
+        let Choose { place, id, choice, bound, note } = self;
+        let hash = match &bound.hash {
+            Some(_) => bound.of(&place, id)?,
+            None if !fits(&place, id, choice.as_deref())? => None,
+            None => match reading::read(&place, RequestKind::Question, &[id])? {
+                (read, unread) if read.is_empty() => return Ok(unread),
+                (read, _) => read.first().map(|(_, hash): &(_, Digest)| *hash),
+            },
+        };
+        let says = Says::Choose(choice);
+        rule(&place, vec![Order { by: Name::operator(), request: id, hash, note, says }])
+    }
+}
+
+/// Whether the question has that choice. If not, nobody has to read it before the organism refuses the answer.
+fn fits(place: &Place, id: PersonRequestId, choice: Option<&str>) -> Result<bool, Exit> {
+    let looking = Looking::open(place)?;
+    let waiting = persons::waiting(&looking.reader).map_err(|fault| looking.fault(&fault))?;
+    let found = waiting.into_iter().find(|one| one.id == id);
+    Ok(found.is_some_and(|one| match (&one.about, choice) {
+        (About::Approval { .. }, _) => false,
+        (About::Question { choices, .. }, None) => choices.is_empty(),
+        (About::Question { choices, .. }, Some(choice)) => choices.iter().any(|one| one == choice),
+    }))
+}

@@ -1,0 +1,174 @@
+//! Requests to a person, and what a person says about them. Pure data.
+//!
+//! There are two kinds. An approval holds a payload until a person lets it go. A question holds the call that asks it
+//! until a person answers. Both have ids from one counter, both expire, and both may be answered by the same roles.
+
+use std::fmt;
+
+use super::flow::{Admitted, Refused, Ticket};
+use super::ids::{CallPath, Digest, Name, ThreadId};
+use super::time::Millis;
+
+/// Which request: `a1`, `a2` … They are counted over the whole log and never used again, so that what
+/// somebody types means one of them, whenever it is typed.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, serde::Serialize, serde::Deserialize)]
+pub struct PersonRequestId(pub u64);
+
+impl PersonRequestId {
+    /// Reads an id.
+    pub fn parse(text: &str) -> Option<PersonRequestId> {
+        let digits = text.strip_prefix('a')?;
+        let plain = digits.bytes().all(|b| b.is_ascii_digit()) && !digits.starts_with('0');
+        plain.then(|| digits.parse().ok())?.map(PersonRequestId)
+    }
+}
+
+impl fmt::Display for PersonRequestId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "a{}", self.0)
+    }
+}
+
+/// The two kinds of requests.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum RequestKind {
+    /// Whether a payload may go.
+    Approval,
+    /// A question of a listener.
+    Question,
+}
+
+impl RequestKind {
+    /// The word for it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            RequestKind::Approval => "approval",
+            RequestKind::Question => "question",
+        }
+    }
+}
+
+/// A request for approval: which payload of which call waits, and until when.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ApprovalRequest {
+    /// Its id.
+    pub id: PersonRequestId,
+    /// The hash of the payload: an answer may be bound to it.
+    pub hash: Digest,
+    /// When it expires.
+    pub expires: Millis,
+    /// The thread of the call.
+    pub thread: ThreadId,
+    /// The call.
+    pub call: CallPath,
+    /// The listener that the payload is for.
+    pub to: Name,
+    /// The local name of the payload's root element.
+    pub element: String,
+    /// What is unknown, where the payload was out already and a person decides about one more attempt.
+    pub unknown: Option<String>,
+}
+
+/// A question to a person, with the messages that are shown with it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct QuestionRequest {
+    /// Its id.
+    pub id: PersonRequestId,
+    /// When it expires.
+    pub expires: Millis,
+    /// The thread of the call.
+    pub thread: ThreadId,
+    /// The item that asks.
+    pub call: CallPath,
+    /// The listener that asks.
+    pub from: Name,
+    /// What is asked.
+    pub words: String,
+    /// The messages that are shown with it.
+    pub shows: Vec<ShownMessage>,
+    /// The possible answers. If there are none, the note is the answer.
+    pub choices: Vec<String>,
+}
+
+/// A message that is shown with a question.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ShownMessage {
+    /// Its number in the view of the call that asks.
+    pub number: u64,
+    /// Its record in the thread.
+    pub record: u64,
+    /// The hash of its bytes, as they were when the question was asked.
+    pub hash: Digest,
+    /// What it is called.
+    pub label: String,
+}
+
+/// What somebody says about a request.
+#[derive(Debug)]
+pub struct Ruling {
+    /// Where the asker waits.
+    pub ticket: Ticket,
+    /// Who says it, from the credential.
+    pub by: Name,
+    /// About which request.
+    pub request: PersonRequestId,
+    /// The hash of what was looked at, where it was given.
+    pub hash: Option<Digest>,
+    /// What for, or the answer itself.
+    pub note: Option<String>,
+    /// What is said; an amendment as the door judged it.
+    pub says: Says<Box<Result<Admitted, Refused>>>,
+}
+
+/// What a person can say.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Says<A> {
+    /// The payload may go.
+    Approve,
+    /// It may not.
+    Reject,
+    /// This goes in its place.
+    Amend(A),
+    /// The answer to a question: a choice, or the note alone.
+    Choose(Option<String>),
+}
+
+/// How a request for approval ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Decided {
+    /// It went as it was.
+    Approved,
+    /// Another payload went in its place.
+    Amended,
+    /// A person said no.
+    Rejected,
+    /// Nobody said anything in time.
+    Expired,
+}
+
+impl Decided {
+    /// The word for it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Decided::Approved => "approved",
+            Decided::Amended => "amended",
+            Decided::Rejected => "rejected",
+            Decided::Expired => "expired",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_has_one_text() {
+        for good in ["a1", "a20"] {
+            assert_eq!(PersonRequestId::parse(good).map(|id| id.to_string()).as_deref(), Some(good));
+        }
+        for bad in ["", "a", "1", "a0", "a01", "a-1", "a+1", "A1", "a1 ", "a99999999999999999999"] {
+            assert_eq!(PersonRequestId::parse(bad), None, "{bad}");
+        }
+    }
+}
