@@ -44,9 +44,9 @@ pub struct Composition {
 /// The section of the organism's file that describes one listener.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Section {
-    /// Where it is in the file: `listeners.NAME` or `agents.NAME`.
+    /// Where it is in the file: `listeners.NAME`, `agents.NAME` or `workflows.NAME`.
     pub path: String,
-    /// What it says, as YAML, with what was set on the command line.
+    /// What it says, with what was set on the command line: as YAML, or a workflow in the form that its listener reads.
     pub text: String,
 }
 

@@ -149,7 +149,10 @@ fn the_schema_refuses_nothing_that_the_loader_takes_and_most_of_what_it_does_not
     let (mut both, mut loader_alone) = (0, Vec::new());
     for key in KEYS.iter().filter(|key| key.built) {
         // What stands inside a map is told with a place of its own.
-        let is_map = matches!(key.form, Form::Map | Form::Names(_) | Form::TextOrMap | Form::TextOrNames);
+        let is_map = matches!(
+            key.form,
+            Form::Map | Form::Names(_) | Form::TextOrMap | Form::TextOrNames | Form::WordOrNames(_)
+        );
         for value in VALUES.into_iter().filter(|value| !(is_map && value.starts_with('{'))) {
             let text = file_with(key.path, value);
             fs::write(&path, &text).unwrap();
@@ -256,13 +259,24 @@ fn file_with_step(inside: &str, value: &str) -> String {
         return format!("{head}workflows: {{x1: {{by: a, goals: [{{x1: {value}}}]}}}}\n");
     };
     let depth = inside.split('.').count();
-    let own = inside.replace('.', ": {") + ": " + value + &"}".repeat(depth - 1);
+    let needed = match inside {
+        "repeat.at_most" => ", until: converged",
+        _ if inside.starts_with("repeat.") => ", at_most: 2",
+        _ => "",
+    };
+    let closed = "}".repeat(depth - 1);
+    let own = inside.replace('.', ": {") + ": " + value + &closed;
+    let own = own
+        .strip_suffix('}')
+        .filter(|_| !needed.is_empty())
+        .map_or(own.clone(), |own| format!("{own}{needed}}}"));
     let beside = match inside.split('.').next().unwrap() {
         "do" | "ask" | "goals" | "parallel" | "wait" => "",
         "call" => ", to: a",
         "to" | "with" => ", call: x",
         "choices" | "shows" | "expires" | "otherwise" => ", ask: x",
         "repeat" => ", goals: [{x2: Say it.}]",
+        "at_once" => ", parallel: [{x2: Say it.}]",
         _ => ", do: x",
     };
     format!("{head}workflows: {{x1: {{by: a, goals: [{{x1: {{{own}{beside}}}}}]}}}}\n")

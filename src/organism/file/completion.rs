@@ -89,6 +89,7 @@ fn form(key: &Key) -> Value {
         Form::Map => map(key.path),
         Form::Names(pattern) => names(key, pattern),
         Form::TextOrNames => json!({"anyOf": [text, names(key, "")]}),
+        Form::WordOrNames(word) => json!({"anyOf": [{"const": word}, names(key, "")]}),
         Form::TextOrMap => json!({"anyOf": [text, map(key.path)]}),
         Form::Steps => json!({"type": "array", "minItems": 1, "items": {"$ref": "#/$defs/step"}}),
         Form::Text { empty: true } => json!({"type": ["string", "number", "boolean"]}),

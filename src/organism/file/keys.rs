@@ -67,6 +67,8 @@ pub enum Form {
     Texts,
     /// One value, or a map of any names, each with what stands below `NAME`.
     TextOrNames,
+    /// This word, or a map of any names, each with what stands below `NAME`.
+    WordOrNames(&'static str),
     /// One value, or a map of the keys below it.
     TextOrMap,
     /// A list of steps of a workflow: each a map of one id, with words or the keys below `NAME`.
@@ -332,7 +334,7 @@ pub const KEYS: &[Key] = &[
     key("workflows.NAME.goals.NAME.each", "none", "a path to a list: the step is done once for each item").of(TEXT),
     key("workflows.NAME.goals.NAME.at_once", "4", "items or steps that run at once, 1 to 32").of(Form::Count(1, 32)),
     key("workflows.NAME.goals.NAME.repeat", "none", "repeats the steps under `goals`").of(MAP),
-    key("workflows.NAME.goals.NAME.repeat.until", "required", "when it is enough: `converged`, or conditions as under `when`").of(Form::TextOrNames),
+    key("workflows.NAME.goals.NAME.repeat.until", "required", "when it is enough: `converged`, or conditions as under `when`").of(Form::WordOrNames("converged")),
     key("workflows.NAME.goals.NAME.repeat.until.NAME", "none", "the value that stands at this path: a value, a list of values, or a range").of(Form::Texts),
     key("workflows.NAME.goals.NAME.repeat.at_most", "required", "passes there are at most, 1 to 1000").of(Form::Count(1, 1000)),
     key("workflows.NAME.goals.NAME.when", "none", "conditions by path, all of which must hold; otherwise the step is skipped").of(Form::Names("")),

@@ -157,7 +157,7 @@ fn question(desk: &mut Desk, own: &Fields<'_>, node: &Node, key: &str) -> Work {
             true => format!("choices: [{}, …] beside it, or leave it out", named.value),
             false => super::super::compose::one_of(known()),
         });
-        desk.tell(Code::ConfigValue, named.at, &told, Some(&mend));
+        desk.tell(Code::ConfigUnknownName, named.at, &told, Some(&mend));
     }
     let Some(words) = words else { return Work::Unread };
     let expires_ms = expires_ms.unwrap_or(EXPIRES_MS);
