@@ -266,10 +266,7 @@ fn check(
         loops: era.has_budgets.then_some(declared.loops),
         broadcasts: composed.broadcasts,
         clients: composed.clients,
-        sections: sections::of_listeners(&root)
-            .into_iter()
-            .chain(sections_of(&following.workflows))
-            .collect(),
+        sections: sections_of(&root, &following.workflows),
     };
     let (broker, log_kept) = match declared.log_kept {
         Some(kept) => (Some(kept.broker), kept.kept),
@@ -303,12 +300,14 @@ fn reached(broker: Option<bus::Declaration>) -> (Option<String>, bool, Option<Bu
     }
 }
 
-/// What each workflow is told of itself: the listener that follows it reads it again.
-fn sections_of(workflows: &[Workflow]) -> BTreeMap<Name, Section> {
+/// What the file says of each listener. The listener of a workflow reads the workflow again from it.
+fn sections_of(root: &yaml::Node, workflows: &[Workflow]) -> BTreeMap<Name, Section> {
     let section = |workflow: &Workflow| {
         let name = Name::parse(&workflow.name).ok()?;
         let text = workflow.to_text().ok()?;
         Some((name, Section { path: format!("workflows.{}", workflow.name), text }))
     };
-    workflows.iter().filter_map(section).collect()
+    let mut all = sections::of_listeners(root);
+    all.extend(workflows.iter().filter_map(section));
+    all
 }
