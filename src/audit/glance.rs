@@ -8,6 +8,7 @@ use systole_kit::gate::{Gate, Step, Tag};
 use systole_kit::{Limits, namespaces};
 
 use super::columns::{cut, plain, width};
+use super::goal;
 use super::layout;
 
 /// Columns of words kept of one payload: a few lines of a terminal.
@@ -82,6 +83,15 @@ fn read(body: &[u8]) -> Option<Glance> {
     let mut piece = String::new();
     while let Ok(step) = gate.step() {
         match step {
+            Step::Open(tag) if tag.local == "goal-request" && gate.ns(&tag) == Some(namespaces::WORKFLOW) => {
+                if let Some(above) = open.last_mut() {
+                    above.is_empty = false;
+                } else {
+                    seen.element = tag.local.to_owned();
+                }
+                let told = goal::told(&mut gate)?;
+                seen.add(String::new(), told, 0, (false, true));
+            }
             Step::Open(tag) => {
                 let name = match open.last_mut() {
                     None => {
@@ -147,6 +157,11 @@ impl Glance {
                 element.is_empty = false;
                 return element;
             }
+            "start" | "decided" if !is_root && self.is_of_workflow(gate, tag) => {
+                self.add(String::new(), goal::noted(tag.local, told), 0, (false, true));
+                element.is_empty = false;
+                return element;
+            }
             "step" if is_core => {
                 element.step = Some(if told("done") == "true" { "[x] " } else { "[ ] " });
                 return element;
@@ -167,6 +182,12 @@ impl Glance {
             element.is_empty = false;
         }
         element
+    }
+
+    /// Whether an element belongs to the note of a workflow: it is in the namespace of the root, which is named after it.
+    fn is_of_workflow(&self, gate: &Gate<'_>, tag: &Tag<'_>) -> bool {
+        let namespace = format!("https://xml-pipeline.org/ns/{}/v1", self.element);
+        gate.ns(tag) == Some(namespace.as_str()) && gate.attribute("key").is_some()
     }
 
     fn close(&mut self, element: Open) {

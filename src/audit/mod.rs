@@ -12,6 +12,7 @@ pub mod exposed;
 pub mod finding;
 pub mod full;
 pub mod glance;
+mod goal;
 pub mod graph;
 pub mod kinship;
 pub mod layout;

@@ -68,7 +68,7 @@ pub(super) fn spawn(
     // Before the answer, after which the sender's next turn is ready: that turn shows the warning.
     purse::warn(d, &over, Use::SPAWN);
     let share_percent = d.listener(turn.config, to).map_or(0, |listener| listener.share_percent);
-    let ceiling = purse::ceiling(&over, share_percent.into());
+    let ceiling = purse::ceiling(&over, share_percent.into()).within(core_payload::wanted_ceiling(item));
     let body = core_payload::thread_spawned(&child, turn.thread, head, &ceiling);
     let answer = Fact::core(Kind::Message, Mark::Role(Role::Answer), body)
         .to(&turn.sender)

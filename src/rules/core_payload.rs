@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use systole_kit::gate::{Gate, Step};
+use systole_kit::money::Money;
 use systole_kit::payload::Payload;
 use systole_kit::writer::{Start, Writer};
 use systole_kit::{Limits, namespaces};
@@ -89,6 +90,21 @@ pub fn thread_spawned(child: &ThreadId, parent: &ThreadId, head: Digest, ceiling
             .attr_if("money", money.as_deref())
             .empty();
     })
+}
+
+/// What a `<spawn-thread>` says that its child may use at most.
+pub fn wanted_ceiling(spawn: &[u8]) -> Ceiling {
+    let Some([messages, tokens, money]) = attributes(spawn, "spawn-thread", ["messages", "tokens", "money"])
+    else {
+        return Ceiling::default();
+    };
+    let number = |text: Option<String>| text.and_then(|text| text.trim().parse().ok());
+    let money = money.and_then(|text| Money::parse(text.trim()));
+    Ceiling {
+        messages: number(messages),
+        tokens: number(tokens),
+        spent: money.map(|money| Spent::of(Some(money))),
+    }
 }
 
 /// `<thread-finished>`: a child's outcome, with its final head, what it used, and the payload that was its

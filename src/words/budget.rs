@@ -175,6 +175,23 @@ pub struct Ceiling {
     pub spent: Option<Spent>,
 }
 
+impl Ceiling {
+    /// This one, or what is wanted where that is less. An amount in another currency counts for nothing.
+    pub fn within(self, wanted: Ceiling) -> Ceiling {
+        let least = |own: Option<u64>, wanted: Option<u64>| own.into_iter().chain(wanted).min();
+        let spent = match (self.spent, wanted.spent) {
+            (Some(own), Some(other)) if own.coin == other.coin && other.micros < own.micros => Some(other),
+            (Some(own), _) => Some(own),
+            (None, other) => other,
+        };
+        Ceiling {
+            messages: least(self.messages, wanted.messages),
+            tokens: least(self.tokens, wanted.tokens),
+            spent,
+        }
+    }
+}
+
 /// What one message from outside may use.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Budgets {

@@ -28,8 +28,8 @@ struct Example {
     messages: Vec<Message>,
 }
 
-/// What needs more than `systole run`: the listeners of `bench` are Rust, in `benches/beat`.
-const PLAYED_ELSEWHERE: [&str; 1] = ["bench"];
+/// What needs more than `systole run`: the listeners of `bench` are Rust, in `benches/beat`; in `release` a person decides.
+const PLAYED_ELSEWHERE: [&str; 2] = ["bench", "release"];
 
 /// The tokens of the clients of `config/soak`, who say nothing here.
 const SOAK: [(&str, &str); 5] = [
@@ -85,6 +85,8 @@ fn examples() -> Vec<Example> {
         of("beat", "beat.db", vec![("clerk", order)]),
         of("agent", "organism.db", vec![("assistant", question("How many r are in strawberry?"))]),
         of("team", "team.db", vec![("coordinator", question("What makes a heart beat?"))]),
+        of("decision", "decision.db", vec![("decide", question("Shall we move the service?"))]),
+        of("review", "review.db", vec![("review-change", question("Review the change."))]),
         Example { folder: "soak", log: "soak.db", variables: &SOAK, settings: &PATIENT, messages: soak() },
     ]
 }

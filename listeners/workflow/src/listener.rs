@@ -38,6 +38,8 @@ type Key = (String, String);
 struct Run {
     workflow: Arc<Workflow>,
     request: Payload,
+    /// Who sent the request.
+    asked_by: String,
     facts: Facts,
 }
 
@@ -103,6 +105,10 @@ impl Listener {
             Some(run) => run,
             None => self.read(line).await?,
         };
+        if run.is_branch() && run.asked_by != self.name {
+            let words = format!("<branch> is for {} itself, and {} sent it", self.name, run.asked_by);
+            return Ok(failed(Failure::new("workflow.foreign-branch", words)));
+        }
         let mut turn = run.turn(asked.stamp.turn);
         if matches!(turn, Turn::NeedsNumbers) {
             let workflow = run.workflow.clone();
@@ -162,7 +168,7 @@ impl Listener {
                 // What an earlier call in the thread did is over.
                 Spot::Request => {
                     facts = Facts::default();
-                    request = Some(message.payload.clone());
+                    request = Some((message.payload.clone(), message.from.clone()));
                 }
                 Spot::Said { .. } if message.payload.name().is(&namespace, &workflow.name) => {
                     facts.note(&Note::read(&message.payload));
@@ -173,11 +179,11 @@ impl Listener {
             }
             facts.number(&message.payload, message.seq);
         }
-        let request = request.ok_or_else(|| NotTaken::Refused {
+        let (request, asked_by) = request.ok_or_else(|| NotTaken::Refused {
             code: "workflow.unreadable".to_owned(),
             words: "the view of the call has no request".to_owned(),
         })?;
-        Ok(Run { workflow, request, facts })
+        Ok(Run { workflow, request, asked_by, facts })
     }
 
     fn kept(&self) -> MutexGuard<'_, HashMap<Key, Kept>> {
@@ -199,8 +205,12 @@ impl Listener {
 }
 
 impl Run {
+    fn is_branch(&self) -> bool {
+        self.request.name().is(namespaces::WORKFLOW, "branch")
+    }
+
     fn turn(&self, turn: u32) -> Turn {
-        if self.request.name().is(namespaces::WORKFLOW, "branch") {
+        if self.is_branch() {
             walk::branch(&self.workflow, &self.request, &self.facts, turn)
         } else {
             walk::run(&self.workflow, &self.request, &self.facts, turn)

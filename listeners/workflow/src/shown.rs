@@ -20,7 +20,7 @@ pub(crate) fn goal_request(
         workflow: &workflow.name,
         gives: goal.gives.as_ref(),
         converges: items::ends_loop(&workflow.steps, &step.id),
-        context: context(known, goal.sees.as_deref()),
+        context: visible_parts(known, goal.sees.as_deref()),
         assignment: CurrentGoal {
             id: &step.id,
             words: &goal.words,
@@ -52,7 +52,7 @@ fn too_large(id: &str, context: &[Line]) -> Failure {
 }
 
 /// The context of a goal.
-pub(crate) fn context(known: &Known, sees: Option<&[Path]>) -> Vec<Line> {
+pub(crate) fn visible_parts(known: &Known, sees: Option<&[Path]>) -> Vec<Line> {
     let mut lines = Vec::new();
     for part in &known.parts {
         match part {

@@ -132,3 +132,68 @@ workflows:
     assert_eq!((ran.code, &*ran.stdout), (Some(0), "Still up.\n"), "{ran:?}");
     house.judged();
 }
+
+#[test]
+fn f2_the_budget_of_a_step_is_the_ceiling_of_its_child() {
+    let goals = "
+budgets: {tokens: 900k, money: 5 USD}
+workflows:
+  frugal:
+    by: writer
+    goals:
+      - look: {do: Look., budget: {messages: 7, tokens: 50k, money: 0.25 USD}}
+      - answer: Say it.
+";
+    let house = House::build(goals, "- {say: x, times: always}\n");
+    let ran = house.systole(&["ask", "Go."]);
+    assert_eq!((ran.code, &*ran.stdout), (Some(0), "x\n"), "{ran:?}");
+    let spawned: Vec<String> = house
+        .records()
+        .iter()
+        .filter_map(|record| String::from_utf8(record.body.to_vec()).ok())
+        .filter(|body| body.starts_with("<thread-spawned "))
+        .collect();
+    assert!(spawned[0].contains(r#" messages="7" tokens="50000" money="0.25 USD""#), "{spawned:?}");
+    assert!(!spawned[1].contains(r#" messages="7""#), "{spawned:?}");
+    house.judged();
+}
+
+#[test]
+fn f6_a_branch_that_somebody_else_sends_is_refused() {
+    let goals = "
+workflows:
+  open:
+    by: writer
+    goals:
+      - answer: Say it.
+";
+    let house = House::build(goals, "[]");
+    let branch = "<branch xmlns=\"https://xml-pipeline.org/ns/workflow/v1\" step=\"answer\"/>";
+    std::fs::write(house.path().join("branch.xml"), branch).unwrap();
+    let ran = house.systole(&["send", "--file", "branch.xml", "--to", "open"]);
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert!(ran.stderr.contains("<branch> is for open itself, and operator sent it"), "{ran:?}");
+}
+
+#[test]
+fn f2_a_person_who_does_not_answer_fails_the_step_unless_the_file_says_what_counts_then() {
+    let goals = "
+workflows:
+  gated:
+    by: writer
+    goals:
+      - gate: {ask: Go on?, choices: [go, stop], expires: 1s}
+      - answer: Say it.
+";
+    let house = House::build(goals, "- {say: x, times: always}\n");
+    let running = house.run();
+    let ran = house.systole(&["ask", "Go."]);
+    // It waits for a person, and then for nobody.
+    assert_eq!(ran.code, Some(6), "{ran:?}");
+    let mut events = crate::program::Events::open(&crate::program::run_file(house.path()), "?from=0", &[]);
+    while !events.next().is_some_and(|(_, kind, data)| kind == "outcome" && data["call"] == "1") {}
+    assert_eq!(running.interrupt().code, Some(130));
+    let log = house.systole(&["log", "@last"]).stdout;
+    assert!(log.contains("workflow.nobody-answered: gate: nobody answered in time"), "{log}");
+    house.judged();
+}

@@ -1,0 +1,58 @@
+//! A goal of a workflow in one line: which goal it is, in which pass, what is asked, and the names of what it is shown.
+//!
+//! A gate at a `<goal-request>`, or the parts of a note, come in; words for people go out. The words are those of a payload,
+//! so whoever prints them makes them safe first.
+
+use std::borrow::Cow;
+
+use systole_kit::gate::{Gate, Step};
+
+/// The goal in the `<goal-request>` that the gate has just opened. The gate is behind it then.
+pub(super) fn told(gate: &mut Gate<'_>) -> Option<String> {
+    let (mut shown, mut words) = (Vec::new(), String::new());
+    let (mut goal, mut pass, mut depth, mut is_goal) = (String::new(), None, 1, false);
+    let value = |gate: &Gate<'_>, name: &str| gate.attribute(name).map(Cow::into_owned);
+    while depth > 0 {
+        match gate.step().ok()? {
+            Step::Open(tag) => {
+                depth += 1;
+                match tag.local {
+                    "goal" => shown.extend(value(gate, "id")),
+                    "current-goal" => {
+                        goal = value(gate, "id").unwrap_or_default();
+                        pass = value(gate, "loop").zip(value(gate, "iteration"));
+                        is_goal = true;
+                    }
+                    "task" => {
+                        goal = value(gate, "role").unwrap_or_default();
+                        is_goal = true;
+                    }
+                    _ => {}
+                }
+            }
+            Step::Text(text) if is_goal => text.append_to(&mut words),
+            Step::Close => {
+                depth -= 1;
+                is_goal = false;
+            }
+            Step::Text(_) | Step::Instruction => {}
+            Step::Done => return None,
+        }
+    }
+    let pass = pass.map(|(name, n)| format!(" (pass {n} of {name})")).unwrap_or_default();
+    let sees = if shown.is_empty() { String::new() } else { format!("  sees {}", shown.join(", ")) };
+    Some(format!("{goal}{pass}: {}{sees}", words.trim()))
+}
+
+/// A part of a workflow's note: what it starts, or what was decided.
+pub(super) fn noted<'v>(local: &str, value: impl Fn(&str) -> Cow<'v, str>) -> String {
+    if local == "start" {
+        let again = value("try");
+        let again = if again.is_empty() { String::new() } else { format!(" (try {again})") };
+        return format!("starts {}{again}", value("key"));
+    }
+    match &*value("key") {
+        "" => String::from("ends"),
+        key => format!("{key}: {}? {}", value("question"), value("answer")),
+    }
+}
