@@ -99,3 +99,41 @@ pub(super) const EXAMPLES: &[&Example] = &[
     },
     BEAT,
 ];
+
+/// What `init --workflow` writes: goals that agents with rehearsed models follow.
+pub(super) const WORKFLOWS: &[&Example] = &[
+    &Example {
+        name: "decision",
+        about: "two agents look at a question from both sides, and a third weighs what they found",
+        is_to_build_on: true,
+        files: &[
+            ("organism.yaml", include_str!("../../config/decision/organism.yaml")),
+            ("replies.yaml", include_str!("../../config/decision/replies.yaml")),
+            ("decision.test.yaml", include_str!("../../config/decision/decision.test.yaml")),
+        ],
+        next: "systole ask \"Shall we move the service?\"",
+    },
+    &Example {
+        name: "review",
+        about: "every file of a list is reviewed, and a report is written until it is good enough",
+        is_to_build_on: true,
+        files: &[
+            ("organism.yaml", include_str!("../../config/review/organism.yaml")),
+            ("replies.yaml", include_str!("../../config/review/replies.yaml")),
+            ("review.test.yaml", include_str!("../../config/review/review.test.yaml")),
+        ],
+        next: "systole ask \"Review the change of this morning.\"",
+    },
+    &Example {
+        name: "release",
+        about: "a plan, a person who lets it go or sends it back, a tool, and a look ten minutes later",
+        is_to_build_on: true,
+        files: &[
+            ("organism.yaml", include_str!("../../config/release/organism.yaml")),
+            ("replies.yaml", include_str!("../../config/release/replies.yaml")),
+            ("listeners/cluster.py", include_str!("../../config/release/listeners/cluster.py")),
+            ("release.test.yaml", include_str!("../../config/release/release.test.yaml")),
+        ],
+        next: "systole test",
+    },
+];

@@ -12,7 +12,7 @@ use clap::builder::PossibleValuesParser;
 use serde_json::json;
 use systole_kit::writer::visible;
 
-use super::examples::{AGENT, EXAMPLES, Example, FIRST, TEAM, TEMPLATES};
+use super::examples::{AGENT, EXAMPLES, Example, FIRST, TEAM, TEMPLATES, WORKFLOWS};
 use super::exit::Exit;
 use super::fresh::{self, Fresh};
 use super::hindered;
@@ -37,11 +37,14 @@ pub(super) struct Init {
     /// Three agents, a search and a board, with rehearsed models
     #[arg(long, group = "template")]
     team: bool,
+    /// A workflow to build on, with rehearsed models
+    #[arg(long, group = "template", value_name = "WORKFLOW", value_parser = PossibleValuesParser::new(WORKFLOWS.iter().map(|e| e.name)))]
+    workflow: Option<String>,
     /// An example to read and try
     #[arg(long, group = "template", value_name = "EXAMPLE", value_parser = PossibleValuesParser::new(EXAMPLES.iter().map(|e| e.name)))]
     example: Option<String>,
     /// Whose model the agent has, whatever keys are set
-    #[arg(long, requires = "agent", conflicts_with_all = ["team", "example"])]
+    #[arg(long, requires = "agent", conflicts_with_all = ["team", "workflow", "example"])]
     provider: Option<Provider>,
     /// List the templates and examples, and write nothing
     #[arg(long, conflicts_with_all = ["name", "template", "provider"])]
@@ -61,10 +64,11 @@ impl Init {
     }
 
     fn example(&self) -> &'static Example {
-        match &self.example {
+        let named = EXAMPLES.iter().chain(WORKFLOWS);
+        match self.example.as_ref().or(self.workflow.as_ref()) {
             _ if self.agent => AGENT,
             _ if self.team => TEAM,
-            Some(name) => EXAMPLES.iter().find(|example| example.name == name).copied().unwrap_or(FIRST),
+            Some(name) => named.copied().find(|example| example.name == name).unwrap_or(FIRST),
             None => FIRST,
         }
     }
@@ -108,7 +112,8 @@ fn list(screen: Screen) -> Exit {
     let option = |one: &Example| if is_first(one) { String::new() } else { format!(" --{}", one.name) };
     let templates = TEMPLATES.iter().map(|one| (one, option(one)));
     let examples = EXAMPLES.iter().map(|one| (one, format!(" --example {}", one.name)));
-    for (example, option) in templates.chain(examples) {
+    let workflows = WORKFLOWS.iter().map(|one| (one, format!(" --workflow {}", one.name)));
+    for (example, option) in templates.chain(workflows).chain(examples) {
         let command = format!("systole init NAME{option}");
         if screen.json {
             screen.value(&json!({"example": example.name, "about": example.about, "command": command}));

@@ -14,10 +14,13 @@ fn next(said: &str) -> &str {
 }
 
 /// The examples by the options that write them.
-const OPTIONS: [(&str, &str); 5] = [
+const OPTIONS: [(&str, &str); 8] = [
     ("hello", ""),
     ("agent", " --agent"),
     ("team", " --team"),
+    ("decision", " --workflow decision"),
+    ("review", " --workflow review"),
+    ("release", " --workflow release"),
     ("first-listeners", " --example first-listeners"),
     ("beat", " --example beat"),
 ];
@@ -48,6 +51,7 @@ fn every_example_runs_as_printed_and_passes_the_test_beside_it() {
         assert!(tested.ends_with("\npassed\n") && !tested.contains("FAIL"), "{example}: {tested}");
         // The test beside it fails where the organism answers something else.
         shell.run("sed -i 's/ said/ mumbled/; s/ asked/ mumbled/; s/\"total\"/\"quantity\"/; s/sinoatrial/vagus/' answer.* listeners/* 2>/dev/null");
+        shell.run("sed -i 's/next quarter/later/; s/not reviewed/left out/; s/no errors were/nothing was/' replies.yaml 2>/dev/null");
         let broken = shell.run("systole test || echo it failed");
         assert!(broken.contains("FAIL") && broken.ends_with("it failed\n"), "{example}: {broken}");
     }

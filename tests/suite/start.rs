@@ -1,4 +1,5 @@
-//! `docs/start.md` is run word for word: every command of it, in order, in a real shell that begins in an empty folder.
+//! `docs/start.md` and `docs/workflows.md` are run word for word: every command, in order, in a real shell that begins in an
+//! empty folder.
 //! `SYSTOLE_GOLDEN=1` writes what is shown again; the page is then read like code.
 
 use std::path::Path;
@@ -7,7 +8,16 @@ use crate::session::{Shell, rewritten, steps, untimed};
 
 #[test]
 fn h2_the_first_hour_is_what_one_sees() {
-    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/start.md");
+    is_what_one_sees("docs/start.md", 20);
+}
+
+#[test]
+fn f2_the_page_of_workflows_is_what_one_sees() {
+    is_what_one_sees("docs/workflows.md", 10);
+}
+
+fn is_what_one_sees(page: &str, least: usize) {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join(page);
     let text = std::fs::read_to_string(&page).unwrap();
     let shell = Shell::new();
     let (mut ran, mut differs) = (Vec::new(), String::new());
@@ -21,7 +31,7 @@ fn h2_the_first_hour_is_what_one_sees() {
         }
         ran.push(said);
     }
-    assert!(ran.len() > 20, "the session was found");
+    assert!(ran.len() > least, "the session was found");
     if std::env::var_os("SYSTOLE_GOLDEN").is_some() {
         // What differs in its times alone stays as it is, so that the page does not change from run to run.
         if !differs.is_empty() {

@@ -197,3 +197,26 @@ workflows:
     assert!(log.contains("workflow.nobody-answered: gate: nobody answered in time"), "{log}");
     house.judged();
 }
+
+#[test]
+fn f7_check_prints_the_most_that_a_workflow_can_use_and_refuses_one_above_a_written_budget() {
+    let goals = "
+payloads: {files: [line, 1..200], review: {score: int 0..10}}
+workflows:
+  survey:
+    by: writer
+    goals:
+      - pick: {do: List the files., gives: files}
+      - review: {each: pick/item, do: Review this file., by: [writer, critic], gives: review}
+      - report: {repeat: {until: converged, at_most: 5}, goals: [draft: Write it.]}
+      - answer: Say it.
+";
+    let house = House::build(goals, "[]");
+    let ran = house.systole(&["check"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(ran.stdout.contains("survey: at most 1 + 200 x 2 + 5 + 1 = 407 goals"), "{}", ran.stdout);
+    let house = House::build(&format!("{goals}budgets: {{children: 400}}\n"), "[]");
+    let ran = house.systole(&["check"]);
+    assert_eq!(ran.code, Some(3), "{ran:?}");
+    assert!(ran.stdout.contains("children") && ran.stdout.contains("407"), "{}", ran.stdout);
+}
