@@ -167,7 +167,7 @@ workflows:
     goals:
       - answer: Say it.
 ";
-    let house = House::build(goals, "[]");
+    let house = House::build(goals, "- {say: x, times: always}\n");
     let branch = "<branch xmlns=\"https://xml-pipeline.org/ns/workflow/v1\" step=\"answer\"/>";
     std::fs::write(house.path().join("branch.xml"), branch).unwrap();
     let ran = house.systole(&["send", "--file", "branch.xml", "--to", "open"]);
@@ -211,11 +211,11 @@ workflows:
       - report: {repeat: {until: converged, at_most: 5}, goals: [draft: Write it.]}
       - answer: Say it.
 ";
-    let house = House::build(goals, "[]");
+    let house = House::build(goals, "- {say: x, times: always}\n");
     let ran = house.systole(&["check"]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert!(ran.stdout.contains("survey: at most 1 + 200 x 2 + 5 + 1 = 407 goals"), "{}", ran.stdout);
-    let house = House::build(&format!("{goals}budgets: {{children: 400}}\n"), "[]");
+    let house = House::build(&format!("{goals}budgets: {{children: 400}}\n"), "- {say: x, times: always}\n");
     let ran = house.systole(&["check"]);
     assert_eq!(ran.code, Some(3), "{ran:?}");
     assert!(ran.stdout.contains("children") && ran.stdout.contains("407"), "{}", ran.stdout);
