@@ -162,23 +162,30 @@ pub(crate) fn branch_read(request: &Payload) -> Option<(String, Known)> {
         let (name, number) = pass.rsplit_once('.')?;
         known.within.push((name.to_owned(), number.parse().ok()?));
     }
-    let mut last_part = None;
+    known.parts = parts(&mut gate)?;
+    Some((id, known))
+}
+
+/// The outputs that stand in the element that was opened last.
+fn parts(gate: &mut Gate<'_>) -> Option<Vec<Part>> {
+    let attribute = |gate: &Gate<'_>, name: &str| gate.attribute(name).map(std::borrow::Cow::into_owned);
+    let (mut parts, mut last_part) = (Vec::new(), None);
     while let Some(_tag) = gate.child().ok()? {
-        let mut entry = Entry::new(&attribute(&gate, "id")?, Output::Failed(Failure::new("", "")));
-        entry.item = attribute(&gate, "item").and_then(|item| item.parse().ok());
-        entry.agent = attribute(&gate, "agent");
+        let mut entry = Entry::new(&attribute(gate, "id")?, Output::Failed(Failure::new("", "")));
+        entry.item = attribute(gate, "item").and_then(|item| item.parse().ok());
+        entry.agent = attribute(gate, "agent");
         let fields = |list: String| list.split('/').map(str::to_owned).collect();
-        entry.narrowed = attribute(&gate, "list").map(fields);
-        let loops = attribute(&gate, "loops").unwrap_or_default();
+        entry.narrowed = attribute(gate, "list").map(fields);
+        let loops = attribute(gate, "loops").unwrap_or_default();
         entry.loops = loops.split_whitespace().map(str::to_owned).collect();
-        entry.is_unfinished = attribute(&gate, "unfinished").is_some();
-        let pass: Option<u32> = attribute(&gate, "pass").and_then(|pass| pass.parse().ok());
-        let part = attribute(&gate, "part");
-        let failure = attribute(&gate, "code")
-            .map(|code| Failure { code, words: attribute(&gate, "words").unwrap_or_default() });
+        entry.is_unfinished = attribute(gate, "unfinished").is_some();
+        let pass: Option<u32> = attribute(gate, "pass").and_then(|pass| pass.parse().ok());
+        let part = attribute(gate, "part");
+        let failure = attribute(gate, "code")
+            .map(|code| Failure { code, words: attribute(gate, "words").unwrap_or_default() });
         let mut inside = None;
         while let Some(tag) = gate.child().ok()? {
-            inside = Some(Payload::cut(&mut gate, tag).ok()?);
+            inside = Some(Payload::cut(gate, tag).ok()?);
         }
         entry.output = match (inside, failure) {
             (Some(payload), _) => Output::Payload(payload),
@@ -186,46 +193,47 @@ pub(crate) fn branch_read(request: &Payload) -> Option<(String, Known)> {
             (None, None) => return None,
         };
         let entry = Arc::new(entry);
-        match (pass, known.parts.last_mut()) {
+        match (pass, parts.last_mut()) {
             (Some(_), Some(Part::Pass { entries, .. })) if part == last_part => entries.push(entry),
-            (Some(n), _) => known.parts.push(Part::Pass { n, entries: vec![entry] }),
-            (None, _) => known.parts.push(Part::Entry(entry)),
+            (Some(n), _) => parts.push(Part::Pass { n, entries: vec![entry] }),
+            (None, _) => parts.push(Part::Entry(entry)),
         }
         last_part = part;
     }
-    Some((id, known))
+    Some(parts)
 }
 
-/// The final of a branch: its last output.
-pub(crate) fn branch_output(last: Option<&Entry>) -> Payload {
+/// The final of a branch: the outputs of its last step.
+pub(crate) fn branch_output(known: &Known, before: usize) -> Payload {
+    let own = known.parts.get(before..).unwrap_or_default();
+    let entries = || {
+        own.iter().filter_map(|part| match part {
+            Part::Entry(entry) => Some(entry),
+            Part::Pass { .. } => None,
+        })
+    };
+    let last = entries().next_back().map(|last| last.id.clone());
     composed(|writer| {
-        let start = writer.open("branch-output").xmlns(namespaces::WORKFLOW);
-        match last.map(|last| &last.output) {
-            Some(Output::Payload(payload)) => start.payload(payload),
-            Some(Output::Failed(Failure { code, words })) => {
-                start.attr("code", code).attr("words", words).empty()
-            }
-            None => start.empty(),
-        }
+        writer.open("branch-output").xmlns(namespaces::WORKFLOW).content(|inside| {
+            let of_last = entries().filter(|entry| Some(&entry.id) == last.as_ref());
+            of_last.for_each(|entry| write_entry(inside, entry, None));
+        });
     })
 }
 
 /// What came of a branch; nothing where nothing was done in it.
-pub(crate) fn branch_came(output: Output) -> Option<Output> {
-    let Output::Payload(payload) = output else { return Some(output) };
-    if let Some(code) = payload.attribute("code") {
-        let words = payload.attribute("words").unwrap_or_default();
-        return Some(Output::Failed(Failure { code, words }));
-    }
-    payload.child().ok().map(Output::Payload)
-}
-
-/// The id under which later goals see what came of a branch: groups add none.
-pub(crate) fn shown_as(step: &Step) -> &str {
-    match step.inside().last().filter(|_| step.each.is_none()) {
-        Some(last) => shown_as(last),
-        None => &step.id,
-    }
+pub(crate) fn branch_came(payload: &Payload) -> Vec<Entry> {
+    let read = || {
+        let mut gate = Gate::strict(payload.bytes(), &Limits::FROM_PUMP).ok()?;
+        let Token::Open(_) = gate.step().ok()? else { return None };
+        parts(&mut gate)
+    };
+    let parts = read().unwrap_or_default().into_iter();
+    let entries = parts.filter_map(|part| match part {
+        Part::Entry(entry) => Some(Entry::clone(&entry)),
+        Part::Pass { .. } => None,
+    });
+    entries.collect()
 }
 
 /// A question to a person.

@@ -220,3 +220,46 @@ workflows:
     assert_eq!(ran.code, Some(3), "{ran:?}");
     assert!(ran.stdout.contains("children") && ran.stdout.contains("407"), "{}", ran.stdout);
 }
+
+#[test]
+fn f2_a_branch_of_parallel_has_its_own_list_and_its_own_time() {
+    let goals = "
+payloads: {list: [word, 1..9]}
+workflows:
+  both:
+    by: writer
+    goals:
+      - pick: {do: List them., gives: list}
+      - sides:
+          parallel:
+            - part: {each: pick/item, do: Write this part.}
+            - pair: {goals: [first: First., views: {do: Weigh it., by: [writer, critic]}]}
+            - slow: {goals: [late: Too late.], timeout: 1s, failed: keep}
+      - answer: Say all.
+";
+    let replies = r#"
+- {if: '<current-goal id="pick">', say: '{"item": ["a", "b"]}', times: always}
+- {if: '<current-goal id="part">', say: p, times: always}
+- {if: '<current-goal id="first">', say: f, times: always}
+- {if: '<current-goal id="views">', say: v, times: always}
+- {if: '<current-goal id="late">', say: l, delay: 600s, times: always}
+- {if: '<current-goal id="answer">', say: all, times: always}
+"#;
+    let house = House::build(goals, replies);
+    let ran = house.systole(&["ask", "Go."]);
+    assert_eq!((ran.code, &*ran.stdout), (Some(0), "all\n"), "{ran:?}");
+    let goals = house.goals();
+    let join = goals.iter().find(|goal| goal.contains("<current-goal id=\"answer\">")).unwrap();
+    let shown: Vec<&str> = join.lines().filter_map(|line| line.strip_prefix("  <goal ")).collect();
+    let expected = [
+        r#"id="request">"#,
+        r#"id="pick">"#,
+        r#"id="part[1]">"#,
+        r#"id="part[2]">"#,
+        r#"id="views[writer]">"#,
+        r#"id="views[critic]">"#,
+        r#"id="slow" outcome="failed">"#,
+    ];
+    assert_eq!(shown, expected);
+    house.judged();
+}

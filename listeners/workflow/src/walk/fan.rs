@@ -80,12 +80,8 @@ impl Walk<'_> {
         if is_leaf(step) && (item.is_some() || (step.each.is_none() && step.timeout_ms.is_none())) {
             return self.entries(step, item, base, own);
         }
-        let entry = Entry { item, ..Entry::new(items::shown_as(step), Output::Failed(Failure::new("", ""))) };
-        let key = format!(
-            "{}{}",
-            base.key(""),
-            Entry { item, ..Entry::new(&step.id, entry.output.clone()) }.label()
-        );
+        let own_entry = |output| Entry { item, ..Entry::new(&step.id, output) };
+        let key = format!("{}{}", base.key(""), own_entry(Output::Failed(Failure::new("", ""))).label());
         let workflow = self.workflow;
         let spawned = |label: &str| {
             let request = items::branch(step, item, &own());
@@ -93,9 +89,15 @@ impl Walk<'_> {
         };
         match self.tried(step, &key, spawned) {
             Unit::Waits => Leaf::Waits,
-            Unit::Over(output) => Leaf::Over(
-                items::branch_came(output).map(|output| Entry { output, ..entry }).into_iter().collect(),
-            ),
+            Unit::Over(Output::Failed(failure)) => Leaf::Over(vec![own_entry(Output::Failed(failure))]),
+            Unit::Over(Output::Payload(payload)) => {
+                let mut came = items::branch_came(&payload);
+                if item.is_some() {
+                    // Later goals see a branch as its last output.
+                    came = came.pop().map(|last| own_entry(last.output)).into_iter().collect();
+                }
+                Leaf::Over(came)
+            }
         }
     }
 

@@ -82,9 +82,12 @@ pub(crate) fn branch(workflow: &Workflow, request: &Payload, facts: &Facts, turn
     let Some((id, mut known)) = items::branch_read(request) else { return missing() };
     let Some(step) = found(&workflow.steps, &id) else { return missing() };
     let mut walk = Walk::new(workflow, facts, turn);
-    let flow = walk.work(step, &mut known);
-    let last = known.last().cloned();
-    walk.ended(flow, |_| Ok(items::branch_output(last.as_deref())))
+    let before = known.parts.len();
+    let flow = match request.attribute("item") {
+        Some(_) => walk.work(step, &mut known),
+        None => walk.bounded(step, &mut known),
+    };
+    walk.ended(flow, |_| Ok(items::branch_output(&known, before)))
 }
 
 fn found<'s>(steps: &'s [Step], id: &str) -> Option<&'s Step> {
@@ -112,6 +115,12 @@ impl<'w> Walk<'w> {
         let end = match flow {
             Flow::Waits if self.needs_numbers => return Turn::NeedsNumbers,
             Flow::Waits => {
+                let is_open = self.asks || !self.items.is_empty() || !self.running.is_empty();
+                if !is_open && self.facts.ticking().is_empty() {
+                    // A wait for nothing is over at once, and would be said again for ever.
+                    let words = "nothing runs and nothing can be started";
+                    return Turn::Failed(Failure::new("workflow.stuck", words));
+                }
                 if !self.asks && !self.is_full {
                     self.items.push(items::wait());
                 }
@@ -155,16 +164,20 @@ impl<'w> Walk<'w> {
         if !step.when.is_empty() && !self.decide(&key, "when", || condition::hold(&step.when, known)) {
             return Flow::Done;
         }
-        let flow = match step.timeout_ms {
-            Some(ms) => self.timed(step, &key, ms, known),
-            None => self.whole(step, known),
-        };
-        match flow {
+        match self.bounded(step, known) {
             Flow::Failed(failure) if step.keeps_failure => {
                 known.push(Entry::new(&step.id, Output::Failed(failure)));
                 Flow::Done
             }
             other => other,
+        }
+    }
+
+    /// A step within its time.
+    fn bounded(&mut self, step: &Step, known: &mut Known) -> Flow {
+        match step.timeout_ms {
+            Some(ms) => self.timed(step, &known.key(&step.id), ms, known),
+            None => self.whole(step, known),
         }
     }
 
