@@ -29,7 +29,8 @@ struct Example {
 }
 
 /// What needs more than `systole run`: the listeners of `bench` are Rust, in `benches/beat`; in `release` a person decides.
-const PLAYED_ELSEWHERE: [&str; 2] = ["bench", "release"];
+/// In `decision` and `review` agents work beside one another, and who is first hangs on the machine.
+const PLAYED_ELSEWHERE: [&str; 4] = ["bench", "decision", "release", "review"];
 
 /// The tokens of the clients of `config/soak`, who say nothing here.
 const SOAK: [(&str, &str); 5] = [
@@ -85,8 +86,6 @@ fn examples() -> Vec<Example> {
         of("beat", "beat.db", vec![("clerk", order)]),
         of("agent", "organism.db", vec![("assistant", question("How many r are in strawberry?"))]),
         of("team", "team.db", vec![("coordinator", question("What makes a heart beat?"))]),
-        of("decision", "decision.db", vec![("decide", question("Shall we move the service?"))]),
-        of("review", "review.db", vec![("review-change", question("Review the change."))]),
         Example { folder: "soak", log: "soak.db", variables: &SOAK, settings: &PATIENT, messages: soak() },
     ]
 }

@@ -1,6 +1,7 @@
 //! What a composer's workflow does: each kind of step, with good input and bad.
 
 use super::house::House;
+use crate::program::{Events, ask, run_file};
 
 /// What a workflow with these payloads and goals says to a question.
 fn said(goals: &str, replies: &str) -> (Option<i32>, String, String) {
@@ -16,7 +17,7 @@ workflows:
   polish:
     by: writer
     goals:
-      - draft: {repeat: {until: converged, at_most: 47}, goals: [improve: Improve it.]}
+      - draft: {repeat: {until: converged, at_most: 977}, goals: [improve: Improve it.]}
       - answer: {do: Give it., sees: [draft]}
 ";
     let replies = r#"
@@ -29,7 +30,10 @@ workflows:
     let ran = house.systole(&["ask", "Go."]);
     assert_eq!((ran.code, &*ran.stdout), (Some(0), "It is two.\n"), "{ran:?}");
     for seen in house.mock.seen() {
-        assert!(!format!("{:?}", seen.body).contains("47"), "{seen:?}");
+        // The code in the core's own tags may hold any digits.
+        let body = format!("{:?}", seen.body);
+        let mut parts = body.split("core-").map(|part| part.get(8..).unwrap_or_default());
+        assert!(!parts.any(|part| part.contains("977")), "{body}");
     }
     house.judged();
 }
@@ -187,10 +191,10 @@ workflows:
 ";
     let house = House::build(goals, "- {say: x, times: always}\n");
     let running = house.run();
-    let ran = house.systole(&["ask", "Go."]);
-    // It waits for a person, and then for nobody.
-    assert_eq!(ran.code, Some(6), "{ran:?}");
-    let mut events = crate::program::Events::open(&crate::program::run_file(house.path()), "?from=0", &[]);
+    let body = "<ask xmlns=\"https://xml-pipeline.org/ns/talk/v1\">Go.</ask>";
+    let run = run_file(house.path());
+    assert_eq!(ask(&run, "POST", "/v1/messages", &[("Idempotency-Key", "k")], body).status, 202);
+    let mut events = Events::open(&run, "?from=0", &[]);
     while !events.next().is_some_and(|(_, kind, data)| kind == "outcome" && data["call"] == "1") {}
     assert_eq!(running.interrupt().code, Some(130));
     let log = house.systole(&["log", "@last"]).stdout;
