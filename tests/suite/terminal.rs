@@ -10,10 +10,12 @@ use crate::program::PATIENCE;
 
 /// Starts a command on a terminal, and copies between it and pipes, unread.
 const COPIES: &str = r"
-import fcntl, os, pty, select, struct, sys, termios
+import fcntl, os, pty, select, signal, struct, sys, termios
 pid, fd = pty.fork()
 if pid == 0:
     fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack('HHHH', 24, int(sys.argv[1]), 0, 0))
+    # Tests that are started by nohup ignore SIGHUP, and a program would inherit that.
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
     os.execvp(sys.argv[2], sys.argv[2:])
 watched = [fd, 0]
 while fd in watched:

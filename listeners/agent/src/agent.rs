@@ -4,12 +4,12 @@
 //! It decides nothing about other threads, judges no payload and keeps nothing but the conversations of calls that are
 //! open: those it can make again from their view.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use systole_kit::answers::Answers;
 use systole_kit::envelope::Delivered;
 use systole_kit::line::{Line, NotTaken};
+use systole_kit::open_calls::OpenCalls;
 use systole_kit::reply::{Item, Said};
 
 use crate::contracts::Unreadable;
@@ -23,9 +23,6 @@ use crate::spec;
 use crate::terms::{AgentTerms, CallTerms};
 use crate::turn::{self, Ask, Came};
 use crate::{prompt, viewing};
-
-/// Conversations that are kept. One more is made again from its view when it goes on.
-const KEPT: usize = 1024;
 
 /// Turns of a call that are taken up with a link for each; more of them share their links.
 const TURNS: usize = 24;
@@ -42,9 +39,7 @@ pub struct Agent {
     pub(crate) limits: spec::Model,
     tools: Vec<crate::model::Tool>,
     tools_text: String,
-    kept: Mutex<HashMap<Key, Kept>>,
-    /// Whether others answer under its name as well.
-    is_one_of_many: bool,
+    kept: OpenCalls<KeptConversation>,
 }
 
 /// Whether a turn is the last of its call.
@@ -56,24 +51,13 @@ struct Last<'a> {
     only_final: bool,
 }
 
-/// A call: its thread and its path.
-type Key = (String, String);
-
 /// A conversation between two deliveries.
-struct Kept {
+struct KeptConversation {
     conversation: Conversation,
-    /// The turn that was answered last.
-    turn: u32,
-    /// What the model said in it.
+    /// What the model said in the turn that was answered last.
     heard: Option<Heard>,
     /// The messages of the view that it has been shown, where that was looked at.
     seen: u64,
-    /// When it was put here, in puts.
-    order: u64,
-    /// The delivery that was answered.
-    delivery: String,
-    /// Whether the turn is known to have been taken as it was answered here.
-    is_taken: bool,
 }
 
 impl std::fmt::Debug for Agent {
@@ -102,8 +86,7 @@ impl Agent {
             limits,
             tools,
             tools_text,
-            kept: Mutex::default(),
-            is_one_of_many: false,
+            kept: OpenCalls::default(),
         })
     }
 
@@ -111,16 +94,12 @@ impl Agent {
     /// been taken as another one answered it, so a conversation goes on from here only after [`Agent::taken`].
     #[must_use]
     pub fn one_of_many(self) -> Self {
-        Self { is_one_of_many: true, ..self }
+        Self { kept: self.kept.one_of_many(), ..self }
     }
 
     /// Tells it that what it answered to this delivery was taken.
     pub fn taken(&self, asked: &Delivered) {
-        if let Some(kept) =
-            self.kept().get_mut(&key(asked)).filter(|kept| kept.delivery == asked.stamp.delivery)
-        {
-            kept.is_taken = true;
-        }
+        self.kept.taken(asked);
     }
 
     /// Answers a delivery.
@@ -174,10 +153,7 @@ impl Agent {
         let heard = match came {
             Came::Heard(heard) => heard,
             Came::Refused { code, words } => return Ok(Said::Again { code, words }),
-            Came::Fault { code, words, again: true } => {
-                self.keep(asked, conversation, None, seen);
-                return Ok(Said::Again { code, words });
-            }
+            Came::Fault { code, words, again: true } => return Ok(Said::Again { code, words }),
             Came::Fault { code, words, again: false } => {
                 return Ok(Said::Failure { code, retry: false, words });
             }
@@ -200,7 +176,7 @@ impl Agent {
         let last = Last { wrap_up: wrap_up.or(full), only_final };
         let said = self.said(&conversation, taken, last, line).await?;
         if !ends && !is_over(&said) {
-            self.keep(asked, conversation, Some(heard), seen);
+            self.kept.keep(asked, KeptConversation { conversation, heard: Some(heard), seen });
         }
         Ok(said)
     }
@@ -221,10 +197,8 @@ impl Agent {
         answers: Option<Answers>,
         line: &(dyn Line + '_),
     ) -> Result<(Conversation, u64), NotTaken> {
-        let kept = self.take_kept(asked);
+        let kept = self.kept.take(asked);
         if let (Some(kept), Some(answers)) = (kept, answers)
-            && kept.turn + 1 == asked.stamp.turn
-            && kept.is_taken
             && !viewing::is_wanted(&answers, self.spec.tool_output_max)
         {
             let mut conversation = kept.conversation;
@@ -257,27 +231,6 @@ impl Agent {
             conversation.add(&self.terms, happened);
         }
         Ok((conversation, viewed.count))
-    }
-
-    fn kept(&self) -> MutexGuard<'_, HashMap<Key, Kept>> {
-        // Each change is one step.
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn take_kept(&self, asked: &Delivered) -> Option<Kept> {
-        self.kept().remove(&key(asked))
-    }
-
-    fn keep(&self, asked: &Delivered, conversation: Conversation, heard: Option<Heard>, seen: u64) {
-        let mut kept = self.kept();
-        let order = kept.values().map(|kept| kept.order + 1).max().unwrap_or(0);
-        if kept.len() >= KEPT {
-            let oldest = kept.iter().min_by_key(|(_, kept)| kept.order).map(|(key, _)| key.clone());
-            oldest.map(|oldest| kept.remove(&oldest));
-        }
-        let (turn, delivery) = (asked.stamp.turn, asked.stamp.delivery.clone());
-        let is_taken = !self.is_one_of_many;
-        kept.insert(key(asked), Kept { conversation, turn, heard, seen, order, delivery, is_taken });
     }
 
     /// What holds the code of the core's own tags does nothing.
@@ -377,10 +330,6 @@ impl Agent {
 fn unusable(attempts: u32, last: Option<&str>) -> String {
     let last = last.map(|last| format!("; the last one: {last}")).unwrap_or_default();
     format!("no usable answer of the model in {attempts} attempts{last}")
-}
-
-fn key(asked: &Delivered) -> Key {
-    (asked.thread.clone(), asked.stamp.call.clone())
 }
 
 /// Whether nothing more of the call can be expected.

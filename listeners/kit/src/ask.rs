@@ -46,7 +46,7 @@ pub enum Question {
     },
     /// The listener's own section of the organism's file, as the call began with it.
     Configuration {
-        /// Its path: `listeners.NAME` or `agents.NAME`, with the asker's own name.
+        /// Its path: `listeners.NAME`, `agents.NAME` or `workflows.NAME`, with the asker's own name.
         path: String,
         /// The first byte that is wanted, from 0.
         from: u64,

@@ -44,6 +44,7 @@ pub mod name;
 pub mod namespaces;
 #[cfg(feature = "nats")]
 pub mod nats;
+pub mod open_calls;
 pub mod payload;
 pub mod place;
 pub mod reply;

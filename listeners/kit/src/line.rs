@@ -151,8 +151,8 @@ impl dyn Line + '_ {
         }
     }
 
-    /// Its own section of the organism's file, as YAML: what the call began with, whatever the file says by now.
-    /// The path is `listeners.NAME` or `agents.NAME`, with its own name.
+    /// Its own section of the organism's file, as text: what the call began with, whatever the file says by now.
+    /// The path is `listeners.NAME`, `agents.NAME` or `workflows.NAME`, with its own name.
     ///
     /// # Errors
     /// When the pump refuses to answer, or nobody does.

@@ -2,6 +2,7 @@
 //!
 //! Notes, answers and arrivals come in, in order of the call; what became of each thing that was started goes out.
 
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -9,6 +10,7 @@ use systole_kit::{Payload, namespaces};
 
 use crate::known::{Failure, Output};
 use crate::note::Note;
+use crate::tree::Node;
 
 /// What a note says of a final beside it: the question that is decided.
 pub(crate) const FINAL: &str = "final";
@@ -29,6 +31,12 @@ pub(crate) struct Facts {
     /// The numbers of messages in the view of the call, by the payload that came in them; none where the facts were
     /// taken from deliveries, which have none.
     numbers: Option<HashMap<Arc<[u8]>, u64>>,
+    /// How many items or branches are over, counted from the first, by the key of their step. It follows from the rest,
+    /// and saves looking at them.
+    over: RefCell<HashMap<String, usize>>,
+    /// The outputs that lists of items are in, by the key of the step that is done for each of them. They follow from the
+    /// rest as well.
+    lists: RefCell<HashMap<String, Arc<Node>>>,
 }
 
 /// How something that was started stands.
@@ -69,6 +77,26 @@ impl Facts {
         let mut ids: Vec<String> = self.timers.keys().cloned().collect();
         ids.sort_unstable();
         ids
+    }
+
+    /// How many items or branches of a step are over, counted from the first, as far as that was noted.
+    pub(crate) fn over_from_first(&self, key: &str) -> usize {
+        self.over.borrow().get(key).copied().unwrap_or(0)
+    }
+
+    /// Notes that.
+    pub(crate) fn note_over_from_first(&self, key: &str, count: usize) {
+        self.over.borrow_mut().insert(key.to_owned(), count);
+    }
+
+    /// The output that a step's list of items is in, read once.
+    pub(crate) fn list(&self, key: &str, read: impl FnOnce() -> Option<Node>) -> Option<Arc<Node>> {
+        if let Some(tree) = self.lists.borrow().get(key) {
+            return Some(tree.clone());
+        }
+        let tree = Arc::new(read()?);
+        self.lists.borrow_mut().insert(key.to_owned(), tree.clone());
+        Some(tree)
     }
 
     /// Takes the note of a reply; answers to its items come next.

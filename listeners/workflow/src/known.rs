@@ -144,16 +144,15 @@ impl Known {
         node.values(&path.fields).iter().map(crate::tree::Value::text).collect()
     }
 
-    /// The same with that item of a list alone in place of the list.
-    pub(crate) fn narrowed(&self, list: &Path, item: usize) -> Self {
+    /// The same with that item of a list alone in place of the output that the list is in, whose tree is given.
+    pub(crate) fn narrowed(&self, list: &Path, tree: &Node, item: usize) -> Self {
         let mut known = self.clone();
         let newest = known.parts.iter_mut().rev().find_map(|part| match part {
             Part::Entry(entry) if entry.id == list.goal && entry.item.is_none() => Some(entry),
             _ => None,
         });
         if let Some(entry) = newest
-            && let Some(node) = entry.payload().and_then(Node::read)
-            && let Some(payload) = node.narrowed(&list.fields, item).payload()
+            && let Some(payload) = tree.narrowed(&list.fields, item).payload()
         {
             let mut own = Entry::clone(entry);
             own.output = Output::Payload(payload);

@@ -3,13 +3,13 @@
 //! What happened is read from the view of the call. While a call is open it is kept here as well, and grows by what each
 //! delivery brings, so that a run of a thousand turns reads a thousand answers and no more.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use systole_kit::answers::Answers;
 use systole_kit::ask::{Shown, Spot};
 use systole_kit::envelope::Delivered;
 use systole_kit::line::{Line, NotTaken};
+use systole_kit::open_calls::OpenCalls;
 use systole_kit::reply::{Item, Said};
 use systole_kit::{Payload, namespaces};
 
@@ -19,19 +19,11 @@ use crate::note::Note;
 use crate::spec::Workflow;
 use crate::walk::{self, Turn};
 
-/// Runs that are kept. One more is read from its view when it goes on.
-const KEPT: usize = 1024;
-
 /// A workflow that runs.
 pub struct Listener {
     name: String,
-    kept: Mutex<HashMap<Key, Kept>>,
-    /// Whether others answer under its name as well.
-    is_one_of_many: bool,
+    kept: OpenCalls<KeptRun>,
 }
-
-/// A call: its thread and its path.
-type Key = (String, String);
 
 /// A run.
 #[derive(Clone)]
@@ -44,16 +36,10 @@ struct Run {
 }
 
 /// A run between two deliveries.
-struct Kept {
+struct KeptRun {
     run: Run,
     /// The note of the reply to the turn that was answered last.
     note: Note,
-    turn: u32,
-    /// When it was put here, in puts.
-    order: u64,
-    delivery: String,
-    /// Whether the reply is known to have been taken as it was made here.
-    is_taken: bool,
 }
 
 impl std::fmt::Debug for Listener {
@@ -66,22 +52,18 @@ impl Listener {
     /// The listener of the workflow of that name. What it does is read from the configuration that each call began with.
     #[must_use]
     pub fn new(name: &str) -> Self {
-        Self { name: name.to_owned(), kept: Mutex::default(), is_one_of_many: false }
+        Self { name: name.to_owned(), kept: OpenCalls::default() }
     }
 
     /// The same where others answer under its name as well, in other processes.
     #[must_use]
     pub fn one_of_many(self) -> Self {
-        Self { is_one_of_many: true, ..self }
+        Self { kept: self.kept.one_of_many(), ..self }
     }
 
     /// Tells it that what it answered to this delivery was taken.
     pub fn taken(&self, asked: &Delivered) {
-        if let Some(kept) =
-            self.kept().get_mut(&key(asked)).filter(|kept| kept.delivery == asked.stamp.delivery)
-        {
-            kept.is_taken = true;
-        }
+        self.kept.taken(asked);
     }
 
     /// Answers a delivery.
@@ -118,7 +100,7 @@ impl Listener {
         Ok(match turn {
             Turn::Items(note, items) => {
                 let Some(words) = note.payload(&self.name) else { return Ok(unwritten()) };
-                self.keep(asked, run, note);
+                self.kept.keep(asked, KeptRun { run, note });
                 Said::Items([words].into_iter().chain(items).map(Item::plain).collect())
             }
             Turn::Final(note, payload) => {
@@ -132,13 +114,9 @@ impl Listener {
 
     /// The run as it was kept, with what this delivery brings.
     fn gone_on(&self, asked: &Delivered, answers: &Answers) -> Option<Run> {
-        let kept = self.kept().remove(&key(asked))?;
-        if kept.turn + 1 != asked.stamp.turn || !kept.is_taken {
-            return None;
-        }
-        let mut run = kept.run;
+        let KeptRun { mut run, note } = self.kept.take(asked)?;
         run.facts.forget_numbers();
-        run.facts.note(&kept.note);
+        run.facts.note(&note);
         for item in &answers.items {
             if let Some(payload) = &item.payload {
                 run.facts.answer(item.ordinal, payload);
@@ -185,23 +163,6 @@ impl Listener {
         })?;
         Ok(Run { workflow, request, asked_by, facts })
     }
-
-    fn kept(&self) -> MutexGuard<'_, HashMap<Key, Kept>> {
-        // Each change is one step.
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn keep(&self, asked: &Delivered, run: Run, note: Note) {
-        let mut kept = self.kept();
-        let order = kept.values().map(|kept| kept.order + 1).max().unwrap_or(0);
-        if kept.len() >= KEPT {
-            let oldest = kept.iter().min_by_key(|(_, kept)| kept.order).map(|(key, _)| key.clone());
-            oldest.map(|oldest| kept.remove(&oldest));
-        }
-        let (turn, delivery) = (asked.stamp.turn, asked.stamp.delivery.clone());
-        let is_taken = !self.is_one_of_many;
-        kept.insert(key(asked), Kept { run, note, turn, order, delivery, is_taken });
-    }
 }
 
 impl Run {
@@ -216,10 +177,6 @@ impl Run {
             walk::run(&self.workflow, &self.request, &self.facts, turn)
         }
     }
-}
-
-fn key(asked: &Delivered) -> Key {
-    (asked.thread.clone(), asked.stamp.call.clone())
 }
 
 fn failed(failure: Failure) -> Said {

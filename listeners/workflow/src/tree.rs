@@ -95,25 +95,26 @@ impl Node {
 
     /// The tree with that item of a list alone, counted from 1.
     pub(crate) fn narrowed(&self, fields: &[String], item: usize) -> Self {
-        let (mut node, mut passed) = (self.clone(), 0);
-        node.keep(fields, item, &mut passed);
-        node
+        self.kept(fields, item, &mut 0)
     }
 
-    fn keep(&mut self, fields: &[String], item: usize, passed: &mut usize) {
-        let Some((first, rest)) = fields.split_first() else { return };
-        self.content.retain_mut(|part| match part {
-            Part::Node(child) if child.local == *first && rest.is_empty() => {
-                *passed += 1;
-                *passed == item
-            }
+    /// The same, where so many items were passed before.
+    fn kept(&self, fields: &[String], item: usize, passed: &mut usize) -> Self {
+        let Some((first, rest)) = fields.split_first() else { return self.clone() };
+        let content = self.content.iter().filter_map(|part| match part {
             Part::Node(child) if child.local == *first => {
                 let before = *passed;
-                child.keep(rest, item, passed);
-                before < item && item <= *passed
+                let after = before + child.count(rest);
+                let is_there = before < item && item <= after;
+                let own = is_there.then(|| Part::Node(child.kept(rest, item, passed)));
+                *passed = after;
+                own
             }
-            _ => true,
+            other => Some(other.clone()),
         });
+        let content = content.collect();
+        let (namespace, local) = (self.namespace.clone(), self.local.clone());
+        Self { namespace, local, attributes: self.attributes.clone(), content }
     }
 
     /// The only element in it, where there is nothing beside it on the whole way.

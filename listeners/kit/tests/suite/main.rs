@@ -13,6 +13,7 @@ mod framing;
 mod gate;
 mod journal;
 mod json;
+mod open_calls;
 mod part;
 mod payload;
 mod reply;

@@ -11,18 +11,24 @@ use crate::tree::Node;
 impl Walk<'_> {
     /// A step for each item of a list.
     pub(super) fn each(&mut self, step: &Step, each: &Each, known: &mut Known) -> Flow {
-        let list = known.output(&each.list).and_then(Node::read);
-        let count = list.map_or(0, |node| node.count(&each.list.fields));
         let base = known.clone();
+        let tree = self.facts.list(&base.key(&step.id), || Node::read(base.output(&each.list)?));
+        let count = tree.as_ref().map_or(0, |tree| tree.count(&each.list.fields));
         let one = |walk: &mut Self, at: usize| {
-            walk.one(step, Some(at + 1), &base, || base.narrowed(&each.list, at + 1))
+            let own = || tree.as_ref().map_or_else(|| base.clone(), |tree| base.narrowed(&each.list, tree, at + 1));
+            walk.one(step, Some(at + 1), &base, own)
         };
         let begun = |walk: &Self, at: usize| walk.has_begun(step, Some(at + 1), &base);
-        self.fan((count, each.at_once), one, begun, |_| step.keeps_failure, known)
+        self.fan(&base.key(&step.id), (count, each.at_once), one, begun, |_| step.keeps_failure, known)
     }
 
     /// Steps that are done at the same time.
-    pub(super) fn parallel(&mut self, steps: &[Step], at_once: u32, known: &mut Known) -> Flow {
+    pub(super) fn parallel(
+        &mut self,
+        step: &Step,
+        (steps, at_once): (&[Step], u32),
+        known: &mut Known,
+    ) -> Flow {
         let base = known.clone();
         let one = |walk: &mut Self, at: usize| match steps.get(at) {
             Some(step) => walk.one(step, None, &base, || base.clone()),
@@ -31,22 +37,26 @@ impl Walk<'_> {
         let begun =
             |walk: &Self, at: usize| steps.get(at).is_some_and(|step| walk.has_begun(step, None, &base));
         let keeps = |at: usize| steps.get(at).is_some_and(|step| step.keeps_failure);
-        self.fan((steps.len(), at_once), one, begun, keeps, known)
+        self.fan(&base.key(&step.id), (steps.len(), at_once), one, begun, keeps, known)
     }
 
     fn fan(
         &mut self,
+        key: &str,
         (count, at_once): (usize, u32),
         mut one: impl FnMut(&mut Self, usize) -> Leaf,
         has_begun: impl Fn(&Self, usize) -> bool,
         keeps: impl Fn(usize) -> bool,
         known: &mut Known,
     ) -> Flow {
-        let mut running = 0;
+        // Those that are known to be over are looked at again only to be joined, so that a list of a thousand items is
+        // not walked through a thousand times.
+        let first = self.facts.over_from_first(key);
+        let (mut running, mut over) = (0, first);
         let mut joined = Vec::new();
-        for at_place in 0..count {
+        for at_place in first..count {
             if running >= at_once && !has_begun(self, at_place) {
-                return Flow::Waits;
+                break;
             }
             match one(self, at_place) {
                 Leaf::Waits => running += 1,
@@ -58,12 +68,19 @@ impl Walk<'_> {
                     if let Some(failure) = failed {
                         return Flow::Failed(failure);
                     }
+                    over += usize::from(over == at_place);
                     joined.extend(entries);
                 }
             }
         }
         if running > 0 {
+            self.facts.note_over_from_first(key, over);
             return Flow::Waits;
+        }
+        for at_place in 0..first {
+            if let Leaf::Over(entries) = one(self, at_place) {
+                entries.into_iter().for_each(|entry| known.push(entry));
+            }
         }
         joined.into_iter().for_each(|entry| known.push(entry));
         Flow::Done

@@ -185,7 +185,7 @@ impl<'w> Walk<'w> {
     fn whole(&mut self, step: &Step, known: &mut Known) -> Flow {
         match (&step.each, &step.work) {
             (Some(each), _) => self.each(step, each, known),
-            (None, Work::Parallel { steps, at_once }) => self.parallel(steps, *at_once, known),
+            (None, Work::Parallel { steps, at_once }) => self.parallel(step, (steps, *at_once), known),
             (None, _) => self.work(step, known),
         }
     }
@@ -197,7 +197,7 @@ impl<'w> Walk<'w> {
             Work::Ask(question) => self.ask(step, question, known),
             Work::Wait { ms } => self.wait(step, *ms, known),
             Work::Group { steps } => self.sequence(steps, known),
-            Work::Parallel { steps, at_once } => self.parallel(steps, *at_once, known),
+            Work::Parallel { steps, at_once } => self.parallel(step, (steps, *at_once), known),
             Work::Repeat { steps, until, at_most } => self.repeat(step, (steps, until, *at_most), known),
         }
     }

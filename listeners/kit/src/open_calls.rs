@@ -1,0 +1,99 @@
+//! What a listener keeps of its open calls between two deliveries, so that it need not read their view each time.
+//!
+//! A delivery goes in with what was made of it, and the delivery of the next turn takes it out again. It comes out only if
+//! the reply is known to have been taken and no turn lies between; otherwise the view has to be read.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crate::envelope::Delivered;
+
+/// Calls that are kept at most. The one that rested longest gives way to one more.
+const MOST: usize = 1024;
+
+/// What is kept of the calls that are open.
+#[derive(Debug)]
+pub struct OpenCalls<T> {
+    calls: Mutex<Calls<T>>,
+    /// Whether others answer under the same name, so that another's reply may be the one that was taken.
+    is_one_of_many: bool,
+}
+
+/// A call: its thread and its path.
+type CallKey = (String, String);
+
+#[derive(Debug)]
+struct Calls<T> {
+    by_key: HashMap<CallKey, KeptCall<T>>,
+    /// How many were ever put here.
+    puts: u64,
+}
+
+#[derive(Debug)]
+struct KeptCall<T> {
+    value: T,
+    /// The turn and the delivery that were answered last.
+    turn: u32,
+    delivery: String,
+    is_taken: bool,
+    /// When it was put here, in puts.
+    put: u64,
+}
+
+impl<T> Default for OpenCalls<T> {
+    fn default() -> Self {
+        let calls = Calls { by_key: HashMap::new(), puts: 0 };
+        Self { calls: Mutex::new(calls), is_one_of_many: false }
+    }
+}
+
+impl<T> OpenCalls<T> {
+    /// The same for a listener under whose name others answer as well, in other processes: what is kept counts only
+    /// after [`OpenCalls::taken`].
+    #[must_use]
+    pub fn one_of_many(self) -> Self {
+        Self { is_one_of_many: true, ..self }
+    }
+
+    /// Keeps something of a call until its next turn is delivered.
+    pub fn keep(&self, asked: &Delivered, value: T) {
+        let mut calls = self.calls();
+        if calls.by_key.len() >= MOST {
+            let oldest = calls.by_key.iter().min_by_key(|(_, kept)| kept.put).map(|(key, _)| key.clone());
+            oldest.and_then(|oldest| calls.by_key.remove(&oldest));
+        }
+        calls.puts += 1;
+        let kept = KeptCall {
+            value,
+            turn: asked.stamp.turn,
+            delivery: asked.stamp.delivery.clone(),
+            is_taken: !self.is_one_of_many,
+            put: calls.puts,
+        };
+        calls.by_key.insert(key(asked), kept);
+    }
+
+    /// Notes that the reply to that delivery was taken.
+    pub fn taken(&self, asked: &Delivered) {
+        let mut calls = self.calls();
+        let kept = calls.by_key.get_mut(&key(asked));
+        if let Some(kept) = kept.filter(|kept| kept.delivery == asked.stamp.delivery) {
+            kept.is_taken = true;
+        }
+    }
+
+    /// Takes out what was kept at the turn right before this delivery.
+    pub fn take(&self, asked: &Delivered) -> Option<T> {
+        let kept = self.calls().by_key.remove(&key(asked))?;
+        (kept.turn + 1 == asked.stamp.turn && kept.is_taken).then_some(kept.value)
+    }
+
+    fn calls(&self) -> MutexGuard<'_, Calls<T>> {
+        // Each change is one step.
+        self.calls.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn key(asked: &Delivered) -> CallKey {
+    (asked.thread.clone(), asked.stamp.call.clone())
+}
