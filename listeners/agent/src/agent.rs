@@ -79,15 +79,7 @@ impl Agent {
         };
         let tools = prompt::tools(&spec, &terms.ordinary().contracts)?;
         let tools_text = turn::tools_text(&tools);
-        Ok(Self {
-            spec,
-            terms,
-            models,
-            limits,
-            tools,
-            tools_text,
-            kept: OpenCalls::default(),
-        })
+        Ok(Self { spec, terms, models, limits, tools, tools_text, kept: OpenCalls::default() })
     }
 
     /// The same where others answer under its name as well, in other processes. A turn that was answered here may have

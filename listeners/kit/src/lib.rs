@@ -25,37 +25,17 @@
 //! # }
 //! ```
 
-pub mod answers;
-pub mod ask;
-pub mod attributes;
-pub mod characters;
-pub mod codes;
-pub mod compact;
-pub mod elements;
-pub mod envelope;
 pub mod extract;
-pub mod framing;
-pub mod gate;
-pub mod journal;
-pub mod limits;
 pub mod line;
-pub mod money;
-pub mod name;
-pub mod namespaces;
 #[cfg(feature = "nats")]
 pub mod nats;
 pub mod open_calls;
-pub mod payload;
-pub mod place;
-pub mod reply;
-pub mod schema;
-mod scope;
 pub mod stdio;
-pub mod told;
 mod turn;
-pub mod writer;
 
-pub use limits::Limits;
-pub use name::QName;
-pub use payload::Payload;
-pub use place::{Fault, Place};
+pub use systole_schema as schema;
+pub use systole_schema::compact;
+pub use systole_wire::{
+    Fault, Limits, Payload, Place, QName, answers, ask, attributes, characters, codes, elements, envelope,
+    framing, gate, journal, limits, money, name, namespaces, payload, place, reply, told, writer,
+};

@@ -26,7 +26,8 @@ use crate::reply::{Said, Word};
 use crate::told::{Answer, Told};
 use crate::turn::Pump;
 
-pub use crate::turn::{Failure, Turn};
+pub use crate::turn::Turn;
+pub use systole_wire::Failure;
 
 /// Bytes that are read at once: a pipe of the usual size.
 const PORTION: usize = 64 * 1024;

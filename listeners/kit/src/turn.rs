@@ -11,60 +11,8 @@ use crate::ask::Question;
 use crate::envelope::Delivered;
 use crate::journal::Entry;
 use crate::line::NotTaken;
-use crate::reply::{Item, Said, Word};
+use crate::reply::Word;
 use crate::told::Answer;
-
-/// Why a listener could not do what it was asked.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Failure {
-    /// The listener's own name for what went wrong.
-    pub code: String,
-    /// Whether the same work may succeed later.
-    pub retry: bool,
-    /// What went wrong.
-    pub words: String,
-}
-
-impl Failure {
-    /// A failure that trying again would not mend.
-    #[must_use]
-    pub fn new(code: &str, words: impl Into<String>) -> Self {
-        Self { code: code.to_owned(), retry: false, words: words.into() }
-    }
-
-    /// The same, where the work may succeed later.
-    #[must_use]
-    pub fn again_later(self) -> Self {
-        Self { retry: true, ..self }
-    }
-}
-
-impl<E: std::error::Error> From<E> for Failure {
-    fn from(error: E) -> Self {
-        Self::new("failed", error.to_string())
-    }
-}
-
-impl From<Payload> for Said {
-    fn from(payload: Payload) -> Self {
-        Self::Items(vec![Item::plain(payload)])
-    }
-}
-
-impl From<Vec<Payload>> for Said {
-    fn from(payloads: Vec<Payload>) -> Self {
-        Self::Items(payloads.into_iter().map(Item::plain).collect())
-    }
-}
-
-impl<S: Into<Self>> From<Result<S, Failure>> for Said {
-    fn from(result: Result<S, Failure>) -> Self {
-        match result {
-            Ok(said) => said.into(),
-            Err(Failure { code, retry, words }) => Self::Failure { code, retry, words },
-        }
-    }
-}
 
 /// One delivery in the hands of the listener.
 pub struct Turn<'p> {

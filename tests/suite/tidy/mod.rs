@@ -20,7 +20,7 @@ pub(crate) struct Source {
 /// Every Rust file of the house.
 pub(crate) fn sources() -> Vec<Source> {
     let mut found = Vec::new();
-    for root in ["src", "listeners", "tests", "benches"] {
+    for root in ["src", "crates", "listeners", "tests", "benches"] {
         collect(Path::new(root), &mut found);
     }
     found.sort_by(|a, b| a.path.cmp(&b.path));

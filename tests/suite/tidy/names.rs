@@ -23,7 +23,7 @@ const CALLED_SO: [&str; 4] = [
 const WAITING: &[Code] = &[];
 
 /// Codes that the kit gives out stand there as texts: it knows nothing of the table.
-const KIT_CODES: &str = "listeners/kit/src/codes.rs";
+const KIT_CODES: &str = "crates/wire/src/codes.rs";
 
 /// A name in its words: `SchemaId` and `schema_id` are both `schema`, `id`.
 fn parts(name: &str) -> Vec<String> {

@@ -11,7 +11,7 @@ const COLUMNS: usize = 100;
 /// The pages of the project.
 fn pages() -> Vec<PathBuf> {
     let mut found = Vec::new();
-    let mut folders: Vec<PathBuf> = [".", "config", "docs", "listeners"].map(PathBuf::from).into();
+    let mut folders: Vec<PathBuf> = [".", "config", "crates", "docs", "listeners"].map(PathBuf::from).into();
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(&folder).unwrap() {
             let path = entry.unwrap().path();

@@ -15,7 +15,8 @@ impl Walk<'_> {
         let tree = self.facts.list(&base.key(&step.id), || Node::read(base.output(&each.list)?));
         let count = tree.as_ref().map_or(0, |tree| tree.count(&each.list.fields));
         let one = |walk: &mut Self, at: usize| {
-            let own = || tree.as_ref().map_or_else(|| base.clone(), |tree| base.narrowed(&each.list, tree, at + 1));
+            let own =
+                || tree.as_ref().map_or_else(|| base.clone(), |tree| base.narrowed(&each.list, tree, at + 1));
             walk.one(step, Some(at + 1), &base, own)
         };
         let begun = |walk: &Self, at: usize| walk.has_begun(step, Some(at + 1), &base);

@@ -9,7 +9,7 @@ use super::read::Reading;
 use super::shape::{Complex, Content, Declaration, Simple, TypeId};
 use super::tree::Element;
 use super::value;
-use crate::namespaces::SCHEMA;
+use systole_wire::namespaces::SCHEMA;
 
 /// A default whose type was not read when it was met.
 pub(super) struct Awaiting<'t> {

@@ -43,30 +43,37 @@ impl<'d> Attribute<'d> {
 
 /// An attribute before its name has been judged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Written<'d> {
-    pub(crate) name: &'d str,
-    pub(crate) raw: &'d str,
-    pub(crate) offset: usize,
+pub struct Written<'d> {
+    /// The name, with its prefix.
+    pub name: &'d str,
+    /// What stands between the quotes.
+    pub raw: &'d str,
+    /// Where the name begins in the document.
+    pub offset: usize,
 }
 
 /// What is wrong with a tag, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Flaw {
-    pub(crate) offset: usize,
-    pub(crate) message: String,
-    pub(crate) fix: Option<&'static str>,
+pub struct Flaw {
+    /// Where it is in the document.
+    pub offset: usize,
+    /// What is wrong.
+    pub message: String,
+    /// How to fix it, where one thing does.
+    pub fix: Option<&'static str>,
 }
 
 /// Walks over the attributes of a tag. After a flaw nothing more comes.
 #[derive(Debug)]
-pub(crate) struct Walk<'d> {
+pub struct Walk<'d> {
     rest: &'d str,
     offset: usize,
 }
 
 impl<'d> Walk<'d> {
     /// `text` is what stands after the element's name, `offset` where it begins in the document.
-    pub(crate) fn new(text: &'d str, offset: usize) -> Self {
+    #[must_use]
+    pub fn new(text: &'d str, offset: usize) -> Self {
         Self { rest: text, offset }
     }
 

@@ -8,7 +8,7 @@ use std::ops::Range as Stretch;
 use super::base::{self, Base};
 use super::signs::{Piece, Signs};
 use super::{Range, Type, range, trial};
-use crate::characters;
+use systole_wire::characters;
 
 /// Longest text of a type: its words go into prompts, and its regex and its values are compiled.
 const LONGEST: usize = 4096;

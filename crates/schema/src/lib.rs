@@ -56,6 +56,8 @@ mod value;
 mod word;
 mod wording;
 
+pub mod compact;
+
 pub use given::Slip;
 pub use json_schema::{ILLEGAL, JsonSchema};
 pub use nearest::{is_slip, nearest};

@@ -151,7 +151,7 @@ impl Drop for Start<'_, '_> {
 }
 
 /// Writes a namespace declaration into a start tag.
-pub(crate) fn declare(bytes: &mut Vec<u8>, prefix: &str, uri: &str) {
+pub fn declare(bytes: &mut Vec<u8>, prefix: &str, uri: &str) {
     if prefix.is_empty() {
         attribute(bytes, "xmlns", uri);
     } else {
@@ -176,7 +176,7 @@ fn attribute_named(bytes: &mut Vec<u8>, name: &[&str], value: &str) {
 ///
 /// A character that XML forbids even as a reference is written as U+FFFD: the document could not be read by anyone
 /// otherwise, and leaving the character out would join what it kept apart.
-pub(crate) fn escape(bytes: &mut Vec<u8>, text: &str, in_attribute: bool) {
+pub fn escape(bytes: &mut Vec<u8>, text: &str, in_attribute: bool) {
     if !may_need_escaping(text, in_attribute) {
         return bytes.extend_from_slice(text.as_bytes());
     }

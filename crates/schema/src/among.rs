@@ -10,7 +10,7 @@ use std::sync::Arc;
 use super::nearest::nearest;
 use super::read::{BYTES, Reading, XSD};
 use super::tree::{self, Element, Fault, Name};
-use crate::namespaces;
+use systole_wire::namespaces;
 
 /// Namespaces that only the house gives words to. What they allow moves with the house, and a schema that
 /// was stored with a log must mean the same for ever.

@@ -11,7 +11,7 @@ use super::form::{ANY, OWN, Record, Slot, lone};
 use super::given::{Given, Manner, Part};
 use super::shape::{Declaration, Particle, Term};
 use super::{markup, tree};
-use crate::writer::Writer;
+use systole_wire::writer::Writer;
 
 impl<'m> Building<'m> {
     /// The parts that were given for the child elements of one name.

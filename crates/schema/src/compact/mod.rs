@@ -5,7 +5,7 @@
 //! down: names and the text of each type come in, an XSD or what is wrong with a type goes out.
 //!
 //! ```
-//! use systole_kit::compact::{Body, Field, Payload, Type, xsd};
+//! use systole_schema::compact::{Body, Field, Payload, Type, xsd};
 //!
 //! let limit = Type::read("int 1..100 = 20 -- how many at most").unwrap().of;
 //! let field = Field { name: "limit".into(), optional: false, body: Body::Type(limit) };

@@ -11,8 +11,8 @@ use super::given::{Given, Manner, Part, SLIPS, Slip};
 use super::shape::{AttributeUse, Declaration, Particle, Schema, Simple};
 use super::tree::{DEPTH, line_and_column};
 use super::{sketch, spelling, value, wording};
-use crate::characters;
-use crate::writer::{Name, Start, Writer};
+use systole_wire::characters;
+use systole_wire::writer::{Name, Start, Writer};
 
 /// Builds the payload of a global element; `source` is the text in which the parts have their places, if there is one.
 pub(super) fn payload(

@@ -2,7 +2,7 @@
 //!
 //! Never reads more than one word. A word comes in, a base goes out, or the nearest that there is.
 
-use crate::schema::nearest;
+use crate::nearest;
 
 /// A sort of value.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -16,7 +16,7 @@ use super::nearest::nearest;
 use super::read_default::{Awaiting, annotated};
 use super::shape::{Declaration, Schema, Simple, Type, TypeId};
 use super::tree::{self, Element, Part};
-use crate::namespaces::SCHEMA;
+use systole_wire::namespaces::SCHEMA;
 
 pub(super) const XSD: &str = "http://www.w3.org/2001/XMLSchema";
 

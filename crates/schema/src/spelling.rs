@@ -12,7 +12,7 @@ use super::builtin::{Builtin, Family};
 use super::given::{Given, Part};
 use super::shape::{Bound, Faceted, Simple, Variety};
 use super::value;
-use crate::characters::is_white;
+use systole_wire::characters::is_white;
 
 /// Digits of a decimal that survive every reader of JSON, which keep numbers as binary fractions.
 pub(super) const SAFE_DIGITS: usize = 15;

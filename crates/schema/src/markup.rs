@@ -4,7 +4,7 @@
 //! Values, names and order are kept; comments and the choice of prefixes are not.
 
 use super::tree::{Attribute, Element, Part};
-use crate::writer::{Name, Start, Writer};
+use systole_wire::writer::{Name, Start, Writer};
 
 const XML: &str = "http://www.w3.org/XML/1998/namespace";
 

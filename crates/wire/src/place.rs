@@ -73,19 +73,21 @@ fn narrow(count: usize) -> u32 {
 /// It remembers the last two places: the fault noted for a tag may be asked for before the place of the tag itself,
 /// and a reply with a thousand such items must not cost a thousand readings.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Ruler<'d> {
+pub struct Ruler<'d> {
     document: &'d [u8],
     earlier: Place,
     reached: Place,
 }
 
 impl<'d> Ruler<'d> {
-    pub(crate) fn new(document: &'d [u8]) -> Self {
+    /// One for this document.
+    #[must_use]
+    pub fn new(document: &'d [u8]) -> Self {
         Self { document, earlier: Place::START, reached: Place::START }
     }
 
     /// The place of `offset`. Only an offset before the last two asked for costs a fresh start.
-    pub(crate) fn place(&mut self, offset: usize) -> Place {
+    pub fn place(&mut self, offset: usize) -> Place {
         let offset = offset.min(self.document.len());
         let from = if offset >= self.reached.offset {
             self.earlier = self.reached;

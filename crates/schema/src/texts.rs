@@ -67,25 +67,31 @@ impl Texts {
 
     /// The root element.
     #[must_use]
-    pub(crate) fn root(&self) -> usize {
+    pub fn root(&self) -> usize {
         0
     }
 
-    pub(crate) fn is_text(&self, at: usize) -> bool {
+    /// Whether an element holds text alone.
+    #[must_use]
+    pub fn is_text(&self, at: usize) -> bool {
         self.nodes.get(at).is_some_and(|node| node.kind == Kind::Text)
     }
 
-    pub(crate) fn is_payload(&self, at: usize) -> bool {
+    /// Whether an element holds a payload.
+    #[must_use]
+    pub fn is_payload(&self, at: usize) -> bool {
         self.nodes.get(at).is_some_and(|node| node.kind == Kind::Payload)
     }
 
     /// The child element of that local name.
-    pub(crate) fn child(&self, at: usize, local: &str) -> Option<usize> {
+    #[must_use]
+    pub fn child(&self, at: usize, local: &str) -> Option<usize> {
         Some(self.nodes.get(at)?.children.get(local)?.1)
     }
 
     /// Whether an element allows a child element of that local name.
-    pub(crate) fn allows(&self, at: usize, local: &str) -> bool {
+    #[must_use]
+    pub fn allows(&self, at: usize, local: &str) -> bool {
         self.child(at, local).is_some()
     }
 }

@@ -13,7 +13,7 @@ use serde_json::value::RawValue;
 
 use super::given::{Given, Part, Slip, shortened};
 use super::tree::{DEPTH, line_and_column};
-use crate::Limits;
+use systole_wire::Limits;
 
 /// Objects and lists inside one another: an element in a list whose order matters takes three.
 const NESTED: usize = 3 * DEPTH;

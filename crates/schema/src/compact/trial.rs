@@ -5,8 +5,8 @@
 
 use super::base::Base;
 use super::{Body, Payload, Range, Type, write};
-use crate::schema::Model;
-use crate::writer::Writer;
+use crate::Model;
+use systole_wire::writer::Writer;
 
 const NAMESPACE: &str = "urn:example:trial";
 const NAME: &str = "value";

@@ -4,8 +4,8 @@
 //! Payloads come in, a schema document goes out.
 
 use super::{Base, Body, Field, Payload, Range, Type};
-use crate::namespaces::SCHEMA;
-use crate::writer::{Start, Writer};
+use systole_wire::namespaces::SCHEMA;
+use systole_wire::writer::{Start, Writer};
 
 const XSD: &str = "http://www.w3.org/2001/XMLSchema";
 

@@ -1,0 +1,33 @@
+//! What both sides of the wire share: the gate that bytes pass, the payload cut out of them, the documents of the
+//! listener protocol, and the one writer through which XML leaves.
+//!
+//! Nothing here reads a clock, draws a number, opens a file or a socket, or knows the pump. Bytes come in; values, or a
+//! [`Fault`] that says how to fix them, go out.
+
+pub mod answers;
+pub mod ask;
+pub mod attributes;
+pub mod characters;
+pub mod codes;
+pub mod elements;
+pub mod envelope;
+pub mod failure;
+pub mod framing;
+pub mod gate;
+pub mod journal;
+pub mod limits;
+pub mod money;
+pub mod name;
+pub mod namespaces;
+pub mod payload;
+pub mod place;
+pub mod reply;
+mod scope;
+pub mod told;
+pub mod writer;
+
+pub use failure::Failure;
+pub use limits::Limits;
+pub use name::QName;
+pub use payload::Payload;
+pub use place::{Fault, Place};
