@@ -7,21 +7,21 @@
 //! of a child element stands under `..name`, text of its own under `.`, and elements that a wildcard lets in under
 //! `.any`. None of these can be the name of an element, because no name begins with a dot.
 
-use super::shape::{
+use crate::shape::{
     AttributeUse, Complex, Content, Declaration, Particle, Schema, Simple, Term, Type, TypeId,
 };
 
 /// The key of an element's own text, and of children whose order matters.
-pub(super) const OWN: &str = ".";
+pub(crate) const OWN: &str = ".";
 
 /// The key of what a wildcard lets in.
-pub(super) const ANY: &str = ".any";
+pub(crate) const ANY: &str = ".any";
 
 /// The name of the elements of a list in the compact form.
 const ITEM: &str = "item";
 
 /// What stands for an element.
-pub(super) enum Form<'m> {
+pub(crate) enum Form<'m> {
     /// One value of a simple type.
     Value(&'m Simple),
     /// Any text.
@@ -35,13 +35,13 @@ pub(super) enum Form<'m> {
 }
 
 /// Named parts: attributes and what is inside.
-pub(super) struct Record<'m> {
-    pub(super) attributes: &'m [AttributeUse],
-    pub(super) inside: Inside<'m>,
+pub(crate) struct Record<'m> {
+    pub(crate) attributes: &'m [AttributeUse],
+    pub(crate) inside: Inside<'m>,
 }
 
 /// What an element holds between its tags.
-pub(super) enum Inside<'m> {
+pub(crate) enum Inside<'m> {
     Nothing,
     Value(&'m Simple),
     Text,
@@ -53,18 +53,18 @@ pub(super) enum Inside<'m> {
 
 /// A place for child elements of one name.
 #[derive(Clone)]
-pub(super) struct Slot<'m> {
-    pub(super) particle: &'m Particle,
-    pub(super) declaration: &'m Declaration,
+pub(crate) struct Slot<'m> {
+    pub(crate) particle: &'m Particle,
+    pub(crate) declaration: &'m Declaration,
     /// Its local name: a content has no two elements of one name in two namespaces.
-    pub(super) key: String,
+    pub(crate) key: String,
     /// Whether several may come.
-    pub(super) many: bool,
+    pub(crate) many: bool,
 }
 
 impl<'m> Form<'m> {
     /// The form of an element inside a payload.
-    pub(super) fn of(schema: &'m Schema, of: TypeId) -> Self {
+    pub(crate) fn of(schema: &'m Schema, of: TypeId) -> Self {
         match schema.of(of) {
             Type::Simple(simple) => Self::Value(simple),
             Type::Anything => Self::Markup,
@@ -86,7 +86,7 @@ impl<'m> Form<'m> {
 
 impl<'m> Record<'m> {
     /// The form of a whole payload, which is always a record.
-    pub(super) fn of_root(schema: &'m Schema, of: TypeId) -> Self {
+    pub(crate) fn of_root(schema: &'m Schema, of: TypeId) -> Self {
         match schema.of(of) {
             Type::Simple(simple) => Self { attributes: &[], inside: Inside::Value(simple) },
             Type::Complex(complex) => Self::of(complex),
@@ -107,7 +107,7 @@ impl<'m> Record<'m> {
         Self { attributes: &complex.attributes, inside }
     }
 
-    pub(super) fn particle(&self) -> Option<&'m Particle> {
+    pub(crate) fn particle(&self) -> Option<&'m Particle> {
         match self.inside {
             Inside::Named(particle) | Inside::Listed(particle) => Some(particle),
             Inside::Nothing | Inside::Value(_) | Inside::Text => None,
@@ -115,12 +115,12 @@ impl<'m> Record<'m> {
     }
 
     /// Whether it has text of its own.
-    pub(super) fn has_text(&self) -> bool {
+    pub(crate) fn has_text(&self) -> bool {
         matches!(self.inside, Inside::Value(_) | Inside::Text)
     }
 
     /// The places for child elements, each name once, in the order of the schema.
-    pub(super) fn slots(&self) -> Vec<Slot<'m>> {
+    pub(crate) fn slots(&self) -> Vec<Slot<'m>> {
         let mut found: Vec<Slot<'m>> = Vec::new();
         let Some(content) = self.particle() else { return found };
         each_element(content, &mut |particle, declaration| {
@@ -133,7 +133,7 @@ impl<'m> Record<'m> {
     }
 
     /// Whether a wildcard stands in it, and whether it lets in several elements.
-    pub(super) fn wildcard(&self) -> Option<bool> {
+    pub(crate) fn wildcard(&self) -> Option<bool> {
         let most = most(self.particle()?, &|term| matches!(term, Term::Wildcard(_)));
         match most {
             Some(0) => None,
@@ -143,7 +143,7 @@ impl<'m> Record<'m> {
     }
 
     /// The key under which an attribute stands.
-    pub(super) fn key(&self, attribute: &AttributeUse) -> String {
+    pub(crate) fn key(&self, attribute: &AttributeUse) -> String {
         let mut taken = false;
         if let Some(content) = self.particle() {
             each_element(content, &mut |_, declaration| taken |= declaration.name == attribute.name);
@@ -153,11 +153,11 @@ impl<'m> Record<'m> {
 }
 
 /// Whether two declarations are of one name.
-pub(super) fn is_same(one: &Declaration, other: &Declaration) -> bool {
+pub(crate) fn is_same(one: &Declaration, other: &Declaration) -> bool {
     one.name == other.name && one.namespace == other.namespace
 }
 
-pub(super) fn is_of(term: &Term, meant: &Declaration) -> bool {
+pub(crate) fn is_of(term: &Term, meant: &Declaration) -> bool {
     matches!(term, Term::Element(declaration) if is_same(declaration, meant))
 }
 
@@ -172,7 +172,7 @@ fn each_element<'m>(particle: &'m Particle, found: &mut impl FnMut(&'m Particle,
 }
 
 /// How many of the terms that are meant may come in all; none for any number.
-pub(super) fn most(particle: &Particle, meant: &impl Fn(&Term) -> bool) -> Option<u32> {
+pub(crate) fn most(particle: &Particle, meant: &impl Fn(&Term) -> bool) -> Option<u32> {
     let once = match &particle.term {
         term @ (Term::Element(_) | Term::Wildcard(_)) => Some(u32::from(meant(term))),
         Term::Sequence(parts) | Term::All(parts) => parts
@@ -192,7 +192,7 @@ pub(super) fn most(particle: &Particle, meant: &impl Fn(&Term) -> bool) -> Optio
 }
 
 /// How many of the terms that are meant must come at least.
-pub(super) fn least(particle: &Particle, meant: &impl Fn(&Term) -> bool) -> u32 {
+pub(crate) fn least(particle: &Particle, meant: &impl Fn(&Term) -> bool) -> u32 {
     let once = match &particle.term {
         term @ (Term::Element(_) | Term::Wildcard(_)) => u32::from(meant(term)),
         Term::Sequence(parts) | Term::All(parts) => {
@@ -205,7 +205,7 @@ pub(super) fn least(particle: &Particle, meant: &impl Fn(&Term) -> bool) -> u32 
 
 /// The elements that are supplied where they were left out: those with a default that come at most once, and whose
 /// absence no choice and no inner group explains.
-pub(super) fn supplied<'m>(particle: &'m Particle, found: &mut Vec<&'m Declaration>) {
+pub(crate) fn supplied<'m>(particle: &'m Particle, found: &mut Vec<&'m Declaration>) {
     match &particle.term {
         Term::Element(declaration) => {
             if declaration.default.is_some() && (particle.min, particle.max) == (0, Some(1)) {
@@ -246,7 +246,7 @@ fn is_new<'m>(met: Option<&'m Declaration>, seen: &mut Vec<Option<&'m Declaratio
 }
 
 /// The declaration of all elements of a group, if they have one name and there is no wildcard.
-pub(super) fn lone(particle: &Particle) -> Option<&Declaration> {
+pub(crate) fn lone(particle: &Particle) -> Option<&Declaration> {
     let mut found: Vec<&Declaration> = Vec::new();
     each_element(particle, &mut |_, declaration| found.push(declaration));
     let wild = most(particle, &|term| matches!(term, Term::Wildcard(_))) != Some(0);

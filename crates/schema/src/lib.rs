@@ -5,61 +5,23 @@
 //! example. It never decides whether a payload is valid: libxml2 judges, and where the model has no
 //! words for a refusal the caller falls back to libxml2's. It never fetches anything.
 
-mod ambiguity;
-mod amend;
-mod among;
-mod attributes;
-mod automaton;
-mod beyond;
-mod bonds;
-mod brief;
 mod build;
-mod build_children;
-mod build_words;
-mod builtin;
-mod calendar;
-mod content;
-mod describe;
-mod ecma;
-mod edits;
-mod endless;
-mod example;
+pub mod compact;
 mod explain;
-mod fields;
 mod form;
-mod given;
-mod inside;
-mod json_schema;
-mod json_text;
-mod json_value;
-mod markup;
-mod misfit;
+mod json;
+mod judge;
 mod nearest;
 mod part;
-mod pattern;
-mod positions;
 mod prompt;
 mod read;
-mod read_content;
-mod read_default;
-mod read_facets;
-mod read_simple;
-mod read_variety;
 mod shape;
-mod sketch;
-mod spelling;
 mod texts;
 mod tree;
-mod unfold;
-mod uri;
-mod value;
 mod word;
-mod wording;
 
-pub mod compact;
-
-pub use given::Slip;
-pub use json_schema::{ILLEGAL, JsonSchema};
+pub use build::given::Slip;
+pub use json::schema::{ILLEGAL, JsonSchema};
 pub use nearest::{is_slip, nearest};
 pub use part::{Part, PartKind};
 pub use texts::Texts;
@@ -179,12 +141,12 @@ impl Model {
 
     /// Whether a global element has an attribute of that name.
     pub fn has_attribute(&self, element: &str, attribute: &str) -> bool {
-        inside::has_attribute(&self.schema, element, attribute)
+        prompt::inside::has_attribute(&self.schema, element, attribute)
     }
 
     /// Whether the elements inside a global element are in a namespace, as `elementFormDefault` says.
     pub fn is_qualified(&self, element: &str) -> bool {
-        inside::is_qualified(&self.schema, element)
+        prompt::inside::is_qualified(&self.schema, element)
     }
 
     /// A global element as a path into its payloads begins.
@@ -215,7 +177,7 @@ impl Model {
 
     /// A smallest valid instance of a global element, with its namespace declared on it.
     pub fn example(&self, element: &str) -> Option<Vec<u8>> {
-        example::smallest(&self.schema, element)
+        build::example::smallest(&self.schema, element)
     }
 
     /// Builds a payload of a global element from arguments as a person writes them: `name=value`, or a text that
@@ -225,12 +187,10 @@ impl Model {
     /// Everything that is wrong with them, what is missing all at once.
     pub fn from_fields(&self, element: &str, arguments: &[&str]) -> Option<Result<Vec<u8>, Vec<Slip>>> {
         let declaration = self.schema.global(element)?;
-        let given = fields::read(&self.schema, declaration, arguments);
-        Some(
-            given.and_then(|given| {
-                build::payload(&self.schema, declaration, &given, given::Manner::Fields, None)
-            }),
-        )
+        let given = build::fields::read(&self.schema, declaration, arguments);
+        Some(given.and_then(|given| {
+            build::payload(&self.schema, declaration, &given, build::given::Manner::Fields, None)
+        }))
     }
 
     /// A payload as JSON, in the form that `json_schema` describes. What was left out and has a default has it.
@@ -238,7 +198,7 @@ impl Model {
     /// # Errors
     /// When the payload does not follow the schema; a payload that was judged always does.
     pub fn to_json(&self, payload: &[u8]) -> Result<serde_json::Value, Finding> {
-        unfold::payload(&self.schema, payload)
+        json::unfold::payload(&self.schema, payload)
     }
 
     /// Builds a payload of a global element from a JSON value. `None` where there is no such element.
@@ -247,12 +207,10 @@ impl Model {
     /// Everything that is wrong with it, what is missing all at once.
     pub fn from_json(&self, element: &str, value: &serde_json::Value) -> Option<Result<Vec<u8>, Vec<Slip>>> {
         let declaration = self.schema.global(element)?;
-        let given = json_text::value(value, &["/", element].concat());
-        Some(
-            given.map_err(|slip| vec![*slip]).and_then(|given| {
-                build::payload(&self.schema, declaration, &given, given::Manner::Json, None)
-            }),
-        )
+        let given = json::text::value(value, &["/", element].concat());
+        Some(given.map_err(|slip| vec![*slip]).and_then(|given| {
+            build::payload(&self.schema, declaration, &given, build::given::Manner::Json, None)
+        }))
     }
 
     /// Builds a payload of a global element from JSON text of any origin: hostile text is refused with its place,
@@ -262,14 +220,14 @@ impl Model {
     /// Everything that is wrong with it, what is missing all at once.
     pub fn from_json_text(&self, element: &str, json: &[u8]) -> Option<Result<Vec<u8>, Vec<Slip>>> {
         let declaration = self.schema.global(element)?;
-        let given = json_text::text(json, &["/", element].concat());
+        let given = json::text::text(json, &["/", element].concat());
         Some(given.map_err(|slip| vec![*slip]).and_then(|given| {
-            build::payload(&self.schema, declaration, &given, given::Manner::Json, Some(json))
+            build::payload(&self.schema, declaration, &given, build::given::Manner::Json, Some(json))
         }))
     }
 
     /// The form of a global element's payloads in JSON, as JSON Schema, with what that leaves open.
     pub fn json_schema(&self, element: &str) -> Option<JsonSchema> {
-        Some(json_schema::of(&self.schema, self.schema.global(element)?))
+        Some(json::schema::of(&self.schema, self.schema.global(element)?))
     }
 }

@@ -6,10 +6,10 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use super::builtin::Family;
-use super::form::{Inside, Record, is_of, least, most};
-use super::shape::{Bound, Declaration, Schema, Simple, TypeId, Variety};
-use super::value;
+use crate::form::{Inside, Record, is_of, least, most};
+use crate::judge::builtin::Family;
+use crate::judge::value;
+use crate::shape::{Bound, Declaration, Schema, Simple, TypeId, Variety};
 
 /// A part of a payload.
 #[derive(Clone, Debug)]
@@ -43,7 +43,7 @@ pub enum PartKind {
 
 impl<'m> Part<'m> {
     /// A global element.
-    pub(super) fn of_global(schema: &'m Schema, element: &'m Declaration) -> Self {
+    pub(crate) fn of_global(schema: &'m Schema, element: &'m Declaration) -> Self {
         let holds = Holds::Element(element.of);
         Self { schema, name: &element.name, holds, is_attribute: false, least: 1, most: Some(1) }
     }

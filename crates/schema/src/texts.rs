@@ -5,8 +5,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::shape::{Content, Declaration, Schema, Term, Type};
-use super::tree::{self, Element};
+use crate::shape::{Content, Declaration, Schema, Term, Type};
+use crate::tree::{self, Element};
 
 /// Which elements of a payload hold only text.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -97,7 +97,7 @@ impl Texts {
 }
 
 /// Whether every element of a payload is declared where it is, so that none came in by a wildcard.
-pub(super) fn declares_all(schema: &Schema, payload: &[u8]) -> bool {
+pub(crate) fn declares_all(schema: &Schema, payload: &[u8]) -> bool {
     let Ok(root) = tree::read(payload) else { return false };
     let is_own = *root.name.namespace == *schema.namespace;
     is_own && of(schema, &root.name.local).is_some_and(|texts| texts.declare(0, &root))
@@ -114,7 +114,7 @@ impl Texts {
 }
 
 /// The elements inside a global element.
-pub(super) fn of(schema: &Schema, element: &str) -> Option<Texts> {
+pub(crate) fn of(schema: &Schema, element: &str) -> Option<Texts> {
     let root = schema.global(element)?.of.0;
     let (mut numbers, mut waiting) = (BTreeMap::from([(root, 0)]), vec![root]);
     let mut nodes = BTreeMap::new();
@@ -136,7 +136,7 @@ pub(super) fn of(schema: &Schema, element: &str) -> Option<Texts> {
 
 fn node(schema: &Schema, id: usize) -> (Kind, Vec<&Declaration>) {
     let mut found = Vec::new();
-    let kind = match schema.of(super::shape::TypeId(id)) {
+    let kind = match schema.of(crate::shape::TypeId(id)) {
         Type::Simple(_) => Kind::Text,
         Type::Anything => Kind::Other,
         Type::Complex(complex) => match &complex.content {

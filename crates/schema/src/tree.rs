@@ -12,85 +12,85 @@ use quick_xml::events::attributes::Attribute as RawAttribute;
 use quick_xml::events::{BytesRef, BytesStart, Event};
 use quick_xml::reader::Reader;
 
-use super::word::{Word, Words};
+use crate::word::{Word, Words};
 
 /// Elements inside elements, the root included. The gate has the same limit.
-pub(super) const DEPTH: usize = 64;
+pub(crate) const DEPTH: usize = 64;
 
 const XML_NAMESPACE: &str = "http://www.w3.org/XML/1998/namespace";
 
 /// Why the bytes are no tree, and where.
 #[derive(Debug)]
-pub(super) struct Fault {
-    pub(super) offset: usize,
-    pub(super) words: String,
+pub(crate) struct Fault {
+    pub(crate) offset: usize,
+    pub(crate) words: String,
 }
 
 /// A name with its namespace; the empty namespace is no namespace.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Name {
-    pub(super) namespace: Rc<str>,
-    pub(super) local: Word,
+pub(crate) struct Name {
+    pub(crate) namespace: Rc<str>,
+    pub(crate) local: Word,
 }
 
 impl Name {
-    pub(super) fn is(&self, namespace: &str, local: &str) -> bool {
+    pub(crate) fn is(&self, namespace: &str, local: &str) -> bool {
         &*self.namespace == namespace && *self.local == *local
     }
 }
 
 #[derive(Debug)]
-pub(super) struct Attribute {
-    pub(super) name: Name,
+pub(crate) struct Attribute {
+    pub(crate) name: Name,
     /// The name as written, with its prefix.
-    pub(super) key: Word,
-    pub(super) value: String,
+    pub(crate) key: Word,
+    pub(crate) value: String,
 }
 
 /// What stands between the tags of an element, in document order.
 #[derive(Debug)]
-pub(super) enum Part {
+pub(crate) enum Part {
     Element(Element),
     /// One value, however many comments, references and CDATA sections it was cut into.
     Text(Text),
 }
 
 #[derive(Debug)]
-pub(super) struct Text {
-    pub(super) value: String,
-    pub(super) offset: usize,
+pub(crate) struct Text {
+    pub(crate) value: String,
+    pub(crate) offset: usize,
     /// Some of it came in a CDATA section, which is never mere layout.
-    pub(super) quoted: bool,
+    pub(crate) quoted: bool,
 }
 
 impl Text {
     /// Nothing at all: a CDATA section is something, even if there is nothing in it.
-    pub(super) fn is_nothing(&self) -> bool {
+    pub(crate) fn is_nothing(&self) -> bool {
         !self.quoted && self.value.is_empty()
     }
 
     /// Blanks and line breaks between elements.
-    pub(super) fn is_layout(&self) -> bool {
+    pub(crate) fn is_layout(&self) -> bool {
         !self.quoted && self.value.trim_matches([' ', '\t', '\r', '\n']).is_empty()
     }
 }
 
 #[derive(Debug)]
-pub(super) struct Element {
-    pub(super) name: Name,
+pub(crate) struct Element {
+    pub(crate) name: Name,
     /// The name as written, with its prefix.
-    pub(super) tag: Word,
-    pub(super) attributes: Vec<Attribute>,
-    pub(super) parts: Vec<Part>,
+    pub(crate) tag: Word,
+    pub(crate) attributes: Vec<Attribute>,
+    pub(crate) parts: Vec<Part>,
     /// From the `<` of the start tag to the end of the end tag.
-    pub(super) span: Range<usize>,
+    pub(crate) span: Range<usize>,
     /// Where the start tag ends.
-    pub(super) head_end: usize,
+    pub(crate) head_end: usize,
     scope: Option<Rc<Binding>>,
 }
 
 impl Element {
-    pub(super) fn children(&self) -> impl Iterator<Item = &Element> {
+    pub(crate) fn children(&self) -> impl Iterator<Item = &Element> {
         self.parts.iter().filter_map(|part| match part {
             Part::Element(element) => Some(element),
             Part::Text(_) => None,
@@ -98,7 +98,7 @@ impl Element {
     }
 
     /// The whole character content of an element without child elements.
-    pub(super) fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         self.parts
             .iter()
             .filter_map(|part| match part {
@@ -109,17 +109,17 @@ impl Element {
     }
 
     /// The value of an attribute that has no namespace.
-    pub(super) fn attribute(&self, local: &str) -> Option<&str> {
+    pub(crate) fn attribute(&self, local: &str) -> Option<&str> {
         self.attributes.iter().find(|a| a.name.is("", local)).map(|a| a.value.as_str())
     }
 
     /// The namespace that elements without a prefix have inside this one.
-    pub(super) fn default_namespace(&self) -> Rc<str> {
+    pub(crate) fn default_namespace(&self) -> Rc<str> {
         resolve(self.scope.as_ref(), "").unwrap_or_else(|| Rc::from(""))
     }
 
     /// Reads `prefix:local` as it stands in an attribute value of this element.
-    pub(super) fn qualified(&self, value: &str) -> Option<Name> {
+    pub(crate) fn qualified(&self, value: &str) -> Option<Name> {
         let value = value.trim_matches([' ', '\t', '\r', '\n']);
         let (prefix, local) = value.split_once(':').unwrap_or(("", value));
         let namespace = resolve(self.scope.as_ref(), prefix)?;
@@ -151,7 +151,7 @@ fn resolve(scope: Option<&Rc<Binding>>, prefix: &str) -> Option<Rc<str>> {
 }
 
 /// Reads one document.
-pub(super) fn read(bytes: &[u8]) -> Result<Element, Fault> {
+pub(crate) fn read(bytes: &[u8]) -> Result<Element, Fault> {
     let text = std::str::from_utf8(bytes)
         .map_err(|e| Fault { offset: e.valid_up_to(), words: "the bytes are not UTF-8".to_owned() })?;
     let mut building = Building { open: Vec::new(), root: None, words: Words::default() };
@@ -319,7 +319,7 @@ fn referred(reference: &BytesRef<'_>) -> Option<String> {
 }
 
 /// Line and column, both from 1, of a byte offset; a column counts characters.
-pub(super) fn line_and_column(bytes: &[u8], offset: usize) -> (u64, u64) {
+pub(crate) fn line_and_column(bytes: &[u8], offset: usize) -> (u64, u64) {
     let before = bytes.get(..offset).unwrap_or(bytes);
     let line = before.iter().filter(|b| **b == b'\n').count();
     let last = before.iter().rposition(|b| *b == b'\n').map_or(0, |at| at.saturating_add(1));

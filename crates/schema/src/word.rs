@@ -12,14 +12,14 @@ const RECENT: usize = 8;
 
 /// A part of a name, shared.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Word(Rc<str>);
+pub(crate) struct Word(Rc<str>);
 
 impl Word {
-    pub(super) fn of(text: &str) -> Self {
+    pub(crate) fn of(text: &str) -> Self {
         Self(Rc::from(text))
     }
 
-    pub(super) fn as_str(&self) -> &str {
+    pub(crate) fn as_str(&self) -> &str {
         &self.0
     }
 }
@@ -52,13 +52,13 @@ impl PartialEq<&str> for Word {
 
 /// The words that a document used last.
 #[derive(Default)]
-pub(super) struct Words {
+pub(crate) struct Words {
     recent: Vec<Word>,
     next: usize,
 }
 
 impl Words {
-    pub(super) fn word(&mut self, text: &str) -> Word {
+    pub(crate) fn word(&mut self, text: &str) -> Word {
         if let Some(known) = self.recent.iter().find(|known| *known.0 == *text) {
             return known.clone();
         }

@@ -1,0 +1,315 @@
+//! Lays what was given for child elements out as the schema orders them: groups, choices, lists, wildcards.
+//!
+//! A record's fields come in, elements are written in their places. What must be there and is not is noted for the
+//! record; a choice that was made twice, or a list that is none, is told here.
+
+use std::collections::HashMap;
+
+use crate::build::given::{Given, Manner, Part};
+use crate::build::markup;
+use crate::build::words::known_names;
+use crate::build::{Absent, Building, Fields, Spot};
+use crate::form::{ANY, OWN, Record, Slot, lone};
+use crate::shape::{Declaration, Particle, Term};
+use crate::tree;
+use systole_wire::writer::Writer;
+
+impl<'m> Building<'m> {
+    /// The parts that were given for the child elements of one name.
+    fn instances<'g>(&mut self, fields: &Fields<'g, 'm>, slot: &Slot<'m>, spot: Spot<'_>) -> Vec<&'g Part> {
+        let name = &slot.key;
+        let mut found = Vec::new();
+        for part in fields.of(name) {
+            match (&part.given, self.manner, slot.many) {
+                (Given::List(parts), Manner::Fields, _) | (Given::List(parts), Manner::Json, true) => {
+                    found.extend(parts);
+                }
+                (_, Manner::Json, true) => {
+                    let path = spot.below(name, 0, 1);
+                    let message = [name, ": is ", part.given.kind(), ", a list is needed"].concat();
+                    let fix = ["\"", name, "\": [", &part.shown(self.manner), "]"].concat();
+                    self.slip(&path, part, message, self.expected(slot.declaration, slot.particle), fix);
+                }
+                _ => found.push(part),
+            }
+        }
+        found
+    }
+
+    /// Writes what was given for a particle, once in each of its places.
+    pub(crate) fn group(
+        &mut self,
+        writer: &mut Writer,
+        particle: &'m Particle,
+        needed: bool,
+        fields: &mut Fields<'_, 'm>,
+        spot: Spot<'_>,
+    ) {
+        let given = has_any(particle, fields);
+        let needed = needed && particle.min > 0;
+        if !given && (!needed || particle.may_be_absent()) {
+            return;
+        }
+        match &particle.term {
+            Term::Element(_) => self.elements(writer, particle, false, fields, spot),
+            Term::Wildcard(_) => self.wildcard(writer, particle, fields, spot),
+            _ if particle.max != Some(1) => self.repeated(writer, particle, fields, spot),
+            Term::Sequence(parts) | Term::All(parts) => {
+                parts.iter().for_each(|part| self.group(writer, part, true, fields, spot));
+            }
+            Term::Choice(parts) => self.choice(writer, parts, fields, spot),
+        }
+    }
+
+    /// A group of one name that repeats: its elements one behind the other.
+    fn repeated(
+        &mut self,
+        writer: &mut Writer,
+        particle: &'m Particle,
+        fields: &mut Fields<'_, 'm>,
+        spot: Spot<'_>,
+    ) {
+        let slot = lone(particle).and_then(|declaration| fields.slot(declaration));
+        if let Some(slot) = slot {
+            self.elements(writer, slot.particle, true, fields, spot);
+        }
+    }
+
+    fn elements(
+        &mut self,
+        writer: &mut Writer,
+        particle: &'m Particle,
+        is_repeated: bool,
+        fields: &mut Fields<'_, 'm>,
+        spot: Spot<'_>,
+    ) {
+        let Term::Element(declaration) = &particle.term else { return };
+        let Some(slot) = fields.slot(declaration) else { return };
+        let before = self.slips.len();
+        let parts = self.instances(fields, &slot, spot);
+        if parts.is_empty() && particle.min > 0 && self.slips.len() == before {
+            fields.absent.push(Absent::Element(Slot { particle, ..slot }));
+        }
+        if !is_repeated {
+            self.counted(declaration, particle, &parts, spot);
+        }
+        for (at, part) in parts.iter().enumerate() {
+            let path = spot.below(&declaration.name, at, parts.len());
+            self.child(writer, declaration, particle, part, Spot { path: &path, ..spot });
+        }
+    }
+
+    /// Holds the elements of one name to their number.
+    pub(crate) fn counted(
+        &mut self,
+        declaration: &'m Declaration,
+        particle: &'m Particle,
+        parts: &[&Part],
+        spot: Spot<'_>,
+    ) {
+        let (least, most) = (usize::try_from(particle.min), particle.max.map(usize::try_from));
+        let (name, count) = (&declaration.name, parts.len());
+        let times = if count == 1 { "once".to_owned() } else { [&count.to_string(), " times"].concat() };
+        let beyond = most.and_then(Result::ok).filter(|most| count > *most);
+        let path = spot.below(name, count.saturating_sub(1), count);
+        let Some(last) = parts.last() else { return };
+        if let Some(most) = beyond {
+            let over = count.saturating_sub(most);
+            let are = if most == 1 { " is allowed" } else { " are allowed" };
+            let message = [name, ": comes ", &times, ", at most ", &most.to_string(), are].concat();
+            let expected = self.expected(declaration, particle);
+            self.slip(&path, last, message, expected, ["leave ", &over.to_string(), " of them out"].concat());
+        } else if let Ok(least) = least
+            && count < least
+        {
+            let message =
+                [name, ": comes ", &times, ", at least ", &least.to_string(), " are needed"].concat();
+            let expected = self.expected(declaration, particle);
+            let more = least.saturating_sub(count).to_string();
+            self.slip(&path, last, message, expected, ["add ", &more, " more"].concat());
+        }
+    }
+
+    fn choice(
+        &mut self,
+        writer: &mut Writer,
+        parts: &'m [Particle],
+        fields: &mut Fields<'_, 'm>,
+        spot: Spot<'_>,
+    ) {
+        let chosen: Vec<&'m Particle> = parts.iter().filter(|part| has_any(part, fields)).collect();
+        match chosen.as_slice() {
+            [] => {
+                let slots =
+                    parts.iter().filter_map(first_of).filter_map(|first| fields.slot(first)).collect();
+                fields.absent.push(Absent::OneOf(slots));
+            }
+            [only] => self.group(writer, only, true, fields, spot),
+            [first, second, ..] => {
+                let names = [first, second].map(|part| given_name(part, fields).unwrap_or_default());
+                let [name, rival] = names;
+                let message =
+                    [&rival, ": does not stand beside ", name.as_str(), ", only one of them is allowed"];
+                let firsts = parts.iter().filter_map(first_of);
+                let both: Vec<String> = firsts.filter_map(|d| fields.slot(d)).map(|slot| slot.key).collect();
+                let expected = ["one of ", &both.join(", ")].concat();
+                let fix = ["leave ", &name, " or ", &rival, " out"].concat();
+                if let Some(part) = fields.of(&rival).next() {
+                    self.slip(&spot.below(&rival, 0, 1), part, message.concat(), expected, fix);
+                }
+            }
+        }
+    }
+
+    /// Children whose order was given.
+    pub(crate) fn listed(
+        &mut self,
+        writer: &mut Writer,
+        record: &Record<'m>,
+        fields: &mut Fields<'_, 'm>,
+        spot: Spot<'_>,
+    ) {
+        let mut rows: Vec<(&str, &Part)> = Vec::new();
+        if self.manner == Manner::Fields {
+            for (key, part) in fields.entries {
+                match &part.given {
+                    Given::List(parts) => rows.extend(parts.iter().map(|part| (key.as_str(), part))),
+                    _ if key == ANY => rows.push((key, part)),
+                    _ => {}
+                }
+            }
+        } else {
+            let Some(part) = fields.of(OWN).next() else {
+                fields.absent.push(Absent::Rows);
+                return;
+            };
+            rows = self.rows(part, record, fields, spot.path);
+        }
+        let mut totals: HashMap<&str, usize> = HashMap::new();
+        for (key, _) in &rows {
+            let total = totals.entry(key).or_insert(0);
+            *total = total.saturating_add(1);
+        }
+        let mut met: HashMap<&str, usize> = HashMap::new();
+        for (key, part) in &rows {
+            let before = met.entry(key).or_insert(0);
+            let path = spot.below(key, *before, totals.get(key).copied().unwrap_or_default());
+            *before = before.saturating_add(1);
+            let spot = Spot { path: &path, ..spot };
+            let slot = fields.slots.iter().find(|slot| slot.key == *key).cloned();
+            match slot {
+                Some(slot) => self.child(writer, slot.declaration, slot.particle, part, spot),
+                None if *key == ANY && record.wildcard().is_some() => self.markup(writer, part, spot),
+                None => {}
+            }
+        }
+    }
+
+    /// The rows of a list: objects with one key each.
+    fn rows<'g>(
+        &mut self,
+        part: &'g Part,
+        record: &Record<'m>,
+        fields: &Fields<'_, 'm>,
+        path: &str,
+    ) -> Vec<(&'g str, &'g Part)> {
+        let expected = "a list of objects with one element each, in order".to_owned();
+        let example = fields.slots.first().map_or("name", |slot| slot.key.as_str());
+        let fix = ["\".\": [{\"", example, "\": …}, …]"].concat();
+        let Given::List(parts) = &part.given else {
+            let message = [OWN, ": is ", part.given.kind(), ", a list is needed"].concat();
+            self.slip(path, part, message, expected, fix);
+            return Vec::new();
+        };
+        let mut known = known_names(fields);
+        known.extend(record.wildcard().map(|_| ANY));
+        let mut rows = Vec::with_capacity(parts.len());
+        for part in parts {
+            let row = match &part.given {
+                Given::Record(entries) => match entries.as_slice() {
+                    [(key, part)] => Some((key.as_str(), part)),
+                    _ => None,
+                },
+                _ => None,
+            };
+            match row {
+                Some((key, part)) if known.contains(&key) => rows.push((key, part)),
+                Some((key, part)) => self.stranger(key, part, &known, path),
+                None => {
+                    let message = "an entry is no object with one key".to_owned();
+                    self.slip(path, part, message, expected.clone(), fix.clone());
+                }
+            }
+        }
+        rows
+    }
+
+    fn wildcard(
+        &mut self,
+        writer: &mut Writer,
+        particle: &Particle,
+        fields: &mut Fields<'_, 'm>,
+        spot: Spot<'_>,
+    ) {
+        let mut found = Vec::new();
+        for part in fields.of(ANY) {
+            match (&part.given, self.manner, particle.max) {
+                (Given::List(parts), Manner::Json, None) => found.extend(parts),
+                _ => found.push(part),
+            }
+        }
+        if found.is_empty() && particle.min > 0 {
+            fields.absent.push(Absent::Wildcard);
+        }
+        for (at, part) in found.iter().enumerate() {
+            let path = spot.below(ANY, at, found.len());
+            self.markup(writer, part, Spot { path: &path, ..spot });
+        }
+    }
+
+    /// An element that was given as XML.
+    pub(crate) fn markup(&mut self, writer: &mut Writer, part: &Part, spot: Spot<'_>) {
+        let path = spot.path;
+        let expected = "one element as XML, with its xmlns".to_owned();
+        let fix = "write it as <name xmlns=\"urn:example\">…</name>".to_owned();
+        let Given::Text(text) = &part.given else {
+            let message = [ANY, ": is ", part.given.kind(), ", text is needed"].concat();
+            return self.slip(path, part, message, expected, fix);
+        };
+        match tree::read(text.as_bytes()) {
+            Ok(element) => {
+                if markup::write(writer, &element, spot.around).is_none() {
+                    let message = [ANY, ": holds a name that XML does not allow"].concat();
+                    self.slip(path, part, message, expected, fix);
+                }
+            }
+            Err(fault) => {
+                self.slip(path, part, [ANY, ": ", &fault.words].concat(), expected, fix);
+            }
+        }
+    }
+}
+
+fn has_any(particle: &Particle, fields: &Fields<'_, '_>) -> bool {
+    given_name(particle, fields).is_some()
+}
+
+/// The first key of a particle under which something was given.
+fn given_name(particle: &Particle, fields: &Fields<'_, '_>) -> Option<String> {
+    match &particle.term {
+        Term::Element(declaration) => {
+            let key = fields.slot(declaration)?.key;
+            fields.of(&key).next().is_some().then_some(key)
+        }
+        Term::Wildcard(_) => fields.of(ANY).next().map(|_| ANY.to_owned()),
+        Term::Sequence(parts) | Term::Choice(parts) | Term::All(parts) => {
+            parts.iter().find_map(|part| given_name(part, fields))
+        }
+    }
+}
+
+fn first_of(particle: &Particle) -> Option<&Declaration> {
+    let mut found = Vec::new();
+    particle.term.elements(&mut found);
+    found.into_iter().next()
+}

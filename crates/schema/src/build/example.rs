@@ -1,0 +1,178 @@
+//! Makes a smallest valid instance of an element: what must be there and nothing else.
+//!
+//! A declaration comes in, XML goes out, written by the writer of the XML library. No instance comes
+//! out where a type demands itself without end, or where no value is known for a pattern.
+
+use std::sync::Arc;
+
+use quick_xml::events::{BytesEnd, BytesStart, BytesText, Event};
+use quick_xml::writer::Writer;
+
+use crate::judge::value;
+use crate::shape::{AttributeUse, Complex, Content, Declaration, Particle, Schema, Simple, Term, Type};
+use crate::tree::DEPTH;
+
+/// Largest example; a type that needs more is better shown by its words.
+const BYTES: usize = 64 * 1024;
+
+/// Elements that are tried before the search for an end is given up.
+const TRIES: usize = 10_000;
+
+pub(crate) fn smallest(schema: &Schema, element: &str) -> Option<Vec<u8>> {
+    let declaration = schema.global(element)?;
+    let mut writing = Writing::new(schema, Surroundings { prefix: "", bound: "", default: "" });
+    writing.element(declaration, 0)?;
+    Some(writing.writer.into_inner())
+}
+
+/// A smallest instance of any declaration, with its namespace declared on it.
+pub(crate) fn alone(schema: &Schema, declaration: &Declaration) -> Option<Vec<u8>> {
+    let mut writing = Writing::new(schema, Surroundings { prefix: "", bound: "", default: "" });
+    writing.element(declaration, 1)?;
+    Some(writing.writer.into_inner())
+}
+
+/// What is declared where an element is to stand.
+#[derive(Clone, Copy)]
+pub(crate) struct Surroundings<'s> {
+    /// The prefix of the element around it, with its colon, or empty.
+    pub(crate) prefix: &'s str,
+    /// What that prefix is bound to.
+    pub(crate) bound: &'s str,
+    /// The namespace of elements without a prefix.
+    pub(crate) default: &'s str,
+}
+
+/// An element to stand inside a document.
+pub(crate) fn inner(schema: &Schema, declaration: &Declaration, at: Surroundings<'_>) -> Option<String> {
+    let mut writing = Writing::new(schema, at);
+    writing.element(declaration, 1)?;
+    String::from_utf8(writing.writer.into_inner()).ok()
+}
+
+/// An element with attributes and text, and nothing else.
+pub(crate) fn plain(tag: &str, attributes: &[(String, String)], text: &str) -> Option<String> {
+    let mut writer = Writer::new(Vec::new());
+    let mut start = BytesStart::new(tag);
+    attributes.iter().for_each(|(key, value)| start.push_attribute((key.as_str(), value.as_str())));
+    writer.write_event(Event::Start(start)).ok()?;
+    writer.write_event(Event::Text(BytesText::new(text))).ok()?;
+    writer.write_event(Event::End(BytesEnd::new(tag))).ok()?;
+    String::from_utf8(writer.into_inner()).ok()
+}
+
+struct Writing<'m> {
+    schema: &'m Schema,
+    at: Surroundings<'m>,
+    /// The default namespace inside the element that is being written.
+    default: Arc<str>,
+    writer: Writer<Vec<u8>>,
+    tries: usize,
+}
+
+impl<'m> Writing<'m> {
+    fn new(schema: &'m Schema, at: Surroundings<'m>) -> Self {
+        Self { schema, at, default: Arc::from(at.default), writer: Writer::new(Vec::new()), tries: 0 }
+    }
+
+    fn element(&mut self, declaration: &Declaration, depth: usize) -> Option<()> {
+        self.tries = self.tries.saturating_add(1);
+        if depth >= DEPTH || self.tries > TRIES || self.writer.get_ref().len() > BYTES {
+            return None;
+        }
+        let outer = Arc::clone(&self.default);
+        let prefixed = !self.at.prefix.is_empty() && *declaration.namespace == *self.at.bound;
+        let tag = [if prefixed { self.at.prefix } else { "" }, &declaration.name].concat();
+        let mut start = BytesStart::new(tag.as_str());
+        if !prefixed && declaration.namespace != outer {
+            start.push_attribute(("xmlns", &*declaration.namespace));
+            self.default = Arc::clone(&declaration.namespace);
+        }
+        let written = self.typed(declaration, start, &tag, depth);
+        self.default = outer;
+        written
+    }
+
+    fn typed(
+        &mut self,
+        declaration: &Declaration,
+        mut start: BytesStart<'_>,
+        tag: &str,
+        depth: usize,
+    ) -> Option<()> {
+        match self.schema.of(declaration.of) {
+            Type::Simple(simple) => self.wrap(start, tag, |w| w.text(simple)),
+            Type::Complex(complex) => {
+                push_required(&mut start, &complex.attributes)?;
+                self.wrap(start, tag, |w| w.content(complex, depth))
+            }
+            Type::Anything => self.wrap(start, tag, |_| Some(())),
+        }
+    }
+
+    fn wrap(
+        &mut self,
+        start: BytesStart<'_>,
+        tag: &str,
+        content: impl FnOnce(&mut Self) -> Option<()>,
+    ) -> Option<()> {
+        self.writer.write_event(Event::Start(start)).ok()?;
+        content(self)?;
+        self.writer.write_event(Event::End(BytesEnd::new(tag))).ok()
+    }
+
+    fn text(&mut self, simple: &Simple) -> Option<()> {
+        let text = value::sample(simple)?;
+        self.writer.write_event(Event::Text(BytesText::new(&text))).ok()
+    }
+
+    fn content(&mut self, complex: &Complex, depth: usize) -> Option<()> {
+        match &complex.content {
+            Content::Empty => Some(()),
+            Content::Free => self.writer.write_event(Event::Text(BytesText::new("text"))).ok(),
+            Content::Text(simple) => self.text(simple),
+            Content::Children(particle) => self.particle(particle, depth),
+        }
+    }
+
+    fn particle(&mut self, particle: &Particle, depth: usize) -> Option<()> {
+        (0..particle.min).try_for_each(|_| self.term(&particle.term, depth))
+    }
+
+    fn term(&mut self, term: &Term, depth: usize) -> Option<()> {
+        match term {
+            Term::Element(declaration) => self.element(declaration, depth.saturating_add(1)),
+            Term::Sequence(parts) | Term::All(parts) => {
+                parts.iter().try_for_each(|p| self.particle(p, depth))
+            }
+            Term::Choice(_) if term.may_be_empty() => Some(()),
+            Term::Choice(parts) => self.first_that_ends(parts, depth),
+            Term::Wildcard(_) => {
+                // Any element of a namespace that nobody declares fits a lax wildcard.
+                let mut start = BytesStart::new("any");
+                start.push_attribute(("xmlns", "urn:example:any"));
+                self.writer.write_event(Event::Empty(start)).ok()
+            }
+        }
+    }
+
+    /// The first alternative that comes to an end: one may lead back into itself.
+    fn first_that_ends(&mut self, parts: &[Particle], depth: usize) -> Option<()> {
+        let written = self.writer.get_ref().len();
+        parts.iter().find_map(|part| {
+            let done = self.particle(part, depth);
+            if done.is_none() {
+                self.writer.get_mut().truncate(written);
+            }
+            done
+        })
+    }
+}
+
+fn push_required(start: &mut BytesStart<'_>, attributes: &[AttributeUse]) -> Option<()> {
+    for attribute in attributes.iter().filter(|attribute| attribute.required) {
+        let sample = value::sample(&attribute.simple)?;
+        start.push_attribute((attribute.name.as_str(), sample.as_str()));
+    }
+    Some(())
+}

@@ -1,0 +1,429 @@
+//! Reads `name=value` as a person writes it on a command line, into what a payload can be built of.
+//!
+//! A global element and arguments come in; values under the names that the schema knows go out, or every field that is
+//! wrong. A path goes inward by dots (`address.city`), a name that comes again repeats its element, `line[2].sku` says
+//! which one, `@mode` is an attribute where an element has the same name, and `.` is the element's own text. What is
+//! missing or does not fit is found when the payload is built.
+
+use crate::build::given::{Given, Part, SLIPS, Slip};
+use crate::build::words;
+use crate::form::{ANY, Form, Inside, OWN, Record, Slot};
+use crate::nearest;
+use crate::shape::{Declaration, Schema};
+
+/// The values of a payload of this element.
+pub(crate) fn read(schema: &Schema, root: &Declaration, arguments: &[&str]) -> Result<Part, Vec<Slip>> {
+    let record = Record::of_root(schema, root.of);
+    let reading = Reading { schema };
+    let (mut entries, mut slips) = (Vec::new(), Vec::new());
+    let mut bare = Vec::new();
+    for (at, argument) in arguments.iter().enumerate() {
+        let Some((name, value)) = field(&record, argument).filter(|(name, _)| !name.is_empty()) else {
+            bare.push(*argument);
+            continue;
+        };
+        let path = ["/", &root.name].concat();
+        let field = Field { path: &path, whole: argument, name, value, at };
+        match reading.put(root, &record, &mut entries, &field) {
+            Ok(Placed::Yes) => {}
+            Ok(Placed::Full) => slips.push(field.slip(
+                [name, ": comes twice, at most once is allowed"].concat(),
+                [name, " once"].concat(),
+                ["keep one ", name].concat(),
+            )),
+            Err(slip) => slips.push(*slip),
+        }
+    }
+    match bare.as_slice() {
+        [] => {}
+        [only] if record.has_text() => entries.push((OWN.to_owned(), leaf(only, arguments.len()))),
+        several => slips.push(unnamed(root, &record, several)),
+    }
+    slips.truncate(SLIPS);
+    if slips.is_empty() { Ok(Part { given: Given::Record(entries), offset: 0 }) } else { Err(slips) }
+}
+
+/// Splits an argument that names a field. Where text is wanted, only what is a field is one: the rest is the text.
+fn field<'a>(record: &Record<'_>, argument: &'a str) -> Option<(&'a str, &'a str)> {
+    let (name, value) = argument.split_once('=')?;
+    if !record.has_text() || name == OWN {
+        return Some((name, value));
+    }
+    let is_name = !name.is_empty() && !name.contains(char::is_whitespace);
+    (is_name && !record.attributes.is_empty()).then_some((name, value))
+}
+
+fn unnamed(root: &Declaration, record: &Record<'_>, given: &[&str]) -> Slip {
+    let keys = words::field_names(record);
+    let received = given.join(" ");
+    let (message, fix) = match (record.has_text(), keys.first()) {
+        (true, _) => {
+            let count = given.len().to_string();
+            let message = [&root.name, ": takes one text, ", &count, " were given"].concat();
+            (message, ["put it in quotes: ", &crate::build::sketch::quoted(&received)].concat())
+        }
+        (false, Some(key)) => {
+            let value = given.first().map_or("", |first| first.trim_start_matches('='));
+            let message = [&root.name, ": a value has no name"].concat();
+            let fix = match keys.iter().find(|known| *known == value) {
+                Some(known) => ["write ", known, "=…"].concat(),
+                None => ["write ", key, "=", &crate::build::sketch::quoted(value)].concat(),
+            };
+            (message, fix)
+        }
+        (false, None) => ([&root.name, ": holds nothing"].concat(), "give no fields".to_owned()),
+    };
+    let expected = words::fields_of(root, record);
+    let received = crate::build::given::shortened(received);
+    Slip { path: ["/", &root.name].concat(), place: None, message, expected, received, fix }
+}
+
+fn leaf(value: &str, at: usize) -> Part {
+    Part { given: Given::Text(value.to_owned()), offset: at }
+}
+
+/// A field on its way to its place.
+#[derive(Clone, Copy)]
+struct Field<'a> {
+    /// Where in the payload the rest of the name begins.
+    path: &'a str,
+    /// The argument as it was given.
+    whole: &'a str,
+    /// What is left of the name.
+    name: &'a str,
+    value: &'a str,
+    at: usize,
+}
+
+impl Field<'_> {
+    fn slip(&self, message: String, expected: String, fix: String) -> Slip {
+        let received = crate::build::given::shortened(self.whole.to_owned());
+        Slip { path: self.path.to_owned(), place: None, message, expected, received, fix }
+    }
+}
+
+enum Placed {
+    Yes,
+    /// Its place is taken: it belongs to a further element, if there may be one.
+    Full,
+}
+
+/// One step of a name.
+enum Step<'m> {
+    Own,
+    Any,
+    Attribute(String),
+    Child(Slot<'m>),
+}
+
+/// Which of several elements a step means, and what is left of the name.
+struct Rest<'a> {
+    index: Option<usize>,
+    name: &'a str,
+}
+
+type Put = Result<Placed, Box<Slip>>;
+
+struct Reading<'m> {
+    schema: &'m Schema,
+}
+
+impl<'m> Reading<'m> {
+    /// Puts a field at its place in a record.
+    fn put(
+        &self,
+        owner: &Declaration,
+        record: &Record<'m>,
+        entries: &mut Vec<(String, Part)>,
+        field: &Field<'_>,
+    ) -> Put {
+        let (step, rest) = self.step(owner, record, field)?;
+        let key = match step {
+            Step::Child(slot) => return self.child(record, entries, slot, &rest, field),
+            Step::Own => OWN.to_owned(),
+            Step::Any => {
+                entries.push((ANY.to_owned(), leaf(field.value, field.at)));
+                return Ok(Placed::Yes);
+            }
+            Step::Attribute(key) => key,
+        };
+        if !rest.name.is_empty() || rest.index.is_some() {
+            return Err(Box::new(nothing_inside(field, rest.name)));
+        }
+        if entries.iter().any(|(known, _)| *known == key) {
+            return Ok(Placed::Full);
+        }
+        entries.push((key, leaf(field.value, field.at)));
+        Ok(Placed::Yes)
+    }
+
+    /// The part of the record that a name begins with: the longest that fits, because names may have dots.
+    fn step<'a>(
+        &self,
+        owner: &Declaration,
+        record: &Record<'m>,
+        field: &Field<'a>,
+    ) -> Result<(Step<'m>, Rest<'a>), Box<Slip>> {
+        if field.name == OWN && record.has_text() {
+            return Ok((Step::Own, Rest { index: None, name: "" }));
+        }
+        if field.name == ANY && record.wildcard().is_some() {
+            return Ok((Step::Any, Rest { index: None, name: "" }));
+        }
+        let mut best: Option<(usize, Step<'m>, Rest<'a>)> = None;
+        let mut offer = |name: &str, step: Step<'m>| {
+            let longer = best.as_ref().is_none_or(|(length, ..)| name.len() > *length);
+            if let Some(rest) = rest_behind(field.name, name).filter(|_| longer) {
+                best = Some((name.len(), step, rest));
+            }
+        };
+        for slot in record.slots() {
+            let key = slot.key.clone();
+            offer(&key, Step::Child(slot));
+        }
+        for attribute in record.attributes {
+            let key = record.key(attribute);
+            offer(&["@", &attribute.name].concat(), Step::Attribute(key.clone()));
+            offer(&key, Step::Attribute(key.clone()));
+        }
+        match best {
+            Some((_, step, rest)) => Ok((step, rest)),
+            None => Err(Box::new(unknown(owner, record, field))),
+        }
+    }
+
+    /// Puts a field into child elements of one name.
+    fn child(
+        &self,
+        record: &Record<'m>,
+        entries: &mut Vec<(String, Part)>,
+        slot: Slot<'m>,
+        rest: &Rest<'_>,
+        field: &Field<'_>,
+    ) -> Put {
+        let name = &slot.key;
+        // Where the order of children says something, only what stands last can be gone on with.
+        let known = match record.inside {
+            Inside::Listed(_) => {
+                entries.len().checked_sub(1).filter(|at| entries.get(*at).is_some_and(|(key, _)| key == name))
+            }
+            _ => entries.iter().position(|(key, _)| key == name),
+        };
+        let known = known.unwrap_or_else(|| {
+            entries.push((name.clone(), Part { given: Given::List(Vec::new()), offset: field.at }));
+            entries.len().saturating_sub(1)
+        });
+        let Some((_, Part { given: Given::List(instances), .. })) = entries.get_mut(known) else {
+            return Ok(Placed::Full);
+        };
+        let path = [field.path, "/", name].concat();
+        self.place(instances, slot.declaration, slot.many, rest, &Field { path: &path, ..*field })
+    }
+
+    /// Puts a value into one of the elements of a declaration, or into a new one.
+    fn place(
+        &self,
+        instances: &mut Vec<Part>,
+        declaration: &'m Declaration,
+        many: bool,
+        rest: &Rest<'_>,
+        field: &Field<'_>,
+    ) -> Put {
+        let form = Form::of(self.schema, declaration.of);
+        if let Form::Items(_, item) = form {
+            return self.items(instances, declaration, item, many, rest, field);
+        }
+        let number = match rest.index {
+            Some(index) if index > instances.len().saturating_add(1) => {
+                return Err(Box::new(out_of_order(declaration, index, instances.len(), field)));
+            }
+            Some(index) => index.saturating_sub(1),
+            None => instances.len().saturating_sub(usize::from(matches!(form, Form::Record(_)))),
+        };
+        if instances.get(number).is_none() && number > 0 && !many {
+            return Ok(Placed::Full);
+        }
+        let Form::Record(record) = form else {
+            if !rest.name.is_empty() {
+                return Err(Box::new(nothing_inside(field, rest.name)));
+            }
+            if instances.get(number).is_some() {
+                return Ok(Placed::Full);
+            }
+            instances.push(leaf(field.value, field.at));
+            return Ok(Placed::Yes);
+        };
+        if let Some(Part { given: Given::Record(entries), .. }) = instances.get_mut(number) {
+            let placed = self.within(declaration, &record, entries, rest.name, field)?;
+            if matches!(placed, Placed::Yes) || !many || rest.index.is_some() {
+                return Ok(placed);
+            }
+        }
+        let mut entries = Vec::new();
+        let placed = self.within(declaration, &record, &mut entries, rest.name, field)?;
+        instances.push(Part { given: Given::Record(entries), offset: field.at });
+        Ok(placed)
+    }
+
+    /// Puts a value into a record: at the rest of the name, or as the text of the record itself.
+    fn within(
+        &self,
+        declaration: &'m Declaration,
+        record: &Record<'m>,
+        entries: &mut Vec<(String, Part)>,
+        name: &str,
+        field: &Field<'_>,
+    ) -> Put {
+        if !name.is_empty() {
+            return self.put(declaration, record, entries, &Field { name, ..*field });
+        }
+        if record.has_text() {
+            return self.put(declaration, record, entries, &Field { name: OWN, ..*field });
+        }
+        if field.value.is_empty() {
+            return Ok(Placed::Yes);
+        }
+        let keys = words::field_names(record);
+        let message = match keys.as_slice() {
+            [] => [&declaration.name, ": holds nothing"].concat(),
+            keys => [&declaration.name, ": is no value, it holds ", &keys.join(", ")].concat(),
+        };
+        let fix = match keys.first() {
+            None => ["write ", field.name, "= without a value"].concat(),
+            Some(key) => {
+                ["write ", field.whole.split('=').next().unwrap_or_default(), ".", key, "=…"].concat()
+            }
+        };
+        Err(Box::new(field.slip(message, words::fields_of(declaration, record), fix)))
+    }
+
+    /// A list in the compact form: the name of its items may be left out.
+    fn items(
+        &self,
+        instances: &mut Vec<Part>,
+        declaration: &'m Declaration,
+        item: &'m Declaration,
+        many: bool,
+        rest: &Rest<'_>,
+        field: &Field<'_>,
+    ) -> Put {
+        let named = rest_behind(rest.name, &item.name);
+        // With one list an index can only mean an item.
+        let (which, inner) = match (named, many) {
+            (Some(inner), _) => (rest.index, inner),
+            (None, true) => (rest.index, Rest { index: None, name: rest.name }),
+            (None, false) => (None, Rest { index: rest.index, name: rest.name }),
+        };
+        let number = which.map_or(instances.len().saturating_sub(1), |index| index.saturating_sub(1));
+        if number > instances.len() || (number > 0 && !many) {
+            return Err(Box::new(out_of_order(
+                declaration,
+                number.saturating_add(1),
+                instances.len(),
+                field,
+            )));
+        }
+        if instances.get(number).is_none() {
+            instances.push(Part { given: Given::List(Vec::new()), offset: field.at });
+        }
+        let empty = inner.name.is_empty() && inner.index.is_none() && field.value.is_empty();
+        if empty && !matches!(Form::of(self.schema, item.of), Form::Value(_) | Form::Text) {
+            return Ok(Placed::Yes);
+        }
+        let Some(Part { given: Given::List(items), .. }) = instances.get_mut(number) else {
+            return Ok(Placed::Full);
+        };
+        self.place(items, item, true, &inner, field)
+    }
+}
+
+/// What follows a name at the beginning of a path: an index, and the rest behind a dot.
+fn rest_behind<'a>(path: &'a str, name: &str) -> Option<Rest<'a>> {
+    let after = path.strip_prefix(name)?;
+    let (index, after) = match after.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+        Some((digits, after)) => (Some(digits.parse::<usize>().ok().filter(|index| *index > 0)?), after),
+        None => (None, after),
+    };
+    match after.strip_prefix('.') {
+        Some(rest) if !rest.is_empty() => Some(Rest { index, name: rest }),
+        None if after.is_empty() => Some(Rest { index, name: "" }),
+        _ => None,
+    }
+}
+
+fn unknown(owner: &Declaration, record: &Record<'_>, field: &Field<'_>) -> Slip {
+    let ends = |c: char| matches!(c, '.' | '[');
+    let trimmed = field.name.strip_prefix('@').unwrap_or(field.name);
+    let name = trimmed.split(ends).next().unwrap_or_default();
+    let keys = words::field_names(record);
+    if name.is_empty() {
+        return nameless(owner, record, &keys, field);
+    }
+    let near = nearest(name, keys.iter().map(String::as_str));
+    let mut message = [name, ": is not known in ", &owner.name].concat();
+    let mut fix = instead(&keys, field);
+    if keys.iter().any(|known| known == name) {
+        message = [field.name, ": is no place in ", &owner.name].concat();
+        fix = ["write ", name, ", or ", name, "[1] for the first of several"].concat();
+    } else if let Some(near) = near {
+        message.push_str(&[", did you mean ", near].concat());
+        fix = field.whole.replacen(field.name, &field.name.replacen(name, near, 1), 1);
+    }
+    field.slip(message, words::fields_of(owner, record), fix)
+}
+
+/// Tells of a field whose name is nothing but signs: of an element's own text where it has none, and of slips.
+fn nameless(owner: &Declaration, record: &Record<'_>, keys: &[String], field: &Field<'_>) -> Slip {
+    let no_text = if keys.is_empty() { " holds nothing" } else { " has no text of its own" };
+    let why = match field.name {
+        OWN => [&owner.name, no_text].concat(),
+        "@" => "the name of an attribute is missing behind @".to_owned(),
+        _ => "the name of a field is missing in it".to_owned(),
+    };
+    let message = [field.name, ": ", &why].concat();
+    field.slip(message, words::fields_of(owner, record), instead(keys, field))
+}
+
+/// What to write in place of a field that is not known and near to none.
+fn instead(keys: &[String], field: &Field<'_>) -> String {
+    let out = ["leave ", field.whole, " out"].concat();
+    let key = field.whole.split('=').next().unwrap_or_default();
+    let before = key.strip_suffix(field.name).unwrap_or_default();
+    // A dozen names are enough to recognise the one that was meant.
+    let some: Vec<String> = keys.iter().take(12).map(|key| [before, key].concat()).collect();
+    match some.as_slice() {
+        [] => out,
+        [only] => ["write ", only, "=…, or ", &out].concat(),
+        some => ["write one of ", &some.join(", "), "; or ", &out].concat(),
+    }
+}
+
+fn nothing_inside(field: &Field<'_>, rest: &str) -> Slip {
+    let whole = field.whole.split('=').next().unwrap_or_default();
+    let name = whole.strip_suffix(rest).unwrap_or(whole).trim_end_matches('.');
+    let name = name.split_once('[').map_or(name, |(name, _)| name);
+    let message = [name, ": is one value, nothing stands inside"].concat();
+    field.slip(message, ["a value, as ", name, "=…"].concat(), ["write ", name, "=", field.value].concat())
+}
+
+fn out_of_order(declaration: &Declaration, index: usize, before: usize, field: &Field<'_>) -> Slip {
+    let name = &declaration.name;
+    let next = before.saturating_add(1).to_string();
+    let message = [name, "[", &index.to_string(), "]: comes before ", name, "[", &next, "]"].concat();
+    field.slip(message, "numbers from 1, none left out".to_owned(), renumbered(field, index, &next))
+}
+
+/// The argument with that number in place of the one that was meant: in the part of the name that is being read, or else
+/// in the one before.
+fn renumbered(field: &Field<'_>, index: usize, next: &str) -> String {
+    let given = ["[", &index.to_string(), "]"].concat();
+    let key = field.whole.split('=').next().unwrap_or_default();
+    let (before, rest) =
+        key.split_at_checked(key.len().saturating_sub(field.name.len())).unwrap_or((key, ""));
+    let here = rest.split('.').next().unwrap_or_default().find(&given).map(|at| before.len() + at);
+    let Some(at) = here.or_else(|| before.rfind(&given)).or_else(|| key.find(&given)) else {
+        return ["leave ", field.whole, " out"].concat();
+    };
+    let (start, end) = (field.whole.get(..at), field.whole.get(at + given.len()..));
+    [start.unwrap_or_default(), "[", next, "]", end.unwrap_or_default()].concat()
+}

@@ -1,0 +1,67 @@
+//! XML that the schema does not know: an element that a wildcard lets in, as text that stands alone.
+//!
+//! A tree comes in and is written so that it means the same anywhere: every namespace is declared where it begins.
+//! Values, names and order are kept; comments and the choice of prefixes are not.
+
+use crate::tree::{Attribute, Element, Part};
+use systole_wire::writer::{Name, Start, Writer};
+
+const XML: &str = "http://www.w3.org/XML/1998/namespace";
+
+/// An element as text; none if a name in it cannot be written.
+pub(crate) fn text(element: &Element) -> Option<String> {
+    let mut writer = Writer::new();
+    write(&mut writer, element, "")?;
+    String::from_utf8(writer.finish()).ok()
+}
+
+/// Writes an element where `around` is the default namespace.
+pub(crate) fn write(writer: &mut Writer, element: &Element, around: &str) -> Option<()> {
+    let namespace = &*element.name.namespace;
+    let mut start = writer.open(Name::new(&element.name.local)?);
+    if namespace != around {
+        start = start.xmlns(namespace);
+    }
+    let mut declared: Vec<&str> = Vec::new();
+    for attribute in &element.attributes {
+        start = one(start, attribute, &mut declared)?;
+    }
+    if element.parts.is_empty() {
+        start.empty();
+        return Some(());
+    }
+    let mut whole = Some(());
+    start.content(|inside| {
+        for part in &element.parts {
+            match part {
+                Part::Text(text) => inside.text(&text.value),
+                Part::Element(child) => whole = whole.and(write(inside, child, namespace)),
+            }
+        }
+    });
+    whole
+}
+
+/// An attribute; one of a namespace gets a prefix of its own.
+fn one<'w, 'n, 'e>(
+    start: Start<'w, 'n>,
+    attribute: &'e Attribute,
+    declared: &mut Vec<&'e str>,
+) -> Option<Start<'w, 'n>> {
+    let (namespace, local) = (&*attribute.name.namespace, &attribute.name.local);
+    if namespace.is_empty() {
+        return Some(start.attr(Name::new(local)?, &attribute.value));
+    }
+    if namespace == XML {
+        return Some(start.attr(Name::new(&["xml:", local].concat())?, &attribute.value));
+    }
+    let known = declared.iter().position(|known| *known == namespace);
+    let number = known.unwrap_or(declared.len());
+    let prefix = ["a", &number.to_string()].concat();
+    let mut start = start;
+    if known.is_none() {
+        declared.push(namespace);
+        start = start.prefix(Name::new(&prefix)?, namespace);
+    }
+    Some(start.attr(Name::new(&[&prefix, ":", local].concat())?, &attribute.value))
+}

@@ -1,0 +1,395 @@
+//! Builds a payload of values that were given: every part at the place where the schema wants it, escaped by the
+//! kit's writer.
+//!
+//! What was given comes in as parts without a schema; bytes go out, or everything that is wrong, what is missing all
+//! at once. What the walk over single values cannot see, as the order in a list, the model finds in the bytes
+//! afterwards. Nothing is guessed: no default is written, no value coerced.
+
+pub(crate) mod children;
+pub(crate) mod example;
+pub(crate) mod fields;
+pub(crate) mod given;
+pub(crate) mod markup;
+pub(crate) mod sketch;
+pub(crate) mod words;
+
+use crate::build::given::{Given, Manner, Part, SLIPS, Slip};
+use crate::explain;
+use crate::explain::wording;
+use crate::form::{Form, Inside, OWN, Record, Slot, is_same};
+use crate::json::spelling;
+use crate::judge::value;
+use crate::shape::{AttributeUse, Declaration, Particle, Schema, Simple};
+use crate::tree::{DEPTH, line_and_column};
+use systole_wire::characters;
+use systole_wire::writer::{Name, Start, Writer};
+
+/// Builds the payload of a global element; `source` is the text in which the parts have their places, if there is one.
+pub(crate) fn payload(
+    schema: &Schema,
+    declaration: &Declaration,
+    part: &Part,
+    manner: Manner,
+    source: Option<&[u8]>,
+) -> Result<Vec<u8>, Vec<Slip>> {
+    let mut building = Building { schema, manner, source, slips: Vec::new() };
+    let mut writer = Writer::new();
+    let record = Record::of_root(schema, declaration.of);
+    let spot = Spot { path: &["/", &declaration.name].concat(), depth: 0, around: "" };
+    building.record(&mut writer, declaration, &record, part, spot);
+    let bytes = writer.finish();
+    if building.slips.is_empty() {
+        building.slips.extend(explain::first(schema, &bytes).map(|finding| Slip {
+            path: finding.path,
+            place: None,
+            message: finding.message,
+            expected: finding.expected,
+            received: finding.received,
+            fix: finding.fix,
+        }));
+    }
+    if building.slips.is_empty() { Ok(bytes) } else { Err(building.slips) }
+}
+
+/// Where in the payload something stands.
+#[derive(Clone, Copy)]
+pub(crate) struct Spot<'p> {
+    pub(crate) path: &'p str,
+    pub(crate) depth: usize,
+    /// The namespace of an element that declares none.
+    pub(crate) around: &'p str,
+}
+
+impl Spot<'_> {
+    pub(crate) fn below(self, name: &str, at: usize, of: usize) -> String {
+        match of {
+            0 | 1 => [self.path, "/", name].concat(),
+            _ => [self.path, "/", name, "[", &at.saturating_add(1).to_string(), "]"].concat(),
+        }
+    }
+}
+
+/// A value's name and what is allowed in its place.
+pub(crate) struct Role<'r> {
+    pub(crate) path: &'r str,
+    /// As it is called in words.
+    pub(crate) name: &'r str,
+    /// As it is called in JSON.
+    pub(crate) key: &'r str,
+    pub(crate) expected: String,
+    pub(crate) optional: bool,
+}
+
+/// Something that must be there and is not.
+pub(crate) enum Absent<'m> {
+    Attribute(&'m AttributeUse, String),
+    Element(Slot<'m>),
+    OneOf(Vec<Slot<'m>>),
+    /// Text of its own, with what is allowed there.
+    Text(String, Option<&'m Simple>),
+    /// The list of children whose order matters.
+    Rows,
+    Wildcard,
+}
+
+pub(crate) struct Building<'m> {
+    pub(crate) schema: &'m Schema,
+    pub(crate) manner: Manner,
+    source: Option<&'m [u8]>,
+    pub(crate) slips: Vec<Slip>,
+}
+
+/// The fields of one record while it is written.
+pub(crate) struct Fields<'g, 'm> {
+    pub(crate) entries: &'g [(String, Part)],
+    pub(crate) slots: Vec<Slot<'m>>,
+    pub(crate) absent: Vec<Absent<'m>>,
+}
+
+impl<'g, 'm> Fields<'g, 'm> {
+    /// The place of a declared element.
+    pub(crate) fn slot(&self, declaration: &Declaration) -> Option<Slot<'m>> {
+        self.slots.iter().find(|slot| is_same(slot.declaration, declaration)).cloned()
+    }
+
+    pub(crate) fn of(&self, key: &str) -> impl Iterator<Item = &'g Part> + use<'g> {
+        let key = key.to_owned();
+        self.entries.iter().filter(move |(known, _)| *known == key).map(|(_, part)| part)
+    }
+}
+
+impl<'m> Building<'m> {
+    pub(crate) fn slip(&mut self, path: &str, part: &Part, message: String, expected: String, fix: String) {
+        if self.slips.len() >= SLIPS {
+            return;
+        }
+        let received = part.shown(self.manner);
+        let place = self.source.map(|source| line_and_column(source, part.offset));
+        self.slips.push(Slip { path: path.to_owned(), place, message, expected, received, fix });
+    }
+
+    /// Writes an element that has attributes or children.
+    fn record(
+        &mut self,
+        writer: &mut Writer,
+        declaration: &'m Declaration,
+        record: &Record<'m>,
+        part: &Part,
+        spot: Spot<'_>,
+    ) {
+        let Given::Record(entries) = &part.given else {
+            return self.not_a_record(declaration, record, part, spot.path);
+        };
+        if spot.depth >= DEPTH {
+            let message = [&declaration.name, ": stands deeper than ", &DEPTH.to_string()].concat();
+            let expected = ["at most ", &DEPTH.to_string(), " elements inside one another"].concat();
+            return self.slip(spot.path, part, message, expected, "nest it less deep".to_owned());
+        }
+        let mut fields = Fields { entries, slots: record.slots(), absent: Vec::new() };
+        self.unknown(declaration, record, &fields, spot.path);
+        let Some(mut start) = self.open(writer, declaration, part, spot) else { return };
+        let spot = Spot { around: &declaration.namespace, ..spot };
+        for attribute in record.attributes {
+            start = self.attribute(start, record, attribute, &mut fields, spot);
+        }
+        match record.inside {
+            Inside::Nothing => start.empty(),
+            _ => start.content(|inside| self.inside(inside, declaration, record, &mut fields, spot)),
+        }
+        let absent = std::mem::take(&mut fields.absent);
+        self.missing(declaration, part, &absent, spot.path);
+    }
+
+    fn open<'w, 'n>(
+        &mut self,
+        writer: &'w mut Writer,
+        declaration: &'n Declaration,
+        part: &Part,
+        spot: Spot<'_>,
+    ) -> Option<Start<'w, 'n>> {
+        let Some(name) = Name::new(&declaration.name) else {
+            let message = [&declaration.name, ": is no name of XML with namespaces"].concat();
+            self.slip(spot.path, part, message, "a legal name".to_owned(), "correct the schema".to_owned());
+            return None;
+        };
+        let start = writer.open(name);
+        Some(if *declaration.namespace == *spot.around { start } else { start.xmlns(&declaration.namespace) })
+    }
+
+    fn attribute<'w, 'n>(
+        &mut self,
+        start: Start<'w, 'n>,
+        record: &Record<'m>,
+        attribute: &'m AttributeUse,
+        fields: &mut Fields<'_, 'm>,
+        spot: Spot<'_>,
+    ) -> Start<'w, 'n> {
+        let key = record.key(attribute);
+        let mut given = fields.of(&key);
+        let Some(part) = given.next() else {
+            if attribute.required {
+                fields.absent.push(Absent::Attribute(attribute, key));
+            }
+            return start;
+        };
+        let path = [spot.path, "/@", &attribute.name].concat();
+        let role = Role {
+            path: &path,
+            name: &key,
+            key: &key,
+            expected: wording::attribute(attribute),
+            optional: !attribute.required,
+        };
+        if let Some(second) = given.next() {
+            self.twice(&role, second);
+        }
+        match (self.value(&attribute.simple, &role, part), Name::new(&attribute.name)) {
+            (Some(written), Some(name)) => start.attr(name, &written),
+            _ => start,
+        }
+    }
+
+    fn twice(&mut self, role: &Role<'_>, part: &Part) {
+        let message = [role.name, ": comes twice, at most once is allowed"].concat();
+        self.slip(role.path, part, message, role.expected.clone(), ["keep one ", role.name].concat());
+    }
+
+    fn inside(
+        &mut self,
+        writer: &mut Writer,
+        declaration: &'m Declaration,
+        record: &Record<'m>,
+        fields: &mut Fields<'_, 'm>,
+        spot: Spot<'_>,
+    ) {
+        match record.inside {
+            Inside::Nothing => {}
+            Inside::Value(simple) => self.own(writer, declaration, Some(simple), fields, spot.path),
+            Inside::Text => self.own(writer, declaration, None, fields, spot.path),
+            Inside::Named(particle) => self.group(writer, particle, true, fields, spot),
+            Inside::Listed(_) => self.listed(writer, record, fields, spot),
+        }
+    }
+
+    /// The element's own text.
+    fn own(
+        &mut self,
+        writer: &mut Writer,
+        declaration: &'m Declaration,
+        simple: Option<&'m Simple>,
+        fields: &mut Fields<'_, 'm>,
+        path: &str,
+    ) {
+        let described = simple.map_or_else(|| "text".to_owned(), value::describe);
+        let expected = [&declaration.name, ": ", &described].concat();
+        let mut given = fields.of(OWN);
+        let Some(part) = given.next() else {
+            // On a command line no text is empty text, where that is allowed; JSON says what it means.
+            let empty = simple.is_none_or(|simple| value::check(simple, "").is_none());
+            if self.manner == Manner::Json || !empty {
+                fields.absent.push(Absent::Text(expected, simple));
+            }
+            return;
+        };
+        let role = Role { path, name: &declaration.name, key: OWN, expected, optional: false };
+        if let Some(second) = given.next() {
+            self.twice(&role, second);
+        }
+        let written = match simple {
+            Some(simple) => self.value(simple, &role, part),
+            None => self.text(&role, part),
+        };
+        writer.text(&written.unwrap_or_default());
+    }
+
+    /// One child element.
+    pub(crate) fn child(
+        &mut self,
+        writer: &mut Writer,
+        declaration: &'m Declaration,
+        particle: &'m Particle,
+        part: &Part,
+        spot: Spot<'_>,
+    ) {
+        let deeper = Spot { depth: spot.depth.saturating_add(1), ..spot };
+        let role = || Role {
+            path: spot.path,
+            name: &declaration.name,
+            key: &declaration.name,
+            expected: self.expected(declaration, particle),
+            optional: particle.min == 0,
+        };
+        let written = match Form::of(self.schema, declaration.of) {
+            Form::Record(record) => return self.record(writer, declaration, &record, part, deeper),
+            Form::Items(inner, item) => {
+                return self.items(writer, declaration, (inner, item), part, deeper);
+            }
+            Form::Markup => return self.markup(writer, part, spot),
+            Form::Value(simple) => {
+                let role = role();
+                self.value(simple, &role, part)
+            }
+            Form::Text => {
+                let role = role();
+                self.text(&role, part)
+            }
+        };
+        if let (Some(written), Some(start)) = (written, self.open(writer, declaration, part, spot)) {
+            start.text(&written);
+        }
+    }
+
+    fn items(
+        &mut self,
+        writer: &mut Writer,
+        declaration: &'m Declaration,
+        (particle, item): (&'m Particle, &'m Declaration),
+        part: &Part,
+        spot: Spot<'_>,
+    ) {
+        let Given::List(parts) = &part.given else {
+            let message = [&declaration.name, ": is ", part.given.kind(), ", a list is needed"].concat();
+            let expected = ["a list; ", &self.expected(item, particle)].concat();
+            let fix = ["\"", &declaration.name, "\": [", &part.shown(self.manner), "]"].concat();
+            return self.slip(spot.path, part, message, expected, fix);
+        };
+        let all: Vec<&Part> = parts.iter().collect();
+        self.counted(item, particle, &all, spot);
+        let Some(start) = self.open(writer, declaration, part, spot) else { return };
+        start.content(|inside| {
+            for (at, part) in parts.iter().enumerate() {
+                let path = spot.below(&item.name, at, parts.len());
+                let spot = Spot { path: &path, around: &declaration.namespace, ..spot };
+                self.child(inside, item, particle, part, spot);
+            }
+        });
+    }
+
+    /// Any text, as it was given.
+    fn text(&mut self, role: &Role<'_>, part: &Part) -> Option<String> {
+        let Given::Text(text) = &part.given else {
+            let message = [role.name, ": is ", part.given.kind(), ", text is needed"].concat();
+            self.slip(role.path, part, message, role.expected.clone(), "write it in quotes".to_owned());
+            return None;
+        };
+        (!self.illegal(role, part, text)).then(|| text.clone())
+    }
+
+    /// Tells a character that XML cannot carry.
+    fn illegal(&mut self, role: &Role<'_>, part: &Part, text: &str) -> bool {
+        let found = characters::first_illegal(text);
+        if let Some((_, character)) = found {
+            // Not as an escape: whoever shows the message would escape it once more.
+            let named = format!("U+{:04X}", u32::from(character));
+            let message = [role.name, ": holds ", &named, ", a character that XML cannot carry"].concat();
+            self.slip(role.path, part, message, role.expected.clone(), "leave it out".to_owned());
+        }
+        found.is_some()
+    }
+
+    /// A value of a simple type as XML spells it.
+    fn value(&mut self, simple: &Simple, role: &Role<'_>, part: &Part) -> Option<String> {
+        let written = match (&part.given, self.manner) {
+            (Given::Text(_), Manner::Fields) => Ok(self.text(role, part)?),
+            (_, Manner::Fields) => Err("a value".to_owned()),
+            (_, Manner::Json) => spelling::written(simple, &part.given),
+        };
+        let (words, instead) = match written {
+            Ok(written) => {
+                if self.illegal(role, part, &written) {
+                    return None;
+                }
+                let Some(wrong) = value::check(simple, &written) else { return Some(written) };
+                (wrong.words, wrong.instead)
+            }
+            Err(needed) => {
+                let words = ["is ", part.given.kind(), ", ", &needed, " is needed"].concat();
+                (words, spelling::meant(simple, &part.given))
+            }
+        };
+        let mut fix = match instead {
+            Some(instead) => self.assigned(simple, role, &instead),
+            None => ["write ", &value::describe(simple)].concat(),
+        };
+        if role.optional {
+            fix.push_str(&[", or leave ", role.name, " out"].concat());
+        }
+        let message = [role.name, ": ", &words].concat();
+        self.slip(role.path, part, message, role.expected.clone(), fix);
+        None
+    }
+
+    /// A value beside its name, as it is written in this manner.
+    pub(crate) fn assigned(&self, simple: &Simple, role: &Role<'_>, value: &str) -> String {
+        match self.manner {
+            Manner::Fields => [&field_path(role.path), "=", &sketch::quoted(value)].concat(),
+            Manner::Json => ["\"", role.key, "\": ", &spelling::json(simple, value).to_string()].concat(),
+        }
+    }
+}
+
+/// A path as a field of a command line has it: `/order/line[2]/sku` is `line[2].sku`, the root itself is `.`.
+pub(crate) fn field_path(path: &str) -> String {
+    let inner = path.trim_start_matches('/').split_once('/').map_or(OWN, |(_, inner)| inner);
+    inner.replace('/', ".")
+}

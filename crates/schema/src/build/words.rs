@@ -1,0 +1,203 @@
+//! The words of what is wrong with values that should become a payload: unknown, missing, of another kind.
+//!
+//! What was found comes in, a slip is noted with the building. Every slip says what is allowed in the place and what
+//! to write instead, in the manner in which the values were given.
+
+use crate::build::given::{Manner, Part};
+use crate::build::sketch;
+use crate::build::{Absent, Building, Fields, Role, field_path};
+use crate::explain;
+use crate::explain::wording;
+use crate::form::{ANY, Inside, OWN, Record, Slot};
+use crate::judge::value;
+use crate::shape::{AttributeUse, Declaration, Particle, Simple};
+
+impl<'m> Building<'m> {
+    pub(crate) fn expected(&self, declaration: &Declaration, particle: &Particle) -> String {
+        let role = explain::Role { declaration, min: particle.min, max: particle.max };
+        wording::expected(self.schema, role)
+    }
+
+    pub(crate) fn not_a_record(
+        &mut self,
+        declaration: &'m Declaration,
+        record: &Record<'m>,
+        part: &Part,
+        path: &str,
+    ) {
+        let name = &declaration.name;
+        let keys = known_keys(record);
+        let message = match self.manner {
+            Manner::Json => [name, ": is ", part.given.kind(), ", an object is needed"].concat(),
+            Manner::Fields => [name, ": is one value, it holds ", &keys.join(", ")].concat(),
+        };
+        let expected = ["an object with ", &keys.join(", ")].concat();
+        let is_root = path.matches('/').count() == 1;
+        let sketch = match self.manner {
+            Manner::Json if is_root => sketch::whole(self.schema, declaration),
+            manner => sketch::single(self.schema, declaration, &field_path(path), manner),
+        };
+        let fix = sketch.unwrap_or_else(|| ["give ", &keys.join(", ")].concat());
+        self.slip(path, part, message, expected, fix);
+    }
+
+    /// Tells every key that nothing stands behind.
+    pub(crate) fn unknown(
+        &mut self,
+        declaration: &Declaration,
+        record: &Record<'m>,
+        fields: &Fields<'_, 'm>,
+        path: &str,
+    ) {
+        let keys = known_keys(record);
+        let strangers = fields.entries.iter().filter(|(key, _)| !keys.contains(key));
+        let is_listed = matches!(record.inside, Inside::Listed(_)) && self.manner == Manner::Fields;
+        let in_list = |key: &str| is_listed && fields.slots.iter().any(|slot| slot.key == key);
+        for (key, part) in strangers.filter(|(key, _)| !in_list(key)) {
+            let path = [path, "/", key].concat();
+            let free: Vec<&str> =
+                keys.iter().map(String::as_str).filter(|known| fields.of(known).next().is_none()).collect();
+            let near = crate::nearest(key, free.into_iter());
+            let mut message = [key, ": is not known in ", &declaration.name].concat();
+            let mut fix = ["leave ", key, " out"].concat();
+            if let Some(near) = near {
+                message.push_str(&[", did you mean ", near].concat());
+                fix = ["write ", near, " instead of ", key].concat();
+            }
+            let expected = match keys.as_slice() {
+                [] => [&declaration.name, " holds nothing"].concat(),
+                keys => ["one of ", &keys.join(", ")].concat(),
+            };
+            self.slip(&path, part, message, expected, fix);
+        }
+    }
+
+    pub(crate) fn stranger(&mut self, key: &str, part: &Part, known: &[&str], path: &str) {
+        let near = crate::nearest(key, known.iter().copied());
+        let meant = near.map(|near| [", did you mean ", near].concat()).unwrap_or_default();
+        let fix = near.map_or_else(|| ["leave ", key, " out"].concat(), |near| ["write ", near].concat());
+        let message = [key, ": is not known here", &meant].concat();
+        self.slip(path, part, message, ["one of ", &known.join(", ")].concat(), fix);
+    }
+
+    /// Names everything at once that must be there and is not.
+    pub(crate) fn missing(
+        &mut self,
+        declaration: &Declaration,
+        part: &Part,
+        absent: &[Absent<'m>],
+        path: &str,
+    ) {
+        let mut names: Vec<String> = Vec::new();
+        let (mut expected, mut fixes) = (Vec::new(), Vec::new());
+        for one in absent {
+            let (name, words, fix) = self.absent(one, path);
+            names.push(name);
+            expected.push(words);
+            fixes.extend(fix);
+        }
+        let are = match absent {
+            [] => return,
+            [_] => " is missing",
+            _ => " are missing",
+        };
+        let message = [&declaration.name, ": ", &names.join(", "), are].concat();
+        let glue = if self.manner == Manner::Json { ", " } else { " " };
+        let fix = if fixes.is_empty() { "give it".to_owned() } else { ["add ", &fixes.join(glue)].concat() };
+        self.slip(path, part, message, expected.join("; "), fix);
+    }
+
+    fn absent(&self, absent: &Absent<'m>, path: &str) -> (String, String, Option<String>) {
+        let written = |path: &str, key: &str, simple: &Simple| {
+            let sample = value::sample(simple)?;
+            let role = Role { path, name: key, key, expected: String::new(), optional: false };
+            Some(self.assigned(simple, &role, &sample))
+        };
+        match absent {
+            Absent::Attribute(attribute, key) => {
+                let below = [path, "/", &field_name(attribute, key)].concat();
+                (key.clone(), wording::attribute(attribute), written(&below, key, &attribute.simple))
+            }
+            Absent::Element(slot) => {
+                let expected = self.expected(slot.declaration, slot.particle);
+                (slot.key.clone(), expected, self.sketched(slot, path))
+            }
+            Absent::OneOf(several) => {
+                let names: Vec<&str> = several.iter().map(|slot| slot.key.as_str()).collect();
+                let fix = several.first().and_then(|slot| self.sketched(slot, path));
+                let one_of = ["one of ", &names.join(", ")].concat();
+                (one_of.clone(), one_of, fix)
+            }
+            Absent::Text(expected, simple) => {
+                let sample = match simple {
+                    Some(simple) => written(path, OWN, simple),
+                    None if self.manner == Manner::Json => Some("\".\": \"text\"".to_owned()),
+                    None => Some([&field_path(path), "=text"].concat()),
+                };
+                ("its text".to_owned(), expected.clone(), sample)
+            }
+            Absent::Rows => {
+                let expected = "a list of objects with one element each, in order".to_owned();
+                ("its list".to_owned(), expected, Some("\".\": [{…}, …]".to_owned()))
+            }
+            Absent::Wildcard => {
+                let expected = "an element of another namespace, as XML".to_owned();
+                (ANY.to_owned(), expected, Some("an element as XML".to_owned()))
+            }
+        }
+    }
+
+    /// What would be enough for a place, as it is written in this manner.
+    fn sketched(&self, slot: &Slot<'m>, path: &str) -> Option<String> {
+        let path = [&field_path(path), ".", &slot.key].concat();
+        let path = path.trim_start_matches('.');
+        sketch::of(self.schema, slot, path, self.manner)
+    }
+}
+
+/// An attribute as a field names it.
+fn field_name(attribute: &AttributeUse, key: &str) -> String {
+    if key == attribute.name { key.to_owned() } else { ["@", &attribute.name].concat() }
+}
+
+/// Every key that a record may have.
+pub(crate) fn known_keys(record: &Record<'_>) -> Vec<String> {
+    let mut keys: Vec<String> = record.attributes.iter().map(|attribute| record.key(attribute)).collect();
+    match record.inside {
+        Inside::Nothing => {}
+        Inside::Value(_) | Inside::Text | Inside::Listed(_) => keys.push(OWN.to_owned()),
+        Inside::Named(_) => {
+            keys.extend(record.slots().iter().map(|slot| slot.key.clone()));
+            if record.wildcard().is_some() {
+                keys.push(ANY.to_owned());
+            }
+        }
+    }
+    keys
+}
+
+pub(crate) fn known_names<'f>(fields: &'f Fields<'_, '_>) -> Vec<&'f str> {
+    fields.slots.iter().map(|slot| slot.key.as_str()).collect()
+}
+
+/// The fields of a command line that a record takes, as they are written there.
+pub(crate) fn field_names(record: &Record<'_>) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    names.extend(record.slots().iter().map(|slot| slot.key.clone()));
+    names.extend(record.attributes.iter().map(|attribute| field_name(attribute, &record.key(attribute))));
+    if record.has_text() {
+        names.push(OWN.to_owned());
+    }
+    if record.wildcard().is_some() {
+        names.push(ANY.to_owned());
+    }
+    names
+}
+
+/// The same in words.
+pub(crate) fn fields_of(owner: &Declaration, record: &Record<'_>) -> String {
+    match field_names(record).as_slice() {
+        [] => [&owner.name, ": nothing"].concat(),
+        names => ["fields of ", &owner.name, ": ", &names.join(", ")].concat(),
+    }
+}

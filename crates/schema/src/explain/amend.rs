@@ -1,0 +1,187 @@
+//! Finds a value that fits a simple type: as near to what was written as can be told, or any.
+//!
+//! A type comes in, with a value that it refuses or without one; a value that the type admits goes out, or
+//! nothing. What is found is always checked against the type before it is given.
+
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+use crate::judge::builtin::{Builtin, Family};
+use crate::judge::value::{MATCHED, admits, items};
+use crate::nearest::nearest;
+use crate::shape::{Bound, Simple, Variety};
+
+/// Longest list of items that a suggestion mends or a sample is made of.
+const ITEMS: usize = 100;
+
+/// A value to write instead: as near to what was meant as can be told, and always one that fits.
+pub(crate) fn suggestion(simple: &Simple, value: &str) -> Option<String> {
+    let mut tries = Vec::new();
+    if !value.is_empty() {
+        tries.extend(nearest(value, simple.values.iter().map(|v| v.value.as_str())).map(str::to_owned));
+    }
+    match &simple.variety {
+        Variety::Atomic(base) => tries.extend(of_atomic(simple, *base, value)),
+        Variety::List(item) => tries.extend(of_list(simple, item, value)),
+        Variety::Union(members) => tries.extend(of_union(members, value)),
+    }
+    tries.into_iter().find(|text| fits(simple, text)).or_else(|| sample(simple))
+}
+
+fn fits(simple: &Simple, text: &str) -> bool {
+    admits(simple, &simple.space.normalize(text))
+}
+
+/// The same list with its wrong items mended, without those that are too many.
+fn of_list(simple: &Simple, item: &Simple, value: &str) -> Option<String> {
+    let most = simple.length.as_ref().or(simple.max_length.as_ref()).map_or(ITEMS, |most| most.value);
+    if items(value).nth(ITEMS).is_some() {
+        return None;
+    }
+    let mended = |one: &str| if admits(item, one) { Some(one.to_owned()) } else { suggestion(item, one) };
+    let mended: Option<Vec<String>> = items(value).take(most).map(mended).collect();
+    mended.map(|all| all.join(" "))
+}
+
+/// What the members suggest. A text member would take nearly anything and comes last.
+fn of_union(members: &[Arc<Simple>], value: &str) -> Vec<String> {
+    let is_text = |member: &&Arc<Simple>| matches!(&member.variety, Variety::Atomic(base) if base.family() == Family::Text && !member.has_facets());
+    let (texts, others): (Vec<_>, Vec<_>) = members.iter().partition(is_text);
+    let near = |member: &Arc<Simple>| {
+        let value = member.space.normalize(value);
+        nearest(&value, member.values.iter().map(|v| v.value.as_str())).map(str::to_owned)
+    };
+    let named = others.iter().filter_map(|member| near(member));
+    let made = others.iter().chain(&texts).filter_map(|m| suggestion(m, &m.space.normalize(value)));
+    let all: Vec<String> = named.chain(made).collect();
+    let nearest = nearest(value, all.iter().map(String::as_str)).map(str::to_owned);
+    nearest.into_iter().chain(all).collect()
+}
+
+fn of_atomic(simple: &Simple, base: Builtin, value: &str) -> Vec<String> {
+    let mut tries = Vec::new();
+    if !value.is_empty() {
+        tries.extend(respelt(base, value));
+    }
+    if let Some(most) = simple.length.as_ref().or(simple.max_length.as_ref()) {
+        tries.push(value.chars().take(most.value).collect());
+    }
+    let inclusive = |bound: &Option<Bound>| bound.as_ref().filter(|b| b.inclusive).map(|b| b.value.clone());
+    let above = |bound: &Option<Bound>| {
+        let spelt = base.spells(value);
+        spelt && bound.as_ref().is_some_and(|b| base.compare(value, &b.value) == Some(Ordering::Greater))
+    };
+    if above(&simple.most) {
+        tries.extend(inclusive(&simple.most));
+    }
+    if let (Some(most), Some((whole, fraction))) = (&simple.fraction_digits, value.split_once('.')) {
+        let kept: String = fraction.chars().take(most.value).collect();
+        tries.push([whole, ".", &kept].concat().trim_end_matches('.').to_owned());
+    }
+    if let (true, (_, Some(most))) = (base.spells(value), base.limits())
+        && base.compare(value, most) == Some(Ordering::Greater)
+    {
+        tries.push(most.to_owned());
+    }
+    tries
+}
+
+/// What people and models write for a value of another spelling.
+fn respelt(base: Builtin, value: &str) -> Option<String> {
+    let lower = value.to_ascii_lowercase();
+    match base.family() {
+        Family::Truth => match lower.as_str() {
+            "true" | "yes" | "on" | "y" => Some("true".to_owned()),
+            "false" | "no" | "off" | "n" => Some("false".to_owned()),
+            _ => None,
+        },
+        Family::Whole => {
+            let digits: String = value.chars().filter(|c| !matches!(c, ',' | '_' | ' ' | '\'')).collect();
+            let (whole, fraction) = digits.split_once('.').unwrap_or((&digits, ""));
+            let exact = fraction.chars().all(|c| c == '0');
+            exact.then(|| whole.trim_start_matches('+').to_owned())
+        }
+        Family::Decimal | Family::Floating => {
+            // A comma before three digits parts thousands; before any other number it is a point.
+            let spaceless = value.replace(['_', ' '], "");
+            match spaceless.split_once(',') {
+                Some((whole, fraction)) if fraction.len() != 3 && !fraction.contains([',', '.']) => {
+                    Some([whole, ".", fraction].concat())
+                }
+                _ => Some(spaceless.replace(',', "")),
+            }
+        }
+        Family::Moment => match base {
+            Builtin::Date => value.get(..10).map(str::to_owned),
+            Builtin::DateTime => Some(value.replacen(' ', "T", 1)),
+            _ => Some([value, ":00"].concat()),
+        },
+        _ => Some(lower.replace(' ', "-")),
+    }
+}
+
+/// Some value that fits: the first of an enumeration, the shortest of a pattern, else a plain one.
+pub(crate) fn sample(simple: &Simple) -> Option<String> {
+    let least = simple.length.as_ref().or(simple.min_length.as_ref()).map_or(0, |l| l.value);
+    let mut tries: Vec<String> = simple.values.iter().map(|v| v.value.clone()).collect();
+    for step in simple.patterns.iter().rev() {
+        tries.extend(step.iter().filter_map(|p| p.value.sample(least.max(1)).or_else(|| p.value.sample(0))));
+    }
+    match &simple.variety {
+        Variety::Atomic(base) => tries.extend(samples_of(simple, *base)),
+        Variety::List(item) => {
+            // One item shows more than none, where none would do.
+            let count = least.max(1).min(simple.max_length.as_ref().map_or(usize::MAX, |most| most.value));
+            let one = sample(item).filter(|_| count <= ITEMS);
+            tries.extend(one.map(|one| vec![one; count].join(" ")));
+        }
+        Variety::Union(members) => tries.extend(members.iter().filter_map(|member| sample(member))),
+    }
+    tries.into_iter().find(|text| fits(simple, text))
+}
+
+fn samples_of(simple: &Simple, base: Builtin) -> Vec<String> {
+    let least = simple.length.as_ref().or(simple.min_length.as_ref()).map_or(0, |l| l.value);
+    let mut tries = Vec::new();
+    let plain = match base {
+        Builtin::Boolean => &["true"] as &[&str],
+        Builtin::Date => &["2026-01-31"],
+        Builtin::DateTime => &["2026-01-31T12:00:00Z"],
+        Builtin::Time => &["12:00:00"],
+        Builtin::Duration => &["PT30S"],
+        Builtin::Base64 => &["dGV4dA==", "AAAA"],
+        Builtin::Hex => &["00"],
+        Builtin::Language => &["en"],
+        Builtin::AnyUri => &["https://example.org/"],
+        _ if matches!(base.family(), Family::Whole | Family::Decimal | Family::Floating) => {
+            &["1", "0", "-1", "0.5"]
+        }
+        _ => &["text"],
+    };
+    tries.extend(plain.iter().map(|p| (*p).to_owned()));
+    tries.extend(simple.least.iter().chain(&simple.most).map(|bound| bound.value.clone()));
+    tries.extend(beside(&simple.least, 1.0).into_iter().chain(beside(&simple.most, -1.0)));
+    if base.family() == Family::Text && least <= MATCHED {
+        let most = simple.max_length.as_ref().map_or(usize::MAX, |most| most.value);
+        tries.push("text".chars().cycle().take(least.max(4).min(most)).collect());
+    }
+    // Bytes of the least length, and of the greatest: where only one length is allowed both are it.
+    let most = simple.max_length.as_ref().map_or(least, |most| most.value);
+    for bytes in [least, least.max(1), most].into_iter().filter(|bytes| *bytes <= MATCHED) {
+        match base {
+            Builtin::Hex => tries.push("00".repeat(bytes)),
+            Builtin::Base64 => {
+                let rest = ["", "AA==", "AAA="].get(bytes % 3).copied().unwrap_or_default();
+                tries.push(format!("{}{rest}", "AAAA".repeat(bytes / 3)));
+            }
+            _ => {}
+        }
+    }
+    tries
+}
+
+/// A number next to an exclusive bound.
+fn beside(bound: &Option<Bound>, step: f64) -> Option<String> {
+    let value: f64 = bound.as_ref().filter(|b| !b.inclusive)?.value.parse().ok()?;
+    Some((value + step).to_string())
+}

@@ -1,0 +1,173 @@
+//! Says what is wrong with the attributes of an element: unknown, wrong, missing, or a type chosen by the document.
+//!
+//! An element and the attributes that are declared for it come in; a `Finding` goes out, or nothing.
+
+use crate::Finding;
+use crate::explain::wording;
+use crate::explain::{INSTANCE, Role, Said, Spot, Walk};
+use crate::judge::value::{self, Wrong};
+use crate::nearest::nearest;
+use crate::shape::AttributeUse;
+use crate::tree::{Attribute, Element};
+
+impl Walk<'_> {
+    pub(crate) fn attributes(
+        &self,
+        spot: &Spot<'_>,
+        role: Role<'_>,
+        declared: &[AttributeUse],
+    ) -> Option<Finding> {
+        for attribute in &spot.element.attributes {
+            let name = attribute.name.local.as_str();
+            let namespace = &*attribute.name.namespace;
+            if namespace == INSTANCE && matches!(name, "schemaLocation" | "noNamespaceSchemaLocation") {
+                continue;
+            }
+            let known = declared.iter().find(|d| namespace.is_empty() && d.name == name);
+            let Some(known) = known else {
+                return Some(self.unknown_attribute(spot, role, attribute, declared));
+            };
+            if let Some(wrong) = value::check(&known.simple, &attribute.value) {
+                return Some(self.wrong_attribute(spot, known, wrong));
+            }
+        }
+        declared
+            .iter()
+            .find(|d| is_missing(spot.element, d))
+            .map(|missing| self.missing_attribute(spot, missing))
+    }
+
+    /// The attribute is left out, or becomes the one that it was meant to be: of a near name, or one that must be
+    /// there and is not.
+    fn unknown_attribute(
+        &self,
+        spot: &Spot<'_>,
+        role: Role<'_>,
+        attribute: &Attribute,
+        declared: &[AttributeUse],
+    ) -> Finding {
+        let element = spot.element;
+        let (name, key) = (attribute.name.local.as_str(), attribute.key.as_str());
+        let free = || declared.iter().filter(|d| element.attribute(&d.name).is_none());
+        let near = nearest(name, free().map(|d| d.name.as_str()));
+        let mut message = format!("{}: the attribute {key} is not known", element.name.local);
+        if let Some(near) = near {
+            message.push_str(&format!(", did you mean {near}"));
+        }
+        let meant = free().find(|d| Some(d.name.as_str()) == near);
+        let instead = meant.or_else(|| free().find(|d| is_missing(element, d)));
+        if let (None, Some(missing)) = (near, instead) {
+            message.push_str(&format!("; {} is missing", missing.name));
+        }
+        let is_right = |d: &AttributeUse| value::check(&d.simple, &attribute.value).is_none();
+        let made = instead.filter(|d| !is_right(d)).and_then(|d| value::sample(&d.simple));
+        let edited = self.source.with_head(element, |attributes| match instead {
+            None => attributes.retain(|(known, _)| known != key),
+            Some(instead) => {
+                for (known, value) in attributes.iter_mut().filter(|(known, _)| known == key) {
+                    known.clone_from(&instead.name);
+                    value.clone_from(made.as_ref().unwrap_or(&attribute.value));
+                }
+            }
+        });
+        let expected = if declared.is_empty() {
+            format!("{}: no attributes", element.name.local)
+        } else {
+            let all: Vec<String> = declared.iter().map(wording::attribute).collect();
+            format!("attributes of {}: {}", element.name.local, all.join("; "))
+        };
+        let said = Said {
+            message,
+            expected,
+            received: self.source.shown(element),
+            schema: instead.map_or_else(|| role.declaration.fragment.clone(), |d| d.fragment.clone()),
+            fix: edited.unwrap_or_else(|| match instead {
+                Some(instead) => {
+                    let value = made.as_deref().unwrap_or("…");
+                    format!("write {}=\"{value}\" instead of {key}", instead.name)
+                }
+                None => format!("leave the attribute {key} out"),
+            }),
+        };
+        self.finding(attribute_path(spot, key), self.source.attribute_offset(element, key), said)
+    }
+
+    fn wrong_attribute(&self, spot: &Spot<'_>, known: &AttributeUse, wrong: Wrong) -> Finding {
+        let element = spot.element;
+        let edited = wrong.instead.as_ref().and_then(|instead| {
+            self.source.with_head(element, |attributes| {
+                for (_, value) in attributes.iter_mut().filter(|(key, _)| *key == known.name) {
+                    value.clone_from(instead);
+                }
+            })
+        });
+        let said = Said {
+            message: format!("{}: {}", known.name, wrong.words),
+            expected: wording::attribute(known),
+            received: self.source.shown(element),
+            schema: wrong.fragment.unwrap_or_else(|| known.fragment.clone()),
+            fix: edited.unwrap_or_else(|| attribute_words(known, wrong.instead)),
+        };
+        let offset = self.source.attribute_offset(element, &known.name);
+        self.finding(attribute_path(spot, &known.name), offset, said)
+    }
+
+    fn missing_attribute(&self, spot: &Spot<'_>, missing: &AttributeUse) -> Finding {
+        let element = spot.element;
+        let sample = value::sample(&missing.simple);
+        let edited = sample.as_ref().and_then(|sample| {
+            self.source.with_head(element, |attributes| {
+                attributes.push((missing.name.clone(), sample.clone()));
+            })
+        });
+        let said = Said {
+            message: format!("{}: the attribute {} is missing", element.name.local, missing.name),
+            expected: wording::attribute(missing),
+            received: self.source.shown(element),
+            schema: missing.fragment.clone(),
+            fix: edited.unwrap_or_else(|| attribute_words(missing, sample)),
+        };
+        self.finding(attribute_path(spot, &missing.name), element.span.start, said)
+    }
+
+    /// The first element that chooses its own type. The judge refused the payload and nothing else is wrong with
+    /// it, so the type is unknown, may not stand here, or is not followed.
+    pub(crate) fn chosen_type(&self, spot: &Spot<'_>) -> Option<Finding> {
+        let element = spot.element;
+        if let Some(chosen) = element.attributes.iter().find(|a| a.name.is(INSTANCE, "type")) {
+            let (name, key) = (&element.name.local, chosen.key.as_str());
+            let value = value::quoted(&chosen.value);
+            let edited =
+                self.source.with_head(element, |attributes| attributes.retain(|(known, _)| known != key));
+            let said = Said {
+                message: format!("{name}: {key}={value} does not fit: the schema says which type {name} has"),
+                expected: format!("{name} without {key}"),
+                received: self.source.shown(element),
+                schema: String::new(),
+                fix: edited.unwrap_or_else(|| format!("leave the attribute {key} out")),
+            };
+            let offset = self.source.attribute_offset(element, key);
+            return Some(self.finding(attribute_path(spot, key), offset, said));
+        }
+        let siblings: Vec<&Element> = element.children().collect();
+        siblings
+            .iter()
+            .find_map(|child| self.chosen_type(&Spot { up: Some(spot), element: child, siblings: &siblings }))
+    }
+}
+
+fn is_missing(element: &Element, declared: &AttributeUse) -> bool {
+    declared.required && element.attribute(&declared.name).is_none()
+}
+
+/// The fix of an attribute whose element is too long to be repeated.
+fn attribute_words(attribute: &AttributeUse, value: Option<String>) -> String {
+    match value {
+        Some(value) => format!("write {}=\"{value}\"", attribute.name),
+        None => format!("give {} a value: {}", attribute.name, value::describe(&attribute.simple)),
+    }
+}
+
+fn attribute_path(spot: &Spot<'_>, key: &str) -> String {
+    format!("{}/@{key}", spot.path())
+}

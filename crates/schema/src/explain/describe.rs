@@ -1,0 +1,179 @@
+//! The words of what a simple type allows, and of its kind.
+//!
+//! A type comes in, words go out: `whole number, 1 to 100`. Nothing here looks at a value but to shorten it.
+
+use std::sync::Arc;
+
+use crate::judge::builtin::{Builtin, Family};
+use crate::judge::value::join;
+use crate::shape::{Bound, Simple, Variety};
+
+/// Longest value that is quoted in words.
+const QUOTED: usize = 60;
+
+/// Most values of an enumeration that are listed.
+pub(crate) const LISTED: usize = 24;
+
+/// Most members of a union that are described.
+pub(crate) const MEMBERS: usize = 12;
+
+/// The type in words: `whole number, 1 to 100`.
+pub(crate) fn describe(simple: &Simple) -> String {
+    if !simple.values.is_empty() {
+        return join(&["one of ", &listed(simple)]);
+    }
+    let mut words = match &simple.variety {
+        Variety::Atomic(base) => vec![kind(*base).to_owned()],
+        // How many items comes first: behind the item's own words it would seem to belong to it.
+        Variety::List(item) => {
+            let count = length_words(simple).unwrap_or_else(|| "items".to_owned());
+            vec![join(&[&count, " parted by blanks, each: ", &bracketed(item)])]
+        }
+        Variety::Union(members) => vec![union_words(members)],
+    };
+    if let Variety::Atomic(base) = simple.variety {
+        words.extend(range_words(simple, base));
+        words.extend(length_words(simple));
+    }
+    if let Some(most) = &simple.total_digits {
+        words.push(join(&["at most ", &most.value.to_string(), " digits"]));
+    }
+    if let Some(most) = &simple.fraction_digits {
+        words.push(join(&["at most ", &most.value.to_string(), " digits behind the point"]));
+    }
+    for step in &simple.patterns {
+        let sources: Vec<&str> = step.iter().map(|p| p.value.source.as_str()).collect();
+        match sources.as_slice() {
+            [source] if plain(source).is_some() => words.extend(plain(source).map(|plain| plain.to_owned())),
+            // What `xs:boolean` takes beside these is not said in the first place.
+            [TRUE_OR_FALSE] if matches!(simple.variety, Variety::Atomic(Builtin::Boolean)) => {}
+            _ => words.push(join(&["matching ", &sources.join(" or ")])),
+        }
+    }
+    words.join(", ")
+}
+
+/// The pattern that leaves the digits out of a truth value.
+pub(crate) const TRUE_OR_FALSE: &str = "true|false";
+
+/// What a pattern says that is simpler said in words.
+pub(crate) fn plain(source: &str) -> Option<&'static str> {
+    match source {
+        ".*" => Some("on one line"),
+        "\\S*" => Some("without white space"),
+        _ => None,
+    }
+}
+
+/// The members one after another; they are tried in this order.
+fn union_words(members: &[Arc<Simple>]) -> String {
+    let mut words: Vec<String> = members.iter().take(MEMBERS).map(|member| bracketed(member)).collect();
+    if members.len() > MEMBERS {
+        words.push("more".to_owned());
+    }
+    words.join(" or ")
+}
+
+/// In brackets where it would run into its neighbours.
+fn bracketed(simple: &Simple) -> String {
+    let words = describe(simple);
+    if [", ", ": "].iter().any(|part| words.contains(part)) { join(&["[", &words, "]"]) } else { words }
+}
+
+pub(crate) fn range_words(simple: &Simple, base: Builtin) -> Option<String> {
+    // The limits of the 64-bit types say nothing that a reader would act on.
+    let small = !matches!(base, Builtin::Long | Builtin::UnsignedLong);
+    let (low, high) = base.limits();
+    let limit = |value: Option<&str>| {
+        value.map(|value| Bound { value: value.to_owned(), inclusive: true, fragment: String::new() })
+    };
+    let least = simple.least.clone().or_else(|| limit(low.filter(|low| small || *low == "0")));
+    let most = simple.most.clone().or_else(|| limit(high.filter(|_| small)));
+    let side = |bound: &Bound, inclusive: &str, exclusive: &str| {
+        join(&[if bound.inclusive { inclusive } else { exclusive }, &bound.value])
+    };
+    match (least, most) {
+        (Some(least), Some(most)) if least.inclusive && most.inclusive => {
+            Some(join(&[&least.value, " to ", &most.value]))
+        }
+        (Some(least), Some(most)) => {
+            let (low, high) =
+                (side(&least, "at least ", "more than "), side(&most, "at most ", "less than "));
+            Some(join(&[&low, " and ", &high]))
+        }
+        (Some(least), None) => Some(side(&least, "at least ", "more than ")),
+        (None, Some(most)) => Some(side(&most, "at most ", "less than ")),
+        (None, None) => None,
+    }
+}
+
+pub(crate) fn length_words(simple: &Simple) -> Option<String> {
+    let count = |n: usize| counted(simple, n);
+    match (&simple.length, &simple.min_length, &simple.max_length) {
+        (Some(exact), ..) => Some(join(&["exactly ", &count(exact.value)])),
+        (None, Some(least), Some(most)) if least.value == most.value => {
+            Some(join(&["exactly ", &count(most.value)]))
+        }
+        (None, Some(least), Some(most)) => {
+            Some(join(&[&least.value.to_string(), " to ", &count(most.value)]))
+        }
+        (None, Some(least), None) => Some(join(&["at least ", &count(least.value)])),
+        (None, None, Some(most)) => Some(join(&["at most ", &count(most.value)])),
+        (None, None, None) => None,
+    }
+}
+
+pub(crate) fn counted(simple: &Simple, count: usize) -> String {
+    let unit = match &simple.variety {
+        Variety::Atomic(base) if base.family() == Family::Bytes => " byte",
+        Variety::Atomic(_) => " character",
+        Variety::List(_) | Variety::Union(_) => " item",
+    };
+    join(&[&count.to_string(), unit, if count == 1 { "" } else { "s" }])
+}
+
+pub(crate) fn listed(simple: &Simple) -> String {
+    let mut values: Vec<&str> = simple.values.iter().take(LISTED).map(|v| v.value.as_str()).collect();
+    let more = simple.values.len().saturating_sub(LISTED);
+    let tail = join(&["and ", &more.to_string(), " more"]);
+    if more > 0 {
+        values.push(&tail);
+    }
+    values.join(", ")
+}
+
+/// A value as it is named in words: whole where it is short.
+pub(crate) fn quoted(value: &str) -> String {
+    let mut shown: String = value.chars().take(QUOTED).collect();
+    if shown.len() < value.len() {
+        shown.push('…');
+    }
+    shown
+}
+
+pub(crate) fn article(base: Builtin) -> &'static str {
+    match base.family() {
+        Family::Truth | Family::Bytes => "",
+        _ if kind(base) == "text" => "",
+        _ => "a ",
+    }
+}
+
+pub(crate) fn kind(base: Builtin) -> &'static str {
+    match base {
+        Builtin::String | Builtin::NormalizedString | Builtin::Token => "text",
+        Builtin::NmToken => "word of letters, digits and . - _ :",
+        Builtin::Name | Builtin::NcName => "name that starts with a letter, without blanks",
+        Builtin::Language => "language tag such as en",
+        Builtin::AnyUri => "URI",
+        Builtin::Boolean => "true or false",
+        Builtin::Decimal | Builtin::Double | Builtin::Float => "number",
+        Builtin::Date => "date such as 2026-01-31",
+        Builtin::DateTime => "date and time such as 2026-01-31T12:00:00Z",
+        Builtin::Time => "time such as 12:00:00",
+        Builtin::Duration => "duration such as PT30S",
+        Builtin::Base64 => "base64 text",
+        Builtin::Hex => "hexadecimal text, two digits per byte",
+        _ => "whole number",
+    }
+}

@@ -1,0 +1,375 @@
+//! Finds the fewest edits that make the children of an element fit its content, and gives the first of them.
+//!
+//! An edit moves, leaves out, replaces or adds one child. The search goes over the content as a graph
+//! (`positions`) and counts every edit once, so that after one edit of a shortest list the rest of the list is
+//! still enough: each edit brings the children one closer, and doing them one by one always ends. The search
+//! is bounded; if the bound is reached there is no edit. It words nothing.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap, HashSet};
+
+use crate::judge::positions::{Graph, Symbol};
+use crate::shape::{Declaration, Particle, Term};
+use crate::tree::Element;
+
+/// States that are looked at before the search is given up.
+const STATES: usize = 20_000;
+
+/// What one edit costs. Their differences decide only between lists of the same length.
+const MOVE: u32 = 1000;
+/// A child under a name that was probably meant.
+const RENAME: u32 = 1004;
+const ADD: u32 = 1010;
+const LEAVE: u32 = 1020;
+/// A child under another name, which keeps its content.
+const KEEP: u32 = 1025;
+/// A new element in place of a child.
+const MAKE: u32 = 1030;
+/// An element that a wildcard demands: nobody can say which.
+const ADD_ANY: u32 = 3000;
+
+/// How a child can become another element.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Rewrite {
+    /// The name was probably meant.
+    Meant,
+    /// The content fits under that name.
+    Fits,
+    /// Neither: a new element takes its place.
+    Made,
+}
+
+/// One edit of the children; a place `before` the number of children is the end.
+pub(crate) enum Edit<'m> {
+    Move {
+        child: usize,
+        before: usize,
+    },
+    Leave {
+        child: usize,
+    },
+    Replace {
+        child: usize,
+        by: &'m Declaration,
+        how: Rewrite,
+    },
+    Add {
+        elements: Vec<&'m Declaration>,
+        before: usize,
+    },
+    /// An element of any other namespace has to be added.
+    AddAny {
+        before: usize,
+    },
+}
+
+impl Edit<'_> {
+    /// The child that it begins at.
+    fn place(&self) -> usize {
+        match self {
+            Self::Move { child, .. } | Self::Leave { child } | Self::Replace { child, .. } => *child,
+            Self::Add { before, .. } | Self::AddAny { before } => *before,
+        }
+    }
+}
+
+/// The edit of a shortest list that is nearest to the child at which the match stopped.
+pub(crate) fn nearest<'m>(
+    particle: &'m Particle,
+    children: &[&Element],
+    stop: usize,
+    rewrite: &dyn Fn(usize, &Declaration) -> Rewrite,
+) -> Option<Edit<'m>> {
+    let edits = match &particle.term {
+        Term::All(parts) => in_any_order(parts, children, rewrite),
+        _ => Search::new(Graph::of(particle, children.len())?, children, stop, rewrite).run()?,
+    };
+    edits.into_iter().min_by_key(|edit| edit.place().abs_diff(stop))
+}
+
+/// `xs:all`: the order does not matter and every member comes at most once.
+fn in_any_order<'m>(
+    parts: &'m [Particle],
+    children: &[&Element],
+    rewrite: &dyn Fn(usize, &Declaration) -> Rewrite,
+) -> Vec<Edit<'m>> {
+    let mut absent: Vec<(&'m Declaration, bool)> = Vec::new();
+    let mut placed = HashSet::new();
+    for part in parts {
+        let Term::Element(declaration) = &part.term else { continue };
+        match children.iter().position(|c| c.name.is(&declaration.namespace, &declaration.name)) {
+            Some(at) => drop(placed.insert(at)),
+            None => absent.push((declaration, part.min > 0)),
+        }
+    }
+    let mut edits = Vec::new();
+    let mut surplus: Vec<usize> = (0..children.len()).filter(|at| !placed.contains(at)).collect();
+    // First the names that were probably meant, then whatever a required member can be made from.
+    let rounds = [(false, Rewrite::Meant), (true, Rewrite::Fits), (true, Rewrite::Made)];
+    for (required, how) in rounds {
+        surplus.retain(|child| {
+            let wanted = |(declaration, needed): &(&'m Declaration, bool)| {
+                (*needed || !required) && rewrite(*child, declaration) == how
+            };
+            let Some(at) = absent.iter().position(wanted) else { return true };
+            let (declaration, _) = absent.remove(at);
+            edits.push(Edit::Replace { child: *child, by: declaration, how });
+            false
+        });
+    }
+    edits.extend(surplus.into_iter().map(|child| Edit::Leave { child }));
+    let missing: Vec<_> = absent.iter().filter(|(_, needed)| *needed).map(|(d, _)| *d).collect();
+    if !missing.is_empty() {
+        edits.push(Edit::Add { elements: missing, before: children.len() });
+    }
+    edits
+}
+
+/// Children of one name.
+type Class = u16;
+
+/// How far a list of edits has come: the next child, the position in the content, children that were taken
+/// out and can be put in again, and elements that were put in and can be taken from later children.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+struct State {
+    child: usize,
+    position: usize,
+    taken: Vec<Class>,
+    owed: Vec<Symbol>,
+    done: bool,
+}
+
+#[derive(Clone, Copy)]
+enum Step {
+    Keep,
+    /// The child is taken out; for an element that was put in before, or for now.
+    Take(Option<Symbol>),
+    /// An element is put in: a child that was taken out, or a new one.
+    Put(Symbol, Option<Class>),
+    Replace(Symbol, Rewrite),
+}
+
+struct Search<'m, 'c> {
+    graph: Graph<'m>,
+    /// The child at which the match stopped. Of several equal lists one that begins there is taken.
+    stop: usize,
+    rewrite: &'c dyn Fn(usize, &Declaration) -> Rewrite,
+    class_of: Vec<Class>,
+    /// Whether children of a class fit a symbol.
+    fits: Vec<Vec<bool>>,
+    /// How many children from here on fit nowhere in the content.
+    strangers: Vec<u32>,
+    /// Every state that was reached: its cost, and the step by which, from which state.
+    reached: HashMap<State, (u32, Option<(State, Step)>)>,
+    /// States to be looked at: the cheapest first, of equal ones the one that has come further, by the earlier
+    /// declaration.
+    open: BinaryHeap<(Reverse<u32>, usize, Reverse<usize>, State)>,
+    rewrites: HashMap<(usize, Symbol), Rewrite>,
+}
+
+impl<'m, 'c> Search<'m, 'c> {
+    fn new(
+        graph: Graph<'m>,
+        children: &[&Element],
+        stop: usize,
+        rewrite: &'c dyn Fn(usize, &Declaration) -> Rewrite,
+    ) -> Self {
+        let (mut known, mut class_of, mut fits) = (HashMap::new(), Vec::new(), Vec::new());
+        for child in children {
+            let class =
+                *known.entry((&*child.name.namespace, child.name.local.as_str())).or_insert_with(|| {
+                    let takes = |term: &&Term| match term {
+                        Term::Element(declaration) => {
+                            child.name.is(&declaration.namespace, &declaration.name)
+                        }
+                        Term::Wildcard(wildcard) => wildcard.takes(&child.name.namespace),
+                        _ => false,
+                    };
+                    fits.push(graph.symbols.iter().map(takes).collect::<Vec<bool>>());
+                    // More names than a class can number are more than the search can look at.
+                    Class::try_from(fits.len().saturating_sub(1)).unwrap_or(Class::MAX)
+                });
+            class_of.push(class);
+        }
+        let stranger = |class: &Class| fits.get(usize::from(*class)).is_some_and(|row| !row.contains(&true));
+        let mut strangers = vec![0_u32; class_of.len().saturating_add(1)];
+        let mut count = 0_u32;
+        for (at, class) in class_of.iter().enumerate().rev() {
+            count = count.saturating_add(u32::from(stranger(class)));
+            if let Some(slot) = strangers.get_mut(at) {
+                *slot = count;
+            }
+        }
+        let (reached, open, rewrites) = (HashMap::new(), BinaryHeap::new(), HashMap::new());
+        Self { graph, stop, rewrite, class_of, fits, strangers, reached, open, rewrites }
+    }
+
+    fn run(mut self) -> Option<Vec<Edit<'m>>> {
+        let start = State { child: 0, position: 0, taken: Vec::new(), owed: Vec::new(), done: false };
+        self.reach(start, 0, None);
+        for _ in 0..STATES.max(self.class_of.len().saturating_mul(2)) {
+            let (Reverse(estimate), .., state) = self.open.pop()?;
+            if state.done {
+                return Some(self.edits(state));
+            }
+            let cost = self.reached.get(&state)?.0;
+            if estimate == cost.saturating_add(self.rest(state.child)) {
+                self.expand(&state, cost);
+            }
+        }
+        None
+    }
+
+    /// The least that the children from here on can cost: every stranger needs an edit.
+    fn rest(&self, child: usize) -> u32 {
+        self.strangers.get(child).copied().unwrap_or_default().saturating_mul(RENAME)
+    }
+
+    fn reach(&mut self, state: State, cost: u32, by: Option<(State, Step)>) {
+        if self.reached.get(&state).is_none_or(|(known, _)| cost < *known) {
+            let estimate = cost.saturating_add(self.rest(state.child));
+            self.open.push((Reverse(estimate), state.child, Reverse(state.position), state.clone()));
+            self.reached.insert(state, (cost, by));
+        }
+    }
+
+    fn fit(&self, class: Class, symbol: Symbol) -> bool {
+        let row = self.fits.get(usize::from(class));
+        row.and_then(|row| row.get(usize::from(symbol))).copied().unwrap_or_default()
+    }
+
+    fn expand(&mut self, state: &State, cost: u32) {
+        let child = self.class_of.get(state.child).copied();
+        if child.is_none() && self.graph.may_end(state.position) {
+            let added = state.owed.iter().map(|owed| match self.graph.declaration(*owed) {
+                Some(_) => ADD.saturating_sub(MOVE),
+                None => ADD_ANY.saturating_sub(MOVE),
+            });
+            let left = state.taken.iter().map(|_| LEAVE.saturating_sub(MOVE));
+            let more = added.chain(left).fold(0_u32, u32::saturating_add);
+            self.go(state, cost, more, Step::Keep, |next| next.done = true);
+        }
+        for at in 0..self.graph.follow(state.position).len() {
+            let Some(position) = self.graph.follow(state.position).get(at).copied() else { continue };
+            self.forward(state, cost, child, position);
+        }
+        if let Some(class) = child {
+            self.take_out(state, cost, class);
+        }
+    }
+
+    /// The ways to the next position of the content.
+    fn forward(&mut self, state: &State, cost: u32, child: Option<Class>, position: usize) {
+        let symbol = self.graph.symbol(position);
+        match child {
+            Some(class) if self.fit(class, symbol) => {
+                self.go(state, cost, 0, Step::Keep, |next| {
+                    next.child = next.child.saturating_add(1);
+                    next.position = position;
+                });
+            }
+            Some(_) => self.replace(state, cost, symbol, position),
+            None => {}
+        }
+        for (at, class) in state.taken.iter().enumerate() {
+            if self.fit(*class, symbol) {
+                self.go(state, cost, 0, Step::Put(symbol, Some(*class)), |next| {
+                    next.taken.remove(at);
+                    next.position = position;
+                });
+            }
+        }
+        self.go(state, cost, MOVE, Step::Put(symbol, None), |next| {
+            let slot = next.owed.partition_point(|owed| *owed < symbol);
+            next.owed.insert(slot, symbol);
+            next.position = position;
+        });
+    }
+
+    fn replace(&mut self, state: &State, cost: u32, symbol: Symbol, position: usize) {
+        let Some(declaration) = self.graph.declaration(symbol) else { return };
+        let rewrite = self.rewrite;
+        let how =
+            *self.rewrites.entry((state.child, symbol)).or_insert_with(|| rewrite(state.child, declaration));
+        let more = match how {
+            Rewrite::Meant => RENAME,
+            Rewrite::Fits => KEEP,
+            Rewrite::Made => MAKE,
+        };
+        self.go(state, cost, more, Step::Replace(symbol, how), |next| {
+            next.child = next.child.saturating_add(1);
+            next.position = position;
+        });
+    }
+
+    fn take_out(&mut self, state: &State, cost: u32, class: Class) {
+        for (at, owed) in state.owed.iter().enumerate() {
+            if self.fit(class, *owed) {
+                self.go(state, cost, 0, Step::Take(Some(*owed)), |next| {
+                    next.child = next.child.saturating_add(1);
+                    next.owed.remove(at);
+                });
+            }
+        }
+        let useful = self.fits.get(usize::from(class)).is_some_and(|row| row.contains(&true));
+        self.go(state, cost, if useful { MOVE } else { LEAVE }, Step::Take(None), |next| {
+            next.child = next.child.saturating_add(1);
+            if useful {
+                let slot = next.taken.partition_point(|taken| *taken < class);
+                next.taken.insert(slot, class);
+            }
+        });
+    }
+
+    fn go(&mut self, from: &State, cost: u32, more: u32, step: Step, change: impl FnOnce(&mut State)) {
+        let mut next = from.clone();
+        change(&mut next);
+        let elsewhere = u32::from(more > 0 && from.child != self.stop);
+        self.reach(next, cost.saturating_add(more).saturating_add(elsewhere), Some((from.clone(), step)));
+    }
+
+    /// The edits on the way to a state, in the order of the children. What was taken out and put in again is a
+    /// move; additions at one place are one edit.
+    fn edits(&self, end: State) -> Vec<Edit<'m>> {
+        let mut way = Vec::new();
+        let mut at = end;
+        while let Some((_, Some((before, step)))) = self.reached.get(&at) {
+            way.push((before.clone(), *step));
+            at = before.clone();
+        }
+        let (mut edits, mut taken, mut owed) = (Vec::new(), Vec::new(), Vec::new());
+        for (state, step) in way.into_iter().rev() {
+            let child = state.child;
+            match step {
+                Step::Keep => {}
+                Step::Replace(symbol, how) => {
+                    let by = self.graph.declaration(symbol);
+                    edits.extend(by.map(|by| Edit::Replace { child, by, how }));
+                }
+                Step::Take(None) => taken.push((child, self.class_of.get(child).copied())),
+                Step::Put(symbol, None) => owed.push((child, symbol)),
+                Step::Take(Some(symbol)) => {
+                    if let Some(slot) = owed.iter().position(|(_, of)| *of == symbol) {
+                        edits.push(Edit::Move { child, before: owed.remove(slot).0 });
+                    }
+                }
+                Step::Put(_, Some(class)) => {
+                    if let Some(slot) = taken.iter().position(|(_, of)| *of == Some(class)) {
+                        edits.push(Edit::Move { child: taken.remove(slot).0, before: child });
+                    }
+                }
+            }
+        }
+        edits.extend(taken.into_iter().map(|(child, _)| Edit::Leave { child }));
+        for (before, symbol) in owed {
+            match (self.graph.declaration(symbol), edits.last_mut()) {
+                (None, _) => edits.push(Edit::AddAny { before }),
+                (Some(one), Some(Edit::Add { elements, before: same })) if *same == before => {
+                    elements.push(one)
+                }
+                (Some(one), _) => edits.push(Edit::Add { elements: vec![one], before }),
+            }
+        }
+        edits
+    }
+}

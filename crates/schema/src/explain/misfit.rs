@@ -1,0 +1,538 @@
+//! Says why the children of an element do not fit: misspelt, misplaced, too many, missing, of another namespace.
+//!
+//! The place where the match of the children stopped comes in; a `Finding` goes out. It only writes the words:
+//! `content` found that something does not fit, and `edits` finds the change that brings it closer.
+
+use crate::Finding;
+use crate::build::example::{self, Surroundings};
+use crate::explain::edits::{self, Edit, Rewrite};
+use crate::explain::wording;
+use crate::explain::{self, Role, Said, Spot, Walk};
+use crate::judge::content::{Candidate, Stop, Taken};
+use crate::judge::value;
+use crate::nearest::nearest;
+use crate::shape::{Declaration, Particle, Simple, Term};
+use crate::tree::{Element, Part};
+
+/// Names listed where one of several is missing.
+const LISTED: usize = 12;
+
+/// A root element that the schema does not declare.
+pub(crate) fn unknown_root(walk: &Walk<'_>, spot: &Spot<'_>) -> Finding {
+    let root = spot.element;
+    let (name, target) = (root.name.local.as_str(), &*walk.schema.namespace);
+    let names = || walk.schema.own().map(|element| element.name.as_str());
+    let ours = *root.name.namespace == *target;
+    let known = walk.schema.global(name);
+    let near = known.map(|d| d.name.as_str()).or_else(|| nearest(name, names()));
+    let message = match (ours, known.is_some(), near) {
+        (false, true, _) => [name, ": ", &namespace_words(root), ", expected ", target].concat(),
+        (true, _, Some(near)) => [name, ": is no known payload, did you mean ", near].concat(),
+        (false, _, Some(near)) => {
+            [name, ": is no known payload, did you mean ", near, " of ", target].concat()
+        }
+        (_, _, None) => [name, ": is no known payload"].concat(),
+    };
+    let listed: Vec<&str> = names().take(LISTED).collect();
+    let fixed = near.and_then(|near| {
+        if ours { walk.source.renamed(root, &retagged(root, near)) } else { moved(walk, root, near, target) }
+    });
+    let declared = near.and_then(|near| walk.schema.global(near));
+    let said = Said {
+        message,
+        expected: ["one of ", &listed.join(", "), " of the namespace ", target].concat(),
+        received: walk.source.shown(root),
+        schema: declared.map(|d| d.fragment.clone()).unwrap_or_default(),
+        fix: fixed.unwrap_or_else(|| match near {
+            Some(near) => started_anew(root, near, target),
+            None => ["write one of ", &listed.join(", "), ", with its xmlns, ", target].concat(),
+        }),
+    };
+    walk.finding(spot.path(), root.span.start, said)
+}
+
+fn namespace_words(element: &Element) -> String {
+    if element.name.namespace.is_empty() {
+        "it has no namespace".to_owned()
+    } else {
+        ["its namespace is ", &value::quoted(&element.name.namespace)].concat()
+    }
+}
+
+/// The name under the prefix that the element has now.
+fn retagged(element: &Element, name: &str) -> String {
+    match element.tag.split_once(':') {
+        Some((prefix, _)) => [prefix, ":", name].concat(),
+        None => name.to_owned(),
+    }
+}
+
+/// The mend of a start tag alone, where the element is too long to be repeated. An attribute is no place for
+/// every namespace; one with a quote in it is not written at all.
+fn started_anew(element: &Element, name: &str, target: &str) -> String {
+    let (tag, key) = declared_as(element, name, target);
+    let declaration = if target.contains(['"', '<', '&']) { "…" } else { target };
+    ["write <", &tag, " ", &key, "=\"", declaration, "\"> instead of <", &element.tag, ">"].concat()
+}
+
+/// The name of an element in another namespace, and the attribute that declares it.
+fn declared_as(element: &Element, name: &str, target: &str) -> (String, String) {
+    let tag = if target.is_empty() { name.to_owned() } else { retagged(element, name) };
+    let key = match tag.split_once(':') {
+        Some((prefix, _)) => ["xmlns:", prefix].concat(),
+        None => "xmlns".to_owned(),
+    };
+    (tag, key)
+}
+
+/// A copy of the element in the right namespace: declared on it under the prefix that it has. Without a
+/// namespace there is no prefix either.
+fn moved(walk: &Walk<'_>, element: &Element, name: &str, target: &str) -> Option<String> {
+    let (tag, key) = declared_as(element, name, target);
+    let moved = walk.source.with_head(element, |attributes| {
+        attributes.retain(|(known, _)| *known != key);
+        attributes.insert(0, (key, target.to_owned()));
+    })?;
+    if *tag == *element.tag {
+        return Some(moved);
+    }
+    // The namespace is mended first, the name then in the copy, so that both stay one replacement.
+    let copy = crate::tree::read(moved.as_bytes()).ok()?;
+    wording::Source::new(moved.as_bytes()).renamed(&copy, &tag)
+}
+
+pub(crate) fn child_of_empty(walk: &Walk<'_>, spot: &Spot<'_>, role: Role<'_>, child: &Element) -> Finding {
+    refused_child(walk, spot, role, child, "nothing stands")
+}
+
+pub(crate) fn child_in_text(walk: &Walk<'_>, spot: &Spot<'_>, role: Role<'_>, child: &Element) -> Finding {
+    refused_child(walk, spot, role, child, "only text stands")
+}
+
+fn refused_child(walk: &Walk<'_>, spot: &Spot<'_>, role: Role<'_>, child: &Element, words: &str) -> Finding {
+    let siblings: Vec<&Element> = spot.element.children().collect();
+    let at = Spot { up: Some(spot), element: child, siblings: &siblings };
+    let name = &child.name.local;
+    let said = Said {
+        message: format!("{name}: is not allowed, {words} inside <{}>", spot.element.name.local),
+        expected: wording::expected(walk.schema, role),
+        received: walk.source.shown(child),
+        schema: role.declaration.fragment.clone(),
+        fix: format!("leave {name} out; write < as &lt; where it is meant as text"),
+    };
+    walk.finding(at.path(), child.span.start, said)
+}
+
+/// A child where only a value may stand. If the value is not right without the child either, the whole element
+/// is written: with the text of the child if that is the value, else with some value.
+pub(crate) fn child_in_value(
+    walk: &Walk<'_>,
+    spot: &Spot<'_>,
+    role: Role<'_>,
+    child: &Element,
+    simple: &Simple,
+) -> Finding {
+    let mut finding = child_in_text(walk, spot, role, child);
+    let element = spot.element;
+    let fits = |text: &str| value::check(simple, text).is_none();
+    if element.children().count() == 1 && fits(&element.text()) {
+        return finding;
+    }
+    let all = text_of(element);
+    let whole = Some(all).filter(|all| fits(all)).or_else(|| value::sample(simple));
+    let written = whole
+        .and_then(|text| example::plain(&element.tag, &walk.source.head_attributes(element), &text))
+        .filter(|written| wording::is_short(written));
+    if let Some(written) = written {
+        finding.path = spot.path();
+        finding.received = walk.source.shown(element);
+        finding.fix = written;
+    }
+    finding
+}
+
+/// All text of an element, that of its children included.
+fn text_of(element: &Element) -> String {
+    let text = |part: &Part| match part {
+        Part::Text(text) => text.value.clone(),
+        Part::Element(child) => text_of(child),
+    };
+    element.parts.iter().map(text).collect()
+}
+
+/// Everything known about the place at which the children stop to fit.
+struct Misfit<'a, 'm> {
+    walk: &'a Walk<'a>,
+    spot: &'a Spot<'a>,
+    role: Role<'m>,
+    particle: &'m Particle,
+    siblings: &'a [&'a Element],
+    taken: &'a [Taken<'m>],
+    stop: &'a Stop<'m>,
+    declared: Vec<&'m Declaration>,
+}
+
+pub(crate) fn stopped<'m>(
+    walk: &Walk<'_>,
+    spot: &Spot<'_>,
+    role: Role<'m>,
+    particle: &'m Particle,
+    siblings: &[&Element],
+    taken: &[Taken<'m>],
+    stop: &Stop<'m>,
+) -> Finding {
+    let mut declared = Vec::new();
+    particle.term.elements(&mut declared);
+    Misfit { walk, spot, role, particle, siblings, taken, stop, declared }.diagnose()
+}
+
+impl<'m> Misfit<'_, 'm> {
+    fn diagnose(&self) -> Finding {
+        let rewrite = |child: usize, to: &Declaration| self.rewrite(child, to);
+        let edit = edits::nearest(self.particle, self.siblings, self.stop.at, &rewrite);
+        let said = match edit {
+            Some(Edit::Move { child, before }) => self.misplaced(child, before),
+            Some(Edit::Leave { child }) => self.siblings.get(child).map(|child| self.surplus(child)),
+            Some(Edit::Replace { child, by, how }) => {
+                self.siblings.get(child).map(|child| self.replaced(child, by, how))
+            }
+            Some(Edit::Add { elements, before }) => Some(self.missing(&elements, before)),
+            Some(Edit::AddAny { before }) => Some(self.missing(&[], before)),
+            None => None,
+        };
+        said.unwrap_or_else(|| self.unclear())
+    }
+
+    fn is_declared(&self, child: &Element) -> Option<&'m Declaration> {
+        self.declared.iter().copied().find(|d| child.name.is(&d.namespace, &d.name))
+    }
+
+    /// How a child can become an element of this declaration.
+    fn rewrite(&self, child: usize, to: &Declaration) -> Rewrite {
+        let Some(element) = self.siblings.get(child) else { return Rewrite::Made };
+        let ours = *element.name.namespace == *to.namespace;
+        let name = element.name.local.as_str();
+        if !ours && name == to.name {
+            return Rewrite::Meant;
+        }
+        // A declared name in a wrong namespace means that name and no other.
+        if self.declared.iter().all(|known| known.name != name) && self.is_meant(name, to) {
+            return Rewrite::Meant;
+        }
+        let at = Spot { up: Some(self.spot), element, siblings: self.siblings };
+        let role = Role { declaration: to, min: 1, max: Some(1) };
+        if ours && self.walk.element(&at, role).is_none() { Rewrite::Fits } else { Rewrite::Made }
+    }
+
+    /// Whether a name that is not declared was probably meant to be this one: the nearest of those that could
+    /// stand where the match stopped, of those that have not come yet, or of all.
+    fn is_meant(&self, name: &str, to: &Declaration) -> bool {
+        let free = self.declared.iter().filter(|d| self.count(&d.name) == 0);
+        let all = self.declared.iter();
+        [
+            nearest(name, self.candidates().map(|(_, d)| d.name.as_str())),
+            nearest(name, free.map(|d| d.name.as_str())),
+            nearest(name, all.map(|d| d.name.as_str())),
+        ]
+        .contains(&Some(to.name.as_str()))
+    }
+
+    fn candidates(&self) -> impl Iterator<Item = (&Candidate<'m>, &'m Declaration)> {
+        self.stop.candidates.iter().filter_map(|candidate| match &candidate.particle.term {
+            Term::Element(declaration) => Some((candidate, declaration)),
+            _ => None,
+        })
+    }
+
+    fn required(&self) -> Vec<&'m Declaration> {
+        self.candidates().filter(|(candidate, _)| candidate.required).map(|(_, d)| d).collect()
+    }
+
+    /// `query is missing`, `query, mode are missing`.
+    fn absent_of(&self, elements: &[&Declaration]) -> String {
+        let names: Vec<&str> = elements.iter().take(LISTED).map(|d| d.name.as_str()).collect();
+        match names.as_slice() {
+            [] => "an element of another namespace is missing".to_owned(),
+            [one] => format!("{one} is missing"),
+            several => format!("{} are missing", several.join(", ")),
+        }
+    }
+
+    /// The same; where the first of them is one of several that would do, all of those are named.
+    fn absent_words(&self, elements: &[&Declaration]) -> String {
+        let required = self.required();
+        let is_first =
+            |other: &&Declaration| elements.first().is_some_and(|first| std::ptr::eq(*other, *first));
+        match self.is_alternative() && required.iter().any(is_first) {
+            true => self.absent(&required),
+            false => self.absent_of(elements),
+        }
+    }
+
+    /// `one of url, path is missing`.
+    fn absent(&self, required: &[&Declaration]) -> String {
+        let names: Vec<&str> = required.iter().take(LISTED).map(|d| d.name.as_str()).collect();
+        match names.as_slice() {
+            [] | [_] => self.absent_of(required),
+            several => format!("one of {} is missing", several.join(", ")),
+        }
+    }
+
+    fn is_alternative(&self) -> bool {
+        self.stop.candidates.iter().any(|candidate| candidate.required && candidate.alternative)
+    }
+
+    fn count(&self, name: &str) -> usize {
+        self.siblings.iter().filter(|sibling| sibling.name.local.as_str() == name).count()
+    }
+
+    /// A new element of this declaration, under the prefix that its parent has.
+    fn made(&self, declaration: &Declaration) -> Option<String> {
+        let parent = self.spot.element;
+        let prefix = parent.tag.split_once(':').map(|(prefix, _)| [prefix, ":"].concat());
+        let at = Surroundings {
+            prefix: &prefix.unwrap_or_default(),
+            bound: &parent.name.namespace,
+            default: &parent.default_namespace(),
+        };
+        example::inner(self.walk.schema, declaration, at)
+    }
+
+    fn parent_name(&self) -> &str {
+        &self.spot.element.name.local
+    }
+
+    fn parent_expected(&self) -> String {
+        [self.parent_name(), ": ", &wording::children(self.walk.schema, self.particle)].concat()
+    }
+
+    fn expected_of(&self, declaration: &'m Declaration) -> String {
+        let (min, max) = occurs(&self.particle.term, declaration).unwrap_or((1, Some(1)));
+        wording::expected(self.walk.schema, Role { declaration, min, max })
+    }
+
+    fn at_child(&self, child: &Element, said: Said) -> Finding {
+        let at = Spot { up: Some(self.spot), element: child, siblings: self.siblings };
+        self.walk.finding(at.path(), child.span.start, said)
+    }
+
+    /// The child has another name than the content needs there.
+    fn replaced(&self, child: &Element, by: &'m Declaration, how: Rewrite) -> Finding {
+        let name = &child.name.local;
+        let parent = self.parent_name();
+        let is_foreign = name.as_str() == by.name;
+        let message = match how {
+            Rewrite::Meant if is_foreign => {
+                let wanted = if by.namespace.is_empty() { "none" } else { &by.namespace };
+                format!("{name}: {}, expected {wanted}", namespace_words(child))
+            }
+            Rewrite::Meant => format!("{name}: is not known in {parent}, did you mean {}", by.name),
+            _ if self.is_declared(child).is_some() => {
+                format!("{name}: is not allowed here; {}", self.absent_words(&[by]))
+            }
+            _ => format!("{}; {}", self.stranger(child), self.absent_words(&[by])),
+        };
+        let fix = match how {
+            Rewrite::Made => match self.made(by) {
+                Some(made) => format!("{made} instead of <{name}>"),
+                None => format!("put an element {} in place of {name}", by.name),
+            },
+            _ => self.rewritten(child, by).unwrap_or_else(|| match *by.namespace == *child.name.namespace {
+                true => format!("write <{}> instead of <{}>", retagged(child, &by.name), child.tag),
+                false => started_anew(child, &by.name, &by.namespace),
+            }),
+        };
+        let said = Said {
+            message,
+            expected: if how == Rewrite::Meant { self.expected_of(by) } else { self.parent_expected() },
+            received: self.walk.source.shown(child),
+            schema: by.fragment.clone(),
+            fix,
+        };
+        self.at_child(child, said)
+    }
+
+    /// A copy of a child as the element that it was meant to be.
+    fn rewritten(&self, child: &Element, meant: &Declaration) -> Option<String> {
+        if *meant.namespace == *child.name.namespace {
+            self.walk.source.renamed(child, &retagged(child, &meant.name))
+        } else {
+            moved(self.walk, child, &meant.name, &meant.namespace)
+        }
+    }
+
+    /// What is wrong with a child whose name the content does not have.
+    fn stranger(&self, child: &Element) -> String {
+        let name = &child.name.local;
+        let wildcard = |candidate: &Candidate<'_>| matches!(candidate.particle.term, Term::Wildcard(_));
+        let ours = *child.name.namespace == *self.spot.element.name.namespace;
+        if self.stop.candidates.iter().any(|c| c.required && wildcard(c)) {
+            format!("{name}: an element of another namespace is needed in its place")
+        } else if !ours && matches!(self.taken.last(), Some(Taken::Wildcard)) {
+            format!("{name}: is one element too many in {}", self.parent_name())
+        } else {
+            format!("{name}: is not known in {}", self.parent_name())
+        }
+    }
+
+    /// The child has to go.
+    fn surplus(&self, child: &Element) -> Finding {
+        let Some(declaration) = self.is_declared(child) else {
+            let fix = format!("leave {} out", child.name.local);
+            return self.order(child, self.role.declaration, self.stranger(child), fix);
+        };
+        let name = declaration.name.as_str();
+        if let Some(rival) = self.rival(name) {
+            let message = format!("{name}: does not stand beside {rival}, only one of them is allowed");
+            return self.order(
+                child,
+                declaration,
+                message,
+                format!("leave {name} out, or leave {rival} out"),
+            );
+        }
+        let max = occurs(&self.particle.term, declaration).and_then(|(_, max)| max);
+        match max.filter(|max| usize::try_from(*max).is_ok_and(|max| self.count(name) > max)) {
+            Some(max) => self.too_many(child, declaration, max),
+            None => {
+                let message = format!("{name}: is not allowed here");
+                self.order(child, declaration, message, format!("leave {name} out here"))
+            }
+        }
+    }
+
+    /// The name is right and the place is not.
+    fn misplaced(&self, at: usize, before: usize) -> Option<Finding> {
+        let child = *self.siblings.get(at)?;
+        let name = &child.name.local;
+        let is_late = before < at;
+        let beside = *self.siblings.get(if is_late { before } else { before.checked_sub(1)? })?;
+        let (other, step) = (&beside.name.local, explain::step(beside, self.siblings));
+        let (message, fix) = if is_late {
+            let message = format!("{name}: comes too late, it stands before {other}");
+            (message, format!("move {name} before {step}"))
+        } else {
+            let message = format!("{name}: comes too early, {other} stands before it");
+            (message, format!("move {name} behind {step}"))
+        };
+        let declaration = self.is_declared(child).unwrap_or(self.role.declaration);
+        Some(self.order(child, declaration, message, fix))
+    }
+
+    /// More is wrong than the search for edits can take in: what is expected is listed, and a person decides.
+    fn unclear(&self) -> Finding {
+        let Some(child) = self.siblings.get(self.stop.at) else {
+            return self.missing(&[], self.siblings.len());
+        };
+        let message = match self.is_declared(child) {
+            Some(_) => format!("{}: is not allowed here", child.name.local),
+            None => self.stranger(child),
+        };
+        let fix = format!("bring the elements of <{}> into the form that is expected", self.spot.element.tag);
+        self.order(child, self.role.declaration, message, fix)
+    }
+
+    fn order(&self, child: &Element, declaration: &'m Declaration, message: String, fix: String) -> Finding {
+        let said = Said {
+            message,
+            expected: self.parent_expected(),
+            received: self.walk.source.shown(child),
+            schema: declaration.fragment.clone(),
+            fix,
+        };
+        self.at_child(child, said)
+    }
+
+    fn too_many(&self, child: &Element, declaration: &'m Declaration, max: u32) -> Finding {
+        let name = &declaration.name;
+        let all = self.count(name);
+        let most = if max == 1 { "once is allowed".to_owned() } else { format!("{max} are allowed") };
+        let said = Said {
+            message: format!("{name}: comes {all} times, at most {most}"),
+            expected: self.expected_of(declaration),
+            received: self.walk.source.shown(child),
+            schema: declaration.fragment.clone(),
+            fix: format!("leave {name} out here"),
+        };
+        self.at_child(child, said)
+    }
+
+    /// Another child that shares a choice with this one.
+    fn rival(&self, name: &str) -> Option<&'m str> {
+        let others: Vec<&str> = self.siblings.iter().map(|child| child.name.local.as_str()).collect();
+        rival_in(self.particle, name, &others)
+    }
+
+    /// `query is missing`, or what is said of elements that come too rarely.
+    fn missing_words(&self, elements: &[&Declaration]) -> String {
+        let name = self.parent_name();
+        let first = elements.first().filter(|first| self.count(&first.name) > 0);
+        let Some(repeated) = first else { return format!("{name}: {}", self.absent_words(elements)) };
+        let (min, _) = occurs(&self.particle.term, repeated).unwrap_or((1, None));
+        let (came, one) = (self.count(&repeated.name), &repeated.name);
+        let times = if came == 1 { "once".to_owned() } else { format!("{came} times") };
+        match usize::try_from(min).is_ok_and(|min| came < min) {
+            true => format!("{name}: {one} comes {times}, at least {min} are needed"),
+            false => format!("{name}: another {one} is missing"),
+        }
+    }
+
+    /// Elements that must come and do not: before a child, or behind the last one.
+    fn missing(&self, elements: &[&'m Declaration], at: usize) -> Finding {
+        let parent = self.spot.element;
+        let before = self.siblings.get(at).copied();
+        let offset = before
+            .map(|child| child.span.start)
+            .or_else(|| self.walk.source.end_tag(parent))
+            .unwrap_or(parent.span.start);
+        let first = elements.first().copied();
+        let made: Option<String> = elements.iter().map(|declaration| self.made(declaration)).collect();
+        let made = made.filter(|made| !made.is_empty());
+        let whole = made.as_ref().filter(|_| before.is_none());
+        let fix = match (whole.and_then(|made| self.walk.source.with_last(parent, made)), &made, before) {
+            (Some(parent), ..) => parent,
+            (None, Some(made), Some(child)) => {
+                format!("add {made} before {}", explain::step(child, self.siblings))
+            }
+            (None, Some(made), None) => format!("add {made} at the end of <{}>", parent.tag),
+            (None, None, _) => format!("write what is missing into <{}>", parent.tag),
+        };
+        let said = Said {
+            message: self.missing_words(elements),
+            expected: first.map_or_else(|| self.parent_expected(), |first| self.expected_of(first)),
+            received: self.walk.source.shown(parent),
+            schema: first.unwrap_or(self.role.declaration).fragment.clone(),
+            fix,
+        };
+        self.walk.finding(self.spot.path(), offset, said)
+    }
+}
+
+/// How often a declared element may come, as its own particle says.
+fn occurs(term: &Term, wanted: &Declaration) -> Option<(u32, Option<u32>)> {
+    let (Term::Sequence(parts) | Term::Choice(parts) | Term::All(parts)) = term else { return None };
+    parts.iter().find_map(|part| match &part.term {
+        Term::Element(declaration) => std::ptr::eq(declaration, wanted).then_some((part.min, part.max)),
+        group => occurs(group, wanted),
+    })
+}
+
+fn rival_in<'m>(particle: &'m Particle, name: &str, taken: &[&str]) -> Option<&'m str> {
+    let (Term::Sequence(parts) | Term::Choice(parts) | Term::All(parts)) = &particle.term else {
+        return None;
+    };
+    if let Some(deeper) = parts.iter().find_map(|part| rival_in(part, name, taken)) {
+        return Some(deeper);
+    }
+    let is_choice = matches!(particle.term, Term::Choice(_)) && particle.max == Some(1);
+    let inside = |part: &'m Particle, wanted: &str| names_in(&part.term).into_iter().find(|n| *n == wanted);
+    let own = parts.iter().position(|part| inside(part, name).is_some()).filter(|_| is_choice)?;
+    let others = parts.iter().enumerate().filter(|(at, _)| *at != own);
+    others.flat_map(|(_, part)| taken.iter().filter_map(move |t| inside(part, t))).next()
+}
+
+fn names_in(term: &Term) -> Vec<&str> {
+    let mut all = Vec::new();
+    term.elements(&mut all);
+    all.into_iter().map(|declaration| declaration.name.as_str()).collect()
+}

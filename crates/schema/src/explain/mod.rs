@@ -1,0 +1,258 @@
+//! Walks a payload beside the model and stops at the first thing wrong, in document order.
+//!
+//! Payload bytes come in; a `Finding` goes out, or nothing: then either all is well or the judge knows a
+//! rule that the model does not. The walk is as deep as the document, which is at most 64, and passes over
+//! every part once. Children that fit nowhere are diagnosed in `misfit`, values in `value`.
+
+pub(crate) mod amend;
+pub(crate) mod attributes;
+pub(crate) mod describe;
+pub(crate) mod edits;
+pub(crate) mod misfit;
+pub(crate) mod wording;
+
+use crate::Finding;
+use crate::build::example;
+use crate::explain::wording::Source;
+use crate::judge::content::{self, Taken};
+use crate::judge::value::{self, Wrong};
+use crate::shape::{Complex, Content, Declaration, Particle, Schema, Simple, Type};
+use crate::tree::{self, Element, Part, Text};
+
+pub(crate) const INSTANCE: &str = "http://www.w3.org/2001/XMLSchema-instance";
+
+/// The first finding. Malformed bytes give none: the gate refuses them with words of its own.
+pub(crate) fn first(schema: &Schema, payload: &[u8]) -> Option<Finding> {
+    let root = tree::read(payload).ok()?;
+    let walk = Walk { schema, source: Source::new(payload), root: &root };
+    let alone = [&root];
+    let spot = Spot { up: None, element: &root, siblings: &alone };
+    match schema.global(&root.name.local).filter(|_| *root.name.namespace == *schema.namespace) {
+        Some(declaration) => walk.element(&spot, Role { declaration, min: 1, max: Some(1) }),
+        None => Some(misfit::unknown_root(&walk, &spot)),
+    }
+}
+
+/// The first finding of a payload that the judge refused. Only the judge follows a type that the document itself
+/// chose; if nothing else is wrong, that choice is.
+pub(crate) fn of_refused(schema: &Schema, payload: &[u8]) -> Option<Finding> {
+    first(schema, payload).or_else(|| {
+        let root = tree::read(payload).ok()?;
+        let walk = Walk { schema, source: Source::new(payload), root: &root };
+        walk.chosen_type(&Spot { up: None, element: &root, siblings: &[&root] })
+    })
+}
+
+/// An element beside its siblings, linked to those that it stands inside of.
+#[derive(Clone, Copy)]
+pub(crate) struct Spot<'w> {
+    pub(crate) up: Option<&'w Spot<'w>>,
+    pub(crate) element: &'w Element,
+    pub(crate) siblings: &'w [&'w Element],
+}
+
+impl Spot<'_> {
+    /// `/order/line[2]`: counted only among several of one name.
+    pub(crate) fn path(&self) -> String {
+        let up = self.up.map(Spot::path).unwrap_or_default();
+        [&up, "/", &step(self.element, self.siblings)].concat()
+    }
+}
+
+/// `line[2]`: an element as the last step of its path, which is how a fix names it too. Prefixes do not count:
+/// the number is that among all siblings of the same local name.
+pub(crate) fn step(element: &Element, siblings: &[&Element]) -> String {
+    let name = &element.name.local;
+    let same = |other: &&&Element| other.name.local == element.name.local;
+    if siblings.iter().filter(same).count() < 2 {
+        return name.as_str().to_owned();
+    }
+    let before = siblings.iter().filter(same).take_while(|other| !std::ptr::eq(**other, element));
+    [name, "[", &before.count().saturating_add(1).to_string(), "]"].concat()
+}
+
+/// What an element was taken for.
+#[derive(Clone, Copy)]
+pub(crate) struct Role<'m> {
+    pub(crate) declaration: &'m Declaration,
+    pub(crate) min: u32,
+    pub(crate) max: Option<u32>,
+}
+
+/// What a finding says; place and path are added by the walk.
+pub(crate) struct Said {
+    pub(crate) message: String,
+    pub(crate) expected: String,
+    pub(crate) received: String,
+    pub(crate) schema: String,
+    pub(crate) fix: String,
+}
+
+pub(crate) struct Walk<'w> {
+    pub(crate) schema: &'w Schema,
+    pub(crate) source: Source<'w>,
+    root: &'w Element,
+}
+
+impl Walk<'_> {
+    pub(crate) fn finding(&self, path: String, offset: usize, said: Said) -> Finding {
+        let (line, column) = self.source.place(offset);
+        let Said { message, expected, received, schema, fix } = said;
+        let element = self.root.name.local.as_str().to_owned();
+        Finding { element, path, offset, line, column, message, expected, received, schema, fix }
+    }
+
+    pub(crate) fn element(&self, spot: &Spot<'_>, role: Role<'_>) -> Option<Finding> {
+        if spot.element.attributes.iter().any(|a| a.name.is(INSTANCE, "type")) {
+            // The document chose another type: only the judge follows it there.
+            return None;
+        }
+        match self.schema.of(role.declaration.of) {
+            Type::Simple(simple) => {
+                self.attributes(spot, role, &[]).or_else(|| self.text(spot, role, simple))
+            }
+            Type::Complex(complex) => {
+                self.attributes(spot, role, &complex.attributes).or_else(|| self.content(spot, role, complex))
+            }
+            Type::Anything => self.lax(spot),
+        }
+    }
+
+    /// Below a lax wildcard only elements that the schema, or one that it imports, declares are looked at.
+    fn lax(&self, spot: &Spot<'_>) -> Option<Finding> {
+        let element = spot.element;
+        match self.schema.global_of(&element.name.namespace, &element.name.local) {
+            Some(declaration) => self.element(spot, Role { declaration, min: 0, max: None }),
+            None => {
+                let siblings: Vec<&Element> = element.children().collect();
+                siblings
+                    .iter()
+                    .find_map(|child| self.lax(&Spot { up: Some(spot), element: child, siblings: &siblings }))
+            }
+        }
+    }
+
+    fn content(&self, spot: &Spot<'_>, role: Role<'_>, complex: &Complex) -> Option<Finding> {
+        match &complex.content {
+            Content::Empty => self.empty(spot, role),
+            Content::Free => self.no_children(spot, role),
+            Content::Text(simple) => self.text(spot, role, simple),
+            Content::Children(particle) => self.children(spot, role, particle),
+        }
+    }
+
+    fn empty(&self, spot: &Spot<'_>, role: Role<'_>) -> Option<Finding> {
+        let part = spot.element.parts.iter().find(|part| match part {
+            // Blanks are text here: what holds nothing holds no layout either.
+            Part::Text(text) => !text.is_nothing(),
+            Part::Element(_) => true,
+        })?;
+        Some(match part {
+            Part::Text(text) => self.stray_text(spot, role, text, "nothing is"),
+            Part::Element(child) => misfit::child_of_empty(self, spot, role, child),
+        })
+    }
+
+    fn no_children(&self, spot: &Spot<'_>, role: Role<'_>) -> Option<Finding> {
+        let child = spot.element.children().next()?;
+        Some(misfit::child_in_text(self, spot, role, child))
+    }
+
+    fn text(&self, spot: &Spot<'_>, role: Role<'_>, simple: &Simple) -> Option<Finding> {
+        if let Some(child) = spot.element.children().next() {
+            return Some(misfit::child_in_value(self, spot, role, child, simple));
+        }
+        let wrong = value::check(simple, &spot.element.text())?;
+        let Wrong { words, fragment, instead } = wrong;
+        let element = spot.element;
+        let name = &element.name.local;
+        let optional = role.min == 0;
+        let written = instead
+            .as_ref()
+            .and_then(|value| example::plain(&element.tag, &self.source.head_attributes(element), value));
+        let cut = instead.filter(|value| element.text().starts_with(value));
+        let mut fix = match (written.filter(|written| wording::is_short(written)), cut) {
+            (Some(written), _) => written,
+            (None, Some(cut)) => {
+                ["cut the text of ", name, " to ", &cut.chars().count().to_string(), " characters"].concat()
+            }
+            (None, None) => ["write ", &value::describe(simple), " in <", name, ">"].concat(),
+        };
+        if optional {
+            fix.push_str(&[", or leave ", name, " out"].concat());
+        }
+        let said = Said {
+            message: [name, ": ", &words].concat(),
+            expected: wording::expected(self.schema, role),
+            received: self.source.shown(element),
+            schema: fragment.unwrap_or_else(|| role.declaration.fragment.clone()),
+            fix,
+        };
+        Some(self.finding(spot.path(), element.span.start, said))
+    }
+
+    fn children(&self, spot: &Spot<'_>, role: Role<'_>, particle: &Particle) -> Option<Finding> {
+        let siblings: Vec<&Element> = spot.element.children().collect();
+        let laid = content::lay(particle, &siblings);
+        let mut taken = laid.taken.iter();
+        for part in &spot.element.parts {
+            let child = match part {
+                Part::Text(text) if text.is_layout() => continue,
+                Part::Text(text) => return Some(self.stray_text(spot, role, text, "only elements are")),
+                Part::Element(child) => child,
+            };
+            let at = Spot { up: Some(spot), element: child, siblings: &siblings };
+            let found = match taken.next() {
+                Some(Taken::Element(particle, declaration)) => {
+                    let role = Role { declaration, min: particle.min, max: particle.max };
+                    self.element(&at, role)
+                }
+                Some(Taken::Wildcard) => self.lax(&at),
+                None => break,
+            };
+            if found.is_some() {
+                return found;
+            }
+        }
+        let stop = laid.stop?;
+        Some(misfit::stopped(self, spot, role, particle, &siblings, &laid.taken, &stop))
+    }
+
+    fn stray_text(&self, spot: &Spot<'_>, role: Role<'_>, text: &Text, allowed: &str) -> Finding {
+        let name = &spot.element.name.local;
+        let blank = text.value.trim().is_empty();
+        let (what, received) = match (blank, text.quoted) {
+            (true, true) => {
+                let written = if text.value.is_empty() { "<![CDATA[]]>" } else { "<![CDATA[ ]]>" };
+                (["the text ", written, " stands"].concat(), written.to_owned())
+            }
+            // Where this is wrong nothing may stand between the tags, not even layout.
+            (true, false) => ("blanks stand".to_owned(), self.source.shown(spot.element)),
+            (false, _) => {
+                let words = value::quoted(text.value.trim());
+                (["the text ", &words, " stands"].concat(), words)
+            }
+        };
+        let said = Said {
+            message: [name, ": ", &what, " where ", allowed, " allowed"].concat(),
+            expected: wording::expected(self.schema, role),
+            received,
+            schema: role.declaration.fragment.clone(),
+            fix: match role_holds_elements(self.schema, role) {
+                true => ["leave the text out, or put it into an element of <", name, ">"].concat(),
+                false if blank => {
+                    ["leave the text out: nothing stands between the tags of <", name, ">"].concat()
+                }
+                false => "leave the text out".to_owned(),
+            },
+        };
+        // Layout before the text is part of the same value; the finding points at the first word.
+        let words = text.value.trim_start().len();
+        let layout = if blank { 0 } else { text.value.len().saturating_sub(words) };
+        self.finding(spot.path(), text.offset.saturating_add(layout), said)
+    }
+}
+
+fn role_holds_elements(schema: &Schema, role: Role<'_>) -> bool {
+    matches!(schema.of(role.declaration.of), Type::Complex(Complex { content: Content::Children(_), .. }))
+}

@@ -1,0 +1,249 @@
+//! The words of what is allowed, and the payload's own text as findings quote it.
+//!
+//! A declaration comes in and its description goes out; an element comes in and its bytes, or a copy
+//! with another start tag, go out. Nothing here decides what is wrong.
+
+use quick_xml::XmlVersion;
+use quick_xml::events::{BytesStart, Event};
+use quick_xml::reader::Reader;
+use quick_xml::writer::Writer;
+
+use crate::explain::Role;
+use crate::judge::value;
+use crate::shape::{AttributeUse, Content, Declaration, Particle, Schema, Term, Type, Wildcard};
+use crate::tree::{self, Element};
+
+/// Longest piece of a payload that is quoted whole, and longest element that a fix repeats.
+const QUOTED: usize = 400;
+
+/// Longest list of allowed elements.
+const LISTED: usize = 400;
+
+/// `limit: whole number, 1 to 100, may be left out`.
+pub(crate) fn expected(schema: &Schema, role: Role<'_>) -> String {
+    let of = of_type(schema, schema.of(role.declaration.of));
+    let mut words = [&named(schema, role.declaration), ": ", &of].concat();
+    if let Some(times) = times(role.min, role.max) {
+        words.push_str(", ");
+        words.push_str(&times);
+    }
+    words
+}
+
+/// An element's name, with its namespace where that is not the schema's own.
+fn named(schema: &Schema, declaration: &Declaration) -> String {
+    match &*declaration.namespace {
+        namespace if *namespace == *schema.namespace => declaration.name.clone(),
+        "" => [&declaration.name, " without a namespace"].concat(),
+        other => [&declaration.name, " of ", other].concat(),
+    }
+}
+
+pub(crate) fn attribute(attribute: &AttributeUse) -> String {
+    let optional = if attribute.required { "" } else { ", may be left out" };
+    [&attribute.name, "=\"…\": ", &value::describe(&attribute.simple), optional].concat()
+}
+
+pub(crate) fn of_type(schema: &Schema, of: &Type) -> String {
+    match of {
+        Type::Simple(simple) => value::describe(simple),
+        Type::Complex(complex) => match &complex.content {
+            Content::Empty => "no content".to_owned(),
+            Content::Free => "text".to_owned(),
+            Content::Text(simple) => value::describe(simple),
+            Content::Children(particle) => shorten(children(schema, particle)),
+        },
+        Type::Anything => "any element".to_owned(),
+    }
+}
+
+/// `elements in any order: query, limit (may be left out)`.
+pub(crate) fn children(schema: &Schema, particle: &Particle) -> String {
+    let (lead, parts, glue) = match &particle.term {
+        Term::All(parts) => ("elements in any order: ", parts, ", "),
+        Term::Sequence(parts) if parts.len() > 1 => ("elements in this order: ", parts, ", "),
+        Term::Sequence(parts) => ("elements: ", parts, ", "),
+        Term::Choice(parts) => ("one element of: ", parts, " | "),
+        Term::Element(_) | Term::Wildcard(_) => return one(schema, particle),
+    };
+    let parts: Vec<String> = parts.iter().map(|part| one(schema, part)).collect();
+    let group = times(particle.min, particle.max).map(|times| [" (", &times, ")"].concat());
+    [lead, &parts.join(glue), &group.unwrap_or_default()].concat()
+}
+
+fn one(schema: &Schema, particle: &Particle) -> String {
+    let inner = match &particle.term {
+        Term::Element(declaration) => named(schema, declaration),
+        Term::Wildcard(Wildcard::Any) => "any element".to_owned(),
+        Term::Wildcard(Wildcard::Other(_)) => "an element of another namespace".to_owned(),
+        group => {
+            let alone = Particle { min: 1, max: Some(1), term: group.clone() };
+            ["[", &children(schema, &alone), "]"].concat()
+        }
+    };
+    match times(particle.min, particle.max) {
+        Some(times) => [&inner, " (", &times, ")"].concat(),
+        None => inner,
+    }
+}
+
+/// How often something may come; exactly once needs no words.
+pub(crate) fn times(min: u32, max: Option<u32>) -> Option<String> {
+    let (least, most) = (min.to_string(), max.unwrap_or_default().to_string());
+    match (min, max) {
+        (1, Some(1)) => None,
+        (0, Some(1)) => Some("may be left out".to_owned()),
+        (0, None) => Some("any number of times".to_owned()),
+        (1, None) => Some("once or more".to_owned()),
+        (_, None) => Some(["at least ", &least, " times"].concat()),
+        (0, Some(_)) => Some(["at most ", &most, " times"].concat()),
+        (_, Some(max)) if max == min => Some(["exactly ", &least, " times"].concat()),
+        (_, Some(_)) => Some([&least, " to ", &most, " times"].concat()),
+    }
+}
+
+fn shorten(mut words: String) -> String {
+    if words.len() > LISTED {
+        let end = (0..=LISTED).rev().find(|at| words.is_char_boundary(*at)).unwrap_or_default();
+        words.truncate(end);
+        words.push('…');
+    }
+    words
+}
+
+/// Whether a mend may write as much.
+pub(crate) fn is_short(text: &str) -> bool {
+    text.len() <= QUOTED
+}
+
+/// The payload as its sender wrote it.
+pub(crate) struct Source<'p> {
+    payload: &'p [u8],
+}
+
+impl<'p> Source<'p> {
+    pub(crate) fn new(payload: &'p [u8]) -> Self {
+        Self { payload }
+    }
+
+    pub(crate) fn place(&self, offset: usize) -> (u64, u64) {
+        tree::line_and_column(self.payload, offset)
+    }
+
+    /// A piece of the payload. The tree was read from these bytes, so it is always UTF-8.
+    fn slice(&self, from: usize, to: usize) -> &'p str {
+        self.payload.get(from..to).and_then(|bytes| std::str::from_utf8(bytes).ok()).unwrap_or_default()
+    }
+
+    pub(crate) fn whole(&self, element: &Element) -> &'p str {
+        self.slice(element.span.start, element.span.end)
+    }
+
+    fn head(&self, element: &Element) -> &'p str {
+        self.slice(element.span.start, element.head_end)
+    }
+
+    /// Whether a fix may repeat the element.
+    pub(crate) fn is_short(&self, element: &Element) -> bool {
+        element.span.len() <= QUOTED
+    }
+
+    /// The element as written, shortened where it is long.
+    pub(crate) fn shown(&self, element: &Element) -> String {
+        shorten(self.whole(element).to_owned())
+    }
+
+    /// Where the end tag begins; an empty-element tag has none.
+    pub(crate) fn end_tag(&self, element: &Element) -> Option<usize> {
+        if element.head_end == element.span.end {
+            return None;
+        }
+        let inside = self.slice(element.head_end, element.span.end);
+        Some(element.head_end.saturating_add(inside.rfind("</")?))
+    }
+
+    /// The attributes of a start tag as written, namespace declarations among them.
+    pub(crate) fn head_attributes(&self, element: &Element) -> Vec<(String, String)> {
+        let mut reader = Reader::from_str(self.head(element));
+        let (Ok(Event::Start(start)) | Ok(Event::Empty(start))) = reader.read_event() else {
+            return Vec::new();
+        };
+        let value = |a: &quick_xml::events::attributes::Attribute<'_>| {
+            a.normalized_value(XmlVersion::Explicit1_0).ok().map(|v| v.into_owned())
+        };
+        let attributes = start.attributes().flatten();
+        attributes.filter_map(|a| Some((a.key.into_inner().to_owned(), value(&a)?))).collect()
+    }
+
+    /// A copy of a short element with its attributes edited.
+    pub(crate) fn with_head(
+        &self,
+        element: &Element,
+        edit: impl FnOnce(&mut Vec<(String, String)>),
+    ) -> Option<String> {
+        if !self.is_short(element) {
+            return None;
+        }
+        let mut attributes = self.head_attributes(element);
+        edit(&mut attributes);
+        self.rebuilt(element, &element.tag, &attributes, "")
+    }
+
+    /// A copy of a short element under another name.
+    pub(crate) fn renamed(&self, element: &Element, tag: &str) -> Option<String> {
+        self.is_short(element).then(|| self.rebuilt(element, tag, &self.head_attributes(element), ""))?
+    }
+
+    /// A copy of a short element with more content at its end.
+    pub(crate) fn with_last(&self, element: &Element, last: &str) -> Option<String> {
+        self.is_short(element)
+            .then(|| self.rebuilt(element, &element.tag, &self.head_attributes(element), last))?
+    }
+
+    /// Start and end tag are written anew; what stands between them is kept byte for byte.
+    fn rebuilt(
+        &self,
+        element: &Element,
+        tag: &str,
+        attributes: &[(String, String)],
+        last: &str,
+    ) -> Option<String> {
+        let mut start = BytesStart::new(tag);
+        attributes.iter().for_each(|(key, value)| start.push_attribute((key.as_str(), value.as_str())));
+        let content = self.end_tag(element).map_or("", |end| self.slice(element.head_end, end));
+        let mut writer = Writer::new(Vec::new());
+        if content.is_empty() && last.is_empty() {
+            writer.write_event(Event::Empty(start)).ok()?;
+        } else {
+            let end = start.to_end().into_owned();
+            writer.write_event(Event::Start(start.borrow())).ok()?;
+            writer.get_mut().extend_from_slice(content.as_bytes());
+            writer.get_mut().extend_from_slice(last.as_bytes());
+            writer.write_event(Event::End(end)).ok()?;
+        }
+        String::from_utf8(writer.into_inner()).ok()
+    }
+
+    /// The byte at which an attribute stands in the start tag of an element.
+    pub(crate) fn attribute_offset(&self, element: &Element, written: &str) -> usize {
+        let mut quote = None;
+        let mut name_start = None;
+        for (at, byte) in self.head(element).bytes().enumerate() {
+            match (quote, byte) {
+                (Some(open), _) if byte == open => quote = None,
+                (Some(_), _) => {}
+                (None, b'"' | b'\'') => quote = Some(byte),
+                (None, b' ' | b'\t' | b'\r' | b'\n') => name_start = None,
+                (None, b'=') => {
+                    let from = element.span.start.saturating_add(name_start.unwrap_or(at));
+                    let key = self.slice(from, element.span.start.saturating_add(at));
+                    if key == written {
+                        return from;
+                    }
+                }
+                (None, _) => name_start = name_start.or(Some(at)),
+            }
+        }
+        element.span.start
+    }
+}

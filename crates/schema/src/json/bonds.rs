@@ -1,0 +1,160 @@
+//! What binds the parts of a record to one another, as JSON Schema and in words: which must be there, which exclude one
+//! another, which come together.
+//!
+//! The places of a record come in, rules for their keys go out. It says nothing of what stands under a key.
+
+use serde_json::{Map, Value, json};
+
+use crate::form::{ANY, Slot, is_same, lone, most};
+use crate::shape::{Declaration, Particle, Term};
+
+/// What must hold of a record beside the forms of its parts.
+#[derive(Default)]
+pub(crate) struct Rules {
+    pub(crate) required: Vec<String>,
+    pub(crate) bonds: Vec<Bond>,
+}
+
+/// What binds several parts to one another.
+pub(crate) struct Bond {
+    schema: Value,
+    words: String,
+}
+
+impl Rules {
+    pub(crate) fn into_fields(self) -> Map<String, Value> {
+        let mut fields = Map::new();
+        if !self.required.is_empty() {
+            fields.insert("required".to_owned(), Value::from(self.required));
+        }
+        if !self.bonds.is_empty() {
+            let all = self.bonds.into_iter().map(|bond| bond.schema);
+            fields.insert("allOf".to_owned(), all.collect());
+        }
+        fields
+    }
+
+    fn is_empty(&self) -> bool {
+        self.required.is_empty() && self.bonds.is_empty()
+    }
+
+    pub(crate) fn words(&self) -> Vec<String> {
+        self.bonds.iter().map(|bond| bond.words.clone()).collect()
+    }
+}
+
+/// The keys of a record, by which its rules speak.
+pub(crate) struct Keys<'s, 'm>(pub(crate) &'s [Slot<'m>]);
+
+impl Keys<'_, '_> {
+    fn of(&self, declaration: &Declaration) -> String {
+        let slot = self.0.iter().find(|slot| is_same(slot.declaration, declaration));
+        slot.map_or_else(|| declaration.name.clone(), |slot| slot.key.clone())
+    }
+
+    /// Adds what must be there of a particle that must come.
+    pub(crate) fn needed(&self, particle: &Particle, rules: &mut Rules) {
+        if particle.min == 0 {
+            return self.optional(particle, rules);
+        }
+        match &particle.term {
+            Term::Element(declaration) => rules.required.push(self.of(declaration)),
+            Term::Wildcard(_) => rules.required.push(ANY.to_owned()),
+            _ if particle.max != Some(1) => {
+                if let Some(only) = lone(particle).filter(|_| !particle.term.may_be_empty()) {
+                    rules.required.push(self.of(only));
+                }
+            }
+            Term::Sequence(parts) | Term::All(parts) => {
+                parts.iter().for_each(|part| self.needed(part, rules));
+            }
+            Term::Choice(parts) => match parts.as_slice() {
+                [only] => self.needed(only, rules),
+                parts => rules.bonds.push(self.chosen(parts)),
+            },
+        }
+    }
+
+    /// Adds what holds of a group that may be left out: nothing of it, or all that it needs.
+    fn optional(&self, particle: &Particle, rules: &mut Rules) {
+        let is_group = !matches!(particle.term, Term::Element(_) | Term::Wildcard(_));
+        if !is_group || particle.max != Some(1) {
+            return;
+        }
+        let mut whole = Rules::default();
+        self.needed(&Particle { min: 1, ..particle.clone() }, &mut whole);
+        if !whole.is_empty() {
+            let mut needed = whole.words();
+            if !whole.required.is_empty() {
+                needed.insert(0, [&whole.required.join(", "), " must be"].concat());
+            }
+            let names = self.names(particle, &whole.required).replace('?', "");
+            let words = ["if any of ", &names, " is there, ", &needed.join(", and ")].concat();
+            let schema = json!({ "anyOf": [self.absent(&[particle]), whole.into_fields()] });
+            rules.bonds.push(Bond { schema, words });
+        }
+    }
+
+    /// One of several, and nothing of the others.
+    fn chosen(&self, parts: &[Particle]) -> Bond {
+        let alone = |part: &Particle| match &part.term {
+            Term::Element(declaration) if part.min > 0 => Some(json!({ "required": [self.of(declaration)] })),
+            _ => None,
+        };
+        let rules_of = |part: &Particle| {
+            let mut rules = Rules::default();
+            self.needed(part, &mut rules);
+            rules
+        };
+        let named = |part: &Particle| {
+            let rules = rules_of(part);
+            let (names, more) = (self.names(part, &rules.required), rules.words());
+            if more.is_empty() { names } else { [&names, " (", &more.join("; "), ")"].concat() }
+        };
+        let branch = |(at, part): (usize, &Particle)| {
+            let others = parts.iter().enumerate().filter(|(other, _)| *other != at);
+            let mut branch = rules_of(part).into_fields();
+            branch.extend(self.absent(&others.map(|(_, part)| part).collect::<Vec<_>>()));
+            Value::Object(branch)
+        };
+        let each: Vec<String> = parts.iter().map(named).collect();
+        let lead =
+            if parts.iter().any(Particle::may_be_absent) { "at most one of " } else { "exactly one of " };
+        let words = [lead, &each.join(" | ")].concat();
+        let schema = match parts.iter().map(alone).collect::<Option<Vec<_>>>() {
+            Some(alone) => json!({ "oneOf": alone }),
+            None => json!({ "anyOf": parts.iter().enumerate().map(branch).collect::<Vec<_>>() }),
+        };
+        Bond { schema, words }
+    }
+
+    /// The keys of a particle, with a mark behind those that may be left out of it.
+    fn names(&self, particle: &Particle, required: &[String]) -> String {
+        let mut declared = Vec::new();
+        particle.term.elements(&mut declared);
+        let mut keys: Vec<String> = declared.iter().map(|declaration| self.of(declaration)).collect();
+        if has_wildcard(particle) {
+            keys.push(ANY.to_owned());
+        }
+        let marked = keys.into_iter().map(|key| if required.contains(&key) { key } else { key + "?" });
+        marked.collect::<Vec<_>>().join(", ")
+    }
+
+    /// Nothing of these.
+    fn absent(&self, particles: &[&Particle]) -> Map<String, Value> {
+        let mut keys = Map::new();
+        for particle in particles {
+            let mut declared = Vec::new();
+            particle.term.elements(&mut declared);
+            keys.extend(declared.iter().map(|declaration| (self.of(declaration), Value::from(false))));
+            if has_wildcard(particle) {
+                keys.insert(ANY.to_owned(), Value::from(false));
+            }
+        }
+        Map::from_iter([("properties".to_owned(), Value::Object(keys))])
+    }
+}
+
+fn has_wildcard(particle: &Particle) -> bool {
+    most(particle, &|term| matches!(term, Term::Wildcard(_))) != Some(0)
+}

@@ -1,0 +1,153 @@
+//! Writes a pattern of XSD as the regular expression that JSON Schema knows, that of ECMA-262 with Unicode.
+//!
+//! A pattern as read comes in, text goes out. The two dialects differ in what `\d`, `\s`, `\w` and `.` mean, in
+//! subtraction, and in that a pattern of XSD is the whole value: all of this is written out. What a letter is, both take
+//! from Unicode, though not from the same edition; `\i` and `\c` come near.
+
+use crate::judge::automaton::{Class, Member};
+use crate::judge::pattern::Tree;
+
+/// Space as XSD means it.
+const SPACE: &str = " \\t\\n\\r";
+
+/// The whole value.
+pub(crate) fn whole(tree: &Tree) -> String {
+    let mut out = "^(?:".to_owned();
+    expression(tree, &mut out);
+    out.push_str(")$");
+    out
+}
+
+/// Whether it speaks of classes of letters that the two dialects do not share to the letter.
+pub(crate) fn is_near(tree: &Tree) -> bool {
+    let vague = |member: &Member| {
+        matches!(member, Member::Word { .. } | Member::NameStart { .. } | Member::NameChar { .. })
+    };
+    let in_class = |class: &Class| class.members.iter().any(vague);
+    match tree {
+        Tree::One(class) => {
+            in_class(class) || class.without.as_ref().is_some_and(|without| in_class(without))
+        }
+        Tree::Row(parts) | Tree::Either(parts) => parts.iter().any(is_near),
+        Tree::Repeat { what, .. } => is_near(what),
+    }
+}
+
+fn expression(tree: &Tree, out: &mut String) {
+    match tree {
+        Tree::One(class) => out.push_str(&one(class)),
+        Tree::Row(parts) => parts.iter().for_each(|part| grouped(part, out)),
+        Tree::Either(branches) => {
+            for (at, branch) in branches.iter().enumerate() {
+                out.push_str(if at > 0 { "|" } else { "" });
+                expression(branch, out);
+            }
+        }
+        Tree::Repeat { what, least, most } => {
+            grouped(what, out);
+            match (least, most) {
+                (0, Some(1)) => out.push('?'),
+                (0, None) => out.push('*'),
+                (1, None) => out.push('+'),
+                (1, Some(1)) => {}
+                (least, None) => out.push_str(&["{", &least.to_string(), ",}"].concat()),
+                (least, Some(most)) if least == most => {
+                    out.push_str(&["{", &least.to_string(), "}"].concat());
+                }
+                (least, Some(most)) => {
+                    out.push_str(&["{", &least.to_string(), ",", &most.to_string(), "}"].concat());
+                }
+            }
+        }
+    }
+}
+
+/// A part that others stand beside, or that is repeated.
+fn grouped(tree: &Tree, out: &mut String) {
+    match tree {
+        Tree::One(_) | Tree::Repeat { .. } => expression(tree, out),
+        Tree::Row(_) | Tree::Either(_) => {
+            out.push_str("(?:");
+            expression(tree, out);
+            out.push(')');
+        }
+    }
+}
+
+fn one(class: &Class) -> String {
+    let without = match &class.without {
+        Some(without) => ["(?!", &one(without), ")"].concat(),
+        None => String::new(),
+    };
+    let plain: Option<String> = class.members.iter().map(|member| inside(*member)).collect();
+    let set = match (plain, class.members.as_slice(), class.negated) {
+        (_, [Member::Char(c)], false) => outside(*c),
+        (Some(plain), _, false) => ["[", &plain, "]"].concat(),
+        (Some(plain), _, true) => ["[^", &plain, "]"].concat(),
+        // A class that is itself the rest of another cannot stand in brackets.
+        (None, members, negated) => {
+            let each: Vec<String> = members.iter().map(|member| alone(*member)).collect();
+            let any = ["(?:", &each.join("|"), ")"].concat();
+            if negated { ["(?:(?!", &any, ")[\\s\\S])"].concat() } else { any }
+        }
+    };
+    if without.is_empty() { set } else { ["(?:", &without, &set, ")"].concat() }
+}
+
+/// A member as it stands between brackets; none for what is the rest of something.
+fn inside(member: Member) -> Option<String> {
+    match member {
+        Member::Char(c) => Some(bracketed(c)),
+        Member::Range(low, high) => Some([&bracketed(low), "-", &bracketed(high)].concat()),
+        Member::Digit { negated: false } => Some("\\p{Nd}".to_owned()),
+        Member::Digit { negated: true } => Some("\\P{Nd}".to_owned()),
+        Member::Space { negated: false } => Some(SPACE.to_owned()),
+        Member::Word { negated: true } => Some("\\p{P}\\p{Z}\\p{C}".to_owned()),
+        Member::NameStart { negated: false } => Some(":_\\p{L}\\p{Nl}".to_owned()),
+        Member::NameChar { negated: false } => Some(":_.\\-\u{b7}\\p{L}\\p{M}\\p{N}".to_owned()),
+        Member::Space { negated: true }
+        | Member::Word { negated: false }
+        | Member::NameStart { negated: true }
+        | Member::NameChar { negated: true } => None,
+    }
+}
+
+fn alone(member: Member) -> String {
+    let (member, negated) = match member {
+        Member::Space { negated: true } => (Member::Space { negated: false }, true),
+        Member::Word { negated: false } => (Member::Word { negated: true }, true),
+        Member::NameStart { negated: true } => (Member::NameStart { negated: false }, true),
+        Member::NameChar { negated: true } => (Member::NameChar { negated: false }, true),
+        other => (other, false),
+    };
+    let start = if negated { "[^" } else { "[" };
+    [start, &inside(member).unwrap_or_default(), "]"].concat()
+}
+
+/// A character between brackets. Two of `&` and `~` are an operation there in some dialects.
+fn bracketed(c: char) -> String {
+    match c {
+        '\\' | ']' | '[' | '^' | '-' => ["\\", &c.to_string()].concat(),
+        '&' => "\\x26".to_owned(),
+        '~' => "\\x7e".to_owned(),
+        _ => blank(c),
+    }
+}
+
+fn outside(c: char) -> String {
+    match c {
+        '\\' | '^' | '$' | '.' | '|' | '?' | '*' | '+' | '(' | ')' | '[' | ']' | '{' | '}' | '/' => {
+            ["\\", &c.to_string()].concat()
+        }
+        _ => blank(c),
+    }
+}
+
+fn blank(c: char) -> String {
+    match c {
+        '\n' => "\\n".to_owned(),
+        '\r' => "\\r".to_owned(),
+        '\t' => "\\t".to_owned(),
+        _ => c.to_string(),
+    }
+}

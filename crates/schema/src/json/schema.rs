@@ -1,0 +1,298 @@
+//! A global element as JSON Schema, draft 2020-12: the form that `unfold` gives its payloads.
+//!
+//! A schema and a name come in. Out goes a JSON Schema that admits the form of every valid payload, and the list of
+//! what it does not say, each with its place: that is checked when the payload has been built. It never says less than the
+//! XSD where it could say it, and never more. At its top it is an object with properties and nothing else, since those
+//! who take a JSON Schema for the parameters of a tool refuse any other: what binds the properties is said in words there.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value, json};
+
+use crate::form::{ANY, Form, Inside, OWN, Record, Slot, is_of, is_same, least, lone, most};
+use crate::json::bonds::{Keys, Rules};
+use crate::json::spelling;
+use crate::json::unfold;
+use crate::json::value::{self, Drawn};
+use crate::shape::{Declaration, Particle, Schema, Simple, Term, Type, TypeId};
+
+const DRAFT: &str = "https://json-schema.org/draft/2020-12/schema";
+
+/// What every JSON Schema leaves open.
+pub const ILLEGAL: &str = "text: characters that XML cannot carry, as U+0000";
+
+/// A JSON Schema, and what it leaves open.
+#[derive(Clone, Debug, PartialEq)]
+pub struct JsonSchema {
+    /// The schema.
+    pub schema: Value,
+    /// Rules of the XSD that it does not hold, each as `/search/query: words`.
+    pub open: Vec<String>,
+}
+
+pub(crate) fn of(schema: &Schema, root: &Declaration) -> JsonSchema {
+    let mut drawing =
+        Drawing { schema, open: Vec::new(), uses: BTreeMap::new(), named: Vec::new(), parts: Map::new() };
+    drawing.count(root.of);
+    let record = Record::of_root(schema, root.of);
+    let mut drawn = Map::new();
+    drawn.insert("$schema".to_owned(), Value::from(DRAFT));
+    drawn.insert("title".to_owned(), Value::from(root.name.as_str()));
+    let (object, bonds) = drawing.top(&record, &["/", &root.name].concat());
+    drawn.extend(described(schema, root));
+    if !bonds.is_empty() {
+        let about = schema.about(root).map(|words| [words, " "].concat()).unwrap_or_default();
+        let words = [&about, "Of the properties: ", &bonds.join("; ")].concat();
+        drawn.insert("description".to_owned(), Value::from(words));
+    }
+    drawn.extend(object);
+    let Drawing { parts, mut open, .. } = drawing;
+    if !parts.is_empty() {
+        drawn.insert("$defs".to_owned(), Value::Object(parts));
+    }
+    open.push(ILLEGAL.to_owned());
+    JsonSchema { schema: Value::Object(drawn), open }
+}
+
+fn described(schema: &Schema, declaration: &Declaration) -> Option<(String, Value)> {
+    let words = schema.about(declaration)?;
+    Some(("description".to_owned(), Value::from(words)))
+}
+
+struct Drawing<'m> {
+    schema: &'m Schema,
+    open: Vec<String>,
+    /// How often each type with children is used.
+    uses: BTreeMap<usize, usize>,
+    /// Types that are used more than once, with their names among the parts.
+    named: Vec<(TypeId, String)>,
+    parts: Map<String, Value>,
+}
+
+impl<'m> Drawing<'m> {
+    /// Counts the uses of a type, and once those of the types inside it.
+    fn count(&mut self, id: TypeId) {
+        let uses = self.uses.entry(id.0).or_insert(0);
+        *uses = uses.saturating_add(1);
+        if *uses > 1 {
+            return;
+        }
+        if let Type::Complex(_) = self.schema.of(id) {
+            let record = Record::of_root(self.schema, id);
+            record.slots().iter().for_each(|slot| self.count(slot.declaration.of));
+        }
+    }
+
+    fn note(&mut self, path: &str, open: Vec<String>) {
+        for words in open {
+            let line = [path, ": ", &words].concat();
+            if !self.open.contains(&line) {
+                self.open.push(line);
+            }
+        }
+    }
+
+    fn simple(&mut self, simple: &Simple, path: &str) -> Value {
+        let Drawn { schema, open } = value::drawn(simple);
+        self.note(path, open);
+        schema
+    }
+
+    /// The schema of one element.
+    fn element(&mut self, declaration: &'m Declaration, path: &str) -> Value {
+        let path = &[path, "/", &declaration.name].concat();
+        let drawn = match Form::of(self.schema, declaration.of) {
+            Form::Value(simple) => self.simple(simple, path),
+            Form::Text => json!({ "type": "string" }),
+            Form::Markup => self.markup(path),
+            Form::Items(particle, item) => {
+                let inner = self.element(item, path);
+                listed(inner, particle.min, particle.max)
+            }
+            Form::Record(record) => self.named_or_inline(declaration, &record, path),
+        };
+        let mut drawn = match drawn {
+            Value::Object(fields) => fields,
+            other => return other,
+        };
+        drawn.extend(described(self.schema, declaration));
+        drawn.extend(unfold::default(self.schema, declaration).map(|value| ("default".to_owned(), value)));
+        Value::Object(drawn)
+    }
+
+    fn markup(&mut self, path: &str) -> Value {
+        let words =
+            "whether it is one well-formed element of an allowed namespace, and valid if that is known";
+        self.note(path, vec![words.to_owned()]);
+        json!({ "type": "string", "description": "one element as XML, with its xmlns" })
+    }
+
+    /// A record as it stands, or a reference to it where it is used more than once or inside itself.
+    fn named_or_inline(&mut self, declaration: &'m Declaration, record: &Record<'m>, path: &str) -> Value {
+        if self.uses.get(&declaration.of.0).is_none_or(|uses| *uses < 2) {
+            return Value::Object(self.record(record, path));
+        }
+        let known = self.named.iter().find(|(id, _)| *id == declaration.of).map(|(_, name)| name.clone());
+        let name = known.unwrap_or_else(|| {
+            let taken = |name: &String| self.named.iter().any(|(_, known)| known == name);
+            let numbered = (2..).map(|n: u32| [&declaration.name, "-", &n.to_string()].concat());
+            let mut names = std::iter::once(declaration.name.clone()).chain(numbered);
+            let name = names.find(|name| !taken(name)).unwrap_or_default();
+            self.named.push((declaration.of, name.clone()));
+            let drawn = self.record(record, &["…/", &declaration.name].concat());
+            self.parts.insert(name.clone(), Value::Object(drawn));
+            name
+        });
+        json!({ "$ref": (["#/$defs/", &name].concat()) })
+    }
+
+    fn record(&mut self, record: &Record<'m>, path: &str) -> Map<String, Value> {
+        let (properties, rules) = self.parts(record, path);
+        object(properties, rules)
+    }
+
+    /// The record of a payload, and the words of what binds its parts, which are left open.
+    fn top(&mut self, record: &Record<'m>, path: &str) -> (Map<String, Value>, Vec<String>) {
+        let (properties, mut rules) = self.parts(record, path);
+        let words = rules.words();
+        self.note(path, words.clone());
+        rules.bonds.clear();
+        (object(properties, rules), words)
+    }
+
+    fn parts(&mut self, record: &Record<'m>, path: &str) -> (Map<String, Value>, Rules) {
+        let (mut properties, mut rules) = (Map::new(), Rules::default());
+        for attribute in record.attributes {
+            let key = record.key(attribute);
+            let mut drawn = self.simple(&attribute.simple, &[path, "/@", &attribute.name].concat());
+            if let Value::Object(fields) = &mut drawn {
+                let about = attribute.documentation.as_deref();
+                fields.extend(about.map(|words| ("description".to_owned(), Value::from(words))));
+                let default =
+                    attribute.default.as_ref().map(|default| spelling::json(&attribute.simple, default));
+                fields.extend(default.map(|default| ("default".to_owned(), default)));
+            }
+            properties.insert(key.clone(), drawn);
+            if attribute.required {
+                rules.required.push(key);
+            }
+        }
+        match record.inside {
+            Inside::Nothing => {}
+            Inside::Value(simple) => self.own(&mut properties, &mut rules, Some(simple), path),
+            Inside::Text => self.own(&mut properties, &mut rules, None, path),
+            Inside::Named(particle) => {
+                for slot in record.slots() {
+                    let drawn = self.slot(particle, &slot, path);
+                    properties.insert(slot.key, drawn);
+                }
+                if let Some(several) = record.wildcard() {
+                    let drawn = self.markup(&[path, "/", ANY].concat());
+                    let wild = |term: &Term| matches!(term, Term::Wildcard(_));
+                    let drawn = if several { listed(drawn, least(particle, &wild), None) } else { drawn };
+                    properties.insert(ANY.to_owned(), drawn);
+                }
+                Keys(&record.slots()).needed(particle, &mut rules);
+            }
+            Inside::Listed(particle) => {
+                let rows = self.rows(record, particle, path);
+                properties.insert(OWN.to_owned(), rows);
+                rules.required.push(OWN.to_owned());
+            }
+        }
+        (properties, rules)
+    }
+
+    fn own(
+        &mut self,
+        properties: &mut Map<String, Value>,
+        rules: &mut Rules,
+        simple: Option<&'m Simple>,
+        path: &str,
+    ) {
+        let mut drawn = match simple {
+            Some(simple) => self.simple(simple, path),
+            None => json!({ "type": "string" }),
+        };
+        if let Value::Object(fields) = &mut drawn {
+            fields.insert("description".to_owned(), Value::from("the text of the element itself"));
+        }
+        properties.insert(OWN.to_owned(), drawn);
+        rules.required.push(OWN.to_owned());
+    }
+
+    /// The schema of what stands under the name of a child element.
+    fn slot(&mut self, content: &'m Particle, slot: &Slot<'m>, path: &str) -> Value {
+        let drawn = self.element(slot.declaration, path);
+        if !slot.many {
+            return drawn;
+        }
+        let Some(group) = repeated(content, slot.declaration) else {
+            return listed(drawn, slot.particle.min, slot.particle.max);
+        };
+        let words = ["which numbers of ", &slot.key, " a group that repeats allows"].concat();
+        self.note(path, vec![words]);
+        let is_it = |term: &Term| is_of(term, slot.declaration);
+        listed(drawn, least(group, &is_it), most(group, &is_it))
+    }
+
+    /// Children whose order matters: a list of objects with one key each.
+    fn rows(&mut self, record: &Record<'m>, particle: &'m Particle, path: &str) -> Value {
+        let mut kinds = Vec::new();
+        let mut row = |key: &str, drawn: Value| {
+            let properties = Map::from_iter([(key.to_owned(), drawn)]);
+            kinds.push(json!({
+                "type": "object", "properties": properties, "required": [key], "additionalProperties": false
+            }));
+        };
+        for slot in record.slots() {
+            row(&slot.key, self.element(slot.declaration, path));
+        }
+        if record.wildcard().is_some() {
+            row(ANY, self.markup(&[path, "/", ANY].concat()));
+        }
+        let names: Vec<String> = record.slots().into_iter().map(|slot| slot.key).collect();
+        let words = ["the order and number of ", &names.join(", ")].concat();
+        self.note(path, vec![words]);
+        let any = |_: &Term| true;
+        let mut drawn = listed(json!({ "anyOf": kinds }), least(particle, &any), most(particle, &any));
+        if let Value::Object(fields) = &mut drawn {
+            let words = "the children in their order, each an object with one key";
+            fields.insert("description".to_owned(), Value::from(words));
+        }
+        drawn
+    }
+}
+
+fn object(properties: Map<String, Value>, rules: Rules) -> Map<String, Value> {
+    let mut drawn = Map::new();
+    drawn.insert("type".to_owned(), Value::from("object"));
+    drawn.insert("properties".to_owned(), Value::Object(properties));
+    drawn.extend(rules.into_fields());
+    drawn.insert("additionalProperties".to_owned(), Value::from(false));
+    drawn
+}
+
+fn listed(items: Value, least: u32, most: Option<u32>) -> Value {
+    let mut list = Map::from_iter([("type".to_owned(), Value::from("array")), ("items".to_owned(), items)]);
+    if least > 0 {
+        list.insert("minItems".to_owned(), Value::from(least));
+    }
+    if let Some(most) = most {
+        list.insert("maxItems".to_owned(), Value::from(most));
+    }
+    Value::Object(list)
+}
+
+/// The group that repeats around the only name in it.
+fn repeated<'m>(particle: &'m Particle, meant: &Declaration) -> Option<&'m Particle> {
+    match &particle.term {
+        Term::Element(_) | Term::Wildcard(_) => None,
+        _ if particle.max != Some(1) => {
+            Some(particle).filter(|group| lone(group).is_some_and(|only| is_same(only, meant)))
+        }
+        Term::Sequence(parts) | Term::Choice(parts) | Term::All(parts) => {
+            parts.iter().find_map(|part| repeated(part, meant))
+        }
+    }
+}

@@ -1,0 +1,354 @@
+//! One value of a simple type: how JSON spells it, and how XML does.
+//!
+//! A value as XML spells it comes in and a JSON value goes out, or the other way round; what is no value of the type is
+//! judged elsewhere. No digit is ever lost: a number that JSON readers would round stands as text, and which types that
+//! can happen to is said by `Kind`, which the JSON Schema shows.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Number, Value};
+
+use crate::build::given::{Given, Part};
+use crate::judge::builtin::{Builtin, Family};
+use crate::judge::value;
+use crate::shape::{Bound, Faceted, Simple, Variety};
+use systole_wire::characters::is_white;
+
+/// Digits of a decimal that survive every reader of JSON, which keep numbers as binary fractions.
+pub(crate) const SAFE_DIGITS: usize = 15;
+
+/// Digits that a spelling with an exponent may unfold into.
+const UNFOLDED: usize = 400;
+
+/// What stands for a value in JSON.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Kind<'s> {
+    /// Text as XML spells it, of this built-in type if it is of one.
+    Text(Option<Builtin>),
+    Truth,
+    /// A number; text too, where the type allows values beyond 64 bits.
+    Whole {
+        may_be_text: bool,
+    },
+    /// A number; text too, where the type allows more than `SAFE_DIGITS`.
+    Decimal {
+        may_be_text: bool,
+    },
+    /// A number, or `INF`, `-INF`, `NaN` as text.
+    Floating,
+    /// A list of what stands for each item.
+    List(&'s Simple),
+    /// What stands for a value of the member that reads it.
+    Union(&'s [Arc<Simple>]),
+}
+
+impl<'s> Kind<'s> {
+    pub(crate) fn of(simple: &'s Simple) -> Self {
+        let digits = simple.total_digits.as_ref().map_or(usize::MAX, |most| most.value);
+        match &simple.variety {
+            // A pattern speaks of the spelling, so that the spelling must be kept.
+            Variety::Atomic(base) if !simple.patterns.is_empty() => Self::Text(Some(*base)),
+            _ if !simple.patterns.is_empty() => Self::Text(None),
+            Variety::List(item) => Self::List(item),
+            Variety::Union(members) => Self::Union(members),
+            Variety::Atomic(base) => match base.family() {
+                Family::Truth => Self::Truth,
+                Family::Whole => {
+                    // 18 digits are less than 64 bits.
+                    let small = digits <= 18 || has_64_bits(simple, *base);
+                    Self::Whole { may_be_text: !small }
+                }
+                Family::Decimal => Self::Decimal { may_be_text: digits > SAFE_DIGITS },
+                Family::Floating => Self::Floating,
+                Family::Text | Family::Moment | Family::Span | Family::Bytes => Self::Text(Some(*base)),
+            },
+        }
+    }
+
+    /// What is needed, in words.
+    fn needed(self) -> &'static str {
+        match self {
+            Self::Text(_) => "text",
+            Self::Truth => "true or false",
+            Self::Whole { .. } => "a whole number",
+            Self::Decimal { .. } | Self::Floating => "a number",
+            Self::List(_) => "a list",
+            Self::Union(_) => "a value of one of its types",
+        }
+    }
+}
+
+/// Whether every value of a whole type has 64 bits, with or without a sign.
+fn has_64_bits(simple: &Simple, base: Builtin) -> bool {
+    let (low, high) = base.limits();
+    let read = |bound: &Option<Bound>| {
+        bound.as_ref().and_then(|bound| bound.value.trim_start_matches('+').parse::<i128>().ok())
+    };
+    let limit = |limit: Option<&str>| limit.and_then(|limit| limit.parse::<i128>().ok());
+    let least = read(&simple.least).into_iter().chain(limit(low)).max();
+    let most = read(&simple.most).into_iter().chain(limit(high)).min();
+    least.is_some_and(|least| least >= i128::from(i64::MIN))
+        && most.is_some_and(|most| most <= i128::from(u64::MAX))
+}
+
+/// A value as JSON spells it.
+pub(crate) fn json(simple: &Simple, written: &str) -> Value {
+    let mut value = simple.space.normalize(written);
+    // One value has one form: that of the enumeration, if it is in one.
+    if let Some(listed) = simple.values.iter().find(|listed| value::same(simple, &listed.value, &value)) {
+        value.clone_from(&listed.value);
+    }
+    match Kind::of(simple) {
+        Kind::Truth => Value::Bool(matches!(value.as_str(), "true" | "1")),
+        Kind::Whole { .. } => Decimal::read(&value).map_or(Value::Null, |whole| whole.whole_number()),
+        Kind::Decimal { .. } => Decimal::read(&value).map_or(Value::Null, |decimal| decimal.number()),
+        Kind::Floating => floating(&value),
+        Kind::List(item) => value::items(&value).map(|one| json(item, one)).collect(),
+        Kind::Union(members) => match value::reader(members, &value) {
+            Some((member, value)) => json(member, &value),
+            None => Value::String(value),
+        },
+        Kind::Text(Some(Builtin::Base64)) if simple.patterns.is_empty() => {
+            let known = |c: &char| c.is_ascii_alphanumeric() || matches!(c, '+' | '/' | '=');
+            Value::String(value.chars().filter(known).collect())
+        }
+        Kind::Text(_) => Value::String(match &simple.variety {
+            Variety::Union(members) => value::reader(members, &value).map_or(value, |(_, value)| value),
+            _ => value,
+        }),
+    }
+}
+
+pub(crate) fn floating(value: &str) -> Value {
+    let read: f64 = match value {
+        "INF" => f64::INFINITY,
+        "-INF" => f64::NEG_INFINITY,
+        "NaN" => f64::NAN,
+        _ => value.parse().unwrap_or(f64::NAN),
+    };
+    let plain = Decimal::read(value).filter(|_| read != 0.0 || !value.starts_with('-'));
+    match plain.filter(|plain| plain.digits() <= SAFE_DIGITS && plain.fraction.is_empty()) {
+        Some(whole) if read.is_finite() => whole.number(),
+        _ => Number::from_f64(read).map_or_else(|| Value::from(special(read)), Value::Number),
+    }
+}
+
+fn special(value: f64) -> &'static str {
+    match value {
+        f64::INFINITY => "INF",
+        f64::NEG_INFINITY => "-INF",
+        _ => "NaN",
+    }
+}
+
+/// A value that was given in JSON as XML spells it, or what is needed instead. Nothing is coerced.
+pub(crate) fn written(simple: &Simple, given: &Given) -> Result<String, String> {
+    let spelt = by_kind(simple, given)?;
+    // A value of an enumeration has the one form that is listed.
+    let listed = simple.values.iter().find(|listed| value::same(simple, &listed.value, &spelt));
+    let form = |listed: &Faceted<String>| json(simple, &listed.value);
+    match (listed.map(form), plain(given)) {
+        (Some(form), given) if form != given && !matches!(Kind::of(simple), Kind::Floating) => {
+            Err(["exactly ", &form.to_string()].concat())
+        }
+        _ => Ok(spelt),
+    }
+}
+
+fn by_kind(simple: &Simple, given: &Given) -> Result<String, String> {
+    let kind = Kind::of(simple);
+    let written = match (kind, given) {
+        (Kind::Text(base), Given::Text(text)) => return spelt(simple, base, text),
+        (Kind::Truth, Given::Truth(truth)) => Some(truth.to_string()),
+        (Kind::Whole { may_be_text }, Given::Number(number)) => {
+            let whole = Decimal::read(number).filter(|decimal| decimal.fraction.is_empty());
+            if let Some(large) =
+                whole.as_ref().filter(|whole| whole.whole_number().is_string() && may_be_text)
+            {
+                return Err(["the text \"", &large.spelt(), "\", which keeps every digit,"].concat());
+            }
+            whole.map(|whole| whole.spelt())
+        }
+        (Kind::Whole { may_be_text: true }, Given::Text(text)) => {
+            let large = Decimal::read(text).filter(|whole| whole.spelt() == *text);
+            large
+                .filter(|whole| whole.fraction.is_empty() && whole.whole_number().is_string())
+                .map(|w| w.spelt())
+        }
+        (Kind::Decimal { .. }, Given::Number(number)) => Decimal::read(number).map(|decimal| decimal.spelt()),
+        (Kind::Decimal { may_be_text: true }, Given::Text(text)) => {
+            let long = |decimal: &Decimal| decimal.all_digits() > SAFE_DIGITS && !text.starts_with('+');
+            let spelt = text.starts_with(['-', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9']);
+            let spelt =
+                spelt && Builtin::Decimal.spells(text) && !text.ends_with('.') && !text.starts_with("-.");
+            Decimal::read(text).filter(|decimal| spelt && long(decimal)).map(|_| text.clone())
+        }
+        (Kind::Floating, Given::Number(number)) => {
+            if !number.parse::<f64>().is_ok_and(f64::is_finite) {
+                return Err("a number that a double can hold, at most 1.7976931348623157e308,".to_owned());
+            }
+            Some(number.clone())
+        }
+        (Kind::Floating, Given::Text(text)) if matches!(text.as_str(), "INF" | "-INF" | "NaN") => {
+            Some(text.clone())
+        }
+        (Kind::List(item), Given::List(parts)) => return list(item, parts),
+        (Kind::Union(members), given) => union(simple, members, given),
+        _ => None,
+    };
+    written.ok_or_else(|| kind.needed().to_owned())
+}
+
+/// Text in the form that JSON gives it: without the blanks that say nothing.
+fn spelt(simple: &Simple, base: Option<Builtin>, text: &str) -> Result<String, String> {
+    if simple.space.normalize(text) != text {
+        return Err("text without blanks around it, or more than one inside,".to_owned());
+    }
+    let stray = |b: u8| !(b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/' | b'='));
+    if base == Some(Builtin::Base64) && simple.patterns.is_empty() && text.bytes().any(stray) {
+        return Err("base64 text without blanks".to_owned());
+    }
+    Ok(text.to_owned())
+}
+
+fn list(item: &Simple, parts: &[Part]) -> Result<String, String> {
+    let mut items = Vec::with_capacity(parts.len());
+    for part in parts {
+        let one = written(item, &part.given).map_err(|needed| ["a list, each item ", &needed].concat())?;
+        if one.is_empty() || one.contains(is_white) {
+            return Err("a list of texts that are not empty and have no blanks".to_owned());
+        }
+        items.push(one);
+    }
+    Ok(items.join(" "))
+}
+
+/// The member that a value was meant for must be the one that reads it.
+fn union(simple: &Simple, members: &[Arc<Simple>], given: &Given) -> Option<String> {
+    let mut tried = members.iter().filter_map(|member| Some((member, written(member, given).ok()?)));
+    let read_by = |member: &Simple, spelt: &str| {
+        value::reader(members, spelt).is_some_and(|(reader, _)| std::ptr::eq(reader, member))
+    };
+    let meant = tried.clone().find(|(member, spelt)| read_by(member, spelt));
+    // What none reads goes on as it is, to be told with what is wrong.
+    meant.or_else(|| tried.find(|(_, spelt)| value::check(simple, spelt).is_some())).map(|(_, spelt)| spelt)
+}
+
+/// What was given as JSON has it.
+fn plain(given: &Given) -> Value {
+    match given {
+        Given::Null => Value::Null,
+        Given::Truth(truth) => Value::Bool(*truth),
+        Given::Number(number) => {
+            Decimal::read(number).map_or(Value::Null, |decimal| match decimal.number() {
+                Value::String(_) => decimal.whole_number(),
+                number => number,
+            })
+        }
+        Given::Text(text) => Value::String(text.clone()),
+        Given::List(parts) => parts.iter().map(|part| plain(&part.given)).collect(),
+        Given::Record(_) => Value::Object(Map::new()),
+    }
+}
+
+/// What was probably meant by a value of another kind.
+pub(crate) fn meant(simple: &Simple, given: &Given) -> Option<String> {
+    let spelt = match given {
+        Given::Text(text) | Given::Number(text) => text.clone(),
+        Given::Truth(truth) => truth.to_string(),
+        Given::List(parts) => match parts.as_slice() {
+            [only] => written(simple, &only.given).ok()?,
+            _ => return value::sample(simple),
+        },
+        Given::Null | Given::Record(_) => return value::sample(simple),
+    };
+    match value::check(simple, &spelt) {
+        None => Some(spelt),
+        Some(wrong) => wrong.instead,
+    }
+}
+
+/// A decimal number, exactly: digits before and behind the point, without zeros that say nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Decimal {
+    negative: bool,
+    whole: String,
+    pub(crate) fraction: String,
+}
+
+impl Decimal {
+    /// Reads a decimal of XML or a number of JSON, whose exponent is unfolded.
+    pub(crate) fn read(spelt: &str) -> Option<Self> {
+        let (mantissa, exponent) = match spelt.split_once(['e', 'E']) {
+            Some((mantissa, exponent)) => (mantissa, exponent.trim_start_matches('+').parse::<i32>().ok()?),
+            None => (spelt, 0),
+        };
+        let unsigned = mantissa.strip_prefix(['+', '-']).unwrap_or(mantissa);
+        let (whole, fraction) = unsigned.split_once('.').unwrap_or((unsigned, ""));
+        let digits = [whole, fraction].concat();
+        if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
+            return None;
+        }
+        let shift = usize::try_from(exponent.unsigned_abs()).ok().filter(|shift| *shift <= UNFOLDED);
+        // Zero stays zero, whatever its exponent.
+        let nothing = digits.bytes().all(|b| b == b'0');
+        let shift = if nothing { 0 } else { shift? };
+        let (whole, fraction) = if exponent >= 0 {
+            let padded = [fraction, &"0".repeat(shift.saturating_sub(fraction.len()))].concat();
+            let (moved, left) = padded.split_at_checked(shift)?;
+            ([whole, moved].concat(), left.to_owned())
+        } else {
+            let padded = [&"0".repeat(shift.saturating_sub(whole.len())), whole].concat();
+            let (left, moved) = padded.split_at_checked(padded.len().saturating_sub(shift))?;
+            (left.to_owned(), [moved, fraction].concat())
+        };
+        let whole = whole.trim_start_matches('0').to_owned();
+        let fraction = fraction.trim_end_matches('0').to_owned();
+        Some(Self { negative: mantissa.starts_with('-') && !nothing, whole, fraction })
+    }
+
+    /// Digits that count: without zeros in front.
+    fn digits(&self) -> usize {
+        if self.whole.is_empty() {
+            self.fraction.trim_start_matches('0').len()
+        } else {
+            self.whole.len().saturating_add(self.fraction.len())
+        }
+    }
+
+    /// Digits as they stand, the zero before the point among them.
+    fn all_digits(&self) -> usize {
+        self.whole.len().max(1).saturating_add(self.fraction.len())
+    }
+
+    /// The one spelling of this number.
+    pub(crate) fn spelt(&self) -> String {
+        let sign = if self.negative { "-" } else { "" };
+        let whole = if self.whole.is_empty() { "0" } else { &self.whole };
+        let point = if self.fraction.is_empty() { "" } else { "." };
+        [sign, whole, point, &self.fraction].concat()
+    }
+
+    /// A whole number as JSON has it: as text where it has more than 64 bits.
+    fn whole_number(&self) -> Value {
+        let spelt = self.spelt();
+        match (spelt.parse::<i64>(), spelt.parse::<u64>()) {
+            (Ok(number), _) => Value::from(number),
+            (_, Ok(number)) => Value::from(number),
+            _ => Value::String(spelt),
+        }
+    }
+
+    /// A decimal as JSON has it: as text where a reader could lose digits.
+    pub(crate) fn number(&self) -> Value {
+        let spelt = self.spelt();
+        if self.digits() > SAFE_DIGITS {
+            return Value::String(spelt);
+        }
+        let number = match spelt.parse::<i64>() {
+            Ok(whole) => Some(Number::from(whole)),
+            Err(_) => spelt.parse::<f64>().ok().and_then(Number::from_f64),
+        };
+        number.map_or(Value::String(spelt), Value::Number)
+    }
+}

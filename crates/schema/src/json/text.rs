@@ -1,0 +1,177 @@
+//! Reads JSON strictly into values that a payload can be built of.
+//!
+//! Text or a value in memory comes in; parts with the place of each go out, or the first thing that is wrong. A key that
+//! comes twice, depth and size beyond the limits, and a number that would lose digits are never let through: numbers are
+//! kept as they are spelt, which is why no reader of ours turns them into binary fractions.
+
+use std::collections::HashSet;
+use std::fmt;
+
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use crate::build::given::{Given, Part, Slip, shortened};
+use crate::tree::{DEPTH, line_and_column};
+use systole_wire::Limits;
+
+/// Objects and lists inside one another: an element in a list whose order matters takes three.
+const NESTED: usize = 3 * DEPTH;
+
+/// Reads a text; `root` is the path of what it stands for.
+pub(crate) fn text(json: &[u8], root: &str) -> Result<Part, Box<Slip>> {
+    let reading = Reading { json };
+    let most = Limits::default().message_bytes;
+    if json.len() > most {
+        let message = ["the JSON has ", &json.len().to_string(), " bytes, the limit is ", &most.to_string()];
+        let expected = ["at most ", &most.to_string(), " bytes"].concat();
+        return Err(reading.slip(root, 0, message.concat(), expected, "send less".to_owned()));
+    }
+    let utf8 = std::str::from_utf8(json).map_err(|error| {
+        let message = "the JSON is not UTF-8".to_owned();
+        reading.slip(root, error.valid_up_to(), message, "UTF-8".to_owned(), "write it in UTF-8".to_owned())
+    })?;
+    let whole: &RawValue = serde_json::from_str(utf8).map_err(|error| reading.broken(root, 0, &error))?;
+    reading.part(whole.get(), root, 0)
+}
+
+/// Takes a value in memory.
+pub(crate) fn value(value: &Value, root: &str) -> Result<Part, Box<Slip>> {
+    taken(value, 0).ok_or_else(|| too_deep(root, None))
+}
+
+fn taken(value: &Value, depth: usize) -> Option<Part> {
+    if depth > NESTED {
+        return None;
+    }
+    let deeper = depth.saturating_add(1);
+    let given = match value {
+        Value::Null => Given::Null,
+        Value::Bool(truth) => Given::Truth(*truth),
+        Value::Number(number) => Given::Number(number.to_string()),
+        Value::String(text) => Given::Text(text.clone()),
+        Value::Array(values) => {
+            Given::List(values.iter().map(|value| taken(value, deeper)).collect::<Option<_>>()?)
+        }
+        Value::Object(fields) => {
+            let field = |(key, value): (&String, &Value)| Some((key.clone(), taken(value, deeper)?));
+            Given::Record(fields.iter().map(field).collect::<Option<_>>()?)
+        }
+    };
+    Some(Part { given, offset: 0 })
+}
+
+fn too_deep(path: &str, place: Option<(u64, u64)>) -> Box<Slip> {
+    let limit = NESTED.to_string();
+    Box::new(Slip {
+        path: path.to_owned(),
+        place,
+        message: ["the JSON is nested deeper than ", &limit].concat(),
+        expected: ["at most ", &limit, " objects and lists inside one another"].concat(),
+        received: "…".to_owned(),
+        fix: "nest it less deep".to_owned(),
+    })
+}
+
+struct Reading<'j> {
+    json: &'j [u8],
+}
+
+impl<'j> Reading<'j> {
+    fn slip(&self, path: &str, offset: usize, message: String, expected: String, fix: String) -> Box<Slip> {
+        let there = self.json.get(offset..).unwrap_or_default();
+        let there = there.get(..there.len().min(160)).unwrap_or_default();
+        let received = shortened(String::from_utf8_lossy(there).trim_end_matches('\u{fffd}').to_owned());
+        let place = Some(line_and_column(self.json, offset));
+        Box::new(Slip { path: path.to_owned(), place, message, expected, received, fix })
+    }
+
+    /// What the JSON reader says, at its place in the whole text.
+    fn broken(&self, path: &str, from: usize, error: &serde_json::Error) -> Box<Slip> {
+        let text = self.json.get(from..).unwrap_or_default();
+        let before = text.split_inclusive(|b| *b == b'\n').take(error.line().saturating_sub(1));
+        let start: usize = before.map(<[u8]>::len).sum();
+        let offset = from.saturating_add(start).saturating_add(error.column().saturating_sub(1));
+        let words = error.to_string();
+        let words = words.split(" at line ").next().unwrap_or_default();
+        let message = ["the JSON cannot be read: ", words].concat();
+        self.slip(path, offset, message, "one JSON object".to_owned(), "write well-formed JSON".to_owned())
+    }
+
+    fn part(&self, raw: &'j str, path: &str, depth: usize) -> Result<Part, Box<Slip>> {
+        let offset = raw.as_ptr().addr().saturating_sub(self.json.as_ptr().addr());
+        if depth > NESTED {
+            return Err(too_deep(path, Some(line_and_column(self.json, offset))));
+        }
+        let broken = |error: serde_json::Error| self.broken(path, offset, &error);
+        let deeper = depth.saturating_add(1);
+        let given = match raw.bytes().next() {
+            Some(b'{') => {
+                let Entries(entries) = serde_json::from_str(raw).map_err(broken)?;
+                Given::Record(self.record(entries, path, deeper)?)
+            }
+            Some(b'[') => {
+                let items: Vec<&RawValue> = serde_json::from_str(raw).map_err(broken)?;
+                let item = |(at, item): (usize, &&'j RawValue)| {
+                    let path = [path, "[", &at.saturating_add(1).to_string(), "]"].concat();
+                    self.part(item.get(), &path, deeper)
+                };
+                Given::List(items.iter().enumerate().map(item).collect::<Result<_, _>>()?)
+            }
+            Some(b'"') => Given::Text(serde_json::from_str(raw).map_err(broken)?),
+            Some(b'n') => Given::Null,
+            Some(b't') => Given::Truth(true),
+            Some(b'f') => Given::Truth(false),
+            _ => Given::Number(raw.to_owned()),
+        };
+        Ok(Part { given, offset })
+    }
+
+    fn record(
+        &self,
+        entries: Vec<(String, &'j RawValue)>,
+        path: &str,
+        depth: usize,
+    ) -> Result<Vec<(String, Part)>, Box<Slip>> {
+        let mut seen = HashSet::with_capacity(entries.len());
+        let mut fields = Vec::with_capacity(entries.len());
+        for (key, raw) in &entries {
+            let path = if key == crate::form::OWN { path.to_owned() } else { [path, "/", key].concat() };
+            if !seen.insert(key.as_str()) {
+                let offset = raw.get().as_ptr().addr().saturating_sub(self.json.as_ptr().addr());
+                let message = [&shortened(key.clone()), ": the key comes twice in one object"].concat();
+                let fix = "keep one of them; several values of one name are a list".to_owned();
+                return Err(self.slip(&path, offset, message, "each key once".to_owned(), fix));
+            }
+            fields.push((key.clone(), self.part(raw.get(), &path, depth)?));
+        }
+        Ok(fields)
+    }
+}
+
+/// The entries of an object in their order, a key that comes twice as often as it comes.
+struct Entries<'j>(Vec<(String, &'j RawValue)>);
+
+impl<'de> Deserialize<'de> for Entries<'de> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Object;
+
+        impl<'de> Visitor<'de> for Object {
+            type Value = Entries<'de>;
+
+            fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+                out.write_str("an object")
+            }
+
+            fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<Self::Value, M::Error> {
+                let mut entries = Vec::new();
+                while let Some(entry) = map.next_entry()? {
+                    entries.push(entry);
+                }
+                Ok(Entries(entries))
+            }
+        }
+
+        from.deserialize_map(Object)
+    }
+}

@@ -1,0 +1,200 @@
+//! Takes a payload apart into plain values: XML to JSON.
+//!
+//! A payload that was judged comes in, a JSON value goes out whose form the JSON Schema describes. What the model cannot
+//! lay out goes back as a finding, never as half a value.
+
+use serde_json::{Map, Value};
+
+use crate::Finding;
+use crate::build::markup;
+use crate::explain;
+use crate::form;
+use crate::form::{ANY, Form, Inside, OWN, Record, Slot, is_same};
+use crate::json::spelling;
+use crate::judge::content::{self, Taken};
+use crate::judge::value;
+use crate::shape::{Declaration, Particle, Schema, Simple};
+use crate::tree;
+use crate::tree::{Attribute, Element, Part};
+
+/// A payload as JSON.
+pub(crate) fn payload(schema: &Schema, payload: &[u8]) -> Result<Value, Finding> {
+    let unread = |words: &str| explain::first(schema, payload).unwrap_or_else(|| unfit(payload, words));
+    let root = tree::read(payload).map_err(|fault| unread(&fault.words))?;
+    let declaration = schema.global(&root.name.local).filter(|_| *root.name.namespace == *schema.namespace);
+    let declaration = declaration.ok_or_else(|| unread("it is no payload of this schema"))?;
+    let why = if chooses(&root) {
+        "its xsi:type names a type that holds more"
+    } else {
+        "it does not follow the schema"
+    };
+    root_record(schema, declaration, &root).ok_or_else(|| unread(why))
+}
+
+/// A global element as JSON.
+pub(crate) fn root_record(schema: &Schema, declaration: &Declaration, element: &Element) -> Option<Value> {
+    record(schema, &Record::of_root(schema, declaration.of), element)
+}
+
+fn unfit(payload: &[u8], words: &str) -> Finding {
+    let words = words.to_owned();
+    Finding {
+        element: String::new(),
+        path: "/".to_owned(),
+        offset: 0,
+        line: 1,
+        column: 1,
+        message: ["the payload has no form as JSON: ", &words].concat(),
+        expected: "a payload that its schema admits".to_owned(),
+        received: crate::build::given::shortened(String::from_utf8_lossy(payload).into_owned()),
+        schema: String::new(),
+        fix: "mend the payload first".to_owned(),
+    }
+}
+
+/// An element inside a payload as JSON.
+pub(crate) fn element(schema: &Schema, declaration: &Declaration, element: &Element) -> Option<Value> {
+    match Form::of(schema, declaration.of) {
+        Form::Value(simple) => plain(element).and_then(|()| own(simple, element)),
+        Form::Text => plain(element).and_then(|()| text(element)).map(Value::String),
+        Form::Items(particle, _) => {
+            plain(element)?;
+            let whole = Record::of_root(schema, declaration.of);
+            let items = children(schema, &whole.slots(), whole.particle().unwrap_or(particle), element)?;
+            Some(Value::Array(items.into_iter().map(|(_, value)| value).collect()))
+        }
+        Form::Record(form) => record(schema, &form, element),
+        Form::Markup => markup::text(element).map(Value::String),
+    }
+}
+
+/// Whether some element names a type of its own.
+fn chooses(element: &Element) -> bool {
+    let is_type = |attribute: &Attribute| attribute.name.is(explain::INSTANCE, "type");
+    element.attributes.iter().any(is_type) || element.children().any(chooses)
+}
+
+/// Holds an element to having no attributes.
+fn plain(element: &Element) -> Option<()> {
+    attributes(element).next().is_none().then_some(())
+}
+
+/// The attributes that a payload has by its schema. Any element may have those by which a document speaks to its judge:
+/// places of schemas, which nobody looks at, and its type. What it holds is laid out by the type that the schema gives
+/// it; a value of a type derived from that is one of that too.
+fn attributes(element: &Element) -> impl Iterator<Item = &Attribute> {
+    let is_spoken = |attribute: &&Attribute| {
+        let spoken = ["schemaLocation", "noNamespaceSchemaLocation", "type"];
+        let name = &attribute.name;
+        *name.namespace == *explain::INSTANCE && spoken.contains(&name.local.as_str())
+    };
+    element.attributes.iter().filter(move |attribute| !is_spoken(attribute))
+}
+
+fn record(schema: &Schema, form: &Record<'_>, element: &Element) -> Option<Value> {
+    let mut fields = Map::new();
+    for attribute in form.attributes {
+        if let Some(written) = element.attribute(&attribute.name) {
+            value::check(&attribute.simple, written).is_none().then_some(())?;
+            fields.insert(form.key(attribute), spelling::json(&attribute.simple, written));
+        }
+    }
+    if fields.len() != attributes(element).count() {
+        return None;
+    }
+    for attribute in form.attributes {
+        if let Some(default) = &attribute.default {
+            let key = form.key(attribute);
+            fields.entry(key).or_insert_with(|| spelling::json(&attribute.simple, default));
+        }
+    }
+    match form.inside {
+        // Blanks are text here: what holds nothing holds no layout either.
+        Inside::Nothing => element.parts.iter().all(is_nothing).then_some(())?,
+        Inside::Value(simple) => drop(fields.insert(OWN.to_owned(), own(simple, element)?)),
+        Inside::Text => drop(fields.insert(OWN.to_owned(), Value::String(text(element)?))),
+        Inside::Named(particle) => {
+            let slots = form.slots();
+            for (key, value) in children(schema, &slots, particle, element)? {
+                let several = match slots.iter().find(|slot| slot.key == key) {
+                    Some(slot) => slot.many,
+                    None => form.wildcard() == Some(true),
+                };
+                match fields.get_mut(&key) {
+                    Some(Value::Array(list)) if several => list.push(value),
+                    _ if several => drop(fields.insert(key, Value::Array(vec![value]))),
+                    _ => drop(fields.insert(key, value)),
+                }
+            }
+            supply(schema, particle, &slots, &mut fields);
+        }
+        Inside::Listed(particle) => {
+            let rows = children(schema, &form.slots(), particle, element)?;
+            let row = |(key, value)| Value::Object(Map::from_iter([(key, value)]));
+            fields.insert(OWN.to_owned(), Value::Array(rows.into_iter().map(row).collect()));
+        }
+    }
+    Some(Value::Object(fields))
+}
+
+/// Adds what was left out and has a default.
+fn supply(schema: &Schema, particle: &Particle, slots: &[Slot<'_>], fields: &mut Map<String, Value>) {
+    let mut defaults = Vec::new();
+    form::supplied(particle, &mut defaults);
+    for declaration in defaults {
+        let slot = slots.iter().find(|slot| is_same(slot.declaration, declaration));
+        if let (Some(slot), Some(value)) = (slot, default(schema, declaration)) {
+            fields.entry(slot.key.clone()).or_insert(value);
+        }
+    }
+}
+
+/// The default of an element as JSON.
+pub(crate) fn default(schema: &Schema, declaration: &Declaration) -> Option<Value> {
+    let default = declaration.default.as_deref()?;
+    match Form::of(schema, declaration.of) {
+        Form::Value(simple) => Some(spelling::json(simple, default)),
+        Form::Text => Some(Value::from(default)),
+        Form::Items(..) | Form::Record(_) | Form::Markup => None,
+    }
+}
+
+fn is_nothing(part: &Part) -> bool {
+    matches!(part, Part::Text(text) if text.is_nothing())
+}
+
+/// The text of an element without children.
+fn text(element: &Element) -> Option<String> {
+    element.children().next().is_none().then(|| element.text())
+}
+
+fn own(simple: &Simple, element: &Element) -> Option<Value> {
+    let written = text(element)?;
+    value::check(simple, &written).is_none().then(|| spelling::json(simple, &written))
+}
+
+/// The children in order, each under its key.
+fn children(
+    schema: &Schema,
+    slots: &[Slot<'_>],
+    particle: &Particle,
+    parent: &Element,
+) -> Option<Vec<(String, Value)>> {
+    let stray = |part: &Part| matches!(part, Part::Text(text) if !text.is_layout());
+    if parent.parts.iter().any(stray) {
+        return None;
+    }
+    let siblings: Vec<&Element> = parent.children().collect();
+    let laid = content::lay(particle, &siblings);
+    if laid.stop.is_some() {
+        return None;
+    }
+    let one = |(child, taken): (&&Element, &Taken<'_>)| match taken {
+        Taken::Element(_, declaration) => {
+            let slot = slots.iter().find(|slot| is_same(slot.declaration, declaration))?;
+            element(schema, declaration, child).map(|value| (slot.key.clone(), value))
+        }
+        Taken::Wildcard => markup::text(child).map(|xml| (ANY.to_owned(), Value::String(xml))),
+    };
+    siblings.iter().zip(&laid.taken).map(one).collect()
+}

@@ -1,0 +1,240 @@
+//! Runs a pattern: all its states side by side, one pass over the value, no backtracking.
+//!
+//! A program of steps comes in from the reader of patterns; yes or no, or a sample value, goes out.
+
+/// Longest sample that is looked for.
+const SAMPLE: usize = 256;
+
+/// A set of characters.
+#[derive(Clone, Debug)]
+pub(crate) struct Class {
+    pub(crate) negated: bool,
+    pub(crate) members: Vec<Member>,
+    /// The set that is subtracted, as in `[a-z-[aeiou]]`.
+    pub(crate) without: Option<Box<Class>>,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Member {
+    Char(char),
+    Range(char, char),
+    Digit { negated: bool },
+    Space { negated: bool },
+    Word { negated: bool },
+    NameStart { negated: bool },
+    NameChar { negated: bool },
+}
+
+impl Member {
+    fn has(self, c: char) -> bool {
+        let name_start = |c: char| c == ':' || c == '_' || c.is_alphabetic();
+        match self {
+            Self::Char(only) => c == only,
+            Self::Range(low, high) => (low..=high).contains(&c),
+            Self::Digit { negated } => c.is_numeric() != negated,
+            Self::Space { negated } => matches!(c, ' ' | '\t' | '\n' | '\r') != negated,
+            // XSD takes everything that is no punctuation, separator or other for a word character.
+            Self::Word { negated } => {
+                let symbol = matches!(c, '$' | '+' | '<' | '=' | '>' | '^' | '`' | '|' | '~');
+                (c.is_alphanumeric() || symbol) != negated
+            }
+            Self::NameStart { negated } => name_start(c) != negated,
+            Self::NameChar { negated } => {
+                (name_start(c) || c.is_numeric() || matches!(c, '-' | '.' | '\u{b7}')) != negated
+            }
+        }
+    }
+}
+
+impl Class {
+    pub(crate) fn of(members: Vec<Member>) -> Self {
+        Self { negated: false, members, without: None }
+    }
+
+    pub(crate) fn not(members: Vec<Member>) -> Self {
+        Self { negated: true, members, without: None }
+    }
+
+    pub(crate) fn has(&self, c: char) -> bool {
+        let found = self.members.iter().any(|member| member.has(c)) != self.negated;
+        found && !self.without.as_ref().is_some_and(|without| without.has(c))
+    }
+
+    /// The characters at which the set begins or ends, and their neighbours.
+    pub(crate) fn edges(&self, into: &mut Vec<char>) {
+        for member in &self.members {
+            let (low, high) = match member {
+                Member::Char(c) => (*c, *c),
+                Member::Range(low, high) => (*low, *high),
+                _ => continue,
+            };
+            let beside = [u32::from(low).checked_sub(1), u32::from(high).checked_add(1)];
+            into.extend(
+                [low, high].into_iter().chain(beside.into_iter().flatten().filter_map(char::from_u32)),
+            );
+        }
+        if let Some(without) = &self.without {
+            without.edges(into);
+        }
+    }
+
+    /// A plain character of the set: readable ones first.
+    fn sample(&self) -> Option<char> {
+        let lows = self.members.iter().filter_map(|member| match member {
+            Member::Char(c) | Member::Range(c, _) => Some(*c),
+            _ => None,
+        });
+        let readable = ['a', 'A', '1', '0', '-', '_', '.', ' '].into_iter().chain('b'..='z').chain('B'..='Z');
+        let all = readable.chain('2'..='9').chain(lows).chain('!'..='~');
+        let mut found = all.filter(|c| self.has(*c));
+        // A set given as a range is better shown by its beginning than by a letter that happens to fit.
+        let first = self.members.first().and_then(|member| match member {
+            Member::Range(low, _) if !self.negated && self.has(*low) => Some(*low),
+            _ => None,
+        });
+        first.or_else(|| found.next())
+    }
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Class(Class),
+    /// Goes on to the next step and to the other one.
+    Split(usize),
+    Jump(usize),
+    Done,
+}
+
+/// The steps of a pattern. `split` and `jump` give the place of a step whose target `land` sets.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Program {
+    steps: Vec<Step>,
+}
+
+impl Program {
+    pub(crate) fn len(&self) -> usize {
+        self.steps.len()
+    }
+
+    pub(crate) fn class(&mut self, class: Class) {
+        self.steps.push(Step::Class(class));
+    }
+
+    pub(crate) fn split(&mut self) -> usize {
+        self.steps.push(Step::Split(0));
+        self.steps.len().saturating_sub(1)
+    }
+
+    pub(crate) fn jump(&mut self) -> usize {
+        self.steps.push(Step::Jump(0));
+        self.steps.len().saturating_sub(1)
+    }
+
+    pub(crate) fn jump_back(&mut self, target: usize) {
+        self.steps.push(Step::Jump(target));
+    }
+
+    /// Lets an earlier split or jump land on the step that comes next.
+    pub(crate) fn land(&mut self, step: usize) {
+        let here = self.steps.len();
+        if let Some(Step::Split(target) | Step::Jump(target)) = self.steps.get_mut(step) {
+            *target = here;
+        }
+    }
+
+    pub(crate) fn finish(&mut self) {
+        self.steps.push(Step::Done);
+    }
+
+    /// The steps that read a character.
+    pub(crate) fn readers<'p>(&'p self) -> Vec<(usize, &'p Class)> {
+        let reader = |(at, step): (usize, &'p Step)| match step {
+            Step::Class(class) => Some((at, class)),
+            _ => None,
+        };
+        self.steps.iter().enumerate().filter_map(reader).collect()
+    }
+
+    /// The steps that can come first.
+    pub(crate) fn first(&self) -> Vec<usize> {
+        self.closure(vec![0])
+    }
+
+    /// The steps that can come behind one that reads a character.
+    pub(crate) fn after(&self, at: usize) -> Vec<usize> {
+        self.closure(vec![at.saturating_add(1)])
+    }
+
+    pub(crate) fn matches(&self, value: &str) -> bool {
+        let mut states = self.closure(vec![0]);
+        for c in value.chars() {
+            let next =
+                states.iter().filter(|at| self.takes(**at, c)).map(|at| at.saturating_add(1)).collect();
+            states = self.closure(next);
+            if states.is_empty() {
+                return false;
+            }
+        }
+        states.iter().any(|at| self.is_done(*at))
+    }
+
+    /// Goes breadth first, so the first value that ends is a shortest one.
+    pub(crate) fn sample(&self, least: usize) -> Option<String> {
+        let mut layer: Vec<(usize, String)> =
+            self.closure(vec![0]).into_iter().map(|at| (at, String::new())).collect();
+        for length in 0..=SAMPLE {
+            if length >= least
+                && let Some((_, found)) = layer.iter().find(|(at, _)| self.is_done(*at))
+            {
+                return Some(found.clone());
+            }
+            let mut seen = vec![false; self.steps.len()];
+            let mut next = Vec::new();
+            for (at, text) in layer {
+                let Some(Step::Class(class)) = self.steps.get(at) else { continue };
+                let Some(c) = class.sample() else { continue };
+                let mut longer = text;
+                longer.push(c);
+                for state in self.closure(vec![at.saturating_add(1)]) {
+                    if let Some(mark) = seen.get_mut(state).filter(|mark| !**mark) {
+                        *mark = true;
+                        next.push((state, longer.clone()));
+                    }
+                }
+            }
+            layer = next;
+        }
+        None
+    }
+
+    fn takes(&self, at: usize, c: char) -> bool {
+        matches!(self.steps.get(at), Some(Step::Class(class)) if class.has(c))
+    }
+
+    fn is_done(&self, at: usize) -> bool {
+        matches!(self.steps.get(at), Some(Step::Done))
+    }
+
+    /// Follows splits and jumps until only steps are left that take a character or end.
+    fn closure(&self, mut open: Vec<usize>) -> Vec<usize> {
+        let mut seen = vec![false; self.steps.len()];
+        let mut states = Vec::new();
+        open.reverse();
+        while let Some(at) = open.pop() {
+            let Some(mark) = seen.get_mut(at) else { continue };
+            if std::mem::replace(mark, true) {
+                continue;
+            }
+            match self.steps.get(at) {
+                Some(Step::Jump(target)) => open.push(*target),
+                Some(Step::Split(target)) => {
+                    open.push(*target);
+                    open.push(at.saturating_add(1));
+                }
+                Some(Step::Class(_) | Step::Done) => states.push(at),
+                None => {}
+            }
+        }
+        states
+    }
+}

@@ -1,0 +1,158 @@
+//! Lays the children of an element against the content that its type allows.
+//!
+//! A particle and the children come in. Out goes what each child was taken for, up to the first that
+//! fits nowhere, and what could have stood there. Unique attribution, which the judge's compiler
+//! demands, and the ban on nested counters make one greedy pass without backtracking right.
+
+use crate::shape::{Declaration, Particle, Term};
+use crate::tree::Element;
+
+/// What one child was taken for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Taken<'m> {
+    Element(&'m Particle, &'m Declaration),
+    Wildcard,
+}
+
+/// Something that could stand where the match stopped.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Candidate<'m> {
+    pub(crate) particle: &'m Particle,
+    /// It, or one of those that share its choice, must come.
+    pub(crate) required: bool,
+    /// Others of the same choice would do as well.
+    pub(crate) alternative: bool,
+}
+
+/// Where the children stop to fit: at a child, or behind the last one.
+#[derive(Debug)]
+pub(crate) struct Stop<'m> {
+    pub(crate) at: usize,
+    pub(crate) candidates: Vec<Candidate<'m>>,
+}
+
+/// What each child was taken for, and where the match stopped if it did.
+pub(crate) struct Laid<'m> {
+    pub(crate) taken: Vec<Taken<'m>>,
+    pub(crate) stop: Option<Stop<'m>>,
+}
+
+pub(crate) fn lay<'m>(particle: &'m Particle, children: &[&Element]) -> Laid<'m> {
+    let mut laying = Laying { children, taken: Vec::new(), candidates: Vec::new() };
+    let complete = laying.particle(particle) && laying.taken.len() == children.len();
+    let Laying { taken, candidates, .. } = laying;
+    let stop = (!complete).then_some(Stop { at: taken.len(), candidates });
+    Laid { taken, stop }
+}
+
+struct Laying<'m, 'c> {
+    children: &'c [&'c Element],
+    taken: Vec<Taken<'m>>,
+    /// What was looked for at the current child in vain.
+    candidates: Vec<Candidate<'m>>,
+}
+
+impl<'m> Laying<'m, '_> {
+    /// Takes as many children as the particle can; `false` if it needs more than there are.
+    fn particle(&mut self, particle: &'m Particle) -> bool {
+        let mut count: u32 = 0;
+        while particle.max.is_none_or(|max| count < max) {
+            if !self.starts(&particle.term) {
+                let satisfied = count >= particle.min || particle.term.may_be_empty();
+                self.missed(particle, !satisfied, false);
+                return satisfied;
+            }
+            let taken = match &particle.term {
+                Term::Element(declaration) => self.take(Taken::Element(particle, declaration)),
+                group => self.term(group),
+            };
+            if !taken {
+                return false;
+            }
+            count = count.saturating_add(1);
+        }
+        true
+    }
+
+    /// Takes one round of a term that the current child starts.
+    fn term(&mut self, term: &'m Term) -> bool {
+        match term {
+            Term::Wildcard(_) => self.take(Taken::Wildcard),
+            // `particle` takes single elements itself, because what is noted is the particle.
+            Term::Element(_) => false,
+            Term::Sequence(parts) => parts.iter().all(|part| self.particle(part)),
+            Term::Choice(parts) => match parts.iter().find(|part| self.starts(&part.term)) {
+                Some(part) => self.particle(part),
+                None => true,
+            },
+            Term::All(parts) => self.all(parts),
+        }
+    }
+
+    fn all(&mut self, parts: &'m [Particle]) -> bool {
+        let mut left: Vec<&'m Particle> = parts.iter().collect();
+        while let Some(at) = left.iter().position(|part| self.starts(&part.term)) {
+            let part = left.remove(at);
+            if !self.particle(part) {
+                return false;
+            }
+        }
+        left.iter().for_each(|part| self.missed(part, part.min > 0, false));
+        left.iter().all(|part| part.min == 0)
+    }
+
+    fn take(&mut self, taken: Taken<'m>) -> bool {
+        self.taken.push(taken);
+        self.candidates.clear();
+        true
+    }
+
+    fn starts(&self, term: &Term) -> bool {
+        let Some(child) = self.children.get(self.taken.len()) else { return false };
+        can_start(term, child)
+    }
+
+    /// Notes the elements that a particle could have begun with here.
+    fn missed(&mut self, particle: &'m Particle, required: bool, alternative: bool) {
+        match &particle.term {
+            Term::Element(_) | Term::Wildcard(_) => {
+                self.candidates.push(Candidate { particle, required, alternative });
+            }
+            Term::Choice(parts) => {
+                let alternative = alternative || parts.len() > 1;
+                parts.iter().for_each(|part| self.missed(part, required, alternative));
+            }
+            Term::All(parts) => {
+                parts.iter().for_each(|part| self.missed(part, required && part.min > 0, alternative));
+            }
+            Term::Sequence(parts) => {
+                for part in parts {
+                    let absent = part.may_be_absent();
+                    self.missed(part, required && !absent, alternative);
+                    if !absent {
+                        break;
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn can_start(term: &Term, child: &Element) -> bool {
+    match term {
+        Term::Element(declaration) => child.name.is(&declaration.namespace, &declaration.name),
+        Term::Wildcard(wildcard) => wildcard.takes(&child.name.namespace),
+        Term::Choice(parts) | Term::All(parts) => parts.iter().any(|p| can_start(&p.term, child)),
+        Term::Sequence(parts) => {
+            for part in parts {
+                if can_start(&part.term, child) {
+                    return true;
+                }
+                if !part.may_be_absent() {
+                    return false;
+                }
+            }
+            false
+        }
+    }
+}

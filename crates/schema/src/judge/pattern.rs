@@ -1,0 +1,436 @@
+//! Reads the pattern facet: the regular expressions of XSD 1.0, without Unicode properties.
+//!
+//! The text of a pattern comes in; a `Pattern` goes out that matches whole values in time linear in
+//! their length, or the reason why the pattern is not taken. It never backtracks, and a pattern that
+//! would unfold beyond `STEPS` is refused.
+
+use crate::judge::ambiguity;
+use crate::judge::automaton::{Class, Member, Program};
+
+/// Steps that a pattern may unfold into; `[a-z]{1,1000}` is 2,000 of them.
+const STEPS: usize = 4000;
+
+/// Parentheses and subtractions inside each other.
+const NESTING: usize = 24;
+
+/// A pattern facet, ready to match.
+#[derive(Clone, Debug)]
+pub(crate) struct Pattern {
+    /// As it stands in the schema.
+    pub(crate) source: String,
+    pub(crate) tree: Tree,
+    program: Program,
+}
+
+impl Pattern {
+    /// Reads a pattern or says what in it is not taken.
+    pub(crate) fn read(source: &str) -> Result<Self, String> {
+        let mut reader = Reader { rest: source.chars().collect::<Vec<_>>(), at: 0, nesting: 0 };
+        let tree = reader.alternatives()?;
+        match reader.peek() {
+            None => {}
+            Some(c) => return Err(["an unexpected ", &c.to_string()].concat()),
+        }
+        let program = tree.program()?;
+        if tree.has_starred_branch() {
+            return Err("libxml2 runs an alternative that may repeat or be empty into its neighbours; \
+                        write (a+|b)? instead of (a*|b)"
+                .to_owned());
+        }
+        let looped = tree.looped().program()?;
+        if ambiguity::doubles(&looped) || ambiguity::overlaps(&looped) {
+            return Err("its repetitions overlap, so that one value can be read in very many ways; \
+                        let them read different characters, as [^@]+@[^@]+ instead of .+@.+"
+                .to_owned());
+        }
+        if tree.is_delicate() && ambiguity::forks(&looped) {
+            return Err(
+                "two parts can read the same character beside a { }, a -[ ] or a | with repetitions, and libxml2 errs \
+                        there; \
+                        let each character belong to one part only"
+                    .to_owned(),
+            );
+        }
+        Ok(Self { source: source.to_owned(), tree, program })
+    }
+
+    /// The steps that it unfolds into.
+    pub(crate) fn steps(&self) -> usize {
+        self.program.len()
+    }
+
+    /// Whether the whole value matches.
+    pub(crate) fn matches(&self, value: &str) -> bool {
+        self.program.matches(value)
+    }
+
+    /// A shortest value of at least `least` characters that matches.
+    pub(crate) fn sample(&self, least: usize) -> Option<String> {
+        self.program.sample(least)
+    }
+}
+
+/// A pattern as read, before it is unfolded.
+#[derive(Clone, Debug)]
+pub(crate) enum Tree {
+    One(Class),
+    Row(Vec<Tree>),
+    Either(Vec<Tree>),
+    Repeat { what: Box<Tree>, least: usize, most: Option<usize> },
+}
+
+impl Tree {
+    fn program(&self) -> Result<Program, String> {
+        let mut program = Program::default();
+        self.emit(&mut program)?;
+        program.finish();
+        Ok(program)
+    }
+
+    /// Whether it holds what libxml2 reads right only without forks: a count, a class with another taken
+    /// out of it, a repetition inside one of several alternatives.
+    fn is_delicate(&self) -> bool {
+        match self {
+            Self::One(class) => class.without.is_some(),
+            Self::Row(parts) => parts.iter().any(Self::is_delicate),
+            Self::Either(branches) => {
+                let several = branches.len() > 1;
+                branches.iter().any(|branch| branch.is_delicate() || (several && branch.repeats()))
+            }
+            Self::Repeat { what, least, most } => {
+                what.is_delicate() || *least > 1 || most.is_some_and(|most| most > 1)
+            }
+        }
+    }
+
+    /// Whether one of several alternatives is `x*` as a whole: libxml2 admits `bx` for `(x*|b)` where the
+    /// characters are classes.
+    fn has_starred_branch(&self) -> bool {
+        match self {
+            Self::One(_) => false,
+            Self::Row(parts) => parts.iter().any(Self::has_starred_branch),
+            Self::Either(branches) => {
+                let several = branches.len() > 1;
+                branches.iter().any(|branch| branch.has_starred_branch() || (several && branch.is_star()))
+            }
+            Self::Repeat { what, .. } => what.has_starred_branch(),
+        }
+    }
+
+    fn is_star(&self) -> bool {
+        match self {
+            Self::Row(parts) | Self::Either(parts) => matches!(parts.as_slice(), [only] if only.is_star()),
+            Self::Repeat { what, least, most } => (*least == 0 && most.is_none()) || what.is_star(),
+            Self::One(_) => false,
+        }
+    }
+
+    fn repeats(&self) -> bool {
+        match self {
+            Self::One(_) => false,
+            Self::Row(parts) | Self::Either(parts) => parts.iter().any(Self::repeats),
+            Self::Repeat { what, most, .. } => what.repeats() || most.is_none_or(|most| most > 1),
+        }
+    }
+
+    /// The same pattern with every count made a loop: libxml2 miscounts where one counted repetition may
+    /// go over into another, so that they are held to the same rule as loops.
+    fn looped(&self) -> Self {
+        let all = |trees: &[Self]| trees.iter().map(Self::looped).collect();
+        match self {
+            Self::One(class) => Self::One(class.clone()),
+            Self::Row(parts) => Self::Row(all(parts)),
+            Self::Either(branches) => Self::Either(all(branches)),
+            Self::Repeat { what, least, most } => {
+                let what = Box::new(what.looped());
+                let most = most.filter(|most| *most <= 1);
+                Self::Repeat { what, least: (*least).min(1), most }
+            }
+        }
+    }
+
+    fn emit(&self, program: &mut Program) -> Result<(), String> {
+        if program.len() > STEPS {
+            return Err(["it unfolds into more than ", &STEPS.to_string(), " steps"].concat());
+        }
+        match self {
+            Self::One(class) => program.class(class.clone()),
+            Self::Row(parts) => parts.iter().try_for_each(|part| part.emit(program))?,
+            Self::Either(branches) => {
+                let mut ends = Vec::new();
+                for (at, branch) in branches.iter().enumerate() {
+                    if at.saturating_add(1) == branches.len() {
+                        branch.emit(program)?;
+                        break;
+                    }
+                    let split = program.split();
+                    branch.emit(program)?;
+                    ends.push(program.jump());
+                    program.land(split);
+                }
+                ends.into_iter().for_each(|jump| program.land(jump));
+            }
+            Self::Repeat { what, least, most } => {
+                for _ in 0..*least {
+                    what.emit(program)?;
+                }
+                match most {
+                    None => {
+                        let start = program.len();
+                        let split = program.split();
+                        what.emit(program)?;
+                        program.jump_back(start);
+                        program.land(split);
+                    }
+                    Some(most) => {
+                        let mut splits = Vec::new();
+                        for _ in *least..*most {
+                            splits.push(program.split());
+                            what.emit(program)?;
+                        }
+                        splits.into_iter().for_each(|split| program.land(split));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+struct Reader {
+    rest: Vec<char>,
+    at: usize,
+    nesting: usize,
+}
+
+impl Reader {
+    fn peek(&self) -> Option<char> {
+        self.rest.get(self.at).copied()
+    }
+
+    fn next(&mut self) -> Option<char> {
+        let c = self.peek()?;
+        self.at = self.at.saturating_add(1);
+        Some(c)
+    }
+
+    fn takes(&mut self, wanted: char) -> bool {
+        let found = self.peek() == Some(wanted);
+        if found {
+            self.at = self.at.saturating_add(1);
+        }
+        found
+    }
+
+    fn deeper(&mut self) -> Result<(), String> {
+        self.nesting = self.nesting.saturating_add(1);
+        if self.nesting > NESTING { Err("it is nested too deep".to_owned()) } else { Ok(()) }
+    }
+
+    fn alternatives(&mut self) -> Result<Tree, String> {
+        self.deeper()?;
+        let mut branches = vec![self.row()?];
+        while self.takes('|') {
+            branches.push(self.row()?);
+        }
+        self.nesting = self.nesting.saturating_sub(1);
+        Ok(Tree::Either(branches))
+    }
+
+    fn row(&mut self) -> Result<Tree, String> {
+        let mut parts = Vec::new();
+        while let Some(c) = self.peek() {
+            if matches!(c, '|' | ')') {
+                break;
+            }
+            let atom = self.atom()?;
+            parts.push(self.repeated(atom)?);
+        }
+        Ok(Tree::Row(parts))
+    }
+
+    fn atom(&mut self) -> Result<Tree, String> {
+        match self.next() {
+            Some('(') => {
+                let inner = self.alternatives()?;
+                if self.takes(')') { Ok(inner) } else { Err("a ( is never closed".to_owned()) }
+            }
+            Some('[') => Ok(Tree::One(self.class()?)),
+            Some('.') => Ok(Tree::One(Class::not(vec![Member::Char('\n'), Member::Char('\r')]))),
+            Some('\\') => Ok(Tree::One(Class::of(vec![self.escape()?]))),
+            Some(c @ ('?' | '*' | '+' | '{' | '}' | ']')) => {
+                Err(["a ", &c.to_string(), " with nothing before it"].concat())
+            }
+            Some(c) => Ok(Tree::One(Class::of(vec![Member::Char(c)]))),
+            None => Err("it ends too early".to_owned()),
+        }
+    }
+
+    fn repeated(&mut self, atom: Tree) -> Result<Tree, String> {
+        let (least, most) = match self.peek() {
+            Some('?') => (0, Some(1)),
+            Some('*') => (0, None),
+            Some('+') => (1, None),
+            Some('{') => return self.counted(atom),
+            _ => return Ok(atom),
+        };
+        self.next();
+        Ok(Tree::Repeat { what: Box::new(atom), least, most })
+    }
+
+    fn counted(&mut self, atom: Tree) -> Result<Tree, String> {
+        self.next();
+        let least = self.number()?;
+        let most = match self.next() {
+            Some('}') => Some(least),
+            Some(',') if self.takes('}') => None,
+            Some(',') => {
+                let most = self.number()?;
+                if !self.takes('}') {
+                    return Err("a { is never closed".to_owned());
+                }
+                Some(most)
+            }
+            _ => return Err("a { is never closed".to_owned()),
+        };
+        if most.is_some_and(|most| most < least) || least > STEPS || most.is_some_and(|most| most > STEPS) {
+            return Err("the counts in { } do not fit".to_owned());
+        }
+        Ok(Tree::Repeat { what: Box::new(atom), least, most })
+    }
+
+    fn number(&mut self) -> Result<usize, String> {
+        let mut digits = String::new();
+        while let Some(c) = self.peek().filter(char::is_ascii_digit) {
+            digits.push(c);
+            self.next();
+        }
+        digits.parse().map_err(|_| "the counts in { } do not fit".to_owned())
+    }
+
+    /// After the `[`: ranges and escapes, then perhaps `-[...]`.
+    fn class(&mut self) -> Result<Class, String> {
+        self.deeper()?;
+        let negated = self.takes('^');
+        let mut members = Vec::new();
+        let mut without = None;
+        loop {
+            match self.next() {
+                None => return Err("a [ is never closed".to_owned()),
+                Some(']') if !members.is_empty() => break,
+                Some('-') if self.peek() == Some('[') => {
+                    self.next();
+                    without = Some(Box::new(self.class()?));
+                    if !self.takes(']') {
+                        return Err("a [ is never closed".to_owned());
+                    }
+                    break;
+                }
+                Some('[') => return Err("a [ inside [ ] is written \\[".to_owned()),
+                Some('\\') => {
+                    let member = self.escape()?;
+                    members.push(self.ranged(member)?);
+                }
+                Some(c) => members.push(self.ranged(Member::Char(c))?),
+            }
+        }
+        self.nesting = self.nesting.saturating_sub(1);
+        Ok(Class { negated, members, without })
+    }
+
+    /// A single character, or a range where `-` and another character follow.
+    fn ranged(&mut self, from: Member) -> Result<Member, String> {
+        let Member::Char(low) = from else { return Ok(from) };
+        let after = self.rest.get(self.at.saturating_add(1)).copied();
+        if self.peek() != Some('-') || matches!(after, None | Some(']' | '[')) {
+            return Ok(from);
+        }
+        self.next();
+        let high = match self.next() {
+            Some('\\') => match self.escape()? {
+                Member::Char(c) => c,
+                _ => return Err("a range ends in a class".to_owned()),
+            },
+            Some(c) => c,
+            None => return Err("a [ is never closed".to_owned()),
+        };
+        if high < low { Err("a range runs backwards".to_owned()) } else { Ok(Member::Range(low, high)) }
+    }
+
+    fn escape(&mut self) -> Result<Member, String> {
+        let c = self.next().ok_or("it ends in a \\")?;
+        Ok(match c {
+            'n' => Member::Char('\n'),
+            'r' => Member::Char('\r'),
+            't' => Member::Char('\t'),
+            'd' | 'D' => Member::Digit { negated: c == 'D' },
+            's' | 'S' => Member::Space { negated: c == 'S' },
+            'w' | 'W' => Member::Word { negated: c == 'W' },
+            'i' | 'I' => Member::NameStart { negated: c == 'I' },
+            'c' | 'C' => Member::NameChar { negated: c == 'C' },
+            '\\' | '|' | '.' | '-' | '^' | '?' | '*' | '+' | '{' | '}' | '(' | ')' | '[' | ']' => {
+                Member::Char(c)
+            }
+            'p' | 'P' => return Err("Unicode properties (\\p) are not taken".to_owned()),
+            other => return Err(["\\", &other.to_string(), " is no escape of XSD"].concat()),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Pattern;
+
+    #[test]
+    fn whole_values_match_and_samples_do() {
+        let rows = [
+            (r"[A-Z]{2}-\d{6}", "AB-123456", "AB-12345"),
+            (r"(a+b)+x", "aabaabx", "aab"),
+            (r"[^@\s]+@[^@\s]+", "a@b.org", "a@b@c"),
+            (r"[a-z]([a-z0-9-]*[a-z0-9])?", "a-b-1", "a-"),
+            (r"(\w+\.)*\w+@\w+", "a.b@c", "a.@c"),
+            (r"[a-z-[aeiou]]+", "xyz", "xaz"),
+            (r"[^0-9]?", "", "5"),
+            (r"|a+", "", "b"),
+            (r"[\-+]?\d+(\.\d*)?", "-1.5", "--1"),
+            (r"^x$", "^x$", "x"),
+        ];
+        for (source, good, bad) in rows {
+            let pattern = Pattern::read(source).expect(source);
+            assert!(pattern.matches(good), "{source} takes {good}");
+            assert!(!pattern.matches(bad), "{source} refuses {bad}");
+            let sample = pattern.sample(0).expect(source);
+            assert!(pattern.matches(&sample), "{source} takes its sample {sample}");
+        }
+    }
+
+    #[test]
+    fn a_hostile_pattern_is_refused_and_a_hostile_value_is_cheap() {
+        for bad in
+            ["(", "[a", "a{2,1}", "a{99999}", "(a{100}){100}", r"\p{L}", "*", "[z-a]", r"\q", "a{", ")"]
+        {
+            assert!(Pattern::read(bad).is_err(), "{bad}");
+        }
+        assert!(Pattern::read(&"(".repeat(10_000)).is_err());
+        let long = Pattern::read("([a-z]{1,9}-)*X").expect("it is read");
+        assert!(!long.matches(&"a".repeat(20_000)));
+    }
+
+    #[test]
+    fn row_24_a_pattern_that_reads_one_value_in_very_many_ways_is_refused() {
+        let bombs = [
+            "(a|aa)+x",
+            "((a|aa)+)+x",
+            "a*a*x",
+            ".+@.+",
+            "(a|a)*",
+            "(a|aa){30}",
+            ".*b.*",
+            r"\d{1,3}\d{2}",
+            "([^a]..)*|a",
+        ];
+        for bomb in bombs {
+            assert!(Pattern::read(bomb).is_err(), "{bomb}");
+        }
+    }
+}

@@ -1,0 +1,316 @@
+//! Judges one text value against a simple type.
+//!
+//! A value as written comes in; what is wrong with it goes out in words, with the facet that says so and
+//! a value to write instead, which `amend` finds and which is always checked against the same type. The
+//! words of what a type allows are made in `describe`.
+
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+use crate::judge::builtin::{self, Builtin, Family};
+use crate::nearest::nearest;
+use crate::shape::{Simple, Variety};
+
+pub(crate) use crate::explain::amend::sample;
+use crate::explain::amend::suggestion;
+use crate::explain::describe::{TRUE_OR_FALSE, article, counted, kind, listed};
+pub(crate) use crate::explain::describe::{describe, quoted};
+
+/// Longest value that patterns are tried on; beyond it the judge's own words must do.
+pub(crate) const MATCHED: usize = 16 * 1024;
+
+/// What is wrong with a value, worded to follow the name of its element or attribute.
+#[derive(Debug)]
+pub(crate) struct Wrong {
+    pub(crate) words: String,
+    /// The facet that refuses it, as it stands in the schema; none where the type itself does.
+    pub(crate) fragment: Option<String>,
+    /// A value that fits.
+    pub(crate) instead: Option<String>,
+}
+
+/// The words of a rule that is broken, and the facet that holds it.
+type Fault = (String, Option<String>);
+
+pub(crate) fn check(simple: &Simple, written: &str) -> Option<Wrong> {
+    let value = simple.space.normalize(written);
+    let Some((words, fragment)) = fault(simple, &value) else { return blanks_fault(simple, written, value) };
+    Some(Wrong { words, fragment, instead: suggestion(simple, &value) })
+}
+
+/// Whether a value, its white space normalized, breaks no rule.
+pub(crate) fn admits(simple: &Simple, value: &str) -> bool {
+    // Without the words: a list asks this of every item, and the nearest of many values is dear.
+    match &simple.variety {
+        Variety::Atomic(base) => {
+            base.spells(value) && is_among(simple, value) && limits_fault(simple, *base, value).is_none()
+        }
+        Variety::List(item) => items(value).all(|one| admits(item, one)) && of_list(simple, value).is_none(),
+        Variety::Union(members) => {
+            reader(members, value).is_some_and(|read| of_union(simple, members, &read).is_none())
+        }
+    }
+}
+
+/// The items of a list whose white space is normalized.
+pub(crate) fn items(value: &str) -> impl Iterator<Item = &str> {
+    value.split(' ').filter(|item| !item.is_empty())
+}
+
+/// The member of a union that reads a value, and the value as that member normalizes it.
+pub(crate) fn reader<'m>(members: &'m [Arc<Simple>], value: &str) -> Option<(&'m Simple, String)> {
+    members.iter().find_map(|member| {
+        let value = member.space.normalize(value);
+        admits(member, &value).then_some((member.as_ref(), value))
+    })
+}
+
+/// A value that is right but for the blanks around it. Inside lists and unions the judge takes them off.
+fn blanks_fault(simple: &Simple, written: &str, value: String) -> Option<Wrong> {
+    let Variety::Atomic(base) = simple.variety else { return None };
+    let (before, behind) = base.refuses_blanks(&value);
+    let blanks = (before && !written.starts_with(value.get(..1)?))
+        || (behind && !written.ends_with(value.chars().next_back()?));
+    let met = simple.patterns.is_empty() && simple.values.is_empty();
+    (blanks && met).then(|| {
+        let words = join(&[&quoted(&value), " has blanks around it, write it without"]);
+        Wrong { words, fragment: None, instead: Some(value) }
+    })
+}
+
+/// The first rule that the value breaks, and the facet that holds it.
+fn fault(simple: &Simple, value: &str) -> Option<Fault> {
+    match &simple.variety {
+        Variety::Atomic(base) => atomic_fault(simple, *base, value),
+        Variety::List(item) => list_fault(simple, item, value),
+        Variety::Union(members) => match reader(members, value) {
+            Some(read) => of_union(simple, members, &read),
+            None => Some(union_fault(simple, members, value)),
+        },
+    }
+}
+
+fn atomic_fault(simple: &Simple, base: Builtin, value: &str) -> Option<Fault> {
+    if !base.spells(value) {
+        let words = if value.is_empty() {
+            join(&["is empty, ", article(base), kind(base), " is needed"])
+        } else {
+            join(&[&quoted(value), " is not ", article(base), kind(base)])
+        };
+        return Some((words, None));
+    }
+    values_fault(simple, value).or_else(|| limits_fault(simple, base, value))
+}
+
+/// All rules but spelling and enumeration.
+fn limits_fault(simple: &Simple, base: Builtin, value: &str) -> Option<Fault> {
+    bounds_fault(simple, base, value)
+        .or_else(|| range_fault(base, value))
+        .or_else(|| length_fault(simple, base.length(value)))
+        .or_else(|| digits_fault(simple, base, value))
+        .or_else(|| pattern_fault(simple, value))
+}
+
+/// The first item that is wrong, else what the list says of itself.
+fn list_fault(simple: &Simple, item: &Simple, value: &str) -> Option<Fault> {
+    let wrong = items(value).enumerate().find(|(_, one)| !admits(item, one));
+    let Some((at, one)) = wrong else { return of_list(simple, value) };
+    let (words, fragment) = fault(item, one)?;
+    Some((join(&["item ", &at.saturating_add(1).to_string(), ": ", &words]), fragment))
+}
+
+/// What a list says of items that are all right.
+fn of_list(simple: &Simple, value: &str) -> Option<Fault> {
+    values_fault(simple, value)
+        .or_else(|| length_fault(simple, items(value).count()))
+        .or_else(|| pattern_fault(simple, value))
+}
+
+/// What a union says of a value that one of its members reads.
+fn of_union(simple: &Simple, members: &[Arc<Simple>], (member, value): &(&Simple, String)) -> Option<Fault> {
+    let is_it = |known: &str| {
+        reader(members, known).is_some_and(|(other, known)| same_of(other, &known, member, value))
+    };
+    if !simple.values.is_empty() && !simple.values.iter().any(|known| is_it(&known.value)) {
+        return Some(unlisted(simple, value));
+    }
+    pattern_fault(simple, value)
+}
+
+/// No member reads the value: the words of one member where only one comes near, else of all.
+fn union_fault(simple: &Simple, members: &[Arc<Simple>], value: &str) -> Fault {
+    let shown = if value.trim().is_empty() { "an empty value".to_owned() } else { quoted(value.trim()) };
+    let mut spelt = members.iter().filter(|member| is_spelt(member, value));
+    if let (Some(meant), None) = (spelt.next(), spelt.next())
+        && let Some((words, fragment)) = fault(meant, &meant.space.normalize(value))
+    {
+        return (words, fragment);
+    }
+    (join(&[&shown, " is none of what is allowed: ", &describe(simple)]), None)
+}
+
+/// Whether a value has the form of this type: a number that is too large is still one.
+fn is_spelt(simple: &Simple, value: &str) -> bool {
+    match &simple.variety {
+        // Any text is spelt as text is; that says nothing of what was meant.
+        Variety::Atomic(base) => base.family() != Family::Text && base.spells(&simple.space.normalize(value)),
+        Variety::List(item) => items(&simple.space.normalize(value)).all(|one| is_spelt(item, one)),
+        Variety::Union(_) => false,
+    }
+}
+
+/// Whether a value is one of those enumerated, where any are.
+fn is_among(simple: &Simple, value: &str) -> bool {
+    simple.values.is_empty() || simple.values.iter().any(|known| same(simple, &known.value, value))
+}
+
+/// Whether two values that the type admits are one and the same value.
+pub(crate) fn same(simple: &Simple, left: &str, right: &str) -> bool {
+    match &simple.variety {
+        Variety::Atomic(base) => base.same(left, right),
+        Variety::List(item) => {
+            let count = items(left).count() == items(right).count();
+            count && items(left).zip(items(right)).all(|(left, right)| same(item, left, right))
+        }
+        Variety::Union(members) => match (reader(members, left), reader(members, right)) {
+            (Some((one, left)), Some((other, right))) => same_of(one, &left, other, &right),
+            _ => false,
+        },
+    }
+}
+
+/// Whether values that were read as these types are the same: only values of one kind are.
+fn same_of(one: &Simple, left: &str, other: &Simple, right: &str) -> bool {
+    match (&one.variety, &other.variety) {
+        (Variety::Atomic(a), Variety::Atomic(b)) => {
+            let number = |base: &Builtin| matches!(base.family(), Family::Whole | Family::Decimal);
+            let kin = a.family() == b.family() || (number(a) && number(b));
+            kin && a.same(left, right)
+        }
+        (Variety::List(_), Variety::List(_)) => same(one, left, right),
+        _ => false,
+    }
+}
+
+fn values_fault(simple: &Simple, value: &str) -> Option<Fault> {
+    (!is_among(simple, value)).then(|| unlisted(simple, value))
+}
+
+fn unlisted(simple: &Simple, value: &str) -> Fault {
+    let near = nearest(value, simple.values.iter().map(|v| v.value.as_str()));
+    let fragment = simple.values.iter().find(|v| Some(v.value.as_str()) == near).or(simple.values.first());
+    let words = if value.is_empty() {
+        join(&["is empty, one of ", &listed(simple), " is needed"])
+    } else {
+        join(&[&quoted(value), " is not one of ", &listed(simple)])
+    };
+    (words, fragment.map(|v| v.fragment.clone()))
+}
+
+fn bounds_fault(simple: &Simple, base: Builtin, value: &str) -> Option<Fault> {
+    let shown = quoted(value);
+    let (below, above, smallest, largest) = if base.family() == Family::Moment {
+        (" is before ", " after ", ", the earliest allowed", ", the latest allowed")
+    } else {
+        (" is less than ", " more than ", ", the smallest allowed", ", the largest allowed")
+    };
+    if let Some(least) = &simple.least {
+        let order = base.compare(value, &least.value)?;
+        if order == Ordering::Less || (order == Ordering::Equal && !least.inclusive) {
+            let words = if least.inclusive {
+                join(&[&shown, below, &least.value, smallest])
+            } else {
+                join(&[&shown, " is not", above, &least.value])
+            };
+            return Some((words, Some(least.fragment.clone())));
+        }
+    }
+    let most = simple.most.as_ref()?;
+    let order = base.compare(value, &most.value)?;
+    if order == Ordering::Less || (order == Ordering::Equal && most.inclusive) {
+        return None;
+    }
+    let words = if most.inclusive {
+        join(&[&shown, " is", above, &most.value, largest])
+    } else {
+        join(&[&shown, " is not", below.trim_start_matches(" is"), &most.value])
+    };
+    Some((words, Some(most.fragment.clone())))
+}
+
+/// The range that a built-in type has by itself.
+fn range_fault(base: Builtin, value: &str) -> Option<Fault> {
+    let (least, most) = base.limits();
+    let beyond =
+        |limit: Option<&'static str>, order| limit.filter(|limit| base.compare(value, limit) == Some(order));
+    if let Some(least) = beyond(least, Ordering::Less) {
+        return Some((join(&[&quoted(value), " is less than ", least, ", the smallest allowed"]), None));
+    }
+    let most = beyond(most, Ordering::Greater)?;
+    Some((join(&[&quoted(value), " is more than ", most, ", the largest allowed"]), None))
+}
+
+fn length_fault(simple: &Simple, length: usize) -> Option<Fault> {
+    let has = || {
+        if length == 0 { "is empty".to_owned() } else { join(&["has ", &counted(simple, length)]) }
+    };
+    if let Some(exact) = simple.length.as_ref().filter(|exact| exact.value != length) {
+        let words = join(&[&has(), ", exactly ", &exact.value.to_string(), are_or_is(exact.value), "needed"]);
+        return Some((words, Some(exact.fragment.clone())));
+    }
+    if let Some(least) = simple.min_length.as_ref().filter(|least| length < least.value) {
+        let needed = counted(simple, least.value);
+        let words = join(&[&has(), ", at least ", &needed, are_or_is(least.value), "needed"]);
+        return Some((words, Some(least.fragment.clone())));
+    }
+    let most = simple.max_length.as_ref().filter(|most| length > most.value)?;
+    let words = join(&[&has(), ", at most ", &most.value.to_string(), are_or_is(most.value), "allowed"]);
+    Some((words, Some(most.fragment.clone())))
+}
+
+fn digits_fault(simple: &Simple, base: Builtin, value: &str) -> Option<Fault> {
+    let read = builtin::counted_digits(value);
+    let number = matches!(base.family(), Family::Whole | Family::Decimal);
+    if number && read > builtin::DIGITS {
+        let (read, most) = (read.to_string(), builtin::DIGITS.to_string());
+        return Some((
+            join(&[&quoted(value), " has ", &read, " digits, at most ", &most, " are read"]),
+            None,
+        ));
+    }
+    let (all, behind) = builtin::digit_counts(value);
+    let worded = |count: usize, which: &str, limit: usize| {
+        let (count, limit) = (count.to_string(), limit.to_string());
+        join(&[&quoted(value), " has ", &count, which, ", at most ", &limit, " allowed"])
+    };
+    if let Some(most) = simple.total_digits.as_ref().filter(|most| all > most.value) {
+        return Some((worded(all, " digits", most.value), Some(most.fragment.clone())));
+    }
+    let most = simple.fraction_digits.as_ref().filter(|most| behind > most.value)?;
+    Some((worded(behind, " digits behind the point", most.value), Some(most.fragment.clone())))
+}
+
+fn pattern_fault(simple: &Simple, value: &str) -> Option<Fault> {
+    if value.len() > MATCHED {
+        return None;
+    }
+    let missed = simple.patterns.iter().find(|step| !step.iter().any(|p| p.value.matches(value)))?;
+    let first = missed.first()?;
+    let sources: Vec<&str> = missed.iter().map(|p| p.value.source.as_str()).collect();
+    let shown = if value.is_empty() { "an empty value".to_owned() } else { quoted(value) };
+    let words = match sources.as_slice() {
+        [".*"] => join(&[&shown, " has a line break, and none is allowed"]),
+        ["\\S*"] => join(&[&shown, " has white space, and none is allowed"]),
+        [TRUE_OR_FALSE] => join(&[&shown, " is not true or false"]),
+        _ => join(&[&shown, " does not match the pattern ", &sources.join(" or ")]),
+    };
+    Some((words, Some(first.fragment.clone())))
+}
+
+fn are_or_is(count: usize) -> &'static str {
+    if count == 1 { " is " } else { " are " }
+}
+
+pub(crate) fn join(parts: &[&str]) -> String {
+    parts.concat()
+}

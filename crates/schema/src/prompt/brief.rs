@@ -1,0 +1,101 @@
+//! The words of a type in prompt text, as short as they can be and still say what to write: `whole number 1 to 100`.
+//!
+//! A type comes in, words go out. A text is not empty unless they say so; everything else is said as `describe` says it.
+
+use crate::explain::describe::{self, LISTED, MEMBERS, TRUE_OR_FALSE};
+use crate::judge::builtin::{Builtin, Family};
+use crate::judge::value;
+use crate::shape::{Simple, Variety};
+
+pub(crate) fn words(simple: &Simple) -> String {
+    if !simple.values.is_empty() {
+        return listed(simple);
+    }
+    match &simple.variety {
+        Variety::Atomic(base) => atomic(simple, *base),
+        Variety::List(item) => {
+            let count = describe::length_words(simple).unwrap_or_else(|| "any number of items".to_owned());
+            let whole = patterns(simple, &[]).map(|all| [", the whole ", &all].concat());
+            [&count, " parted by blanks, each ", &bracketed(item), &whole.unwrap_or_default()].concat()
+        }
+        Variety::Union(members) => {
+            let mut each: Vec<String> = members.iter().take(MEMBERS).map(|one| bracketed(one)).collect();
+            if members.len() > MEMBERS {
+                each.push("more".to_owned());
+            }
+            let whole = patterns(simple, &[]).map(|all| [", ", &all].concat());
+            [each.join(" or "), whole.unwrap_or_default()].concat()
+        }
+    }
+}
+
+/// In brackets where it would run into its neighbours.
+fn bracketed(simple: &Simple) -> String {
+    let words = words(simple);
+    if words.contains(", ") || words.contains(" or ") { ["[", &words, "]"].concat() } else { words }
+}
+
+/// The values, in quotes where one could not be told from the words around it.
+fn listed(simple: &Simple) -> String {
+    let values = simple.values.iter().map(|listed| listed.value.as_str());
+    let plain = |c: char| c.is_alphanumeric() || "-_.:/+#@%".contains(c);
+    let quote = values.clone().any(|value| value.is_empty() || !value.chars().all(plain));
+    let shown = |value: &str| if quote { ["\"", value, "\""].concat() } else { value.to_owned() };
+    let mut each: Vec<String> = values.take(LISTED).map(shown).collect();
+    let more = simple.values.len().saturating_sub(LISTED);
+    if more > 0 {
+        each.push(["and ", &more.to_string(), " more"].concat());
+    }
+    match each.as_slice() {
+        [only] => ["only ", only].concat(),
+        each => ["one of ", &each.join(", ")].concat(),
+    }
+}
+
+fn atomic(simple: &Simple, base: Builtin) -> String {
+    let is_text = describe::kind(base) == "text";
+    let has = |wanted: &str| {
+        simple.patterns.iter().any(|step| matches!(step.as_slice(), [one] if one.value.source == wanted))
+    };
+    let (kind, said): (&str, &[&str]) = match is_text {
+        true if has("\\S*") || has("\\S+") => ("word", &["\\S*", "\\S+", ".*"]),
+        true if has(".*") => ("line of text", &[".*"]),
+        true => ("text", &[]),
+        false => (describe::kind(base), &[TRUE_OR_FALSE]),
+    };
+    let mut words = vec![kind.to_owned()];
+    if let Some(range) = describe::range_words(simple, base) {
+        let glue = if base.family() == Family::Moment { ", " } else { " " };
+        words.push([glue, &range].concat());
+    }
+    let lengths = (&simple.length, &simple.min_length, &simple.max_length);
+    let only_some = matches!(lengths, (None, Some(least), None) if least.value == 1);
+    if let Some(length) = describe::length_words(simple).filter(|_| !only_some) {
+        let glue = if kind.contains(", ") { ", " } else { " of " };
+        words.push([glue, &length].concat());
+    }
+    for (most, what) in
+        [(&simple.total_digits, " digits"), (&simple.fraction_digits, " digits behind the point")]
+    {
+        if let Some(most) = most {
+            words.push([", at most ", &most.value.to_string(), what].concat());
+        }
+    }
+    if let Some(all) = patterns(simple, said) {
+        words.push([", ", &all].concat());
+    }
+    if is_text && value::check(simple, "").is_none() {
+        words.push(", may be empty".to_owned());
+    }
+    words.concat()
+}
+
+/// The patterns that nothing else says.
+fn patterns(simple: &Simple, said: &[&str]) -> Option<String> {
+    let steps = simple.patterns.iter().map(|step| {
+        let sources: Vec<&str> = step.iter().map(|pattern| pattern.value.source.as_str()).collect();
+        sources.join(" or ")
+    });
+    let each: Vec<String> = steps.filter(|source| !said.contains(&source.as_str())).collect();
+    (!each.is_empty()).then(|| ["matching ", &each.join(" and ")].concat())
+}

@@ -1,0 +1,31 @@
+//! What stands directly inside a global element, as far as whoever writes one has to know it: attributes by name, and
+//! whether its children are in a namespace.
+//!
+//! A schema and a name come in, facts go out. It judges nothing.
+
+use crate::shape::{Content, Declaration, Particle, Schema, Term, Type};
+
+/// Whether the element has an attribute of that name.
+pub(crate) fn has_attribute(schema: &Schema, element: &str, attribute: &str) -> bool {
+    let Some(declaration) = schema.global(element) else { return false };
+    match schema.of(declaration.of) {
+        Type::Complex(complex) => complex.attributes.iter().any(|known| known.name == attribute),
+        Type::Simple(_) | Type::Anything => false,
+    }
+}
+
+/// Whether the first child that it may have is in a namespace; an element without children says yes.
+pub(crate) fn is_qualified(schema: &Schema, element: &str) -> bool {
+    let Some(declaration) = schema.global(element) else { return true };
+    let Type::Complex(complex) = schema.of(declaration.of) else { return true };
+    let Content::Children(particle) = &complex.content else { return true };
+    first(particle).is_none_or(|child| !child.namespace.is_empty())
+}
+
+fn first(particle: &Particle) -> Option<&Declaration> {
+    match &particle.term {
+        Term::Element(declaration) => Some(declaration),
+        Term::Sequence(parts) | Term::All(parts) | Term::Choice(parts) => parts.iter().find_map(first),
+        Term::Wildcard(_) => None,
+    }
+}

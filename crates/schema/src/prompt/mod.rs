@@ -1,0 +1,318 @@
+//! A global element in prompt text: its name, what it is for, and all that may stand inside it.
+//!
+//! A schema and a name come in; a line goes out, or the line with an example, flags and attributes below it. Whoever
+//! reads the line can write the payload: it says what the schema says, and never more. A type is written out once, so
+//! that the line is never longer than the schema by much; where it comes again the line points back.
+
+pub(crate) mod brief;
+pub(crate) mod inside;
+
+use std::collections::BTreeMap;
+
+use crate::build::example;
+use crate::explain::wording;
+use crate::shape::{
+    AttributeUse, Complex, Content, Declaration, Particle, Schema, Simple, Term, Type, TypeId, Wildcard,
+};
+use crate::tree::DEPTH;
+
+/// Elements and groups inside one another that are told of: no payload is deeper, and nobody reads as far.
+const NESTED: usize = 2 * DEPTH;
+
+/// `- <search>: Finds text. Parameters: <query>(text, required), <limit>(whole number 1 to 100, optional)`.
+pub(crate) fn line(schema: &Schema, element: &str) -> Option<String> {
+    let declaration = schema.global(element)?;
+    let mut telling = Telling { schema, told: BTreeMap::new(), names: BTreeMap::new() };
+    let at = At { namespace: &declaration.namespace, path: vec![&declaration.name], depth: 0 };
+    let about = schema.about(declaration).map_or("No description.".to_owned(), sentence);
+    let (parts, lead) = match schema.of(declaration.of) {
+        Type::Complex(complex) => {
+            telling.tell(declaration.of, &at);
+            (telling.root(complex, &at), in_order(&complex.content))
+        }
+        Type::Simple(simple) => (vec![own_text(&brief::words(simple))], ""),
+        Type::Anything => (Vec::new(), ""),
+    };
+    let head = ["- <", &declaration.name, ">: ", &about].concat();
+    Some(match parts.as_slice() {
+        [] => [&head, " No parameters."].concat(),
+        parts => [&head, " Parameters", lead, ": ", &parts.join(", ")].concat(),
+    })
+}
+
+/// The line, and below it the smallest example, what is special about it, and the attributes that it must have.
+pub(crate) fn entry(schema: &Schema, element: &str) -> Option<String> {
+    let declaration = schema.global(element)?;
+    let mut entry = line(schema, element)?;
+    if let Some(example) = example::smallest(schema, element).and_then(|bytes| String::from_utf8(bytes).ok())
+    {
+        entry.extend(["\n  Example: ", &example]);
+    }
+    if declaration.dangerous {
+        entry.push_str("\n  Flags: dangerous, so that a person is asked before it is delivered");
+    }
+    if let Type::Complex(complex) = schema.of(declaration.of) {
+        let required = complex.attributes.iter().filter(|attribute| attribute.required);
+        let names: Vec<&str> = required.map(|attribute| attribute.name.as_str()).collect();
+        if !names.is_empty() {
+            entry.extend(["\n  Required attributes: ", &names.join(", ")]);
+        }
+    }
+    Some(entry)
+}
+
+/// Words as a sentence: what follows them begins a new one.
+fn sentence(words: &str) -> String {
+    let ends = words.ends_with(['.', '!', '?', ':', '…']);
+    if ends { words.to_owned() } else { [words, "."].concat() }
+}
+
+fn own_text(words: &str) -> String {
+    ["content(", words, ")"].concat()
+}
+
+/// What is said of children whose order matters.
+fn in_order(content: &Content) -> &'static str {
+    let Content::Children(particle) = content else { return "" };
+    match &particle.term {
+        Term::Sequence(parts) if parts.len() > 1 => ", in this order",
+        _ => "",
+    }
+}
+
+/// Where in a payload something stands.
+struct At<'m> {
+    namespace: &'m str,
+    /// The names of the elements around it, the outermost first.
+    path: Vec<&'m str>,
+    /// How many elements and groups it stands in.
+    depth: usize,
+}
+
+impl<'m> At<'m> {
+    fn deeper(&self) -> Self {
+        Self { path: self.path.clone(), depth: self.depth.saturating_add(1), ..*self }
+    }
+}
+
+struct Telling<'m> {
+    schema: &'m Schema,
+    /// Where each type is written out, by its place in the table and the namespace around its elements.
+    told: BTreeMap<(usize, &'m str), Vec<&'m str>>,
+    /// How many of these places have this name.
+    names: BTreeMap<&'m str, usize>,
+}
+
+impl<'m> Telling<'m> {
+    fn root(&mut self, complex: &'m Complex, at: &At<'m>) -> Vec<String> {
+        let mut parts: Vec<String> = complex.attributes.iter().map(attribute).collect();
+        match &complex.content {
+            Content::Children(particle) => self.particle(particle, at, &mut parts),
+            Content::Text(simple) => parts.push(own_text(&brief::words(simple))),
+            Content::Free => parts.push(own_text("any text")),
+            Content::Empty => {}
+        }
+        parts
+    }
+
+    fn tell(&mut self, id: TypeId, at: &At<'m>) {
+        self.told.insert((id.0, at.namespace), at.path.clone());
+        if let Some(name) = at.path.last() {
+            let places = self.names.entry(name).or_default();
+            *places = places.saturating_add(1);
+        }
+    }
+
+    /// Adds what a particle lets in, in the order of the schema.
+    fn particle(&mut self, particle: &'m Particle, at: &At<'m>, out: &mut Vec<String>) {
+        let at = &at.deeper();
+        if at.depth > NESTED {
+            return out.push("…".to_owned());
+        }
+        let once = (particle.min, particle.max) == (1, Some(1));
+        match &particle.term {
+            Term::Element(declaration) => {
+                let how = if particle.min > 0 { "required" } else { "optional" };
+                out.push(self.element(declaration, &often(how, particle), at));
+            }
+            Term::Wildcard(wildcard) => out.push(stranger(wildcard, particle)),
+            Term::Sequence(parts) | Term::All(parts) if once => {
+                parts.iter().for_each(|part| self.particle(part, at, out));
+            }
+            Term::Sequence(parts) | Term::All(parts) => {
+                let mut inside = Vec::new();
+                parts.iter().for_each(|part| self.particle(part, at, &mut inside));
+                let lead = match wording::times(particle.min, particle.max) {
+                    Some(times) if particle.max != Some(1) => [&times, " this group"].concat(),
+                    _ => "optional, only together".to_owned(),
+                };
+                out.push([&lead, " [", &inside.join(", "), "]"].concat());
+            }
+            Term::Choice(parts) => out.push(self.choice(particle, parts, at)),
+        }
+    }
+
+    fn choice(&mut self, particle: &'m Particle, parts: &'m [Particle], at: &At<'m>) -> String {
+        let each: Vec<String> = parts.iter().map(|part| self.alternative(part, at)).collect();
+        let lead = match (particle.min, particle.max) {
+            (1, Some(1)) if !particle.term.may_be_empty() => "exactly one of".to_owned(),
+            (0 | 1, Some(1)) => "at most one of".to_owned(),
+            (min, max) => {
+                let times = wording::times(min, max).unwrap_or_default();
+                [&times, ", each time one of"].concat()
+            }
+        };
+        [&lead, " [", &each.join(" | "), "]"].concat()
+    }
+
+    /// One of several: that it is required goes without saying, once it is chosen.
+    fn alternative(&mut self, part: &'m Particle, at: &At<'m>) -> String {
+        match &part.term {
+            Term::Element(declaration) => {
+                let how = if part.min > 0 { "" } else { "optional" };
+                self.element(declaration, &often(how, part), at)
+            }
+            _ => {
+                let mut inside = Vec::new();
+                self.particle(part, at, &mut inside);
+                inside.join(", ")
+            }
+        }
+    }
+
+    /// `<limit>(whole number 1 to 100, optional; how many hits at most)`.
+    fn element(&mut self, declaration: &'m Declaration, often: &[String], at: &At<'m>) -> String {
+        let mut heads = Vec::new();
+        let mut more = Vec::new();
+        let mut path = at.path.clone();
+        path.push(&declaration.name);
+        let inside = At { namespace: &declaration.namespace, path, depth: at.depth.saturating_add(1) };
+        match self.schema.of(declaration.of) {
+            Type::Simple(simple) => heads.push(brief::words(simple)),
+            Type::Anything => heads.push("any element".to_owned()),
+            Type::Complex(complex) => self.complex(declaration.of, complex, &inside, &mut heads, &mut more),
+        }
+        heads.extend(often.iter().cloned());
+        heads.extend(declaration.default.as_ref().map(|value| [value, " if left out"].concat()));
+        let about = self.schema.about(declaration).map(|about| about.trim_end_matches('.').to_owned());
+        let mut words: Vec<String> = Vec::new();
+        words.extend((!heads.is_empty()).then(|| heads.join(", ")));
+        words.extend(about);
+        words.extend(more);
+        [&tag(declaration, at), "(", &words.join("; "), ")"].concat()
+    }
+
+    fn complex(
+        &mut self,
+        id: TypeId,
+        complex: &'m Complex,
+        at: &At<'m>,
+        heads: &mut Vec<String>,
+        more: &mut Vec<String>,
+    ) {
+        let value = |simple: &Simple| brief::words(simple);
+        match &complex.content {
+            Content::Text(simple) => heads.push(value(simple)),
+            Content::Free => heads.push("any text".to_owned()),
+            Content::Empty => heads.push("empty".to_owned()),
+            Content::Children(_) => {}
+        }
+        let is_plain = complex.attributes.is_empty() && !matches!(complex.content, Content::Children(_));
+        if is_plain {
+            return;
+        }
+        if let Some(known) = self.told_as(id, at) {
+            return more.push(["the same as in ", &known].concat());
+        }
+        self.tell(id, at);
+        let mut parts: Vec<String> = complex.attributes.iter().map(attribute).collect();
+        let Content::Children(particle) = &complex.content else { return more.push(parts.join(", ")) };
+        if let Some((each, item)) = repeated(particle) {
+            parts.push(self.items(each, item, at));
+            return more.push(parts.join(", "));
+        }
+        self.particle(particle, at, &mut parts);
+        more.push(["of", in_order(&complex.content), ": ", &parts.join(", ")].concat());
+    }
+
+    /// `1 or more <item> of: <sku>(word, required)`, or `1 to 10 <item>(word)`.
+    fn items(&mut self, each: &'m Particle, item: &'m Declaration, at: &At<'m>) -> String {
+        let count = count(each);
+        let written = self.element(item, &[], at);
+        // Nothing but what is inside: the brackets would say nothing.
+        let bare = [&tag(item, at), "(of"].concat();
+        match written.strip_prefix(&bare).and_then(|rest| rest.strip_suffix(')')) {
+            Some(rest) => [&count, " ", &tag(item, at), " of", rest].concat(),
+            None => [&count, " ", &written].concat(),
+        }
+    }
+
+    /// Where a type is written out, by the shortest words that name the place.
+    fn told_as(&self, id: TypeId, at: &At<'m>) -> Option<String> {
+        let path = self.told.get(&(id.0, at.namespace))?;
+        let name = path.last()?;
+        let alone = self.names.get(name) == Some(&1);
+        let shown = if alone { (*name).to_owned() } else { path.join("/") };
+        Some(["<", &shown, ">"].concat())
+    }
+}
+
+/// An element's start tag: whoever writes it has to know where its namespace is not that of the element around it.
+fn tag(declaration: &Declaration, at: &At<'_>) -> String {
+    let namespace = match &*declaration.namespace {
+        namespace if *namespace == *at.namespace => String::new(),
+        namespace => [" xmlns=\"", namespace, "\""].concat(),
+    };
+    ["<", &declaration.name, &namespace, ">"].concat()
+}
+
+fn attribute(attribute: &AttributeUse) -> String {
+    let how = if attribute.required { ", required" } else { ", optional" };
+    let default = attribute.default.as_ref().map(|value| [", ", value, " if left out"].concat());
+    let about = attribute.documentation.as_ref().map(|about| ["; ", about.trim_end_matches('.')].concat());
+    let words = brief::words(&attribute.simple);
+    let more = [default.unwrap_or_default(), about.unwrap_or_default()].concat();
+    ["attribute ", &attribute.name, "(", &words, how, &more, ")"].concat()
+}
+
+/// Whether it must come, and how often it may.
+fn often(how: &str, particle: &Particle) -> Vec<String> {
+    let times = wording::times(particle.min, particle.max).filter(|_| particle.max != Some(1));
+    let how = (!how.is_empty()).then(|| how.to_owned());
+    how.into_iter().chain(times).collect()
+}
+
+fn stranger(wildcard: &Wildcard, particle: &Particle) -> String {
+    let what = match wildcard {
+        Wildcard::Any => "any element",
+        Wildcard::Other(_) => "any element of another namespace",
+    };
+    let how = if particle.min > 0 { "required" } else { "optional" };
+    [what, "(", &often(how, particle).join(", "), ")"].concat()
+}
+
+/// The only element of a content, which may come several times.
+fn repeated(particle: &Particle) -> Option<(&Particle, &Declaration)> {
+    let once = (particle.min, particle.max) == (1, Some(1));
+    match &particle.term {
+        Term::Sequence(parts) if once => match parts.as_slice() {
+            [only] if only.max != Some(1) => match &only.term {
+                Term::Element(declaration) => Some((only, declaration)),
+                _ => None,
+            },
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+fn count(particle: &Particle) -> String {
+    let least = particle.min.to_string();
+    match (particle.min, particle.max) {
+        (0, None) => "any number of".to_owned(),
+        (_, None) => [&least, " or more"].concat(),
+        (0, Some(most)) => ["at most ", &most.to_string()].concat(),
+        (least, Some(most)) if least == most => ["exactly ", &most.to_string()].concat(),
+        (_, Some(most)) => [&least, " to ", &most.to_string()].concat(),
+    }
+}

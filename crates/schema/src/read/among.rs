@@ -1,0 +1,223 @@
+//! Finds the documents that a schema draws in by its imports, among those that it is read beside.
+//!
+//! A schema's bytes and the other documents come in; out go the trees of those that its imports lead to, with
+//! what each import means. An import names a namespace and never a place: nothing is fetched, and a namespace
+//! that nobody or more than one document declares leads nowhere and is told.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::nearest::nearest;
+use crate::read::{BYTES, Reading, XSD};
+use crate::tree::{self, Element, Fault, Name};
+use systole_wire::namespaces;
+
+/// Namespaces that only the house gives words to. What they allow moves with the house, and a schema that
+/// was stored with a log must mean the same for ever.
+const HOUSE: [&str; 3] = [namespaces::ENVELOPE, namespaces::CORE, namespaces::META];
+const HOUSE_URN: &str = "urn:systole:";
+
+/// A document with its tree.
+pub(crate) struct Paper<'d> {
+    /// By what name it was offered; none for the schema that is read.
+    pub(crate) name: Option<&'d str>,
+    pub(crate) xsd: &'d [u8],
+    pub(crate) tree: Element,
+    pub(crate) namespace: Arc<str>,
+    /// What its imports lead to, by namespace.
+    pub(crate) imports: HashMap<String, Found>,
+    /// Its place among the documents that were offered.
+    offered: Option<usize>,
+}
+
+/// What an import leads to.
+pub(crate) enum Found {
+    /// A document, by its place among the papers.
+    Paper(usize),
+    /// No document has the namespace; the nearest one that is known, or all of them.
+    Nobody { nearest: Option<String>, known: Vec<String> },
+    /// Several have it.
+    Several(Vec<String>),
+}
+
+/// The schema that is read and all that its imports lead to, itself first.
+pub(crate) fn papers<'d>(xsd: &'d [u8], others: &[(&'d str, &'d [u8])]) -> Result<Vec<Paper<'d>>, Fault> {
+    let mut papers = vec![Paper::new(None, xsd, tree::read(xsd)?, None)];
+    if papers.iter().all(|paper| imported(&paper.tree).next().is_none()) {
+        // Most schemas stand alone, and then nobody else is even looked at.
+        return Ok(papers);
+    }
+    let mut shelf = shelf(xsd, others);
+    let mut at = 0;
+    while let Some(paper) = papers.get(at) {
+        let wanted: Vec<String> = imported(&paper.tree).map(str::to_owned).collect();
+        for namespace in wanted {
+            let found = find(&namespace, &mut papers, &mut shelf);
+            if let Some(paper) = papers.get_mut(at) {
+                paper.imports.insert(namespace, found);
+            }
+        }
+        at = at.saturating_add(1);
+    }
+    Ok(papers)
+}
+
+/// The places of the papers among the documents that were offered.
+pub(crate) fn places(papers: &[Paper<'_>]) -> Vec<usize> {
+    papers.iter().filter_map(|paper| paper.offered).collect()
+}
+
+impl<'d> Paper<'d> {
+    fn new(name: Option<&'d str>, xsd: &'d [u8], tree: Element, offered: Option<usize>) -> Self {
+        let namespace = Arc::from(tree.attribute("targetNamespace").unwrap_or_default());
+        Self { name, xsd, tree, namespace, imports: HashMap::new(), offered }
+    }
+}
+
+/// The namespaces that a document imports, in its order.
+pub(crate) fn imported(tree: &Element) -> impl Iterator<Item = &str> {
+    tree.children()
+        .filter(|child| child.name.is(XSD, "import"))
+        .filter_map(|child| child.attribute("namespace"))
+}
+
+/// The offered documents that can be read. One of the same bytes as another is that other.
+fn shelf<'d>(xsd: &[u8], others: &[(&'d str, &'d [u8])]) -> Vec<Option<Paper<'d>>> {
+    let mut seen = vec![xsd];
+    let mut shelf = Vec::new();
+    for (at, (name, other)) in others.iter().enumerate() {
+        if seen.contains(other) || other.len() > BYTES {
+            continue;
+        }
+        seen.push(other);
+        let read = tree::read(other).ok().filter(|tree| tree.name.is(XSD, "schema"));
+        shelf.extend(read.map(|tree| Some(Paper::new(Some(name), other, tree, Some(at)))));
+    }
+    shelf
+}
+
+fn find<'d>(namespace: &str, papers: &mut Vec<Paper<'d>>, shelf: &mut [Option<Paper<'d>>]) -> Found {
+    let of_it = |paper: &&Paper<'_>| *paper.namespace == *namespace;
+    let drawn = papers.iter().position(|paper| *paper.namespace == *namespace);
+    let offered: Vec<&Paper<'_>> = shelf.iter().flatten().filter(of_it).collect();
+    let count = offered.len().saturating_add(usize::from(drawn.is_some()));
+    if count > 1 {
+        let name = |paper: &Paper<'_>| paper.name.unwrap_or("this schema").to_owned();
+        let drawn = drawn.and_then(|at| papers.get(at)).into_iter();
+        return Found::Several(drawn.chain(offered).map(name).collect());
+    }
+    if let Some(at) = drawn {
+        return Found::Paper(at);
+    }
+    let all = || papers.iter().chain(shelf.iter().flatten()).map(|paper| &*paper.namespace);
+    let mut known: Vec<String> = all().skip(1).map(str::to_owned).collect();
+    known.sort();
+    known.dedup();
+    let near = nearest(namespace, known.iter().map(String::as_str)).map(str::to_owned);
+    match shelf
+        .iter_mut()
+        .find(|slot| slot.as_ref().is_some_and(|paper| of_it(&paper)))
+        .and_then(Option::take)
+    {
+        Some(paper) => {
+            papers.push(paper);
+            Found::Paper(papers.len().saturating_sub(1))
+        }
+        None => Found::Nobody { nearest: near, known },
+    }
+}
+
+impl<'t> Reading<'t> {
+    /// Checks one `xs:import`: that it names no place, and that it leads to one document.
+    pub(crate) fn import(&mut self, element: &'t Element) {
+        self.only_attributes(element, &["namespace", "schemaLocation"]);
+        self.members(element).into_iter().for_each(|member| {
+            self.unfit_at(member, "nothing stands inside xs:import", "leave it out");
+        });
+        if element.attribute("schemaLocation").is_some() {
+            let mend =
+                "leave schemaLocation out; the namespace is looked for among the schemas named beside it";
+            return self.unfit_at(element, "a location is never fetched", mend);
+        }
+        let namespace = element.attribute("namespace").unwrap_or_default();
+        if namespace.is_empty() {
+            self.unfit_at(element, "it names no namespace", "add namespace=\"…\"");
+        } else if *namespace == *self.target() {
+            let message = "a schema does not import its own namespace";
+            self.unfit_at(element, message, "leave the import out");
+        } else if namespace == namespaces::XML {
+            let message = "attributes of the namespace xml are not taken";
+            self.unfit_at(element, message, "declare an attribute such as lang without a namespace");
+        } else if HOUSE.contains(&namespace) || namespace.starts_with(HOUSE_URN) {
+            self.of_the_house(element, namespace);
+        } else {
+            self.found(element, namespace);
+        }
+    }
+
+    fn of_the_house(&mut self, element: &Element, namespace: &str) {
+        let message = ["the namespace ", namespace, " belongs to the house and is not imported"].concat();
+        let mend = "take its elements with <xs:any namespace=\"##other\" processContents=\"lax\"/>";
+        self.unfit_at(element, &message, mend);
+    }
+
+    fn found(&mut self, element: &Element, namespace: &str) {
+        let (message, mend) = match self.paper().imports.get(namespace) {
+            Some(Found::Paper(_)) | None => return,
+            Some(Found::Several(names)) => (
+                ["the namespace ", namespace, " is of several schemas: ", &names.join(", ")].concat(),
+                "keep one of them, or give one another targetNamespace".to_owned(),
+            ),
+            Some(Found::Nobody { .. }) if matches!(namespace, namespaces::TALK | namespaces::WORKFLOW) => {
+                return self.of_the_house(element, namespace);
+            }
+            Some(Found::Nobody { nearest, known }) => (
+                ["no schema named beside it has the namespace ", namespace].concat(),
+                match nearest {
+                    Some(near) => ["namespace=\"", near, "\""].concat(),
+                    None if known.is_empty() => "name the schema of that namespace too".to_owned(),
+                    None => ["name the schema of that namespace too; known are ", &known.join(", ")].concat(),
+                },
+            ),
+        };
+        self.unfit_at(element, &message, &mend);
+    }
+
+    /// The document in which a name of this namespace is to be found, or what is wrong with the name.
+    pub(crate) fn paper_of(&mut self, element: &Element, written: &str, namespace: &str) -> Option<usize> {
+        if *namespace == *self.target() {
+            return Some(self.at);
+        }
+        match self.paper().imports.get(namespace) {
+            Some(Found::Paper(at)) => return Some(*at),
+            // That the import leads nowhere was said of the import.
+            Some(_) => return None,
+            None => {}
+        }
+        let (message, mend) = if namespace.is_empty() {
+            let near = ["a prefix bound to ", &self.target()].concat();
+            ([written, " has no namespace"].concat(), near)
+        } else {
+            let mend = ["add <xs:import namespace=\"", namespace, "\"/> at the top"].concat();
+            ([written, " is of the namespace ", namespace, ", which is not imported"].concat(), mend)
+        };
+        self.unfit_at(element, &message, &mend);
+        None
+    }
+
+    /// The document in which a global type is defined, or what is wrong with its name.
+    pub(crate) fn defined(&mut self, element: &Element, written: &str, name: &Name) -> Option<usize> {
+        let at = self.paper_of(element, written, &name.namespace)?;
+        if self.named.contains_key(&(at, name.local.as_str())) {
+            return Some(at);
+        }
+        let known = self.named.keys().filter(|(paper, _)| *paper == at).map(|(_, known)| *known);
+        let mend = match nearest(&name.local, known) {
+            Some(near) => ["define it, or did you mean ", near].concat(),
+            None => "define it, or correct its name".to_owned(),
+        };
+        let place = if at == self.at { "this schema".to_owned() } else { name.namespace.to_string() };
+        self.unfit_at(element, &["the type ", written, " is not defined in ", &place].concat(), &mend);
+        None
+    }
+}

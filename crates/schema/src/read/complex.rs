@@ -1,0 +1,373 @@
+//! Reads complex types: attributes, groups, elements and how often each may come.
+//!
+//! A part of the schema's tree comes in; shapes go out, or unfit constructs are noted with the reading. It
+//! refuses what a greedy match could not decide: nested counters, and one name with two types.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::read::beyond::construct_words;
+use crate::read::{Reading, documentation, mark_of_danger};
+use crate::shape::{AttributeUse, Complex, Content, Declaration, Particle, Term, Wildcard};
+use crate::tree::{Element, Name};
+
+/// Largest finite count: libxml2 keeps a counter state per count.
+const OCCURS: u32 = 10_000;
+
+impl<'t> Reading<'t> {
+    pub(crate) fn complex(&mut self, element: &'t Element) -> Option<Complex> {
+        let mixed = element.attribute("mixed").is_some_and(|mixed| matches!(mixed, "true" | "1"));
+        let before = self.faults();
+        let mut attributes = Vec::new();
+        let mut content = None;
+        for member in self.members(element) {
+            match member.name.local.as_str() {
+                "sequence" | "choice" | "all" if content.is_none() => {
+                    content = self.particle(member, true).map(Content::Children);
+                }
+                "simpleContent" if content.is_none() => {
+                    content = self.simple_content(member, &mut attributes)
+                }
+                "attribute" => attributes.extend(self.attribute(member)),
+                other => {
+                    let (message, mend) = construct_words(other);
+                    self.unfit_at(member, message, mend);
+                }
+            }
+        }
+        let content = match content {
+            Some(Content::Children(particle)) if holds_nothing(&particle) => Content::Empty,
+            Some(content) => content,
+            None => Content::Empty,
+        };
+        if let Content::Children(particle) = &content {
+            self.same_name_same_type(element, particle);
+            self.one_wildcard(element, particle);
+        }
+        let content = match (mixed, content) {
+            (false, content) => content,
+            (true, Content::Empty) => Content::Free,
+            (true, _) => {
+                let mend = "leave mixed out, or put the text into an element of its own";
+                self.unfit_at(element, "text between elements (mixed) is not taken", mend);
+                return None;
+            }
+        };
+        let complex = Complex { documentation: documentation(element), attributes, content };
+        self.defaults_in_place(element, &complex);
+        (self.faults() == before).then_some(complex)
+    }
+
+    fn simple_content(
+        &mut self,
+        element: &'t Element,
+        attributes: &mut Vec<AttributeUse>,
+    ) -> Option<Content> {
+        let members = self.members(element);
+        let [extension] = members.as_slice() else {
+            self.unfit_at(element, "xs:simpleContent holds no xs:extension", "extend a simple type");
+            return None;
+        };
+        if extension.name.local != "extension" {
+            let message = "xs:simpleContent is one xs:extension";
+            self.unfit_at(extension, message, "define a restricted simple type and extend that");
+            return None;
+        }
+        self.only_attributes(extension, &["base"]);
+        for member in self.members(extension) {
+            if member.name.local == "attribute" {
+                attributes.extend(self.attribute(member));
+            } else {
+                let (message, mend) = construct_words(&member.name.local);
+                self.unfit_at(member, message, mend);
+            }
+        }
+        let base = extension.attribute("base").unwrap_or_default();
+        self.simple_by_name(extension, base, 0).map(Content::Text)
+    }
+
+    fn attribute(&mut self, element: &'t Element) -> Option<AttributeUse> {
+        self.only_attributes(element, &["name", "type", "use", "default"]);
+        let Some(name) = element.attribute("name") else {
+            self.unfit_at(element, "an attribute has no name", "add name=\"…\"");
+            return None;
+        };
+        let required = match element.attribute("use") {
+            None | Some("optional") => false,
+            Some("required") => true,
+            Some(_) => {
+                self.unfit(element.span.start, "use", "use is not optional or required", "leave it out");
+                return None;
+            }
+        };
+        let members = self.members(element);
+        let simple = match (element.attribute("type"), members.as_slice()) {
+            (Some(written), []) => self.simple_by_name(element, written, 0)?,
+            (None, [inner]) if inner.name.local == "simpleType" => self.simple(inner, 0)?,
+            _ => {
+                self.unfit_at(element, "an attribute needs one simple type", "add type=\"xs:string\"");
+                return None;
+            }
+        };
+        let default = self.attribute_default(element, &simple, required);
+        let fragment = self.fragment(element);
+        let (name, documentation) = (name.to_owned(), documentation(element));
+        Some(AttributeUse { name, documentation, simple, required, default, fragment })
+    }
+
+    fn particle(&mut self, element: &'t Element, outermost: bool) -> Option<Particle> {
+        let (min, max) = self.occurs(element)?;
+        let term = match element.name.local.as_str() {
+            "element" => Term::Element(self.local_element(element)?),
+            "any" => Term::Wildcard(self.wildcard(element)?),
+            "sequence" => Term::Sequence(self.group(element)),
+            "choice" => Term::Choice(self.group(element)),
+            "all" => {
+                let parts = self.group(element);
+                self.all_rules(element, outermost, max, &parts);
+                Term::All(parts)
+            }
+            other => {
+                let (message, mend) = construct_words(other);
+                self.unfit_at(element, message, mend);
+                return None;
+            }
+        };
+        if matches!(term, Term::Wildcard(_)) && (min > 1 || max.is_some_and(|max| max > 1)) {
+            // libxml2 takes one element for a wildcard that must come twice.
+            let mend = "use minOccurs 0 or 1 and maxOccurs 1 or unbounded";
+            self.unfit(element.span.start, "maxOccurs", "xs:any is not counted reliably", mend);
+        }
+        let repeated = max.is_none_or(|max| max > 1);
+        let counted = min > 1 || max.is_some();
+        if repeated && counts_inside(&term, counted) {
+            let mend =
+                "give the inner elements a parent of their own, or use minOccurs 0 or 1 with unbounded";
+            let message = "a repeated group holds a repetition (nested counters)";
+            self.unfit(element.span.start, "maxOccurs", message, mend);
+        }
+        Some(Particle { min, max, term })
+    }
+
+    fn group(&mut self, element: &'t Element) -> Vec<Particle> {
+        self.only_attributes(element, &["minOccurs", "maxOccurs"]);
+        let members = self.members(element);
+        // A particle that may come at most zero times is none.
+        members.into_iter().filter_map(|m| self.particle(m, false)).filter(|p| p.max != Some(0)).collect()
+    }
+
+    fn all_rules(&mut self, element: &Element, outermost: bool, max: Option<u32>, parts: &[Particle]) {
+        let simple_parts = parts.iter().all(|p| matches!(p.term, Term::Element(_)) && p.max == Some(1));
+        if !outermost || max != Some(1) || !simple_parts {
+            let message = "xs:all stands alone and holds elements that come at most once";
+            self.unfit_at(
+                element,
+                message,
+                "use xs:sequence, or give repeated elements a parent of their own",
+            );
+        }
+    }
+
+    fn local_element(&mut self, element: &'t Element) -> Option<Declaration> {
+        self.only_attributes(element, &["name", "type", "ref", "form", "minOccurs", "maxOccurs"]);
+        self.no_part_is_dangerous(element);
+        if let Some(written) = element.attribute("ref") {
+            return self.referred(element, written);
+        }
+        let Some(name) = element.attribute("name") else {
+            self.unfit_at(element, "an element has neither name nor ref", "add name=\"…\"");
+            return None;
+        };
+        let namespace = match element.attribute("form") {
+            None if self.is_qualified() => self.target(),
+            None | Some("unqualified") => Arc::from(""),
+            Some("qualified") => self.target(),
+            Some(_) => {
+                let message = "form is neither qualified nor unqualified";
+                self.unfit(element.span.start, "form", message, "leave form out");
+                return None;
+            }
+        };
+        let of = self.type_of(element)?;
+        self.await_type(element, of);
+        Some(self.declaration(element, (namespace, name), of))
+    }
+
+    /// A global element of this namespace or of an imported one, as it stands in a content.
+    fn referred(&mut self, element: &'t Element, written: &str) -> Option<Declaration> {
+        let Some(name) = element.qualified(written) else {
+            let message = ["the prefix of ", written, " is not declared"].concat();
+            self.unfit(element.span.start, "ref", &message, "declare the prefix on xs:schema");
+            return None;
+        };
+        if ["name", "type", "form"].iter().any(|other| element.attribute(other).is_some())
+            || !self.members(element).is_empty()
+        {
+            let message = "beside ref stand only minOccurs and maxOccurs";
+            self.unfit(element.span.start, "ref", message, "leave the rest out, or leave ref out");
+            return None;
+        }
+        self.paper_of(element, written, &name.namespace)?;
+        let global = self.global(&name.namespace, &name.local);
+        let Some((of, about)) = global.map(|global| (global.of, global.documentation.clone())) else {
+            let place = if *name.namespace == *self.target() { "this schema" } else { &*name.namespace };
+            let message = ["the element ", written, " is not declared in ", place].concat();
+            self.unfit(element.span.start, "ref", &message, "declare it, or correct its name");
+            return None;
+        };
+        self.await_type(element, of);
+        let mut referred = self.declaration(element, (Arc::from(&*name.namespace), &name.local), of);
+        referred.documentation = referred.documentation.or(about);
+        Some(referred)
+    }
+
+    /// A person approves whole payloads. A part marked as dangerous would go by unasked.
+    fn no_part_is_dangerous(&mut self, element: &Element) {
+        let referred = element.attribute("ref").and_then(|written| element.qualified(written));
+        if mark_of_danger(element).is_some() {
+            let message =
+                "systole:dangerous stands on a part of a payload; a person is asked about whole ones";
+            self.unfit_at(element, message, "put it on the global element that this is part of");
+        } else if referred.is_some_and(|name| self.is_dangerous(&name)) {
+            let message = "a payload of its own that is marked as dangerous would go by unasked as a part";
+            self.unfit_at(element, message, "write its type out here, and mark the element around it");
+        }
+    }
+
+    fn is_dangerous(&self, name: &Name) -> bool {
+        self.global(&name.namespace, &name.local).is_some_and(|global| global.dangerous)
+    }
+
+    fn wildcard(&mut self, element: &Element) -> Option<Wildcard> {
+        self.only_attributes(element, &["namespace", "processContents", "minOccurs", "maxOccurs"]);
+        let lax = element.attribute("processContents") == Some("lax");
+        match element.attribute("namespace").unwrap_or("##any") {
+            "##any" if lax => Some(Wildcard::Any),
+            "##other" if lax => Some(Wildcard::Other(self.target())),
+            _ => {
+                let mend = "write namespace=\"##other\" processContents=\"lax\"";
+                self.unfit_at(element, "xs:any is neither lax ##other nor lax ##any", mend);
+                None
+            }
+        }
+    }
+
+    fn occurs(&mut self, element: &Element) -> Option<(u32, Option<u32>)> {
+        let mut read = |name: &str| -> Result<Option<u32>, ()> {
+            match element.attribute(name) {
+                None => Ok(Some(1)),
+                Some("unbounded") if name == "maxOccurs" => Ok(None),
+                Some(text) => match text.trim().parse::<u32>() {
+                    Ok(count) if count <= OCCURS => Ok(Some(count)),
+                    _ => {
+                        let message = [name, " is ", text, ", more than 10000 or no count"].concat();
+                        self.unfit(element.span.start, name, &message, "use unbounded, or at most 10000");
+                        Err(())
+                    }
+                },
+            }
+        };
+        let (min, max) = (read("minOccurs"), read("maxOccurs"));
+        let (min, max) = (min.ok()?.unwrap_or(1), max.ok()?);
+        if max.is_some_and(|max| max < min) {
+            self.unfit(
+                element.span.start,
+                "minOccurs",
+                "minOccurs is more than maxOccurs",
+                "correct one of them",
+            );
+            return None;
+        }
+        Some((min, max))
+    }
+
+    /// libxml2 does not notice where two wildcards compete for one element, so that it may never come to
+    /// that: a content has one wildcard, and `##any` comes last, behind elements whose number is fixed.
+    fn one_wildcard(&mut self, element: &Element, particle: &Particle) {
+        let (mut all, mut wildcards) = (Vec::new(), Vec::new());
+        particle.term.elements(&mut all);
+        wildcards_in(&particle.term, &mut wildcards);
+        if wildcards.len() > 1 {
+            self.unfit_at(element, "a content has more than one xs:any", "keep one, with its own maxOccurs");
+        }
+        if !wildcards.is_empty() && !has_direct_wildcard(particle) {
+            // Elsewhere libxml2 lets the wildcard run on into what may be left out, or into another choice.
+            let mend = "put the xs:any directly into one xs:sequence that comes once";
+            self.unfit_at(element, "xs:any stands in a choice, an inner group or a repeated one", mend);
+        }
+        if wildcards.iter().any(|wildcard| competes(particle, wildcard)) {
+            let message = "xs:any would take elements that stand beside it, whose number is not fixed";
+            let mend =
+                "write ##other where they are of this namespace, or give the xs:any a parent of its own";
+            self.unfit_at(element, message, mend);
+        }
+    }
+
+    /// Two elements of one name in one content must be one and the same: the path alone must tell what is
+    /// meant.
+    fn same_name_same_type(&mut self, element: &Element, particle: &Particle) {
+        let mut all = Vec::new();
+        particle.term.elements(&mut all);
+        let mut seen: HashMap<&str, &Declaration> = HashMap::new();
+        for declaration in all {
+            let first = *seen.entry(&declaration.name).or_insert(declaration);
+            if first.namespace != declaration.namespace {
+                let message = [&declaration.name, " is declared twice, in two namespaces"].concat();
+                self.unfit_at(element, &message, "give one of them a parent of its own");
+            } else if first.of != declaration.of {
+                let message = [&declaration.name, " is declared twice with different types"].concat();
+                self.unfit_at(element, &message, "give both the same named type");
+            }
+        }
+    }
+}
+
+fn holds_nothing(particle: &Particle) -> bool {
+    match &particle.term {
+        _ if particle.max == Some(0) => true,
+        Term::Sequence(parts) | Term::All(parts) | Term::Choice(parts) => parts.iter().all(holds_nothing),
+        Term::Element(_) | Term::Wildcard(_) => false,
+    }
+}
+
+fn wildcards_in(term: &Term, found: &mut Vec<Wildcard>) {
+    match term {
+        Term::Wildcard(wildcard) => found.push(wildcard.clone()),
+        Term::Element(_) => {}
+        Term::Sequence(parts) | Term::Choice(parts) | Term::All(parts) => {
+            parts.iter().for_each(|part| wildcards_in(&part.term, found));
+        }
+    }
+}
+
+fn has_direct_wildcard(particle: &Particle) -> bool {
+    let Term::Sequence(parts) = &particle.term else { return false };
+    let once = (particle.min, particle.max) == (1, Some(1));
+    once && parts.iter().any(|part| matches!(part.term, Term::Wildcard(_)))
+}
+
+/// Whether a wildcard could take an element that another particle of its sequence wants. It cannot where all
+/// such elements stand before it and come a fixed number of times.
+fn competes(particle: &Particle, wildcard: &Wildcard) -> bool {
+    let Term::Sequence(parts) = &particle.term else { return true };
+    let mut before = true;
+    parts.iter().any(|part| {
+        let mut elements = Vec::new();
+        part.term.elements(&mut elements);
+        let is_wanted = elements.iter().any(|element| wildcard.takes(&element.namespace));
+        before &= !matches!(part.term, Term::Wildcard(_));
+        let is_fixed = before && matches!(part.term, Term::Element(_)) && part.max == Some(part.min);
+        is_wanted && !is_fixed
+    })
+}
+
+/// Whether a term holds a counter that a repetition around it would make ambiguous: any repetition
+/// inside a counted one, one with a least count inside an uncounted one.
+fn counts_inside(term: &Term, counted_outside: bool) -> bool {
+    let (Term::Sequence(parts) | Term::Choice(parts) | Term::All(parts)) = term else { return false };
+    parts.iter().any(|part| {
+        let repeated = part.max.is_none_or(|max| max > 1);
+        let counter = part.min > 1 || (counted_outside && repeated);
+        counter || counts_inside(&part.term, counted_outside)
+    })
+}

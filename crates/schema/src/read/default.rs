@@ -1,0 +1,103 @@
+//! Reads `systole:default`: the value that a reader supplies where an element or an attribute was left out.
+//!
+//! A declaration comes in; its default goes out, or why it can never be supplied. A default that nobody supplies would be
+//! a promise that nobody keeps, so it is refused: on what must come, on what may repeat, inside a choice, on what is no
+//! text, and where the type does not admit it.
+
+use crate::form::{Form, supplied};
+use crate::judge::value;
+use crate::read::Reading;
+use crate::shape::{Complex, Content, Declaration, Simple, TypeId};
+use crate::tree::Element;
+use systole_wire::namespaces::SCHEMA;
+
+/// A default whose type was not read when it was met.
+pub(crate) struct Awaiting<'t> {
+    paper: usize,
+    element: &'t Element,
+    of: TypeId,
+}
+
+/// The default that an annotation gives.
+pub(crate) fn annotated(element: &Element) -> Option<&str> {
+    let found = element.attributes.iter().find(|attribute| attribute.name.is(SCHEMA, "default"))?;
+    Some(&found.value)
+}
+
+impl<'t> Reading<'t> {
+    /// A global element is a whole payload, which nobody leaves out.
+    pub(crate) fn no_default(&mut self, element: &Element) {
+        if annotated(element).is_some() {
+            let message = "systole:default stands on a whole payload, which nobody leaves out";
+            self.unfit_at(element, message, "leave it out, or put it on a part");
+        }
+    }
+
+    /// Notes a default to be held against its type.
+    pub(crate) fn await_type(&mut self, element: &'t Element, of: TypeId) {
+        if annotated(element).is_some() {
+            self.defaults.push(Awaiting { paper: self.at, element, of });
+        }
+    }
+
+    /// Holds every default against its type, once all types are read.
+    pub(crate) fn hold_defaults(&mut self) {
+        for Awaiting { paper, element, of } in std::mem::take(&mut self.defaults) {
+            self.within(paper, |reading| reading.hold(element, of));
+        }
+    }
+
+    fn hold(&mut self, element: &Element, of: TypeId) {
+        let Some(default) = annotated(element) else { return };
+        let wrong = match Form::of(self.read_so_far(), of) {
+            Form::Text => None,
+            Form::Value(simple) => fault(simple, default),
+            Form::Items(..) | Form::Record(_) | Form::Markup => {
+                let message = "systole:default stands on an element that is not one value";
+                Some((message.to_owned(), "leave it out, or put it on a part".to_owned()))
+            }
+        };
+        if let Some((message, mend)) = wrong {
+            self.unfit(element.span.start, "default", &message, &mend);
+        }
+    }
+
+    /// The default of an attribute, from the annotation or from the schema language itself.
+    pub(crate) fn attribute_default(
+        &mut self,
+        element: &Element,
+        simple: &Simple,
+        required: bool,
+    ) -> Option<String> {
+        let default = annotated(element).or_else(|| element.attribute("default"))?;
+        if required {
+            let message = "a default stands on an attribute that must be there";
+            self.unfit(element.span.start, "default", message, "leave use=\"required\" out, or the default");
+        } else if let Some((message, mend)) = fault(simple, default) {
+            self.unfit(element.span.start, "default", &message, &mend);
+        }
+        Some(default.to_owned())
+    }
+
+    /// Tells every default in a content that can never be supplied.
+    pub(crate) fn defaults_in_place(&mut self, element: &Element, complex: &Complex) {
+        let Content::Children(particle) = &complex.content else { return };
+        let mut within_reach: Vec<&Declaration> = Vec::new();
+        supplied(particle, &mut within_reach);
+        let mut all = Vec::new();
+        particle.term.elements(&mut all);
+        for declaration in all.into_iter().filter(|declaration| declaration.default.is_some()) {
+            if !within_reach.iter().any(|reached| std::ptr::eq(*reached, declaration)) {
+                let message = [&declaration.name, " has a default and is never supplied"].concat();
+                let mend = "give it minOccurs=\"0\" and put it directly into one xs:sequence or xs:all that comes once";
+                self.unfit(element.span.start, "default", &message, mend);
+            }
+        }
+    }
+}
+
+fn fault(simple: &Simple, default: &str) -> Option<(String, String)> {
+    let wrong = value::check(simple, default)?;
+    let mend = wrong.instead.map_or_else(|| value::describe(simple), |instead| ["write ", &instead].concat());
+    Some((["the default ", &wrong.words].concat(), mend))
+}

@@ -1,0 +1,484 @@
+//! Reads a schema document into the model's shapes and lists what the profile leaves out.
+//!
+//! XSD bytes come in; a `Schema`, or every unfit construct with line, column and mend, goes out. It never
+//! follows a location: whatever names one is unfit. What imports lead to is found in `among`, complex types
+//! are read in `read_content`, simple types in `read_simple`.
+
+pub(crate) mod among;
+pub(crate) mod beyond;
+pub(crate) mod complex;
+pub(crate) mod default;
+pub(crate) mod endless;
+pub(crate) mod facets;
+pub(crate) mod simple;
+pub(crate) mod variety;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::Unfit;
+use crate::judge::builtin::Builtin;
+use crate::nearest::nearest;
+use crate::read::among::Paper;
+use crate::read::beyond::{attribute_words, construct_words};
+use crate::read::default::{Awaiting, annotated};
+use crate::shape::{Declaration, Schema, Simple, Type, TypeId};
+use crate::tree::{self, Element, Part};
+use systole_wire::namespaces::SCHEMA;
+
+pub(crate) const XSD: &str = "http://www.w3.org/2001/XMLSchema";
+
+/// The annotations that the house knows. A misspelt one would be a rule that nobody keeps.
+const ANNOTATIONS: [&str; 3] = ["dangerous", "default", "sensitive"];
+
+/// Largest schema document, the same limit as for a message.
+pub(crate) const BYTES: usize = 1 << 20;
+
+/// Steps that all patterns of a schema, and of those it imports, may unfold into together. One may be long;
+/// a megabyte of long ones would be gigabytes.
+const STEPS: usize = 200_000;
+
+/// Longest fragment of a schema that is quoted whole.
+const QUOTED: usize = 160;
+
+pub(crate) fn schema(xsd: &[u8], others: &[(&str, &[u8])]) -> Result<Schema, Vec<Unfit>> {
+    let alone =
+        |offset, message: &str, mend: &str| vec![unfit((None, xsd), offset, "document", message, mend)];
+    if xsd.len() > BYTES {
+        return Err(alone(0, "the schema is larger than 1 MiB", "split it over several listeners"));
+    }
+    let papers = among::papers(xsd, others)
+        .map_err(|fault| alone(fault.offset, &fault.words, "write plain, well-formed UTF-8 XML"))?;
+    let Some(first) = papers.first() else { return Ok(Schema::default()) };
+    let mut reading = Reading::new(&papers, first);
+    reading.all();
+    let Reading { schema, mut unfit, .. } = reading;
+    // A named type that is unfit is met again wherever it is used.
+    unfit.sort_by(|a, b| (&a.document, a.line, a.column).cmp(&(&b.document, b.line, b.column)));
+    unfit.dedup();
+    if unfit.is_empty() { Ok(schema) } else { Err(unfit) }
+}
+
+fn unfit(
+    (document, xsd): (Option<&str>, &[u8]),
+    offset: usize,
+    construct: &str,
+    message: &str,
+    mend: &str,
+) -> Unfit {
+    let (line, column) = tree::line_and_column(xsd, offset);
+    Unfit {
+        document: document.map(str::to_owned),
+        line,
+        column,
+        construct: construct.to_owned(),
+        message: message.to_owned(),
+        mend: mend.to_owned(),
+    }
+}
+
+/// A global type that is read when it is first needed.
+pub(crate) struct Named<'t> {
+    pub(crate) name: &'t str,
+    pub(crate) element: &'t Element,
+    pub(crate) id: TypeId,
+    pub(crate) simple: Simply,
+}
+
+/// How far the reading of a global simple type has come.
+#[derive(Clone)]
+pub(crate) enum Simply {
+    Unread,
+    /// It is being read: whoever needs it now is part of itself.
+    Open,
+    /// Read, or found unfit.
+    Read(Option<Arc<Simple>>),
+}
+
+/// A schema being read with all that it imports; `'t` is the life of the trees.
+pub(crate) struct Reading<'t> {
+    papers: &'t [Paper<'t>],
+    /// The paper that is being read, and its place.
+    paper: &'t Paper<'t>,
+    pub(crate) at: usize,
+    unfit: Vec<Unfit>,
+    schema: Schema,
+    pub(crate) named: HashMap<(usize, &'t str), Named<'t>>,
+    built_in: Vec<(Builtin, TypeId)>,
+    /// Steps that the patterns read so far unfold into.
+    steps: usize,
+    pub(crate) defaults: Vec<Awaiting<'t>>,
+}
+
+impl<'t> Reading<'t> {
+    fn new(papers: &'t [Paper<'t>], paper: &'t Paper<'t>) -> Self {
+        let mut schema = Schema::default();
+        schema.namespace = Arc::clone(&paper.namespace);
+        schema.imports = among::imported(&paper.tree).map(Arc::from).collect();
+        schema.drawn_in = among::places(papers);
+        let (unfit, named, built_in, defaults) = (Vec::new(), HashMap::new(), Vec::new(), Vec::new());
+        Self { papers, paper, at: 0, unfit, schema, named, built_in, steps: 0, defaults }
+    }
+
+    /// The paper that is being read.
+    pub(crate) fn paper(&self) -> &'t Paper<'t> {
+        self.paper
+    }
+
+    /// Does something in another paper and comes back.
+    pub(crate) fn within<T>(&mut self, at: usize, work: impl FnOnce(&mut Self) -> T) -> T {
+        let was = (self.at, self.paper);
+        if let Some(paper) = self.papers.get(at) {
+            (self.at, self.paper) = (at, paper);
+        }
+        let done = work(self);
+        (self.at, self.paper) = was;
+        done
+    }
+
+    pub(crate) fn unfit(&mut self, offset: usize, construct: &str, message: &str, mend: &str) {
+        let paper = self.paper();
+        self.unfit.push(unfit((paper.name, paper.xsd), offset, construct, message, mend));
+    }
+
+    pub(crate) fn unfit_at(&mut self, element: &Element, message: &str, mend: &str) {
+        self.unfit(element.span.start, &["xs:", &element.name.local].concat(), message, mend);
+    }
+
+    /// The element as it stands in the schema, or only its start tag where it is long.
+    pub(crate) fn fragment(&self, element: &Element) -> String {
+        let xsd = self.paper().xsd;
+        let whole = xsd.get(element.span.clone()).unwrap_or_default();
+        let head = xsd.get(element.span.start..element.head_end).unwrap_or_default();
+        let shown = if whole.len() <= QUOTED { whole } else { head };
+        String::from_utf8_lossy(shown).split_whitespace().collect::<Vec<_>>().join(" ")
+    }
+
+    /// Checks that an element has no attributes but these; those of foreign namespaces say nothing here.
+    pub(crate) fn only_attributes(&mut self, element: &Element, known: &[&str]) {
+        for attribute in &element.attributes {
+            let name = attribute.name.local.as_str();
+            if *attribute.name.namespace == *SCHEMA && !ANNOTATIONS.contains(&name) {
+                let mend = nearest(name, ANNOTATIONS.iter().copied()).unwrap_or("leave it out");
+                self.unfit(element.span.start, name, "there is no such annotation", mend);
+            }
+            if attribute.name.namespace.is_empty() && name != "id" && !known.contains(&name) {
+                let (message, mend) = attribute_words(name);
+                self.unfit(element.span.start, name, message, mend);
+            }
+        }
+    }
+
+    /// The children that matter: annotations are left out, other vocabularies and stray text are unfit.
+    pub(crate) fn members(&mut self, element: &'t Element) -> Vec<&'t Element> {
+        let mut members = Vec::new();
+        for part in &element.parts {
+            match part {
+                Part::Element(child) if *child.name.namespace != *XSD => {
+                    let message = "an element of another vocabulary stands outside xs:appinfo";
+                    self.unfit(
+                        child.span.start,
+                        &child.tag,
+                        message,
+                        "move it into xs:annotation/xs:appinfo",
+                    );
+                }
+                Part::Element(child) if child.name.local == "annotation" => {}
+                Part::Element(child) => members.push(child),
+                Part::Text(text) if text.is_layout() => {}
+                Part::Text(text) => {
+                    self.unfit(text.offset, "text", "text stands outside xs:documentation", "leave it out");
+                }
+            }
+        }
+        members
+    }
+
+    /// Reads all papers. Global elements and types get their places first, in every paper, so that a type
+    /// may refer to them, or to itself, and two schemas to one another.
+    fn all(&mut self) {
+        let mut globals = Vec::new();
+        for at in 0..self.papers.len() {
+            let found = self.within(at, |reading| reading.root(&reading.paper().tree));
+            globals.push(found);
+        }
+        self.read_named();
+        for (at, found) in globals.iter().enumerate() {
+            self.within(at, |reading| reading.read_globals(found));
+        }
+        if self.unfit.is_empty() {
+            self.no_endless(&globals);
+        }
+        self.hold_defaults();
+    }
+
+    /// A type that must contain itself is told once, where the cycle enters the first document that has it.
+    fn no_endless(&mut self, globals: &[Vec<(&'t Element, TypeId)>]) {
+        let ends = endless::ends(&self.schema);
+        let named = self.named.iter().map(|((at, _), named)| (*at, named.element, named.id));
+        let globals = globals.iter().enumerate();
+        let globals =
+            globals.flat_map(|(at, found)| found.iter().map(move |(element, id)| (at, *element, *id)));
+        let endless = named.chain(globals).filter(|(.., id)| ends.get(id.0).is_some_and(|ends| !ends));
+        if let Some((at, element, _)) = endless.min_by_key(|(at, element, _)| (*at, element.span.start)) {
+            let mend = "give the element that leads back minOccurs=\"0\", or put it into an xs:choice";
+            let message = "it must contain itself, so that no document of it ever ends";
+            self.within(at, |reading| reading.unfit_at(element, message, mend));
+        }
+    }
+
+    /// The head of one paper; its global elements come out.
+    fn root(&mut self, root: &'t Element) -> Vec<(&'t Element, TypeId)> {
+        if !root.name.is(XSD, "schema") {
+            let message = "the root element is not xs:schema of XML Schema 1.0";
+            self.unfit(root.span.start, &root.tag, message, "begin with xs:schema");
+            return Vec::new();
+        }
+        let known = ["targetNamespace", "elementFormDefault", "attributeFormDefault", "version"];
+        self.only_attributes(root, &known);
+        if self.target().is_empty() {
+            self.unfit_at(root, "there is no targetNamespace", "add targetNamespace=\"…\"");
+        }
+        if !matches!(root.attribute("elementFormDefault"), Some("qualified" | "unqualified")) {
+            let message = "elementFormDefault is neither \"qualified\" nor \"unqualified\"";
+            self.unfit_at(root, message, "add elementFormDefault=\"qualified\"");
+        }
+        if root.attribute("attributeFormDefault").is_some_and(|form| form != "unqualified") {
+            let mend = "leave attributeFormDefault out";
+            self.unfit_at(root, "attributes of a namespace are not taken", mend);
+        }
+        let members = self.members(root);
+        for (at, member) in members.iter().enumerate() {
+            match member.name.local.as_str() {
+                "import" if members.iter().take(at).any(|before| before.name.local != "import") => {
+                    self.unfit_at(member, "it stands behind a declaration", "move it to the top");
+                }
+                "import" => self.import(member),
+                "element" => {}
+                "complexType" | "simpleType" => self.name_type(member),
+                other => {
+                    let (message, mend) = construct_words(other);
+                    self.unfit_at(member, message, mend);
+                }
+            }
+        }
+        let globals = self.declare_globals(&members);
+        let at = self.at;
+        if globals.is_empty() && !self.named.keys().any(|(paper, _)| *paper == at) {
+            let message = "it declares neither a global element nor a type";
+            self.unfit_at(root, message, "declare the payload as a global xs:element");
+        }
+        globals
+    }
+
+    fn name_type(&mut self, element: &'t Element) {
+        let Some(name) = element.attribute("name") else {
+            self.unfit_at(element, "a global type has no name", "add name=\"…\"");
+            return;
+        };
+        let id = self.reserve();
+        if self.named.insert((self.at, name), Named { name, element, id, simple: Simply::Unread }).is_some() {
+            self.unfit_at(element, &["the type ", name, " is defined twice"].concat(), "rename one of them");
+        }
+    }
+
+    pub(crate) fn read_so_far(&self) -> &Schema {
+        &self.schema
+    }
+
+    fn reserve(&mut self) -> TypeId {
+        self.schema.types.push(Type::Anything);
+        TypeId(self.schema.types.len().saturating_sub(1))
+    }
+
+    fn settle(&mut self, id: TypeId, read: Type) {
+        if let Some(slot) = self.schema.types.get_mut(id.0) {
+            *slot = read;
+        }
+    }
+
+    fn read_named(&mut self) {
+        let mut named: Vec<_> =
+            self.named.iter().map(|((at, name), named)| (*at, *name, named.element, named.id)).collect();
+        named.sort_by_key(|(at, _, element, _)| (*at, element.span.start));
+        for (at, name, element, id) in named {
+            let read = if element.name.local == "simpleType" {
+                self.simple_named(at, name, 0).map(Type::Simple)
+            } else {
+                self.within(at, |reading| {
+                    reading.only_attributes(element, &["name", "mixed"]);
+                    reading.complex(element).map(Type::Complex)
+                })
+            };
+            if let Some(read) = read {
+                self.settle(id, read);
+            }
+        }
+    }
+
+    fn declare_globals(&mut self, members: &[&'t Element]) -> Vec<(&'t Element, TypeId)> {
+        let mut declared = Vec::new();
+        for global in members.iter().filter(|member| member.name.local == "element") {
+            self.only_attributes(global, &["name", "type"]);
+            self.no_default(global);
+            let Some(name) = global.attribute("name") else {
+                self.unfit_at(global, "a global element has no name", "add name=\"…\"");
+                continue;
+            };
+            let of = self.reserve();
+            if let Some(other) = mark_of_danger(global).filter(|value| !matches!(*value, "true" | "false")) {
+                let message = ["systole:dangerous is `", other, "`"].concat();
+                self.unfit_at(global, &message, "systole:dangerous=\"true\", or leave it out");
+            }
+            let declaration = self.declaration(global, (self.target(), name), of);
+            if !self.schema.declare(declaration) {
+                self.unfit_at(global, &["the element ", name, " is declared twice"].concat(), "rename one");
+            }
+            declared.push((*global, of));
+        }
+        declared
+    }
+
+    fn read_globals(&mut self, globals: &[(&'t Element, TypeId)]) {
+        for (global, id) in globals {
+            if let Some(read) = self.type_of(global) {
+                let read = self.schema.of(read).clone();
+                self.settle(*id, read);
+            }
+        }
+    }
+
+    pub(crate) fn declaration(
+        &self,
+        element: &Element,
+        (namespace, name): (Arc<str>, &str),
+        of: TypeId,
+    ) -> Declaration {
+        let (documentation, fragment) = (documentation(element), self.fragment(element));
+        let dangerous = mark_of_danger(element) == Some("true");
+        let (offset, default) = (element.span.start, annotated(element).map(str::to_owned));
+        Declaration {
+            name: name.to_owned(),
+            namespace,
+            of,
+            documentation,
+            offset,
+            dangerous,
+            default,
+            fragment,
+        }
+    }
+
+    /// The type of an element: by name, or written inside it.
+    pub(crate) fn type_of(&mut self, element: &'t Element) -> Option<TypeId> {
+        let mut members = self.members(element);
+        // They stand beside a type, which is read all the same.
+        members.retain(|member| {
+            let constraint = matches!(member.name.local.as_str(), "key" | "keyref" | "unique");
+            if constraint {
+                let (message, mend) = construct_words(&member.name.local);
+                self.unfit_at(member, message, mend);
+            }
+            !constraint
+        });
+        match (element.attribute("type"), members.as_slice()) {
+            (Some(name), []) => self.type_named(element, name),
+            (None, [inner]) if inner.name.local == "simpleType" => {
+                self.only_attributes(inner, &[]);
+                let read = self.simple(inner, 0)?;
+                let id = self.reserve();
+                self.settle(id, Type::Simple(read));
+                Some(id)
+            }
+            (None, [inner]) if inner.name.local == "complexType" => {
+                self.only_attributes(inner, &["mixed"]);
+                let read = self.complex(inner)?;
+                let id = self.reserve();
+                self.settle(id, Type::Complex(read));
+                Some(id)
+            }
+            (None, []) => {
+                let mend = "add type=\"xs:string\" or another type";
+                self.unfit_at(element, "an element without a type takes anything", mend);
+                None
+            }
+            (_, [inner, ..]) => {
+                let (message, mend) = construct_words(&inner.name.local);
+                self.unfit_at(inner, message, mend);
+                None
+            }
+        }
+    }
+
+    fn type_named(&mut self, element: &'t Element, written: &str) -> Option<TypeId> {
+        let name = element.qualified(written);
+        match name {
+            Some(name) if *name.namespace == *XSD => {
+                let built_in = self.built_in(element, &name.local)?;
+                if let Some((_, id)) = self.built_in.iter().find(|(known, _)| *known == built_in) {
+                    return Some(*id);
+                }
+                let id = self.reserve();
+                self.settle(id, Type::Simple(Arc::new(Simple::plain(built_in))));
+                self.built_in.push((built_in, id));
+                Some(id)
+            }
+            Some(name) => {
+                let at = self.defined(element, written, &name)?;
+                self.named.get(&(at, name.local.as_str())).map(|named| named.id)
+            }
+            None => {
+                let message = ["the prefix of ", written, " is not declared"].concat();
+                self.unfit_at(element, &message, "declare the prefix on xs:schema");
+                None
+            }
+        }
+    }
+
+    /// The target namespace of the paper that is being read.
+    pub(crate) fn target(&self) -> Arc<str> {
+        Arc::clone(&self.paper().namespace)
+    }
+
+    /// Whether local elements of this paper have its namespace, where they do not say so themselves.
+    pub(crate) fn is_qualified(&self) -> bool {
+        self.paper().tree.attribute("elementFormDefault") != Some("unqualified")
+    }
+
+    /// Counts the steps of one more pattern; `false` if they are too many in all.
+    pub(crate) fn unfolds(&mut self, steps: usize) -> bool {
+        self.steps = self.steps.saturating_add(steps);
+        !self.is_unfolded()
+    }
+
+    /// Whether the patterns have come to too many steps, which was told.
+    pub(crate) fn is_unfolded(&self) -> bool {
+        self.steps > STEPS
+    }
+
+    /// How many constructs were found unfit so far.
+    pub(crate) fn faults(&self) -> usize {
+        self.unfit.len()
+    }
+
+    /// A global element of any paper.
+    pub(crate) fn global(&self, namespace: &str, name: &str) -> Option<&Declaration> {
+        self.schema.global_of(namespace, name)
+    }
+}
+
+/// What an element says of being dangerous.
+pub(crate) fn mark_of_danger(element: &Element) -> Option<&str> {
+    let found = element.attributes.iter().find(|attribute| attribute.name.is(SCHEMA, "dangerous"))?;
+    Some(&found.value)
+}
+
+/// The words that an element of the schema carries, their white space collapsed.
+pub(crate) fn documentation(element: &Element) -> Option<String> {
+    let annotations = element.children().filter(|child| child.name.is(XSD, "annotation"));
+    let texts = annotations.flat_map(Element::children).filter(|child| child.name.is(XSD, "documentation"));
+    let words: Vec<String> =
+        texts.map(|text| text.text().split_whitespace().collect::<Vec<_>>().join(" ")).collect();
+    let joined = words.join(" ");
+    (!joined.is_empty()).then_some(joined)
+}

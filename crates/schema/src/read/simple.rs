@@ -1,0 +1,297 @@
+//! Reads simple types: restrictions, with every derivation step folded into one.
+//!
+//! A part of the schema's tree comes in; a `Simple` goes out, or unfit constructs are noted with the
+//! reading. A facet that its base does not know, or whose value is none of the base's, is unfit. Lists and
+//! unions are read in `read_variety`.
+
+use std::sync::Arc;
+
+use crate::judge::builtin::{Builtin, Family, WhiteSpace};
+use crate::judge::pattern::Pattern;
+use crate::judge::value;
+use crate::nearest::nearest;
+use crate::read::beyond::construct_words;
+use crate::read::{Reading, Simply, XSD};
+use crate::shape::{Bound, Faceted, Simple, Variety};
+use crate::tree::Element;
+
+/// Longest chain of restrictions of restrictions.
+const STEPS: usize = 32;
+
+impl<'t> Reading<'t> {
+    /// The built-in type of this local name, if the profile has it.
+    pub(crate) fn built_in(&mut self, element: &Element, local: &str) -> Option<Builtin> {
+        let found = Builtin::named(local);
+        if found.is_none() {
+            let near = nearest(local, Builtin::NAMES.iter().copied()).map(|near| ["xs:", near].concat());
+            let mend = match local {
+                "QName" | "NOTATION" => "use xs:string",
+                "ID" | "IDREF" | "IDREFS" | "ENTITY" | "ENTITIES" => {
+                    "use xs:NCName and check it in the listener"
+                }
+                "NMTOKENS" => "use an xs:list of xs:NMTOKEN",
+                "anyType" | "anySimpleType" => "name the type, or use xs:any with processContents=\"lax\"",
+                "gYear" | "gMonth" | "gDay" | "gYearMonth" | "gMonthDay" => {
+                    "use xs:date, or xs:string with a pattern"
+                }
+                _ => near.as_deref().unwrap_or("use a built-in type of the profile, as xs:string"),
+            };
+            let message = ["the type xs:", local, " is not in the profile"].concat();
+            self.unfit(element.span.start, &["xs:", local].concat(), &message, mend);
+        }
+        found
+    }
+
+    /// A simple type by the name written in an attribute of `element`.
+    pub(crate) fn simple_by_name(
+        &mut self,
+        element: &'t Element,
+        written: &str,
+        step: usize,
+    ) -> Option<Arc<Simple>> {
+        match element.qualified(written) {
+            Some(name) if *name.namespace == *XSD => {
+                self.built_in(element, &name.local).map(|base| Arc::new(Simple::plain(base)))
+            }
+            Some(name) => {
+                let at = self.defined(element, written, &name)?;
+                match self.named.get(&(at, name.local.as_str())) {
+                    Some(named) if matches!(named.simple, Simply::Open) => {
+                        let message = ["the type ", written, " is part of itself"].concat();
+                        self.unfit_at(element, &message, "build it from other types");
+                        None
+                    }
+                    Some(named) if named.element.name.local == "simpleType" => {
+                        self.simple_named(at, named.name, step)
+                    }
+                    _ => {
+                        let message = [written, " is no simple type"].concat();
+                        self.unfit_at(element, &message, "name a simple type");
+                        None
+                    }
+                }
+            }
+            None => {
+                let message = ["the prefix of ", written, " is not declared"].concat();
+                self.unfit_at(element, &message, "declare the prefix on xs:schema");
+                None
+            }
+        }
+    }
+
+    pub(crate) fn simple_named(&mut self, at: usize, name: &'t str, step: usize) -> Option<Arc<Simple>> {
+        let named = self.named.get_mut(&(at, name))?;
+        match &named.simple {
+            Simply::Read(read) => return read.clone(),
+            Simply::Open => return None,
+            Simply::Unread => named.simple = Simply::Open,
+        }
+        let element = named.element;
+        let read = self.within(at, |reading| {
+            reading.only_attributes(element, &["name"]);
+            reading.simple(element, step.saturating_add(1))
+        });
+        if let Some(named) = self.named.get_mut(&(at, name)) {
+            named.simple = Simply::Read(read.clone());
+        }
+        read
+    }
+
+    pub(crate) fn simple(&mut self, element: &'t Element, step: usize) -> Option<Arc<Simple>> {
+        if step > STEPS {
+            let message = "the type restricts itself, or the chain of restrictions is longer than 32";
+            self.unfit_at(element, message, "restrict a built-in type");
+            return None;
+        }
+        let members = self.members(element);
+        let [made] = members.as_slice() else {
+            let message = "a simple type is one xs:restriction, xs:list or xs:union";
+            self.unfit_at(element, message, "restrict a built-in type");
+            return None;
+        };
+        match made.name.local.as_str() {
+            "restriction" => self.restriction(made, step),
+            "list" => self.list(made, step),
+            "union" => self.union(made, step),
+            other => {
+                let (message, mend) = construct_words(other);
+                self.unfit_at(made, message, mend);
+                None
+            }
+        }
+    }
+
+    fn restriction(&mut self, restriction: &'t Element, step: usize) -> Option<Arc<Simple>> {
+        self.only_attributes(restriction, &["base"]);
+        let mut facets = self.members(restriction);
+        let base = match (restriction.attribute("base"), facets.first().copied()) {
+            (Some(written), _) => self.simple_by_name(restriction, written, step)?,
+            (None, Some(inner)) if inner.name.local == "simpleType" => {
+                facets.remove(0);
+                self.simple(inner, step.saturating_add(1))?
+            }
+            (None, _) => {
+                self.unfit_at(restriction, "a restriction has no base", "add base=\"xs:string\"");
+                return None;
+            }
+        };
+        let mut simple = Arc::unwrap_or_clone(Arc::clone(&base));
+        self.facets(&mut simple, &facets);
+        self.facets_agree(&facets, &base, &simple);
+        Some(Arc::new(simple))
+    }
+
+    fn facets(&mut self, simple: &mut Simple, facets: &[&'t Element]) {
+        let (mut patterns, mut values) = (Vec::new(), Vec::new());
+        // White space first: the values of all other facets are read through it.
+        let (spaces, others): (Vec<_>, Vec<_>) = facets.iter().partition(|f| f.name.local == "whiteSpace");
+        for facet in spaces.into_iter().chain(others) {
+            self.only_attributes(facet, &["value"]);
+            let name = facet.name.local.as_str();
+            if !applies(name, &simple.variety) {
+                let mend = "leave the facet out, or change the base";
+                self.unfit_at(facet, &["it does not apply to ", &base_name(simple)].concat(), mend);
+                continue;
+            }
+            let value = facet.attribute("value").unwrap_or_default();
+            match name {
+                "pattern" => patterns.extend(self.pattern(facet, value)),
+                "enumeration" => values.extend(self.enumerated(facet, simple, value)),
+                "whiteSpace" => self.white_space(facet, simple, value),
+                "minInclusive" | "minExclusive" | "maxInclusive" | "maxExclusive" => {
+                    self.bound(facet, simple, value);
+                }
+                _ => self.counted(facet, simple, value),
+            }
+        }
+        if !patterns.is_empty() {
+            simple.patterns.push(patterns);
+        }
+        if !values.is_empty() {
+            simple.values = values;
+        }
+    }
+
+    fn pattern(&mut self, facet: &Element, value: &str) -> Option<Faceted<Pattern>> {
+        if self.is_unfolded() {
+            return None;
+        }
+        match Pattern::read(value) {
+            Ok(pattern) if !self.unfolds(pattern.steps()) => {
+                let message = "the patterns of this schema unfold into more than 200000 steps together";
+                self.unfit_at(facet, message, "write fewer patterns, or smaller counts");
+                None
+            }
+            Ok(value) => Some(Faceted { value, fragment: self.fragment(facet) }),
+            Err(reason) => {
+                let message = ["the pattern ", value, " is not taken: ", &reason].concat();
+                self.unfit_at(facet, &message, "write a simpler pattern");
+                None
+            }
+        }
+    }
+
+    fn enumerated(&mut self, facet: &Element, simple: &Simple, value: &str) -> Option<Faceted<String>> {
+        let value = simple.space.normalize(value);
+        let known = match &simple.variety {
+            Variety::Atomic(base) => base.spells(&value),
+            _ => value::admits(simple, &value),
+        };
+        if !known {
+            self.foreign_value(facet, simple, &value);
+            return None;
+        }
+        let is_list = |one: &Simple| matches!(one.variety, Variety::List(_));
+        let may_be_list = match &simple.variety {
+            Variety::Union(members) => members.iter().any(|member| is_list(member)),
+            _ => is_list(simple),
+        };
+        if may_be_list && value.trim().is_empty() {
+            let mend = "leave it out; where the list may be empty, leave out the element that holds it";
+            self.unfit_at(facet, "libxml2 cannot enumerate the empty list", mend);
+            return None;
+        }
+        Some(Faceted { value, fragment: self.fragment(facet) })
+    }
+
+    fn foreign_value(&mut self, facet: &Element, simple: &Simple, value: &str) {
+        let message = [value, " is no value of ", &base_name(simple)].concat();
+        self.unfit_at(facet, &message, "correct the value, or change the base");
+    }
+
+    fn white_space(&mut self, facet: &Element, simple: &mut Simple, value: &str) {
+        simple.space = match value {
+            "preserve" if simple.space == WhiteSpace::Preserve => WhiteSpace::Preserve,
+            "replace" if simple.space != WhiteSpace::Collapse => WhiteSpace::Replace,
+            "collapse" => WhiteSpace::Collapse,
+            _ => {
+                self.unfit_at(facet, "it is less strict than the base, or unknown", "write collapse");
+                return;
+            }
+        };
+    }
+
+    fn bound(&mut self, facet: &Element, simple: &mut Simple, value: &str) {
+        let value = simple.space.normalize(value);
+        let spelt = matches!(simple.variety, Variety::Atomic(base) if base.spells(&value));
+        if !spelt || value == "NaN" {
+            self.foreign_value(facet, simple, &value);
+            return;
+        }
+        let name = facet.name.local.as_str();
+        let bound = Bound { value, inclusive: name.ends_with("Inclusive"), fragment: self.fragment(facet) };
+        if name.starts_with("min") {
+            simple.least = Some(bound);
+        } else {
+            simple.most = Some(bound);
+        }
+    }
+
+    fn counted(&mut self, facet: &Element, simple: &mut Simple, value: &str) {
+        let Ok(count) = value.trim().parse::<u32>() else {
+            self.unfit_at(facet, &[value, " is no count"].concat(), "write a whole number");
+            return;
+        };
+        let fragment = self.fragment(facet);
+        let read = Some(Faceted { value: usize::try_from(count).unwrap_or(usize::MAX), fragment });
+        match facet.name.local.as_str() {
+            "length" => simple.length = read,
+            "minLength" => simple.min_length = read,
+            "maxLength" => simple.max_length = read,
+            "totalDigits" if count == 0 => self.unfit_at(facet, "0 digits leave no number", "1 or more"),
+            "totalDigits" => simple.total_digits = read,
+            "fractionDigits" => simple.fraction_digits = read,
+            _ => self.unfit_at(facet, "it is no facet of XSD 1.0", "leave it out"),
+        }
+    }
+}
+
+/// The base of a restriction by its own name, or by what it is.
+fn base_name(simple: &Simple) -> String {
+    match &simple.variety {
+        Variety::Atomic(base) => ["xs:", base.name()].concat(),
+        Variety::List(_) => "a list".to_owned(),
+        Variety::Union(_) => "a union".to_owned(),
+    }
+}
+
+fn applies(facet: &str, variety: &Variety) -> bool {
+    let family = match variety {
+        Variety::Atomic(base) => base.family(),
+        Variety::List(_) => {
+            let known = ["pattern", "enumeration", "whiteSpace", "length", "minLength", "maxLength"];
+            return known.contains(&facet);
+        }
+        Variety::Union(_) => return ["pattern", "enumeration"].contains(&facet),
+    };
+    match facet {
+        "pattern" | "whiteSpace" => true,
+        "enumeration" => family != Family::Truth,
+        "length" | "minLength" | "maxLength" => matches!(family, Family::Text | Family::Bytes),
+        "minInclusive" | "minExclusive" | "maxInclusive" | "maxExclusive" => {
+            matches!(family, Family::Whole | Family::Decimal | Family::Floating | Family::Moment)
+        }
+        "totalDigits" | "fractionDigits" => matches!(family, Family::Whole | Family::Decimal),
+        _ => false,
+    }
+}

@@ -1,0 +1,87 @@
+//! Reads lists and unions: what their items and members are, as far as XSD 1.0 and the judge go.
+//!
+//! An `xs:list` or `xs:union` comes in; a `Simple` goes out, or unfit constructs are noted with the reading.
+//! A list never holds lists. A union of unions is one union of all their members, which libxml2 makes of it
+//! too; so a member that is a restricted union, whose restriction would be lost there, is unfit.
+
+use std::sync::Arc;
+
+use crate::read::Reading;
+use crate::shape::{Simple, Variety};
+use crate::tree::Element;
+
+/// Most members of a union, those of its unions included: unions of unions double.
+const MEMBERS: usize = 64;
+
+impl<'t> Reading<'t> {
+    pub(crate) fn list(&mut self, element: &'t Element, step: usize) -> Option<Arc<Simple>> {
+        self.only_attributes(element, &["itemType"]);
+        let members = self.members(element);
+        let item = match (element.attribute("itemType"), members.as_slice()) {
+            (Some(written), []) => self.simple_by_name(element, written, step)?,
+            (None, [inner]) if inner.name.local == "simpleType" => {
+                self.only_attributes(inner, &[]);
+                self.simple(inner, step.saturating_add(1))?
+            }
+            _ => {
+                let message = "a list has one type of item, as itemType or as an xs:simpleType inside";
+                self.unfit_at(element, message, "add itemType=\"xs:string\"");
+                return None;
+            }
+        };
+        if holds_lists(&item) {
+            let mend = "let the items be no lists, or repeat an element that holds a list";
+            self.unfit_at(element, "an item of a list cannot be a list itself", mend);
+            return None;
+        }
+        Some(Arc::new(Simple::list(item)))
+    }
+
+    pub(crate) fn union(&mut self, element: &'t Element, step: usize) -> Option<Arc<Simple>> {
+        self.only_attributes(element, &["memberTypes"]);
+        let mut members = Vec::new();
+        for written in element.attribute("memberTypes").unwrap_or_default().split_whitespace() {
+            members.push(self.simple_by_name(element, written, step)?);
+        }
+        for inner in self.members(element) {
+            if inner.name.local != "simpleType" {
+                let message = "inside xs:union stands only xs:simpleType";
+                self.unfit_at(inner, message, "wrap it into an xs:simpleType");
+                return None;
+            }
+            self.only_attributes(inner, &[]);
+            members.push(self.simple(inner, step.saturating_add(1))?);
+        }
+        let mut flat = Vec::new();
+        for member in members {
+            match &member.variety {
+                Variety::Union(_) if member.has_facets() => {
+                    let message = "a member is a union with facets of its own, which libxml2 loses";
+                    self.unfit_at(element, message, "restrict the outer union, or the members one by one");
+                    return None;
+                }
+                Variety::Union(inner) => flat.extend(inner.iter().map(Arc::clone)),
+                _ => flat.push(member),
+            }
+        }
+        if flat.is_empty() {
+            self.unfit_at(element, "a union has no member", "add memberTypes=\"xs:int xs:date\"");
+            return None;
+        }
+        if flat.len() > MEMBERS {
+            let (count, most) = (flat.len().to_string(), MEMBERS.to_string());
+            let message = ["the union has ", &count, " members, at most ", &most, " are taken"].concat();
+            self.unfit_at(element, &message, "use an xs:choice of elements");
+            return None;
+        }
+        Some(Arc::new(Simple::union(flat)))
+    }
+}
+
+fn holds_lists(simple: &Simple) -> bool {
+    match &simple.variety {
+        Variety::Atomic(_) => false,
+        Variety::List(_) => true,
+        Variety::Union(members) => members.iter().any(|member| holds_lists(member)),
+    }
+}
