@@ -9,6 +9,9 @@
 CARGO := tools/with-libxml2 cargo
 BUILT := $(or $(CARGO_TARGET_DIR),target)/debug
 
+# Most tests wait for processes, disks and brokers, so more of them run at once than there are processors.
+export RUST_TEST_THREADS ?= $(shell expr 2 '*' $$(nproc))
+
 # Agents that answer a question, without a key or an account. The build is that of the tests, which takes much less time than
 # a release.
 demo: prepare

@@ -207,7 +207,7 @@ impl Server {
 
     /// A client without credentials, as a test uses it to look at what is there.
     pub(crate) async fn client(&self) -> async_nats::Client {
-        async_nats::connect(self.url()).await.unwrap()
+        ConnectOptions::new().connection_timeout(PATIENCE).connect(self.url()).await.unwrap()
     }
 
     /// Where its monitoring is, which `http: "127.0.0.1:-1"` in the configuration opens.
