@@ -9,6 +9,9 @@
 CARGO := tools/with-libxml2 cargo
 BUILT := $(or $(CARGO_TARGET_DIR),target)/debug
 
+# Most tests wait for processes, disks and brokers, so more of them run at once than there are processors.
+export RUST_TEST_THREADS ?= $(shell expr 2 '*' $$(nproc))
+
 # Agents that answer a question, without a key or an account. The build is that of the tests, which takes much less time than
 # a release.
 demo: prepare
@@ -49,12 +52,14 @@ dist: prepare-dist
 SEEDS ?= 100000
 
 # A thousand kills of a whole organism, two hundred around the end of a child, many simulated storms,
-# then the tests that are slow by nature, measured ones and every package in a bare Debian root among them.
+# then more cases of the tests that draw them, and the tests that are slow by nature, measured ones and every package in
+# a bare Debian root among them.
 soak: prepare-soak
 	@tools/dist/build
 	@$(CARGO) run --release --locked --quiet -- soak --kills 1000
 	@$(CARGO) run --release --locked --quiet -- soak --kills 200 --at C4,C6
 	@$(CARGO) run --release --locked --quiet --package systole-simulator -- $(SEEDS)
+	@SYSTOLE_CASES=1000 $(CARGO) test --package systole --locked --release --test suite -- json_forms log_mutated schema_
 	@$(CARGO) test --workspace --locked --release -- --ignored
 	@cat target/dist/trial.md
 

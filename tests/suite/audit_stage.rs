@@ -16,6 +16,7 @@ use systole::words::ports::{Clock as _, LogReader, Position};
 use systole::words::record::Record;
 
 use super::organism::told;
+use crate::program::PATIENCE;
 
 const XSD: &str = r#"<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema" targetNamespace="urn:t" elementFormDefault="qualified">
   <xs:element name="plan" type="xs:string"/><xs:element name="planned" type="xs:string"/>
@@ -77,7 +78,7 @@ pub(crate) async fn until(organism: &Organism, like: impl Fn(&Record) -> bool) {
             tail.changed().await.unwrap();
         }
     };
-    let came = tokio::time::timeout(Duration::from_secs(20), waits).await;
+    let came = tokio::time::timeout(PATIENCE, waits).await;
     assert!(came.is_ok(), "no such record came:\n{}", told(organism));
 }
 

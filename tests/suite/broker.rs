@@ -15,6 +15,7 @@ use async_nats::jetstream::{self, stream};
 use futures_core::Stream as _;
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 
+use crate::ports;
 use crate::program::{PATIENCE, lines};
 use crate::stage::alive;
 
@@ -90,8 +91,9 @@ impl Server {
     fn of(configuration: String) -> Server {
         let folder = tempfile::tempdir().unwrap();
         let log = std::sync::mpsc::sync_channel(1).1;
-        // The first start chooses the port, and the others take it again.
-        let mut server = Server { child: None, log, heard: String::new(), port: 0, configuration, folder };
+        // Every start is on the same port.
+        let port = ports::free();
+        let mut server = Server { child: None, log, heard: String::new(), port, configuration, folder };
         server.start_again();
         server
     }
@@ -106,13 +108,13 @@ impl Server {
     pub(crate) fn node(configuration: String) -> Server {
         let folder = tempfile::tempdir().unwrap();
         let log = std::sync::mpsc::sync_channel(1).1;
-        Server { child: None, log, heard: String::new(), port: 0, configuration, folder }
+        Server { child: None, log, heard: String::new(), port: ports::free(), configuration, folder }
     }
 
     /// Starts its process.
     pub(crate) fn begin(&mut self) {
         assert!(self.child.is_none(), "it still runs");
-        let port = if self.port == 0 { "-1".to_owned() } else { self.port.to_string() };
+        let port = self.port.to_string();
         let path = self.folder.path().join("server.conf");
         let store = self.folder.path().join("store");
         let more = self.configuration.replace("STORE", store.to_str().unwrap());
@@ -131,8 +133,6 @@ impl Server {
 
     /// Waits until it takes clients.
     pub(crate) fn listens(&mut self) {
-        let line = self.says("Listening for client connections on ");
-        self.port = line.trim_end().rsplit_once(':').unwrap().1.parse().unwrap();
         self.says("Server is ready");
     }
 
@@ -207,7 +207,7 @@ impl Server {
 
     /// A client without credentials, as a test uses it to look at what is there.
     pub(crate) async fn client(&self) -> async_nats::Client {
-        async_nats::connect(self.url()).await.unwrap()
+        ConnectOptions::new().connection_timeout(PATIENCE).connect(self.url()).await.unwrap()
     }
 
     /// Where its monitoring is, which `http: "127.0.0.1:-1"` in the configuration opens.

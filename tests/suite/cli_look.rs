@@ -12,6 +12,7 @@ use systole::words::record::Kind;
 
 use super::audit_stage::{Part, cast, flat, narrow, payload, stop, until};
 use super::organism::{ask, outcome, start};
+use crate::program::PATIENCE;
 
 /// What a command printed, and its exit code.
 struct Ran {
@@ -186,9 +187,7 @@ async fn a_log_that_is_followed_shows_what_comes() {
             }
             panic!("the follower ended before {text:?}");
         };
-        tokio::time::timeout(std::time::Duration::from_secs(20), waits)
-            .await
-            .expect("the line comes in time");
+        tokio::time::timeout(PATIENCE, waits).await.expect("the line comes in time");
     };
     wait_for("#2 dig → operator").await;
     ask(&organism, "k2", &payload("dig", "second"), Some(&thread)).await.unwrap();

@@ -1,7 +1,6 @@
 //! A log in NATS on a cluster of three real brokers, each with its own store. Nodes are killed, held and started again,
 //! one at a time and two at once, while an organism works over them.
 
-use std::net::TcpListener;
 use std::time::Duration;
 
 use async_nats::jetstream::{self, stream};
@@ -16,6 +15,7 @@ use crate::broker::{JETSTREAM, Server};
 use crate::far;
 use crate::kills::Trial;
 use crate::log_records::{Author, Folder, batch, root};
+use crate::ports;
 use crate::program::{PATIENCE, Running, systole};
 use crate::pumps;
 
@@ -47,10 +47,7 @@ impl Cluster {
     /// The same with the whole configuration of each but where it listens and whom it knows. A stream may find no place
     /// yet.
     pub(crate) fn of(configuration: impl Fn(usize) -> String) -> Cluster {
-        // Held until all are known, so that no two are the same.
-        let held: Vec<TcpListener> = (0..NODES).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
-        let ports: Vec<u16> = held.iter().map(|port| port.local_addr().unwrap().port()).collect();
-        drop(held);
+        let ports: Vec<u16> = (0..NODES).map(|_| ports::free()).collect();
         let routes: Vec<String> =
             ports.iter().map(|port| format!("nats://{ROUTE}@127.0.0.1:{port}")).collect();
         let routes = routes.join(", ");

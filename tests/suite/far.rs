@@ -1,18 +1,14 @@
 //! A log in a stream of a real broker, for tests of the log alone: several pumps may open it, each with its own copy.
 
 use std::path::Path;
-use std::time::Duration;
 
 use systole::edges::log::nats::{self, Manner, Opened, Unopened};
-use systole::edges::nats::{Broker, LogStream};
+use systole::edges::nats::{Broker, LogStream, PATIENCE};
 use systole::pump::wake;
 use systole::words::ids::Name;
 use tokio::runtime::{Handle, Runtime};
 
 use crate::broker::Server;
-
-/// How long the broker may take for an answer. One that is held is waited for twice as long.
-const PATIENCE: Duration = Duration::from_secs(2);
 
 /// A broker, and what carries what is sent to it.
 pub(crate) struct Far {

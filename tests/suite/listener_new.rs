@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::process::Stdio;
+use std::sync::Mutex;
 
 use crate::broker::{Server, python};
 use crate::over_nats::Ends;
@@ -56,14 +57,9 @@ fn g5_a_new_listener_in_rust_passes_its_test_and_is_run() {
     let said = shell.run(&["systole listener new rust weather --kit '", kit.to_str().unwrap(), "'"].concat());
     let next: Vec<&str> = said.lines().filter_map(|line| line.strip_prefix("next: ")).collect();
     let [build, test] = next[..] else { panic!("{said}") };
-    // What was built before is built once for all runs of this test, and nothing is fetched.
-    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("listener-new");
-    let built =
-        ["export CARGO_NET_OFFLINE=true CARGO_TARGET_DIR='", target.to_str().unwrap(), "'; "].concat();
-    let tested = shell.run(&[&built, test].concat());
+    let tested = shell.run(&[&building(), test].concat());
     assert!(tested.contains("test tests::it_answers_what_it_is_asked ... ok"), "{tested}");
-    let done = shell.run(&[&built, build, " && mkdir -p listeners/weather/target/release && cp \"$CARGO_TARGET_DIR/release/weather\" listeners/weather/target/release/ && echo built"].concat());
-    assert!(done.ends_with("built\n"), "{done}");
+    builds(&shell, build, "listeners/weather/target/release");
     let answer = shell.run(SEND);
     assert!(answer.contains("You said: a &lt; b"), "{answer}");
     let source = std::fs::read_to_string(shell.folder().join("hello/listeners/weather/src/main.rs")).unwrap();
@@ -73,6 +69,30 @@ fn g5_a_new_listener_in_rust_passes_its_test_and_is_run() {
     let lines =
         code.lines().filter(|line| !line.trim().is_empty() && !line.trim_start().starts_with("//")).count();
     assert!(lines <= 15, "about fifteen lines: {lines}");
+}
+
+/// How cargo builds a new listener here: it fetches nothing, and builds the crates that it needs once for all these tests.
+fn building() -> String {
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("listener-new");
+    format!(
+        "export CARGO_NET_OFFLINE=true CARGO_PROFILE_DEV_DEBUG=0 CARGO_INCREMENTAL=0 CARGO_TARGET_DIR='{}'; ",
+        target.display()
+    )
+}
+
+/// Builds the new listener, and puts its program where a release build leaves it. It is a build for development: a release
+/// build takes minutes and shows no more.
+fn builds(shell: &Shell, command: &str, release: &str) {
+    // Each of these tests leaves a program of this name there.
+    static NAME: Mutex<()> = Mutex::new(());
+    let command = command.strip_prefix("cargo build --release ").expect("a release build");
+    let script = format!(
+        "{}cargo build {command} && mkdir -p {release} && cp \"$CARGO_TARGET_DIR/debug/weather\" {release} && echo built",
+        building()
+    );
+    let _held = NAME.lock().unwrap();
+    let done = shell.run(&script);
+    assert!(done.ends_with("built\n"), "{done}");
 }
 
 /// The organism of a new listener over NATS, on a broker of its own. Gives the command that starts the listener.
@@ -174,15 +194,12 @@ fn g5_a_new_listener_over_nats_in_rust_passes_its_test_and_answers() {
     let next = over_nats(&shell, &server, &["rust weather --kit '", kit.to_str().unwrap(), "'"].concat());
     let [build, test, start] = &next[..] else { panic!("{next:?}") };
     assert!(start.ends_with(" listeners/weather/target/release/weather"), "{start}");
-    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("listener-new-nats");
-    let built =
-        ["export CARGO_NET_OFFLINE=true CARGO_TARGET_DIR='", target.to_str().unwrap(), "'; "].concat();
-    let tested = shell.run(&[&built, test.as_str()].concat());
+    let tested = shell.run(&[&building(), test.as_str()].concat());
     assert!(tested.contains("test tests::it_answers_what_it_is_asked ... ok"), "{tested}");
-    // What was tested is run: a second build of everything would show no more.
-    let done = shell.run(&[&built, &build.replace(" --release", ""), " && echo built"].concat());
-    assert!(done.ends_with("built\n"), "{done}");
-    answers_and_ends(&shell, &server, std::process::Command::new(target.join("debug/weather")));
+    let release = "listeners/weather/target/release";
+    builds(&shell, build, release);
+    let worker = shell.folder().join("hello").join(release).join("weather");
+    answers_and_ends(&shell, &server, std::process::Command::new(worker));
 }
 
 #[test]

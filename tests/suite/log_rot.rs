@@ -147,7 +147,7 @@ fn c15_a_flipped_bit_in_a_page_of_the_cache_changes_no_thread() {
     assert_eq!(pages.len(), 3);
     let (mut same, mut refused) = (0, 0);
     let copy = Folder::new();
-    for bit in pages.iter().flat_map(|page| ((page - 1) * 8192 * 8..page * 8192 * 8).step_by(331)) {
+    for bit in pages.iter().flat_map(|page| ((page - 1) * 8192 * 8..page * 8192 * 8).step_by(661)) {
         let mut rotten = bytes.clone();
         rotten[bit / 8] ^= 1 << (bit % 8);
         std::fs::write(copy.log(), rotten).unwrap();
@@ -162,7 +162,7 @@ fn c15_a_flipped_bit_in_a_page_of_the_cache_changes_no_thread() {
             }
         }
     }
-    assert!(same > 500 && refused > 0, "{same} as they were, {refused} refused");
+    assert!(same > 250 && refused > 0, "{same} as they were, {refused} refused");
 }
 
 #[test]

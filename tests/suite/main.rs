@@ -93,6 +93,7 @@ mod paid;
 mod payloads;
 mod permissions;
 mod plain_words;
+mod ports;
 mod prepare;
 mod program;
 mod promises;

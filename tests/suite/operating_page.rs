@@ -1,10 +1,10 @@
 //! `docs/operating-on-nats.md` is run word for word, with a broker, three pumps and a kill. Only the ports are others.
 //! `SYSTOLE_GOLDEN=1` writes what is shown again; the page is then read like code.
 
-use std::net::TcpListener;
 use std::path::Path;
 
 use crate::broker::path;
+use crate::ports;
 use crate::session::{Shell, steps};
 use crate::terminals::Terminals;
 
@@ -13,9 +13,7 @@ fn d8_the_page_of_a_log_in_nats_is_what_one_sees() {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/operating-on-nats.md");
     let text = std::fs::read_to_string(&page).unwrap();
     let taken_over = text.split_once("```text\n").unwrap().1.split_once("```").unwrap().0;
-    // Both are taken at once, so that they are two.
-    let free = [(); 2].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
-    let [client, monitor] = free.map(|port| port.local_addr().unwrap().port().to_string());
+    let [client, monitor] = [ports::free(), ports::free()].map(|port| port.to_string());
 
     let mut terminals = Terminals::new(Shell::new().with("PATH", path().split(':').next().unwrap()));
     for mut step in steps(&text) {

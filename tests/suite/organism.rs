@@ -17,6 +17,8 @@ use systole::words::ids::{Key, Name};
 use systole::words::ports::Position;
 use systole::words::record::{Kind, Mark, Record, Role};
 
+use crate::program::PATIENCE;
+
 /// A folder with an organism's file and whatever it names.
 pub(crate) fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
@@ -82,7 +84,6 @@ pub(crate) async fn ask(
 /// Waits for the outcome of a top call.
 pub(crate) async fn outcome(organism: &Organism, receipt: &Receipt) -> Record {
     let mut tail = organism.tail();
-    let deadline = Duration::from_secs(20);
     let waits = async {
         loop {
             let records = organism.reader().of_thread(&receipt.thread, 1, 10_000).unwrap();
@@ -97,7 +98,7 @@ pub(crate) async fn outcome(organism: &Organism, receipt: &Receipt) -> Record {
             tail.changed().await.unwrap();
         }
     };
-    tokio::time::timeout(deadline, waits).await.expect("an outcome comes in time")
+    tokio::time::timeout(PATIENCE, waits).await.expect("an outcome comes in time")
 }
 
 /// The whole log, a line a record, for whoever wants to see what happened.
@@ -160,7 +161,7 @@ async fn a_message_goes_all_the_way_and_back() {
     let answer = outcome(&organism, &receipt).await;
     assert!(String::from_utf8_lossy(&answer.body).contains(">hello</"), "{}", told(&organism));
     assert_eq!(answer.header.from.as_str(), "echo");
-    assert_eq!(organism.stop(Duration::from_secs(2)).await, Ended::Drained(0));
+    assert_eq!(organism.stop(PATIENCE).await, Ended::Drained(0));
 }
 
 #[tokio::test]
@@ -236,7 +237,7 @@ async fn b11_a_validator_that_panics_ends_the_organism_and_nobody_waits() {
         to: None,
         thread: None,
     };
-    let asked = tokio::time::timeout(Duration::from_secs(20), organism.ask(message)).await;
+    let asked = tokio::time::timeout(PATIENCE, organism.ask(message)).await;
     assert!(matches!(asked, Ok(None)), "nobody answers any more");
     assert_eq!(organism.broke().await, Ended::Broken("validator-0 panicked".to_owned()));
     organism.stop(Duration::ZERO).await;

@@ -78,7 +78,8 @@ impl Worker {
 
     /// The same, with the broker at that address.
     pub(crate) async fn at(url: &str) -> Worker {
-        let client = async_nats::connect(url).await.unwrap();
+        let client =
+            async_nats::ConnectOptions::new().connection_timeout(PATIENCE).connect(url).await.unwrap();
         let work = jetstream::new(client.clone()).get_consumer_from_stream("echo", "SYSTOLE_shop_BUS").await;
         Worker { client, work: work.unwrap() }
     }

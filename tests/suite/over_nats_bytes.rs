@@ -114,11 +114,11 @@ async fn d2_a_plain_client_works_by_the_page() {
     );
     assert!(taken.body.contains("<ask xmlns=\"https://xml-pipeline.org/ns/talk/v1\">Who?</ask></message>"));
     let mut idles = std::pin::pin!(house.idles());
-    let mut second = tokio::time::interval(Duration::from_secs(1));
+    let mut beat = tokio::time::interval(Duration::from_millis(200));
     loop {
         tokio::select! {
             () = &mut idles => break,
-            _ = second.tick() => plain.publishes(&taken.message, "+WPI".to_owned()).await,
+            _ = beat.tick() => plain.publishes(&taken.message, "+WPI".to_owned()).await,
         }
     }
     let receipt = taken.word(RECEIPT);

@@ -133,7 +133,7 @@ async fn d2_a_worker_with_two_slots_works_on_two_and_no_more_and_renews_both() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn d7_a_worker_renews_for_as_long_as_it_works_and_longer_than_idle() {
-    let house = House::open(", idle: 500ms, timeout: 60s");
+    let house = House::open(", idle: 2s, timeout: 60s");
     let (gate, door) = gate();
     let worker = Serving::of(house.worker().renew_every(Duration::from_millis(50)), move |turn| {
         door.pass(turn);
@@ -151,7 +151,7 @@ async fn d7_a_worker_renews_for_as_long_as_it_works_and_longer_than_idle() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn d7_a_reply_that_is_refused_is_told_to_its_author_and_is_not_sent_again() {
-    let house = House::open(", in_flight: 2, idle: 500ms, retry: {backoff: 1ms..1ms}");
+    let house = House::open(", in_flight: 2, idle: 2s, retry: {backoff: 1ms..1ms}");
     let (gate, door) = gate();
     // It says nothing of itself while it works.
     let silent = house.worker().slots(2).renew_every(Duration::from_secs(3600));

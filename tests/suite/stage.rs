@@ -6,7 +6,6 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::pin::pin;
 use std::sync::Arc;
-use std::time::Duration;
 
 use systole::edges::delivery::{Answering, Carriers, Deaf, Equipment, Pace, Unreceipted};
 use systole::edges::nats::Broker;
@@ -20,8 +19,7 @@ use systole_kit::writer::Writer;
 use systole_kit::{Limits, Payload, namespaces};
 use tokio::sync::mpsc;
 
-/// Longer than anything here takes on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+use crate::program::PATIENCE;
 
 /// Room for reports: less than some tests make, so that waiting for room is part of every test.
 const REPORTS: usize = 4;

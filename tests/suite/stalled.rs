@@ -3,7 +3,6 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use systole::edges::log::memory::{Ending, Memory};
 use systole::organism::file;
@@ -14,6 +13,7 @@ use systole::words::ids::{Name, ThreadId};
 use systole::words::ports::Unwatched;
 
 use crate::organism::{ask, echo, outcome, say};
+use crate::program::PATIENCE;
 
 /// No room for three tries of the writer, which are most of a second.
 const NO_ROOM: [Ending; 3] = [Ending::NotNow; 3];
@@ -64,7 +64,7 @@ async fn nobody_waits_for_room_without_a_word() {
         Reply::Refused(refusal) => assert_eq!(refusal.code.as_str(), "ingress.unavailable"),
         other => panic!("{other:?}"),
     }
-    assert_eq!(organism.stop(Duration::from_secs(5)).await, Ended::Drained(0));
+    assert_eq!(organism.stop(PATIENCE).await, Ended::Drained(0));
 }
 
 /// Sends until there is room.

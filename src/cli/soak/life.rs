@@ -15,7 +15,7 @@ use super::house::House;
 use crate::edges::failpoint;
 
 /// Longer than any start or stop takes on a machine that is very busy. One that needs more hangs.
-pub const PATIENCE: Duration = Duration::from_secs(120);
+pub const PATIENCE: Duration = Duration::from_secs(300);
 /// How much of its last words is shown.
 const LAST_WORDS_BYTES: u64 = 2_000;
 

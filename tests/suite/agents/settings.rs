@@ -1,9 +1,8 @@
 //! A model that cannot be asked: no key, a wrong one, a model or an address that there is not, a proxy that answers with a
 //! page. What is wrong is named with its line and its mend, and a key is printed nowhere.
 
-use std::net::TcpListener;
-
 use super::house::{FORMS, House, KEY, Plan};
+use crate::ports;
 use crate::program::{Ran, systole, systole_with};
 
 /// Rewrites the organism's file.
@@ -103,13 +102,13 @@ fn e13_an_address_that_is_none_is_refused_before_anything_starts() {
 
 #[test]
 fn e13_where_nobody_listens_the_call_fails_with_the_address() {
-    let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let free = format!("127.0.0.1:{}", ports::free());
     for form in FORMS {
         let house = House::build(&Plan { form, replies: "[{say: Hello.}]", ..Plan::default() });
         with(&house, &house.mock.url(), &format!("http://{free}"));
         let ran = house.ask("Hello?");
         assert_eq!(ran.code, Some(1), "{form}: {ran:?}");
-        for wanted in ["model.unavailable", &free.to_string(), "after 3 attempts"] {
+        for wanted in ["model.unavailable", &free, "after 3 attempts"] {
             assert!(ran.stderr.contains(wanted), "{form}, {wanted}: {ran:?}");
         }
         says_no_key(&ran);

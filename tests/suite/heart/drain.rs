@@ -8,6 +8,7 @@ use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::*;
+use crate::program::PATIENCE;
 use crate::pump::journal::{asks as recalls, journals, started};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -41,7 +42,7 @@ async fn a_talkative_listener_does_not_put_the_end_off() {
     };
     stop.send(Duration::from_millis(100)).unwrap();
     let all = async { tokio::join!(run(heart, lines), talking).0 };
-    let ended = tokio::time::timeout(Duration::from_secs(20), all).await;
+    let ended = tokio::time::timeout(PATIENCE, all).await;
     assert_eq!(ended.expect("the end never came"), Ended::Drained(1));
 }
 

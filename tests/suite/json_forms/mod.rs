@@ -24,7 +24,7 @@ use simples::{BUILT, BYTE, CODE, LIMIT, MODE, NAMES, RESTRICTIONS, STRING, Simpl
 use xml::Node;
 
 fn cases() -> usize {
-    std::env::var("SYSTOLE_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(1000)
+    std::env::var("SYSTOLE_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(300)
 }
 
 /// A schema with all that reads, judges and validates by it.

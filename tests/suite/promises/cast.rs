@@ -14,9 +14,7 @@ use systole::words::record::{Kind, Mark, Record, Role};
 use tokio::task::JoinSet;
 
 use crate::organism::{folder, start};
-
-/// Longer than anything here takes on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+use crate::program::PATIENCE;
 
 /// What every program begins with.
 const PRELUDE: &str = r#"import hashlib, os, random, re, select, sqlite3, sys, time

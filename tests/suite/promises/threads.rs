@@ -1,7 +1,5 @@
 //! B1, B4, B5, B6, B10, B12, B17 and B18: notes, children, what is cancelled, and what rests.
 
-use std::time::Duration;
-
 use rustix::process::Signal;
 use systole::organism::waiting::Reply;
 use systole::pump::fold::apply_to;
@@ -10,7 +8,7 @@ use systole::words::ids::Name;
 use systole::words::record::{Kind, Record};
 
 use super::cast::{BOSS, ECHO, House, body, cast, code, plain, say};
-use crate::program::{Events, Running, ask, run_file};
+use crate::program::{Events, PATIENCE, Running, ask, run_file};
 
 #[tokio::test]
 async fn b1_a_note_wakes_the_same_listener_in_the_same_call() {
@@ -183,7 +181,7 @@ async fn b10_cancelling_ends_a_subtree_and_what_comes_late_is_refused_and_logged
             tail.changed().await.unwrap();
         }
     };
-    tokio::time::timeout(Duration::from_secs(30), all)
+    tokio::time::timeout(PATIENCE, all)
         .await
         .unwrap_or_else(|_| panic!("{}", crate::organism::told(&house.organism)));
     for refusal in late() {
