@@ -2,6 +2,7 @@
 //! alone: nothing runs, and no log is opened.
 
 mod from;
+pub(super) mod steps;
 
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
