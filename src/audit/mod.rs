@@ -23,6 +23,7 @@ pub mod persons;
 pub mod posts;
 pub mod prompts;
 pub mod roll;
+pub mod runs;
 pub mod texts;
 pub mod todo;
 pub mod trail;

@@ -10,6 +10,7 @@ use super::glance::{glance, told};
 use super::layout::{self, Tone, paint};
 use super::pauses::Pause;
 use super::posts::Posts;
+use super::runs::{self, Goal, Progress, Runs};
 use super::whole::Whole;
 use super::why::{Standing, drawn};
 use crate::pump::state::{Life, Thread, used_under};
@@ -48,6 +49,10 @@ pub struct Entry {
     pub is_unfinished: bool,
     /// What its messages that are being answered have used, with everything below.
     pub used: Use,
+    /// The goal of a workflow that it is about.
+    pub goal: Option<Goal>,
+    /// The steps that a workflow in it is at.
+    pub steps: Vec<Progress>,
 }
 
 /// Calls the roll: the newest roots, or with `children` the newest threads of any sort.
@@ -106,7 +111,20 @@ fn entry(
     let used = purses.fold(Use::default(), |sum, purse| sum.and(used_under(&at_work, thread, *purse)));
     let paused = whole.paused(reader, &thread.id)?;
     let is_unfinished = life == Life::Working || !thread.timers.is_empty();
-    Ok(Entry { thread: thread.id.clone(), life, paused, since, words, is_unfinished, used })
+    let (goal, steps) = (None, Vec::new());
+    Ok(Entry { thread: thread.id.clone(), life, paused, since, words, is_unfinished, used, goal, steps })
+}
+
+/// Adds to each entry what it has to do with workflows.
+pub fn name_goals(entries: &mut [Entry], whole: &Whole, runs: &Runs<'_>) -> Result<(), LogFault> {
+    for entry in entries {
+        entry.goal = runs.of_thread(&entry.thread)?;
+        let Some(thread) = whole.at_work(&entry.thread) else { continue };
+        for path in thread.calls.keys().filter(|path| path.depth() == 0) {
+            entry.steps.append(&mut runs.steps(&entry.thread, path)?);
+        }
+    }
+    Ok(())
 }
 
 /// How the thread's last top call ended; empty where that is not among its newest records.
@@ -151,14 +169,20 @@ impl Entry {
             [text, &" ".repeat(blanks)].concat()
         };
         let head = [pad(&id, id_columns), pad(&state, STATE_COLUMNS), pad(&since, SINCE_COLUMNS)].join("  ");
-        let (room, told) = (layout::columns(), self.told());
+        let (room, run, words) = (layout::columns(), self.run(), self.told());
+        let told = [run.as_str(), &words].into_iter().filter(|part| !part.is_empty());
         // What a thread waits for is what a person came to read, so it gets a line rather than be cut.
         let waits = self.paused.is_some() || self.life == Life::Working;
-        let needs = if waits { columns::width(&told) + 2 } else { WORDS_COLUMNS };
-        if room < columns::width(&head) + needs && !told.is_empty() {
-            return format!("{}\n    {}", head.trim_end(), cut_counted(&told, room.saturating_sub(4)));
+        let told = told.collect::<Vec<_>>().join(if self.steps.is_empty() { ": " } else { "; " });
+        let needs = if waits { columns::width(&told) + 2 } else { WORDS_COLUMNS + columns::width(&run) };
+        if told.is_empty() || room >= columns::width(&head) + needs {
+            return cut_counted(format!("{head}  {told}").trim_end(), room);
         }
-        cut_counted(format!("{head}  {told}").trim_end(), room)
+        let is_long = columns::width(&told) > room.saturating_sub(4);
+        let parts = if waits && is_long { vec![run, words] } else { vec![told] };
+        let parts = parts.iter().filter(|part| !part.is_empty());
+        let line = |part: &String| format!("\n    {}", cut_counted(part, room.saturating_sub(4)));
+        format!("{}{}", head.trim_end(), parts.map(line).collect::<String>())
     }
 
     fn state(&self) -> &'static str {
@@ -174,6 +198,13 @@ impl Entry {
         }
     }
 
+    /// What it has to do with workflows: its goal, and the steps that it is at.
+    fn run(&self) -> String {
+        let goal = self.goal.as_ref().map(Goal::label);
+        let steps = (!self.steps.is_empty()).then(|| runs::told(&self.steps));
+        goal.into_iter().chain(steps).collect::<Vec<_>>().join(": ")
+    }
+
     /// The entry for programs.
     pub fn as_json(&self) -> Value {
         json!({
@@ -182,6 +213,8 @@ impl Entry {
             "paused": self.paused.as_ref().map(Pause::as_json),
             "since": self.since.to_string(),
             "words": self.words,
+            "goal": self.goal.as_ref().map(Goal::as_json),
+            "steps": self.steps.iter().map(Progress::as_json).collect::<Vec<_>>(),
             "used": {
                 "messages": self.used.messages,
                 "children": self.used.children,
@@ -207,6 +240,8 @@ mod tests {
             words: "日本語のとても長いテキスト".repeat(20),
             is_unfinished: true,
             used: Use::default(),
+            goal: None,
+            steps: Vec::new(),
         };
         for children in [true, false] {
             let line = entry.line(Millis(u64::MAX), children);

@@ -14,7 +14,7 @@ use super::pauses::{self, Pause};
 use crate::pump::state::{Book, State, Thread};
 use crate::pump::{pausing, wake};
 use crate::rules::core_payload;
-use crate::words::composition::{Composition, Listener};
+use crate::words::composition::{Composition, Listener, Section};
 use crate::words::ids::{Digest, Name, ThreadId};
 use crate::words::ports::{LogFault, LogReader, Position, Unwatched};
 use crate::words::record::{Kind, Mark, Record, Role, Timing};
@@ -131,6 +131,11 @@ impl Whole {
     /// A listener as the configuration of that hash has it.
     pub fn listener(&self, config: Digest, name: &Name) -> Option<&Listener> {
         self.state.book.listener(config, name)
+    }
+
+    /// What the file says of a listener, as the configuration of that hash has it.
+    pub(super) fn section(&self, config: Digest, name: &Name) -> Option<&Section> {
+        self.state.book.page(config)?.sections.get(name)
     }
 
     /// How long a message from outside may be worked on under that configuration, where it says so.

@@ -19,6 +19,7 @@ use super::columns::plain;
 use super::glance::glance;
 use super::pauses::Pause;
 use super::posts::{Post, Posts};
+use super::runs::{Goal, Progress, Runs};
 use super::whole::Whole;
 use crate::pump::state::{Call, Life, Purse, Stand, Thread, used_under};
 use crate::rules::{approval_payload, core_payload, question};
@@ -132,6 +133,10 @@ pub struct Reason {
     pub told_from: u64,
     /// What is open below it: nested calls, and the calls of its running children.
     pub below: Vec<Reason>,
+    /// The goal of a workflow that it is about.
+    pub goal: Option<Goal>,
+    /// The steps that it is at, if it is a workflow.
+    pub steps: Vec<Progress>,
 }
 
 /// An attempt that failed.
@@ -171,6 +176,20 @@ impl Standing {
             models: models(whole, thread),
             times: times(whole, thread),
         })
+    }
+
+    /// Adds to each reason what it has to do with workflows.
+    pub fn name_goals(&mut self, runs: &Runs<'_>) -> Result<(), LogFault> {
+        let mut left: Vec<&mut Reason> = self.reasons.iter_mut().collect();
+        while let Some(reason) = left.pop() {
+            reason.goal = match reason.call.depth() {
+                0 => runs.of_thread(&reason.thread)?,
+                _ => runs.of_item(&reason.thread, &reason.call)?,
+            };
+            reason.steps = runs.steps(&reason.thread, &reason.call)?;
+            left.extend(&mut reason.below);
+        }
+        Ok(())
     }
 
     /// The word for its state.
@@ -250,6 +269,8 @@ impl Asking<'_> {
             away: self.whole.running.and_then(|_| self.whole.away(&call.listener)).map(str::to_owned),
             told_from: if call.settled == 0 { call.request } else { first_item(call) },
             below: self.below(thread, path, call)?,
+            goal: None,
+            steps: Vec::new(),
             cause,
         })
     }
@@ -299,6 +320,8 @@ impl Asking<'_> {
                 away: None,
                 told_from: asked.seq,
                 below: Vec::new(),
+                goal: None,
+                steps: Vec::new(),
             });
         }
         Ok(reasons)

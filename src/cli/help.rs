@@ -78,6 +78,7 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ),
     ("listener mock-model", &["systole listener mock-model --script replies.yaml"]),
     ("workflow explain", &["systole workflow explain review-change", "systole workflow explain --json"]),
+    ("workflow from", &["systole workflow from Agentfile", "systole workflow from Agentfile --json"]),
     ("permissions", &["systole permissions", "systole permissions --nats-config --keys keys"]),
     ("doctor", &["systole doctor", "systole doctor --json"]),
     ("completions", &["systole completions bash", "systole completions zsh"]),

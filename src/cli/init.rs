@@ -1,7 +1,7 @@
 //! `systole init`: an organism that runs and answers, written into a folder, from one of the templates. It overwrites nothing:
 //! if a file exists already, it is named and nothing is written. Only a `.gitignore` that exists gets lines added.
 
-mod provider;
+pub(super) mod provider;
 
 use std::fs::{self, OpenOptions};
 use std::io::Write as _;

@@ -155,7 +155,7 @@ enum Command {
     /// Write a listener, or try one alone
     #[command(subcommand)]
     Listener(listener::Listener),
-    /// Explain a workflow in plain sentences
+    /// Explain a workflow, or make one from an Agentfile
     #[command(subcommand)]
     Workflow(workflow::Workflow),
     /// Say who may do what at the broker, or write its configuration
@@ -226,7 +226,7 @@ impl Command {
                 true
             }
             Command::Trail(_) | Command::Cost(_) | Command::Explain(_) | Command::Graph(_) => true,
-            Command::Workflow(_) => true,
+            Command::Workflow(workflow) => workflow.is_paged(),
             _ => false,
         }
     }

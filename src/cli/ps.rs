@@ -6,8 +6,10 @@ use serde_json::json;
 use super::exit::Exit;
 use super::looking::Looking;
 use super::place::Place;
+use super::workflow::steps;
 use crate::audit::pauses::Pause;
 use crate::audit::roll;
+use crate::audit::runs::Runs;
 
 /// Which threads are listed.
 #[derive(Args, Debug)]
@@ -31,8 +33,10 @@ impl Ps {
         let looking = Looking::open(&self.place)?;
         let whole = looking.whole()?;
         let most = if self.most == 0 { usize::MAX } else { self.most };
-        let entries = roll::call(&looking.reader, &whole, looking.now, most, self.children)
+        let mut entries = roll::call(&looking.reader, &whole, looking.now, most, self.children)
             .map_err(|fault| looking.fault(&fault))?;
+        let runs = Runs::new(&looking.reader, &whole, &steps::said);
+        roll::name_goals(&mut entries, &whole, &runs).map_err(|fault| looking.fault(&fault))?;
         let paused = looking.all_paused(&whole)?;
         if looking.screen.json {
             let threads: Vec<_> = entries.iter().map(roll::Entry::as_json).collect();

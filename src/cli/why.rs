@@ -8,10 +8,12 @@ use serde_json::{Value, json};
 use super::exit::Exit;
 use super::looking::Looking;
 use super::place::Place;
+use super::workflow::steps;
 use crate::audit::columns::width;
 use crate::audit::layout;
 use crate::audit::pauses::Pause;
 use crate::audit::posts::Posts;
+use crate::audit::runs::{Goal, Progress, Runs};
 use crate::audit::why::{
     self, Asker, Bought, Cause, Kept, Reason, Standing, Timed, Wait, brief, ends, report,
 };
@@ -37,6 +39,7 @@ impl Why {
         let whole = looking.whole()?;
         let posts = Posts::at(&whole, looking.now);
         let (reader, screen) = (&looking.reader, looking.screen);
+        let runs = Runs::new(reader, &whole, &steps::said);
         let asker = Asker { now: looking.now, start: looking.start() };
         if let Some(typed) = &self.thread {
             let id = looking.find(typed)?;
@@ -44,8 +47,9 @@ impl Why {
             let Some(thread) = found else {
                 return Err(screen.fail(Exit::Usage, ["thread ", id.as_str(), " has no record"].concat()));
             };
-            let standing =
+            let mut standing =
                 Standing::of(reader, &whole, &posts, &thread).map_err(|fault| looking.fault(&fault))?;
+            standing.name_goals(&runs).map_err(|fault| looking.fault(&fault))?;
             if screen.json {
                 screen.value(&as_json(&standing, looking.running, looking.now));
             } else {
@@ -56,8 +60,11 @@ impl Why {
         }
         let standings =
             whole.waiting().into_iter().map(|thread| Standing::of(reader, &whole, &posts, thread));
-        let standings: Vec<Standing> =
+        let mut standings: Vec<Standing> =
             standings.collect::<Result<_, _>>().map_err(|fault| looking.fault(&fault))?;
+        for standing in &mut standings {
+            standing.name_goals(&runs).map_err(|fault| looking.fault(&fault))?;
+        }
         let waits = why::waits(&standings, looking.now);
         let paused = looking.all_paused(&whole)?;
         if screen.json {
@@ -105,6 +112,7 @@ fn wait_json(wait: &Wait, now: Millis) -> Value {
         "waited_ms": now.since(wait.since),
         "cause": wait.cause,
         "words": wait.what,
+        "goal": wait.goal.as_ref().map(Goal::as_json),
         "command": wait.command,
     })
 }
@@ -160,6 +168,8 @@ fn reason_json(reason: &Reason, now: Millis) -> Value {
         "cause": reason.cause.as_str(),
         "since": reason.since.to_string(),
         "words": brief(reason, now),
+        "goal": reason.goal.as_ref().map(Goal::as_json),
+        "steps": reason.steps.iter().map(Progress::as_json).collect::<Vec<_>>(),
         "ends": ends(reason, now),
         "attempt": reason.attempt,
         "attempts": reason.attempts,

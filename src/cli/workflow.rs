@@ -1,5 +1,8 @@
-//! `systole workflow`: what the workflows of an organism's file do. Reads the file alone: nothing runs, and no log is
-//! opened.
+//! `systole workflow`: what the workflows of an organism's file do, and a workflow made from an Agentfile. It reads files
+//! alone: nothing runs, and no log is opened.
+
+mod from;
+pub(super) mod steps;
 
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
@@ -18,6 +21,8 @@ use crate::organism::file::OrganismFile;
 pub(super) enum Workflow {
     /// Print what a workflow does, step by step
     Explain(Explain),
+    /// Convert an Agentfile into an organism's file, and print it
+    From(from::From),
 }
 
 /// Which workflow.
@@ -33,7 +38,13 @@ impl Workflow {
     pub(super) fn run(self) -> Exit {
         match self {
             Workflow::Explain(explain) => explain.run(),
+            Workflow::From(from) => from.run(),
         }
+    }
+
+    /// Whether what it prints may be long and is read from its beginning.
+    pub(super) fn is_paged(&self) -> bool {
+        matches!(self, Workflow::Explain(_))
     }
 }
 

@@ -3,6 +3,7 @@
 //! This room reads what a composer wrote and refuses what cannot run. It decides nothing about
 //! messages. In comes a path, out comes a checked composition, or every mistake in the file.
 
+pub mod agentfile;
 pub mod bench;
 pub mod broker;
 pub mod copying;

@@ -405,25 +405,22 @@ fn hostile(depth: u32) -> Reason {
     };
     let words =
         ["exited 1", &evil, "; last words on stderr: ", &evil, "KeyError: ", &"X_".repeat(900)].concat();
+    let cause = Cause::Out {
+        deadline: Some(Millis(u64::MAX)),
+        idle_ms: Some(u64::MAX),
+        then: Then::Attempt(u32::MAX),
+    };
     Reason {
-        wraps_up: None,
-        thread: ThreadId::parse(&thread).unwrap(),
         call,
         listener: Name::parse(&"n".repeat(63)).unwrap(),
         turn: u32::MAX,
-        since: Millis(0),
-        cause: Cause::Out {
-            deadline: Some(Millis(u64::MAX)),
-            idle_ms: Some(u64::MAX),
-            then: Then::Attempt(u32::MAX),
-        },
         attempt: u32::MAX,
-        attempts: 3,
         failures: vec![Failure { code: None, words, at: Millis(0) }],
         program: Some(program),
         away: Some(evil),
         told_from: u64::MAX,
         below: if depth < 16 { vec![hostile(depth + 1)] } else { Vec::new() },
+        ..waiting(&thread, 0, cause)
     }
 }
 
@@ -464,6 +461,8 @@ fn waiting(thread: &str, since: u64, cause: Cause) -> Reason {
         told_from: 1,
         wraps_up: None,
         below: Vec::new(),
+        goal: None,
+        steps: Vec::new(),
     }
 }
 

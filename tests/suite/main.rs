@@ -2,6 +2,7 @@
 #![cfg(test)]
 
 mod agent_ask;
+mod agentfiles;
 mod agents;
 mod approving;
 mod attacks;

@@ -7,6 +7,7 @@ use super::kinds::words;
 use super::{Cause, Reason, Standing};
 use crate::audit::columns::{self, cut, cut_counted, width, wrapped};
 use crate::audit::layout::{self, Tone, paint};
+use crate::audit::runs::Goal;
 use crate::words::ids::ThreadId;
 use crate::words::time::{Millis, spoken};
 
@@ -30,6 +31,8 @@ pub struct Wait {
     pub what: String,
     /// What to type: the command that ends it, or the one that says more.
     pub command: String,
+    /// The goal of a workflow that it is about.
+    pub goal: Option<Goal>,
 }
 
 /// Every wait of these threads, the longest first: the leaves, which alone can end something, and the
@@ -48,6 +51,7 @@ pub fn waits(standings: &[Standing], now: Millis) -> Vec<Wait> {
                 cause: "timer",
                 what: what.concat(),
                 command: ["systole why ", standing.thread.as_str()].concat(),
+                goal: None,
             });
         }
     }
@@ -60,7 +64,9 @@ fn wait(reason: &Reason, now: Millis) -> Wait {
     let told = words(reason, now);
     let command = told.command.unwrap_or_else(|| ["systole why ", reason.thread.as_str()].concat());
     let (thread, since) = (reason.thread.clone(), reason.since);
-    Wait { thread, since, cause: reason.cause.as_str(), what: told.wait, command }
+    let goal = reason.goal.as_ref().map(|goal| format!("{}: ", goal.label())).unwrap_or_default();
+    let what = format!("{goal}{}", told.wait);
+    Wait { thread, since, cause: reason.cause.as_str(), what, command, goal: reason.goal.clone() }
 }
 
 /// The list, one line for each wait.

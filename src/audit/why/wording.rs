@@ -197,6 +197,12 @@ impl Said<'_> {
             let lead = [" ".repeat(indent).as_str(), lead].concat();
             lines.extend(at_most(FAILURE_LINES, wrapped(&lead, indent + 2, text)));
         };
+        if let Some(goal) = &reason.goal {
+            note(lines, "goal: ", &goal.told());
+        }
+        for step in &reason.steps {
+            note(lines, "step: ", &step.told());
+        }
         let waits_for_program = matches!(
             reason.cause,
             Cause::Out { .. } | Cause::BackOff { .. } | Cause::Queued { .. } | Cause::Stopped

@@ -5,7 +5,7 @@ use clap::ValueEnum;
 
 /// Who answers for the agent's model.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-pub(super) enum Provider {
+pub(in crate::cli) enum Provider {
     Anthropic,
     #[value(name = "openai")]
     OpenAi,
@@ -46,8 +46,8 @@ impl Provider {
 
 /// A model, and why it was chosen.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Choice {
-    pub(super) provider: Provider,
+pub(in crate::cli) struct Choice {
+    pub(in crate::cli) provider: Provider,
     /// The variable that holds its key, and whether it is set.
     key: Option<(&'static str, bool)>,
     /// Keys of other providers that are set.
@@ -55,7 +55,7 @@ pub(super) struct Choice {
 }
 
 /// Chooses a model. `is_set` tells whether a variable holds something.
-pub(super) fn choose(wanted: Option<Provider>, is_set: impl Fn(&str) -> bool) -> Choice {
+pub(in crate::cli) fn choose(wanted: Option<Provider>, is_set: impl Fn(&str) -> bool) -> Choice {
     let key_of = |provider: Provider| provider.keys().iter().copied().find(|name| is_set(name));
     let mut found: Vec<Provider> = WITH_KEY.into_iter().filter(|one| key_of(*one).is_some()).collect();
     let provider = wanted.or(found.first().copied()).unwrap_or(Provider::Script);
@@ -67,7 +67,7 @@ pub(super) fn choose(wanted: Option<Provider>, is_set: impl Fn(&str) -> bool) ->
 
 impl Choice {
     /// The model as the organism's file has it.
-    pub(super) fn in_file(&self) -> String {
+    pub(in crate::cli) fn in_file(&self) -> String {
         let name = self.provider.name();
         match (self.provider, self.key) {
             (Provider::Script, _) => format!("{{provider: {name}, file: replies.yaml}}"),
@@ -78,24 +78,31 @@ impl Choice {
         }
     }
 
-    /// What a person should know of it: `again` is the command that was typed, up to the provider.
-    pub(super) fn told(&self, again: &str) -> Vec<String> {
+    /// Which model it is, and what is missing.
+    pub(in crate::cli) fn in_one_line(&self) -> String {
         let (name, model) = (self.provider.name(), self.provider.model());
-        let mut lines = match (self.provider, self.key) {
-            (Provider::Script, _) => vec![
-                "model: rehearsed, with the answers in replies.yaml; no API key is set".to_owned(),
-                format!("  for a model on this machine: {again} --provider ollama"),
+        match (self.provider, self.key) {
+            (Provider::Script, _) => {
+                "model: rehearsed, with the answers in replies.yaml; no API key is set".to_owned()
+            }
+            (_, None) => format!("model: {model} from {name} on this machine; first: ollama pull {model}"),
+            (_, Some((key, true))) => format!("model: {model} from {name}, with the key in {key}"),
+            (_, Some((key, false))) => {
+                format!("model: {model} from {name}; first set {key}, which is not set")
+            }
+        }
+    }
+
+    /// What a person should know of it: `again` is the command that was typed, up to the provider.
+    pub(in crate::cli) fn told(&self, again: &str) -> Vec<String> {
+        let mut lines = vec![self.in_one_line()];
+        if self.provider == Provider::Script {
+            lines.push(format!("  for a model on this machine: {again} --provider ollama"));
+            lines.push(
                 "  for a hosted model: set ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY first"
                     .to_owned(),
-            ],
-            (_, None) => {
-                vec![format!("model: {model} from {name} on this machine; first: ollama pull {model}")]
-            }
-            (_, Some((key, true))) => vec![format!("model: {model} from {name}, with the key in {key}")],
-            (_, Some((key, false))) => {
-                vec![format!("model: {model} from {name}; first set {key}, which is not set")]
-            }
-        };
+            );
+        }
         if !self.others.is_empty() {
             let others: Vec<String> = self.others.iter().map(|one| one.name()).collect();
             lines.push(format!("  keys are set for these as well: --provider {}", others.join(" or ")));

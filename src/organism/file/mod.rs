@@ -74,6 +74,7 @@ pub use keys::{Form, KEYS, Key};
 pub use log_kept::{Durability, LogKept};
 pub use schemas::PAYLOADS;
 pub use workflows::bounds;
+pub(super) use workflows::taken_ids;
 
 /// An organism's file, read and checked: what the pump runs, and what the house around it needs.
 #[derive(Clone, Debug)]

@@ -56,6 +56,11 @@ console: {{listen: "127.0.0.1:0"}}
         systole_with(self.path(), arguments, &[("MODEL_KEY", KEY)])
     }
 
+    /// What a command prints on a wide screen.
+    pub(super) fn wide(&self, arguments: &[&str]) -> String {
+        systole_with(self.path(), arguments, &[("MODEL_KEY", KEY), ("COLUMNS", "400")]).stdout
+    }
+
     /// The organism in a process of its own.
     pub(super) fn run(&self) -> Running {
         Running::organism_with(self.path(), &[("MODEL_KEY", KEY)])

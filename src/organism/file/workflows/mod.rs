@@ -35,6 +35,7 @@ pub use limits::bounds;
 pub(super) use limits::{allow, check, no_circle};
 pub(super) use resolve::resolve;
 pub(super) use steps::TABLE as STEP_TABLE;
+pub(in crate::organism) use steps::taken_ids;
 
 /// The name of the vocabulary of workflows among the schemas that come with the program.
 pub(super) const VOCABULARY: &str = "workflow/";

@@ -66,6 +66,11 @@ pub(super) fn no_id_twice(desk: &mut Desk, steps: &[Step], path: &str) {
     }
 }
 
+/// Words that cannot be the id of a step.
+pub(in crate::organism) fn taken_ids() -> impl Iterator<Item = &'static str> {
+    keys::under(TABLE).map(|(name, _)| name).chain([REQUEST])
+}
+
 /// The keys that a step can have.
 fn is_keyword(word: &str) -> bool {
     keys::under(TABLE).any(|(name, _)| name == word)

@@ -1,0 +1,456 @@
+//! Runs of workflows: which step, pass and item something belongs to, and how far each step is. All of it is read from the
+//! notes in the thread of the run, whether it is over or not.
+//!
+//! A log and what the organism's file says of steps come in; goals and progress go out, for people and for programs. It
+//! decides nothing, and it reads each thread once.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use serde_json::{Value, json};
+use systole_kit::Limits;
+use systole_kit::gate::{Gate, Step};
+
+use super::columns::plain;
+use super::glance::attribute;
+use super::whole::Whole;
+use crate::words::composition::Section;
+use crate::words::ids::{CallPath, Digest, Name, ThreadId};
+use crate::words::ports::{LogFault, LogReader};
+use crate::words::record::{Kind, Mark, Record, Role};
+
+/// Records read at once.
+const PAGE: usize = 512;
+
+/// What the organism's file says of a step.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct StepSaid {
+    /// What it does, as a sentence.
+    pub sentence: String,
+    /// The list whose items it goes through: the goal that gives it, and the fields on the way.
+    pub list: Option<(String, Vec<String>)>,
+}
+
+/// Looks up what the section of a workflow says of a step.
+pub type ReadStep<'a> = &'a dyn Fn(&Section, &str) -> Option<StepSaid>;
+
+/// A goal, a call or a question of a run.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Goal {
+    /// The workflow.
+    pub workflow: Name,
+    /// The step.
+    pub step: String,
+    /// The innermost loop around it, with the pass.
+    pub pass: Option<(String, u32)>,
+    /// The item of a list, from 1.
+    pub item: Option<u32>,
+    /// The agent, if several pursue it.
+    pub agent: Option<String>,
+    /// What the step does; none if the configuration of the run cannot be read.
+    pub sentence: Option<String>,
+}
+
+/// How far a step is.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Progress {
+    /// The step.
+    pub step: String,
+    /// The innermost loop around it, with the pass.
+    pub pass: Option<(String, u32)>,
+    /// How much of it has ended, failures included.
+    pub done: usize,
+    /// How much of that failed.
+    pub failed: usize,
+    /// How much of it runs.
+    pub running: usize,
+    /// How much there is, if that is known.
+    pub of: Option<usize>,
+}
+
+/// Something that a run has started.
+struct Started {
+    call: CallPath,
+    workflow: Name,
+    config: Digest,
+    key: String,
+    /// The timer that it waits for.
+    timer: Option<String>,
+    /// Whether it succeeded, once it has ended.
+    came: Option<bool>,
+    /// The record with its output.
+    output: Option<u64>,
+}
+
+/// What runs in one thread have started, in order.
+#[derive(Default)]
+struct Notes {
+    started: Vec<Started>,
+    /// The last one under each item's path.
+    items: HashMap<(CallPath, u32, u32), usize>,
+    children: HashMap<ThreadId, usize>,
+}
+
+/// The runs of a log.
+pub struct Runs<'a> {
+    reader: &'a dyn LogReader,
+    whole: &'a Whole,
+    read: ReadStep<'a>,
+    notes: RefCell<HashMap<ThreadId, Rc<Notes>>>,
+    said: RefCell<HashMap<(Digest, Name, String), Option<StepSaid>>>,
+}
+
+impl<'a> Runs<'a> {
+    /// The runs of a log that is looked at.
+    pub fn new(reader: &'a dyn LogReader, whole: &'a Whole, read: ReadStep<'a>) -> Runs<'a> {
+        Runs { reader, whole, read, notes: RefCell::default(), said: RefCell::default() }
+    }
+
+    /// The goal that a child thread is about, if a run has started it.
+    pub fn of_thread(&self, thread: &ThreadId) -> Result<Option<Goal>, LogFault> {
+        let Some(parent) = thread.parent() else { return Ok(None) };
+        let first = self.reader.of_thread(thread, 1, 1)?;
+        let is_begun =
+            first.first().is_some_and(|(_, record)| self.follows(record.header.config, &record.header.from));
+        if !is_begun {
+            return Ok(None);
+        }
+        let notes = self.notes(&parent)?;
+        let found = notes.children.get(thread).and_then(|at| notes.started.get(*at));
+        Ok(found.map(|one| self.goal(one)))
+    }
+
+    /// The goal that an item of a run is about.
+    pub fn of_item(&self, thread: &ThreadId, item: &CallPath) -> Result<Option<Goal>, LogFault> {
+        let Some(path) = item.caller().filter(|(call, ..)| self.is_run(thread, call)) else {
+            return Ok(None);
+        };
+        let notes = self.notes(thread)?;
+        let found = notes.items.get(&path).and_then(|at| notes.started.get(*at));
+        Ok(found.map(|one| self.goal(one)))
+    }
+
+    /// How far the steps are that a run is at: all of which something runs.
+    pub fn steps(&self, thread: &ThreadId, call: &CallPath) -> Result<Vec<Progress>, LogFault> {
+        if !self.is_run(thread, call) {
+            return Ok(Vec::new());
+        }
+        let notes = self.notes(thread)?;
+        let of_call: Vec<&Started> = notes.started.iter().filter(|one| one.call == *call).collect();
+        // Only the last try counts.
+        let last: HashMap<&str, usize> =
+            of_call.iter().enumerate().map(|(at, one)| (one.key.as_str(), at)).collect();
+        let mut places: HashMap<(String, Option<(String, u32)>), usize> = HashMap::new();
+        let mut steps: Vec<(Progress, &Started)> = Vec::new();
+        for (nth, one) in of_call.iter().copied().enumerate() {
+            if last.get(one.key.as_str()) != Some(&nth) {
+                continue;
+            }
+            let Key { step, pass, .. } = Key::of(&one.key);
+            let at = *places.entry((step.clone(), pass.clone())).or_insert_with(|| {
+                steps.push((Progress { step, pass, ..Progress::default() }, one));
+                steps.len() - 1
+            });
+            let Some((progress, _)) = steps.get_mut(at) else { continue };
+            match one.came {
+                None => progress.running += 1,
+                Some(is_good) => {
+                    progress.done += 1;
+                    progress.failed += usize::from(!is_good);
+                }
+            }
+        }
+        steps.retain(|(progress, _)| progress.running > 0);
+        let mut made = Vec::new();
+        for (mut progress, one) in steps {
+            let key = Key::of(&one.key);
+            // With several agents an item is counted once for each of them.
+            if key.item.is_some() && key.agent.is_none() {
+                progress.of = self.length(thread, &of_call, one)?;
+            }
+            made.push(progress);
+        }
+        Ok(made)
+    }
+
+    /// Whether an open call is a run of a workflow.
+    fn is_run(&self, thread: &ThreadId, call: &CallPath) -> bool {
+        let open = self.whole.at_work(thread).and_then(|thread| thread.calls.get(call));
+        open.is_some_and(|open| self.follows(open.config, &open.listener))
+    }
+
+    /// Whether a listener is a workflow, as far as its configuration can be read.
+    fn follows(&self, config: Digest, listener: &Name) -> bool {
+        self.whole.section(config, listener).is_none_or(|section| section.path.starts_with("workflows."))
+    }
+
+    /// How long the list is that a step goes through.
+    fn length(&self, thread: &ThreadId, all: &[&Started], one: &Started) -> Result<Option<usize>, LogFault> {
+        let said = self.said(one, &Key::of(&one.key).step);
+        let Some((goal, fields)) = said.and_then(|said| said.list) else { return Ok(None) };
+        let giver =
+            all.iter().rev().find(|giver| Key::of(&giver.key).step == goal && giver.came == Some(true));
+        let Some(seq) = giver.and_then(|giver| giver.output) else { return Ok(None) };
+        let record = self.reader.of_thread(thread, seq, 1)?;
+        Ok(record.first().and_then(|(_, record)| count(&record.body, &fields)))
+    }
+
+    fn goal(&self, started: &Started) -> Goal {
+        let Key { step, pass, item, agent } = Key::of(&started.key);
+        let sentence = self.said(started, &step).map(|said| said.sentence);
+        Goal { workflow: started.workflow.clone(), step, pass, item, agent, sentence }
+    }
+
+    fn said(&self, started: &Started, step: &str) -> Option<StepSaid> {
+        let key = (started.config, started.workflow.clone(), step.to_owned());
+        let look = || (self.read)(self.whole.section(started.config, &started.workflow)?, step);
+        self.said.borrow_mut().entry(key).or_insert_with(look).clone()
+    }
+
+    fn notes(&self, thread: &ThreadId) -> Result<Rc<Notes>, LogFault> {
+        if let Some(notes) = self.notes.borrow().get(thread) {
+            return Ok(Rc::clone(notes));
+        }
+        let mut notes = Notes::default();
+        let mut seq = 0;
+        loop {
+            let page = self.reader.of_thread(thread, seq + 1, PAGE)?;
+            for (_, record) in &page {
+                seq = record.header.seq;
+                notes.take(record);
+            }
+            if page.len() < PAGE {
+                break;
+            }
+        }
+        let notes = Rc::new(notes);
+        self.notes.borrow_mut().insert(thread.clone(), Rc::clone(&notes));
+        Ok(notes)
+    }
+}
+
+impl Notes {
+    fn take(&mut self, record: &Record) {
+        let (h, body) = (&record.header, &record.body);
+        match (h.kind, h.code) {
+            (Kind::Message, Some(Mark::Role(Role::Note))) => {
+                let (Some(call), Some(turn)) = (&h.call, h.turn) else { return };
+                for (ordinal, key) in starts(body, &h.from) {
+                    // Before another try there is a pause, which is a part of the step. A time limit is none.
+                    let key = key.strip_prefix("pause:").map(str::to_owned).unwrap_or(key);
+                    if key.starts_with("timeout:") {
+                        continue;
+                    }
+                    self.items.insert((call.clone(), turn, ordinal), self.started.len());
+                    self.started.push(Started {
+                        call: call.clone(),
+                        workflow: h.from.clone(),
+                        config: h.config,
+                        key,
+                        timer: None,
+                        came: None,
+                        output: None,
+                    });
+                }
+            }
+            (Kind::Message | Kind::Timer | Kind::Outcome | Kind::Refusal, _) => self.came(record),
+            _ => {}
+        }
+    }
+
+    /// Takes what came of something that was started.
+    fn came(&mut self, record: &Record) {
+        let (h, body) = (&record.header, &record.body);
+        if let Some(id) = attribute(body, "thread-finished", "id") {
+            let is_good = matches!(
+                attribute(body, "thread-finished", "outcome").as_deref(),
+                Some("answered" | "handled")
+            );
+            let child = ThreadId::parse(&id).ok().and_then(|id| self.children.get(&id));
+            if let Some(one) = child.and_then(|at| self.started.get_mut(*at)) {
+                one.came.get_or_insert(is_good);
+                one.output.get_or_insert(h.seq);
+            }
+            return;
+        }
+        if let Some(id) =
+            attribute(body, "timer-fired", "id").or_else(|| attribute(body, "timer-cancelled", "id"))
+        {
+            let found = self.started.iter_mut().rev().find(|one| one.timer.as_ref() == Some(&id));
+            if let Some(one) = found {
+                one.came.get_or_insert(true);
+            }
+            return;
+        }
+        let item = h.call.as_ref().and_then(CallPath::caller).and_then(|path| self.items.get(&path).copied());
+        let Some((at, one)) = item.and_then(|at| Some((at, self.started.get_mut(at)?))) else { return };
+        if let Some(child) = attribute(body, "thread-spawned", "assigned_id") {
+            self.children.extend(ThreadId::parse(&child).ok().map(|child| (child, at)));
+        } else if let Some(timer) = attribute(body, "timer-set", "id") {
+            one.timer = Some(timer);
+        } else if h.code == Some(Mark::Role(Role::Answer)) {
+            one.came.get_or_insert(attribute(body, "system-error", "code").is_none());
+            one.output.get_or_insert(h.seq);
+        }
+    }
+}
+
+/// What a note of that workflow starts: ordinals and keys.
+fn starts(body: &[u8], workflow: &Name) -> Vec<(u32, String)> {
+    let mut found = Vec::new();
+    let Ok(mut gate) = Gate::strict(body, &Limits::FROM_PUMP) else { return found };
+    let namespace = format!("https://xml-pipeline.org/ns/{workflow}/v1");
+    while let Ok(step) = gate.step() {
+        match step {
+            Step::Open(tag) if gate.ns(&tag) != Some(namespace.as_str()) => return Vec::new(),
+            Step::Open(tag) if tag.local == "start" => {
+                let ordinal = gate.attribute("ordinal").and_then(|ordinal| ordinal.parse().ok());
+                let key = gate.attribute("key").map(std::borrow::Cow::into_owned);
+                found.extend(ordinal.zip(key));
+            }
+            Step::Done => break,
+            _ => {}
+        }
+    }
+    found
+}
+
+/// How many elements there are at the end of that way into what a child has answered.
+fn count(body: &[u8], way: &[String]) -> Option<usize> {
+    let mut gate = Gate::strict(body, &Limits::FROM_PUMP).ok()?;
+    let mut open: Vec<String> = Vec::new();
+    let mut count = 0;
+    loop {
+        match gate.step().ok()? {
+            Step::Open(tag) => {
+                open.push(tag.local.to_owned());
+                // Before the way there are the end of the thread and the payload itself.
+                count += usize::from(open.get(2..).is_some_and(|inside| inside == way));
+            }
+            Step::Close => drop(open.pop()),
+            Step::Done => return Some(count),
+            _ => {}
+        }
+    }
+}
+
+/// The name of something in a run, taken apart: `report.2/review[3][critic]`.
+struct Key {
+    step: String,
+    pass: Option<(String, u32)>,
+    item: Option<u32>,
+    agent: Option<String>,
+}
+
+impl Key {
+    fn of(key: &str) -> Key {
+        let (around, last) = key.rsplit_once('/').unwrap_or(("", key));
+        let pass = around.rsplit('/').next().and_then(|one| one.rsplit_once('.'));
+        let pass = pass.and_then(|(name, pass)| Some((name.to_owned(), pass.parse().ok()?)));
+        let mut parts = last.split('[').map(|part| part.trim_end_matches(']'));
+        let step = parts.next().unwrap_or_default().to_owned();
+        let (mut item, mut agent) = (None, None);
+        for part in parts {
+            match part.parse() {
+                Ok(number) => item = Some(number),
+                Err(_) => agent = Some(part.to_owned()),
+            }
+        }
+        Key { step, pass, item, agent }
+    }
+}
+
+/// `, pass 2 of report`, if there is a loop.
+fn pass_told(pass: Option<&(String, u32)>) -> String {
+    pass.map(|(name, pass)| format!(", pass {pass} of {}", plain(name))).unwrap_or_default()
+}
+
+impl Goal {
+    /// Which one it is: `review, item 3`, `draft, pass 2 of report`.
+    pub fn label(&self) -> String {
+        let agent = self.agent.as_ref().map(|agent| format!(" by {}", plain(agent))).unwrap_or_default();
+        let item = self.item.map(|item| format!(", item {item}")).unwrap_or_default();
+        format!("{}{agent}{item}{}", plain(&self.step), pass_told(self.pass.as_ref()))
+    }
+
+    /// The same with what the step does.
+    pub fn told(&self) -> String {
+        // The sentence begins with the name of the step.
+        let sentence = self.sentence.as_ref().map(|sentence| plain(sentence.trim_end_matches(':')));
+        let sentence = sentence.and_then(|text| text.split_once(": ").map(|(_, rest)| format!(": {rest}")));
+        format!("{}{}", self.label(), sentence.unwrap_or_default())
+    }
+
+    /// The goal for programs.
+    pub fn as_json(&self) -> Value {
+        json!({
+            "workflow": self.workflow.as_str(),
+            "step": self.step,
+            "item": self.item,
+            "loop": self.pass.as_ref().map(|(name, _)| name),
+            "pass": self.pass.as_ref().map(|(_, pass)| pass),
+            "agent": self.agent,
+            "sentence": self.sentence,
+        })
+    }
+}
+
+impl Progress {
+    /// How far it is: `review: 3 of 12 done, 4 running`; of a step that is done once only its name.
+    pub fn told(&self) -> String {
+        let name = format!("{}{}", plain(&self.step), pass_told(self.pass.as_ref()));
+        if self.of.is_none() && self.done + self.running == 1 {
+            return name;
+        }
+        let of = self.of.map(|of| format!(" of {of}")).unwrap_or_default();
+        let failed = if self.failed > 0 { format!(" ({} failed)", self.failed) } else { String::new() };
+        format!("{name}: {}{of} done{failed}, {} running", self.done, self.running)
+    }
+
+    /// The same for programs.
+    pub fn as_json(&self) -> Value {
+        json!({
+            "step": self.step,
+            "loop": self.pass.as_ref().map(|(name, _)| name),
+            "pass": self.pass.as_ref().map(|(_, pass)| pass),
+            "done": self.done,
+            "failed": self.failed,
+            "running": self.running,
+            "of": self.of,
+        })
+    }
+}
+
+/// What all of them tell, on one line.
+pub fn told(steps: &[Progress]) -> String {
+    steps.iter().map(Progress::told).collect::<Vec<_>>().join("; ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_name_of_a_goal_is_taken_apart() {
+        for (key, label) in [
+            ("pick", "pick"),
+            ("review[3]", "review, item 3"),
+            ("report.2/review[3][critic]", "review by critic, item 3, pass 2 of report"),
+            ("outer.4/inner.12/draft", "draft, pass 12 of inner"),
+            ("evaluate[critic]", "evaluate by critic"),
+        ] {
+            let Key { step, pass, item, agent } = Key::of(key);
+            let workflow = Name::parse("w").unwrap();
+            let goal = Goal { workflow, step, pass, item, agent, sentence: None };
+            assert_eq!(goal.label(), label);
+        }
+    }
+
+    #[test]
+    fn only_the_elements_at_the_end_of_the_way_are_counted() {
+        let body = b"<f><files><item/><more><item/></more><item>x</item></files></f>";
+        assert_eq!(count(body, &["item".to_owned()]), Some(2));
+        assert_eq!(count(body, &["more".to_owned(), "item".to_owned()]), Some(1));
+    }
+}

@@ -1,0 +1,179 @@
+//! `systole workflow from`: converts an Agentfile into an organism's file with a workflow, and prints it.
+//!
+//! It reads the Agentfile and the texts beside it that it names, and writes nothing. Each line that was left out or changed
+//! is reported with its number and the reason. What is printed was checked as `systole check` does it.
+
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::{Error, ErrorKind, Read as _};
+use std::path::{Component, Path, PathBuf};
+
+use clap::Args;
+use serde_json::{Value, json};
+use systole_kit::writer::visible;
+
+use crate::cli::exit::Exit;
+use crate::cli::hindered;
+use crate::cli::init::provider::{self, Choice, Provider};
+use crate::cli::screen::Screen;
+use crate::edges::system::told;
+use crate::organism::agentfile::{Converted, NotConverted, Note, Surroundings, convert};
+use crate::organism::file;
+
+/// Convert an Agentfile into an organism's file, and print it.
+///
+/// The lines that cannot be converted go to stderr with their numbers, and stand as comments at the top of the result. Then
+/// the exit is 1.
+#[derive(Args, Debug)]
+pub(in crate::cli) struct From {
+    /// The Agentfile
+    #[arg(value_name = "FILE")]
+    path: PathBuf,
+    /// Print data as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// The largest file that is read: the result has to fit into an organism's file.
+const MOST_BYTES: u64 = 512 * 1024;
+
+impl From {
+    pub(super) fn run(self) -> Exit {
+        let screen = Screen::of_process(self.json);
+        self.convert(screen).unwrap_or_else(|exit| exit)
+    }
+
+    fn convert(&self, screen: Screen) -> Result<Exit, Exit> {
+        let unread = |error| hindered::unread(screen, Exit::Usage, &self.path, "the Agentfile", &error);
+        let text = bounded(&self.path).map_err(unread)?;
+        let folder = self.path.parent().unwrap_or(Path::new("")).join(".");
+        let surroundings = Beside { folder, model: model() };
+        let made = convert(&text, &surroundings).map_err(|refused| self.refuse(screen, &refused))?;
+        let refused = file::load_text(Path::new("organism.yaml"), &made.text).err();
+        if screen.json {
+            screen.value(&json!({
+                "workflow": made.workflow,
+                "organism": made.text,
+                "notes": made.notes.iter().map(as_json).collect::<Vec<_>>(),
+                "problems": refused.iter().flat_map(|all| &all.0).map(|one| &one.message).collect::<Vec<_>>(),
+            }));
+        } else {
+            screen.document(made.text.as_bytes());
+            self.say(screen, &made, &surroundings.model);
+        }
+        if let Some(refused) = refused {
+            screen.say_drawn(refused.to_string().trim_end());
+            screen.say("the result needs these changes before it runs");
+            return Ok(Exit::Configuration);
+        }
+        Ok(if made.notes.is_empty() { Exit::Done } else { Exit::Failed })
+    }
+
+    fn refuse(&self, screen: Screen, refused: &NotConverted) -> Exit {
+        self.say_notes(screen, &refused.notes);
+        let exit = screen.fail(Exit::Usage, format!("{}: {}", self.path.display(), refused.why));
+        screen
+            .say("  try: a file with lines such as GOAL report \"Write a report\"; other tools use the name");
+        screen.say("  Agentfile for other formats");
+        exit
+    }
+
+    fn say_notes(&self, screen: Screen, notes: &[Note]) {
+        for note in notes {
+            // The text of the file was made visible when it was read.
+            let path = self.path.display().to_string();
+            screen.say_drawn(&format!("{}:{}: {}: {}", visible(&path), note.line, note.written, note.why));
+        }
+    }
+
+    fn say(&self, screen: Screen, made: &Converted, model: &Choice) {
+        self.say_notes(screen, &made.notes);
+        let lines: BTreeSet<usize> = made.notes.iter().map(|note| note.line).collect();
+        let count = match lines.len() {
+            0 => "every line is converted".to_owned(),
+            1 => "1 line was left out or changed".to_owned(),
+            many => format!("{many} lines were left out or changed"),
+        };
+        screen.say(format!("workflow {}: {count}", made.workflow));
+        screen.say(model.in_one_line());
+    }
+}
+
+/// The model whose key is in the environment, else one that needs a key.
+fn model() -> Choice {
+    let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    let found = provider::choose(None, is_set);
+    match found.provider {
+        Provider::Script => provider::choose(Some(Provider::Anthropic), is_set),
+        _ => found,
+    }
+}
+
+fn as_json(note: &Note) -> Value {
+    json!({"line": note.line, "text": note.written, "why": note.why})
+}
+
+/// The files beside the Agentfile.
+struct Beside {
+    folder: PathBuf,
+    model: Choice,
+}
+
+impl Surroundings for Beside {
+    fn read(&self, path: &str) -> Result<String, String> {
+        // An Agentfile of somebody else must not bring in files that have nothing to do with it.
+        let is_inside =
+            Path::new(path).components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
+        let outside = || "only files below the folder of the Agentfile are read".to_owned();
+        if !is_inside {
+            return Err(outside());
+        }
+        let words = |error: &Error| match error.kind() {
+            ErrorKind::NotFound => "there is no such file below the folder of the Agentfile".to_owned(),
+            _ => told(error),
+        };
+        let found = self.folder.join(path);
+        let found = if found.is_dir() { found.join("SKILL.md") } else { found };
+        let real = found.canonicalize().map_err(|error| words(&error))?;
+        let folder = self.folder.canonicalize().map_err(|error| words(&error))?;
+        if !real.starts_with(&folder) {
+            return Err(outside());
+        }
+        let text = bounded(&real).map_err(|error| words(&error))?;
+        Ok(without_front_matter(&text).to_owned())
+    }
+
+    fn model(&self) -> String {
+        self.model.in_file()
+    }
+}
+
+/// The text behind the lines between `---` that a skill begins with.
+fn without_front_matter(text: &str) -> &str {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let behind = text.strip_prefix("---\n").and_then(|rest| rest.split_once("\n---\n"));
+    behind.map_or(text, |(_, rest)| rest)
+}
+
+/// The text of a file that is not too large.
+fn bounded(path: &Path) -> Result<String, Error> {
+    if path.metadata()?.is_dir() {
+        return Err(ErrorKind::IsADirectory.into());
+    }
+    if !path.metadata()?.is_file() {
+        return Err(Error::new(ErrorKind::InvalidInput, "it is not a regular file"));
+    }
+    let mut bytes = Vec::new();
+    File::open(path)?.take(MOST_BYTES + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > MOST_BYTES {
+        return Err(Error::new(
+            ErrorKind::FileTooLarge,
+            format!("it has more than {} KiB", MOST_BYTES / 1024),
+        ));
+    }
+    let text = String::from_utf8(bytes).map_err(|_| Error::new(ErrorKind::InvalidData, "it is not UTF-8"))?;
+    if text.contains('\0') {
+        return Err(Error::new(ErrorKind::InvalidData, "it is not a text"));
+    }
+    Ok(text)
+}

@@ -1,0 +1,140 @@
+//! What an Agentfile declares: inputs, agents, goals, and the order in which goals are pursued.
+//!
+//! Statements come in. What is left of them goes out with every name looked up, and a note about each that means nothing.
+
+use systole_kit::schema::nearest;
+
+use super::statements::{Keyword, Statement, Supervision};
+use super::{Note, Surroundings};
+
+/// An Agentfile.
+pub(super) struct Declared {
+    pub(super) name: String,
+    /// The comments above the name.
+    pub(super) comments: Vec<String>,
+    pub(super) supervision: Option<Supervision>,
+    pub(super) inputs: Vec<Statement>,
+    pub(super) agents: Vec<Statement>,
+    pub(super) goals: Vec<Statement>,
+    /// RUN and LOOP.
+    pub(super) orders: Vec<Statement>,
+}
+
+/// The name of a workflow that has none.
+const UNNAMED: &str = "converted";
+
+impl Declared {
+    pub(super) fn of(
+        statements: Vec<Statement>,
+        surroundings: &dyn Surroundings,
+        notes: &mut Vec<Note>,
+    ) -> Declared {
+        let mut made = Declared {
+            name: UNNAMED.to_owned(),
+            comments: Vec::new(),
+            supervision: None,
+            inputs: Vec::new(),
+            agents: Vec::new(),
+            goals: Vec::new(),
+            orders: Vec::new(),
+        };
+        let mut named: Option<usize> = None;
+        for mut statement in statements {
+            match statement.keyword {
+                Keyword::Name => match named {
+                    Some(first) => {
+                        note(notes, &statement, format!("a second NAME; the first one is on line {first}"))
+                    }
+                    None => {
+                        named = Some(statement.line);
+                        made.name = statement.name;
+                        made.comments.append(&mut statement.comments);
+                    }
+                },
+                Keyword::Security => {
+                    let why = "there are no security modes; `approve` on a listener makes a person approve its payloads";
+                    note(notes, &statement, why.to_owned());
+                }
+                Keyword::Supervised | Keyword::Unsupervised => {
+                    made.comments.append(&mut statement.comments);
+                    made.supervision = statement.supervision;
+                }
+                Keyword::Input => add(&mut made.inputs, statement, notes),
+                Keyword::Agent => {
+                    load(&mut statement, surroundings, notes);
+                    add(&mut made.agents, statement, notes);
+                }
+                Keyword::Goal | Keyword::Converge => {
+                    load(&mut statement, surroundings, notes);
+                    add(&mut made.goals, statement, notes);
+                }
+                Keyword::Run | Keyword::Loop => made.orders.push(statement),
+            }
+        }
+        let goals: Vec<String> = made.goals.iter().map(|goal| goal.name.clone()).collect();
+        let agents: Vec<String> = made.agents.iter().map(|agent| agent.name.clone()).collect();
+        made.goals.iter_mut().for_each(|goal| only_known(goal, &agents, "AGENT", notes));
+        made.orders.iter_mut().for_each(|order| only_known(order, &goals, "GOAL", notes));
+        made.orders.retain(|order| !order.using.is_empty());
+        made
+    }
+
+    pub(super) fn agent(&self, name: &str) -> Option<&Statement> {
+        self.agents.iter().find(|agent| agent.name == name)
+    }
+
+    pub(super) fn goal(&self, name: &str) -> Option<&Statement> {
+        self.goals.iter().find(|goal| goal.name == name)
+    }
+
+    pub(super) fn input(&self, name: &str) -> Option<&Statement> {
+        self.inputs.iter().find(|input| input.name == name)
+    }
+}
+
+/// A note about a statement.
+pub(super) fn note(notes: &mut Vec<Note>, statement: &Statement, why: String) {
+    notes.push(Note { line: statement.line, written: statement.written.clone(), why });
+}
+
+fn add(all: &mut Vec<Statement>, statement: Statement, notes: &mut Vec<Note>) {
+    match all.iter().find(|one| one.name == statement.name) {
+        None => all.push(statement),
+        Some(first) => {
+            let why =
+                format!("the name `{}` is taken by line {}", super::short(&statement.name, 32), first.line);
+            note(notes, &statement, why);
+        }
+    }
+}
+
+/// Puts the text of the file that is named in place of the name.
+fn load(statement: &mut Statement, surroundings: &dyn Surroundings, notes: &mut Vec<Note>) {
+    let text = match (&statement.text, &statement.from) {
+        (None, Some(path)) => surroundings.read(path).unwrap_or_else(|why| {
+            note(
+                notes,
+                statement,
+                format!("FROM {}: {why}; the text has to be added", super::short(path, 60)),
+            );
+            String::new()
+        }),
+        (text, _) => text.clone().unwrap_or_default(),
+    };
+    let text = text.trim();
+    statement.text = (!text.is_empty()).then(|| text.to_owned());
+}
+
+/// Takes names out of USING that are declared nowhere.
+fn only_known(statement: &mut Statement, known: &[String], what: &str, notes: &mut Vec<Note>) {
+    let using = std::mem::take(&mut statement.using);
+    for name in using {
+        if known.contains(&name) {
+            statement.using.push(name);
+            continue;
+        }
+        let near = nearest(&name, known.iter().map(String::as_str));
+        let hint = near.map(|near| format!("; did you mean {near}?")).unwrap_or_default();
+        note(notes, statement, format!("no {what} is called `{}`{hint}", super::short(&name, 32)));
+    }
+}

@@ -1,0 +1,175 @@
+//! Writes YAML as a person would: short maps between braces, long ones line by line, long texts folded, and comments where
+//! they belong.
+//!
+//! A tree comes in, text goes out. A text stands without quotes if YAML then reads the same text.
+
+/// A value.
+pub(super) enum Node {
+    /// A text, written so that it is read as it is.
+    Text(String),
+    /// Something that is YAML already.
+    Plain(String),
+    /// A list, between brackets if it fits.
+    List(Vec<Node>),
+    /// A map, between braces if it fits.
+    Map(Vec<Entry>),
+    /// A map with a line for each entry.
+    Section(Vec<Entry>),
+    /// A list of maps with one entry each.
+    Steps(Vec<Entry>),
+}
+
+/// A key with its value.
+pub(super) struct Entry {
+    /// Lines above it.
+    pub(super) comments: Vec<String>,
+    pub(super) key: String,
+    pub(super) value: Node,
+}
+
+impl Entry {
+    pub(super) fn new(key: &str, value: Node) -> Entry {
+        Entry { comments: Vec::new(), key: key.to_owned(), value }
+    }
+}
+
+/// Columns of a line, if its words can be broken.
+const COLUMNS: usize = 100;
+
+/// The entries of a file.
+pub(super) fn written(entries: &[Entry]) -> String {
+    let mut out = String::new();
+    entries.iter().for_each(|entry| put(&mut out, 0, "", entry));
+    out
+}
+
+fn put(out: &mut String, indent: usize, dash: &str, entry: &Entry) {
+    let blanks = " ".repeat(indent);
+    for comment in &entry.comments {
+        out.push_str(&format!("{}\n", format!("{blanks}# {comment}").trim_end()));
+    }
+    let head = format!("{blanks}{dash}{}:", entry.key);
+    let inner = indent + dash.len() + 2;
+    let room = COLUMNS.saturating_sub(head.chars().count() + 1);
+    if let Some(line) = in_line(&entry.value, room) {
+        out.push_str(&format!("{head} {line}\n"));
+        return;
+    }
+    match &entry.value {
+        Node::Text(text) => out.push_str(&format!("{head} {}\n", in_block(text, inner))),
+        Node::Plain(text) => out.push_str(&format!("{head} {text}\n")),
+        Node::Map(entries) | Node::Section(entries) => {
+            out.push_str(&format!("{head}\n"));
+            entries.iter().for_each(|entry| put(out, inner, "", entry));
+        }
+        Node::Steps(entries) => {
+            out.push_str(&format!("{head}\n"));
+            entries.iter().for_each(|entry| put(out, inner, "- ", entry));
+        }
+        Node::List(items) => {
+            out.push_str(&format!("{head}\n"));
+            let item = |item: &Node| between_braces(item).unwrap_or_default();
+            items.iter().for_each(|one| out.push_str(&format!("{}- {}\n", " ".repeat(inner), item(one))));
+        }
+    }
+}
+
+/// The value behind its key, if it fits there.
+fn in_line(node: &Node, room: usize) -> Option<String> {
+    let line = match node {
+        Node::Text(text) if is_plain(text) => text.clone(),
+        Node::Section(_) | Node::Steps(_) => return None,
+        other => between_braces(other)?,
+    };
+    (line.chars().count() <= room).then_some(line)
+}
+
+/// The value as it stands between braces or brackets; none for what needs lines of its own.
+fn between_braces(node: &Node) -> Option<String> {
+    match node {
+        Node::Text(text) if text.contains('\n') => None,
+        Node::Text(text) if is_plain(text) && !text.contains([',', '[', ']', '{', '}']) => Some(text.clone()),
+        Node::Text(text) => Some(quoted(text)),
+        Node::Plain(text) => Some(text.clone()),
+        Node::List(items) => {
+            let items: Option<Vec<String>> = items.iter().map(between_braces).collect();
+            Some(format!("[{}]", items?.join(", ")))
+        }
+        Node::Map(entries) => {
+            let entry = |entry: &Entry| Some(format!("{}: {}", entry.key, between_braces(&entry.value)?));
+            let entries: Option<Vec<String>> = entries.iter().map(entry).collect();
+            Some(format!("{{{}}}", entries?.join(", ")))
+        }
+        Node::Section(_) | Node::Steps(_) => None,
+    }
+}
+
+/// A text on lines of its own, if YAML then reads the same; else between quotes.
+fn in_block(text: &str, indent: usize) -> String {
+    let is_safe = !text.starts_with(char::is_whitespace)
+        && !text.ends_with(char::is_whitespace)
+        && !text.is_empty()
+        && !text.chars().any(|c| c != '\n' && is_unseen(c));
+    let blanks = " ".repeat(indent);
+    if is_safe && text.contains('\n') {
+        let line = |line: &str| if line.is_empty() { "\n".to_owned() } else { format!("\n{blanks}{line}") };
+        let lines: String = text.split('\n').map(line).collect();
+        return format!("|-{lines}");
+    }
+    // Folded lines are joined by one blank, so only words with one blank between them come back as they are.
+    if is_safe && !text.split(' ').any(str::is_empty) {
+        let room = COLUMNS.saturating_sub(indent).max(40);
+        let mut lines: Vec<String> = Vec::new();
+        for word in text.split(' ') {
+            match lines.last_mut() {
+                Some(line) if line.chars().count() + word.chars().count() < room => {
+                    line.push(' ');
+                    line.push_str(word);
+                }
+                _ => lines.push(word.to_owned()),
+            }
+        }
+        let lines: String = lines.iter().map(|line| format!("\n{blanks}{line}")).collect();
+        return format!(">-{lines}");
+    }
+    quoted(text)
+}
+
+/// Whether YAML reads the text as it is, without quotes.
+fn is_plain(text: &str) -> bool {
+    let is_other = matches!(
+        text.to_ascii_lowercase().as_str(),
+        "true" | "false" | "null" | "yes" | "no" | "on" | "off" | "nan" | "inf"
+    );
+    (text.starts_with(|c: char| c.is_alphanumeric() || c == '<') || text.starts_with("./"))
+        && !text.ends_with([' ', ':'])
+        && !text.contains(": ")
+        && !text.contains(" #")
+        && !text.chars().any(is_unseen)
+        && !is_other
+        && text.parse::<f64>().is_err()
+}
+
+/// Whether a character cannot be told from another one, or is none that YAML takes as it is.
+fn is_unseen(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}')
+        || (c.is_whitespace() && c != ' ')
+}
+
+/// The text between quotes.
+fn quoted(text: &str) -> String {
+    let mut out = String::from("\"");
+    for c in text.chars() {
+        match c {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            '\t' => out.push_str("\\t"),
+            c if is_unseen(c) => out.push_str(&format!("\\u{:04x}", u32::from(c))),
+            c => out.push(c),
+        }
+    }
+    out.push('"');
+    out
+}
