@@ -256,7 +256,8 @@ impl Found<'_> {
         let named = mind.schema.as_ref();
         let schema = named.and_then(|named| schema(desk, shelf, named, &[&path, ".output.schema"].concat()));
         let own = self.listener(party.name.as_ref()?.as_str())?;
-        let peers = own.peers.iter().filter_map(|name| self.listener(name.as_str())).map(|peer| Peer {
+        // Agents that take tasks are among the peers of its listener.
+        let peers = party.peers.iter().filter_map(|name| self.listener(&name.value)).map(|peer| Peer {
             name: peer.name.to_string(),
             accepts: contracts(peer.accepts.iter().filter(|one| !workflows::is_own(&one.name))),
             returns: contracts(peer.returns.iter().filter(|one| !workflows::is_own(&one.name))),
@@ -284,6 +285,7 @@ impl Found<'_> {
             returns: contracts(returns),
             gives: contracts(gives),
             peers: peers.collect(),
+            task_takers: party.task_takers.iter().map(|taker| taker.value.clone()).collect(),
             schemas: self.schemas.clone(),
         })
     }
