@@ -76,6 +76,9 @@ pub(crate) const PLAN: &str = "todo-until";
 /// The local name of a task, which only a goal that allows tasks has.
 pub(crate) const TASK: &str = "task";
 
+/// The local name of what clears the view.
+const CLEAR: &str = "clear-context";
+
 /// The local name of what waits for threads.
 const AWAIT: &str = "await-threads";
 
@@ -125,7 +128,7 @@ const ALL: [Primitive; 12] = [
         "<ask-person expires=\"1d\"><question>Shall it go out?</question><show seq=\"1\">the request</show><choice>yes</choice><choice>no</choice></ask-person>",
     )),
     row(
-        "clear-context",
+        CLEAR,
         "clear_context",
         "Shows you this conversation no more but for its request and so many of its last messages.",
         "<clear-context keep=\"10\"/>",
@@ -154,7 +157,16 @@ const ALL: [Primitive; 12] = [
 /// tag come before one of the same name.
 pub(crate) fn named(agent: &Agent, contracts: &Contracts) -> impl Iterator<Item = &'static Primitive> {
     let is_free = |primitive: &&Primitive| primitive.local != agent.name && !contracts.has(primitive.local);
-    ALL.iter().filter(is_free).filter(|primitive| primitive.local != TASK || contracts.tasks().is_some())
+    ALL.iter().filter(is_free).filter(|primitive| is_of_call(primitive, contracts))
+}
+
+/// Whether a call has that primitive. What was cleared is no longer counted, so a goal with tasks keeps its context.
+fn is_of_call(primitive: &Primitive, contracts: &Contracts) -> bool {
+    match primitive.local {
+        TASK => contracts.tasks().is_some(),
+        CLEAR => contracts.tasks().is_none(),
+        _ => true,
+    }
 }
 
 /// Those of them that an agent is told of.
@@ -171,10 +183,10 @@ pub(crate) fn told(agent: &Agent, contracts: &Contracts) -> impl Iterator<Item =
 pub(crate) fn native(contracts: &Contracts) -> impl Iterator<Item = (&'static Primitive, &'static str)> {
     let acts = !contracts.actions.is_empty();
     let spawns = spawned(contracts).next().is_some();
-    let gives_tasks = contracts.tasks().is_some();
     let tools = ALL.iter().filter_map(|primitive| Some((primitive, primitive.tool?)));
+    let tools = tools.filter(|(primitive, _)| is_of_call(primitive, contracts));
     tools.filter(move |(primitive, _)| match primitive.local {
-        TASK => gives_tasks,
+        TASK => true,
         SPAWN => acts && spawns,
         _ => acts,
     })

@@ -373,6 +373,24 @@ async fn f3_why_a_task_failed_or_still_runs_is_its_result() {
     }
 }
 
+/// How many tasks were given is counted from the view, of which nothing may be cleared.
+#[tokio::test]
+async fn f3_a_goal_with_tasks_keeps_its_context() {
+    for dialect in DIALECTS {
+        let clears = match dialect {
+            Dialect::Xml => text("<thinking>x</thinking><clear-context keep=\"0\"/>"),
+            _ => calls(&[("clear_context", r#"{"keep": 0}"#)]),
+        };
+        let mut stage = Speaks::stage(tasking(dialect), &[clears.clone()]).with_request(with_tasks(0));
+        assert!(matches!(stage.ask().await, Said::Items(_)), "{dialect:?}");
+        let mut stage = Speaks::stage(tasking(dialect), &[clears]).with_request(with_tasks(8));
+        let said = stage.ask().await;
+        assert!(matches!(said, Said::Again { .. }), "{dialect:?}: {said:?}");
+        let whole = format!("{:?}{}", stage.prompt(), stage.tools());
+        assert!(!whole.contains("clear_context") && !whole.contains("clear-context"), "{whole}");
+    }
+}
+
 #[tokio::test]
 async fn f3_a_rehearsed_model_gives_several_tasks_in_one_answer() {
     let answers = "helper:\n  - call: [{task: {role: poet, text: One.}}, {task: {role: poet, text: Two.}}]\n";
