@@ -24,7 +24,8 @@ pub(super) fn told(gate: &mut Gate<'_>) -> Option<String> {
                         is_goal = true;
                     }
                     "task" => {
-                        goal = value(gate, "role").unwrap_or_default();
+                        let part = |name| value(gate, name).unwrap_or_default();
+                        goal = format!("{} (a task of {})", part("role"), part("parent-goal"));
                         is_goal = true;
                     }
                     _ => {}

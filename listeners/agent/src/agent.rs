@@ -22,7 +22,7 @@ use crate::model::{Models, Stop};
 use crate::spec;
 use crate::terms::{AgentTerms, CallTerms};
 use crate::turn::{self, Ask, Came};
-use crate::{prompt, viewing};
+use crate::{primitives, viewing};
 
 /// Turns of a call that are taken up with a link for each; more of them share their links.
 const TURNS: usize = 24;
@@ -37,8 +37,6 @@ pub struct Agent {
     pub(crate) models: Arc<Models>,
     /// What its model can take and costs.
     pub(crate) limits: spec::Model,
-    tools: Vec<crate::model::Tool>,
-    tools_text: String,
     kept: OpenCalls<KeptConversation>,
 }
 
@@ -77,9 +75,7 @@ impl Agent {
             let words = "it stands under no model's name".to_owned();
             return Err(Unreadable { name: spec.model, words });
         };
-        let tools = prompt::tools(&spec, &terms.ordinary().contracts)?;
-        let tools_text = turn::tools_text(&tools);
-        Ok(Self { spec, terms, models, limits, tools, tools_text, kept: OpenCalls::default() })
+        Ok(Self { spec, terms, models, limits, kept: OpenCalls::default() })
     }
 
     /// The same where others answer under its name as well, in other processes. A turn that was answered here may have
@@ -123,7 +119,7 @@ impl Agent {
             let why = format!("the model gave the same answer {SAME} times in a row");
             return Ok(self.report(&conversation, wrap_up, &why));
         }
-        let room = guard::room(&self.limits, &conversation, turn::tools_tokens(&self.tools));
+        let room = guard::room(&self.limits, &conversation, turn::tools_tokens(&conversation.terms.tools));
         if room == Room::None {
             return Ok(self.report(&conversation, wrap_up, "the model's window is full"));
         }
@@ -138,8 +134,7 @@ impl Agent {
             wrap_up,
             only_final,
         };
-        let ask =
-            Ask { agent: self, conversation: &conversation, header: &header, tools: &self.tools, asked };
+        let ask = Ask { agent: self, conversation: &conversation, header: &header, asked };
         let came = turn::ask(ask, stamp.journal.is_some(), line).await?;
         conversation.was_put();
         let heard = match came {
@@ -150,8 +145,9 @@ impl Agent {
                 return Ok(Said::Failure { code, retry: false, words });
             }
         };
-        let allowed = Allowed { only_final, nonce: &conversation.nonce };
-        let CallTerms { agent, contracts } = &*conversation.terms;
+        let tasks_given = conversation.tasks_given;
+        let allowed = Allowed { only_final, nonce: &conversation.nonce, tasks_given };
+        let CallTerms { agent, contracts, .. } = &*conversation.terms;
         let mut taken = dialect::take(agent, contracts, &heard, allowed);
         self.look_for_mark(&conversation, &heard, &mut taken);
         if conversation.told_to_think {
@@ -213,7 +209,7 @@ impl Agent {
         };
         let request = viewed.happened.iter().enumerate().rev().find_map(request);
         let (request, terms) = request.unwrap_or_else(|| (0, self.terms.ordinary()));
-        let mut conversation = Conversation::new(viewed.mark, terms, &viewed.began, &self.tools_text);
+        let mut conversation = Conversation::new(viewed.mark, terms, &viewed.began);
         // Of a delivery 64 questions are answered, so that many turns cannot be put down one by one.
         let is_long = viewed.happened.len() - request > TURNS;
         let (earlier, since) =
@@ -281,11 +277,14 @@ impl Agent {
         }
         let mut items: Vec<Item> =
             dialect::note(&self.spec.name, &taken).into_iter().map(Item::plain).collect();
+        let waits = taken.has_tasks();
         items.extend(taken.acts.into_iter().map(|act| Item {
             to: act.to,
             thread: act.thread,
             ..Item::plain(act.payload)
         }));
+        // The next turn comes when the tasks have ended.
+        items.extend(waits.then(primitives::await_all).flatten().map(Item::plain));
         items.extend(taken.ending.map(Item::plain));
         Ok(Said::Items(items))
     }

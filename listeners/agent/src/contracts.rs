@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use systole_kit::QName;
 use systole_kit::schema::Model;
+use systole_workflow::spec::Tasks;
 
 use crate::goal::Goal;
 use crate::spec::{Agent, Contract};
@@ -107,6 +108,16 @@ impl Contracts {
     pub(crate) fn json_final(&self) -> Option<&Known> {
         let is_typed = self.goal.as_ref().is_some_and(|goal| goal.gives.is_some());
         self.finals.first().filter(|_| is_typed && self.text_final().is_none())
+    }
+
+    /// To whom the agent may give tasks in this call, and how many.
+    pub(crate) fn tasks(&self) -> Option<&Tasks> {
+        self.goal.as_ref()?.tasks.as_ref()
+    }
+
+    /// Whether there is anything that the agent can do but answer.
+    pub(crate) fn can_act(&self) -> bool {
+        !self.actions.is_empty() || self.tasks().is_some()
     }
 
     /// Whether the call's goal may find nothing left to change.

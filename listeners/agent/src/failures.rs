@@ -71,6 +71,7 @@ pub const FAILURES: &[Failure] = &[
     row("tool-payload-invalid", Weight::High, "The arguments of your call do not follow the tool's schema."),
     row("unknown-action", Weight::High, "Nobody takes this element."),
     row("ambiguous-action", Weight::High, "More than one of your tools is meant by this."),
+    row("too-many-tasks", Weight::High, "Your task was not given."),
     row(
         "mark-in-output",
         Weight::High,

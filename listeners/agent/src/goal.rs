@@ -6,6 +6,7 @@
 use systole_kit::gate::{Gate, Step};
 use systole_kit::writer::Writer;
 use systole_kit::{Limits, Payload, QName, namespaces};
+use systole_workflow::spec::Tasks;
 
 use crate::show::{Mark, markup, shown};
 
@@ -21,6 +22,8 @@ pub(crate) const CONVERGED: &str = "CONVERGED";
 /// A goal.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Goal {
+    /// The workflow that it belongs to.
+    pub(crate) workflow: String,
     /// Its id; the role for a task.
     pub(crate) id: String,
     /// The payload that it asks for; none: text.
@@ -29,6 +32,8 @@ pub(crate) struct Goal {
     pub(crate) converges: bool,
     /// The pass of its loop, from 1.
     pub(crate) pass: u32,
+    /// To whom its agent may give tasks, and how many.
+    pub(crate) tasks: Option<Tasks>,
 }
 
 /// Whether that is a request for a goal.
@@ -51,10 +56,16 @@ impl Goal {
             let split = gives.strip_prefix('{').and_then(|rest| rest.split_once('}'));
             split.map_or_else(|| QName::new("", &gives), |(ns, local)| QName::new(ns, local))
         });
-        let mut goal = Self { id: String::new(), gives, converges: payload.is_marked("converges"), pass: 1 };
+        let at_most = payload.attribute("tasks").and_then(|tasks| tasks.trim().parse().ok());
+        let tasks = at_most.zip(payload.attribute("tasks-by")).map(|(at_most, by)| Tasks { by, at_most });
+        let mut goal =
+            Self { gives, converges: payload.is_marked("converges"), pass: 1, tasks, ..Self::default() };
         let mut gate = Gate::strict(payload.bytes(), &Limits::FROM_PUMP).ok()?;
         loop {
             match gate.step().ok()? {
+                Step::Open(tag) if tag.local == "workflow" => {
+                    goal.workflow = gate.attribute("name").unwrap_or_default().into_owned();
+                }
                 Step::Open(tag) if tag.local == "current-goal" => {
                     goal.id = gate.attribute("id")?.into_owned();
                     let pass = gate.attribute("iteration").and_then(|pass| pass.trim().parse().ok());

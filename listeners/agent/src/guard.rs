@@ -6,7 +6,7 @@ use crate::contracts::Unreadable;
 use crate::memory::Conversation;
 use crate::show::Mark;
 use crate::terms::{AgentTerms, CallTerms};
-use crate::{prompt, spec, turn};
+use crate::{spec, turn};
 
 /// Tokens that are kept free beside the answer.
 const SPARE: u64 = 256;
@@ -66,14 +66,14 @@ pub struct Measured {
 /// When one of its schemas cannot be read.
 pub fn measure(agent: &spec::Agent, limits: &spec::Model) -> Result<Measured, Unreadable> {
     let terms = AgentTerms::of(agent)?;
-    let contracts = &terms.ordinary().contracts;
-    let tools = turn::tools_tokens(&prompt::tools(agent, contracts)?);
     // Every date and every mark is as long as any other.
-    let conversation = |terms: Arc<CallTerms>| {
-        Conversation::new(Mark("00000000".to_owned()), terms, "2026-01-01", "").tokens()
+    let tokens_of = |terms: Arc<CallTerms>| {
+        let tools = turn::tools_tokens(&terms.tools);
+        Conversation::new(Mark("00000000".to_owned()), terms, "2026-01-01").tokens() + tools
     };
-    let acts = !contracts.actions.is_empty();
-    let tokens = terms.every().into_iter().map(conversation).max().unwrap_or_default() + tools;
+    let every = terms.every();
+    let acts = every.iter().any(|terms| terms.contracts.can_act());
+    let tokens = every.into_iter().map(tokens_of).max().unwrap_or_default();
     let leaves_room = match room_beside(limits, tokens + QUESTION) {
         Room::Enough => true,
         Room::FinalOnly => !acts,

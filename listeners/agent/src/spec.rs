@@ -48,6 +48,8 @@ pub struct Agent {
     pub gives: Vec<Contract>,
     /// Whom it may address, with what each takes and gives.
     pub peers: Vec<Peer>,
+    /// Agents that take tasks of goals from it. Goals say which of them; no other message may go to them.
+    pub task_takers: Vec<String>,
     /// The schemas that the contracts stand in; imports are resolved among them.
     pub schemas: Schemas,
 }

@@ -6,10 +6,13 @@
 use std::sync::Arc;
 
 use systole_kit::Payload;
+use systole_workflow::spec::Tasks;
 
 use crate::contracts::{Contracts, Known, Unreadable};
 use crate::goal::{self, Goal};
-use crate::spec::{Agent, Dialect, Format, Output};
+use crate::model::Tool;
+use crate::prompt;
+use crate::spec::{Actions, Agent, Dialect, Format, Output};
 
 /// The terms of one call.
 #[derive(Clone, Debug)]
@@ -18,6 +21,8 @@ pub(crate) struct CallTerms {
     pub(crate) agent: Agent,
     /// What it may say in this call.
     pub(crate) contracts: Contracts,
+    /// The tools that its model is told of in each request.
+    pub(crate) tools: Vec<Tool>,
 }
 
 /// The terms of every call to an agent.
@@ -35,7 +40,8 @@ impl AgentTerms {
         let mut outputs = contracts.finals.clone();
         outputs.extend(Contracts::known(agent, &agent.gives)?);
         contracts.finals.retain(|known| !goal::is_output(&known.element));
-        let ordinary = Arc::new(CallTerms { agent: agent.clone(), contracts });
+        let tools = prompt::tools(agent, &contracts)?;
+        let ordinary = Arc::new(CallTerms { agent: agent.clone(), contracts, tools });
         Ok(Self { ordinary, outputs })
     }
 
@@ -53,7 +59,7 @@ impl AgentTerms {
     }
 
     fn of_goal(&self, goal: Goal) -> CallTerms {
-        let CallTerms { mut agent, mut contracts } = (*self.ordinary).clone();
+        let CallTerms { mut agent, mut contracts, mut tools } = (*self.ordinary).clone();
         let is_wanted = |known: &&Known| match &goal.gives {
             Some(gives) => known.element == *gives,
             None => goal::is_output(&known.element),
@@ -71,7 +77,14 @@ impl AgentTerms {
                 None => Output { format: Format::Text, schema: None },
             };
         }
-        CallTerms { agent, contracts }
+        if contracts.tasks().is_some() {
+            // Tasks run beside one another, so that an answer may hold several.
+            agent.actions = Actions::Many;
+            agent.stop_early = false;
+            // What they need was read with the ordinary ones.
+            tools = prompt::tools(&agent, &contracts).unwrap_or(tools);
+        }
+        CallTerms { agent, contracts, tools }
     }
 
     /// The terms of each kind of call that the agent takes.
@@ -84,7 +97,9 @@ impl AgentTerms {
         }
         for output in self.outputs.iter().filter(|_| takes_goals) {
             let gives = (!goal::is_output(&output.element)).then(|| output.element.clone());
-            all.push(Arc::new(self.of_goal(Goal { gives, ..Goal::default() })));
+            let by = self.ordinary.agent.task_takers.first().cloned();
+            let tasks = by.map(|by| Tasks { by, at_most: 1 });
+            all.push(Arc::new(self.of_goal(Goal { gives, tasks, ..Goal::default() })));
         }
         all
     }

@@ -15,6 +15,7 @@ use crate::memory::Conversation;
 use crate::model::{
     self, Choice, Course, Fault, FaultKind, Going, Ledger, Message, NoAnswer, Part, Request, Role, Tool,
 };
+use crate::primitives::TASK;
 use crate::prompt;
 use crate::show::{block, escaped};
 use crate::spec::{Actions, Dialect, Thinking, ToolChoice};
@@ -37,7 +38,6 @@ pub(crate) struct Ask<'a> {
     pub(crate) agent: &'a Agent,
     pub(crate) conversation: &'a Conversation,
     pub(crate) header: &'a Header<'a>,
-    pub(crate) tools: &'a [Tool],
     /// The delivery for which it is asked.
     pub(crate) asked: &'a Delivered,
 }
@@ -73,7 +73,7 @@ pub(crate) async fn ask(ask: Ask<'_>, has_past: bool, line: &(dyn Line + '_)) ->
     line.put_blob(prompt.text.clone()).await?;
     let asked = model::Ask {
         request: request(&ask, header, &past),
-        tokens_in: ask.header.used + tools_tokens(ask.tools),
+        tokens_in: ask.header.used + tools_tokens(&ask.conversation.terms.tools),
     };
     let mut books = Books { line, prompt: prompt.hash, of: 0 };
     let (models, name) = (&ask.agent.models, &ask.agent.spec.model);
@@ -153,8 +153,8 @@ fn of_fault(fault: &Fault) -> Came {
 fn request(ask: &Ask<'_>, header: String, past: &Past) -> Request {
     let mut messages = ask.conversation.messages();
     messages.push(Message { role: Role::User, parts: vec![Part::Text(header)] });
-    let CallTerms { agent: spec, contracts } = &*ask.conversation.terms;
-    let tools = ask.tools.to_vec();
+    let CallTerms { agent: spec, contracts, tools } = &*ask.conversation.terms;
+    let tools = tools.clone();
     // Who sends calls of before must send their tools too: where only a final counts, none may be called.
     let choice = match &spec.tool_choice {
         _ if tools.is_empty() => None,
@@ -231,11 +231,15 @@ fn header_words(ask: &Ask<'_>) -> String {
     if ask.conversation.terms.contracts.may_converge() {
         lines.push("In this pass: answer only CONVERGED if nothing is left to change.".to_owned());
     }
-    let contracts = &ask.conversation.terms.contracts;
+    let CallTerms { contracts, tools, .. } = &*ask.conversation.terms;
+    if let Some(tasks) = contracts.tasks().filter(|_| !header.only_final) {
+        lines.push(format!("Tasks: {} of {} given.", ask.conversation.tasks_given, tasks.at_most));
+    }
+    let actions = contracts.actions.iter().map(|action| &*action.known.element.local);
     let names: Vec<&str> = match (header.only_final, ask.agent.spec.dialect) {
         (true, _) | (_, Dialect::Plain) => Vec::new(),
-        (_, Dialect::Xml) => contracts.actions.iter().map(|action| &*action.known.element.local).collect(),
-        _ => ask.tools.iter().map(|tool| tool.name.as_str()).collect(),
+        (_, Dialect::Xml) => actions.chain(contracts.tasks().map(|_| TASK)).collect(),
+        _ => tools.iter().map(|tool| tool.name.as_str()).collect(),
     };
     if !names.is_empty() {
         lines.push(["Tools: ", &names.join(", "), "."].concat());
@@ -244,8 +248,8 @@ fn header_words(ask: &Ask<'_>) -> String {
 }
 
 fn expected(ask: &Ask<'_>) -> String {
-    let CallTerms { agent: spec, contracts } = &*ask.conversation.terms;
-    let acts = !ask.header.only_final && !contracts.actions.is_empty();
+    let CallTerms { agent: spec, contracts, .. } = &*ask.conversation.terms;
+    let acts = !ask.header.only_final && contracts.can_act();
     match spec.dialect {
         Dialect::Plain if contracts.json_final().is_some() => "your answer, in JSON alone.".to_owned(),
         Dialect::Plain => "your answer.".to_owned(),

@@ -205,6 +205,12 @@ fn of_step<'w>(
     all
 }
 
+/// A goal or a task of one agent, without its thread.
+fn one_goal(agent: &str) -> Bound {
+    let goals_of = BTreeMap::from([(agent.to_owned(), Count::of(1))]);
+    Bound { goals: Count::of(1), goals_of, ..Bound::default() }
+}
+
 /// One pass of a step, for one item.
 fn once<'w>(step: &Step, find: &impl Fn(&str) -> Option<&'w Workflow>, left: u32) -> Bound {
     let together = |steps: &[Step], is_beside: bool| {
@@ -217,12 +223,12 @@ fn once<'w>(step: &Step, find: &impl Fn(&str) -> Option<&'w Workflow>, left: u32
         Work::Do(goal) => {
             let mut all = Bound::default();
             for agent in &goal.by {
-                let one = Bound {
-                    goals: Count::of(1),
-                    goals_of: BTreeMap::from([(agent.clone(), Count::of(1))]),
-                    certain_of: BTreeMap::from([(agent.clone(), 1)]),
-                    ..Bound::default()
-                };
+                let mut one = one_goal(agent);
+                one.certain_of.insert(agent.clone(), 1);
+                if let Some(tasks) = &goal.tasks {
+                    let task = one_goal(&tasks.by).in_child(&tasks.by);
+                    one = one.and(&task.change(|count| count.times(u64::from(tasks.at_most))));
+                }
                 all = all.and(&one.in_child(agent));
             }
             all
@@ -322,6 +328,21 @@ mod tests {
             (found.children, found.certain_of),
             (Count::of(8), BTreeMap::from([("x".into(), 1), ("y".into(), 1)]))
         );
+    }
+
+    #[test]
+    fn f7_tasks_count_as_goals_in_child_threads_one_level_deeper() {
+        let mut step = goal("frame", &["x", "y"]);
+        if let Work::Do(goal) = &mut step.work {
+            goal.tasks = Some(crate::spec::Tasks { by: "helper".into(), at_most: 8 });
+        }
+        let found = of(vec![Step { tries: 2, ..step }, goal("answer", &["x"])]);
+        assert_eq!((found.terms.join(" + "), found.goals), ("2 x 18 + 1".to_owned(), Count::of(37)));
+        assert_eq!(found.goals_of["helper"], Count::of(32));
+        assert_eq!((found.children, found.messages, found.depth), (Count::of(37), Count::of(37), 3));
+        assert_eq!(found.nesting, ["one", "x", "helper"]);
+        // No task has to be given.
+        assert_eq!(found.certain_of, BTreeMap::from([("x".into(), 2), ("y".into(), 1)]));
     }
 
     #[test]

@@ -67,6 +67,15 @@ fn work(work: &Work) -> String {
                 Some([]) => text.push_str(" It sees neither the request nor earlier goals."),
                 Some(sees) => text.push_str(&format!(" It sees only the request and {}.", paths(sees))),
             }
+            if let Some(tasks) = &goal.tasks {
+                let who = if goal.by.len() == 1 { "It may give" } else { "Each of them may give" };
+                let many = if tasks.at_most == 1 {
+                    "1 task".to_owned()
+                } else {
+                    format!("up to {} tasks", tasks.at_most)
+                };
+                text.push_str(&format!(" {who} {many} to {}.", tasks.by));
+            }
             text
         }
         Work::Call(call) => {
@@ -223,7 +232,7 @@ mod tests {
             by: vec!["a".into(), "b".into(), "c".into()],
             gives: Some(name("review")),
             sees: Some(vec![]),
-            tasks: None,
+            tasks: Some(crate::spec::Tasks { by: "helper".into(), at_most: 8 }),
         };
         let field =
             |name: &str, source| Field { name: name.into(), is_attribute: false, is_optional: false, source };
@@ -272,7 +281,7 @@ mod tests {
         assert_eq!(
             told,
             [
-                "1 weigh: if judge/score is 3, 1 or less or from 5 to 7 and judge/done is true: a, b and c each pursue this goal: Weigh it. The output is <review>. It sees neither the request nor earlier goals.",
+                "1 weigh: if judge/score is 3, 1 or less or from 5 to 7 and judge/done is true: a, b and c each pursue this goal: Weigh it. The output is <review>. It sees neither the request nor earlier goals. Each of them may give up to 8 tasks to helper.",
                 "2 deploy: sends <deploy> to workspace, with summary from plan/summary and its text \"go\". It fails after 90s. If it fails, it is tried up to 3 times in all.",
                 "3 gate: asks a person: Release? The answer is a note. The person sees plan. After 90m without an answer the step fails.",
                 "4 wide: for each item of pick/item, 8 at once: does these steps beside one another, 4 at once (if it fails, the run goes on) (each child may use 9 messages and 0.5 USD):",

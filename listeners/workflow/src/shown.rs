@@ -29,6 +29,7 @@ pub(crate) fn goal_request(
         }
         .into(),
         correction: None::<Correction<'_>>,
+        tasks: goal.tasks.as_ref(),
     };
     request.payload().map_err(|_| too_large(&step.id, &request.context))
 }

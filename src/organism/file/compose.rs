@@ -282,6 +282,10 @@ fn listener(one: Resolved<'_>, name: Name, open: bool, directory: &Path) -> List
     if party.workflow.is_some() {
         // Branches of a workflow are calls to itself.
         peers.push(name.clone());
+    } else {
+        let takers = party.task_takers.iter().filter_map(|taker| Name::parse(&taker.value).ok());
+        let others: Vec<Name> = takers.filter(|taker| !peers.contains(taker)).collect();
+        peers.extend(others);
     }
     Listener {
         name,

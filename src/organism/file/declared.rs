@@ -77,6 +77,8 @@ pub(super) struct Party {
     pub(super) accepts: Vec<At<String>>,
     pub(super) returns: Vec<At<String>>,
     pub(super) peers: Vec<At<String>>,
+    /// Agents that take tasks of goals: at an agent those to which it gives them, at a workflow those that its goals name.
+    pub(super) task_takers: Vec<At<String>>,
     pub(super) turns: u32,
     /// Where the file says so.
     pub(super) share_percent: Option<u32>,
@@ -334,6 +336,7 @@ impl Party {
             accepts: Vec::new(),
             returns: Vec::new(),
             peers: Vec::new(),
+            task_takers: Vec::new(),
             turns: 1,
             share_percent: None,
             env: BTreeMap::new(),

@@ -89,8 +89,11 @@ impl<'a> Warnings<'a> {
         let mut called = BTreeSet::new();
         while let Some(name) = waiting.pop_front() {
             if called.insert(name) {
-                let peers = self.party(name).map_or(&[][..], |party| &party.peers);
-                waiting.extend(peers.iter().map(|peer| peer.value.as_str()));
+                let named = self
+                    .party(name)
+                    .into_iter()
+                    .flat_map(|party| party.peers.iter().chain(&party.task_takers));
+                waiting.extend(named.map(|peer| peer.value.as_str()));
             }
         }
         called

@@ -8,7 +8,9 @@ use std::sync::Arc;
 
 use serde_json::Value as Json;
 use systole_agent::model::script::Script;
-use systole_agent::spec::{Agent, Contract, Model, Output, Peer, Provider, Schema, Schemas, ToolChoice};
+use systole_agent::spec::{
+    Agent, Contract, Dialect, Model, Output, Peer, Provider, Schema, Schemas, ToolChoice,
+};
 use systole_kit::money::Currency;
 use systole_kit::schema::nearest;
 
@@ -256,12 +258,14 @@ impl Found<'_> {
         let named = mind.schema.as_ref();
         let schema = named.and_then(|named| schema(desk, shelf, named, &[&path, ".output.schema"].concat()));
         let own = self.listener(party.name.as_ref()?.as_str())?;
-        let peers = own.peers.iter().filter_map(|name| self.listener(name.as_str())).map(|peer| Peer {
+        // Agents that take tasks are among the peers of its listener.
+        let peers = party.peers.iter().filter_map(|name| self.listener(&name.value)).map(|peer| Peer {
             name: peer.name.to_string(),
             accepts: contracts(peer.accepts.iter().filter(|one| !workflows::is_own(&one.name))),
             returns: contracts(peer.returns.iter().filter(|one| !workflows::is_own(&one.name))),
             needs_approval: peer.approval.always,
         });
+        self.hides_tasks(desk, own);
         // What only goals ask for is added after the output in words.
         let output = own.returns.iter().position(|one| workflows::is_own(&one.name));
         let (returns, gives) = own.returns.split_at(output.map_or(own.returns.len(), |at| at + 1));
@@ -284,8 +288,28 @@ impl Found<'_> {
             returns: contracts(returns),
             gives: contracts(gives),
             peers: peers.collect(),
+            task_takers: party.task_takers.iter().map(|taker| taker.value.clone()).collect(),
             schemas: self.schemas.clone(),
         })
+    }
+
+    /// Reports an element with the name of a task: in text, the name would mean that element.
+    fn hides_tasks(&self, desk: &mut Desk, own: &Listener) {
+        if self.party.task_takers.is_empty() || self.mind.dialect != Dialect::Xml {
+            return;
+        }
+        let is_task = |element: &Element| &*element.name.local == "task" && !workflows::is_own(&element.name);
+        let peers = self.party.peers.iter().filter_map(|peer| self.listener(&peer.value));
+        let taker =
+            peers.filter(|peer| peer.accepts.iter().any(is_task)).map(|peer| peer.name.as_str()).next();
+        let Some(who) = taker.or_else(|| own.returns.iter().any(is_task).then_some(own.name.as_str())) else {
+            return;
+        };
+        let path = self.party.path();
+        let told =
+            format!("{path}: in `dialect: xml`, the element `task` of `{who}` hides the tasks of its goals");
+        let mend = Some("dialect: native, or another name for that element");
+        desk.tell(Code::ConfigValue, self.party.key.at, &told, mend);
     }
 
     fn listener(&self, name: &str) -> Option<&Listener> {

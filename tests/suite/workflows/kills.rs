@@ -1,5 +1,5 @@
-//! The pump is killed again and again while a workflow runs a loop with parallel goals. What the model was asked is held to
-//! what the log says, and every context to that of a run that nobody disturbed.
+//! The pump is killed again and again while a workflow runs: a loop with parallel goals, and goals that give tasks. What the
+//! model was asked is compared with the log, and every context with that of an undisturbed run.
 
 use std::collections::BTreeSet;
 
@@ -40,6 +40,44 @@ const REPLIES: &str = r#"
 /// Goals of one run: the list, two passes of eight parts and a judge, and the answer.
 const GOALS: usize = 1 + 2 * (8 + 1) + 1;
 
+const TASKS: &str = r"
+payloads: {list: [word, 1..40]}
+workflows:
+  chronicle:
+    by: writer
+    goals:
+      - pick: {do: List the towers., gives: list}
+      - part: {each: pick/item, at_once: 3, do: Write of this tower., tasks: {by: critic, at_most: 2}, by: chief}
+      - answer: Say what came of it.
+";
+
+const CHIEF: &str =
+    "chief: {model: main, dialect: native, on_unknown: retry, in_flight: 64, prompt: {identity: You lead.}}";
+
+const TASK_REPLIES: &str = r#"
+- {if: '<current-goal id="pick">', say: '{"item": ["a", "b", "c", "d"]}', times: always}
+- {if: '<current-goal id="part">', call: [{task: {role: historian, text: When?}}, {task: {role: poet, text: Praise it.}}], times: always}
+- {if: '<task role="historian" parent-goal="part">', say: In 1889., times: always}
+- {if: '<task role="poet" parent-goal="part">', say: It stands., times: always}
+- {if: 'Tasks: 2 of 2 given', need: [In 1889, It stands], say: It stands since 1889., times: always}
+- {if: '<current-goal id="answer">', say: All parts are written., times: always}
+"#;
+
+/// Deaths of the pump while tasks are given.
+const TASK_DEATHS: u64 = 60;
+
+/// A workflow that is disturbed.
+struct Disturbed {
+    agent: &'static str,
+    workflow: &'static str,
+    replies: &'static str,
+    /// Requests of one run that begin a thread: goals and tasks.
+    goals: usize,
+    /// Prompts of one run.
+    prompts: usize,
+    deaths: u64,
+}
+
 /// Records of a life at least: so many that what was out at its start is over, since a delivery may die with the pump four
 /// times and no more.
 const LEAST: u64 = 28;
@@ -68,21 +106,43 @@ fn reads(events: &mut Events, most: u64) -> (u64, bool) {
 
 #[test]
 fn f8_two_hundred_kills_inside_a_parallel_loop_cost_no_request_whose_result_is_known() {
-    let undisturbed = House::build(LOOP, REPLIES);
+    let goals = GOALS;
+    disturb(&Disturbed {
+        agent: "",
+        workflow: LOOP,
+        replies: REPLIES,
+        goals,
+        prompts: goals,
+        deaths: DEATHS,
+    });
+}
+
+#[test]
+fn f3_kills_while_tasks_are_out_cost_no_request_whose_result_is_known() {
+    // The list, four parts with two tasks each, and the answer; each part is asked once more with the results.
+    let goals = 1 + 4 * (1 + 2) + 1;
+    let (agent, workflow, replies) = (CHIEF, TASKS, TASK_REPLIES);
+    disturb(&Disturbed { agent, workflow, replies, goals, prompts: goals + 4, deaths: TASK_DEATHS });
+}
+
+fn disturb(plan: &Disturbed) {
+    let Disturbed { agent, workflow, replies, goals: goals_of_a_run, prompts: prompts_of_a_run, deaths } =
+        *plan;
+    let undisturbed = House::with_agents(agent, workflow, replies);
     let ran = undisturbed.systole(&["ask", "Write it."]);
     assert_eq!((ran.code, &*ran.stdout), (Some(0), "All parts are written.\n"), "{ran:?}");
     let expected = undisturbed.goals();
-    assert_eq!(expected.len(), GOALS);
+    assert_eq!(expected.len(), goals_of_a_run);
 
     let number =
-        std::env::var("SYSTOLE_WORKFLOW_DEATHS").ok().map_or(DEATHS, |number| number.parse().unwrap());
+        std::env::var("SYSTOLE_WORKFLOW_DEATHS").ok().map_or(deaths, |number| number.parse().unwrap());
     let seed = match std::env::var("SYSTOLE_WORKFLOW_SEED") {
         Ok(seed) => seed.parse().unwrap(),
         Err(_) => u64::from_str_radix(&random_hex().unwrap()[..16], 16).unwrap(),
     };
     println!("SYSTOLE_WORKFLOW_SEED={seed} SYSTOLE_WORKFLOW_DEATHS={number}");
     let mut dice = Dice::new(seed);
-    let house = House::build(LOOP, REPLIES);
+    let house = House::with_agents(agent, workflow, replies);
     let (mut runs, mut from, mut is_over) = (0, 0, true);
     for _ in 0..number {
         let organism = house.run();
@@ -113,12 +173,12 @@ fn f8_two_hundred_kills_inside_a_parallel_loop_cost_no_request_whose_result_is_k
         prompts.len()
     );
     let runs = usize::try_from(runs).unwrap();
-    assert_eq!(distinct.len(), runs * GOALS, "each goal has one prompt");
+    assert_eq!(distinct.len(), runs * prompts_of_a_run, "each turn has one prompt");
     assert_eq!(results, distinct.len(), "no prompt whose result is known is asked again");
     // A pump may die between the word that it asks and the asking.
     assert!(requests <= prompts.len() && requests >= results, "{requests}");
     let goals = house.goals();
-    assert_eq!(goals.len(), runs * GOALS);
+    assert_eq!(goals.len(), runs * goals_of_a_run);
     for (at, goal) in expected.iter().enumerate() {
         assert!(goals[at * runs..(at + 1) * runs].iter().all(|same| same == goal), "{goal}");
     }

@@ -5,3 +5,4 @@ mod kills;
 mod large;
 mod runs;
 mod shown;
+mod tasks;

@@ -98,7 +98,7 @@ fn refuse(taken: &mut Taken, slug: &str, words: &str) {
 }
 
 /// What is wrong with a final, the fix, and the place in the model's text.
-fn words_of(finding: &Finding, origin: Option<&Origin>) -> String {
+pub(super) fn words_of(finding: &Finding, origin: Option<&Origin>) -> String {
     let mut words = format!("{}: {}", finding.path, finding.message);
     if !finding.expected.is_empty() {
         words.push_str(&format!("; expected {}", finding.expected));

@@ -7,6 +7,7 @@ mod goals;
 mod json_schema;
 mod native;
 mod plain;
+mod tasks;
 mod xml;
 mod xml_final;
 
@@ -67,6 +68,8 @@ pub(crate) struct Act {
     pub(crate) thread: Option<String>,
     /// Where each part of it stands in the model's text.
     pub(crate) origin: Option<systole_kit::extract::Origin>,
+    /// Whether it gives a task.
+    pub(crate) is_task: bool,
 }
 
 impl Taken {
@@ -78,6 +81,17 @@ impl Taken {
     /// Whether a note is the first item that is made of it.
     pub(crate) fn has_note(&self) -> bool {
         self.is_note || !self.thoughts.is_empty() || !self.plans.is_empty()
+    }
+
+    /// The action under the ordinal that its item has, with its place among the actions.
+    pub(crate) fn act(&self, ordinal: u32) -> Option<(usize, &Act)> {
+        let at = usize::try_from(ordinal).ok()?.checked_sub(usize::from(self.has_note()))?;
+        Some((at, self.acts.get(at)?))
+    }
+
+    /// Whether it gives tasks.
+    pub(crate) fn has_tasks(&self) -> bool {
+        self.acts.iter().any(|act| act.is_task)
     }
 
     /// Leaves nothing of it that could be executed or taken.
@@ -99,6 +113,15 @@ pub(crate) struct Allowed<'a> {
     pub(crate) only_final: bool,
     /// The code in the slot of a final (`xml-final`).
     pub(crate) nonce: &'a str,
+    /// Tasks that were given before.
+    pub(crate) tasks_given: u32,
+}
+
+impl Allowed<'_> {
+    /// What was allowed in an earlier turn, before which so many tasks were given.
+    pub(crate) fn before(tasks_given: u32) -> Self {
+        Self { only_final: false, nonce: "", tasks_given }
+    }
 }
 
 /// Takes an answer apart.
@@ -106,6 +129,7 @@ pub(crate) fn take(agent: &Agent, contracts: &Contracts, heard: &Heard, allowed:
     let mut taken = goals::converged(contracts, heard)
         .unwrap_or_else(|| take_in_dialect(agent, contracts, heard, allowed));
     goals::settle(contracts, &mut taken);
+    tasks::settle(agent, contracts, allowed.tasks_given, &mut taken);
     if heard.stop == Stop::Length && !taken.is_usable() {
         taken.reasons.retain(|reason| reason.failure.slug != "empty-response");
         taken.wrong("output-truncated", "");

@@ -104,7 +104,7 @@ fn act(contracts: &Contracts, tools: &[Native], call: &Call) -> Result<Act, Opti
     let arguments = if call.arguments.trim().is_empty() { "{}" } else { call.arguments.as_str() };
     let made = |to, payload| {
         let (name, call) = (call.name.clone(), Some(call.id.clone()));
-        Act { to, payload, name, call, thread: None, origin: None }
+        Act { to, payload, name, call, thread: None, origin: None, is_task: false }
     };
     let (at, taker) = match &native.means {
         Means::Peer { action, taker } => (*action, taker),

@@ -217,6 +217,7 @@ impl<'a> Reading<'a> {
             payload: action.payload,
             call: None,
             origin: Some(action.origin),
+            is_task: false,
         });
     }
 

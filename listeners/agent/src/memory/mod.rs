@@ -5,6 +5,7 @@
 //! same messages, which is why nothing here looks at ids, times or attempts.
 
 mod segment;
+mod tasks;
 
 use std::sync::Arc;
 
@@ -18,7 +19,9 @@ use crate::model::{Message, Part};
 use crate::prompt;
 use crate::show::Mark;
 use crate::terms::{AgentTerms, CallTerms};
+use crate::turn::tools_text;
 
+use segment::Before;
 pub(crate) use segment::as_text;
 
 /// Bytes of a link that holds more than one turn. What is put down at once may have a megabyte.
@@ -113,13 +116,16 @@ pub(crate) struct Conversation {
     pub(crate) told_to_think: bool,
     /// What the model said in each turn of the call; none where there was no answer.
     pub(crate) said: Vec<Option<Vec<Part>>>,
+    /// Tasks that began in the call.
+    pub(crate) tasks_given: u32,
     /// Links that were put down for this prompt.
     pub(crate) put: usize,
 }
 
 impl Conversation {
     /// The conversation of a call with those terms, in a thread that began on that date.
-    pub(crate) fn new(mark: Mark, terms: Arc<CallTerms>, began: &str, tools: &str) -> Self {
+    pub(crate) fn new(mark: Mark, terms: Arc<CallTerms>, began: &str) -> Self {
+        let tools = tools_text(&terms.tools);
         let system = prompt::base(&terms.agent, &terms.contracts, began);
         // It is told to the model as the mark is, and must not give that away.
         let nonce = Link::segment("nonce", &mark.0).hash.chars().take(8).collect();
@@ -127,7 +133,7 @@ impl Conversation {
             terms,
             mark,
             nonce,
-            base: Link::base(&system, tools),
+            base: Link::base(&system, &tools),
             system,
             segments: Vec::new(),
             unusable: 0,
@@ -137,6 +143,7 @@ impl Conversation {
             repeated: 0,
             told_to_think: false,
             said: Vec::new(),
+            tasks_given: 0,
             put: 0,
         }
     }
@@ -165,18 +172,21 @@ impl Conversation {
     }
 
     fn next(&mut self, every: &AgentTerms, happened: &Happened) -> Vec<Message> {
+        let tasks_given = self.tasks_given;
         match happened {
             Happened::Turn(turn) => self.note(turn),
             // A call begins.
             Happened::Request { payload, .. } => {
                 self.terms = every.of_call(payload);
                 (self.unusable, self.repeated, self.last_said) = (0, 0, None);
+                self.tasks_given = 0;
                 self.said.clear();
             }
             Happened::Overheard(_) => {}
         }
-        let CallTerms { agent, contracts } = &*self.terms;
-        segment::messages(agent, contracts, &self.mark, happened, self.unusable)
+        let CallTerms { agent, contracts, .. } = &*self.terms;
+        let before = Before { unusable: self.unusable, tasks_given };
+        segment::messages(agent, contracts, &self.mark, happened, before)
     }
 
     fn link(&mut self, messages: Vec<Message>) {
@@ -202,8 +212,13 @@ impl Conversation {
         let said =
             [heard.text(), heard.calls().map(|call| [&*call.name, &call.arguments].concat()).collect()]
                 .concat();
-        let CallTerms { agent, contracts } = &*self.terms;
-        let taken = dialect::take(agent, contracts, heard, Allowed { only_final: false, nonce: "" });
+        let CallTerms { agent, contracts, .. } = &*self.terms;
+        let taken = dialect::take(agent, contracts, heard, Allowed::before(self.tasks_given));
+        let began = turn.answers.iter().filter(|answer| {
+            let act = taken.act(answer.ordinal);
+            act.is_some_and(|(_, act)| act.is_task) && is_spawned(&answer.payload)
+        });
+        self.tasks_given += u32::try_from(began.count()).unwrap_or(u32::MAX);
         let is_same = self.last_said.as_deref() == Some(said.as_str());
         // An agent that only thinks has its turns for that.
         self.repeated = if is_same && !taken.is_note { self.repeated + 1 } else { 0 };
@@ -240,6 +255,11 @@ impl Conversation {
         let said: u64 = self.segments.iter().map(|segment| segment.tokens).sum();
         crate::tokens::of_message(&self.system) + said
     }
+}
+
+/// Whether an answer says that a child thread began.
+fn is_spawned(answer: &Payload) -> bool {
+    answer.name().is(systole_kit::namespaces::CORE, "thread-spawned")
 }
 
 /// Whether an answer is the core's word that the output of the turn was unusable, or that there was none.

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 use systole_kit::{Payload, namespaces};
 
-use super::{Answered, Happened, Overheard, Turn, is_own_failure};
+use super::{Answered, Happened, Overheard, Turn, is_own_failure, tasks};
 use crate::contracts::Contracts;
 use crate::dialect::{self, Allowed, Repair, Taken};
 use crate::failures::Reason;
@@ -20,12 +20,21 @@ use crate::{goal, prompt};
 /// What is shown of a repair in place of its remark where the action was refused after it.
 const NOT_RUN: &str = "Your action was repaired. Its result says why it was not executed.";
 
+/// What a turn is told by beside what happened in it.
+#[derive(Clone, Copy)]
+pub(super) struct Before {
+    /// Unusable answers in a row, with that of the turn.
+    pub(super) unusable: u32,
+    /// Tasks that were given before the turn.
+    pub(super) tasks_given: u32,
+}
+
 pub(super) fn messages(
     agent: &Agent,
     contracts: &Contracts,
     mark: &Mark,
     happened: &Happened,
-    unusable: u32,
+    before: Before,
 ) -> Vec<Message> {
     match happened {
         Happened::Request { payload, .. } if goal::is_request(payload.name()) => {
@@ -36,9 +45,9 @@ pub(super) fn messages(
             let words = format!("<message from=\"{from}\">{inside}</message>");
             vec![Message { role: Role::User, parts: vec![Part::Text(words)] }]
         }
-        Happened::Turn(turn) => turn_messages(agent, contracts, mark, turn, unusable),
+        Happened::Turn(turn) => turn_messages(agent, contracts, mark, turn, before),
         Happened::Overheard(overheard) => {
-            let teller = Teller { agent, contracts, mark, taken: None, unusable };
+            let teller = Teller { agent, contracts, mark, taken: None, unusable: before.unusable };
             vec![Message { role: Role::User, parts: vec![Part::Text(teller.overheard(overheard))] }]
         }
     }
@@ -49,16 +58,16 @@ fn turn_messages(
     contracts: &Contracts,
     mark: &Mark,
     turn: &Turn,
-    unusable: u32,
+    before: Before,
 ) -> Vec<Message> {
     let mut out = Vec::new();
-    let allowed = Allowed { only_final: false, nonce: "" };
+    let allowed = Allowed::before(before.tasks_given);
     let taken = turn.heard.as_ref().map(|heard| dialect::take(agent, contracts, heard, allowed));
     if let Some(heard) = turn.heard.as_ref().filter(|heard| !heard.parts.is_empty()) {
         let parts = heard.parts.iter().map(|part| without_mark(part, mark)).collect();
         out.push(Message { role: Role::Assistant, parts });
     }
-    let teller = Teller { agent, contracts, mark, taken: taken.as_ref(), unusable };
+    let teller = Teller { agent, contracts, mark, taken: taken.as_ref(), unusable: before.unusable };
     let mut parts = Vec::new();
     if let Some(heard) = &turn.heard {
         parts.extend(teller.results(heard, turn));
@@ -103,9 +112,27 @@ struct Teller<'a> {
 impl Teller<'_> {
     /// The actions of the turn under the ordinals that their items had.
     fn act(&self, ordinal: u32) -> Option<(usize, &dialect::Act)> {
-        let taken = self.taken?;
-        let at = usize::try_from(ordinal).ok()?.checked_sub(usize::from(taken.has_note()))?;
-        Some((at, taken.acts.get(at)?))
+        self.taken?.act(ordinal)
+    }
+
+    /// The result of a task that began in the turn.
+    fn task(&self, answer: &Answered, turn: &Turn) -> Option<(String, bool)> {
+        self.act(answer.ordinal).filter(|(_, act)| act.is_task)?;
+        let began = tasks::began(&answer.payload)?;
+        let end = turn.inbox.iter().find(|arrival| tasks::ended(arrival).as_ref() == Some(&began));
+        Some(match end {
+            Some(end) => tasks::result(end, self.mark),
+            None => {
+                let words = core_words(&answer.payload, self.mark);
+                (block(self.mark, &format!("{words}\n{}", tasks::RUNS)), false)
+            }
+        })
+    }
+
+    /// The tasks that began in the turn, whose ends are told as their results.
+    fn began(&self, turn: &Turn) -> Vec<String> {
+        let is_task = |answer: &&Answered| self.act(answer.ordinal).is_some_and(|(_, act)| act.is_task);
+        turn.answers.iter().filter(is_task).filter_map(|answer| tasks::began(&answer.payload)).collect()
     }
 
     /// The results of native calls: each has one, whatever came of it.
@@ -116,7 +143,7 @@ impl Teller<'_> {
                 self.act(answer.ordinal).is_some_and(|(_, act)| act.call.as_deref() == Some(id))
             });
             // It stands in no markup, so nothing in it has to be escaped.
-            found.map(|answer| self.told(answer))
+            found.map(|answer| self.task(answer, turn).unwrap_or_else(|| self.told(answer)))
         };
         let planned_of = |id: &str| self.planned(id, turn);
         // Of several calls with one id the first alone can have been executed, and why the others were not stands last.
@@ -198,14 +225,20 @@ impl Teller<'_> {
     fn words(&self, turn: &Turn) -> Vec<String> {
         let mut words: Vec<String> = turn.inside.iter().map(|inside| self.overheard(inside)).collect();
         let several = self.taken.is_some_and(|taken| taken.acts.len() > 1);
+        let waits = self.taken.is_some_and(Taken::has_tasks);
         for answer in &turn.answers {
             let act = self.act(answer.ordinal);
-            if act.is_some_and(|(_, act)| act.call.is_some()) {
+            if act.is_some_and(|(_, act)| act.call.is_some()) || waits && act.is_none() && is_over(answer) {
                 continue;
             }
-            words.push(self.answer(act, several, answer));
+            words.push(match self.task(answer, turn) {
+                Some((text, _)) => self.result(act, several, &escaped(&text)),
+                None => self.answer(act, several, answer),
+            });
         }
-        for arrival in &turn.inbox {
+        let began = self.began(turn);
+        let is_told = |arrival: &Payload| tasks::ended(arrival).is_some_and(|ended| began.contains(&ended));
+        for arrival in turn.inbox.iter().filter(|arrival| !is_told(arrival)) {
             words.push(self.arrival(arrival, turn));
         }
         words
@@ -228,6 +261,11 @@ impl Teller<'_> {
             }
             false => shown_judged(payload, self.mark, self.agent, self.contracts),
         };
+        self.result(act, several, &text)
+    }
+
+    /// What came of an action, as a result.
+    fn result(&self, act: Option<(usize, &dialect::Act)>, several: bool, text: &str) -> String {
         let mut tag = "<tool_result".to_owned();
         if let Some((at, act)) = act {
             tag.extend([" tool_name=\"", &quoted(&self.mark.cover(&act.name)), "\""]);
@@ -235,7 +273,7 @@ impl Teller<'_> {
                 tag.extend([" call=\"", &(at + 1).to_string(), "\""]);
             }
         }
-        [&tag, ">", &text, "</tool_result>"].concat()
+        [&tag, ">", text, "</tool_result>"].concat()
     }
 
     /// A refusal of an action in text names the place in that text.
@@ -335,6 +373,11 @@ impl Teller<'_> {
         }
         block(self.mark, &core_words(payload, self.mark))
     }
+}
+
+/// Whether a wait for tasks is over: the results of these say so.
+fn is_over(answer: &Answered) -> bool {
+    answer.payload.name().is(namespaces::CORE, "await-over")
 }
 
 /// How a failure begins that is known with what it is about.

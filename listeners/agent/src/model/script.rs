@@ -67,8 +67,16 @@ struct Written {
     #[serde(default)]
     cut: bool,
     usage: Option<Used>,
-    call: Option<BTreeMap<String, Value>>,
+    call: Option<Called>,
     error: Option<Failing>,
+}
+
+/// Native calls: a list has one tool several times.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(untagged, expecting = "`call` is a map of tools, as {search: {query: x}}, or a list of such maps")]
+enum Called {
+    Map(BTreeMap<String, Value>),
+    List(Vec<BTreeMap<String, Value>>),
 }
 
 #[derive(Clone, Copy, Debug, Deserialize)]
@@ -173,7 +181,12 @@ impl Written {
             return Err("times: 0 is never used; write 1 or more".to_owned());
         }
         let has_calls = self.call.is_some();
-        let calls = (1u32..).zip(self.call.unwrap_or_default()).map(|(number, (name, arguments))| {
+        let calls = match self.call {
+            None => Vec::new(),
+            Some(Called::Map(calls)) => vec![calls],
+            Some(Called::List(calls)) => calls,
+        };
+        let calls = (1u32..).zip(calls.into_iter().flatten()).map(|(number, (name, arguments))| {
             Part::Call(Call {
                 id: ["call-", &number.to_string()].concat(),
                 name,

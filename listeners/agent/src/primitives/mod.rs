@@ -8,8 +8,9 @@ mod tools;
 
 pub(crate) use tools::{arguments, build, tool};
 
-use systole_kit::namespaces;
 use systole_kit::schema::Texts;
+use systole_kit::writer::Writer;
+use systole_kit::{Payload, namespaces};
 
 use crate::contracts::{Action, Contracts};
 use crate::spec::Agent;
@@ -53,6 +54,7 @@ impl Primitive {
         match self.local {
             SPAWN => Some(Texts::holding("initial-payload", Texts::payload())),
             TIMER => Some(Texts::text()),
+            TASK => Some(Texts::text()),
             ASK => Some(Texts::of_children(&["question", "show", "choice"])),
             _ => None,
         }
@@ -71,11 +73,29 @@ pub(crate) const SPAWN: &str = "spawn-thread";
 /// The local name of a plan, which is no action in a text.
 pub(crate) const PLAN: &str = "todo-until";
 
+/// The local name of a task, which only a goal that allows tasks has.
+pub(crate) const TASK: &str = "task";
+
+/// The local name of what clears the view.
+const CLEAR: &str = "clear-context";
+
+/// The local name of what waits for threads.
+const AWAIT: &str = "await-threads";
+
 /// The local name of what shows messages again.
 pub(crate) const RECALL: &str = "recall";
 
 /// Every primitive, in the order in which a model is told of them.
-const ALL: [Primitive; 11] = [
+const ALL: [Primitive; 12] = [
+    Primitive {
+        namespace: namespaces::WORKFLOW,
+        ..row(
+            TASK,
+            TASK,
+            "Gives a task to another agent, which works on it alone and sees nothing but your words. The result is its answer. Tasks in one answer of yours run at once.",
+            "<task role=\"historian\">Find out when it was built.</task>",
+        )
+    },
     row(
         SPAWN,
         "spawn_thread",
@@ -83,7 +103,7 @@ const ALL: [Primitive; 11] = [
         "<spawn-thread suggested_sub_id=\"first\"><initial-payload>{}</initial-payload></spawn-thread>",
     ),
     row(
-        "await-threads",
+        AWAIT,
         "await_threads",
         "Waits for child threads: mode is all, any, or how many. Without a <thread id=\"…\"/> in it, all that are open are meant.",
         "<await-threads mode=\"all\"/>",
@@ -108,7 +128,7 @@ const ALL: [Primitive; 11] = [
         "<ask-person expires=\"1d\"><question>Shall it go out?</question><show seq=\"1\">the request</show><choice>yes</choice><choice>no</choice></ask-person>",
     )),
     row(
-        "clear-context",
+        CLEAR,
         "clear_context",
         "Shows you this conversation no more but for its request and so many of its last messages.",
         "<clear-context keep=\"10\"/>",
@@ -136,7 +156,17 @@ const ALL: [Primitive; 11] = [
 /// The primitives whose elements mean something in the text of an agent: a peer's element, a final and the agent's own
 /// tag come before one of the same name.
 pub(crate) fn named(agent: &Agent, contracts: &Contracts) -> impl Iterator<Item = &'static Primitive> {
-    ALL.iter().filter(|primitive| primitive.local != agent.name && !contracts.has(primitive.local))
+    let is_free = |primitive: &&Primitive| primitive.local != agent.name && !contracts.has(primitive.local);
+    ALL.iter().filter(is_free).filter(|primitive| is_of_call(primitive, contracts))
+}
+
+/// Whether a call has that primitive. What was cleared is no longer counted, so a goal with tasks keeps its context.
+fn is_of_call(primitive: &Primitive, contracts: &Contracts) -> bool {
+    match primitive.local {
+        TASK => contracts.tasks().is_some(),
+        CLEAR => contracts.tasks().is_none(),
+        _ => true,
+    }
 }
 
 /// Those of them that an agent is told of.
@@ -144,7 +174,8 @@ pub(crate) fn told(agent: &Agent, contracts: &Contracts) -> impl Iterator<Item =
     let acts = !contracts.actions.is_empty();
     let spawns = spawned(contracts).next().is_some();
     let threads = move |primitive: &Primitive| spawns || primitive.local != SPAWN;
-    named(agent, contracts).filter(move |primitive| (acts || primitive.alone) && threads(primitive))
+    let is_told = move |primitive: &Primitive| acts || primitive.alone || primitive.local == TASK;
+    named(agent, contracts).filter(move |primitive| is_told(primitive) && threads(primitive))
 }
 
 /// Those that are native tools, each with its name. An agent that can act on nobody has none, so that its requests have
@@ -153,7 +184,19 @@ pub(crate) fn native(contracts: &Contracts) -> impl Iterator<Item = (&'static Pr
     let acts = !contracts.actions.is_empty();
     let spawns = spawned(contracts).next().is_some();
     let tools = ALL.iter().filter_map(|primitive| Some((primitive, primitive.tool?)));
-    tools.filter(move |(primitive, _)| acts && (spawns || primitive.local != SPAWN))
+    let tools = tools.filter(|(primitive, _)| is_of_call(primitive, contracts));
+    tools.filter(move |(primitive, _)| match primitive.local {
+        TASK => true,
+        SPAWN => acts && spawns,
+        _ => acts,
+    })
+}
+
+/// A wait for all threads that are open.
+pub(crate) fn await_all() -> Option<Payload> {
+    let mut writer = Writer::new();
+    writer.open(AWAIT).xmlns(namespaces::CORE).attr("mode", "all").empty();
+    Payload::trusted(writer.finish().into()).ok()
 }
 
 /// The actions that a thread may begin with without an addressee.

@@ -13,7 +13,7 @@ use systole_kit::schema::{Model, nearest};
 use systole_kit::writer::Writer;
 use systole_kit::{Limits, Payload, namespaces};
 
-use super::{Primitive, SPAWN};
+use super::{Primitive, SPAWN, TASK};
 use crate::contracts::{Action, Unreadable};
 use crate::model::Tool;
 use crate::show::slip;
@@ -83,7 +83,17 @@ pub(crate) fn build(
     };
     let fields =
         Field::read(&bytes).ok_or_else(|| ["the arguments of ", element, " cannot be read"].concat())?;
+    if primitive.local == TASK {
+        return read_back(task(&fields));
+    }
     read_back(written(primitive.local, &fields))
+}
+
+fn task(fields: &[Field]) -> Writer {
+    let text = |name| text_of(fields, name).unwrap_or_default();
+    let mut writer = Writer::new();
+    writer.open(TASK).xmlns(namespaces::WORKFLOW).attr("role", text("role")).text(text("text"));
+    writer
 }
 
 /// A part of the arguments, as the schema's model has written it.

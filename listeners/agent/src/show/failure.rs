@@ -85,6 +85,7 @@ pub(crate) fn class(code: &str) -> Class {
         | "agent.goal-answer-invalid"
         | "agent.ambiguous-action"
         | "route.ambiguous" => Class::Parameters,
+        "agent.too-many-tasks" => Class::Execution,
         "model.truncated" | "model.too-large" => Class::Form,
         code if code.starts_with("agent.") => Class::Form,
         code if code.starts_with("payload.") || code == "reply.final-not-alone" => Class::Parameters,

@@ -60,6 +60,7 @@ pub(crate) fn request(gives: Option<&str>, view: &str) -> Payload {
         context: vec![seen("request", "Review the change."), seen("draft", view)],
         assignment: goal.into(),
         correction: None,
+        tasks: None,
     };
     request.payload().unwrap()
 }
@@ -76,6 +77,7 @@ pub(crate) fn pass(iteration: u32, gives: Option<&str>) -> Payload {
         context: vec![seen("request", "Write."), seen("polish", "Roses are red.")],
         assignment: goal.into(),
         correction: None,
+        tasks: None,
     };
     request.payload().unwrap()
 }
@@ -233,6 +235,7 @@ async fn f2_a_task_is_answered_under_its_role() {
         context: Vec::new(),
         assignment: task.into(),
         correction: None,
+        tasks: None,
     };
     let mut stage = stage(pursuer(Dialect::Native), request.payload().unwrap(), &["In 2020."]);
     assert_eq!(only(&stage.ask().await), output(r#"id="historian""#, "In 2020."));

@@ -11,9 +11,10 @@ use systole_agent::spec::{self, Dialect, Format, Output, Peer};
 use systole_kit::Payload;
 use systole_kit::reply::Said;
 
-use crate::goals::{pass, pursuer, request};
+use crate::goals::{pass, request};
 use crate::prompts::golden;
 use crate::stage::{MARK, Stage, found, helper, system_error};
+use crate::tasks::{tasking, with_tasks};
 
 /// One answer that is wrong in one way.
 struct Case {
@@ -26,17 +27,17 @@ struct Case {
 
 /// An answer of a model.
 #[derive(Clone)]
-struct Says {
-    parts: Vec<Part>,
+pub(crate) struct Says {
+    pub(crate) parts: Vec<Part>,
     stop: Stop,
 }
 
-fn text(words: &str) -> Says {
+pub(crate) fn text(words: &str) -> Says {
     Says { parts: vec![Part::Text(words.to_owned())], stop: Stop::End }
 }
 
 /// Native calls, one after the other, by the name of a tool and its arguments.
-fn calls(calls: &[(&str, &str)]) -> Says {
+pub(crate) fn calls(calls: &[(&str, &str)]) -> Says {
     let call = |(number, (name, arguments)): (usize, &(&str, &str))| {
         let (id, name, arguments) = (format!("c{number}"), (*name).to_owned(), (*arguments).to_owned());
         Part::Call(Call { id, name, arguments })
@@ -49,10 +50,10 @@ fn cut(says: Says) -> Says {
 }
 
 /// A model that says one thing after the other.
-struct Speaks(Mutex<VecDeque<Says>>);
+pub(crate) struct Speaks(Mutex<VecDeque<Says>>);
 
 impl Speaks {
-    fn stage(agent: spec::Agent, says: &[Says]) -> Stage {
+    pub(crate) fn stage(agent: spec::Agent, says: &[Says]) -> Stage {
         Stage::with(agent, Arc::new(Self(Mutex::new(says.iter().cloned().collect()))), "Where is login?")
     }
 }
@@ -289,10 +290,12 @@ async fn cases_of_goals() -> Vec<(&'static str, String)> {
         ("goal-answer-invalid", "of words alone", Dialect::Plain, request(Some("grade"), "x"), "fair"),
         ("converged-too-early", "the whole answer", Dialect::Plain, pass(1, None), "CONVERGED"),
     ];
+    let two = "<thinking>x</thinking><task role=\"poet\">One.</task><task role=\"poet\">Two.</task>";
+    let tasked = ("too-many-tasks", "the second of one", Dialect::Xml, with_tasks(1), two);
     let mut pages = Vec::new();
-    for (slug, what, dialect, goal, says) in cases {
+    for (slug, what, dialect, goal, says) in cases.into_iter().chain([tasked]) {
         let says = text(says);
-        let mut stage = Speaks::stage(pursuer(dialect), &[says.clone(), text("Done.")]).with_request(goal);
+        let mut stage = Speaks::stage(tasking(dialect), &[says.clone(), text("Done.")]).with_request(goal);
         let said = stage.ask().await;
         let on_record = recorded(&stage, &said);
         goes_on(&mut stage, &said).await;

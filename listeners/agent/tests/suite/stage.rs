@@ -58,6 +58,7 @@ pub(crate) fn helper(dialect: spec::Dialect) -> spec::Agent {
         accepts: vec![talk("ask")],
         returns: vec![talk("answer")],
         gives: Vec::new(),
+        task_takers: Vec::new(),
         peers: vec![spec::Peer {
             name: "search".to_owned(),
             accepts: vec![search("search")],

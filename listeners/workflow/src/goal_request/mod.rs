@@ -11,7 +11,7 @@ use systole_kit::{Fault, Limits, Payload, namespaces};
 
 pub use shown::{read_back, shown_text};
 
-use crate::spec::ElementName;
+use crate::spec::{ElementName, Tasks};
 
 /// A goal with everything that its agent is shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,6 +28,8 @@ pub struct GoalRequest<'a> {
     pub assignment: Assignment<'a>,
     /// What the supervisor or a person wants changed.
     pub correction: Option<Correction<'a>>,
+    /// To whom the agent of the goal may give tasks, and how many.
+    pub tasks: Option<&'a Tasks>,
 }
 
 /// A part of a context.
@@ -122,6 +124,8 @@ impl GoalRequest<'_> {
             .xmlns(namespaces::WORKFLOW)
             .attr_if("gives", gives.as_deref())
             .attr_if("converges", self.converges.then_some("true"))
+            .attr_if("tasks", self.tasks.map(|tasks| tasks.at_most.to_string()).as_deref())
+            .attr_if("tasks-by", self.tasks.map(|tasks| tasks.by.as_str()))
             .content(|inside| {
                 inside.text("\n");
                 inside.open("workflow").attr("name", self.workflow).content(|workflow| self.write(workflow));

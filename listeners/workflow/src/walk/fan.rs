@@ -136,7 +136,8 @@ impl Walk<'_> {
 /// Whether a step is one thing for each of its agents, which needs no branch.
 fn is_leaf(step: &Step) -> bool {
     match &step.work {
-        Work::Do(goal) => goal.tasks.is_none() && step.supervise.is_none(),
+        // Tasks need no branch: the goal's agent gives them in its own thread.
+        Work::Do(_) => step.supervise.is_none(),
         Work::Call(_) => true,
         _ => false,
     }

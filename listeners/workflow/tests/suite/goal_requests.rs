@@ -21,6 +21,7 @@ fn request<'a>(context: Vec<Part>, assignment: impl Into<Assignment<'a>>) -> Goa
         context,
         assignment: assignment.into(),
         correction: None,
+        tasks: None,
     }
 }
 

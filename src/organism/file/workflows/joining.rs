@@ -44,48 +44,101 @@ pub(in crate::organism::file) fn adapt(desk: &mut Desk, declared: &mut Declared)
             let found = declared.parties.iter_mut().find(|party| party.key.value == one.name.value);
             if let Some(party) = found {
                 party.share_percent.get_or_insert(100);
+                add(&mut party.task_takers, &one.task_takers);
                 if one.is_agent {
                     serve(desk, party);
                 }
             }
         }
         if let Some(party) = declared.parties.get_mut(at) {
-            party.peers = named.into_iter().map(|one| one.name).collect();
+            for one in &named {
+                add(&mut party.task_takers, &one.task_takers);
+            }
+            party.peers = named.into_iter().filter(|one| one.is_called).map(|one| one.name).collect();
+        }
+    }
+    // Several workflows may name an agent, and one of them is enough to give tasks.
+    for party in declared.parties.iter_mut().filter(|party| !party.task_takers.is_empty()) {
+        if let Some(mind) = party.mind.as_mut().filter(|mind| mind.has_free_dialect) {
+            mind.dialect = Dialect::Xml;
         }
     }
 }
 
-/// Somebody whom a workflow calls.
+/// Adds names that are not there yet.
+fn add(names: &mut Vec<At<String>>, more: &[At<String>]) {
+    for name in more {
+        if !names.iter().any(|known| known.value == name.value) {
+            names.push(name.clone());
+        }
+    }
+}
+
+/// Somebody whom a workflow names.
 struct Peer {
     name: At<String>,
     is_agent: bool,
+    /// Whether the workflow itself calls it.
+    is_called: bool,
+    /// Agents to which it gives tasks.
+    task_takers: Vec<At<String>>,
+}
+
+impl Peer {
+    fn new(name: &At<String>, is_agent: bool, is_called: bool) -> Peer {
+        Peer { name: name.clone(), is_agent, is_called, task_takers: Vec::new() }
+    }
 }
 
 fn peers_of(desk: &mut Desk, declared: &Declared, party: &Party, workflow: &Declaration) -> Vec<Peer> {
     let mut found: Vec<Peer> = Vec::new();
-    let mut add =
-        |name: &At<String>, is_agent: bool| match found.iter_mut().find(|peer| peer.name.value == name.value)
-        {
-            Some(known) => known.is_agent |= is_agent,
-            None => found.push(Peer { name: name.clone(), is_agent }),
-        };
+    let mut put = |one: Peer| match found.iter_mut().find(|peer| peer.name.value == one.name.value) {
+        Some(known) => {
+            known.is_agent |= one.is_agent;
+            known.is_called |= one.is_called;
+            add(&mut known.task_takers, &one.task_takers);
+        }
+        None => found.push(one),
+    };
     let mut reported: Vec<usize> = Vec::new();
+    // Tasks of a whole workflow are looked at once for each agent.
+    let mut mute: Vec<(usize, &String)> = Vec::new();
     for step in workflow.every_step() {
         let path = [&*party.path(), ".", &step.id.value].concat();
         match &step.work {
             Work::Do(goal) => {
-                for name in agents(desk, workflow, goal, step, &path) {
-                    // One name, written once for many goals, is reported once.
+                // One name, written once for many goals, is reported once.
+                let mut known = |desk: &mut Desk, name: &At<String>, place: &str| {
                     let is_new = !reported.contains(&name.at.start);
-                    let place = if goal.by.is_empty() { party.path() } else { path.clone() };
-                    if is_agent(desk, declared, name, &place, is_new) {
-                        add(name, true);
-                    } else {
+                    let is_agent = is_agent(desk, declared, name, place, is_new);
+                    if !is_agent {
                         reported.push(name.at.start);
                     }
+                    is_agent
+                };
+                let tasks_path = if goal.tasks.is_some() { path.clone() } else { party.path() };
+                let tasks_path = format!("{tasks_path}.tasks");
+                let taker = workflow.tasks_of(goal).map(|tasks| &tasks.by);
+                let taker = taker.filter(|taker| known(desk, taker, &tasks_path));
+                for name in agents(desk, workflow, goal, step, &path) {
+                    let place = if goal.by.is_empty() { party.path() } else { path.clone() };
+                    if known(desk, name, &place) {
+                        let is_told = |taker: &At<String>| mute.contains(&(taker.at.start, &name.value));
+                        if let Some(taker) = taker.filter(|taker| !is_told(taker)) {
+                            mute.push((taker.at.start, &name.value));
+                            can_give_tasks(desk, declared, name, taker, &tasks_path);
+                        }
+                        let task_takers: Vec<At<String>> = taker.into_iter().cloned().collect();
+                        put(Peer { name: name.clone(), is_agent: true, is_called: true, task_takers });
+                    }
+                }
+                if let Some(taker) = taker {
+                    put(Peer::new(taker, true, false));
                 }
             }
-            Work::Call { to: Some(to), .. } if is_party(desk, declared, to, &path) => add(to, false),
+            Work::Call { to: Some(to), .. } if is_party(desk, declared, to, &path) => {
+                put(Peer::new(to, false, true));
+            }
             _ => {}
         }
     }
@@ -121,10 +174,17 @@ fn is_agent(desk: &mut Desk, declared: &Declared, name: &At<String>, path: &str,
     let (told, mend) = match other {
         Some(other) => {
             let what = if other.workflow.is_some() { "a workflow" } else { "a listener" };
-            (
-                format!("{path}.by: `{}` is {what}, and agents pursue goals", name.value),
-                format!("call: ELEMENT with to: {}, or an agent", name.value),
-            )
+            if path.ends_with(".tasks") {
+                (
+                    format!("{path}.by: `{}` is {what}, and only agents take tasks", name.value),
+                    one_of(known()),
+                )
+            } else {
+                (
+                    format!("{path}.by: `{}` is {what}, and agents pursue goals", name.value),
+                    format!("call: ELEMENT with to: {}, or an agent", name.value),
+                )
+            }
         }
         None => (
             format!("{path}.by: no agent is called `{}`", name.value),
@@ -137,6 +197,18 @@ fn is_agent(desk: &mut Desk, declared: &Declared, name: &At<String>, path: &str,
     };
     desk.tell(Code::ConfigUnknownName, name.at, &told, Some(&mend));
     false
+}
+
+/// Reports an agent that gives tasks although its file says that it makes no calls.
+fn can_give_tasks(desk: &mut Desk, declared: &Declared, name: &At<String>, taker: &At<String>, path: &str) {
+    let party = declared.parties.iter().find(|party| party.key.value == name.value);
+    let mind = party.and_then(|party| party.mind.as_ref());
+    let is_plain = mind.is_some_and(|mind| mind.dialect == Dialect::Plain && !mind.has_free_dialect);
+    if let Some(party) = party.filter(|_| is_plain) {
+        let told = format!("{path}: `{}` has `dialect: plain` and can give no tasks", name.value);
+        let mend = format!("dialect: xml, native or xml-final at {}", party.path());
+        desk.tell_seeing(Code::ConfigValue, taker.at, &told, Some(&mend), (party.key.at, "the agent"));
+    }
 }
 
 fn is_party(desk: &mut Desk, declared: &Declared, name: &At<String>, path: &str) -> bool {

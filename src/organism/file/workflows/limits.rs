@@ -44,7 +44,11 @@ pub(in crate::organism::file) fn no_circle(desk: &mut Desk, declared: &Declared)
 fn circle<'d>(declared: &'d Declared, start: &str) -> Option<Vec<(&'d str, Span)>> {
     let peers = |name: &str| {
         let party = declared.parties.iter().find(|party| party.key.value == name);
-        party.into_iter().flat_map(|party| &party.peers).map(|peer| (peer.value.as_str(), peer.at))
+        // Only goals give tasks, so that the way to who takes them begins at the workflow.
+        let takers = party.filter(|party| party.workflow.is_some()).into_iter();
+        let takers = takers.flat_map(|party| &party.task_takers);
+        let called = party.into_iter().flat_map(|party| &party.peers);
+        called.chain(takers).map(|peer| (peer.value.as_str(), peer.at))
     };
     let mut ways: std::collections::VecDeque<Vec<(&str, Span)>> =
         peers(start).map(|peer| vec![peer]).collect();

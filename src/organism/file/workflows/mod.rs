@@ -48,6 +48,8 @@ pub(super) struct Declaration {
     pub(super) description: Option<String>,
     /// The agent of goals that name none.
     pub(super) by: Option<At<String>>,
+    /// Who takes tasks of goals that say nothing else.
+    pub(super) tasks: Option<Tasks>,
     pub(super) steps: Vec<Step>,
     /// Whether it takes talk's `ask` because the file says nothing else.
     pub(super) takes_talk: bool,
@@ -99,6 +101,13 @@ pub(super) struct Goal {
     pub(super) by: Vec<At<String>>,
     pub(super) gives: Option<At<String>>,
     pub(super) sees: Option<Vec<At<String>>>,
+    pub(super) tasks: Option<Tasks>,
+}
+
+/// Who takes tasks of a goal's agent, as it is declared.
+pub(super) struct Tasks {
+    pub(super) by: At<String>,
+    pub(super) at_most: u32,
 }
 
 pub(super) struct Question {
@@ -167,8 +176,14 @@ fn workflow(desk: &mut Desk, entry: &Entry) -> Party {
         entry: true,
         ..Party::bare(key, name)
     };
-    let mut declared =
-        Declaration { description: None, by: None, steps: Vec::new(), takes_talk: false, gives_talk: false };
+    let mut declared = Declaration {
+        description: None,
+        by: None,
+        tasks: None,
+        steps: Vec::new(),
+        takes_talk: false,
+        gives_talk: false,
+    };
     let Some(own) = fields(desk, &entry.value, entry.at, "workflows.NAME", &path) else {
         party.workflow = Some(declared);
         return party;
@@ -182,6 +197,8 @@ fn workflow(desk: &mut Desk, entry: &Entry) -> Party {
         own.get("returns").map_or_else(|| of_talk(ANSWER), |(node, path)| names(desk, node, &path));
     one_final(desk, &party.returns, own.get("returns"));
     declared.by = own.get("by").and_then(|(node, path)| value::text(desk, node, &path));
+    declared.tasks =
+        own.get("tasks").and_then(|(node, path)| works::tasks(desk, node, "workflows.NAME.tasks", &path));
     if let Some((node, path)) = own.get("entry") {
         party.entry = value::flag(desk, node, &path).unwrap_or(true);
     }
@@ -228,6 +245,11 @@ impl Declaration {
             [] => self.by.as_slice(),
             named => named,
         }
+    }
+
+    /// Who takes tasks of the agents of a goal.
+    pub(super) fn tasks_of<'d>(&'d self, goal: &'d Goal) -> Option<&'d Tasks> {
+        goal.tasks.as_ref().or(self.tasks.as_ref())
     }
 }
 

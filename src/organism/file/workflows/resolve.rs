@@ -360,7 +360,10 @@ impl<'m> Resolving<'_, 'm> {
             by: self.workflow.agents_of(goal).iter().map(|agent| agent.value.clone()).collect(),
             gives: self.link(goal).map(element_name),
             sees,
-            tasks: None,
+            tasks: self
+                .workflow
+                .tasks_of(goal)
+                .map(|tasks| spec::Tasks { by: tasks.by.value.clone(), at_most: tasks.at_most }),
         }
     }
 

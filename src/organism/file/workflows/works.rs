@@ -7,17 +7,20 @@ use super::super::measure::between_ms;
 use super::super::value::{self, At, Fields, fields, wrong_kind};
 use super::super::yaml::{Node, Span, Value};
 use super::steps::{self, WAIT};
-use super::{Goal, Question, Step, Until, With, Work, conditions};
+use super::{Goal, Question, Step, Tasks, Until, With, Work, conditions};
 use crate::words::codes::Code;
 
 /// The keys of which a step has one.
 const WORKS: [&str; 6] = ["do", "call", "ask", "goals", "parallel", "wait"];
 const MOST_PASSES: u32 = 1_000;
 const EXPIRES_MS: u64 = 86_400_000;
+/// Tasks of a goal where the file says nothing, and the most. One answer of a model may hold all of them.
+const TASKS: u32 = 8;
+const MOST_TASKS: u32 = 32;
 
 /// The work of a step that is nothing but words.
 pub(super) fn words_alone(words: String) -> Work {
-    Work::Do(Goal { words, by: Vec::new(), gives: None, sees: None })
+    Work::Do(Goal { words, by: Vec::new(), gives: None, sees: None, tasks: None })
 }
 
 /// Reads the work; `path` is that of the workflow.
@@ -41,7 +44,7 @@ pub(super) fn read(desk: &mut Desk, own: &Fields<'_>, path: &str, step: &Step) -
         return Work::Unread;
     }
     let allowed: &[&str] = match work {
-        "do" => &["by", "gives", "sees", "budget"],
+        "do" => &["by", "gives", "sees", "tasks", "budget"],
         "call" => &["to", "with", "budget"],
         "ask" => &["choices", "shows", "expires", "otherwise"],
         "goals" => &["repeat", "budget"],
@@ -86,8 +89,19 @@ fn goal(desk: &mut Desk, own: &Fields<'_>, node: &Node, key: &str) -> Work {
     let by = own.get("by").map(|(node, path)| one_or_more(desk, node, &path)).unwrap_or_default();
     let gives = own.get("gives").and_then(|(node, path)| value::text(desk, node, &path));
     let sees = own.get("sees").map(|(node, path)| super::super::declared::names(desk, node, &path));
+    let tasks =
+        own.get("tasks").and_then(|(node, path)| tasks(desk, node, "workflows.NAME.goals.NAME.tasks", &path));
     let Some(words) = words else { return Work::Unread };
-    Work::Do(Goal { words: words.value, by, gives, sees })
+    Work::Do(Goal { words: words.value, by, gives, sees, tasks })
+}
+
+/// Who takes tasks, and how many there may be for each agent of a goal.
+pub(super) fn tasks(desk: &mut Desk, node: &Node, table: &str, path: &str) -> Option<Tasks> {
+    let own = fields(desk, node, node.span, table, path)?;
+    let by = own.need(desk, "by", "by: AGENT, which takes the tasks");
+    let by = by.and_then(|(node, path)| value::text(desk, node, &path));
+    let at_most = own.get("at_most").and_then(|(node, path)| value::count(desk, node, &path, 1, MOST_TASKS));
+    Some(Tasks { by: by?, at_most: at_most.unwrap_or(TASKS) })
 }
 
 fn call(desk: &mut Desk, own: &Fields<'_>, node: &Node, key: &str) -> Work {

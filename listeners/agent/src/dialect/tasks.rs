@@ -1,0 +1,126 @@
+//! Tasks that a goal's agent gives: each becomes a child thread of another agent, with a request that the program writes.
+//!
+//! What a dialect took for actions comes in. Tasks are judged by their schema and counted; those beyond the limit and
+//! those that are not valid go out as reasons. A model can reach the agent that takes tasks in no other way.
+
+use std::sync::LazyLock;
+
+use systole_kit::schema::Model;
+use systole_kit::writer::Writer;
+use systole_kit::{Limits, Payload, namespaces};
+use systole_workflow::WORKFLOW_XSD;
+use systole_workflow::goal_request::{GoalRequest, Task};
+use systole_workflow::spec::Tasks;
+
+use super::goals::words_of;
+use super::{Act, Taken};
+use crate::contracts::Contracts;
+use crate::failures::Reason;
+use crate::goal::Goal;
+use crate::primitives::{SPAWN, TASK};
+use crate::spec::Agent;
+
+/// The schema of a task. It comes with the program and is read by its tests.
+static SCHEMA: LazyLock<Option<Model>> = LazyLock::new(|| Model::read(WORKFLOW_XSD).ok());
+
+/// Makes child threads of tasks, of which `given` were given before.
+pub(super) fn settle(agent: &Agent, contracts: &Contracts, given: u32, taken: &mut Taken) {
+    let mut given = given;
+    let mut places = Vec::new();
+    for (at, mut act) in std::mem::take(&mut taken.acts).into_iter().enumerate() {
+        let settled = match task(contracts, &act) {
+            Some((goal, tasks)) => threaded(goal, tasks, &act, given).map(|payload| {
+                given += 1;
+                act = Act { payload, to: None, thread: None, origin: None, is_task: true, ..act.clone() };
+            }),
+            None => address(agent, contracts, &mut act),
+        };
+        match settled {
+            Ok(()) => {
+                places.push(at);
+                taken.acts.push(act);
+            }
+            Err(reason) => {
+                let failed = act.call.zip(reason.clone());
+                taken.failed_calls.extend(failed);
+                taken.reasons.extend(reason);
+            }
+        }
+    }
+    // A repair goes with its action.
+    taken.mends.retain_mut(|repair| match repair.act {
+        None => true,
+        Some(old) => {
+            repair.act = places.iter().position(|place| *place == old);
+            repair.act.is_some()
+        }
+    });
+}
+
+/// The goal for which that action is a task.
+fn task<'c>(contracts: &'c Contracts, act: &Act) -> Option<(&'c Goal, &'c Tasks)> {
+    let goal = contracts.goal.as_ref()?;
+    let tasks = goal.tasks.as_ref()?;
+    act.payload.name().is(namespaces::WORKFLOW, TASK).then_some((goal, tasks))
+}
+
+/// The child thread of a task.
+fn threaded(goal: &Goal, tasks: &Tasks, act: &Act, given: u32) -> Result<Payload, Option<Reason>> {
+    let invalid = |words: String| Reason::of("tool-payload-invalid", words);
+    let finding = SCHEMA.as_ref().and_then(|model| model.explain(act.payload.bytes()));
+    if let Some(finding) = finding {
+        return Err(invalid(words_of(&finding, act.origin.as_ref())));
+    }
+    if given >= tasks.at_most {
+        let words = format!(
+            "The goal {} has no tasks left: {given} of {} were given. Do the rest yourself, and end with your final.",
+            goal.id, tasks.at_most
+        );
+        let reason = Reason::of("too-many-tasks", words);
+        return Err(reason.map(|reason| Reason { about: Some(act.name.clone()), ..reason }));
+    }
+    let (role, text) = (act.payload.attribute("role").unwrap_or_default(), act.payload.text());
+    let request = GoalRequest {
+        workflow: &goal.workflow,
+        gives: None,
+        converges: false,
+        context: Vec::new(),
+        assignment: Task { role: role.trim(), parent_goal: &goal.id, words: text.trim() }.into(),
+        correction: None,
+        tasks: None,
+    };
+    let request = request.payload().map_err(|fault| invalid(fault.to_string()))?;
+    let mut writer = Writer::new();
+    let label = format!("task-{}", given + 1);
+    let start = writer.open(SPAWN).xmlns(namespaces::CORE).attr("suggested_sub_id", &label);
+    start.content(|inside| inside.open("initial-payload").attr("to", &tasks.by).payload(&request));
+    Payload::read(&writer.finish(), &Limits::default()).map_err(|fault| invalid(fault.to_string()))
+}
+
+/// Sends an action to the peer that the file names for it: the agents that take tasks may take it as well, and the core
+/// would let it through to them.
+fn address(agent: &Agent, contracts: &Contracts, act: &mut Act) -> Result<(), Option<Reason>> {
+    if agent.task_takers.is_empty() {
+        return Ok(());
+    }
+    let action =
+        |payload: &Payload| contracts.actions.iter().find(|action| action.known.element == *payload.name());
+    if !act.payload.name().is(namespaces::CORE, SPAWN) {
+        if let (None, Some([taker])) = (&act.to, action(&act.payload).map(|action| action.takers.as_slice()))
+        {
+            act.to = Some(taker.clone());
+        }
+        return Ok(());
+    }
+    let Ok(initial) = act.payload.child() else { return Ok(()) };
+    let to = initial.attribute("to");
+    let Ok(payload) = initial.child() else { return Ok(()) };
+    let is_taker = |takers: &[String]| to.as_ref().is_none_or(|to| takers.contains(to));
+    if action(&payload).is_some_and(|action| is_taker(&action.takers)) {
+        return Ok(());
+    }
+    let local = &payload.name().local;
+    let whom = to.map(|to| format!(" at {to}")).unwrap_or_default();
+    let reason = Reason::of("unknown-action", format!("No thread of yours begins with <{local}>{whom}."));
+    Err(reason.map(|reason| Reason { about: Some(local.to_string()), ..reason }))
+}

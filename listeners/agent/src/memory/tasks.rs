@@ -1,0 +1,48 @@
+//! What became of a task, as the agent that gave it is told: its result, or why there is none.
+//!
+//! Payloads of the core come in, words go out. Each result is told once, with the task that it answers.
+
+use systole_kit::{Payload, namespaces};
+
+use super::is_spawned;
+use crate::goal;
+use crate::show::{Mark, words_of};
+
+/// What is told of a task that has not ended, as something else ended the wait for it.
+pub(super) const RUNS: &str = "The task still runs. Its end reaches you as <thread-finished>.";
+
+/// The child thread that an answer says has begun.
+pub(super) fn began(answer: &Payload) -> Option<String> {
+    is_spawned(answer).then(|| answer.attribute("assigned_id"))?
+}
+
+/// The child thread whose end that is.
+pub(super) fn ended(arrival: &Payload) -> Option<String> {
+    arrival.name().is(namespaces::CORE, "thread-finished").then(|| arrival.attribute("id"))?
+}
+
+/// The result that the end of a task carries, and whether the task failed.
+pub(super) fn result(end: &Payload, mark: &Mark) -> (String, bool) {
+    let outcome = end.attribute("outcome").unwrap_or_default();
+    let inside = end.child().ok();
+    let is = |payload: &Payload, local: &str| payload.name().is(namespaces::CORE, local);
+    let (words, failed) = match inside {
+        Some(output) if outcome == "answered" && goal::is_output(output.name()) => (output.text(), false),
+        Some(report) if outcome == "answered" && is(&report, "final-report") => {
+            let said = |name: &str, value: &str| report.attribute(name).as_deref() == Some(value);
+            let is_answer = said("source", "model") && !said("outcome", "failure");
+            (
+                if is_answer { report.text() } else { format!("Error: The task failed: {}", report.text()) },
+                !is_answer,
+            )
+        }
+        Some(error) if is(&error, "system-error") => {
+            let code = error.attribute("code").unwrap_or_default();
+            let message = error.attribute("message").unwrap_or_default();
+            (format!("Error: The task failed: {code}: {message}"), true)
+        }
+        Some(other) => (words_of(&other), outcome != "answered"),
+        None => (format!("Error: The task ended without a result: {outcome}"), true),
+    };
+    (mark.cover(words.trim()), failed)
+}
