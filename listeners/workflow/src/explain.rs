@@ -2,6 +2,7 @@
 //!
 //! In comes a workflow, out come sentences, a step each. The words of goals are quoted as they are.
 
+use crate::known::REQUEST;
 use crate::spec::{Budget, Condition, Path, Source, Step, Test, Until, Work, Workflow};
 
 /// One step as a sentence or a few.
@@ -65,7 +66,7 @@ fn work(work: &Work) -> String {
             match goal.sees.as_deref() {
                 None => {}
                 Some([]) => text.push_str(" It sees neither the request nor earlier goals."),
-                Some(sees) => text.push_str(&format!(" It sees only the request and {}.", paths(sees))),
+                Some(sees) => text.push_str(&format!(" It sees only {}.", seen(sees))),
             }
             if let Some(tasks) = &goal.tasks {
                 let who = if goal.by.len() == 1 { "It may give" } else { "Each of them may give" };
@@ -175,6 +176,17 @@ fn test(test: &Test) -> String {
             listed(&ranges, "or")
         }
     }
+}
+
+/// What a goal sees that says so. The request is always there, whole unless a path leads into it.
+fn seen(sees: &[Path]) -> String {
+    let is_whole_request = |path: &&Path| path.goal == REQUEST && path.fields.is_empty();
+    let mut names: Vec<String> = Vec::new();
+    if sees.iter().all(|path| path.goal != REQUEST || path.fields.is_empty()) {
+        names.push("the request".to_owned());
+    }
+    names.extend(sees.iter().filter(|path| !is_whole_request(path)).map(Path::text));
+    listed(&names, "and")
 }
 
 fn paths(paths: &[Path]) -> String {

@@ -4,7 +4,7 @@ use systole_kit::Payload;
 
 use crate::goal_request::{Correction, CurrentGoal, GoalRequest, Part as Line, Shown, shown_text};
 use crate::items;
-use crate::known::{Entry, Failure, Known, Output, Part};
+use crate::known::{Entry, Failure, Known, Output, Part, REQUEST};
 use crate::spec::{Goal, Path, Step, Workflow};
 use crate::tree::{Node, Value};
 
@@ -72,6 +72,10 @@ pub(crate) fn visible_parts(known: &Known, sees: Option<&[Path]>) -> Vec<Line> {
 /// An output as it is shown: whole, or by each path that names it.
 fn shown(entry: &Entry, sees: Option<&[Path]>) -> Vec<Shown> {
     let Some(sees) = sees else { return vec![whole(entry)] };
+    let names_request = || sees.iter().any(|path| path.goal == REQUEST);
+    if entry.id == REQUEST && !sees.is_empty() && !names_request() {
+        return vec![whole(entry)];
+    }
     let is_of = |path: &&Path| {
         let is_agent = path.agent.is_none() || path.agent == entry.agent;
         entry.id == path.goal && is_agent || entry.loops.contains(&path.goal)
@@ -115,5 +119,40 @@ fn text_of_value(value: &Value<'_>) -> String {
     match value {
         Value::Element(node) => node.payload().map_or_else(|| node.text(), |payload| shown_text(&payload)),
         Value::Attribute(text) => (*text).to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use systole_kit::Limits;
+
+    use super::*;
+
+    fn ids(sees: Option<&[&str]>) -> Vec<String> {
+        let payload = |text: &str| Payload::read(text.as_bytes(), &Limits::default()).unwrap();
+        let mut known = Known::of_request(payload("<ask xmlns='urn:t'><what>A</what><why>B</why></ask>"));
+        for id in ["plan", "draft"] {
+            known.push(Entry::new(id, Output::Payload(payload("<p xmlns='urn:t'/>"))));
+        }
+        let path = |written: &&str| {
+            let mut parts = written.split('/').map(str::to_owned);
+            Path { goal: parts.next().unwrap(), agent: None, fields: parts.collect() }
+        };
+        let sees: Option<Vec<Path>> = sees.map(|sees| sees.iter().map(path).collect());
+        let lines = visible_parts(&known, sees.as_deref()).into_iter();
+        let goals = lines.map(|line| match line {
+            Line::Goal(goal) => goal.id,
+            Line::Iteration { n, .. } => panic!("there is no pass {n}"),
+        });
+        goals.collect()
+    }
+
+    #[test]
+    fn sees_limits_the_goals_and_only_an_empty_one_hides_the_request() {
+        assert_eq!(ids(None), ["request", "plan", "draft"]);
+        assert_eq!(ids(Some(&["draft"])), ["request", "draft"]);
+        assert_eq!(ids(Some(&["request", "plan"])), ["request", "plan"]);
+        assert_eq!(ids(Some(&["request/what", "plan"])), ["request/what", "plan"]);
+        assert!(ids(Some(&[])).is_empty());
     }
 }

@@ -233,9 +233,7 @@ fn goal(declared: &Declared, planned: &Planned, names: &Names<'_>, goal: &Goal) 
     let gives = goal.gives.and_then(|at| planned.payloads.get(at));
     entries.extend(gives.map(|payload| Entry::new("gives", text(&payload.name))));
     if !goal.sees.is_empty() {
-        // An Agentfile's goals always have the inputs.
-        let sees = std::iter::once("request").chain(goal.sees.iter().map(String::as_str));
-        let sees = sees.map(text).collect();
+        let sees = goal.sees.iter().map(|id| text(id)).collect();
         entries.push(Entry::new("sees", Node::List(sees)));
     }
     if names.supervision.is_none() {

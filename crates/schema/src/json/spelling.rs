@@ -46,6 +46,8 @@ impl<'s> Kind<'s> {
     pub(crate) fn of(simple: &'s Simple) -> Self {
         let digits = simple.total_digits.as_ref().map_or(usize::MAX, |most| most.value);
         match &simple.variety {
+            // A boolean that may not be written as 1 or 0 has one spelling for each value.
+            Variety::Atomic(base) if base.family() == Family::Truth && has_no_digits(simple) => Self::Truth,
             // A pattern speaks of the spelling, so that the spelling must be kept.
             Variety::Atomic(base) if !simple.patterns.is_empty() => Self::Text(Some(*base)),
             _ if !simple.patterns.is_empty() => Self::Text(None),
@@ -76,6 +78,11 @@ impl<'s> Kind<'s> {
             Self::Union(_) => "a value of one of its types",
         }
     }
+}
+
+/// Whether a boolean takes neither 1 nor 0.
+fn has_no_digits(simple: &Simple) -> bool {
+    !["1", "0"].iter().any(|digit| value::admits(simple, digit))
 }
 
 /// Whether every value of a whole type has 64 bits, with or without a sign.

@@ -37,7 +37,11 @@ pub(crate) fn drawn(simple: &Simple) -> Drawn {
         return exact(json!({ "enum": values }));
     }
     match (Kind::of(simple), &simple.variety) {
-        (Kind::Truth, _) => exact(json!({ "type": "boolean" })),
+        (Kind::Truth, _) => match [true, false].map(|truth| value::admits(simple, &truth.to_string())) {
+            [true, false] => exact(json!({ "enum": [true] })),
+            [false, true] => exact(json!({ "enum": [false] })),
+            _ => exact(json!({ "type": "boolean" })),
+        },
         (Kind::Whole { may_be_text }, Variety::Atomic(base)) => whole(simple, *base, may_be_text),
         (Kind::Decimal { may_be_text }, _) => decimal(simple, may_be_text),
         (Kind::Floating, _) => floating(simple),

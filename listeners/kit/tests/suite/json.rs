@@ -309,3 +309,24 @@ fn at_its_top_a_json_schema_is_an_object_and_says_in_words_what_binds_its_proper
     assert_eq!((&word["type"], &word["properties"]["."]), (&json!("object"), &text));
     assert_eq!(word["required"], json!(["."]));
 }
+
+/// The compact form writes a boolean with a pattern, so that only the words spell it.
+#[test]
+fn a_boolean_that_only_words_spell_is_a_boolean_of_json() {
+    let boolean = |pattern: &str| {
+        with(&format!(
+            r#"<xs:element name="a"><xs:complexType><xs:sequence><xs:element name="b"><xs:simpleType>
+                 <xs:restriction base="xs:boolean"><xs:pattern value="{pattern}"/></xs:restriction>
+               </xs:simpleType></xs:element></xs:sequence></xs:complexType></xs:element>"#
+        ))
+    };
+    let words = boolean("true|false");
+    let xml = built(&words, "a", r#"{"b": false}"#).unwrap();
+    assert_eq!(xml, r#"<a xmlns="urn:t"><b>false</b></a>"#);
+    assert_eq!(words.to_json(xml.as_bytes()).unwrap(), json!({ "b": false }));
+    let schema = |model: &Model| model.json_schema("a").unwrap().schema["properties"]["b"].clone();
+    assert_eq!(schema(&words), json!({ "type": "boolean" }));
+    assert_eq!(schema(&boolean("true")), json!({ "enum": [true] }));
+    assert!(built(&boolean("true"), "a", r#"{"b": false}"#).is_err());
+    assert_eq!(schema(&boolean("1|true"))["type"], "string", "two spellings of one value are told apart");
+}
