@@ -4,3 +4,4 @@ mod house;
 mod kills;
 mod large;
 mod runs;
+mod supervision;

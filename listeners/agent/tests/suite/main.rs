@@ -32,5 +32,6 @@ mod slugs;
 mod stage;
 mod streams;
 mod structured;
+mod supervised;
 mod text_anywhere;
 mod tls;
