@@ -73,9 +73,9 @@ impl Used {
     fn of(file: &OrganismFile, bound: &Bound) -> Used {
         let mut used = Used { requests: Count::default(), cost: None, unpriced: None };
         let (mut priced, mut unpriced) = (Vec::new(), Vec::new());
-        for (agent, goals) in &bound.goals_of {
+        for (agent, asked) in &bound.asked_of {
             let Some(agent) = file.agents.iter().find(|one| one.name == *agent) else { continue };
-            let requests = goals.clone().times(turns(agent));
+            let requests = asked.clone().times(turns(agent));
             used.requests = used.requests.and(&requests);
             for model in file.models.iter().filter(|model| model.name == agent.model) {
                 match dearest(file, model) {

@@ -9,7 +9,8 @@ use systole::words::composition::{Listener, OnUnknown, Reach};
 use systole::words::ids::Name;
 use systole_agent::spec::Dialect;
 use systole_workflow::spec::{
-    Condition, Each, ElementName, Field, Path as StepPath, Source, Step, Test, Until, Work, Workflow,
+    Condition, Each, ElementName, Field, Path as StepPath, Source, Step, Supervisor, Test, Until, Work,
+    Workflow,
 };
 
 use crate::program::systole;
@@ -130,12 +131,14 @@ fn a_workflow_is_a_listener_of_the_composition_and_its_agents_serve_it() {
     assert_eq!(locals(&release.accepts), ["release-request", "branch"]);
     assert_eq!(locals(&release.returns), ["answer", "branch-output"]);
     let peers: Vec<&str> = release.peers.iter().map(Name::as_str).collect();
-    assert_eq!(peers, ["planner", "workspace", "watcher", "release"]);
+    assert_eq!(peers, ["planner", "workspace", "watcher", "auditor", "release"]);
     assert!(matches!(release.reach, Reach::Inline) && release.entry && release.note.is_some());
     assert_eq!((release.turns, release.share_percent, release.on_unknown), (u32::MAX, 100, OnUnknown::Retry));
     let planner = listener(&file, "planner");
     assert_eq!((locals(&planner.accepts), planner.entry), (vec!["goal-request"], false));
-    assert_eq!((locals(&planner.returns), planner.share_percent), (vec!["goal-output", "plan"], 100));
+    let returns = vec!["goal-output", "plan", "commit", "assessment"];
+    assert_eq!((locals(&planner.returns), planner.share_percent), (returns, 100));
+    assert_eq!(locals(&listener(&file, "auditor").returns), ["goal-output", "verdict"]);
     assert_eq!(listener(&file, "workspace").share_percent, 100);
     assert!(file.agents.iter().all(|agent| agent.dialect == Dialect::Plain));
     let entry = file.composition.entry.as_ref().unwrap();
@@ -187,6 +190,40 @@ workflows:
     assert_eq!(file.composition.entry, Some(name("flow")));
     let closed = text.replace("flow: {", "flow: {entry: false, ");
     assert_eq!(loaded(&closed).composition.entry, Some(name("open")), "then it is the only open agent");
+}
+
+#[test]
+fn f4_the_innermost_supervisor_counts_and_only_goals_have_one() {
+    let text = "organism: {name: office}
+models: {main: {provider: ollama, model: m}}
+agents:
+  a: {model: main, prompt: {identity: You write.}}
+  b: {model: main, prompt: {identity: You judge.}}
+  c: {model: main, prompt: {identity: You judge.}}
+workflows:
+  flow:
+    by: a
+    supervise: b
+    goals:
+      - first: Say it.
+      - group: {supervise: person, goals: [inner: Say it., own: {do: Say it., supervise: c}, rest: {wait: 5s}]}
+      - answer: Say it.
+";
+    let file = loaded(text);
+    let steps = &workflow(&file, "flow").steps;
+    let agent = |name: &str| Some(Supervisor::Agent(name.to_owned()));
+    for (id, by) in [
+        ("first", agent("b")),
+        ("group", None),
+        ("inner", Some(Supervisor::Person)),
+        ("own", agent("c")),
+        ("rest", None),
+        ("answer", agent("b")),
+    ] {
+        assert_eq!(step(steps, id).supervise, by, "{id}");
+    }
+    assert_eq!(locals(&listener(&file, "a").returns), ["goal-output", "commit", "assessment"]);
+    assert_eq!(locals(&listener(&file, "c").returns), ["goal-output", "verdict"]);
 }
 
 #[test]

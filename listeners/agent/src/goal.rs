@@ -34,6 +34,8 @@ pub(crate) struct Goal {
     pub(crate) pass: u32,
     /// To whom its agent may give tasks, and how many.
     pub(crate) tasks: Option<Tasks>,
+    /// Whether it was pursued before, and a correction is wanted.
+    pub(crate) is_corrected: bool,
 }
 
 /// Whether that is a request for a goal.
@@ -74,6 +76,7 @@ impl Goal {
                 Step::Open(tag) if tag.local == "task" => {
                     goal.id = gate.attribute("role").unwrap_or_default().into_owned();
                 }
+                Step::Open(tag) if tag.local == "correction" => goal.is_corrected = true,
                 Step::Done => return Some(goal),
                 _ => {}
             }
@@ -93,6 +96,27 @@ impl Goal {
     /// Whether an output says that it ends the loop.
     pub(crate) fn is_ended(&self, output: &Payload) -> bool {
         self.is_ended_by(&output.text()) || self.converges && output.is_marked("converged")
+    }
+
+    /// What is wrong with a payload of supervision that its schema allows, with the place and the fix.
+    pub(crate) fn supervision_fault(&self, ending: &Payload) -> Option<String> {
+        let local = &*ending.name().local;
+        if *ending.name().ns != *namespaces::WORKFLOW || is_output(ending.name()) {
+            return None;
+        }
+        let goal = ending.attribute("goal").unwrap_or_default();
+        if goal != self.id {
+            return Some(format!("/{local}/@goal: `{goal}` is another goal; expected {}", self.id));
+        }
+        if local != "verdict" || ending.attribute("value").as_deref() != Some("reorient") {
+            return None;
+        }
+        if self.is_corrected {
+            let words = "the goal was corrected once already; expected continue or pause";
+            return Some(format!("/verdict/@value: {words}"));
+        }
+        let is_empty = ending.text().trim().is_empty();
+        is_empty.then(|| "/verdict: reorient needs a correction as the text of the verdict".to_owned())
     }
 
     /// The output in words.

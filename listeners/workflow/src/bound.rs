@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::spec::{Step, Work, Workflow};
+use crate::spec::{Step, Supervisor, Tasks, Work, Workflow};
 
 /// A number of things, some of which may depend on how long lists are.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -65,9 +65,9 @@ impl Count {
 pub struct Bound {
     /// Goals that agents pursue. One that several agents pursue counts for each.
     pub goals: Count,
-    /// The same for each agent.
-    pub goals_of: BTreeMap<String, Count>,
-    /// Goals that are pursued whatever happens, for each agent.
+    /// How often each agent is asked: once for a goal, and up to five times if the goal is supervised.
+    pub asked_of: BTreeMap<String, Count>,
+    /// How often each agent is asked whatever happens.
     pub certain_of: BTreeMap<String, u64>,
     /// Child threads.
     pub children: Count,
@@ -82,19 +82,13 @@ pub struct Bound {
 }
 
 impl Bound {
-    /// The requests to models, if each goal takes one turn.
-    #[must_use]
-    pub fn requests(&self) -> &Count {
-        &self.goals
-    }
-
     fn and(mut self, other: &Self) -> Self {
         self.goals = self.goals.and(&other.goals);
         self.children = self.children.and(&other.children);
         self.messages = self.messages.and(&other.messages);
-        for (agent, count) in &other.goals_of {
-            let known = self.goals_of.remove(agent).unwrap_or_default();
-            self.goals_of.insert(agent.clone(), known.and(count));
+        for (agent, count) in &other.asked_of {
+            let known = self.asked_of.remove(agent).unwrap_or_default();
+            self.asked_of.insert(agent.clone(), known.and(count));
         }
         for (agent, count) in &other.certain_of {
             let known = self.certain_of.entry(agent.clone()).or_default();
@@ -110,7 +104,7 @@ impl Bound {
         self.goals = change(self.goals);
         self.children = change(self.children);
         self.messages = change(self.messages);
-        self.goals_of = self.goals_of.into_iter().map(|(agent, count)| (agent, change(count))).collect();
+        self.asked_of = self.asked_of.into_iter().map(|(agent, count)| (agent, change(count))).collect();
         self
     }
 
@@ -184,11 +178,12 @@ fn of_step<'w>(
         let passes = u64::from(*at_most);
         all = all.change(|count| count.times(passes));
     }
-    let is_branch = (step.each.is_some() || is_beside) && !matches!(step.work, Work::Do(_) | Work::Call(_));
-    if is_branch {
-        all = all.in_child(&format!("a branch of {}", step.id));
-    }
     all = all.change(|count| count.times(u64::from(step.tries)));
+    let is_leaf = matches!(step.work, Work::Do(_) | Work::Call(_)) && step.supervise.is_none();
+    let branch = format!("a branch of {}", step.id);
+    if step.each.is_some() && !is_leaf {
+        all = all.in_child(&branch);
+    }
     if let Some(each) = &step.each {
         all = match each.most {
             Some(most) => all.change(|count| count.times(u64::from(most))),
@@ -199,16 +194,13 @@ fn of_step<'w>(
         };
         all = all.certain_times(u64::from(each.least));
     }
+    if is_beside && !(is_leaf && step.each.is_none() && step.timeout_ms.is_none()) {
+        all = all.in_child(&branch);
+    }
     if !step.when.is_empty() {
         all.certain_of.clear();
     }
     all
-}
-
-/// A goal or a task of one agent, without its thread.
-fn one_goal(agent: &str) -> Bound {
-    let goals_of = BTreeMap::from([(agent.to_owned(), Count::of(1))]);
-    Bound { goals: Count::of(1), goals_of, ..Bound::default() }
 }
 
 /// One pass of a step, for one item.
@@ -221,17 +213,17 @@ fn once<'w>(step: &Step, find: &impl Fn(&str) -> Option<&'w Workflow>, left: u32
     };
     match &step.work {
         Work::Do(goal) => {
-            let mut all = Bound::default();
-            for agent in &goal.by {
-                let mut one = one_goal(agent);
-                one.certain_of.insert(agent.clone(), 1);
-                if let Some(tasks) = &goal.tasks {
-                    let task = one_goal(&tasks.by).in_child(&tasks.by);
-                    one = one.and(&task.change(|count| count.times(u64::from(tasks.at_most))));
-                }
-                all = all.and(&one.in_child(agent));
-            }
-            all
+            let pursued = |agent: &String| {
+                let (own, rounds) = match &step.supervise {
+                    None => (asked(agent, 1, 1), 1),
+                    // A commitment, and twice an output with its assessment and a verdict.
+                    Some(Supervisor::Agent(other)) => (asked(agent, 5, 3).and(&asked(other, 2, 0)), 2),
+                    Some(Supervisor::Person) => (asked(agent, 5, 3), 2),
+                };
+                let tasks = goal.tasks.as_ref().map(|tasks| given(agent, tasks, rounds));
+                Bound { goals: Count::of(1), ..own }.and(&tasks.unwrap_or_default())
+            };
+            goal.by.iter().map(pursued).fold(Bound::default(), |all, one| all.and(&one))
         }
         Work::Call(call) => match find(&call.to).filter(|_| left > 0) {
             Some(other) => {
@@ -245,6 +237,25 @@ fn once<'w>(step: &Step, find: &impl Fn(&str) -> Option<&'w Workflow>, left: u32
         Work::Ask(_) | Work::Wait { .. } => Bound::default(),
         Work::Group { steps } | Work::Repeat { steps, .. } => together(steps, false),
         Work::Parallel { steps, .. } => together(steps, true),
+    }
+}
+
+/// The tasks that an agent gives in so many pursuits of a goal. Each is a child of its thread.
+fn given(agent: &str, tasks: &Tasks, pursuits: u64) -> Bound {
+    let task = Bound { goals: Count::of(1), certain_of: BTreeMap::new(), ..asked(&tasks.by, 1, 0) };
+    let mut all = task.change(|count| count.times(u64::from(tasks.at_most).saturating_mul(pursuits)));
+    all.depth = all.depth.saturating_add(1);
+    all.nesting.insert(0, agent.to_owned());
+    all
+}
+
+/// An agent that is asked so often at most, each time in a child thread; and so often whatever happens.
+fn asked(agent: &str, most: u64, certain: u64) -> Bound {
+    let one = Bound::default().in_child(agent).change(|count| count.times(most));
+    Bound {
+        asked_of: BTreeMap::from([(agent.to_owned(), Count::of(most))]),
+        certain_of: BTreeMap::from([(agent.to_owned(), certain)]),
+        ..one
     }
 }
 
@@ -294,7 +305,7 @@ mod tests {
             ("1 + 200 + 5 x 2 + 1".to_owned(), Count::of(212))
         );
         assert_eq!((found.children, found.messages, found.depth), (Count::of(212), Count::of(212), 2));
-        assert_eq!(found.goals_of["critic"], Count::of(5));
+        assert_eq!(found.asked_of["critic"], Count::of(5));
         // Each item that must be there, and one pass.
         assert_eq!(found.certain_of, BTreeMap::from([("critic".into(), 1), ("reviewer".into(), 4)]));
         assert_eq!(found.nesting, ["one", "reviewer"]);
@@ -338,11 +349,46 @@ mod tests {
         }
         let found = of(vec![Step { tries: 2, ..step }, goal("answer", &["x"])]);
         assert_eq!((found.terms.join(" + "), found.goals), ("2 x 18 + 1".to_owned(), Count::of(37)));
-        assert_eq!(found.goals_of["helper"], Count::of(32));
+        assert_eq!(found.asked_of["helper"], Count::of(32));
         assert_eq!((found.children, found.messages, found.depth), (Count::of(37), Count::of(37), 3));
         assert_eq!(found.nesting, ["one", "x", "helper"]);
         // No task has to be given.
         assert_eq!(found.certain_of, BTreeMap::from([("x".into(), 2), ("y".into(), 1)]));
+    }
+
+    #[test]
+    fn f4_a_supervised_goal_is_seven_requests_at_most_and_three_for_certain() {
+        let watched = |step: Step, by: Supervisor| Step { supervise: Some(by), ..step };
+        let auditor = || Supervisor::Agent("auditor".into());
+        let found = of(vec![
+            watched(goal("a", &["x", "y"]), auditor()),
+            watched(goal("b", &["x"]), Supervisor::Person),
+        ]);
+        assert_eq!((found.terms.join(" + "), found.goals), ("2 + 1".to_owned(), Count::of(3)));
+        let asked: Vec<(&str, u64)> =
+            found.asked_of.iter().map(|(who, count)| (who.as_str(), count.fixed)).collect();
+        assert_eq!(asked, [("auditor", 4), ("x", 10), ("y", 5)]);
+        let certain: Vec<(&str, u64)> =
+            found.certain_of.iter().map(|(who, count)| (who.as_str(), *count)).collect();
+        assert_eq!(certain, [("auditor", 0), ("x", 6), ("y", 3)]);
+        assert_eq!((found.children, found.messages, found.depth), (Count::of(19), Count::of(19), 2));
+        // Each item has a branch of its own, in which requests are tried again and the branch is not.
+        let tried = Step { tries: 2, ..watched(goal("c", &["x"]), auditor()) };
+        let found = of(vec![each(tried, 2, Some(10))]);
+        assert_eq!(
+            (found.goals, found.children, found.depth),
+            (Count::of(20), Count::of(10 * (2 * 7 + 1)), 3)
+        );
+        assert_eq!(found.certain_of["x"], 6);
+    }
+
+    #[test]
+    fn a_list_or_a_time_beside_other_steps_is_in_a_branch() {
+        let timed = Step { timeout_ms: Some(1000), ..goal("slow", &["x"]) };
+        let list = each(goal("wide", &["x"]), 0, Some(5));
+        let beside = Work::Parallel { steps: vec![timed, list, goal("quick", &["x"])], at_once: 4 };
+        let found = of(vec![Step::new("all", beside)]);
+        assert_eq!((found.goals, found.children, found.depth), (Count::of(7), Count::of(9), 3));
     }
 
     #[test]

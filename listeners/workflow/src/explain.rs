@@ -3,7 +3,7 @@
 //! In comes a workflow, out come sentences, a step each. The words of goals are quoted as they are.
 
 use crate::known::REQUEST;
-use crate::spec::{Budget, Condition, Path, Source, Step, Test, Until, Work, Workflow};
+use crate::spec::{Budget, Condition, Path, Source, Step, Supervisor, Test, Until, Work, Workflow};
 
 /// One step as a sentence or a few.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -130,6 +130,11 @@ fn terms(step: &Step) -> Vec<String> {
     let is_open = !step.inside().is_empty();
     let mut say =
         |text: String| all.push(if is_open { format!("({text})") } else { format!("{}.", capital(&text)) });
+    match &step.supervise {
+        Some(Supervisor::Agent(agent)) => say(format!("supervised by {agent}")),
+        Some(Supervisor::Person) => say("supervised by a person".to_owned()),
+        None => {}
+    }
     if let Some(ms) = step.timeout_ms {
         say(format!("it fails after {}", stretch(ms)));
     }
@@ -268,7 +273,7 @@ mod tests {
             Condition { path: path("judge", &["done"]), test: Test::Flag(true) },
         ];
         let steps = vec![
-            Step { when, ..Step::new("weigh", Work::Do(goal)) },
+            Step { when, supervise: Some(Supervisor::Person), ..Step::new("weigh", Work::Do(goal)) },
             Step { tries: 3, timeout_ms: Some(90_000), ..Step::new("deploy", Work::Call(call)) },
             Step::new("gate", Work::Ask(question)),
             Step {
@@ -293,7 +298,7 @@ mod tests {
         assert_eq!(
             told,
             [
-                "1 weigh: if judge/score is 3, 1 or less or from 5 to 7 and judge/done is true: a, b and c each pursue this goal: Weigh it. The output is <review>. It sees neither the request nor earlier goals. Each of them may give up to 8 tasks to helper.",
+                "1 weigh: if judge/score is 3, 1 or less or from 5 to 7 and judge/done is true: a, b and c each pursue this goal: Weigh it. The output is <review>. It sees neither the request nor earlier goals. Each of them may give up to 8 tasks to helper. Supervised by a person.",
                 "2 deploy: sends <deploy> to workspace, with summary from plan/summary and its text \"go\". It fails after 90s. If it fails, it is tried up to 3 times in all.",
                 "3 gate: asks a person: Release? The answer is a note. The person sees plan. After 90m without an answer the step fails.",
                 "4 wide: for each item of pick/item, 8 at once: does these steps beside one another, 4 at once (if it fails, the run goes on) (each child may use 9 messages and 0.5 USD):",

@@ -20,6 +20,8 @@ pub(crate) const FINAL: &str = "final";
 pub(crate) struct Facts {
     starts: HashMap<String, Vec<State>>,
     decided: HashMap<(String, String), bool>,
+    /// Why a supervisor has to look at an output, by the key of the output.
+    reconciled: HashMap<String, Vec<String>>,
     /// What the items of the last reply started: its key and its place among the tries, by ordinal.
     items: HashMap<u32, (String, usize)>,
     /// The same by the child or the timer that it is.
@@ -67,6 +69,11 @@ impl Facts {
         self.decided.get(&(key.to_owned(), question.to_owned())).copied()
     }
 
+    /// Why a supervisor has to look at an output; none: it was not compared with its commitment yet.
+    pub(crate) fn reconciled(&self, key: &str) -> Option<&[String]> {
+        self.reconciled.get(key).map(Vec::as_slice)
+    }
+
     /// Why the final that was said was refused.
     pub(crate) fn final_refused(&self) -> Option<&Failure> {
         self.final_refused.as_ref()
@@ -105,6 +112,9 @@ impl Facts {
         self.final_said = note.decided.iter().any(|one| one.question == FINAL);
         for one in &note.decided {
             self.decided.insert((one.key.clone(), one.question.clone()), one.answer);
+        }
+        for one in &note.reconciled {
+            self.reconciled.insert(one.key.clone(), one.triggers.clone());
         }
         for one in &note.starts {
             let tries = self.starts.entry(one.key.clone()).or_default();

@@ -14,6 +14,7 @@ mod listener;
 mod note;
 mod shown;
 pub mod spec;
+mod supervision;
 mod tree;
 mod walk;
 

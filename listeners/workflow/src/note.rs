@@ -7,6 +7,8 @@ use systole_kit::gate::{Gate, Step};
 use systole_kit::writer::{Name, Writer};
 use systole_kit::{Limits, Payload};
 
+use crate::supervision;
+
 /// A note.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Note {
@@ -14,6 +16,17 @@ pub(crate) struct Note {
     pub(crate) starts: Vec<Started>,
     /// What was decided.
     pub(crate) decided: Vec<Decided>,
+    /// Which outputs of supervised goals were compared with their commitments.
+    pub(crate) reconciled: Vec<Reconciled>,
+}
+
+/// A comparison of an output with its commitment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Reconciled {
+    /// Which output.
+    pub(crate) key: String,
+    /// Why a supervisor has to look at it; empty: it has not.
+    pub(crate) triggers: Vec<String>,
 }
 
 /// An item that starts something.
@@ -55,6 +68,9 @@ impl Note {
                 let start = note.open("start").number("ordinal", one.ordinal.into()).attr("key", &one.key);
                 start.attr_if("try", again.as_deref()).empty();
             }
+            for one in &self.reconciled {
+                note.payload(&supervision::reconcile(&one.key, &one.triggers));
+            }
         });
         Payload::read(&writer.finish(), &Limits::FROM_PUMP).ok()
     }
@@ -63,13 +79,26 @@ impl Note {
     pub(crate) fn read(payload: &Payload) -> Self {
         let mut note = Self::default();
         let Ok(mut gate) = Gate::strict(payload.bytes(), &Limits::FROM_PUMP) else { return note };
+        let mut is_trigger = false;
         while let Ok(step) = gate.step() {
-            let Step::Open(tag) = step else {
-                if matches!(step, Step::Done) {
-                    break;
+            let tag = match step {
+                Step::Open(tag) => tag,
+                Step::Text(text) if is_trigger => {
+                    let mut trigger = String::new();
+                    text.append_to(&mut trigger);
+                    if let Some(last) = note.reconciled.last_mut() {
+                        last.triggers.push(trigger);
+                    }
+                    continue;
                 }
-                continue;
+                Step::Close => {
+                    is_trigger = false;
+                    continue;
+                }
+                Step::Done => break,
+                Step::Text(_) | Step::Instruction => continue,
             };
+            is_trigger = tag.local == "trigger";
             let value = |name: &str| gate.attribute(name).map(std::borrow::Cow::into_owned);
             match tag.local {
                 "start" => note.starts.extend(value("key").map(|key| Started {
@@ -82,6 +111,10 @@ impl Note {
                     answer: value("answer").as_deref() == Some("yes"),
                     key,
                 })),
+                "reconcile" => {
+                    let key = value("goal").unwrap_or_default();
+                    note.reconciled.push(Reconciled { key, triggers: Vec::new() });
+                }
                 _ => {}
             }
         }

@@ -5,8 +5,18 @@ use systole_kit::Payload;
 use crate::goal_request::{Correction, CurrentGoal, GoalRequest, Part as Line, Shown, shown_text};
 use crate::items;
 use crate::known::{Entry, Failure, Known, Output, Part, REQUEST};
-use crate::spec::{Goal, Path, Step, Workflow};
+use crate::spec::{ElementName, Goal, Path, Step, Workflow};
 use crate::tree::{Node, Value};
+
+/// What a request for a goal says that differs from an ordinary one: supervision asks four things about a goal.
+#[derive(Default)]
+pub(crate) struct Asked<'a> {
+    /// What to do, if it is not to pursue the goal: words before those of the goal, and the payload that is asked for.
+    pub(crate) instead: Option<(&'a str, ElementName)>,
+    /// What is shown after everything that the goal sees.
+    pub(crate) more: &'a [Entry],
+    pub(crate) correction: Option<Correction<'a>>,
+}
 
 /// The request to an agent that pursues a goal.
 pub(crate) fn goal_request(
@@ -14,22 +24,30 @@ pub(crate) fn goal_request(
     step: &Step,
     goal: &Goal,
     known: &Known,
+    asked: Asked<'_>,
 ) -> Result<Payload, Failure> {
     let around = known.within.last();
+    let mut context = visible_parts(known, goal.sees.as_deref());
+    context.extend(asked.more.iter().map(|entry| Line::Goal(whole(entry))));
+    let words = match &asked.instead {
+        Some((before, _)) => format!("{before}\n\n{}", goal.words),
+        None => goal.words.clone(),
+    };
     let request = GoalRequest {
         workflow: &workflow.name,
-        gives: goal.gives.as_ref(),
-        converges: items::ends_loop(&workflow.steps, &step.id),
-        context: visible_parts(known, goal.sees.as_deref()),
+        gives: asked.instead.as_ref().map(|(_, gives)| gives).or(goal.gives.as_ref()),
+        converges: asked.instead.is_none() && items::ends_loop(&workflow.steps, &step.id),
+        context,
         assignment: CurrentGoal {
             id: &step.id,
-            words: &goal.words,
+            words: &words,
             loop_name: around.map(|(name, _)| name.as_str()),
             iteration: around.map(|(_, pass)| *pass),
         }
         .into(),
-        correction: None::<Correction<'_>>,
-        tasks: goal.tasks.as_ref(),
+        correction: asked.correction,
+        // Only who pursues a goal gives tasks.
+        tasks: goal.tasks.as_ref().filter(|_| asked.instead.is_none()),
     };
     request.payload().map_err(|_| too_large(&step.id, &request.context))
 }

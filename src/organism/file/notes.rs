@@ -59,6 +59,7 @@ const BODY: &str = r###"">
 const WORKFLOW_BODY: &str = r###"">
     <xs:annotation><xs:documentation>A note of the workflow to itself.</xs:documentation></xs:annotation>
     <xs:complexType>
+     <xs:sequence>
       <xs:choice minOccurs="0" maxOccurs="unbounded">
         <xs:element name="start">
           <xs:complexType>
@@ -75,6 +76,9 @@ const WORKFLOW_BODY: &str = r###"">
           </xs:complexType>
         </xs:element>
       </xs:choice>
+      <!-- Why supervisors are asked. -->
+      <xs:any namespace="##other" processContents="lax" minOccurs="0" maxOccurs="unbounded"/>
+     </xs:sequence>
     </xs:complexType>
   </xs:element>
 </xs:schema>
@@ -92,7 +96,7 @@ mod tests {
         assert_eq!(model.elements().collect::<Vec<_>>(), ["calc.add"]);
         assert_eq!(made(&name).name, "notes/calc.add/");
         let model = systole_kit::schema::Model::read(&made_for_workflow(&name).text).unwrap();
-        let note = b"<calc.add xmlns=\"https://xml-pipeline.org/ns/calc.add/v1\"><decided key=\"a\"/><start try=\"1\"/></calc.add>";
+        let note = b"<calc.add xmlns=\"https://xml-pipeline.org/ns/calc.add/v1\"><decided key=\"a\"/><start try=\"1\"/><reconcile xmlns=\"https://xml-pipeline.org/ns/workflow/v1\" goal=\"a\"/></calc.add>";
         assert_eq!(model.explain(note), None);
     }
 }

@@ -78,11 +78,21 @@ console: {{listen: "127.0.0.1:0"}}
         }
     }
 
-    /// The goals that agents were asked to pursue, each as the bytes that began its thread, in order of the bytes.
-    pub(super) fn goals(&self) -> Vec<String> {
+    /// The payloads that begin so, in order of the log.
+    pub(super) fn bodies(&self, begin: &str) -> Vec<String> {
         let records = self.records();
         let texts = records.iter().filter_map(|record| String::from_utf8(record.body.to_vec()).ok());
-        let mut goals: Vec<String> = texts.filter(|text| text.starts_with("<goal-request ")).collect();
+        texts.filter(|text| text.starts_with(begin)).collect()
+    }
+
+    /// The goals that agents were asked to pursue, each as the bytes that began its thread, in order of the log.
+    pub(super) fn goals_in_order(&self) -> Vec<String> {
+        self.bodies("<goal-request ")
+    }
+
+    /// The same in order of the bytes.
+    pub(super) fn goals(&self) -> Vec<String> {
+        let mut goals = self.goals_in_order();
         goals.sort_unstable();
         goals
     }

@@ -1,5 +1,5 @@
-//! The pump is killed again and again while a workflow runs: a loop with parallel goals, and goals that give tasks. What the
-//! model was asked is compared with the log, and every context with that of an undisturbed run.
+//! The pump is killed again and again while a workflow runs: a loop with parallel goals, goals that give tasks, and goals
+//! under supervision. What the model was asked is compared with the log, and every context with that of an undisturbed run.
 
 use std::collections::BTreeSet;
 
@@ -8,6 +8,7 @@ use systole::cli::soak::dice::Dice;
 use systole::organism::runfile::random_hex;
 
 use super::house::House;
+use super::supervision::{LEFT, PAUSES, choose, send, watched};
 use crate::program::{Events, ask, run_file};
 
 /// Deaths; `SYSTOLE_WORKFLOW_DEATHS=N` makes more, and `SYSTOLE_WORKFLOW_SEED=S` plays a run again.
@@ -40,6 +41,41 @@ const REPLIES: &str = r#"
 /// Goals of one run: the list, two passes of eight parts and a judge, and the answer.
 const GOALS: usize = 1 + 2 * (8 + 1) + 1;
 
+const SUPERVISED: &str = r"
+payloads: {list: [word, 1..40]}
+workflows:
+  polish:
+    by: writer
+    supervise: critic
+    goals:
+      - pick: {do: List the parts., gives: list}
+      - part: {each: pick/item, at_once: 4, do: Write this part.}
+      - whole: Write the whole.
+      - answer: Say what came of it.
+";
+
+/// Everything is clean but the whole: it is corrected once, and then taken as it is.
+const SUPERVISED_REPLIES: &str = r#"
+- {if: "<current-goal id=\"pick\">\nDo not", say: '{"goal": "pick", "scope": "All."}', times: always}
+- {if: "<current-goal id=\"part\">\nDo not", say: '{"goal": "part", "scope": "All."}', times: always}
+- {if: "<current-goal id=\"whole\">\nDo not", say: '{"goal": "whole", "scope": "All.", "assumption": ["a", "b", "c", "d"]}', times: always}
+- {if: "<current-goal id=\"answer\">\nDo not", say: '{"goal": "answer", "scope": "All."}', times: always}
+- {if: "<current-goal id=\"pick\">\nYou have", say: '{"goal": "pick", "met": "yes", "scope-left": false}', times: always}
+- {if: "<current-goal id=\"part\">\nYou have", say: '{"goal": "part", "met": "yes", "scope-left": false}', times: always}
+- {if: "<current-goal id=\"whole\">\nYou have", say: '{"goal": "whole", "met": "partly", "scope-left": true, "concern": ["Dry."]}', times: always}
+- {if: "<current-goal id=\"answer\">\nYou have", say: '{"goal": "answer", "met": "yes", "scope-left": false}', times: always}
+- {if: 'It was corrected once', say: '{"goal": "whole", "value": "continue", ".": ""}', times: always}
+- {if: 'Judge how', say: '{"goal": "whole", "value": "reorient", ".": "Less dry."}', times: always}
+- {if: "<correction source=\"supervisor\">\nLess dry.", say: A wetter whole., times: always}
+- {if: "<current-goal id=\"pick\">\nList", say: '{"item": ["a", "b", "c", "d"]}', times: always}
+- {if: "<current-goal id=\"part\">\nWrite", say: A part., times: always}
+- {if: "<current-goal id=\"whole\">\nWrite", say: A whole., times: always}
+- {if: "<current-goal id=\"answer\">\nSay", say: All parts are written., times: always}
+"#;
+
+/// Requests of one run: the list and four parts with a commitment and an assessment each, all seven of the whole, and
+/// the answer.
+const SUPERVISED_GOALS: usize = 3 * (1 + 4) + 7 + 3;
 const TASKS: &str = r"
 payloads: {list: [word, 1..40]}
 workflows:
@@ -125,6 +161,42 @@ fn f3_kills_while_tasks_are_out_cost_no_request_whose_result_is_known() {
     disturb(&Disturbed { agent, workflow, replies, goals, prompts: goals + 4, deaths: TASK_DEATHS });
 }
 
+/// A run has three times as many requests one after another as one of the loop. So there are fewer kills here, and
+/// `SYSTOLE_WORKFLOW_DEATHS=200` makes as many.
+#[test]
+fn f4_kills_inside_supervision_cost_no_request_whose_result_is_known() {
+    let (workflow, replies, goals) = (SUPERVISED, SUPERVISED_REPLIES, SUPERVISED_GOALS);
+    disturb(&Disturbed { agent: "", workflow, replies, goals, prompts: goals, deaths: DEATHS / 4 });
+}
+
+#[test]
+fn f8_kills_while_no_request_is_out_cost_no_request_at_all() {
+    let replies = format!("{PAUSES}{LEFT}");
+    let undisturbed = House::build(&watched("critic"), &replies);
+    assert_eq!(send(&undisturbed, "k").code, Some(6));
+    choose(&undisturbed, "continue", "");
+    assert_eq!(send(&undisturbed, "k").code, Some(0));
+    let requests = undisturbed.mock.count().requests;
+    assert_eq!(requests, 4, "a commitment, an output, its assessment and a verdict");
+
+    let house = House::build(&watched("critic"), &replies);
+    let die = || {
+        let organism = house.run();
+        organism.signal(Signal::KILL);
+        assert_eq!(organism.end().code, None);
+    };
+    assert_eq!(send(&house, "k").code, Some(6));
+    (0..10).for_each(|_| die());
+    choose(&house, "continue", "");
+    assert_eq!(send(&house, "k").code, Some(0));
+    (0..10).for_each(|_| die());
+    house.judged();
+    assert_eq!(house.mock.count().requests, requests, "not one more");
+    assert_eq!(house.started().1, usize::try_from(requests).unwrap());
+    assert_eq!(house.goals(), undisturbed.goals());
+}
+
+/// Kills an organism with that workflow so often, and compares everything it asked with an undisturbed run.
 fn disturb(plan: &Disturbed) {
     let Disturbed { agent, workflow, replies, goals: goals_of_a_run, prompts: prompts_of_a_run, deaths } =
         *plan;

@@ -5,4 +5,5 @@ mod kills;
 mod large;
 mod runs;
 mod shown;
+mod supervision;
 mod tasks;

@@ -76,6 +76,9 @@ pub(super) fn settle(contracts: &Contracts, taken: &mut Taken) {
     if let Some(finding) = known.and_then(|known| known.model.explain(ending.bytes())) {
         return refuse(taken, "goal-answer-invalid", &words_of(&finding, taken.ending_origin.as_ref()));
     }
+    if let Some(words) = goal.supervision_fault(&ending) {
+        return refuse(taken, "goal-answer-invalid", &words);
+    }
     if !goal::is_output(ending.name()) {
         taken.ending = Some(ending);
         return;

@@ -82,14 +82,14 @@ pub(crate) fn pass(iteration: u32, gives: Option<&str>) -> Payload {
     request.payload().unwrap()
 }
 
-fn stage(agent: spec::Agent, request: Payload, says: &[&str]) -> Stage {
+pub(crate) fn stage(agent: spec::Agent, request: Payload, says: &[&str]) -> Stage {
     let says: Vec<String> =
         says.iter().map(|words| format!("  - say: {}\n", serde_json::Value::from(*words))).collect();
     Stage::of(agent, &format!("helper:\n{}", says.concat())).with_request(request)
 }
 
 /// The bytes of the only payload of a reply, and that it is valid by the schema of its namespace.
-fn only(said: &Said) -> String {
+pub(crate) fn only(said: &Said) -> String {
     let all = items(said);
     let [.., payload] = all.as_slice() else { panic!("{said:?} is empty") };
     let xsd = match &*payload.name().ns {
@@ -115,7 +115,7 @@ fn review(score: &str, findings: &str) -> String {
 }
 
 /// The slot of a final on this stage.
-fn slot(format: &str, status: &str, content: &str) -> String {
+pub(crate) fn slot(format: &str, status: &str, content: &str) -> String {
     let nonce = systole_agent::chain::Link::segment("nonce", MARK).hash;
     let tag = format!("systole-{}-FINAL", &nonce[..8]);
     format!("<{tag} format=\"{format}\" status=\"{status}\">{content}</{tag}>")
@@ -146,9 +146,9 @@ fn as_review(dialect: Dialect, score: &str) -> String {
     }
 }
 
-const ALL: [Dialect; 4] = [Dialect::Xml, Dialect::Native, Dialect::XmlFinal, Dialect::Plain];
+pub(crate) const ALL: [Dialect; 4] = [Dialect::Xml, Dialect::Native, Dialect::XmlFinal, Dialect::Plain];
 
-fn whole(stage: &Stage) -> String {
+pub(crate) fn whole(stage: &Stage) -> String {
     let (system, segments, header) = stage.prompt();
     let lines = segments.join("\n");
     let mut texts = Vec::new();

@@ -32,6 +32,7 @@ mod slugs;
 mod stage;
 mod streams;
 mod structured;
+mod supervised;
 mod tasks;
 mod text_anywhere;
 mod tls;

@@ -105,7 +105,8 @@ impl Walk<'_> {
             let request = items::branch(step, item, &own());
             Ok(items::spawn(label, &workflow.name, &request, &step.budget))
         };
-        match self.tried(step, &key, spawned) {
+        // A goal or a call is tried again inside its branch, and nothing else is tried again.
+        match self.once(&key, spawned) {
             Unit::Waits => Leaf::Waits,
             Unit::Over(Output::Failed(failure)) => Leaf::Over(vec![own_entry(Output::Failed(failure))]),
             Unit::Over(Output::Payload(payload)) => {

@@ -1,10 +1,13 @@
 //! Steps that are one thing for each of their agents: a goal, or a call.
 
+use systole_kit::{Payload, namespaces};
+
+use super::supervised::Pursued;
 use super::{Flow, Unit, Walk};
 use crate::items;
 use crate::known::{Entry, Failure, Known, Output};
-use crate::shown;
-use crate::spec::{Step, Work};
+use crate::shown::{self, Asked};
+use crate::spec::{ElementName, Step, Work};
 
 /// What came of a leaf, for each of its agents.
 pub(super) enum Leaf {
@@ -54,11 +57,21 @@ impl Walk<'_> {
                     let entry = Entry { agent: named, ..own.clone() };
                     let key = format!("{prefix}{}", entry.label());
                     let workflow = self.workflow;
-                    let item = |label: &str| {
-                        let request = shown::goal_request(workflow, step, goal, &own_view())?;
-                        Ok(items::spawn(label, agent, &request, &step.budget))
+                    let unit = match &step.supervise {
+                        Some(supervisor) => {
+                            let known = own_view();
+                            let label = entry.label();
+                            self.supervised(
+                                supervisor,
+                                &Pursued { step, goal, agent, known: &known, key: &key, label: &label },
+                            )
+                        }
+                        None => {
+                            let request =
+                                || shown::goal_request(workflow, step, goal, &own_view(), Asked::default());
+                            self.pursued(step, &key, agent, goal.gives.as_ref(), request)
+                        }
                     };
-                    let unit = self.tried(step, &key, item);
                     take(unit, entry);
                 }
             }
@@ -74,6 +87,29 @@ impl Walk<'_> {
             _ => {}
         }
         if waits { Leaf::Waits } else { Leaf::Over(over) }
+    }
+}
+
+impl Walk<'_> {
+    /// What came of a request to an agent. A goal that asks for a payload takes no report in its place.
+    pub(super) fn pursued(
+        &mut self,
+        step: &Step,
+        key: &str,
+        agent: &str,
+        gives: Option<&ElementName>,
+        request: impl FnOnce() -> Result<Payload, Failure>,
+    ) -> Unit {
+        let item = |label: &str| Ok(items::spawn(label, agent, &request()?, &step.budget));
+        match (self.tried(step, key, item), gives) {
+            (Unit::Over(Output::Payload(report)), Some(gives))
+                if report.name().is(namespaces::CORE, "final-report") =>
+            {
+                let words = format!("{agent} gave a report and no <{}>: {}", gives.local, report.text());
+                Unit::Over(Output::Failed(Failure::new("agent.no-answer", words)))
+            }
+            (unit, _) => unit,
+        }
     }
 }
 

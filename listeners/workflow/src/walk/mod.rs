@@ -8,6 +8,7 @@ mod fan;
 mod leaf;
 mod person;
 mod repeat;
+mod supervised;
 
 use systole_kit::Payload;
 
@@ -129,6 +130,8 @@ impl<'w> Walk<'w> {
             Flow::Done => last(self.workflow),
             Flow::Failed(failure) => Err(failure),
         };
+        // Whatever was going to start beside the end stays out of the reply.
+        self.note.starts.clear();
         // Timers of a root's call would fire after it.
         let ticking = self.facts.ticking();
         if !ticking.is_empty() {
@@ -260,11 +263,26 @@ impl<'w> Walk<'w> {
 
     /// Something that is tried again where it fails, as often as its step says.
     fn tried(&mut self, step: &Step, key: &str, item: impl FnOnce(&str) -> Result<Payload, Failure>) -> Unit {
+        self.within(step.tries, step.pause_ms, key, item)
+    }
+
+    /// Something that is not tried again.
+    fn once(&mut self, key: &str, item: impl FnOnce(&str) -> Result<Payload, Failure>) -> Unit {
+        self.within(1, (0, 0), key, item)
+    }
+
+    /// Something that is tried so often in all, with pauses between the first and the longest.
+    fn within(
+        &mut self,
+        most: u32,
+        (first, longest): (u64, u64),
+        key: &str,
+        item: impl FnOnce(&str) -> Result<Payload, Failure>,
+    ) -> Unit {
         let tries = self.facts.tries(key);
         let number = u32::try_from(tries.len()).unwrap_or(u32::MAX);
         match tries.last() {
-            Some(State::Ended(Output::Failed(_))) if number < step.tries => {
-                let (first, longest) = step.pause_ms;
+            Some(State::Ended(Output::Failed(_))) if number < most => {
                 let pause = first.saturating_mul(1 << number.saturating_sub(1).min(32)).min(longest);
                 let pauses = self.facts.tries(&format!("pause:{key}"));
                 match pauses.get(tries.len() - 1) {

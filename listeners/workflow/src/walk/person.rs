@@ -8,30 +8,35 @@ use crate::spec::{Question, Step};
 
 impl Walk<'_> {
     pub(super) fn ask(&mut self, step: &Step, question: &Question, known: &mut Known) -> Flow {
-        let key = known.key(&step.id);
+        match self.answer(&known.key(&step.id), question, known) {
+            Unit::Waits => Flow::Waits,
+            Unit::Over(Output::Failed(failure)) => Flow::Failed(super::leaf::at(&step.id, &failure)),
+            Unit::Over(said) => {
+                known.push(Entry::new(&step.id, said));
+                Flow::Done
+            }
+        }
+    }
+
+    /// What a person answers to a question that is asked under a key.
+    pub(super) fn answer(&mut self, key: &str, question: &Question, known: &Known) -> Unit {
         let facts = self.facts;
-        if facts.tries(&key).is_empty() && !question.shows.is_empty() && !facts.has_numbers() {
+        if facts.tries(key).is_empty() && !question.shows.is_empty() && !facts.has_numbers() {
             self.needs_numbers = true;
-            return Flow::Waits;
+            return Unit::Waits;
         }
         let before = self.items.len();
-        match self.tried(step, &key, |_| Ok(items::ask_person(question, known, facts))) {
+        match self.once(key, |_| Ok(items::ask_person(question, known, facts))) {
             Unit::Waits => {
                 // The item stays open until the person has answered.
-                self.asks |= self.items.len() > before || facts.tries(&key).last() == Some(&State::Asked);
-                Flow::Waits
+                self.asks |= self.items.len() > before || facts.tries(key).last() == Some(&State::Asked);
+                Unit::Waits
             }
-            Unit::Over(Output::Failed(failure)) => Flow::Failed(super::leaf::at(&step.id, &failure)),
-            Unit::Over(Output::Payload(said)) => match items::person_said(&said, question) {
-                Some(output) => {
-                    known.push(Entry::new(&step.id, Output::Payload(output)));
-                    Flow::Done
-                }
-                None => {
-                    let words = format!("{}: nobody answered in time", step.id);
-                    Flow::Failed(Failure::new("workflow.nobody-answered", words))
-                }
-            },
+            Unit::Over(Output::Payload(said)) => Unit::Over(items::person_said(&said, question).map_or_else(
+                || Output::Failed(Failure::new("workflow.nobody-answered", "nobody answered in time")),
+                Output::Payload,
+            )),
+            failed => failed,
         }
     }
 

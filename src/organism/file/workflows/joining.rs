@@ -14,7 +14,7 @@ use super::super::declared::{Declared, Party};
 use super::super::desk::Desk;
 use super::super::lookup::Lookup;
 use super::super::value::At;
-use super::{Declaration, Goal, Step, VOCABULARY, Work};
+use super::{Declaration, Goal, Step, VOCABULARY, Work, supervising};
 use crate::words::codes::Code;
 use crate::words::composition::Element;
 
@@ -141,6 +141,9 @@ fn peers_of(desk: &mut Desk, declared: &Declared, party: &Party, workflow: &Decl
             }
             _ => {}
         }
+    }
+    for name in supervising::check(desk, declared, party, workflow) {
+        add(name, true);
     }
     found
 }
@@ -269,6 +272,21 @@ pub(in crate::organism::file) fn link(
                 given.extend(agents.map(|agent| (agent.value.clone(), element.clone())));
             }
         }
+    }
+    let supervised = declared.parties.iter().filter_map(|party| party.workflow.as_ref());
+    for (workflow, one) in
+        supervised.flat_map(|own| supervising::goals(own).into_iter().map(move |one| (own, one)))
+    {
+        let mut give = |agent: &At<String>, local: &str| {
+            let name = At { at: agent.at, value: local.to_owned() };
+            given.extend(
+                lookup.of_vocabulary(VOCABULARY, &name).map(|element| (agent.value.clone(), element)),
+            );
+        };
+        for agent in workflow.agents_of(one.goal) {
+            supervising::OF_AGENT.iter().for_each(|local| give(agent, local));
+        }
+        one.agent().into_iter().for_each(|agent| give(agent, supervising::OF_SUPERVISOR));
     }
     for one in resolved.iter_mut() {
         let at = one.party.key.at;

@@ -175,7 +175,7 @@ impl Checked<'_> {
         }
     }
 
-    /// One request for each goal that is pursued whatever happens has to fit.
+    /// The requests that are made whatever happens have to fit.
     fn cost(&mut self, declared: &Declared, thinking: &Thinking) {
         let mut tokens = 0_u64;
         let mut micros = 0_u64;
@@ -187,20 +187,20 @@ impl Checked<'_> {
             micros =
                 micros.saturating_add(model.price.map_or(0, |price| cost(price.tokens_in, own, price.per)));
         }
-        let goals: u64 = self.bound.certain_of.values().sum();
-        let of = format!("one request for each of the {goals} goals that {} always pursues", self.name);
+        let requests: u64 = self.bound.certain_of.values().sum();
+        let of = format!("the {requests} model requests that {} always makes", self.name);
         let second = (self.at, "the workflow");
         if let (Some(at), Some(most)) = (declared.written.tokens, declared.budgets.tokens)
             && tokens > most
         {
-            let told = format!("budgets.tokens: {most} is less than {tokens}, which is what {of} needs");
+            let told = format!("budgets.tokens: {most} is less than {tokens}, which is what {of} need");
             self.desk.tell_seeing(Code::ConfigValue, at, &told, Some("more tokens, or fewer goals"), second);
         }
         if let (Some(at), Some(most)) = (declared.written.money, declared.budgets.money)
             && micros > most.micros
         {
             let needed = Money { micros, currency: most.currency };
-            let told = format!("budgets.money: {most} is less than {needed}, which is what {of} costs");
+            let told = format!("budgets.money: {most} is less than {needed}, which is what {of} cost");
             self.desk.tell_seeing(
                 Code::ConfigValue,
                 at,

@@ -3,7 +3,7 @@
 //! The files of this folder follow the way of a workflow. `steps`, `works` and `conditions` read what is written, each
 //! value alone. `joining` makes a party of it, and adds what its agents take and give. `resolve` checks names, paths and
 //! types against the composition, with `scope` for what a step can see, `paths` for the way into a payload, `judging`
-//! for values, `filling` for payloads that are made and `finals` for the last step. `limits` compares the bound with the budgets.
+//! for values, `filling` for payloads that are made, `supervising` for who supervises which goals, and `finals` for the last step. `limits` compares the bound with the budgets.
 //!
 //! Nothing here runs a workflow: out comes `systole_workflow::spec::Workflow`, plain data.
 
@@ -18,6 +18,7 @@ mod paths;
 mod resolve;
 mod scope;
 mod steps;
+mod supervising;
 mod works;
 
 use systole_workflow::spec::Budget;
@@ -50,6 +51,8 @@ pub(super) struct Declaration {
     pub(super) by: Option<At<String>>,
     /// Who takes tasks of goals that say nothing else.
     pub(super) tasks: Option<Tasks>,
+    /// Who supervises goals: an agent, or a person.
+    pub(super) supervise: Option<At<String>>,
     pub(super) steps: Vec<Step>,
     /// Whether it takes talk's `ask` because the file says nothing else.
     pub(super) takes_talk: bool,
@@ -72,6 +75,8 @@ pub(super) struct Step {
     pub(super) pause_ms: (u64, u64),
     /// None where the file says nothing of it.
     pub(super) budget: Option<Budget>,
+    /// Who supervises its goal, and the goals inside it.
+    pub(super) supervise: Option<At<String>>,
 }
 
 /// What a step does, as it is declared.
@@ -180,6 +185,7 @@ fn workflow(desk: &mut Desk, entry: &Entry) -> Party {
         description: None,
         by: None,
         tasks: None,
+        supervise: None,
         steps: Vec::new(),
         takes_talk: false,
         gives_talk: false,
@@ -199,6 +205,7 @@ fn workflow(desk: &mut Desk, entry: &Entry) -> Party {
     declared.by = own.get("by").and_then(|(node, path)| value::text(desk, node, &path));
     declared.tasks =
         own.get("tasks").and_then(|(node, path)| works::tasks(desk, node, "workflows.NAME.tasks", &path));
+    declared.supervise = own.get("supervise").and_then(|(node, path)| value::text(desk, node, &path));
     if let Some((node, path)) = own.get("entry") {
         party.entry = value::flag(desk, node, &path).unwrap_or(true);
     }

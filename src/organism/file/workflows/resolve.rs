@@ -185,7 +185,7 @@ impl<'m> Resolving<'_, 'm> {
             tries: step.tries,
             pause_ms: step.pause_ms,
             budget: step.budget.clone().unwrap_or_default(),
-            supervise: None,
+            supervise: super::supervising::of_step(self.workflow, &step.id.value),
         })
     }
 

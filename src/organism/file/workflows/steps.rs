@@ -238,6 +238,7 @@ fn bare(id: At<String>, work: Work) -> Step {
         tries: 1,
         pause_ms: (1_000, 30_000),
         budget: None,
+        supervise: None,
     }
 }
 
@@ -259,6 +260,7 @@ fn terms(desk: &mut Desk, own: &Fields<'_>, step: &mut Step) {
         let choices = [("stop", false), ("keep", true)];
         step.keeps_failure = value::word(desk, node, &path, &choices).unwrap_or(false);
     }
+    step.supervise = own.get("supervise").and_then(|(node, path)| value::text(desk, node, &path));
     if let Some((node, path)) = own.get("timeout") {
         step.timeout_ms = between_ms(desk, node, &path, &WAIT);
     }

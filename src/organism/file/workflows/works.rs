@@ -44,11 +44,11 @@ pub(super) fn read(desk: &mut Desk, own: &Fields<'_>, path: &str, step: &Step) -
         return Work::Unread;
     }
     let allowed: &[&str] = match work {
-        "do" => &["by", "gives", "sees", "tasks", "budget"],
+        "do" => &["by", "gives", "sees", "tasks", "budget", "supervise"],
         "call" => &["to", "with", "budget"],
         "ask" => &["choices", "shows", "expires", "otherwise"],
-        "goals" => &["repeat", "budget"],
-        "parallel" => &["budget"],
+        "goals" => &["repeat", "budget", "supervise"],
+        "parallel" => &["budget", "supervise"],
         _ => &[],
     };
     steps::stray(desk, own, work, at, allowed);

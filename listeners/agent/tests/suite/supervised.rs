@@ -1,0 +1,124 @@
+//! Supervision of goals, as agents answer it: commitments, assessments and verdicts, and the mistakes that schemas allow.
+
+use systole_agent::spec::{self, Contract, Dialect};
+use systole_kit::reply::Said;
+use systole_kit::{Payload, QName, namespaces};
+use systole_workflow::goal_request::{Correction, CurrentGoal, GoalRequest, Part, Shown};
+use systole_workflow::spec::ElementName;
+
+use crate::goals::{ALL, only, pursuer, slot, stage, whole};
+use crate::prompts::golden;
+
+/// An agent that pursues goals under supervision, and supervises others.
+fn supervised(dialect: Dialect) -> spec::Agent {
+    let mut agent = pursuer(dialect);
+    let workflow = |local: &str| Contract { element: QName::new(namespaces::WORKFLOW, local), schema: 2 };
+    agent.gives.extend(["commit", "assessment", "verdict"].map(workflow));
+    agent
+}
+
+/// A request about the goal `plan` for that payload, before or after a correction.
+fn request(gives: &str, correction: Option<&str>) -> Payload {
+    let gives = ElementName { namespace: namespaces::WORKFLOW.to_owned(), local: gives.to_owned() };
+    let goal = CurrentGoal { id: "plan", words: "Plan it.", loop_name: None, iteration: None };
+    let seen =
+        |id: &str, text: &str| Part::Goal(Shown { id: id.to_owned(), outcome: None, text: text.to_owned() });
+    let request = GoalRequest {
+        workflow: "release",
+        gives: Some(&gives),
+        converges: false,
+        context: vec![seen("request", "Release it."), seen("plan", "On Monday.")],
+        assignment: goal.into(),
+        correction: correction.map(|words| Correction { source: "supervisor", words }),
+    };
+    request.payload().unwrap()
+}
+
+fn verdict(goal: &str, value: &str, words: &str) -> String {
+    let ns = namespaces::WORKFLOW;
+    format!(r#"<verdict xmlns="{ns}" goal="{goal}" value="{value}">{words}</verdict>"#)
+}
+
+/// A verdict, as each dialect has it.
+fn says(dialect: Dialect, goal: &str, value: &str, words: &str) -> String {
+    let json = format!(r#"{{"goal": "{goal}", "value": "{value}", ".": "{words}"}}"#);
+    match dialect {
+        Dialect::Xml => {
+            format!("<thinking>x</thinking><verdict goal=\"{goal}\" value=\"{value}\">{words}</verdict>")
+        }
+        Dialect::XmlFinal => slot("json", "success", &json),
+        Dialect::Native | Dialect::Plain => json,
+    }
+}
+
+#[tokio::test]
+async fn f4_a_verdict_is_given_in_every_dialect() {
+    for dialect in ALL {
+        for (value, words) in [("reorient", "Say when."), ("continue", ""), ("pause", "Who decides?")] {
+            let answer = says(dialect, "plan", value, words);
+            let mut stage = stage(supervised(dialect), request("verdict", None), &[&answer]);
+            let said = only(&stage.ask().await);
+            let empty = verdict("plan", value, words).replace("></verdict>", "/>");
+            assert!(said == verdict("plan", value, words) || said == empty, "{dialect:?}: {said}");
+        }
+        let mut stage = stage(supervised(dialect), request("verdict", Some("Say when.")), &["x"]);
+        stage.ask().await;
+        let name = format!("{dialect:?}").to_lowercase();
+        golden(&format!("verdict-{name}.txt"), &whole(&stage));
+    }
+}
+
+#[tokio::test]
+async fn f4_a_verdict_that_the_schema_allows_and_supervision_does_not_is_told_with_the_fix() {
+    let right = ("plan", "continue", "");
+    for (wrong, corrected, told) in [
+        (("judge", "continue", ""), None, "/verdict/@goal: `judge` is another goal; expected plan"),
+        (("plan", "reorient", " "), None, "/verdict: reorient needs a correction as the text of the verdict"),
+        (
+            ("plan", "reorient", "Say more."),
+            Some("Say when."),
+            "/verdict/@value: the goal was corrected once already; expected continue or pause",
+        ),
+    ] {
+        for dialect in ALL {
+            let [wrong, right] = [wrong, right].map(|(goal, value, words)| says(dialect, goal, value, words));
+            let mut stage = stage(supervised(dialect), request("verdict", corrected), &[&wrong, &right]);
+            let first = stage.ask().await;
+            let Said::Again { code, words } = &first else { panic!("{dialect:?}: {first:?}") };
+            assert_eq!(code, "agent.goal-answer-invalid", "{dialect:?}");
+            assert!(words.contains(told), "{dialect:?}: {words}");
+            let said = only(&stage.again(&first).await);
+            assert!(said.contains("value=\"continue\""), "{dialect:?}: {said}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn f4_a_commitment_and_an_assessment_name_their_goal() {
+    let ns = namespaces::WORKFLOW;
+    for (gives, json, xml) in [
+        (
+            "commit",
+            r#"{"goal": "plan", "scope": "All.", "prediction": ["p"], "assumption": ["a", "b"]}"#,
+            format!(
+                r#"<commit xmlns="{ns}" goal="plan"><scope>All.</scope><prediction>p</prediction><assumption>a</assumption><assumption>b</assumption></commit>"#
+            ),
+        ),
+        (
+            "assessment",
+            r#"{"goal": "plan", "met": "partly", "scope-left": true, "concern": ["c"]}"#,
+            format!(
+                r#"<assessment xmlns="{ns}" goal="plan" met="partly" scope-left="true"><concern>c</concern></assessment>"#
+            ),
+        ),
+    ] {
+        let other = json.replace("\"plan\"", "\"other\"");
+        let mut stage = stage(supervised(Dialect::Plain), request(gives, None), &[&other, json]);
+        let first = stage.ask().await;
+        assert!(
+            matches!(&first, Said::Again { words, .. } if words.contains("is another goal")),
+            "{first:?}"
+        );
+        assert_eq!(only(&stage.again(&first).await), xml);
+    }
+}

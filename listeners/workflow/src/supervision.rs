@@ -1,0 +1,119 @@
+//! Supervision of a goal as data: what its agent and its supervisor are asked, when the supervisor is asked, and the
+//! question to a person.
+//!
+//! Payloads come in; words, names and payloads go out. It starts nothing and knows no step.
+
+use systole_kit::writer::Writer;
+use systole_kit::{Limits, Payload, namespaces};
+
+use crate::spec::{ElementName, Question};
+use crate::tree::Node;
+
+/// More assumptions than this need a second look.
+const ASSUMPTIONS: usize = 3;
+
+/// How long a person is waited for.
+const EXPIRES_MS: u64 = 86_400_000;
+
+/// The choices of a person, which are also the values of a verdict.
+pub(crate) const CONTINUE: &str = "continue";
+pub(crate) const REORIENT: &str = "reorient";
+const STOP: &str = "stop";
+
+/// What comes before the words of a goal when its agent or its supervisor is asked about it.
+pub(crate) const COMMIT: &str = "Do not pursue this goal yet. Commit to how you will pursue it: its scope, your predictions and your assumptions.";
+pub(crate) const ASSESS: &str = "You have pursued this goal. Assess your output against your commitment.";
+pub(crate) const VERDICT: &str =
+    "Judge how this goal was pursued. Answer continue, reorient with a correction, or pause to ask a person.";
+pub(crate) const LAST_VERDICT: &str = "Judge how this goal was pursued. It was corrected once, and the correction is shown below. Answer continue, or pause to ask a person.";
+
+/// A payload of supervision by its local name.
+pub(crate) fn element(local: &str) -> ElementName {
+    ElementName { namespace: namespaces::WORKFLOW.to_owned(), local: local.to_owned() }
+}
+
+/// Why a supervisor has to look at an output; empty: it has not.
+pub(crate) fn triggers(commitment: &Payload, assessment: &Payload) -> Vec<String> {
+    let count = |payload: &Payload, local: &str| {
+        Node::read(payload).map_or(0, |node| node.count(&[local.to_owned()]))
+    };
+    let all = [
+        ("commitment-not-met", assessment.attribute("met").as_deref() != Some("yes")),
+        ("scope-left", assessment.is_marked("scope-left")),
+        ("assumptions-over-3", count(commitment, "assumption") > ASSUMPTIONS),
+        ("concern-raised", count(assessment, "concern") > 0),
+    ];
+    all.into_iter().filter(|(_, holds)| *holds).map(|(name, _)| name.to_owned()).collect()
+}
+
+/// The comparison as a payload.
+pub(crate) fn reconcile(goal: &str, triggers: &[String]) -> Payload {
+    let mut writer = Writer::new();
+    writer.open("reconcile").xmlns(namespaces::WORKFLOW).attr("goal", goal).content(|inside| {
+        triggers.iter().for_each(|trigger| inside.open("trigger").text(trigger));
+    });
+    Payload::read(&writer.finish(), &Limits::FROM_PUMP)
+        .unwrap_or_else(|_| Payload::write(namespaces::WORKFLOW, "reconcile", |_| {}))
+}
+
+/// What a person is asked about a goal; `by` says who asks for it, and after a correction the person cannot give another.
+pub(crate) fn question(goal: &str, by: &str, triggers: &[String], is_last: bool) -> Question {
+    let why = match triggers {
+        [] => String::new(),
+        some => format!(" Why: {}.", some.join(", ")),
+    };
+    let (ways, choices): (&str, &[&str]) = if is_last {
+        ("It was corrected once. Continue with its output, or stop?", &[CONTINUE, STOP])
+    } else {
+        ("Continue with its output, reorient it with a note, or stop?", &[CONTINUE, REORIENT, STOP])
+    };
+    Question {
+        words: format!("The goal {goal} waits for you: {by}.{why} {ways}"),
+        choices: choices.iter().map(|choice| (*choice).to_owned()).collect(),
+        shows: Vec::new(),
+        expires_ms: EXPIRES_MS,
+        otherwise: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn payload(xml: &str) -> Payload {
+        Payload::read(xml.as_bytes(), &Limits::default()).unwrap()
+    }
+
+    fn found(assumptions: usize, assessment: &str) -> Vec<String> {
+        let all = "<assumption>It holds.</assumption>".repeat(assumptions);
+        let commitment = payload(&format!(
+            "<commit xmlns='{}' goal='g'><scope>All.</scope>{all}</commit>",
+            namespaces::WORKFLOW
+        ));
+        triggers(&commitment, &payload(assessment))
+    }
+
+    #[test]
+    fn f4_each_trigger_is_pulled_by_its_own_cause_and_by_nothing_else() {
+        let assessed = |met: &str, left: &str, concerns: &str| {
+            format!(
+                "<assessment xmlns='{}' goal='g' met='{met}' scope-left='{left}'>{concerns}</assessment>",
+                namespaces::WORKFLOW
+            )
+        };
+        assert_eq!(found(3, &assessed("yes", "false", "")), Vec::<String>::new());
+        assert_eq!(found(3, &assessed("yes", "0", "")), Vec::<String>::new());
+        assert_eq!(found(4, &assessed("yes", "false", "")), ["assumptions-over-3"]);
+        assert_eq!(found(0, &assessed("partly", "false", "")), ["commitment-not-met"]);
+        assert_eq!(found(0, &assessed("no", "false", "")), ["commitment-not-met"]);
+        assert_eq!(found(0, &assessed("yes", "1", "")), ["scope-left"]);
+        assert_eq!(found(0, &assessed("yes", "false", "<concern>Cost.</concern>")), ["concern-raised"]);
+        let all = found(9, &assessed("no", "true", "<concern/>"));
+        assert_eq!(all, ["commitment-not-met", "scope-left", "assumptions-over-3", "concern-raised"]);
+        let model = systole_kit::schema::Model::read(crate::WORKFLOW_XSD).unwrap();
+        for triggers in [&[][..], &all] {
+            let written = reconcile("g", triggers);
+            assert_eq!(model.explain(written.bytes()), None, "{written:?}");
+        }
+    }
+}
