@@ -30,6 +30,7 @@ fn request(gives: &str, correction: Option<&str>) -> Payload {
         context: vec![seen("request", "Release it."), seen("plan", "On Monday.")],
         assignment: goal.into(),
         correction: correction.map(|words| Correction { source: "supervisor", words }),
+        tasks: None,
     };
     request.payload().unwrap()
 }

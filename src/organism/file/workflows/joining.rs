@@ -143,7 +143,7 @@ fn peers_of(desk: &mut Desk, declared: &Declared, party: &Party, workflow: &Decl
         }
     }
     for name in supervising::check(desk, declared, party, workflow) {
-        add(name, true);
+        put(Peer::new(name, true, true));
     }
     found
 }
