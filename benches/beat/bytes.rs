@@ -43,7 +43,7 @@ fn conversation(folder: &Path, turns: usize) -> (f64, f64) {
     let replies: String = says.iter().map(|say| format!("  - say: {say}\n")).collect();
     std::fs::write(folder.join("organism.yaml"), FILE).unwrap();
     std::fs::write(folder.join("search.sh"), SEARCH).unwrap();
-    std::fs::write(folder.join("replies.yaml"), ["helper:\n", &replies].concat()).unwrap();
+    std::fs::write(folder.join("replies.yaml"), format!("helper:\n{replies}")).unwrap();
     let mut ask = Command::new(env!("CARGO_BIN_EXE_systole"));
     let ran = ask.args(["ask", "Where is it all?"]).current_dir(folder).output().unwrap();
     assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));

@@ -9,7 +9,7 @@ use crate::{cold, reopen};
 
 /// What `/proc` says of a process's memory, in megabytes.
 pub(crate) fn resident_mb(process: &str) -> f64 {
-    let status = std::fs::read_to_string(["/proc/", process, "/status"].concat()).unwrap();
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
     line.trim().trim_end_matches(" kB").parse::<f64>().unwrap() / 1024.0
 }

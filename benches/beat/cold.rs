@@ -93,7 +93,7 @@ pub(crate) fn start(table: &mut Table) {
 
 /// How often the threads of a process went to sleep by themselves.
 pub(crate) fn switches(process: &str) -> f64 {
-    let tasks = fs::read_dir(["/proc/", process, "/task"].concat()).unwrap();
+    let tasks = fs::read_dir(format!("/proc/{process}/task")).unwrap();
     let one = |status: String| {
         let line = status.lines().find_map(|l| l.strip_prefix("voluntary_ctxt_switches:")).unwrap();
         line.trim().parse::<f64>().unwrap()

@@ -71,7 +71,7 @@ pub(crate) fn filled(ns: &'static str, name: &'static str, text: &str) -> Vec<u8
 fn counted(name: &'static str, length: usize) -> Vec<u8> {
     let mut writer = Writer::with_capacity(length + 128);
     writer.open(name).xmlns(WALKER).content(|inside| {
-        inside.open("steps").text(&[&"0".repeat(length), "1"].concat());
+        inside.open("steps").text(&format!("{}1", "0".repeat(length)));
     });
     writer.finish()
 }

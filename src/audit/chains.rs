@@ -37,7 +37,7 @@ pub fn verify(reader: &dyn LogReader, thread: &ThreadId) -> Option<Break> {
         };
         for (position, record) in &page {
             if record.header.seq != seq + 1 {
-                let why = ["record ", &(seq + 1).to_string(), " is missing"].concat();
+                let why = format!("record {} is missing", (seq + 1));
                 return broken(seq, Some(*position), why);
             }
             if !record.verifies(head) {

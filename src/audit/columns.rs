@@ -111,7 +111,7 @@ pub fn thread(id: &ThreadId, columns: usize) -> String {
         return text.to_owned();
     }
     let head = columns.saturating_sub(1).min(11);
-    [beginning(text, head), "…", ending(text, columns.saturating_sub(1 + head))].concat()
+    format!("{}…{}", beginning(text, head), ending(text, columns.saturating_sub(1 + head)))
 }
 
 /// The text behind `lead`, broken at blanks so that no line is wider than the layout; further lines are
@@ -211,12 +211,12 @@ mod tests {
 
     #[test]
     fn wrapping_keeps_every_word_and_the_width() {
-        let text = ["one two  three ", &"long".repeat(30), " four 日本語のテキスト five"].concat();
+        let text = format!("one two  three {} four 日本語のテキスト five", "long".repeat(30));
         for columns in 20..60 {
             let lines = wrapped_in(columns, "lead: ", 4, &text);
             assert!(lines.iter().all(|line| width(line) <= columns), "{columns}: {lines:?}");
             let words: String = lines.concat().split_whitespace().collect();
-            let wanted: String = ["lead: ", &text].concat().split_whitespace().collect();
+            let wanted: String = format!("lead: {text}").split_whitespace().collect();
             assert_eq!(words, wanted);
         }
     }

@@ -47,7 +47,7 @@ type Start = (Option<CallPath>, Option<u32>, u32, u64);
 /// Reads what a thread and everything below it asked of models.
 pub fn read(reader: &dyn LogReader, thread: &ThreadId) -> Result<Rows, LogFault> {
     let mut rows = Rows::new();
-    let below = [thread.as_str(), "."].concat();
+    let below = format!("{}.", thread.as_str());
     let children = reader.threads_like(&below, THREADS)?;
     for thread in std::iter::once(thread).chain(&children) {
         let mut open = BTreeMap::new();
@@ -164,7 +164,7 @@ pub fn lines(rows: &Rows) -> Vec<String> {
     let mut lines: Vec<String> = rows
         .iter()
         .flat_map(|((listener, model), row)| {
-            let lead = [&cut(listener.as_str(), 24), "  ", &cut(&plain(model), 24), "  "].concat();
+            let lead = format!("{}  {}  ", cut(listener.as_str(), 24), cut(&plain(model), 24));
             wrapped(&lead, 4, &row.words())
         })
         .collect();

@@ -62,7 +62,7 @@ pub fn find(reader: &dyn LogReader, typed: &str) -> Result<ThreadId, NotFound> {
     }
     // The hex digits alone, as somebody reads them off a screen.
     if !typed.starts_with("sess-")
-        && let Some(found) = beginning(reader, &["sess-", typed].concat())?
+        && let Some(found) = beginning(reader, &format!("sess-{typed}"))?
     {
         return Ok(found);
     }
@@ -83,7 +83,7 @@ fn beginning(reader: &dyn LogReader, typed: &str) -> Result<Option<ThreadId>, No
     let found = reader.threads_like(typed, LOOKED_AT)?;
     let Some(first) = found.first() else { return Ok(None) };
     let is_one_tree = |top: &ThreadId| {
-        let below = [top.as_str(), "."].concat();
+        let below = format!("{}.", top.as_str());
         found.iter().all(|id| id == top || id.as_str().starts_with(&below))
     };
     // Ids come sorted, so a thread stands before its children: the first is the one above all others

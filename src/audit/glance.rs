@@ -444,7 +444,7 @@ mod tests {
 
     #[test]
     fn what_is_long_is_cut() {
-        let body = ["<q xmlns='urn:t'>", &"word ".repeat(100_000), "</q>"].concat();
+        let body = format!("<q xmlns='urn:t'>{}</q>", "word ".repeat(100_000));
         let seen = glance(body.as_bytes());
         assert!(width(&seen.words) <= WORDS + 20, "{}", seen.words);
         assert!(seen.words.ends_with(" more)"), "{}", seen.words);

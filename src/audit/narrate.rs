@@ -47,7 +47,7 @@ pub fn narrate(record: &Record, within: Option<&ThreadId>) -> Vec<String> {
         Kind::Terminal => {
             let by = h.to.as_ref().map_or("core", |name| name.as_str());
             let how = if h.code == Some(Mark::Ended) { ", at rest, by " } else { ", cancelled by " };
-            wrapped(&lead, INDENT, &[" the thread ends", how, &name(by)].concat())
+            wrapped(&lead, INDENT, &format!(" the thread ends{how}{}", name(by)))
         }
     }
 }
@@ -77,7 +77,7 @@ fn call(h: &Header) -> Option<String> {
 }
 
 fn element(seen: &Glance) -> String {
-    ["<", &seen.element, ">"].concat()
+    format!("<{}>", seen.element)
 }
 
 fn message(lead: &str, record: &Record) -> Vec<String> {
@@ -123,27 +123,27 @@ fn message(lead: &str, record: &Record) -> Vec<String> {
 /// A model call that a listener begins, or what came of one, with the model's words behind it.
 fn journal(lead: &str, record: &Record) -> Vec<String> {
     let h = &record.header;
-    let call = call(h).map_or_else(String::new, |path| ["  call ", &path].concat());
+    let call = call(h).map_or_else(String::new, |path| format!("  call {path}"));
     let head = [parties(h), call].concat();
     let Ok(Recalled { attempt, id, entry }) = Recalled::read(&record.body) else {
-        return wrapped(lead, INDENT, &[&head, "  a journal entry that cannot be read"].concat());
+        return wrapped(lead, INDENT, &format!("{head}  a journal entry that cannot be read"));
     };
-    let attempt = [" in attempt ", &attempt.to_string(), ", entry ", &id.to_string()].concat();
+    let attempt = format!(" in attempt {attempt}, entry {id}");
     match entry {
         Entry::Started(started) => {
-            let tokens = started.reserve_tokens.map(|tokens| [&tokens.to_string(), " tokens"].concat());
+            let tokens = started.reserve_tokens.map(|tokens| format!("{tokens} tokens"));
             let money = started.reserve_money.map(|money| money.to_string());
             let kept: Vec<String> = tokens.into_iter().chain(money).collect();
-            let kept = if kept.is_empty() { String::new() } else { ["  keeps ", &kept.join(", ")].concat() };
+            let kept = if kept.is_empty() { String::new() } else { format!("  keeps {}", kept.join(", ")) };
             let model = name(&plain(&started.model));
-            wrapped(lead, INDENT, &[&head, "  calls model ", &model, &attempt, &kept].concat())
+            wrapped(lead, INDENT, &format!("{head}  calls model {model}{attempt}{kept}"))
         }
         Entry::Result(outcome) => {
-            let tokens = outcome.tokens().map(|tokens| ["  ", &tokens.to_string(), " tokens"].concat());
-            let money = outcome.money.map(|money| ["  ", &money.to_string()].concat());
+            let tokens = outcome.tokens().map(|tokens| format!("  {tokens} tokens"));
+            let money = outcome.money.map(|money| format!("  {money}"));
             let used = [tokens, money].into_iter().flatten().collect::<String>();
             let stop = name(&plain(&outcome.stop));
-            let head = [&head, "  the model stopped: ", &stop, &attempt, &used].concat();
+            let head = format!("{head}  the model stopped: {stop}{attempt}{used}");
             let words = match outcome.blobs.len() {
                 0 => glance(&record.body).text(layout::two_lines()),
                 count => format!("its words are in {count} documents: {}", outcome.blobs.join(" ")),
@@ -170,16 +170,16 @@ fn with_words(lead: &str, head: &str, words: &str) -> Vec<String> {
 
 fn refusal(lead: &str, record: &Record) -> Vec<String> {
     let h = &record.header;
-    let whom = h.to.as_ref().map_or_else(String::new, |to| [" to ", &name(to.as_str())].concat());
-    let item = call(h).map_or_else(String::new, |path| ["  item ", &path].concat());
+    let whom = h.to.as_ref().map_or_else(String::new, |to| format!(" to {}", name(to.as_str())));
+    let item = call(h).map_or_else(String::new, |path| format!("  item {path}"));
     let code = h.code.map_or("", Mark::as_str);
     let Some(told) = told(&record.body) else {
         let seen = glance(&record.body);
-        let head = [" answered", &whom, ": ", code, &item, "  ", &element(&seen)].concat();
+        let head = format!(" answered{whom}: {code}{item}  {}", element(&seen));
         return with_words(lead, &head, &seen.line(layout::two_lines()));
     };
     // A listener's own code stands in the body alone.
-    let own = if told.code == code { String::new() } else { [" (", &told.code, ")"].concat() };
+    let own = if told.code == code { String::new() } else { format!(" ({})", told.code) };
     let mut lines = wrapped(
         lead,
         INDENT,
@@ -190,9 +190,9 @@ fn refusal(lead: &str, record: &Record) -> Vec<String> {
         lines.extend(at_most(PART_LINES, wrapped(&lead, 2 * INDENT, text)));
     };
     part("", &told.message);
-    let place = told.place.as_ref().map(|(line, column)| ["line ", line, ", column ", column].concat());
+    let place = told.place.as_ref().map(|(line, column)| format!("line {line}, column {column}"));
     match (&told.path, place) {
-        (Some(path), Some(place)) => part("at:", &[path, ", ", &place].concat()),
+        (Some(path), Some(place)) => part("at:", &format!("{path}, {place}")),
         (Some(path), None) => part("at:", path),
         (None, Some(place)) => part("at:", &place),
         (None, None) => {}
@@ -210,7 +210,7 @@ fn outcome(lead: &str, record: &Record) -> Vec<String> {
     let path = call(h).unwrap_or_default();
     match h.code {
         Some(Mark::Handled) => {
-            wrapped(lead, INDENT, &[&parties(h), "  call ", &path, " handled, without an answer"].concat())
+            wrapped(lead, INDENT, &format!("{}  call {path} handled, without an answer", parties(h)))
         }
         Some(Mark::DeadLetter) => {
             let whom = h.to.as_ref().map_or("", |to| to.as_str());
@@ -234,13 +234,13 @@ fn outcome(lead: &str, record: &Record) -> Vec<String> {
 
 fn approval(lead: &str, record: &Record) -> Vec<String> {
     let h = &record.header;
-    let path = call(h).map_or_else(String::new, |path| ["  call ", &path].concat());
+    let path = call(h).map_or_else(String::new, |path| format!("  call {path}"));
     if let Some(request) = approval_payload::read_request(&record.body) {
-        let what = [" (", &name(&request.element), ", ", &name(request.to.as_str()), ")"].concat();
-        let until = [", expires at ", &layout::clock(request.expires)].concat();
+        let what = format!(" ({}, {})", name(&request.element), name(request.to.as_str()));
+        let until = format!(", expires at {}", layout::clock(request.expires));
         let waits = paint(Tone::Held, &format!("waits for a person: approval {}", request.id));
         let head = [" ", &waits, &what, &until, &path];
-        let unknown = request.unknown.map(|words| ["unknown: ", &plain(&words)].concat());
+        let unknown = request.unknown.map(|words| format!("unknown: {}", plain(&words)));
         return with_words(lead, &head.concat(), &unknown.unwrap_or_default());
     }
     if let Some(question) = question::read_asked(&record.body) {
@@ -251,11 +251,11 @@ fn approval(lead: &str, record: &Record) -> Vec<String> {
     }
     let Some(decided) = approval_payload::read_decided(&record.body) else {
         let seen = glance(&record.body);
-        let head = [&parties(h), "  puts in its place", &path, "  ", &element(&seen)].concat();
+        let head = format!("{}  puts in its place{path}  {}", parties(h), element(&seen));
         return with_words(lead, &head, &seen.line(layout::two_lines()));
     };
-    let by = if decided.by == "core" { String::new() } else { [" by ", &name(&decided.by)].concat() };
-    let head = [" approval ", &decided.id.to_string(), " is ", &plain(&decided.outcome), &by, &path].concat();
+    let by = if decided.by == "core" { String::new() } else { format!(" by {}", name(&decided.by)) };
+    let head = format!(" approval {} is {}{by}{path}", decided.id, plain(&decided.outcome));
     with_words(lead, &head, &plain(&decided.note.unwrap_or_default()))
 }
 
@@ -263,7 +263,7 @@ fn steer(lead: &str, record: &Record) -> Vec<String> {
     let what = record.header.code.map_or("", Mark::as_str);
     let (by, note) = approval_payload::read_steering(&record.body).unwrap_or_default();
     let all = if record.header.thread.is_sys() { " everything" } else { "" };
-    let head = [all, " ", what, " by ", &name(&by)].concat();
+    let head = format!("{all} {what} by {}", name(&by));
     with_words(lead, &head, &plain(&note.unwrap_or_default()))
 }
 
@@ -274,16 +274,16 @@ fn attempt(lead: &str, record: &Record) -> Vec<String> {
     let Some(next) = core_payload::read_attempt(&record.body) else {
         return with_words(
             lead,
-            &[" attempt  call ", &path].concat(),
+            &format!(" attempt  call {path}"),
             &glance(&record.body).line(layout::two_lines()),
         );
     };
-    let mut head = [" attempt ", &next.number.to_string(), " at ", &name(whom), "  call ", &path].concat();
+    let mut head = format!(" attempt {} at {}  call {path}", next.number, name(whom));
     if next.due > h.time {
         head.extend(["  at ", &layout::clock(next.due)]);
     }
     let words = match next.code {
-        Some(code) => [code.as_str(), ": ", &plain(&next.words)].concat(),
+        Some(code) => format!("{}: {}", code.as_str(), plain(&next.words)),
         None => plain(&next.words),
     };
     with_words(lead, &head, &words)

@@ -101,8 +101,8 @@ fn entry(
         let mut words = last_outcome(reader, thread)?;
         if let Some((id, timer)) = thread.timers.iter().min_by_key(|(_, timer)| timer.due) {
             let due = layout::moment(timer.due, now);
-            words = ["timer ", id.as_str(), " at ", &due, if words.is_empty() { "" } else { "; " }, &words]
-                .concat();
+            words =
+                format!("timer {} at {due}{}{words}", id.as_str(), if words.is_empty() { "" } else { "; " });
         }
         (thread.touched, words)
     };
@@ -231,7 +231,7 @@ mod tests {
 
     #[test]
     fn a_line_fits_whatever_stands_in_it() {
-        let thread = ["sess-0123456789ab", &".a-label-of-thirty-two-letters-32".repeat(16)].concat();
+        let thread = format!("sess-0123456789ab{}", ".a-label-of-thirty-two-letters-32".repeat(16));
         let entry = Entry {
             thread: ThreadId::parse(&thread).unwrap(),
             life: Life::Working,

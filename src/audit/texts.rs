@@ -330,37 +330,36 @@ fn gather(value: &Value, found: &mut Vec<String>) {
 
 /// What was found, in lines for a terminal.
 pub fn lines(found: &Found) -> Vec<String> {
-    let mut lines = vec![[&counted(found.records), " the text; who said it, the first on top:"].concat()];
+    let mut lines = vec![format!("{} the text; who said it, the first on top:", counted(found.records))];
     for way in found.ways.iter().take(NAMED) {
         let (thread, seq) = (way.first.0.as_str(), way.first.1.to_string());
         let from = cut(way.from.as_str(), NAME);
         let words = match (way.how, &way.to) {
-            (How::Says, Some(to)) => [from.as_str(), " → ", &cut(to.as_str(), NAME)].concat(),
+            (How::Says, Some(to)) => format!("{} → {}", from.as_str(), cut(to.as_str(), NAME)),
             (How::Says, None) => from,
             (How::Refuses, _) => "in a payload that was refused".to_owned(),
-            (How::Answered, _) => ["the model of ", &from, " answered it"].concat(),
-            (How::Prompted, _) => ["the model of ", &from, " was shown it"].concat(),
+            (How::Answered, _) => format!("the model of {from} answered it"),
+            (How::Prompted, _) => format!("the model of {from} was shown it"),
         };
-        let more =
-            if way.records > 1 { [", ", &way.records.to_string(), " times"].concat() } else { String::new() };
-        lines.extend(wrapped("  ", 6, &[thread, "@", &seq, "  ", &words, &more].concat()));
+        let more = if way.records > 1 { format!(", {} times", way.records) } else { String::new() };
+        lines.extend(wrapped("  ", 6, &format!("{thread}@{seq}  {words}{more}")));
     }
     if found.ways.len() > NAMED || found.more {
         let more = (found.ways.len() - NAMED.min(found.ways.len())).to_string();
         let or_more = if found.more { " or more" } else { "" };
-        lines.push(["  and ", &more, or_more, " other ways"].concat());
+        lines.push(format!("  and {more}{or_more} other ways"));
     }
     lines
 }
 
 fn counted(records: u64) -> String {
-    if records == 1 { "1 record holds".to_owned() } else { [&records.to_string(), " records hold"].concat() }
+    if records == 1 { "1 record holds".to_owned() } else { format!("{records} records hold") }
 }
 
 /// What was found, for programs.
 pub fn as_json(text: &str, found: &Found) -> Value {
     let way = |way: &Way| {
-        let first = [way.first.0.as_str(), "@", &way.first.1.to_string()].concat();
+        let first = format!("{}@{}", way.first.0.as_str(), way.first.1);
         json!({
             "how": way.how.as_str(),
             "from": way.from.as_str(),

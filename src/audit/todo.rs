@@ -58,10 +58,10 @@ pub fn lines(all: &[Lists]) -> Vec<String> {
     for Lists { call, listener, lists } in all {
         for (seq, list) in lists {
             let open = list.steps.iter().filter(|step| !step.is_done).count();
-            let count = [&open.to_string(), " of ", &list.steps.len().to_string(), " open"].concat();
+            let count = format!("{open} of {} open", list.steps.len());
             let (who, seq) = (cut(listener.as_str(), 24), seq.to_string());
-            let lead = [&who, "  call ", call.as_str(), "  #", &seq, "  ", &count, "  until"].concat();
-            lines.extend(wrapped(&lead, 4, &[" ", &plain(&list.condition)].concat()));
+            let lead = format!("{who}  call {}  #{seq}  {count}  until", call.as_str());
+            lines.extend(wrapped(&lead, 4, &format!(" {}", plain(&list.condition))));
             for step in &list.steps {
                 let mark = if step.is_done { "  [x] " } else { "  [ ] " };
                 lines.extend(wrapped(mark, 6, &plain(step.text.trim())));

@@ -323,7 +323,7 @@ impl Tree {
     fn approved(&mut self, record: &Record) {
         let branch = record.header.call.as_ref().and_then(|path| self.calls.get_mut(path));
         if let Some((branch, said)) = branch.zip(approval_payload::read_decided(&record.body)) {
-            branch.approval = Some([&plain(&said.outcome), " by ", &plain(&said.by)].concat());
+            branch.approval = Some(format!("{} by {}", plain(&said.outcome), plain(&said.by)));
         }
     }
 

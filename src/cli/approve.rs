@@ -126,9 +126,7 @@ fn request(text: &str) -> Result<PersonRequestId, String> {
 fn note(text: &str) -> Result<String, String> {
     match text.len() {
         _ if text.trim().is_empty() => Err("a note that says something".to_owned()),
-        long if long > limits::NOTE_BYTES => {
-            Err(["at most ", &limits::NOTE_BYTES.to_string(), " bytes"].concat())
-        }
+        long if long > limits::NOTE_BYTES => Err(format!("at most {} bytes", limits::NOTE_BYTES)),
         _ => Ok(text.to_owned()),
     }
 }

@@ -85,18 +85,18 @@ fn piped(screen: Screen) -> Result<String, Exit> {
         hindered::unread(screen, Exit::Usage, std::path::Path::new("stdin"), "the question", &error)
     })?;
     let fail = |why: String, mend: &str| {
-        let exit = screen.fail(Exit::Usage, ["stdin, the question: ", &why].concat());
-        screen.say(["  try: ", mend].concat());
+        let exit = screen.fail(Exit::Usage, format!("stdin, the question: {why}"));
+        screen.say(format!("  try: {mend}"));
         exit
     };
     // Before it is read as text: the limit may cut through a character.
     if bytes.len() > most {
-        let why = ["it is longer than ", &most.to_string(), " bytes"].concat();
+        let why = format!("it is longer than {most} bytes");
         return Err(fail(why, "a shorter one, or a file that a listener reads"));
     }
     let text = String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to().saturating_add(1);
-        fail(["byte ", &at.to_string(), " is not UTF-8"].concat(), "the question as UTF-8")
+        fail(format!("byte {at} is not UTF-8"), "the question as UTF-8")
     })?;
     Ok(text.trim_end_matches(['\n', '\r']).to_owned())
 }
@@ -109,32 +109,31 @@ fn addressee(screen: Screen, composition: &Composition, named: Option<&Name>) ->
     let fail = |words: &str, mend: &str| {
         // Nothing was asked of anybody yet: it is the command that names the wrong one.
         let exit = screen.fail(Exit::Usage, words);
-        screen.say(["  try: ", mend].concat());
+        screen.say(format!("  try: {mend}"));
         exit
     };
     if let Some(name) = named.or(composition.entry.as_ref()) {
         let Some(listener) = composition.listener(name) else {
             let names: Vec<&str> = open.map(|listener| listener.name.as_str()).collect();
-            let words = ["nothing in the organism's file is called ", name.as_str()].concat();
+            let words = format!("nothing in the organism's file is called {}", name.as_str());
             return Err(fail(&words, &names.join(", ")));
         };
         if takes(listener) && listener.entry {
             return Ok(name.clone());
         }
         if takes(listener) {
-            let words = [name.as_str(), " is not open to messages from outside"].concat();
-            let mend = ["entry: true at listeners.", name.as_str(), " in the organism's file"].concat();
+            let words = format!("{} is not open to messages from outside", name.as_str());
+            let mend = format!("entry: true at listeners.{} in the organism's file", name.as_str());
             return Err(fail(&words, &mend));
         }
-        let elements: Vec<String> =
-            listener.accepts.iter().map(|q| ["<", &q.name.local, ">"].concat()).collect();
-        let words = [name.as_str(), " takes no question: it takes ", &elements.join(", ")].concat();
+        let elements: Vec<String> = listener.accepts.iter().map(|q| format!("<{}>", q.name.local)).collect();
+        let words = format!("{} takes no question: it takes {}", name.as_str(), elements.join(", "));
         let others: Vec<&str> =
             composition.listeners.values().filter(|l| l.entry && takes(l)).map(|l| l.name.as_str()).collect();
         let mend = match others.first() {
-            Some(other) => ["systole ask --to ", other].concat(),
+            Some(other) => format!("systole ask --to {other}"),
             None => {
-                ["systole send --to ", name.as_str(), " --file FILE, with ", &elements.join(" or ")].concat()
+                format!("systole send --to {} --file FILE, with {}", name.as_str(), elements.join(" or "))
             }
         };
         return Err(fail(&words, &mend));
@@ -145,7 +144,7 @@ fn addressee(screen: Screen, composition: &Composition, named: Option<&Name>) ->
         (Some(last), false) => {
             let mut names: Vec<&str> = takers.into_iter().map(Name::as_str).collect();
             names.push(last.as_str());
-            let words = ["more than one listener takes a question: ", &names.join(", ")].concat();
+            let words = format!("more than one listener takes a question: {}", names.join(", "));
             Err(fail(&words, "--to NAME, or organism.entry in the organism's file"))
         }
         (None, _) => {
@@ -175,7 +174,7 @@ impl Asker {
     fn sayable(&self, question: &str) -> Result<(), Exit> {
         let Some((at, character)) = first_illegal(question) else { return Ok(()) };
         let place = question.get(..at).map_or(0, |before| before.chars().count()).saturating_add(1);
-        let name = ["U+", &format!("{:04X}", u32::from(character))].concat();
+        let name = format!("U+{}", format!("{:04X}", u32::from(character)));
         let words =
             ["the question holds ", &name, " as character ", &place.to_string(), ", which XML cannot carry"];
         let exit = self.screen.fail(Exit::Payload, words.concat());
@@ -264,14 +263,13 @@ impl Asker {
     }
 
     fn greet(&self) {
-        self.screen.say([self.to.as_str(), " listens; a line a question, Ctrl-D ends"].concat());
+        self.screen.say(format!("{} listens; a line a question, Ctrl-D ends", self.to.as_str()));
     }
 
     fn leave(&self, thread: Option<&str>) -> Exit {
         self.screen.say("");
         if let Some(thread) = thread {
-            self.screen
-                .say(["thread ", thread, " rests; go on with: systole ask --thread ", thread].concat());
+            self.screen.say(format!("thread {thread} rests; go on with: systole ask --thread {thread}"));
         }
         Exit::Done
     }

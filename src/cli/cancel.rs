@@ -91,8 +91,8 @@ impl Order {
         match (screen.json, self.is_gentle) {
             (true, true) => screen.value(&Ended { ended: id }),
             (true, false) => screen.value(&Cancelled { cancelled: id }),
-            (false, true) => screen.say([&id, " has ended; nothing can be added"].concat()),
-            (false, false) => screen.say([&id, " is cancelled, with everything below it"].concat()),
+            (false, true) => screen.say(format!("{id} has ended; nothing can be added")),
+            (false, false) => screen.say(format!("{id} is cancelled, with everything below it")),
         }
         Exit::Done
     }

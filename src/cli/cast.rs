@@ -140,8 +140,7 @@ impl Makers<'_> {
         if let Some(adapter) = self.adapters.get(&model.name) {
             return Ok(adapter.clone());
         }
-        let rehearse =
-            ["--set models.", &model.name, ".provider=script, with answers in replies.yaml"].concat();
+        let rehearse = format!("--set models.{}.provider=script, with answers in replies.yaml", model.name);
         let access = Access::of(model, |name| std::env::var(name).ok())
             .map_err(|unusable| Unmade::new(unusable.to_string(), rehearse.clone()))?;
         let adapter = Adapter::new(model, access, Limits::default(), None)
@@ -152,20 +151,20 @@ impl Makers<'_> {
     }
 
     fn script(&mut self, model: &spec::Model) -> Result<Arc<Script>, Unmade> {
-        let key = ["models.", &model.name, ".file"].concat();
+        let key = format!("models.{}.file", model.name);
         let Some(path) = &model.file else {
-            return Err(Unmade::new([&key, " is missing"].concat(), "file: replies.yaml"));
+            return Err(Unmade::new(format!("{key} is missing"), "file: replies.yaml"));
         };
         if let Some(script) = self.scripts.get(path) {
             return Ok(script.clone());
         }
         let shown = path.display().to_string();
         let text = std::fs::read_to_string(path).map_err(|error| {
-            let words = [&key, ": ", &shown, ": ", &error.to_string()].concat();
+            let words = format!("{key}: {shown}: {error}");
             Unmade::new(words, "a file of answers, as docs/reference/script.md describes one")
         })?;
         let script = Script::read(&text).map_err(|unusable| {
-            let words = [&shown, ": ", &unusable.to_string()].concat();
+            let words = format!("{shown}: {unusable}");
             Unmade::new(words, "docs/reference/script.md, which lists what an answer may say")
         })?;
         let script = Arc::new(script);

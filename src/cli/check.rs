@@ -69,7 +69,7 @@ pub(super) fn tell(screen: Screen, all: &[Diagnostic]) {
     let mut codes: Vec<&str> = all.iter().map(|one| one.code.as_str()).collect();
     codes.dedup();
     if let [code] = codes.as_slice() {
-        screen.say(["systole explain ", code, " says more"].concat());
+        screen.say(format!("systole explain {code} says more"));
     } else {
         screen.say("systole explain CODE says more of each");
     }
@@ -128,23 +128,21 @@ fn described(file: &OrganismFile) -> Value {
 /// What the organism is, in a few lines.
 fn summary(file: &OrganismFile) -> Vec<String> {
     let composition = &file.composition;
-    let number = |count: usize, noun: &str| {
-        [&*count.to_string(), " ", noun, if count == 1 { "" } else { "s" }].concat()
-    };
+    let number = |count: usize, noun: &str| format!("{count} {noun}{}", if count == 1 { "" } else { "s" });
     let others = file.agents.len() + file.workflows.len();
     let programs = composition.listeners.len().saturating_sub(others);
     let counts = [(programs, "listener"), (file.agents.len(), "agent"), (file.workflows.len(), "workflow")];
     let counts = counts.into_iter().filter(|(count, _)| *count > 0);
     let count = counts.map(|(count, noun)| number(count, noun)).collect::<Vec<_>>().join(", ");
     let found = if file.warnings.is_empty() { "nothing is wrong".into() } else { counted(&file.warnings) };
-    let mut lines = vec![[composition.organism.as_str(), ": ", &count, "; ", &found].concat()];
+    let mut lines = vec![format!("{}: {count}; {found}", composition.organism.as_str())];
     if let Some(description) = &file.description {
         lines.extend(wrapped("  ", 2, &plain(description)));
     }
     let width = composition.listeners.keys().map(|name| name.as_str().len()).max().unwrap_or(0).min(24);
     for one in composition.listeners.values() {
         let blank = " ".repeat(width.saturating_sub(one.name.as_str().len()));
-        let lead = ["  ", one.name.as_str(), &blank, "  "].concat();
+        let lead = format!("  {}{blank}  ", one.name.as_str());
         lines.extend(wrapped(&lead, lead.len(), &words(file, one)));
     }
     lines.extend(bounds::lines(file));
@@ -153,12 +151,12 @@ fn summary(file: &OrganismFile) -> Vec<String> {
     }
     if let Some(budgets) = &composition.budgets {
         let mut parts = vec![
-            [&budgets.messages.to_string(), " calls and spawns"].concat(),
-            [&budgets.depth.to_string(), " deep"].concat(),
-            [&budgets.children.to_string(), " children"].concat(),
+            format!("{} calls and spawns", budgets.messages),
+            format!("{} deep", budgets.depth),
+            format!("{} children", budgets.children),
         ];
-        parts.extend(budgets.wall_ms.map(|ms| [&stretch(ms), " of work"].concat()));
-        parts.extend(budgets.tokens.map(|tokens| [&tokens.to_string(), " tokens"].concat()));
+        parts.extend(budgets.wall_ms.map(|ms| format!("{} of work", stretch(ms))));
+        parts.extend(budgets.tokens.map(|tokens| format!("{tokens} tokens")));
         parts.extend(budgets.money.map(|money| money.to_string()));
         lines.extend(wrapped("  a message from outside may use ", 4, &parts.join(", ")));
     }
@@ -196,7 +194,7 @@ fn dialect(dialect: Dialect) -> &'static str {
 fn words(file: &OrganismFile, one: &Listener) -> String {
     let is_workflow = is_workflow(file, one);
     let local = |all: &[Element]| all.iter().map(|q| q.name.local.to_string()).collect::<Vec<_>>().join(", ");
-    let thinks = |agent: &Agent| ["thinks with ", &agent.model, " in ", dialect(agent.dialect)].concat();
+    let thinks = |agent: &Agent| format!("thinks with {} in {}", agent.model, dialect(agent.dialect));
     let mut parts: Vec<String> = agent(file, one).map(thinks).into_iter().collect();
     if is_workflow {
         // What it sends to itself is not for others.
@@ -207,15 +205,15 @@ fn words(file: &OrganismFile, one: &Listener) -> String {
         let peers: Vec<&str> = peers.map(|peer| peer.as_str()).collect();
         parts.push(format!("follows goals with {}", peers.join(", ")));
     } else {
-        parts.push(["takes ", &local(&one.accepts)].concat());
+        parts.push(format!("takes {}", local(&one.accepts)));
     }
     if !one.returns.is_empty() && !is_workflow {
-        parts.push(["gives ", &local(&one.returns)].concat());
+        parts.push(format!("gives {}", local(&one.returns)));
     }
     if !is_workflow && !one.peers.is_empty() {
         let peers: Vec<&str> = one.peers.iter().map(|peer| peer.as_str()).collect();
-        let turns = [" in up to ", &one.turns.to_string(), " turns"].concat();
-        parts.push(["calls ", &peers.join(", "), &turns].concat());
+        let turns = format!(" in up to {} turns", one.turns);
+        parts.push(format!("calls {}{turns}", peers.join(", ")));
     }
     if matches!(one.reach, Reach::Nats) {
         parts.push("reached over NATS".to_owned());

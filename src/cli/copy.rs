@@ -60,7 +60,7 @@ impl Copy {
         let mut tell = |now: Stage| {
             stage = now;
             let part = (now.sequence * 100).checked_div(now.of).unwrap_or(100).to_string();
-            screen.progress(&[&now.records.to_string(), " records, ", &part, " % of the stream"].concat());
+            screen.progress(&format!("{} records, {part} % of the stream", now.records));
         };
         let mut brought = Err(StartFault::Machine("nothing was begun".to_owned()));
         let runs = here::with_runtime(screen, async {
@@ -80,7 +80,7 @@ impl Copy {
         let read = |name: &str| std::env::var(name).ok();
         match (&self.key_env, &file.bus_key) {
             (Some(name), _) => file::named_key(name, read).map(Some).map_err(|why| {
-                let exit = screen.fail(Exit::Usage, ["--key-env: ", why].concat());
+                let exit = screen.fail(Exit::Usage, format!("--key-env: {why}"));
                 screen.say("  try: AUDIT_KEY=\"$(cat _auditor.nk)\" systole copy --key-env AUDIT_KEY");
                 exit
             }),
@@ -106,7 +106,7 @@ impl Copy {
         let (exit, words, mend) = match ill {
             LogFault::InUse { .. } => (
                 Exit::Unavailable,
-                [&ill.to_string(), ", which keeps it up to date"].concat(),
+                format!("{ill}, which keeps it up to date"),
                 "the commands that look, which read it as it is; or --to FILE, for a copy beside it",
             ),
             LogFault::Damaged { path, .. } if path.contains('/') => (
@@ -115,7 +115,7 @@ impl Copy {
                 "systole copy --again, which makes it from the stream, and keeps this one",
             ),
             LogFault::Damaged { .. } => {
-                (Exit::Log, ["the log ", &ill.to_string()].concat(), "the broker's store, from a backup")
+                (Exit::Log, format!("the log {ill}"), "the broker's store, from a backup")
             }
             LogFault::Io { .. } => (
                 Exit::Unavailable,
@@ -131,7 +131,7 @@ impl Copy {
             | LogFault::NothingLost { .. } => return here::log_fault(screen, ill),
         };
         screen.fail(exit, words);
-        screen.say(["  try: ", mend].concat());
+        screen.say(format!("  try: {mend}"));
         self.say_kept(screen, stage);
         exit
     }
@@ -140,7 +140,7 @@ impl Copy {
         if self.again {
             screen.say("no copy was made; the one that was there is as it was");
         } else if stage.records > 0 {
-            screen.say(["the copy has the ", &counted(stage.records, "record"), " before that"].concat());
+            screen.say(format!("the copy has the {} before that", counted(stage.records, "record")));
         }
     }
 }
@@ -156,21 +156,21 @@ fn shown(screen: Screen, organism: &str, copy: &std::path::Path, brought: &Broug
             "again": again.as_ref().map(described),
         }));
     } else {
-        let of = bundles.map_or_else(String::new, |all| [" in ", &counted(all, "bundle")].concat());
-        let all = [&copy.display().to_string(), ": ", &counted(*records, "record"), &of].concat();
+        let of = bundles.map_or_else(String::new, |all| format!(" in {}", counted(all, "bundle")));
+        let all = format!("{}: {}{of}", copy.display(), counted(*records, "record"));
         let new = match (again, new_records, new_bundles) {
             (Some(_), ..) => "made again".to_owned(),
             (None, _, 0) => "nothing is new".to_owned(),
             (None, new, _) if new == records => "all of it new".to_owned(),
-            (None, new, of) => [&counted(*new, "record"), " in ", &counted(*of, "bundle"), " new"].concat(),
+            (None, new, of) => format!("{} in {} new", counted(*new, "record"), counted(*of, "bundle")),
         };
-        screen.show(&[&all, "; ", &new].concat());
+        screen.show(&format!("{all}; {new}"));
         match again {
             Some(Again { equal, differs: None, .. }) => {
-                screen.show(&["the old copy was equal: ", &counted(*equal, "record")].concat());
+                screen.show(&format!("the old copy was equal: {}", counted(*equal, "record")));
             }
             Some(Again { equal, .. }) => {
-                screen.show(&["the old copy was equal in its first ", &equal.to_string()].concat());
+                screen.show(&format!("the old copy was equal in its first {equal}"));
             }
             None => {}
         }
@@ -178,13 +178,13 @@ fn shown(screen: Screen, organism: &str, copy: &std::path::Path, brought: &Broug
     let Some((again, difference)) = differs else { return Exit::Done };
     let place = match difference.position.0 {
         0 => String::new(),
-        position => [" at position ", &position.to_string()].concat(),
+        position => format!(" at position {position}"),
     };
-    let exit = screen.fail(Exit::Log, ["the old copy is not equal", &place, ": ", &difference.why].concat());
+    let exit = screen.fail(Exit::Log, format!("the old copy is not equal{place}: {}", difference.why));
     if let Some(kept) = &again.kept {
         let from = difference.position.0.max(1).to_string();
         let look = ["systole log --log ", &quoted(kept), " --from ", &from];
-        screen.say(["  try: ", &look.concat(), ", where it is kept"].concat());
+        screen.say(format!("  try: {}, where it is kept", look.concat()));
     }
     exit
 }
@@ -198,5 +198,5 @@ fn described(again: &Again) -> Value {
 /// So many, in words.
 fn counted(number: u64, noun: &str) -> String {
     let end = if number == 1 { "" } else { "s" };
-    [&*number.to_string(), " ", noun, end].concat()
+    format!("{number} {noun}{end}")
 }

@@ -45,7 +45,7 @@ fn tell(screen: Screen, code: Code) {
     if screen.json {
         return screen.value(&as_json(code));
     }
-    let mut lines = wrapped(&[code.as_str(), ":"].concat(), 4, code.meaning());
+    let mut lines = wrapped(&format!("{}:", code.as_str()), 4, code.meaning());
     let again = if code.is_warning() {
         "a warning: it hinders nothing, unless `check --strict` is asked for"
     } else if code.family() == "config" {
@@ -89,7 +89,7 @@ fn as_json(code: Code) -> serde_json::Value {
 fn unknown(screen: Screen, typed: &str) -> Exit {
     let exit = match typed {
         "" => screen.fail(Exit::Usage, "the code is empty"),
-        _ => screen.fail(Exit::Usage, ["there is no code `", typed, "`"].concat()),
+        _ => screen.fail(Exit::Usage, format!("there is no code `{typed}`")),
     };
     let codes = || Code::ALL.iter().map(|code| code.as_str());
     // Whoever left the family out means the one that ends so.
@@ -104,7 +104,7 @@ fn unknown(screen: Screen, typed: &str) -> Exit {
         false => family.or(bare),
     };
     let mend = match near {
-        Some(near) => ["  try: systole explain ", near].concat(),
+        Some(near) => format!("  try: systole explain {near}"),
         None => "  try: systole explain, which lists them all".to_owned(),
     };
     screen.say(mend);

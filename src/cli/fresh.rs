@@ -32,7 +32,7 @@ pub(super) fn write(screen: Screen, folder: &Path, files: &[Fresh]) -> Result<()
         paths.filter(|path| path.symlink_metadata().is_ok()).map(|path| path.display().to_string()).collect();
     if !there.is_empty() {
         screen
-            .say(["error: nothing is written over, and this is there already: ", &there.join(", ")].concat());
+            .say(format!("error: nothing is written over, and this is there already: {}", there.join(", ")));
         screen.say("  try: another name, or an empty folder");
         return Err(Exit::Usage);
     }

@@ -50,8 +50,7 @@ impl Graph {
             (Some(format), _) => format,
             (None, None) => Format::Text,
             (None, Some(file)) => named(file).ok_or_else(|| {
-                let exit = screen
-                    .fail(Exit::Usage, [&file.display().to_string(), ": its end names no format"].concat());
+                let exit = screen.fail(Exit::Usage, format!("{}: its end names no format", file.display()));
                 screen.say("  try: a name that ends in .svg, .mmd or .txt, or --format");
                 exit
             })?,

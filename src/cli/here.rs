@@ -114,7 +114,7 @@ pub(super) fn agents(
 ) -> Result<BTreeMap<Name, Arc<dyn Answering>>, Exit> {
     cast::agents(file, company).map_err(|unmade| {
         let exit = screen.fail(Exit::Configuration, &unmade);
-        screen.say(["  try: ", &unmade.mend].concat());
+        screen.say(format!("  try: {}", unmade.mend));
         exit
     })
 }
@@ -138,14 +138,14 @@ pub(super) fn start_fault(screen: Screen, fault: &StartFault) -> Exit {
                 Code::ConfigValue => Exit::Configuration,
                 _ => Exit::Unavailable,
             };
-            screen.fail(exit, [unusable.code().as_str(), ": ", &unusable.to_string()].concat());
-            screen.say(["  try: ", &unusable.mend()].concat());
+            screen.fail(exit, format!("{}: {unusable}", unusable.code().as_str()));
+            screen.say(format!("  try: {}", unusable.mend()));
             exit
         }
         StartFault::Unstarted(unstarted) => {
-            let words = [unstarted.code().as_str(), ": ", &unstarted.to_string()].concat();
+            let words = format!("{}: {unstarted}", unstarted.code().as_str());
             let exit = screen.fail(Exit::Unavailable, words);
-            screen.say(["  try: ", &unstarted.mend()].concat());
+            screen.say(format!("  try: {}", unstarted.mend()));
             exit
         }
         StartFault::Led { .. } => {
@@ -197,10 +197,7 @@ pub(super) fn ended(screen: Screen, ended: &Ended) -> Option<Exit> {
             None
         }
         Ended::Drained(out) => {
-            screen.say(
-                [&out.to_string(), " deliveries were still out; they are taken up again at the next start"]
-                    .concat(),
-            );
+            screen.say(format!("{out} deliveries were still out; they are taken up again at the next start"));
             None
         }
         Ended::Broken(words) => Some(screen.fail(Exit::Log, words)),

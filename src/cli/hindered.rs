@@ -25,7 +25,7 @@ pub(super) fn no_folder(screen: Screen, path: &Path, what: &str, error: &Error) 
 
 /// Says what the machine did not give that was neither file nor folder.
 pub(super) fn machine(screen: Screen, what: &str, error: &Error) -> Exit {
-    let exit = screen.fail(Exit::Unavailable, [what, ": ", &system::told(error)].concat());
+    let exit = screen.fail(Exit::Unavailable, format!("{what}: {}", system::told(error)));
     screen.say("  try: the same again; if it stays so, systole doctor");
     exit
 }
@@ -33,6 +33,6 @@ pub(super) fn machine(screen: Screen, what: &str, error: &Error) -> Exit {
 /// Says what was hindered.
 pub(super) fn say(screen: Screen, exit: Exit, hindered: &Hindered) -> Exit {
     let exit = screen.fail(exit, &hindered.words);
-    screen.say(["  try: ", hindered.mend].concat());
+    screen.say(format!("  try: {}", hindered.mend));
     exit
 }

@@ -97,7 +97,7 @@ impl Part {
         let here = || all.values().filter(|one| !one.reach.is_over_broker()).map(|one| one.name.clone());
         let refuse = |words: &str, mend: &str| {
             let exit = screen.fail(Exit::Usage, words);
-            screen.say(["  try: ", mend].concat());
+            screen.say(format!("  try: {mend}"));
             exit
         };
         if here().next().is_none() {
@@ -118,12 +118,12 @@ impl Part {
                 Some(name) => {
                     let words =
                         ["--only: ", name.as_str(), " has no program here: the file says nats: true of it"];
-                    return Err(refuse(&words.concat(), &["one of ", &mend()].concat()));
+                    return Err(refuse(&words.concat(), &format!("one of {}", mend())));
                 }
                 None => {
-                    let words = ["--only: no listener is called `", wanted, "`"].concat();
+                    let words = format!("--only: no listener is called `{wanted}`");
                     let near = nearest(wanted, known.iter().map(Name::as_str)).map(str::to_owned);
-                    return Err(refuse(&words, &near.unwrap_or_else(|| ["one of ", &mend()].concat())));
+                    return Err(refuse(&words, &near.unwrap_or_else(|| format!("one of {}", mend()))));
                 }
             };
         }
@@ -174,16 +174,16 @@ fn no_broker(screen: Screen, role: &str) -> Exit {
 }
 
 fn not_for_the_pump(screen: Screen, option: &str) -> Exit {
-    let exit = screen
-        .fail(Exit::Usage, [option, " is about listeners, which the pump's part runs none of"].concat());
+    let exit =
+        screen.fail(Exit::Usage, format!("{option} is about listeners, which the pump's part runs none of"));
     screen.say("  try: --role listeners, or leave it out");
     exit
 }
 
 fn unkeyed(screen: Screen, place: &Place, keyless: &Keyless) -> Exit {
     let exit = no_keys(screen, keyless);
-    let command = [&place.command("permissions"), " --role pump --nats-config"].concat();
-    screen.say(["  the keys of all listeners are made by ", &command].concat());
+    let command = format!("{} --role pump --nats-config", place.command("permissions"));
+    screen.say(format!("  the keys of all listeners are made by {command}"));
     exit
 }
 
@@ -195,7 +195,7 @@ fn address(screen: Screen, place: &Place, file: &Path) -> Result<String, Exit> {
             let words =
                 ["no broker of the organism's own is known: ", &quoted(file), ": ", &error.to_string()];
             let exit = screen.fail(Exit::Unavailable, words.concat());
-            screen.say(["  try: ", &place.run_command(), " --role pump on this machine first"].concat());
+            screen.say(format!("  try: {} --role pump on this machine first", place.run_command()));
             Err(exit)
         }
     }
@@ -210,9 +210,7 @@ fn say_started(screen: Screen, hosting: &Hosting) {
             "listeners": names, "broker": hosting.url}));
     }
     let pid = pid.to_string();
-    screen.say(
-        [organism, " hosts ", &names.join(", "), " over ", &hosting.url, ", as process ", &pid].concat(),
-    );
+    screen.say(format!("{organism} hosts {} over {}, as process {pid}", names.join(", "), hosting.url));
 }
 
 /// What happens is told on stderr, a line each with the listener's name before it.
@@ -220,13 +218,13 @@ fn telling(screen: Screen) -> Tell {
     Arc::new(move |listener: &Name, happened: &Happened| {
         let words = match happened {
             Happened::AtBroker(News::Refused { code, words, delivery, .. }) => {
-                ["the pump refused what it said: ", code, ": ", words, " (delivery ", delivery, ")"].concat()
+                format!("the pump refused what it said: {code}: {words} (delivery {delivery})")
             }
             Happened::AtBroker(news) => news.to_string(),
             Happened::Fell(words) => words.clone(),
-            Happened::Unsent(words) => ["what it said was not sent on: ", words].concat(),
+            Happened::Unsent(words) => format!("what it said was not sent on: {words}"),
         };
-        screen.say([listener.as_str(), ": ", &words].concat());
+        screen.say(format!("{}: {words}", listener.as_str()));
     })
 }
 

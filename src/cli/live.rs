@@ -59,8 +59,7 @@ impl Live {
         }
         if !self.screen.terminal {
             let call = record.call.as_deref().unwrap_or("-");
-            let line =
-                [&record.position.to_string(), " ", &record.thread, " ", call, " ", &what.words].concat();
+            let line = format!("{} {} {call} {}", record.position, record.thread, what.words);
             return vec![plain(&line)];
         }
         let mut lines = Vec::new();
@@ -97,15 +96,15 @@ struct What {
 fn what(record: &Record) -> Option<What> {
     let code = record.code.as_deref().unwrap_or_default();
     let seen = |words: String, colour| Some(What { words, colour });
-    let ways = |to: &str| [&record.from, " -> ", to].concat();
+    let ways = |to: &str| format!("{} -> {to}", record.from);
     let to = ways(record.to.as_deref().unwrap_or("-"));
     match (Kind::parse(&record.kind)?, Mark::parse(code)) {
         (Kind::Message, Some(Mark::Role(Role::Told))) => told_of_listener(&record.body),
         (Kind::Message, Some(Mark::Role(Role::Note | Role::Todo))) => {
-            seen([&record.from, " notes ", &summary(&record.body)].concat(), None)
+            seen(format!("{} notes {}", record.from, summary(&record.body)), None)
         }
         (Kind::Message, Some(Mark::Role(Role::Final))) => {
-            seen([&to, " ", &summary(&record.body)].concat(), Some(Tone::Good))
+            seen(format!("{to} {}", summary(&record.body)), Some(Tone::Good))
         }
         (Kind::Message, Some(Mark::Role(Role::Answer)))
             if question::read_said(record.body.as_bytes()).is_some() =>
@@ -118,31 +117,31 @@ fn what(record: &Record) -> Option<What> {
         }
         (Kind::Timer, Some(Mark::Timing(Timing::Cancelled | Timing::Wall))) => None,
         (Kind::Message | Kind::Timer, _) => match core_payload::error_words(record.body.as_bytes()) {
-            Some((code, words)) => seen([&to, " ", &code, " ", &words].concat(), Some(Tone::Bad)),
-            None => seen([&to, " ", &summary(&record.body)].concat(), None),
+            Some((code, words)) => seen(format!("{to} {code} {words}"), Some(Tone::Bad)),
+            None => seen(format!("{to} {}", summary(&record.body)), None),
         },
-        (Kind::Outcome, Some(Mark::Handled)) => seen([&to, " handled"].concat(), Some(Tone::Good)),
+        (Kind::Outcome, Some(Mark::Handled)) => seen(format!("{to} handled"), Some(Tone::Good)),
         (Kind::Refusal | Kind::Outcome, _) => {
             let words = core_payload::error_words(record.body.as_bytes()).map(|(_, words)| words);
             let words = words.unwrap_or_else(|| summary(&record.body));
-            seen([record.kind.as_str(), " ", code, " ", &words].concat(), Some(Tone::Bad))
+            seen(format!("{} {code} {words}", record.kind.as_str()), Some(Tone::Bad))
         }
         (Kind::Attempt, _) => {
             let attempt = core_payload::read_attempt(record.body.as_bytes())?;
             let number = attempt.number.to_string();
             let listener = record.to.as_deref().unwrap_or("-");
-            seen([listener, " attempt ", &number, " ", &attempt.words].concat(), None)
+            seen(format!("{listener} attempt {number} {}", attempt.words), None)
         }
         (Kind::Approval, _) => approval(record, &to),
         (Kind::Steer, Some(Mark::Steering(Steering::Steered))) => {
-            seen([&to, " steers with ", &summary(&record.body)].concat(), None)
+            seen(format!("{to} steers with {}", summary(&record.body)), None)
         }
         (Kind::Steer, _) => {
             let (by, note) = approval_payload::read_steering(record.body.as_bytes())?;
-            seen([code, " by ", &by, " ", &note.unwrap_or_default()].concat(), None)
+            seen(format!("{code} by {by} {}", note.unwrap_or_default()), None)
         }
-        (Kind::Journal, _) => seen([&record.from, " ", code].concat(), None),
-        (Kind::Terminal, _) => seen(["ended: ", code].concat(), None),
+        (Kind::Journal, _) => seen(format!("{} {code}", record.from), None),
+        (Kind::Terminal, _) => seen(format!("ended: {code}"), None),
     }
 }
 
@@ -152,10 +151,10 @@ fn approval(record: &Record, to: &str) -> Option<What> {
     (record.thread != "sys").then_some(())?;
     if let Some(request) = approval_payload::read_request(body) {
         let id = request.id.to_string();
-        let what = [" (", &request.element, ", ", request.to.as_str(), "): systole approve ", &id].concat();
-        let unknown = request.unknown.map_or_else(String::new, |words| ["; unknown: ", &words].concat());
+        let what = format!(" ({}, {}): systole approve {id}", request.element, request.to.as_str());
+        let unknown = request.unknown.map_or_else(String::new, |words| format!("; unknown: {words}"));
         return Some(What {
-            words: ["waits for a person: approval ", &id, &what, &unknown].concat(),
+            words: format!("waits for a person: approval {id}{what}{unknown}"),
             colour: Some(Tone::Held),
         });
     }
@@ -167,10 +166,10 @@ fn approval(record: &Record, to: &str) -> Option<What> {
     }
     let words = match approval_payload::read_decided(body) {
         Some(said) => {
-            let note = said.note.map_or_else(String::new, |note| [": ", &note].concat());
-            ["approval ", &said.id.to_string(), " is ", &said.outcome, " by ", &said.by, &note].concat()
+            let note = said.note.map_or_else(String::new, |note| format!(": {note}"));
+            format!("approval {} is {} by {}{note}", said.id, said.outcome, said.by)
         }
-        None => [to, " in its place ", &summary(&record.body)].concat(),
+        None => format!("{to} in its place {}", summary(&record.body)),
     };
     Some(What { words, colour: None })
 }
@@ -179,8 +178,8 @@ fn approval(record: &Record, to: &str) -> Option<What> {
 fn told_of_listener(body: &str) -> Option<What> {
     let (listener, reason) = core_payload::listener_told_of(body.as_bytes())?;
     Some(match reason {
-        None => What { words: [&listener, " is ready"].concat(), colour: None },
-        Some(reason) => What { words: [&listener, ": ", &reason].concat(), colour: Some(Tone::Bad) },
+        None => What { words: format!("{listener} is ready"), colour: None },
+        Some(reason) => What { words: format!("{listener}: {reason}"), colour: Some(Tone::Bad) },
     })
 }
 
@@ -195,13 +194,13 @@ pub(super) fn joined(record: &Record) -> Option<String> {
 pub(super) fn fallen(record: &Record) -> Option<String> {
     let (listener, reason) = core_payload::listener_told_of(record.body.as_bytes())?;
     (record.thread == "sys").then_some(())?;
-    reason.map(|reason| [&listener, ": ", &reason].concat())
+    reason.map(|reason| format!("{listener}: {reason}"))
 }
 
 /// The root element of a payload and the text in it.
 fn summary(body: &str) -> String {
     let Ok(payload) = Payload::trusted(Arc::from(body.as_bytes())) else { return "?".to_owned() };
-    let mut text = ["<", &payload.name().local, ">"].concat();
+    let mut text = format!("<{}>", payload.name().local);
     if *payload.name().ns == *namespaces::CORE {
         // What the core answers stands in attributes; its name says enough in a line.
         return text;

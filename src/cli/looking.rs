@@ -47,7 +47,7 @@ impl Looking {
         let start = place.run_command();
         if !log.exists() {
             let exit = screen.fail(Exit::Unavailable, absent(&log));
-            screen.say(["  try: ", &start, ", or name another with --log PATH"].concat());
+            screen.say(format!("  try: {start}, or name another with --log PATH"));
             return Err(exit);
         }
         let opened = sqlite::open_reading(&log).and_then(|reader| Ok((reader, sqlite::holder(&log)?)));
@@ -95,7 +95,7 @@ impl Looking {
     pub(super) fn workers(&self) -> BTreeMap<String, usize> {
         let run = self.running.and_then(|_| RunFile::of(&self.log));
         let unknown = |words: &str| {
-            self.screen.say(["how many workers there are over NATS is not known: ", words].concat());
+            self.screen.say(format!("how many workers there are over NATS is not known: {words}"));
             BTreeMap::new()
         };
         match run.map(|run| Client::of(&run).workers()) {
@@ -136,7 +136,7 @@ impl Looking {
 
 /// The words for a log that is not there.
 pub(super) fn absent(log: &Path) -> String {
-    [&log.display().to_string(), ": there is no such log; nothing has run here yet"].concat()
+    format!("{}: there is no such log; nothing has run here yet", log.display())
 }
 
 /// Says why no thread was found. A name that means no thread is a wrong argument, whatever the command:
@@ -150,7 +150,7 @@ pub(super) fn not_found(screen: Screen, why: &NotFound) -> Exit {
         NotFound::Ambiguous { .. } => "more of its digits",
     };
     let exit = screen.fail(Exit::Usage, why);
-    screen.say(["  try: ", mend].concat());
+    screen.say(format!("  try: {mend}"));
     exit
 }
 

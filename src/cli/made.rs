@@ -28,7 +28,7 @@ pub(super) fn message(
     // The file was checked with this very model.
     let model = schema.and_then(|schema| model_of(composition, &schema.text));
     let Some(model) = model else {
-        return Err(screen.fail(Exit::Configuration, ["the schema of ", element, " cannot be read"].concat()));
+        return Err(screen.fail(Exit::Configuration, format!("the schema of {element} cannot be read")));
     };
     payload(screen, &model, &name.local, fields)
 }
@@ -43,11 +43,12 @@ pub(super) fn payload(
     let fields: Vec<&str> = fields.iter().map(String::as_str).collect();
     let Some(made) = model.from_fields(element, &fields) else {
         let known: Vec<&str> = model.elements().collect();
-        let listed = ["; there are ", &known.join(", ")].concat();
+        let listed = format!("; there are {}", known.join(", "));
         let told = match element {
-            "" => ["the name of the element is empty", &listed].concat(),
-            _ => ["no element ", element, " is in the schema", &meant(element, known.into_iter(), &listed)]
-                .concat(),
+            "" => format!("the name of the element is empty{listed}"),
+            _ => {
+                format!("no element {element} is in the schema{}", meant(element, known.into_iter(), &listed))
+            }
         };
         return Err(screen.fail(Exit::Usage, told));
     };
@@ -95,7 +96,7 @@ pub(super) fn say(screen: Screen, element: &str, slip: Slip) {
 fn taker(composition: &Composition, element: &str, to: Option<&Name>) -> Result<(QName, SchemaId), String> {
     if let Some(to) = to.filter(|to| composition.listener(to).is_none()) {
         let names = composition.listeners.keys().map(Name::as_str);
-        return Err(["there is no listener ", to.as_str(), &meant(to.as_str(), names, "")].concat());
+        return Err(format!("there is no listener {}{}", to.as_str(), meant(to.as_str(), names, "")));
     }
     let open = |listener: &&Listener| listener.entry && to.is_none_or(|to| listener.name == *to);
     let takers: Vec<(&Listener, &Element)> = (composition.listeners.values().filter(open))
@@ -107,18 +108,13 @@ fn taker(composition: &Composition, element: &str, to: Option<&Name>) -> Result<
         [] => Err(nobody(composition, element, to)),
         [(first, taken), others @ ..] => {
             Err(match others.iter().find(|(other, _)| other.name != first.name) {
-                Some((second, _)) => [
-                    element,
-                    " is taken by ",
+                Some((second, _)) => format!(
+                    "{element} is taken by {} and by {}; try: --to {}",
                     first.name.as_str(),
-                    " and by ",
                     second.name.as_str(),
-                    "; try: --to ",
-                    first.name.as_str(),
-                ]
-                .concat(),
-                None => [element, " is there in several namespaces; try: '", &taken.name.to_string(), "'"]
-                    .concat(),
+                    first.name.as_str()
+                ),
+                None => format!("{element} is there in several namespaces; try: '{}'", taken.name),
             })
         }
     }
@@ -134,16 +130,9 @@ fn nobody(composition: &Composition, element: &str, to: Option<&Name>) -> String
     let takes = composition.listeners.values().find(inside);
     if let (Some(listener), None) = (takes.filter(|listener| !listener.entry), to) {
         let name = listener.name.as_str();
-        return [
-            element,
-            " is taken by ",
-            name,
-            ", which is not open to messages from outside; ",
-            "try: entry: true at listeners.",
-            name,
-            " in the organism's file",
-        ]
-        .concat();
+        return format!(
+            "{element} is taken by {name}, which is not open to messages from outside; try: entry: true at listeners.{name} in the organism's file"
+        );
     }
     let of_whom: Vec<&Listener> = match to {
         Some(to) => composition.listener(to).into_iter().collect(),
@@ -151,35 +140,29 @@ fn nobody(composition: &Composition, element: &str, to: Option<&Name>) -> String
     };
     if let Some(closed) = of_whom.iter().find(|listener| !listener.entry) {
         let name = closed.name.as_str();
-        return [name, " is not open to messages from outside; try: entry: true at listeners.", name]
-            .concat();
+        return format!("{name} is not open to messages from outside; try: entry: true at listeners.{name}");
     }
     let mut names: Vec<&str> =
         of_whom.iter().flat_map(|l| &l.accepts).map(|taken| &*taken.name.local).collect();
     names.sort_unstable();
     names.dedup();
     if element.is_empty() && !names.is_empty() {
-        return ["the name of the element is empty; open are ", &names.join(", ")].concat();
+        return format!("the name of the element is empty; open are {}", names.join(", "));
     }
-    let who = to.map_or_else(|| "nobody takes".to_owned(), |to| [to.as_str(), " does not take"].concat());
+    let who = to.map_or_else(|| "nobody takes".to_owned(), |to| format!("{} does not take", to.as_str()));
     if names.is_empty() {
-        return [
-            &who,
-            " ",
-            element,
-            ": no listener is open to messages from outside; ",
-            "try: entry: true at one of them in the organism's file",
-        ]
-        .concat();
+        return format!(
+            "{who} {element}: no listener is open to messages from outside; try: entry: true at one of them in the organism's file"
+        );
     }
-    let listed = ["; open are ", &names.join(", ")].concat();
-    [&who, " ", element, &meant(element, names.into_iter(), &listed)].concat()
+    let listed = format!("; open are {}", names.join(", "));
+    format!("{who} {element}{}", meant(element, names.into_iter(), &listed))
 }
 
 /// The name that was probably meant, or else what there is.
 fn meant<'a>(name: &str, known: impl Iterator<Item = &'a str>, otherwise: &str) -> String {
     match nearest(name, known) {
-        Some(near) => ["; try: ", near].concat(),
+        Some(near) => format!("; try: {near}"),
         None => otherwise.to_owned(),
     }
 }

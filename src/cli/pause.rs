@@ -130,7 +130,7 @@ fn done(screen: Screen, steered: &Steered) -> Exit {
         (true, None) => screen.say("everything is paused; systole resume --all lets it go on"),
         (false, Some(_)) => match &steered.held {
             Some(held) => still_held(screen, what, held),
-            None => screen.say([what, " goes on"].concat()),
+            None => screen.say(format!("{what} goes on")),
         },
         (false, None) => screen.say("everything goes on; threads that were paused one by one stay paused"),
     }

@@ -63,7 +63,7 @@ impl Place {
             return Ok(());
         }
         let pid = run.pid.to_string();
-        let words = ["process ", &pid, " runs the organism, with what was set when it was started"].concat();
+        let words = format!("process {pid} runs the organism, with what was set when it was started");
         let exit = screen.fail(Exit::Usage, words);
         screen.say("  try: leave --set out, or stop that process first");
         Err(exit)
@@ -100,7 +100,7 @@ impl Place {
 
     /// A command of this program about this place.
     pub(super) fn command(&self, name: &str) -> String {
-        let mut command = ["systole ", name].concat();
+        let mut command = format!("systole {name}");
         if let Some(typed) = self.organism_file.as_ref().filter(|typed| typed.as_os_str() != FILE) {
             command.extend([" -f ", &quoted(typed)]);
         }
@@ -148,9 +148,9 @@ fn found_above(screen: Screen) -> Option<PathBuf> {
 /// A path as a shell reads it, and as no command takes for an option.
 pub(super) fn quoted(path: &Path) -> String {
     let text = path.display().to_string();
-    let text = if text.starts_with('-') { ["./", &text].concat() } else { text };
+    let text = if text.starts_with('-') { format!("./{text}") } else { text };
     let is_plain = text.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_./".contains(&b));
-    if is_plain { text } else { ["'", &text.replace('\'', "'\\''"), "'"].concat() }
+    if is_plain { text } else { format!("'{}'", text.replace('\'', "'\\''")) }
 }
 
 fn refuse(screen: Screen, refused: &Refused) -> Exit {

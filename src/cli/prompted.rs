@@ -27,7 +27,7 @@ impl Prompted {
         let screen = looking.screen;
         let found = prompts::called(&looking.reader, &id, seq).map_err(|fault| looking.fault(&fault))?;
         let Some(called) = found else {
-            let words = ["thread ", id.as_str(), " has no call to a model up to there"].concat();
+            let words = format!("thread {} has no call to a model up to there", id.as_str());
             let exit = screen.fail(Exit::Usage, words);
             screen.say("  try: systole ps, which lists threads; a model is called by agents alone");
             return Err(exit);
@@ -51,10 +51,10 @@ impl Prompted {
 }
 
 fn heading(screen: Screen, called: &Called) {
-    let turn = called.turn.map(|turn| ["turn ", &turn.to_string()].concat()).unwrap_or_default();
+    let turn = called.turn.map(|turn| format!("turn {turn}")).unwrap_or_default();
     let (seq, who) = (called.seq.to_string(), called.listener.as_str());
-    screen.show(&["record ", &seq, "   ", who, " asks ", &called.model, "   ", &turn].concat());
-    screen.show(&["prompt ", &called.prompt].concat());
+    screen.show(&format!("record {seq}   {who} asks {}   {turn}", called.model));
+    screen.show(&format!("prompt {}", called.prompt));
 }
 
 fn lines(screen: Screen, link: &Read<'_>) {
@@ -99,7 +99,7 @@ fn words(part: &Value) -> (&'static str, String) {
 
 fn part(screen: Screen, title: &str, text: &str) {
     screen.show("");
-    screen.show(&["--- ", title].concat());
+    screen.show(&format!("--- {title}"));
     visible(text).lines().for_each(|line| screen.drawn(line));
 }
 

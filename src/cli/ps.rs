@@ -55,9 +55,9 @@ impl Ps {
         }
         let workers = looking.workers();
         if !workers.is_empty() {
-            let counts = workers.iter().map(|(name, count)| [name, " ", &count.to_string()].concat());
+            let counts = workers.iter().map(|(name, count)| format!("{name} {count}"));
             let counts: Vec<String> = counts.collect();
-            looking.screen.say(["workers over NATS: ", &counts.join(", ")].concat());
+            looking.screen.say(format!("workers over NATS: {}", counts.join(", ")));
         }
         looking.say_if_paused(paused.as_ref());
         looking.say_if_still(entries.iter().any(|entry| entry.is_unfinished));

@@ -18,7 +18,7 @@ pub(super) fn say(screen: Screen, refusal: &Refusal) {
 
 /// A refusal in lines.
 pub(super) fn page(refusal: &Refusal) -> String {
-    let mut page = ["refused: ", &refusal.code, "\n"].concat();
+    let mut page = format!("refused: {}\n", refusal.code);
     let mut line = |name: &str, text: Option<&str>| {
         if let Some(text) = text {
             page.push_str(&wrapped(name, text));
@@ -36,9 +36,7 @@ pub(super) fn page(refusal: &Refusal) -> String {
 
 fn place(refusal: &Refusal) -> Option<String> {
     let spot = match (refusal.line, refusal.column) {
-        (Some(line), Some(column)) => {
-            Some(["line ", &line.to_string(), ", column ", &column.to_string()].concat())
-        }
+        (Some(line), Some(column)) => Some(format!("line {line}, column {column}")),
         _ => None,
     };
     let parts: Vec<String> = refusal.path.clone().into_iter().chain(spot).collect();
@@ -48,7 +46,7 @@ fn place(refusal: &Refusal) -> Option<String> {
 /// Words behind a name, broken between words so that no line passes the right edge.
 fn wrapped(name: &str, text: &str) -> String {
     let indent = if name.is_empty() { 2 } else { NAMES };
-    let mut out = ["  ", name].concat();
+    let mut out = format!("  {name}");
     let mut column = out.chars().count();
     let pad = |out: &mut String, column: &mut usize| {
         out.push_str(&" ".repeat(indent.saturating_sub(*column)));

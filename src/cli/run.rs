@@ -99,7 +99,7 @@ impl Run {
                     Ok(Left::Ousted) => (was_here, told) = (true, false),
                     Ok(Left::Cut(words)) => {
                         if !std::mem::replace(&mut told, true) {
-                            screen.say(["stands by as soon as the broker answers: ", &words].concat());
+                            screen.say(format!("stands by as soon as the broker answers: {words}"));
                         }
                         tokio::select! {
                             () = tokio::time::sleep(AGAIN) => {}
@@ -211,17 +211,17 @@ fn say_started(screen: Screen, organism: &Organism, address: SocketAddr, log: &P
         return screen.value(&told::Started { status, listen: address.to_string(), log, broker, orphans });
     }
     let run_file = RunFile::path(log).display().to_string();
-    screen.say([&status.organism, " runs as process ", &status.pid.to_string()].concat());
+    screen.say(format!("{} runs as process {}", status.organism, status.pid));
     if let Some(reachable) = reachable {
         let file = quoted(&reachable.address_file);
-        screen.say(["its broker listens on ", &reachable.address, ", which stands in ", &file].concat());
+        screen.say(format!("its broker listens on {}, which stands in {file}", reachable.address));
         for one in &reachable.entrances {
-            let key = ["  ", one.who.as_str(), ": the key ", &quoted(&one.key)].concat();
-            screen.say([&key, ", the inbox prefix ", &one.inbox].concat());
+            let key = format!("  {}: the key {}", one.who.as_str(), quoted(&one.key));
+            screen.say(format!("{key}, the inbox prefix {}", one.inbox));
         }
     }
-    screen.say(["it listens on http://", &address.to_string(), "; the token is in ", &run_file].concat());
-    screen.say(["its log is ", &log.display().to_string()].concat());
+    screen.say(format!("it listens on http://{address}; the token is in {run_file}"));
+    screen.say(format!("its log is {}", log.display()));
     for orphan in organism.orphans() {
         screen.say(orphan.words());
         screen.say(format!("  try: {}", orphan.mend()));
@@ -279,13 +279,13 @@ fn told_once(screen: Screen, log: PathBuf) -> impl FnMut(&Sign) + Send {
         }
         told = Some(sign.clone());
         let leader = sign.to_string();
-        screen.say(["stands by: ", &leader, " has the log"].concat());
+        screen.say(format!("stands by: {leader} has the log"));
         // The note of before names another one.
         drop(noted.take());
         match (StandingBy { pid: std::process::id(), leader }).note(&log) {
             Ok(note) => noted = Some(note),
             Err(error) => {
-                screen.say(["  that cannot be noted beside the copy: ", &system::told(&error)].concat());
+                screen.say(format!("  that cannot be noted beside the copy: {}", system::told(&error)));
             }
         }
     }
@@ -321,7 +321,7 @@ async fn watch(screen: Screen, mut running: Running, signals: &mut Signals) -> L
     };
     let by = running.organism.lead().and_then(|lead| lead.lost());
     match &by {
-        Some(words) => screen.say([words, ": what is under way here is dropped"].concat()),
+        Some(words) => screen.say(format!("{words}: what is under way here is dropped")),
         None => screen.say("stopping: replies may land for 5 s; a second signal stops at once"),
     }
     let mut stopping = pin!(stop(screen, running));

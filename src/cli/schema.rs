@@ -80,7 +80,7 @@ impl Show {
             screen.value(&json!({"schema": schema.name, "sha256": hash, "xsd": xsd}));
             return Ok(Exit::Done);
         }
-        screen.say([&shown(schema), ", SHA-256 ", &hash].concat());
+        screen.say(format!("{}, SHA-256 {hash}", shown(schema)));
         screen.document(&schema.text);
         Ok(Exit::Done)
     }
@@ -89,7 +89,7 @@ impl Show {
 fn nothing(screen: Screen, schemas: &Schemas) -> Exit {
     let names = schemas.names();
     let which = if names.is_empty() { "an element".to_owned() } else { names.join(", ") };
-    let told = ["the file declares no payloads; name an element or a schema: ", &which].concat();
+    let told = format!("the file declares no payloads; name an element or a schema: {which}");
     screen.fail(Exit::Usage, told)
 }
 

@@ -180,8 +180,7 @@ pub(super) fn document(screen: Screen, file: Option<&Path>) -> Result<Vec<u8>, E
 }
 
 pub(super) fn drawn() -> Result<Key, String> {
-    let hex =
-        random_hex().map_err(|error| ["the random bytes of a key: ", &system::told(&error)].concat())?;
+    let hex = random_hex().map_err(|error| format!("the random bytes of a key: {}", system::told(&error)))?;
     Key::parse(&hex).map_err(|malformed: Malformed| malformed.to_string())
 }
 
@@ -291,8 +290,8 @@ impl Waiter<'_> {
             let receipt = Some(self.receipt);
             self.screen.value(&Came { receipt, outcome: Some("waits"), record, refusal: None });
         } else {
-            let why = ["; systole why ", &self.receipt.thread].concat();
-            self.screen.say([&self.receipt.thread, " waits for a person", &why].concat());
+            let why = format!("; systole why {}", self.receipt.thread);
+            self.screen.say(format!("{} waits for a person{why}", self.receipt.thread));
             for command in up_to.answers {
                 self.screen.say(format!("  systole approve shows the question; {command} answers it"));
             }
@@ -312,11 +311,10 @@ fn taken(screen: Screen, receipt: &Receipt, parcel: &Parcel) {
         return;
     }
     let again = if receipt.repeated { "taken before" } else { "taken" };
-    let place = [" as record ", &receipt.seq.to_string(), " of thread ", &receipt.thread].concat();
-    screen.say([again, &place, ", key ", &receipt.key].concat());
+    let place = format!(" as record {} of thread {}", receipt.seq, receipt.thread);
+    screen.say(format!("{again}{place}, key {}", receipt.key));
     if let Some(claimed) = &receipt.claimed {
-        screen
-            .say(["its sender is ", &receipt.sender, ", not ", claimed, " as the envelope claims"].concat());
+        screen.say(format!("its sender is {}, not {claimed} as the envelope claims", receipt.sender));
     }
 }
 
@@ -337,6 +335,6 @@ fn not_taken(screen: Screen, refusal: &Refusal) -> Exit {
 
 /// Says that the answer is not there yet.
 fn too_late(screen: Screen, receipt: &Receipt) -> Exit {
-    let words = ["no answer came in time; thread ", &receipt.thread, " goes on"].concat();
+    let words = format!("no answer came in time; thread {} goes on", receipt.thread);
     screen.fail(Exit::Unavailable, words)
 }

@@ -136,16 +136,16 @@ impl Soak {
         let folder = match &self.folder {
             Some(folder) => folder.clone(),
             None => std::env::temp_dir()
-                .join(["systole-soak-", &random_hex().map_err(machine("a name for the folder"))?].concat()),
+                .join(format!("systole-soak-{}", random_hex().map_err(machine("a name for the folder"))?)),
         };
         let program = std::env::current_exe().map_err(machine("which program runs"))?;
         let house = House::build(&folder, &program)
             .map_err(|error| hindered::no_folder(screen, &folder, "the folder of the trial", &error))?
             .set(self.set.iter().cloned());
-        screen.say(["seed ", &seed.to_string(), ", folder ", &house.folder().display().to_string()].concat());
+        screen.say(format!("seed {seed}, folder {}", house.folder().display()));
         let began = Instant::now();
         let (strikes, tally) = self.trial(screen, &house, seed).map_err(|amiss| {
-            screen.say(["the folder is kept: ", &house.folder().display().to_string()].concat());
+            screen.say(format!("the folder is kept: {}", house.folder().display()));
             screen.fail(Exit::Failed, amiss)
         })?;
         let seconds = began.elapsed().as_secs_f64();
@@ -196,8 +196,8 @@ impl Soak {
                 false => missed += 1,
             }
             let acknowledged = crowd.board().acknowledged().to_string();
-            let kills = [&strikes.kills.to_string(), " of ", &self.kills.to_string(), " kills, "].concat();
-            screen.progress(&[&kills, &acknowledged, " messages acknowledged"].concat());
+            let kills = format!("{} of {} kills, ", strikes.kills, self.kills);
+            screen.progress(&format!("{kills}{acknowledged} messages acknowledged"));
         }
         screen.progress("");
         let tally = rest(house, &Omen::default(), crowd)?;
@@ -262,7 +262,7 @@ fn tell(screen: Screen, came: &Came<'_>) {
         screen.show(finding);
     }
     for never in came.missed() {
-        screen.show(&["never  ", never, " occurred"].concat());
+        screen.show(&format!("never  {never} occurred"));
     }
     let verdict = came.verdict;
     let counted = [
@@ -293,7 +293,7 @@ fn tell(screen: Screen, came: &Came<'_>) {
     verdict.occurred.iter().for_each(|(name, count)| line(screen, "  ", name, *count));
     let seconds = came.seconds.round().to_string();
     let wrong = if came.is_well() { "nothing is wrong" } else { "something is wrong" };
-    screen.show(&[wrong, ", after ", &seconds, " s, seed ", &came.seed.to_string()].concat());
+    screen.show(&format!("{wrong}, after {seconds} s, seed {}", came.seed));
 }
 
 /// A name and a count, in columns.

@@ -23,12 +23,12 @@ impl Todo {
         let screen = looking.screen;
         let read = todo::read(&looking.reader, &id, seq).map_err(|fault| looking.fault(&fault))?;
         let Some(lists) = read else {
-            return Err(screen.fail(Exit::Usage, ["thread ", id.as_str(), " has no record"].concat()));
+            return Err(screen.fail(Exit::Usage, format!("thread {} has no record", id.as_str())));
         };
         if screen.json {
             screen.value(&todo::as_json(&id, seq, &lists));
         } else if lists.is_empty() {
-            screen.say(["thread ", id.as_str(), " has no todo list"].concat());
+            screen.say(format!("thread {} has no todo list", id.as_str()));
         } else {
             todo::lines(&lists).iter().for_each(|line| screen.drawn(line));
         }

@@ -53,21 +53,16 @@ fn named(looking: &Looking, message: &str) -> Result<Placed, Exit> {
     let fault = |fault| looking.fault(&fault);
     let last = causes::last(&looking.reader, &thread).map_err(fault)?;
     let Some(last) = last else {
-        return Err(looking
-            .screen
-            .fail(Exit::Usage, ["thread ", thread.as_str(), " has no record"].concat()));
+        return Err(looking.screen.fail(Exit::Usage, format!("thread {} has no record", thread.as_str())));
     };
     let Some(seq) = seq else { return Ok(last) };
     match causes::at(&looking.reader, &thread, seq).map_err(fault)? {
         Some(placed) if seq > 0 => Ok(placed),
         _ => {
             let (seq, most) = (seq.to_string(), last.1.header.seq.to_string());
-            let words =
-                ["thread ", thread.as_str(), " has no record ", &seq, "; its last is ", &most].concat();
+            let words = format!("thread {} has no record {seq}; its last is {most}", thread.as_str());
             let exit = looking.screen.fail(Exit::Usage, words);
-            looking
-                .screen
-                .say(["  try: systole log ", thread.as_str(), ", which prints their numbers"].concat());
+            looking.screen.say(format!("  try: systole log {}, which prints their numbers", thread.as_str()));
             Err(exit)
         }
     }
@@ -79,10 +74,9 @@ fn holding(looking: &Looking, text: &str, wanted: &Wanted) -> Result<Placed, Exi
     let found = texts::search(&looking.reader, wanted, &read_link).map_err(|fault| looking.fault(&fault))?;
     if found.missing > 0 {
         let missing = found.missing.to_string();
-        screen.say(
-            ["note: ", &missing, " documents that records name are not in the log, and were not searched"]
-                .concat(),
-        );
+        screen.say(format!(
+            "note: {missing} documents that records name are not in the log, and were not searched"
+        ));
     }
     let Some(first) = &found.first else {
         let exit = screen.fail(Exit::Usage, "no record holds that text");

@@ -40,7 +40,7 @@ impl Tree {
         let whole = looking.whole()?;
         let found = read(reader, &whole, &id, now).map_err(|fault| looking.fault(&fault))?;
         let Some((tree, standing)) = found else {
-            return Err(screen.fail(Exit::Usage, ["thread ", id.as_str(), " has no record"].concat()));
+            return Err(screen.fail(Exit::Usage, format!("thread {} has no record", id.as_str())));
         };
         if screen.json {
             let reasons = |thread: &ThreadId, call: &CallPath| standing.find(thread, call);

@@ -45,7 +45,7 @@ impl Why {
             let id = looking.find(typed)?;
             let found = whole.thread(reader, &id).map_err(|fault| looking.fault(&fault))?;
             let Some(thread) = found else {
-                return Err(screen.fail(Exit::Usage, ["thread ", id.as_str(), " has no record"].concat()));
+                return Err(screen.fail(Exit::Usage, format!("thread {} has no record", id.as_str())));
             };
             let mut standing =
                 Standing::of(reader, &whole, &posts, &thread).map_err(|fault| looking.fault(&fault))?;
@@ -101,7 +101,7 @@ fn say_who_is_missing(looking: &Looking, standings: &[Standing]) {
     }
     let workers = looking.workers();
     for name in waited_for.into_iter().filter(|name| workers.get(*name) == Some(&0)) {
-        looking.screen.say([name, ": no worker of that name answers at the broker; start one"].concat());
+        looking.screen.say(format!("{name}: no worker of that name answers at the broker; start one"));
     }
 }
 

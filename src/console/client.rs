@@ -80,7 +80,7 @@ impl Client {
             .timeout_connect(Some(CONNECT))
             .timeout_recv_response(Some(ANSWER))
             .build();
-        let authorization = ["Bearer ", run.token.secret()].concat();
+        let authorization = format!("Bearer {}", run.token.secret());
         Client { agent: Agent::new_with_config(config), address: run.address.to_string(), authorization }
     }
 
@@ -105,14 +105,14 @@ impl Client {
 
     /// Ends a thread.
     pub fn cancel(&self, thread: &str) -> Decided<told::Cancelled> {
-        let url = self.url(&["/v1/threads/", thread, "/cancel"].concat());
+        let url = self.url(&format!("/v1/threads/{thread}/cancel"));
         let request = self.agent.post(url).header("authorization", &self.authorization);
         self.decided(request.send_empty(), StatusCode::OK)
     }
 
     /// Says what is to become of what waits for a person.
     pub fn rule(&self, approval: &str, ruling: &told::Ruling) -> Decided<told::Ruled> {
-        let url = self.url(&["/v1/approvals/", approval].concat());
+        let url = self.url(&format!("/v1/approvals/{approval}"));
         let request = self.agent.post(url).header("authorization", &self.authorization);
         let body = serde_json::to_vec(ruling).unwrap_or_default();
         self.decided(request.content_type("application/json").send(&body[..]), StatusCode::OK)
@@ -122,8 +122,8 @@ impl Client {
     pub fn steer(&self, thread: Option<&str>, halts: bool, note: Option<&str>) -> Decided<told::Steered> {
         let order = if halts { "/pause" } else { "/resume" };
         let path = match thread {
-            Some(thread) => ["/v1/threads/", thread, order].concat(),
-            None => ["/v1", order].concat(),
+            Some(thread) => format!("/v1/threads/{thread}{order}"),
+            None => format!("/v1{order}"),
         };
         let mut request = self.agent.post(self.url(&path)).header("authorization", &self.authorization);
         if let Some(note) = note {
@@ -134,7 +134,7 @@ impl Client {
 
     /// Ends a root at rest.
     pub fn end(&self, thread: &str) -> Decided<told::Ended> {
-        let url = self.url(&["/v1/threads/", thread, "/end"].concat());
+        let url = self.url(&format!("/v1/threads/{thread}/end"));
         let request = self.agent.post(url).header("authorization", &self.authorization);
         self.decided(request.send_empty(), StatusCode::OK)
     }
@@ -204,7 +204,7 @@ impl Client {
     }
 
     fn url(&self, path: &str) -> String {
-        ["http://", &self.address, path].concat()
+        format!("http://{}{path}", self.address)
     }
 
     fn unreachable(&self, error: &ureq::Error) -> Unheard {

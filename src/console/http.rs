@@ -254,7 +254,7 @@ async fn events(
         return refused(&refusal);
     }
     let Ok(seat) = desk.followers.clone().try_acquire_owned() else {
-        let words = ["the log is followed by ", &FOLLOWERS.to_string(), " clients already"].concat();
+        let words = format!("the log is followed by {FOLLOWERS} clients already");
         return plain(StatusCode::SERVICE_UNAVAILABLE, Code::IngressUnavailable, words);
     };
     // Words have no place in the log: who comes again may have heard those that are kept.

@@ -56,7 +56,7 @@ pub(super) async fn messages(
         Err(Unread::TooLarge(refused)) => return too_large(&desk.front, client, key, *refused).await,
         Err(Unread::Broken(words)) => return plain(StatusCode::BAD_REQUEST, Code::Malformed, words),
         Err(Unread::TooSlow) => {
-            let words = ["the body did not come within ", &BODY_MS.to_string(), " ms"].concat();
+            let words = format!("the body did not come within {BODY_MS} ms");
             return plain(StatusCode::REQUEST_TIMEOUT, Code::IngressUnavailable, words);
         }
     };
@@ -111,8 +111,7 @@ async fn read(desk: &Desk, headers: &HeaderMap, body: Body) -> Result<Vec<u8>, U
     let reading = async {
         let mut document = Vec::new();
         while let Some(part) = poll_fn(|cx| parts.as_mut().poll_next(cx)).await {
-            let part =
-                part.map_err(|error| Unread::Broken(["the body broke off: ", &error.to_string()].concat()))?;
+            let part = part.map_err(|error| Unread::Broken(format!("the body broke off: {error}")))?;
             if document.len() + part.len() > limit {
                 return Err(Unread::TooLarge(Box::new(larger(limit, None, &document))));
             }
@@ -125,10 +124,9 @@ async fn read(desk: &Desk, headers: &HeaderMap, body: Body) -> Result<Vec<u8>, U
 }
 
 pub(super) fn larger(limit: usize, announced: Option<u64>, came: &[u8]) -> Refused {
-    let words =
-        ["the message is larger than ", &limit.to_string(), " bytes, the most that is taken"].concat();
+    let words = format!("the message is larger than {limit} bytes, the most that is taken");
     let mut refusal = Refusal::new(Code::TooLarge, words).mended_by("send less, or in several messages");
-    refusal.received = announced.map(|length| [&length.to_string(), " bytes announced"].concat());
+    refusal.received = announced.map(|length| format!("{length} bytes announced"));
     let excerpt = came.get(..limits::EXCERPT_BYTES).unwrap_or(came);
     Refused { refusal, kept: (!excerpt.is_empty()).then(|| Arc::from(excerpt)) }
 }

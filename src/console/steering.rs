@@ -35,7 +35,7 @@ pub(super) async fn approvals(
     let Ok(body) = body else { return bad("the body broke off, or is longer than any order") };
     let ruling = match serde_json::from_slice(&body) {
         Ok(ruling) => ruling,
-        Err(error) => return bad(&["the body is no order: ", &error.to_string()].concat()),
+        Err(error) => return bad(&format!("the body is no order: {error}")),
     };
     let order = match order(by, request, ruling) {
         Ok(order) => order,
@@ -75,7 +75,7 @@ fn order(by: Name, request: PersonRequestId, ruling: told::Ruling) -> Result<Ord
 fn noted(note: Option<String>) -> Result<Option<String>, String> {
     match note.filter(|note| !note.trim().is_empty()) {
         Some(note) if note.len() > limits::NOTE_BYTES => {
-            Err(["a note has ", &limits::NOTE_BYTES.to_string(), " bytes at most"].concat())
+            Err(format!("a note has {} bytes at most", limits::NOTE_BYTES))
         }
         note => Ok(note),
     }

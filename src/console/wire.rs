@@ -114,8 +114,7 @@ async fn takes(desk: &Arc<Desk>, mut knocks: Knocks, closed: &mut watch::Receive
         };
         let Ok(seat) = seats.clone().try_acquire_owned() else {
             let many = MESSAGES.to_string();
-            let words =
-                [&many, " messages of ", name.as_str(), " are on their way, as many as may be"].concat();
+            let words = format!("{many} messages of {} are on their way, as many as may be", name.as_str());
             let mend = "send it again later, with the same key";
             refuse(&knock.back, &Refusal::new(Code::IngressUnavailable, words).mended_by(mend)).await;
             continue;

@@ -36,7 +36,7 @@ pub enum Keyless {
 
 /// The file of a key in that folder.
 pub fn path(folder: &Path, name: &str) -> PathBuf {
-    folder.join([name, ".nk"].concat())
+    folder.join(format!("{name}.nk"))
 }
 
 /// Reads the keys of that folder, and makes those that are not there. Nothing is made where one cannot be read.
@@ -93,7 +93,7 @@ fn make(path: &Path) -> Result<KeyPair, Keyless> {
     let told = |error: std::io::Error| Keyless::Hindered(system::unwritten(path, "a new key", &error));
     let key = KeyPair::new_user();
     let seed = key.seed().map_err(|error| Keyless::Unmade(error.to_string()))?;
-    let draft = path.with_extension(["new-", &std::process::id().to_string()].concat());
+    let draft = path.with_extension(format!("new-{}", std::process::id()));
     let written = write(&draft, &seed).and_then(|()| fs::hard_link(&draft, path));
     // Where it was not written there is nothing to remove.
     let _removed = fs::remove_file(&draft);
@@ -109,6 +109,6 @@ fn make(path: &Path) -> Result<KeyPair, Keyless> {
 
 fn write(path: &Path, seed: &str) -> std::io::Result<()> {
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
-    file.write_all([seed, "\n"].concat().as_bytes())?;
+    file.write_all(format!("{seed}\n").as_bytes())?;
     file.sync_all()
 }

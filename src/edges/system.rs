@@ -54,7 +54,7 @@ pub fn no_folder(path: &Path, what: &str, error: &Error) -> Hindered {
 }
 
 fn sentence(path: &Path, what: &str, why: &str) -> String {
-    [&path.display().to_string(), ", ", what, ": ", why].concat()
+    format!("{}, {what}: {why}", path.display())
 }
 
 /// What stands on the way to a folder, or in its place, and is none.
@@ -64,7 +64,7 @@ fn in_the_way(folder: &Path) -> Option<String> {
     let is_there = |part: &&&Path| fs::symlink_metadata(part).is_ok();
     let first = way.iter().filter(is_there).find(|part| !part.is_dir())?;
     let what = if first.exists() { " is a file" } else { " is a link to nothing" };
-    Some([&first.display().to_string(), what, ", where a folder is wanted"].concat())
+    Some(format!("{}{what}, where a folder is wanted", first.display()))
 }
 
 /// The error alone, in words of ours where we have any.
@@ -88,7 +88,7 @@ pub fn told(error: &Error) -> String {
             // The number says nothing to anybody beside the words.
             let whole = error.to_string();
             let words = whole.split(" (os error").next().unwrap_or_default();
-            return ["the system says: ", words].concat();
+            return format!("the system says: {words}");
         }
     };
     words.to_owned()
@@ -100,7 +100,7 @@ pub fn told(error: &Error) -> String {
 pub fn own_program() -> Option<PathBuf> {
     let this = std::env::current_exe().ok()?;
     let folder = this.parent()?;
-    let named = |folder: &Path| folder.join(["systole", std::env::consts::EXE_SUFFIX].concat());
+    let named = |folder: &Path| folder.join(format!("systole{}", std::env::consts::EXE_SUFFIX));
     let is_of_tests = folder.file_name().is_some_and(|name| name == "deps");
     let above = folder.parent().filter(|_| is_of_tests).map(named);
     let is_longer = |name: &str| !is_of_tests && name.starts_with("systole-");

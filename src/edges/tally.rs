@@ -64,8 +64,8 @@ impl Tally {
             }
             let times = match (count.untold, count.told) {
                 (1, _) => String::new(),
-                (many, None) => [", ", &many.to_string(), " times"].concat(),
-                (many, Some(_)) => [", ", &many.to_string(), " times since this was last told"].concat(),
+                (many, None) => format!(", {many} times"),
+                (many, Some(_)) => format!(", {many} times since this was last told"),
             };
             if tell(*code, [what.as_str(), &times, &count.example].concat()) {
                 *count = Count { told: Some(now), untold: 0, example: String::new() };

@@ -107,7 +107,7 @@ impl Judge for Bench {
             }
             schemas::Verdict::Invalid { words } => explain(judge.model(id), &payload, &words),
             schemas::Verdict::Broken { words } => {
-                Refusal::new(Code::Invalid, ["the judge gave no verdict: ", &words].concat())
+                Refusal::new(Code::Invalid, format!("the judge gave no verdict: {words}"))
                     .mended_by("send it again; if it is refused again, tell the operator")
             }
         };
@@ -118,7 +118,7 @@ impl Judge for Bench {
 /// The refusal in our own words; in libxml2's, and saying so, where the model finds nothing wrong.
 fn explain(model: Option<&Model>, payload: &Payload, theirs: &str) -> Refusal {
     let Some(finding) = model.and_then(|model| model.explain_refused(payload.bytes())) else {
-        return Refusal::new(Code::Invalid, ["in the words of libxml2: ", theirs].concat())
+        return Refusal::new(Code::Invalid, format!("in the words of libxml2: {theirs}"))
             .of_element(&*payload.name().local);
     };
     let place = payload.place_of(finding.offset);

@@ -140,7 +140,7 @@ fn configured(
     let store = folder.store();
     let shown = store.display().to_string();
     let Some(store) = store.to_str().filter(|store| !store.contains(char::is_control)) else {
-        let words = [&shown, ": no configuration can carry this path"].concat();
+        let words = format!("{shown}: no configuration can carry this path");
         return Err(Unstarted::Hindered(Hindered { words, mend: "the log in a folder of plain UTF-8" }));
     };
     let names: Vec<&str> = parties.iter().map(|party| party.key.as_str()).collect();
@@ -164,9 +164,9 @@ fn keyless(keyless: Keyless) -> Unstarted {
         Keyless::NoSeed(path) => {
             let shown = path.display().to_string();
             let words =
-                [&shown, ": what stands in it is no seed of a user's nkey, which begins with SU"].concat();
+                format!("{shown}: what stands in it is no seed of a user's nkey, which begins with SU");
             Unstarted::Hindered(Hindered { words, mend: "move that file away: a new key is made then" })
         }
-        Keyless::Unmade(words) => Unstarted::Unstartable(["a new key: ", &words].concat()),
+        Keyless::Unmade(words) => Unstarted::Unstartable(format!("a new key: {words}")),
     }
 }

@@ -38,7 +38,7 @@ pub async fn copy(
         // What a copy holds was in a stream.
         Err(Unusable::Absent { .. }) if sqlite::followed(copy)?.is_some() => {
             let (path, copy) = (Subjects::of(organism).log_stream(), copy.display().to_string());
-            let why = ["it is not there any more, and the copy ", &copy, " is not empty"].concat();
+            let why = format!("it is not there any more, and the copy {copy} is not empty");
             return Err(LogFault::Apart { path, why }.into());
         }
         Err(unusable) => return Err(unusable.into()),

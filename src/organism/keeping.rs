@@ -94,7 +94,7 @@ pub(super) async fn open(
                 && let (false, path) = LogStream::is_there(broker).await?
             {
                 let copy = copy.display().to_string();
-                let why = ["it is not there any more, and the copy ", &copy, " is not empty"].concat();
+                let why = format!("it is not there any more, and the copy {copy} is not empty");
                 return Err(LogFault::Apart { path, why }.into());
             }
             let stream = LogStream::find_or_make(broker.clone(), organism, kept.replicas);

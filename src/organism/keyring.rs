@@ -50,7 +50,7 @@ impl Keyring {
     ) -> Result<Credential, (Code, String, &'static str)> {
         let told = |what: &str| {
             let client = source.client.as_str();
-            ["clients.", client, ".token_env: ", &source.variable, what].concat()
+            format!("clients.{client}.token_env: {}{what}", source.variable)
         };
         const DRAW: &str =
             "set it where `systole run` is started, for example to what `openssl rand -hex 32` prints";
@@ -62,7 +62,7 @@ impl Keyring {
             return Err((Code::ConfigValue, told(what), DRAW));
         }
         if let Some((other, _)) = self.0.iter().find(|(_, known)| known.is(&token)) {
-            let what = [" holds the token of ", other.as_str(), " as well"].concat();
+            let what = format!(" holds the token of {} as well", other.as_str());
             return Err((Code::ConfigDuplicate, told(&what), "a token of its own for each client"));
         }
         Ok(Credential::given(token))
@@ -88,7 +88,7 @@ mod tests {
             line,
             column: 3,
             span: variable.to_owned(),
-            text: ["  ", variable].concat(),
+            text: format!("  {variable}"),
         };
         TokenSource { client: Name::parse(client).unwrap(), variable: variable.to_owned(), place }
     }

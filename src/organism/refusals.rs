@@ -82,6 +82,6 @@ async fn hear(mut refusals: Refusals, mut ordered: mpsc::Receiver<oneshot::Sende
 }
 
 fn event(refusal: Refusal) -> Event {
-    let example = refusal.from.map_or_else(String::new, |from| [": from ", &from.to_string()].concat());
+    let example = refusal.from.map_or_else(String::new, |from| format!(": from {from}"));
     Event { code: Code::BusViolation, what: Event::NOT_LET_IN.to_owned(), example }
 }

@@ -182,7 +182,7 @@ mod tests {
         let mut late = voice.hear(Some(Position(4)), own());
         let mut now = voice.hear(None, own());
         let mut all = voice.hear(Some(Position(0)), None);
-        voice.say(spoken(&[ONE, ".work"].concat(), "below", 5));
+        voice.say(spoken(&format!("{ONE}.work"), "below", 5));
         assert_eq!(heard(&mut late), ["own", "below"]);
         assert_eq!(heard(&mut now), ["below"]);
         assert_eq!(heard(&mut all), ["before", "own", "other", "below"]);

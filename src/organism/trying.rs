@@ -218,7 +218,7 @@ fn delivery(
 ) -> Result<Delivery, String> {
     let drawn = || random_hex().map_err(|error| error.to_string());
     let (token, key) = (drawn()?, drawn()?);
-    let thread = ["sess-", key.get(..12).unwrap_or_default()].concat();
+    let thread = format!("sess-{}", key.get(..12).unwrap_or_default());
     let thread = ThreadId::parse(&thread).map_err(|malformed| malformed.to_string())?;
     let now = WallClock.now();
     let mut random = [0; 10];

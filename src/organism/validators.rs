@@ -126,7 +126,7 @@ impl Validators {
             };
             let (ready, is_ready) = std::sync::mpsc::sync_channel(1);
             let thread = thread::Builder::new()
-                .name(["validator-", &n.to_string()].concat())
+                .name(format!("validator-{n}"))
                 .spawn(move || {
                     let _tells = TellsOfItsFall(desk.pump.clone());
                     desk.work(raws, &ready);

@@ -45,8 +45,7 @@ pub(super) fn hold_for_attempt(
     failing: &Failing,
 ) {
     let attempt = d.call(thread, path).map_or(1, |call| call.attempts.max(1));
-    let words =
-        ["attempt ", &attempt.to_string(), ": ", failing.code.as_str(), ": ", &failing.words].concat();
+    let words = format!("attempt {attempt}: {}: {}", failing.code.as_str(), failing.words);
     let element = Payload::trusted(request.body.clone());
     let element = element.map_or_else(|_| String::new(), |payload| payload.name().local.to_string());
     hold(d, (thread, path), (&request.body, &element), Some(words));
@@ -111,7 +110,7 @@ pub(super) fn rule(
         Says::Approve => {
             decided(d, (thread, path), approval, Decided::Approved, by, Some(approval.hash), note);
             if approval.of_attempt {
-                failing::again(d, thread, path, [by.as_str(), " lets it be tried once more"].concat());
+                failing::again(d, thread, path, format!("{} lets it be tried once more", by.as_str()));
             }
         }
         Says::Amend(_) if approval.of_attempt => return Err(bare(not_amended(approval))),
@@ -122,8 +121,8 @@ pub(super) fn rule(
         Says::Reject => {
             decided(d, (thread, path), approval, Decided::Rejected, by, None, note);
             let words = match note {
-                Some(note) => [by.as_str(), " rejected it: ", note].concat(),
-                None => [by.as_str(), " rejected it"].concat(),
+                Some(note) => format!("{} rejected it: {note}", by.as_str()),
+                None => format!("{} rejected it", by.as_str()),
             };
             let refusal = Refusal::new(Code::RejectedApproval, words)
                 .mended_by("change what the note says, or do without; a mended one is asked about again");
@@ -176,7 +175,7 @@ fn amend(
     amendment: Admitted,
 ) -> Result<Digest, Refused> {
     if *amendment.what() != What::For(listener.clone()) {
-        let words = ["the amendment is not for ", listener.as_str()].concat();
+        let words = format!("the amendment is not for {}", listener.as_str());
         return Err(Refused {
             refusal: Refusal::new(Code::NotAPeer, words).of_element(amendment.element()),
             kept: Some(amendment.bytes().clone()),

@@ -72,10 +72,10 @@ fn open_root(d: &mut Draft<'_>, client: &Name, key: &Key, admitted: &Admitted) -
 }
 
 fn conflict(first: &Receipt, stored: Digest, came: Digest) -> Refusal {
-    let words = ["this key was used before with other bytes, in thread ", first.thread.as_str()].concat();
+    let words = format!("this key was used before with other bytes, in thread {}", first.thread.as_str());
     Refusal::new(Code::IdConflict, words)
-        .expecting(["bytes with SHA-256 ", &stored.to_string()].concat())
-        .receiving(["bytes with SHA-256 ", &came.to_string()].concat())
+        .expecting(format!("bytes with SHA-256 {stored}"))
+        .receiving(format!("bytes with SHA-256 {came}"))
         .mended_by("send the first bytes again, or use a new key")
 }
 

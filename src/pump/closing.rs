@@ -151,7 +151,7 @@ pub(super) fn not_alive(life: Option<Life>, order: &str) -> Option<Refusal> {
     match life {
         Some(Life::Working | Life::Resting) => None,
         Some(Life::Ended) => {
-            let words = ["the thread has ended; there is nothing to ", order].concat();
+            let words = format!("the thread has ended; there is nothing to {order}");
             Some(Refusal::new(Code::EndedThread, words))
         }
         None => Some(Refusal::new(Code::UnknownThread, "there is no such thread")),

@@ -146,8 +146,8 @@ pub(super) fn may_act(d: &Draft<'_>, who: &Name, thread: &ThreadId) -> bool {
 
 /// Nobody is told but the log: a stranger hears no more than that the credential is not valid.
 fn knocked(d: &mut Draft<'_>, source: std::net::IpAddr, count: u64) {
-    let times = if count == 1 { "once".to_owned() } else { [&count.to_string(), " times"].concat() };
-    let words = [&source.to_string(), " came ", &times, " without a valid credential"].concat();
+    let times = if count == 1 { "once".to_owned() } else { format!("{count} times") };
+    let words = format!("{source} came {times} without a valid credential");
     refuse_in_sys(d, &Refusal::new(Code::IngressUnauthorized, words));
 }
 

@@ -27,12 +27,10 @@ pub(super) fn end(d: &mut Draft<'_>, ticket: Ticket, by: &Name, thread: &ThreadI
     let refusal = match found.map(Thread::life) {
         Some(Life::Working) => {
             let words = "the thread is at work; only one at rest is ended";
-            Some(
-                Refusal::new(Code::BusyThread, words).mended_by(
-                    ["wait for its answer, or: systole cancel ", thread.as_str(), ", which ends its work"]
-                        .concat(),
-                ),
-            )
+            Some(Refusal::new(Code::BusyThread, words).mended_by(format!(
+                "wait for its answer, or: systole cancel {}, which ends its work",
+                thread.as_str()
+            )))
         }
         life => not_alive(life, "end"),
     };

@@ -92,7 +92,7 @@ pub(super) fn failed(
     if d.call(thread, path).is_some_and(is_over) {
         return wrapping::close(d, thread, path, turn);
     }
-    let words = [to.as_str(), ": ", &failing.words].concat();
+    let words = format!("{}: {}", to.as_str(), failing.words);
     close_failed(d, thread, path, &Refusal::new(failing.code, words));
 }
 
@@ -140,5 +140,5 @@ fn record_attempt(d: &mut Draft<'_>, thread: &ThreadId, path: &CallPath, turn: u
 /// The name of a piece of work, equal over its attempts: what a listener may use as the idempotency
 /// key of an effect outside.
 pub(super) fn work_key(thread: &ThreadId, call: &CallPath, turn: u32) -> String {
-    [thread.as_str(), ":", call.as_str(), ":", &turn.to_string()].concat()
+    format!("{}:{}:{turn}", thread.as_str(), call.as_str())
 }

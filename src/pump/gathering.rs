@@ -74,7 +74,7 @@ pub(super) fn settles(d: &mut Draft<'_>, thread: &ThreadId, path: &CallPath, fac
     let item = caller.item(turn, ordinal);
     let others: Vec<CallPath> =
         (0u32..).zip(&takers.answers).map(|(number, _)| item.taker(number)).filter(|o| o != path).collect();
-    let words = [fact.from.as_str(), " answered first"].concat();
+    let words = format!("{} answered first", fact.from.as_str());
     let refusal = Refusal::new(Code::CancelledThread, words);
     for other in others {
         closing::cancel_call(d, thread, &other, &refusal);

@@ -85,22 +85,22 @@ fn no_start(journal: &Journal, id: u64, outcome: &Outcome) -> Option<Refusal> {
     let (result, start) = (id.to_string(), outcome.of.to_string());
     let words = match journal.entry(outcome.of).map(|entry| &entry.sort) {
         Some(Entered::Open(_)) => return None,
-        Some(Entered::Answered) => ["entry ", &start, " has its result already"].concat(),
-        Some(Entered::Result) => ["entry ", &start, " is a result itself"].concat(),
+        Some(Entered::Answered) => format!("entry {start} has its result already"),
+        Some(Entered::Result) => format!("entry {start} is a result itself"),
         None => {
-            ["entry ", &result, " is the result of ", &start, ", which this attempt never began"].concat()
+            format!("entry {result} is the result of {start}, which this attempt never began")
         }
     };
     let open: Vec<String> = journal.open().map(|entry| entry.id.to_string()).collect();
     let expected = match open.is_empty() {
         true => "of: no model call of this attempt is without its result".to_owned(),
-        false => ["of: one of ", &open.join(", ")].concat(),
+        false => format!("of: one of {}", open.join(", ")),
     };
     Some(Refusal::new(Code::Invalid, words).expecting(expected).of_element("journal"))
 }
 
 fn other_bytes(id: u64) -> Refusal {
-    let words = ["entry ", &id.to_string(), " of this attempt is on record with other bytes"].concat();
+    let words = format!("entry {id} of this attempt is on record with other bytes");
     Refusal::new(Code::IdConflict, words).mended_by("take a number that this attempt has not used")
 }
 

@@ -18,26 +18,17 @@ pub(super) fn refusal(d: &Draft<'_>, turn: &Turn<'_>, to: &Name, payload: &[u8])
     let made = rounds.count(to, payload);
     let (number, stale) = (made.saturating_add(1), rounds.stale(turn.number, to));
     if number >= loops.refused {
-        let words = [
-            "the same call was made to ",
-            to.as_str(),
-            " ",
-            &made.to_string(),
-            " times; its answers are known, and it is not made again",
-        ]
-        .concat();
+        let words = format!(
+            "the same call was made to {} {made} times; its answers are known, and it is not made again",
+            to.as_str()
+        );
         return Some(
             Refusal::new(Code::RepeatedCall, words).mended_by("use an answer, or ask for another thing"),
         );
     }
     if made > 0 && stale >= loops.ping_pong {
-        let words = [
-            &stale.to_string(),
-            " rounds with ",
-            to.as_str(),
-            " brought no payload that was not there before",
-        ]
-        .concat();
+        let words =
+            format!("{stale} rounds with {} brought no payload that was not there before", to.as_str());
         return Some(Refusal::new(Code::PingPong, words).mended_by("say something new, or answer"));
     }
     None
@@ -50,16 +41,11 @@ pub(super) fn tell(d: &mut Draft<'_>, turn: &Turn<'_>, to: &Name, payload: &Arc<
     if made != loops.told {
         return;
     }
-    let words = [
-        "the same call was made to ",
+    let words = format!(
+        "the same call was made to {} {made} times; number {} is refused",
         to.as_str(),
-        " ",
-        &made.to_string(),
-        " times; number ",
-        &loops.refused.to_string(),
-        " is refused",
-    ]
-    .concat();
+        loops.refused
+    );
     let refusal =
         Refusal::new(Code::RepeatedCall, words).mended_by("use an answer, or ask for another thing");
     let body = core_payload::system_error(&refusal);

@@ -152,18 +152,17 @@ pub(super) fn exceeded(limits: &[Limit], more: Use) -> Option<Exceeded> {
 pub(super) fn refusal(d: &Draft<'_>, thread: &ThreadId, path: &CallPath, more: Use) -> Option<Refusal> {
     let deepest = budgets(d, thread, path).map_or(limits::DEPTH, |budgets| budgets.depth);
     if depth(d, thread, path) + 1 >= deepest {
-        let words =
-            ["calls and threads are nested ", &deepest.to_string(), " deep, the most allowed"].concat();
+        let words = format!("calls and threads are nested {deepest} deep, the most allowed");
         return Some(Refusal::new(Code::DepthBudget, words));
     }
     let Exceeded { what, used, limit } = exceeded(&over(d, thread, path), more)?;
-    let so_far = [&used.to_string(), " of ", &limit.to_string(), " ", what.as_str(), " are used"].concat();
+    let so_far = format!("{used} of {limit} {} are used", what.as_str());
     if used < limit {
-        let words = [&so_far, ", and this takes ", &more.messages.to_string()].concat();
+        let words = format!("{so_far}, and this takes {}", more.messages);
         let mend = "address fewer of them, each in an envelope with <to>";
         return Some(Refusal::new(what.code(), words).mended_by(mend));
     }
-    let words = [&so_far, ", which is all that there are for this request"].concat();
+    let words = format!("{so_far}, which is all that there are for this request");
     Some(Refusal::new(what.code(), words).mended_by(match what {
         Measure::Children => "go on without another child",
         _ => "answer with what you have",

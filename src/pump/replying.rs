@@ -122,7 +122,7 @@ pub(super) fn replied(d: &mut Draft<'_>, judged: Judged, seen: Option<&Result<Se
         Said::Items(items) => reply(d, &turn, items),
         Said::Failure { code, retry, words } => {
             let allowed = turn.listener.map_or(1, |l| l.retry.attempts);
-            let words = [code.as_str(), ": ", &words].concat();
+            let words = format!("{}: {words}", code.as_str());
             // It says that it may be tried again, but not what became of the model call that it began.
             let may_retry =
                 begun.is_none() || turn.listener.is_some_and(|l| l.on_unknown == OnUnknown::Retry);
@@ -175,7 +175,7 @@ fn print_of(said: &Said) -> u64 {
 /// Records why the output was of no use: that answers the reply, and the next turn shows it. Where there is none, the
 /// caller is told the same as of a failure.
 fn again(d: &mut Draft<'_>, turn: &Turn<'_>, code: &str, words: String) {
-    let for_caller = Refusal::new(Code::ListenerFailed, [code, ": ", &words].concat());
+    let for_caller = Refusal::new(Code::ListenerFailed, format!("{code}: {words}"));
     let refusal = Refusal::new(Code::ListenerFailed, words);
     let body = core_payload::said_of_itself(code, &refusal);
     let fact = turn.item(0, Kind::Refusal, Mark::Code(refusal.code), body).to(&turn.sender);
@@ -205,10 +205,9 @@ fn notice(d: &mut Draft<'_>, turn: &Turn<'_>, code: &str, words: String) -> Opti
 /// Says in the thread, and in the sender's next turn, that a false name was replaced. It comes before
 /// the items, so that the turn which answers them shows it.
 fn false_sender(d: &mut Draft<'_>, turn: &Turn<'_>, claimed: String) {
-    let words =
-        ["an item claims to be from ", &claimed, "; it went on as from ", turn.sender.as_str()].concat();
+    let words = format!("an item claims to be from {claimed}; it went on as from {}", turn.sender.as_str());
     let refusal = Refusal::new(Code::FalseSender, words)
-        .expecting([turn.sender.as_str(), ", or no <from>"].concat())
+        .expecting(format!("{}, or no <from>", turn.sender.as_str()))
         .receiving(claimed)
         .mended_by("leave <from> out: the connection says who sends");
     tell_later(d, turn, core_payload::system_error(&refusal));
@@ -253,18 +252,14 @@ fn stale(d: &mut Draft<'_>, lease: &Lease, said: Said, ticket: Option<Ticket>) {
 
 /// Why what was said under that lease is refused; `asks` says that it is no reply but waits for an answer.
 fn over(lease: &Lease, asks: bool) -> Refusal {
-    let words = [
+    let words = format!(
+        "{}{} of thread {}, turn {}, attempt {}, which is over",
         if asks { "this is for call " } else { "the reply is for call " },
         lease.call.as_str(),
-        " of thread ",
         lease.thread.as_str(),
-        ", turn ",
-        &lease.turn.to_string(),
-        ", attempt ",
-        &lease.attempt.to_string(),
-        ", which is over",
-    ]
-    .concat();
+        lease.turn,
+        lease.attempt
+    );
     Refusal::new(Code::StaleLease, words).mended_by(admit::NEWEST)
 }
 
@@ -303,14 +298,14 @@ fn silent(turn: &Turn<'_>) -> Refusal {
 pub fn silence(name: &Name, listener: Option<&Listener>) -> Refusal {
     let returns: Vec<&str> =
         listener.map_or(Vec::new(), |l| l.returns.iter().map(|e| &*e.name.local).collect());
-    let words = [name.as_str(), " ended its turn without an answer"].concat();
-    Refusal::new(Code::ListenerSilent, words).expecting(["one of: ", &returns.join(", ")].concat())
+    let words = format!("{} ended its turn without an answer", name.as_str());
+    Refusal::new(Code::ListenerSilent, words).expecting(format!("one of: {}", returns.join(", ")))
 }
 
 fn reply(d: &mut Draft<'_>, turn: &Turn<'_>, items: Vec<Item>) {
     if items.len() > limits::REPLY_ITEMS {
         let words =
-            [items.len().to_string().as_str(), " items are more than 64, the most in one reply"].concat();
+            format!("{} items are more than 64, the most in one reply", items.len().to_string().as_str());
         let refusal = Refusal::new(Code::TooManyItems, words)
             .mended_by("send 64 items at most, and the others in the next turn");
         record_refusal(d, turn, 0, &refusal);

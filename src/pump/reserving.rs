@@ -32,7 +32,7 @@ pub(super) fn refusal(d: &Draft<'_>, turn: &Turn<'_>, started: &Started) -> Opti
     }
     let of = full.of();
     let unit = if of.what == Measure::Tokens { " tokens" } else { "" };
-    let mut words = [&of.written(of.used), " of ", &of.written(of.limit), unit, " are used or kept"].concat();
+    let mut words = format!("{} of {}{unit} are used or kept", of.written(of.used), of.written(of.limit));
     if let Some(amount) = wanted_of(started, full) {
         words.extend([", and ", &of.written(amount), " are wanted for this model call"]);
     }
@@ -61,8 +61,8 @@ pub(super) fn foreign_money(d: &Draft<'_>, turn: &Turn<'_>, entry: &Entry) -> Op
         Entry::Result(outcome) => outcome.money,
     }?;
     let own = currency(d, turn).filter(|own| *own != money.currency)?;
-    let words = ["this request is counted in ", own.as_str()].concat();
-    let expected = ["an amount in ", own.as_str()].concat();
+    let words = format!("this request is counted in {}", own.as_str());
+    let expected = format!("an amount in {}", own.as_str());
     let refusal = Refusal::new(Code::Invalid, words).expecting(expected).receiving(money.to_string());
     Some(refusal.of_element("journal"))
 }

@@ -223,7 +223,7 @@ fn ask_reader(heart: &mut Heart, lines: &Lines) -> Option<Ended> {
 
 /// A thread that the pump cannot do without ended before it.
 fn gone(who: &str) -> Ended {
-    Ended::Broken(["the ", who, " of the log is gone"].concat())
+    Ended::Broken(format!("the {who} of the log is gone"))
 }
 
 /// How long nothing needs doing if nothing comes in.

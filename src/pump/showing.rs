@@ -95,9 +95,9 @@ fn declaring(whose: &Listener, element: Option<&str>) -> Result<SchemaId, Refusa
         [] => "it neither takes nor gives an element of that name",
         _ => "its elements stand in several schemas; name the one that is meant",
     };
-    let element = ["element=\"", names.first().copied().unwrap_or_default(), "\""].concat();
+    let element = format!("element=\"{}\"", names.first().copied().unwrap_or_default());
     Err(Refusal::new(Code::NoSuchElement, words)
         .of_element("schema")
-        .expecting(["one of ", &names.join(", ")].concat())
+        .expecting(format!("one of {}", names.join(", ")))
         .mended_by(element))
 }

@@ -124,7 +124,7 @@ pub(super) fn room(d: &Draft<'_>, thread: &ThreadId, word: &Word<'_>) -> Result<
         );
     }
     if shown_at(call) > last_turn(call, listener.map_or(1, |l| l.turns)) {
-        let words = [call.listener.as_str(), " has no turn left in which it could be shown this"].concat();
+        let words = format!("{} has no turn left in which it could be shown this", call.listener.as_str());
         return Err(Refusal::new(Code::MessagesBudget, words)
             .mended_by("wait for its answer, or raise `turns` of this listener in the organism's file"));
     }

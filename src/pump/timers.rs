@@ -33,7 +33,7 @@ pub(super) fn set(
     let timers: BTreeSet<&TimerId> = standing(thread, turn).map(|(id, _)| id).collect();
     let refusal = match &wanted.id {
         Some(id) if timers.contains(id) => Some(
-            Refusal::new(Code::Invalid, ["a timer ", id.as_str(), " is set in this thread"].concat())
+            Refusal::new(Code::Invalid, format!("a timer {} is set in this thread", id.as_str()))
                 .of_element("set-timer")
                 .in_place("/set-timer/@id")
                 .mended_by("leave id out, choose another, or cancel that timer first"),
@@ -70,7 +70,7 @@ pub(super) fn cancel(
     let own = standing(thread, turn).filter(|(_, timer)| thread.may_cancel(turn.path, &turn.sender, timer));
     let set: Vec<&str> = own.map(|(id, _)| id.as_str()).collect();
     if !set.contains(&id.as_str()) {
-        let words = ["no timer ", id.as_str(), " of yours is set"].concat();
+        let words = format!("no timer {} of yours is set", id.as_str());
         let expected = if set.is_empty() { "none is set".to_owned() } else { set.join(", ") };
         let refusal = Refusal::new(Code::UnknownTimer, words)
             .of_element("cancel-timer")

@@ -20,15 +20,12 @@ const PAGE: usize = 512;
 pub fn fold_next(thread: &mut Thread, record: &Record, position: Position) -> Result<(), LogFault> {
     let expected = thread.seq + 1;
     if record.header.seq != expected || !record.verifies(thread.head) {
-        let why = [
-            "record ",
-            &record.header.seq.to_string(),
-            " of thread ",
+        let why = format!(
+            "record {} of thread {} does not follow record {}",
+            record.header.seq,
             thread.id.as_str(),
-            " does not follow record ",
-            &thread.seq.to_string(),
-        ]
-        .concat();
+            thread.seq
+        );
         return Err(LogFault::Damaged { path: "the log".into(), position, why });
     }
     apply_to(thread, record);

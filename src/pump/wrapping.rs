@@ -67,12 +67,11 @@ pub(super) fn reply(d: &mut Draft<'_>, turn: &Turn<'_>, what: Measure, items: Ve
 
 fn only_a_final(turn: &Turn<'_>, what: Measure) -> Refusal {
     let be = if what.is_plural() { "are" } else { "is" };
-    let words =
-        ["the ", what.as_str(), " of this request ", be, " used up; only one final is taken now"].concat();
+    let words = format!("the {} of this request {be} used up; only one final is taken now", what.as_str());
     let returns = turn.listener.map_or(&[][..], |listener| &listener.returns);
     let returns = returns.iter().map(|element| &*element.name.local);
     let finals: Vec<&str> = returns.chain(["final-report"]).collect();
-    Refusal::new(what.code(), words).expecting(["one of: ", &finals.join(", ")].concat())
+    Refusal::new(what.code(), words).expecting(format!("one of: {}", finals.join(", ")))
 }
 
 /// Closes a call that gave no final in that turn, although it was told that it was its last.
@@ -94,22 +93,22 @@ pub(super) fn close(d: &mut Draft<'_>, thread: &ThreadId, path: &CallPath, turn:
 fn report(call: &Call) -> String {
     let what = call.wrap_up.map_or(Measure::Turns, |of| of.what);
     let (listener, turn) = (call.listener.as_str(), call.settled.to_string());
-    let used_up = [what.as_str(), if what.is_plural() { " were" } else { " was" }, " used up"].concat();
+    let used_up = format!("{}{} used up", what.as_str(), if what.is_plural() { " were" } else { " was" });
     let mut words = match call.settled {
-        0 => [listener, " had not answered when its ", &used_up].concat(),
-        _ => [listener, " gave no final in its last turn, ", &turn, ", after its ", &used_up].concat(),
+        0 => format!("{listener} had not answered when its {used_up}"),
+        _ => format!("{listener} gave no final in its last turn, {turn}, after its {used_up}"),
     };
     let Steps { open, total } = call.todos.values().fold(Steps::default(), |all, list| all.and(*list));
     if open > 0 {
-        words = [&words, "; ", &open.to_string(), " of ", &total.to_string(), " steps are open"].concat();
+        words = format!("{words}; {open} of {total} steps are open");
     }
     let running = call.running().count();
     if running > 0 {
-        words = [&words, "; ", &running.to_string(), " children were still running"].concat();
+        words = format!("{words}; {running} children were still running");
     }
     let note = call.items.iter().rev().find(|item| item.answer == Answer::Recorded);
     if let Some(note) = note {
-        words = [&words, "; its last note is record ", &note.seq.to_string()].concat();
+        words = format!("{words}; its last note is record {}", note.seq);
     }
     words
 }

@@ -104,7 +104,7 @@ pub fn in_own_words(
     }
     let peers: Vec<&Listener> = sender.peers.iter().filter_map(|name| composition.listener(name)).collect();
     let answers: Vec<String> = sender.returns.iter().map(|answer| answer.name.to_string()).collect();
-    let mut expected = ["your answers are: ", &answers.join(", ")].concat();
+    let mut expected = format!("your answers are: {}", answers.join(", "));
     if let Some(others) = refusal.expected.take().filter(|_| !peers.is_empty()) {
         expected.extend(["; ", &*others]);
     }
@@ -121,7 +121,7 @@ fn nearest_of(element: &QName, known: &[&QName]) -> Option<String> {
     let near = nearest(&element.local, known.iter().map(|name| &*name.local))?;
     let mut meant = known.iter().filter(|name| *name.local == *near);
     let meant = meant.clone().find(|name| name.ns == element.ns).or_else(|| meant.next())?;
-    Some(["write <", &meant.local, " xmlns=\"", &meant.ns, "\">"].concat())
+    Some(format!("write <{} xmlns=\"{}\">", meant.local, meant.ns))
 }
 
 /// A refusal of an item without a namespace, or in that of the reply around it, with the one that its name has among what the sender may say.
@@ -136,7 +136,7 @@ pub fn in_a_known_namespace(mut refusal: Refusal, composition: &Composition, sen
     let known = sender.returns.iter().chain(peers.flat_map(|peer| &peer.accepts)).map(|taken| &taken.name);
     let named: BTreeSet<&str> = known.filter(|name| *name.local == *local).map(|name| &*name.ns).collect();
     if let (1, Some(ns)) = (named.len(), named.first()) {
-        refusal.fix = Some(["write <", local, " xmlns=\"", ns, "\">"].concat());
+        refusal.fix = Some(format!("write <{local} xmlns=\"{ns}\">"));
     }
     refusal
 }
@@ -170,11 +170,11 @@ fn of_core(sender: &Listener, element: &QName) -> Result<Case, Refusal> {
         "list-capabilities" if !is_core => Ok(Case::ListCapabilities),
         "final-report" if is_core && sender.turns > 1 => Ok(Case::Final(SchemaId::CORE)),
         local => {
-            let words = [local, " is a payload that only the core sends"].concat();
+            let words = format!("{local} is a payload that only the core sends");
             Err(Refusal::new(Code::ForbiddenNamespace, words)
                 .of_element(local)
                 .expecting("spawn-thread, or a payload of your own or of a peer")
-                .mended_by(["leave ", local, " out"].concat()))
+                .mended_by(format!("leave {local} out")))
         }
     }
 }
@@ -222,10 +222,10 @@ fn addressee(
         [] => Err(nobody(&reachable, element, who)),
         [(first, _), ..] => {
             let names: Vec<&str> = takers.iter().map(|(l, _)| l.name.as_str()).collect();
-            let words = ["more than one of them takes this element: ", &names.join(", ")].concat();
+            let words = format!("more than one of them takes this element: {}", names.join(", "));
             Err(Refusal::new(Code::Ambiguous, words)
                 .of_element(&*element.local)
-                .mended_by(["wrap it in an envelope with <to>", first.name.as_str(), "</to>"].concat()))
+                .mended_by(format!("wrap it in an envelope with <to>{}</to>", first.name.as_str())))
         }
     }
 }
@@ -238,7 +238,7 @@ fn nobody(reachable: &[&Listener], element: &QName, who: &str) -> Refusal {
     let expected = if known.is_empty() {
         "nothing: there is nobody you may address".into()
     } else {
-        [who, ": ", &known.join(", ")].concat()
+        format!("{who}: {}", known.join(", "))
     };
     let received = element.to_string();
     let mut taken = reachable.iter().flat_map(|l| l.accepts.iter()).map(|e| &e.name);

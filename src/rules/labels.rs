@@ -85,9 +85,9 @@ mod tests {
         let root = ThreadId::parse("sess-1f0c9a2b77d1").unwrap();
         for n in 0..2000u32 {
             let suggested = match n % 4 {
-                0 => Some(["l", &n.to_string()].concat()),
+                0 => Some(format!("l{n}")),
                 1 => Some("same".to_owned()),
-                2 => Some(["same-", &(n / 8).to_string()].concat()),
+                2 => Some(format!("same-{}", (n / 8))),
                 _ => None,
             };
             let label = choose(&taken, n, suggested.as_deref());

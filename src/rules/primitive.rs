@@ -82,11 +82,11 @@ pub fn read_set_timer(body: &[u8]) -> Result<SetTimer, Refusal> {
         (None, None) => return Err(one_of_two("neither after nor every is given")),
     };
     let wrong = |words: &str, instead: &str| {
-        let message = [name, ": ", &written, words].concat();
+        let message = format!("{name}: {written}{words}");
         Refusal::new(Code::Invalid, message)
             .expecting("1s to 3650d, with one of the units ms, s, m, h, d")
-            .mended_by([name, "=\"", instead, "\""].concat())
-            .in_place(["/set-timer/@", name].concat())
+            .mended_by(format!("{name}=\"{instead}\""))
+            .in_place(format!("/set-timer/@{name}"))
     };
     match stretch_ms(&written) {
         None => Err(wrong(" is no whole number with a unit", "10m")),

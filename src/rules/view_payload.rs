@@ -116,5 +116,5 @@ pub fn no_such_blob() -> Refusal {
 /// Why nothing of some bytes is shown.
 pub fn past_the_end(from: u64, bytes: usize) -> Refusal {
     let (from, bytes) = (from.to_string(), bytes.to_string());
-    Refusal::new(Code::Invalid, ["from: ", &from, " is past the end of these ", &bytes, " bytes"].concat())
+    Refusal::new(Code::Invalid, format!("from: {from} is past the end of these {bytes} bytes"))
 }

@@ -215,7 +215,7 @@ impl Code {
 
     /// What is said where it is given out, as it was brought about.
     pub fn example(self) -> Option<&'static str> {
-        let head = ["== ", self.as_str(), " ==\n"].concat();
+        let head = format!("== {} ==\n", self.as_str());
         let (_, after) = EXAMPLES.split_once(&head)?;
         Some(after.split("\n== ").next().unwrap_or_default().trim_end())
     }

@@ -266,7 +266,7 @@ impl Listener {
 
     /// The namespace that a listener of this name has for its own notes.
     pub fn namespace_of(name: &Name) -> String {
-        ["https://xml-pipeline.org/ns/", name.as_str(), "/v1"].concat()
+        format!("https://xml-pipeline.org/ns/{}/v1", name.as_str())
     }
 }
 

@@ -50,7 +50,7 @@ impl<'b> Fields<'b> {
     }
 
     fn no<T>(&self, why: &str) -> Result<T, String> {
-        Err(["at byte ", &self.read.to_string(), ": ", why].concat())
+        Err(format!("at byte {}: {why}", self.read))
     }
 
     /// The bytes of the next field.
@@ -80,9 +80,7 @@ impl<'b> Fields<'b> {
     /// A field of so many bytes.
     pub fn exact<const N: usize>(&mut self, what: &str) -> Result<[u8; N], String> {
         let value = self.take()?;
-        value.try_into().or_else(|_| {
-            self.no(&[what, ": ", &value.len().to_string(), " bytes, not ", &N.to_string()].concat())
-        })
+        value.try_into().or_else(|_| self.no(&format!("{what}: {} bytes, not {N}", value.len())))
     }
 
     /// A field of text; none where it is empty.
@@ -90,7 +88,7 @@ impl<'b> Fields<'b> {
         match std::str::from_utf8(self.take()?) {
             Ok("") => Ok(None),
             Ok(text) => Ok(Some(text)),
-            Err(_) => self.no(&[what, ": no text"].concat()),
+            Err(_) => self.no(&format!("{what}: no text")),
         }
     }
 
@@ -102,7 +100,7 @@ impl<'b> Fields<'b> {
     ) -> Result<Option<T>, String> {
         match self.text(what)?.map(parse).transpose() {
             Ok(value) => Ok(value),
-            Err(error) => self.no(&[what, ": ", &error.to_string()].concat()),
+            Err(error) => self.no(&format!("{what}: {error}")),
         }
     }
 
@@ -114,7 +112,7 @@ impl<'b> Fields<'b> {
     ) -> Result<T, String> {
         match self.maybe(what, parse)? {
             Some(value) => Ok(value),
-            None => self.no(&[what, ": is missing"].concat()),
+            None => self.no(&format!("{what}: is missing")),
         }
     }
 

@@ -107,7 +107,7 @@ impl TimerId {
     pub fn free(is_taken: impl Fn(&TimerId) -> bool) -> TimerId {
         let mut number = 1u32;
         loop {
-            let id = TimerId(["t", &number.to_string()].concat().into());
+            let id = TimerId(format!("t{number}").into());
             if !is_taken(&id) {
                 return id;
             }
@@ -275,7 +275,7 @@ impl CallPath {
 
     /// The path of the call to one of the takers of this item, counted from 0.
     pub fn taker(&self, number: u32) -> CallPath {
-        CallPath([&self.0, ":", &number.to_string()].concat().into())
+        CallPath(format!("{}:{number}", self.0).into())
     }
 
     /// Which of the takers of its item this call is to; none where the item went to one alone.
@@ -444,7 +444,7 @@ mod tests {
         for good in ["sys", "sess-1f0c9a2b77d1", "sess-1f0c9a2b77d1.heat.a-1"] {
             assert!(ThreadId::parse(good).is_ok(), "{good}");
         }
-        let long = ["sess-1f0c9a2b77d1.", &"a".repeat(4096)].concat();
+        let long = format!("sess-1f0c9a2b77d1.{}", "a".repeat(4096));
         for bad in
             ["", "new", "../x", "*", ">", "sess-1f0c9a2b77d1. a", "sess-XF0c9a2b77d1", "sess-12", &long]
         {

@@ -92,11 +92,11 @@ pub fn spoken(ms: u64) -> String {
     let s = ms / 1000;
     let two = |large: u64, unit: &str, small: u64, part: &str| match small {
         0 => [&large.to_string(), unit].concat(),
-        _ => [&large.to_string(), unit, " ", &small.to_string(), part].concat(),
+        _ => format!("{large}{unit} {small}{part}"),
     };
     match s {
-        0..10 => [&s.to_string(), ".", &(ms % 1000 / 100).to_string(), " s"].concat(),
-        10..60 => [&s.to_string(), " s"].concat(),
+        0..10 => format!("{s}.{} s", (ms % 1000 / 100)),
+        10..60 => format!("{s} s"),
         60..3600 => two(s / 60, " m", s % 60, " s"),
         3600..86_400 => two(s / 3600, " h", s % 3600 / 60, " m"),
         _ => two(s / 86_400, " d", s % 86_400 / 3600, " h"),

@@ -28,14 +28,9 @@ pub(crate) fn busy() -> tempfile::TempDir {
         "<spawn-thread xmlns=\"https://xml-pipeline.org/ns/core/v1\" suggested_sub_id=\"heat\">",
         "<initial-payload><dig xmlns=\"urn:t\">deep</dig></initial-payload></spawn-thread>"
     );
-    let env = [
-        "env: {TURN_1: '<search xmlns=\"urn:t\">one</search><search xmlns=\"urn:t\"><b/></search>', ",
-        "TURN_2: '",
-        spawn,
-        "<scan xmlns=\"urn:t\">all</scan>', ",
-        "TURN_3: '<planned xmlns=\"urn:t\">done</planned>', TURN_4: '<planned xmlns=\"urn:t\">done</planned>'}",
-    ]
-    .concat();
+    let env = format!(
+        "env: {{TURN_1: '<search xmlns=\"urn:t\">one</search><search xmlns=\"urn:t\"><b/></search>', TURN_2: '{spawn}<scan xmlns=\"urn:t\">all</scan>', TURN_3: '<planned xmlns=\"urn:t\">done</planned>', TURN_4: '<planned xmlns=\"urn:t\">done</planned>'}}"
+    );
     let fails = "run: [sh, -c, 'read line; echo no luck >&2; exit 3']";
     cast(&[
         Part("planner", "plan", "planned", &[&env, "turns: 9", "peers: [search, dig, scan]"]),
@@ -145,11 +140,11 @@ fn record(thread: &ThreadId, before: &[Record], kind: Kind, mark: Mark, body: &[
 fn hostile(thread: &ThreadId) -> Vec<Record> {
     let evil = "\u{1b}]0;title\u{7}\u{1b}[2J\u{202e}drawkcab\u{2066}\u{200b}\r\n日本語のとても長いテキスト"
         .repeat(40);
-    let payload = ["<q xmlns='urn:t'>", &evil.replace(['\u{1b}', '\u{7}'], ""), "</q>"].concat();
-    let long_element = ["<", &"é".repeat(120), " xmlns='urn:t'/>"].concat();
+    let payload = format!("<q xmlns='urn:t'>{}</q>", evil.replace(['\u{1b}', '\u{7}'], ""));
+    let long_element = format!("<{} xmlns='urn:t'/>", "é".repeat(120));
     let mut refusal =
         Refusal::new(Code::Invalid, evil.clone()).expecting(&*evil).receiving(&*evil).mended_by(&*evil);
-    refusal.path = Some(["/", &"x".repeat(300)].concat());
+    refusal.path = Some(format!("/{}", "x".repeat(300)));
     refusal.at = Some((u32::MAX, u32::MAX));
     let mut records: Vec<Record> = Vec::new();
     let mut add = |kind, mark, body: &[u8]| {
@@ -182,7 +177,7 @@ fn hostile(thread: &ThreadId) -> Vec<Record> {
 
 #[test]
 fn row_20_no_line_of_the_log_is_too_wide_or_obeyed_whatever_a_record_holds() {
-    let deep = ["sess-0123456789ab", &".an-extremely-long-label-of-32".repeat(8)].concat();
+    let deep = format!("sess-0123456789ab{}", ".an-extremely-long-label-of-32".repeat(8));
     let thread = ThreadId::parse(&deep).unwrap();
     let records = hostile(&thread);
     for record in &records {

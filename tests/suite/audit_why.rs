@@ -36,14 +36,14 @@ async fn c7_a_hung_listener_is_named_with_its_program_since_when_and_what_ends_t
     assert!(report.contains("search attempt 1 of 3 out for"), "{report}");
     assert!(report.contains("program: python3 actor.py"), "{report}");
     let since = clock(leaf.since);
-    assert!(report.contains(&["waits since ", &since].concat()), "{report}");
+    assert!(report.contains(&format!("waits since {since}")), "{report}");
     assert_eq!(report.matches(&since).count(), 1, "the moment is said once: {report}");
-    assert!(report.contains(&["timeout at ", &moment(deadline, leaf.since)].concat()), "{report}");
+    assert!(report.contains(&format!("timeout at {}", moment(deadline, leaf.since))), "{report}");
     assert!(flat(&report).contains("; then attempt 2"), "{report}");
-    let next = ["next: systole log ", receipt.thread.as_str(), " --from 1"].concat();
+    let next = format!("next: systole log {} --from 1", receipt.thread.as_str());
     assert!(report.ends_with(&next), "{report}");
     assert!(line.contains("for search: attempt 1 of 3 out"), "{line}");
-    assert!(line.ends_with(&["systole why ", receipt.thread.as_str()].concat()), "{line}");
+    assert!(line.ends_with(&format!("systole why {}", receipt.thread.as_str())), "{line}");
     stop(organism).await;
 }
 
@@ -73,7 +73,7 @@ async fn c7_back_off_tells_how_the_last_attempt_failed_and_the_mend() {
             .contains("sees only PATH, HOME, LANG, TZ; name SEARCH_ROOT under listeners.search.pass"),
         "{report}"
     );
-    assert!(report.contains(&["ends with: attempt 2 at ", &moment(until, leaf.since)].concat()), "{report}");
+    assert!(report.contains(&format!("ends with: attempt 2 at {}", moment(until, leaf.since))), "{report}");
     assert!(line.contains("attempt 2 of 3 in back-off"), "{line}");
     stop(organism).await;
 }
@@ -119,10 +119,10 @@ async fn c7_the_leaves_are_found_through_a_call_and_through_a_child_thread() {
     let (report, line) = words(&found, None);
     assert!(report.contains("planner is in turn 1, 1 of 2 items answered (call 1)"), "{report}");
     assert!(report.contains("\n  └─ dig attempt 1 of 3 out"), "{report}");
-    assert!(report.contains(&["└─ deputy in its own thread ", child.as_str()].concat()), "{report}");
+    assert!(report.contains(&format!("└─ deputy in its own thread {}", child.as_str())), "{report}");
     assert!(report.contains("\n    └─ dig attempt 1 of 3 out"), "{report}");
     assert_eq!(line.matches("for dig: attempt 1 of 3 out").count(), 2, "each leaf is a wait: {line}");
-    assert!(line.contains(&["systole why ", child.as_str()].concat()), "{line}");
+    assert!(line.contains(&format!("systole why {}", child.as_str())), "{line}");
 
     let below = standing(&organism, &child);
     assert_eq!(below.leaves().len(), 1, "a child is asked for by itself: {below:?}");
@@ -172,7 +172,7 @@ async fn c7_a_wait_for_a_timer_names_it_and_its_moment_also_where_the_thread_res
     assert!(report.contains("planner is in turn 1, awaits timer tea, due in 59 m"), "{report}");
     // An hour from now may be another day.
     let since = leaf.since;
-    assert!(report.contains(&["ends with: timer tea at ", &moment(*due, since)].concat()), "{report}");
+    assert!(report.contains(&format!("ends with: timer tea at {}", moment(*due, since))), "{report}");
     assert!(line.contains("for planner: awaits timer tea"), "{line}");
 
     let receipt = ask(&organism, "k2", &payload("search", "x"), None).await.unwrap();
@@ -180,7 +180,7 @@ async fn c7_a_wait_for_a_timer_names_it_and_its_moment_also_where_the_thread_res
     let found = standing(&organism, &receipt.thread);
     assert_eq!((found.life, found.timers.len()), (Life::Resting, 1));
     let (report, _) = words(&found, Some("systole run"));
-    let told = ["timer tea at ", &moment(found.timers[0].due, since), ", in 59 m"].concat();
+    let told = format!("timer tea at {}, in 59 m", moment(found.timers[0].due, since));
     assert!(report.contains(&told) && report.contains("opens a call of search"), "{report}");
     assert!(report.contains("systole run"), "nothing fires while nothing runs: {report}");
     stop(organism).await;
@@ -393,7 +393,7 @@ async fn c7_after_a_failed_attempt_the_next_one_is_out_since_its_own_time() {
 fn hostile(depth: u32) -> Reason {
     let evil =
         "\u{1b}]0;title\u{7}\u{1b}[2J\u{202e}drawkcab\u{200b}\r\n日本語のとても長いテキスト".repeat(40);
-    let thread = ["sess-0123456789ab", &".a-label-of-thirty-two-letters-32".repeat(16)].concat();
+    let thread = format!("sess-0123456789ab{}", ".a-label-of-thirty-two-letters-32".repeat(16));
     let call = (0..depth).fold(CallPath::top(999_999_999), |path, _| path.item(999_999_999, 63));
     let program = Program {
         run: vec!["./x".to_owned(), evil.clone()],
@@ -403,8 +403,7 @@ fn hostile(depth: u32) -> Reason {
         stays: true,
         by_length: false,
     };
-    let words =
-        ["exited 1", &evil, "; last words on stderr: ", &evil, "KeyError: ", &"X_".repeat(900)].concat();
+    let words = format!("exited 1{evil}; last words on stderr: {evil}KeyError: {}", "X_".repeat(900));
     let cause = Cause::Out {
         deadline: Some(Millis(u64::MAX)),
         idle_ms: Some(u64::MAX),
@@ -589,10 +588,10 @@ async fn c7_the_leaf_is_found_through_two_levels_of_threads_and_each_is_asked_fo
     let list = waits(std::slice::from_ref(&found), leaf.since.plus(9_000));
     let [wait] = &list[..] else { panic!("{list:?}") };
     assert_eq!((&wait.thread, wait.what.as_str()), (&grandchild, "for dig: attempt 1 of 3 out for 9.0 s"));
-    assert_eq!(wait.command, ["systole why ", grandchild.as_str()].concat());
+    assert_eq!(wait.command, format!("systole why {}", grandchild.as_str()));
     let (report, _) = words(&found, None);
     for (indent, who) in [("", "planner"), ("  └─ ", "deputy"), ("    └─ ", "dig")] {
-        assert!(report.contains(&["\n", indent, who].concat()), "{report}");
+        assert!(report.contains(&format!("\n{indent}{who}")), "{report}");
     }
     stop(organism).await;
 }

@@ -44,7 +44,7 @@ pub(crate) fn path() -> String {
     let path = std::env::var("PATH").unwrap();
     let brought = program();
     let folder = brought.parent().unwrap().to_str().unwrap();
-    if folder.is_empty() { path } else { [folder, ":", &path].concat() }
+    if folder.is_empty() { path } else { format!("{folder}:{path}") }
 }
 
 /// Python with the plain NATS client, as the author of a listener has it.
@@ -218,7 +218,7 @@ impl Server {
 
     /// A page of its monitoring, which `http: "127.0.0.1:-1"` in the configuration opens.
     pub(crate) fn shows(&mut self, page: &str) -> serde_json::Value {
-        let address = ["http://", &self.monitor(), page].concat();
+        let address = format!("http://{}{page}", self.monitor());
         let text = ureq::get(address).call().unwrap().body_mut().read_to_string();
         serde_json::from_str(&text.unwrap()).unwrap()
     }

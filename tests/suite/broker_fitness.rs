@@ -226,7 +226,7 @@ async fn wrong_credentials_are_told_without_them() {
     let url = server.url();
     let no = |tried, words: &str| refused(tried, Code::BusForbidden, words, "credentials of a user");
     no(connect(&url, None, PATIENCE).await, "does not let in whoever shows no credentials");
-    let wrong = [SECRET, "x"].concat();
+    let wrong = format!("{SECRET}x");
     no(
         connect(&url, password(&wrong), PATIENCE).await,
         "does not let in the user \"pump\" with this password",

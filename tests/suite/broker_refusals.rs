@@ -111,7 +111,7 @@ async fn d6_what_a_party_may_not_the_server_tells_nobody() {
     let folder = house.first.path();
     let written = systole(folder, &["permissions", "--nats-config"]).stdout;
     // Somebody who hears everything that the server says of itself.
-    let system = ["\"$SYS\": {\n    users: [{ nkey: ", KEY.1, " }]\n"].concat();
+    let system = format!("\"$SYS\": {{\n    users: [{{ nkey: {} }}]\n", KEY.1);
     let mut server = Server::whole(&written.replacen("\"$SYS\": {\n", &system, 1));
     let operator = ConnectOptions::with_nkey(KEY.0.to_owned()).connect(server.url()).await.unwrap();
     let mut ear = hears(&operator, "$SYS.>", "$SYS.REQ.SERVER.PING").await;
@@ -124,7 +124,7 @@ async fn d6_what_a_party_may_not_the_server_tells_nobody() {
     loop {
         let message = next(&mut ear).await;
         let is_knock = message.subject.ends_with(".CLIENT.AUTH.ERR");
-        heard.push([message.subject.as_str(), " ", &String::from_utf8_lossy(&message.payload)].concat());
+        heard.push(format!("{} {}", message.subject.as_str(), String::from_utf8_lossy(&message.payload)));
         if is_knock {
             break;
         }

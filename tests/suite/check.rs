@@ -265,7 +265,7 @@ fn of_warnings_with_one_code_twenty_are_drawn_and_the_rest_counted() {
     assert_eq!((ran.code, drawn("config.several-takers"), drawn("config.circle")), (Some(0), 20, 20));
     let several = "10 more with config.several-takers are not shown; `check --json` has them all\n";
     let circle = "9 more with config.circle are not shown; `check --json` has them all\n";
-    let end = [several, circle, "59 warnings\n"].concat();
+    let end = format!("{several}{circle}59 warnings\n");
     assert!(ran.stdout.contains(&end), "{}", ran.stdout);
     let json = systole(folder.path(), &["check", "--json"]);
     assert_eq!(json.stdout.lines().count(), 59 + 1, "each is a value, and what the organism is");

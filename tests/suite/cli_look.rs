@@ -78,9 +78,9 @@ async fn the_reading_commands_need_no_organism_but_know_whether_one_runs() {
     assert!(lines[1].starts_with(&rests) && lines[1].contains("answered <dug> gold"), "{}", ps.out);
     let why = systole(folder.path(), &["why"]);
     let [line] = why.out.lines().collect::<Vec<_>>()[..] else { panic!("{}", why.out) };
-    assert!(line.starts_with(&[&hangs, "   waits "].concat()), "{line}");
+    assert!(line.starts_with(&format!("{hangs}   waits ")), "{line}");
     assert!(line.contains(" s   for search: attempt 1 of 3 out for "), "{line}");
-    assert!(line.ends_with(&["        systole why ", &hangs].concat()), "{line}");
+    assert!(line.ends_with(&format!("        systole why {hangs}")), "{line}");
     let json = systole(folder.path(), &["why", "--json"]).json();
     assert_eq!((&json["running"], &json["waits"][0]["cause"]), (&std::process::id().into(), &"out".into()));
     let json = systole(folder.path(), &["ps", "--json"]).json();
@@ -124,7 +124,7 @@ async fn why_tree_and_log_of_one_thread() {
     let from = systole(folder.path(), &["log", &rests, "--from", "2"]);
     assert!(!from.out.contains("#1 ") && from.out.contains("#2 "), "{}", from.out);
     let raw = systole(folder.path(), &["log", &rests, "--raw", "--from", "2"]);
-    assert_eq!(raw.out, [payload("dug", "gold").as_str(), "\n"].concat());
+    assert_eq!(raw.out, format!("{}\n", payload("dug", "gold").as_str()));
 
     let whole = systole(folder.path(), &["log", "--json"]);
     let records: Vec<Value> = whole.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();

@@ -89,7 +89,7 @@ fn an_example_and_a_prompt_are_what_the_model_makes() {
     let (exit, prompt, _) = ran(&folder, &["schema", "prompt", "find"]);
     let line = "- <find>: Finds text. Parameters: <query>(text, required; ";
     assert!(exit == 0 && prompt.starts_with(line), "{prompt}");
-    assert_eq!(prompt.lines().nth(1), Some(["  Example: ", whole.trim_end()].concat().as_str()));
+    assert_eq!(prompt.lines().nth(1), Some(format!("  Example: {}", whole.trim_end()).as_str()));
     let (exit, value, _) = ran(&folder, &["schema", "prompt", "--json", "find"]);
     let value: serde_json::Value = serde_json::from_str(&value).unwrap();
     assert_eq!((exit, value["prompt"].as_str()), (0, Some(prompt.trim_end())));

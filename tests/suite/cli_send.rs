@@ -176,7 +176,7 @@ fn an_element_is_for_somebody_and_who_that_is_has_to_be_clear() {
     let twin = yaml.split_once("listeners:\n").unwrap().1.split_once("log:").unwrap().0;
     let twins =
         [twin.replace("echo:", "second:"), twin.replace("echo:", "third:").replace("entry: true", "")];
-    let yaml = yaml.replace("log:", &[&twins.concat(), "log:"].concat());
+    let yaml = yaml.replace("log:", &format!("{}log:", twins.concat()));
     let folder = folder(&[("organism.yaml", &yaml), ("echo.xsd", ECHO_XSD), ("echo.py", ECHO_PY)]);
     for (arguments, wanted) in [
         (&["say", "text=a"][..], "say is taken by echo and by second; try: --to echo"),

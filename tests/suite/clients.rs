@@ -28,7 +28,7 @@ clients:
 ";
 
 fn house() -> tempfile::TempDir {
-    let file = HOUSE.replace("log: {", &[CLIENTS, "log: {"].concat());
+    let file = HOUSE.replace("log: {", &format!("{CLIENTS}log: {{"));
     let schema = |name: &str| ECHO_XSD.replace("ns/echo/v1", &format!("ns/{name}/v1"));
     let (shy, hidden, guarded) = (schema("shy"), schema("hidden"), schema("guarded"));
     folder(&[

@@ -18,7 +18,7 @@ const MORE: &str = "durability: relaxed, key_env: BUS_KEY";
 const ASKED: &str = "o.shop.in.alice";
 
 fn asking(words: &str) -> String {
-    ["<ask xmlns=\"https://xml-pipeline.org/ns/talk/v1\">", words, "</ask>"].concat()
+    format!("<ask xmlns=\"https://xml-pipeline.org/ns/talk/v1\">{words}</ask>")
 }
 
 /// Adds what the file says of clients.
@@ -57,7 +57,7 @@ impl House {
 
     async fn client(&self, who: &str) -> Someone {
         let key = ConnectOptions::with_nkey(seed(self.first.path(), who));
-        Someone::come(&self.server, key, &["_INBOX_", who].concat()).await
+        Someone::come(&self.server, key, &format!("_INBOX_{who}")).await
     }
 }
 
@@ -242,7 +242,7 @@ fn d6_the_client_of_the_reference_page_is_answered() {
     let _organism = Running::organism_with(house.first.path(), &house.key());
     let page = std::fs::read_to_string("docs/reference/nats.md").unwrap();
     let (_, code) = page.split_once("```python\nimport asyncio, nats, sys").expect("the page has a client");
-    let code = ["import asyncio, nats, sys", code.split_once("```").unwrap().0].concat();
+    let code = format!("import asyncio, nats, sys{}", code.split_once("```").unwrap().0);
     let mut command = python();
     command.arg("-c").arg(code).args([&house.server.url(), "alice", "hello"]);
     command.current_dir(house.first.path().join("keys")).stdout(Stdio::piped()).stderr(Stdio::piped());

@@ -90,7 +90,7 @@ impl Cluster {
     /// Where they are, as the file names them.
     pub(crate) fn urls(&self) -> String {
         let all: Vec<String> = self.nodes.iter().map(Server::url).collect();
-        ["[", &all.join(", "), "]"].concat()
+        format!("[{}]", all.join(", "))
     }
 
     pub(crate) fn node(&mut self, which: usize) -> &mut Server {
@@ -132,7 +132,7 @@ impl Cluster {
 /// What the soak's organism is told of its brokers.
 fn over(cluster: &Cluster) -> Vec<String> {
     vec![
-        ["log.nats=", &cluster.urls()].concat(),
+        format!("log.nats={}", cluster.urls()),
         "log.durability=relaxed".to_owned(),
         "log.replicas=3".to_owned(),
     ]

@@ -186,8 +186,7 @@ async fn a_program_reads_answers_on_its_stdin_in_either_framing() {
 #[tokio::test]
 async fn a_program_that_runs_once_cannot_be_answered_and_is_told_so() {
     let journal = r#"<journal xmlns="urn:systole:listener:v1" id="8" delivery="d1" kind="model-started"/>"#;
-    let mut stage =
-        shell_once(&["echo '", journal, "<pong xmlns=\"urn:t\"/>'"].concat()).start().joined().await;
+    let mut stage = shell_once(&format!("echo '{journal}<pong xmlns=\"urn:t\"/>'")).start().joined().await;
     stage.hand("d1");
     let said = stage.expect("said ", "").await;
     let word = Word::read(said.strip_prefix("said ").unwrap().as_bytes(), &Limits::default());

@@ -110,9 +110,9 @@ async fn a_program_that_is_not_there_is_down_at_once() {
         ("./etc", "cannot start ./etc", " from /: this user may not run it"),
     ] {
         let mut stage = cast(Reach::Process(program(&[run], "/".into()))).start();
-        stage.expect(&["down: ", tried].concat(), why).await;
+        stage.expect(&format!("down: {tried}"), why).await;
         stage.hand("d1");
-        stage.expect(&["gone d1 listener.down: ", tried].concat(), "").await;
+        stage.expect(&format!("gone d1 listener.down: {tried}"), "").await;
     }
 }
 
@@ -233,7 +233,7 @@ async fn every_delivery_has_one_report_whatever_happens() {
     let mut handed = 0;
     while reports.len() < ALL {
         while handed < ALL && handed - reports.len() < OUT {
-            let delivery = ["d", &handed.to_string()].concat();
+            let delivery = format!("d{handed}");
             stage.hand(&delivery);
             if handed % 11 == 5 || handed % 5 == 0 {
                 stage.call_back(&delivery, CallBack::TimedOut);

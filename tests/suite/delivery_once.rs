@@ -56,7 +56,7 @@ async fn what_is_wrong_with_an_element_is_left_to_the_judge() {
         // Without a namespace of its own it is not given that of the reply.
         ("<a/>", "payload.no-namespace"),
     ] {
-        let mut stage = shell_once(&["printf '%s' '", output, "'"].concat()).start().joined().await;
+        let mut stage = shell_once(&format!("printf '%s' '{output}'")).start().joined().await;
         stage.hand("d1");
         assert_eq!(items(&mut stage).await, [code], "{output}");
     }

@@ -210,8 +210,7 @@ fn h1_without_python_the_demo_says_so_in_one_line_and_starts_nothing() {
 #[test]
 fn h1_a_folder_of_somebody_elses_is_not_removed() {
     let folder = tempfile::tempdir().unwrap();
-    let taken =
-        folder.path().join(["systole-demo-", &rustix::process::getuid().as_raw().to_string()].concat());
+    let taken = folder.path().join(format!("systole-demo-{}", rustix::process::getuid().as_raw()));
     std::fs::create_dir(&taken).unwrap();
     std::fs::write(taken.join("precious"), "x").unwrap();
     let ran = systole(&["demo"], folder.path());
@@ -223,21 +222,14 @@ fn h1_a_folder_of_somebody_elses_is_not_removed() {
 /// What the clerk answers when the stock's refusal says `advice`.
 fn clerk_told(advice: &str) -> String {
     let envelope = |payload: &str| {
-        [
-            "<message xmlns=\"https://xml-pipeline.org/ns/envelope/v1\"><meta><from>core</from><thread>t</thread>",
-            "<stamp xmlns=\"urn:systole:stamp:v1\" call=\"1\" delivery=\"d\"/></meta>",
-            payload,
-            "</message>\n",
-        ]
-        .concat()
+        format!(
+            "<message xmlns=\"https://xml-pipeline.org/ns/envelope/v1\"><meta><from>core</from><thread>t</thread><stamp xmlns=\"urn:systole:stamp:v1\" call=\"1\" delivery=\"d\"/></meta>{payload}</message>\n"
+        )
     };
     let order = "<order xmlns=\"https://xml-pipeline.org/ns/clerk/v1\"><item>tea</item><quantity>0</quantity><street>s</street></order>";
-    let refusal = [
-        "<answers xmlns=\"https://xml-pipeline.org/ns/core/v1\"><item ordinal=\"2\"><system-error>",
-        advice,
-        "</system-error></item></answers>",
-    ]
-    .concat();
+    let refusal = format!(
+        "<answers xmlns=\"https://xml-pipeline.org/ns/core/v1\"><item ordinal=\"2\"><system-error>{advice}</system-error></item></answers>"
+    );
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("config/beat");
     let mut clerk = Command::new("python3")
         .arg("listeners/clerk.py")
@@ -258,7 +250,7 @@ fn h1_a_refusal_that_says_something_else_ends_the_rehearsal() {
         let team = folder.path().join(limit);
         crate::session::copy(&Path::new(env!("CARGO_MANIFEST_DIR")).join("config/team"), &team);
         let file = std::fs::read_to_string(team.join("organism.yaml")).unwrap();
-        std::fs::write(team.join("organism.yaml"), file.replace("int 1..10", &["int 1..", limit].concat()))
+        std::fs::write(team.join("organism.yaml"), file.replace("int 1..10", &format!("int 1..{limit}")))
             .unwrap();
         systole(&["ask", "What makes a heart beat?"], &team)
     };
@@ -275,7 +267,7 @@ fn h1_a_refusal_that_says_something_else_ends_the_rehearsal() {
 #[test]
 fn h1_the_clerk_mends_by_what_the_refusal_says_and_by_nothing_else() {
     let told =
-        |number: &str| clerk_told(&["<try>&lt;a:quantity&gt;", number, "&lt;/a:quantity&gt;</try>"].concat());
+        |number: &str| clerk_told(&format!("<try>&lt;a:quantity&gt;{number}&lt;/a:quantity&gt;</try>"));
     assert!(told("1").lines().last().unwrap().contains("quantity>1<"), "{}", told("1"));
     assert!(told("7").lines().last().unwrap().contains("quantity>7<"), "{}", told("7"));
     assert!(clerk_told("").lines().last().unwrap().contains("failure"), "without advice it is lost");

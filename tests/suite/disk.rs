@@ -23,8 +23,8 @@ const SYNC: &str = "fdatasync,fsync";
 /// A life under a fault: which calls, what happens to them, and when.
 fn under(inject: &str) -> Omen {
     let (calls, _) = inject.split_once(':').unwrap();
-    let only = ["trace=", calls].concat();
-    let fault = ["inject=", inject].concat();
+    let only = format!("trace={calls}");
+    let fault = format!("inject={inject}");
     let mut tracer = vec!["strace", "-f", "-qq", "-o", "/dev/null", "-e", &only, "-e", &fault];
     if !inject.contains("signal=") {
         // Only those calls stop the process then, and all others run at their own pace. With a signal

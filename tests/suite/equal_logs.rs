@@ -151,7 +151,7 @@ impl Log {
         };
         let links = match prompts::links(&self.reader, hash, before) {
             Ok(links) => links,
-            Err(why) => return [body, " whose prompt cannot be shown: ", &why.to_string()].concat(),
+            Err(why) => return format!("{body} whose prompt cannot be shown: {why}"),
         };
         let texts = links.iter().map(|text| match chain::read(text) {
             Some(chain::Read::Segment { messages, .. }) => messages.to_owned(),
@@ -160,7 +160,7 @@ impl Log {
             None => panic!("it is no link: {text}"),
         });
         let texts: String = texts.map(|text| without_marks(&text) + "\n").collect();
-        [&body.replace(hash, "the following: "), "\n", &texts].concat()
+        format!("{}\n{texts}", body.replace(hash, "the following: "))
     }
 }
 
@@ -227,7 +227,7 @@ fn named((thread, call, turn, ordinal, kind, nth): &Place) -> String {
 
 fn shown(parts: &Parts) -> String {
     let of = |name: &str| parts.iter().find(|(part, _)| *part == name).map_or("", |(_, text)| text);
-    [of("code"), " ", of("body")].concat().chars().take(160).collect()
+    format!("{} {}", of("code"), of("body")).chars().take(160).collect()
 }
 
 /// Where two texts part, with some of both from there on.

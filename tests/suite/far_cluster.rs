@@ -29,13 +29,10 @@ struct House {
 }
 
 fn file(urls: &str, pages: &str) -> String {
-    [
-        "organism: {name: shop, entry: echo}\nlisteners:\n  echo: {nats: true, accepts: [ask], returns: [answer], idle: 2s, retry: {attempts: 9, backoff: 10ms..200ms}, entry: true}\n  \
-         other: {nats: true, accepts: [ask], returns: [answer]}\n",
-        "log: {nats: ", urls, ", replicas: 3, monitor: ", pages, ", key_env: BUS_KEY, path: hello.db}\n",
-        "console: {listen: \"127.0.0.1:0\"}\n",
-    ]
-    .concat()
+    format!(
+        "organism: {{name: shop, entry: echo}}\nlisteners:\n  echo: {{nats: true, accepts: [ask], returns: [answer], idle: 2s, retry: {{attempts: 9, backoff: 10ms..200ms}}, entry: true}}\n  \
+         other: {{nats: true, accepts: [ask], returns: [answer]}}\nlog: {{nats: {urls}, replicas: 3, monitor: {pages}, key_env: BUS_KEY, path: hello.db}}\nconsole: {{listen: \"127.0.0.1:0\"}}\n"
+    )
 }
 
 impl House {
@@ -94,7 +91,7 @@ impl House {
 
     /// Sends a question until it is taken.
     fn sends(&self, key: &str) {
-        let body = ["<ask xmlns=\"", TALK, "\">", key, "</ask>"].concat();
+        let body = format!("<ask xmlns=\"{TALK}\">{key}</ask>");
         let end = Instant::now() + PATIENCE;
         loop {
             let run = run_file(self.path());
@@ -109,8 +106,8 @@ impl House {
 
 /// The pages of these nodes, as the file names them.
 fn pages(cluster: &Cluster, nodes: &[usize]) -> String {
-    let page = |node: &usize| ["'http://", &cluster.nodes[*node].monitor(), "'"].concat();
-    ["[", &nodes.iter().map(page).collect::<Vec<_>>().join(", "), "]"].concat()
+    let page = |node: &usize| format!("'http://{}'", cluster.nodes[*node].monitor());
+    format!("[{}]", nodes.iter().map(page).collect::<Vec<_>>().join(", "))
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -121,7 +118,7 @@ async fn d6_the_written_accounts_hold_at_every_node_of_a_cluster_while_one_falls
     // A worker at each node in turn, whichever the pump is at and whichever leads.
     for node in 0..3 {
         let worker = Serving::of(house.worker(node), move |turn| {
-            answer(&["node ", &node.to_string(), " heard ", &turn.request().text()].concat())
+            answer(&format!("node {node} heard {}", turn.request().text()))
         });
         house.sends(&format!("k-{node}"));
         let said = final_of(&mut events);
@@ -132,7 +129,7 @@ async fn d6_the_written_accounts_hold_at_every_node_of_a_cluster_while_one_falls
         refuses(&house, node).await;
     }
     // With all three addresses, as the page has them for the pump: the worker is told of the others by the one it finds.
-    let worker = Serving::of(house.worker(0), |turn| answer(&["heard ", &turn.request().text()].concat()));
+    let worker = Serving::of(house.worker(0), |turn| answer(&format!("heard {}", turn.request().text())));
     house.sends("k-before");
     assert!(final_of(&mut events).contains(">heard k-before<"));
     let leader = tokio::task::block_in_place(|| leads(&house));
@@ -148,10 +145,9 @@ async fn d6_the_written_accounts_hold_at_every_node_of_a_cluster_while_one_falls
 
 /// Which node leads the log, as its monitoring page says.
 fn leads(house: &House) -> usize {
-    let mut page =
-        ureq::get(["http://", &house.cluster.nodes[0].monitor(), "/jsz?streams=1&accounts=1"].concat())
-            .call()
-            .unwrap();
+    let mut page = ureq::get(format!("http://{}/jsz?streams=1&accounts=1", house.cluster.nodes[0].monitor()))
+        .call()
+        .unwrap();
     let page: Value = serde_json::from_str(&page.body_mut().read_to_string().unwrap()).unwrap();
     let accounts = page["account_details"].as_array().unwrap().iter();
     let mut streams = accounts.flat_map(|account| account["stream_detail"].as_array().into_iter().flatten());
@@ -216,7 +212,7 @@ fn d6_a_server_without_the_word_of_the_cluster_is_none_of_it() {
 
 /// A machine whose log is on that cluster, and what its start says with these pages.
 fn starts(cluster: &Cluster, urls: &str, pages: &str) -> Ran {
-    let more = ["replicas: 3, monitor: ", pages].concat();
+    let more = format!("replicas: 3, monitor: {pages}");
     let folder = pumps::machine_at(urls, &more);
     assert_eq!(cluster.nodes.len(), 3);
     systole_with(folder.path(), &["ask", "hello"], &[])
@@ -236,18 +232,18 @@ fn d7_more_than_half_of_the_copies_have_to_show_that_they_sync() {
     // A node that runs and shows no page: the others suffice, where the pump is at one of them.
     let one = |node: usize| pages(&cluster, &[node]).trim_matches(['[', ']']).to_owned();
     let near = cluster.nodes[0].url();
-    let two = ["[", &one(0), ", ", &one(1), ", ", dead, "]"].concat();
+    let two = format!("[{}, {}, {dead}]", one(0), one(1));
     assert_eq!(starts(&cluster, &near, &two).stdout, "heard\n");
     let far = cluster.nodes[2].url();
     is_refused(&starts(&cluster, &far, &two), "bus.unreachable", "it is of another server than the one at");
     // Less than most of them: some are dead, or never named, or named twice.
-    let alone = ["[", &one(0), ", ", dead, ", 'http://127.0.0.1:2']"].concat();
+    let alone = format!("[{}, {dead}, 'http://127.0.0.1:2']", one(0));
     is_refused(&starts(&cluster, &near, &alone), "bus.unreachable", "127.0.0.1:1");
-    let thrice = ["[", &one(0), ", ", &one(0), ", ", &one(0), "]"].concat();
+    let thrice = format!("[{}, {}, {}]", one(0), one(0), one(0));
     for pages in [one(0), thrice] {
         is_refused(&starts(&cluster, &near, &pages), "bus.unreachable", "they are of 1 of the 3 servers");
     }
-    assert_eq!(starts(&cluster, &near, &["[", &one(0), ", ", &one(1), "]"].concat()).stdout, "heard\n");
+    assert_eq!(starts(&cluster, &near, &format!("[{}, {}]", one(0), one(1))).stdout, "heard\n");
     // A node that is away keeps nobody from starting.
     cluster.node(2).kill();
     let end = Instant::now() + PATIENCE;

@@ -206,11 +206,11 @@ fn under(folder: &Path, inject: &str, of: &[&str], command: &[&str]) -> Option<s
     let (calls, _) = inject.split_once(':').unwrap();
     let whole = std::fs::canonicalize(folder).unwrap();
     let mut strace = Command::new("strace");
-    strace.args(["-f", "-qq", "-o", "/dev/null", "-e", &["trace=", calls].concat()]);
+    strace.args(["-f", "-qq", "-o", "/dev/null", "-e", &format!("trace={calls}")]);
     for file in of {
         strace.arg("-P").arg(whole.join(file));
     }
-    strace.args(["-e", &["inject=", inject].concat(), env!("CARGO_BIN_EXE_systole")]).args(command);
+    strace.args(["-e", &format!("inject={inject}"), env!("CARGO_BIN_EXE_systole")]).args(command);
     strace.current_dir(folder).stdin(Stdio::null());
     let mut may = Command::new("strace");
     may.args(["-f", "-qq", "-o", "/dev/null", "true"]).stderr(Stdio::null());
@@ -351,7 +351,7 @@ fn a_copy_that_goes_further_than_the_stream_is_refused_and_stays() {
     for words in ["it is not there any more, and the copy ", "it does not hold the bundle that the copy "] {
         for command in [&["copy"][..], &["copy", "--again"]] {
             let apart = systole(folder.path(), command);
-            let told = ["the log SYSTOLE_shop_LOG is not what it was: ", words].concat();
+            let told = format!("the log SYSTOLE_shop_LOG is not what it was: {words}");
             assert!(apart.code == Some(7) && apart.stderr.contains(&told), "{apart:?}");
             assert!(apart.stderr.contains("try: the broker's store as it was"), "{}", apart.stderr);
             assert_eq!(records(folder.path()), whole);

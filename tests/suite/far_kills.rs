@@ -15,7 +15,7 @@ use crate::kills::Trial;
 
 /// What the soak's organism is told of its broker.
 pub(crate) fn over(server: &Server) -> Vec<String> {
-    vec![["log.nats=", &server.url()].concat(), "log.durability=relaxed".to_owned()]
+    vec![format!("log.nats={}", server.url()), "log.durability=relaxed".to_owned()]
 }
 
 #[test]
@@ -32,8 +32,8 @@ fn c3_kill_at_every_step_over_nats() {
                         trial.dies_at("K6:30");
                         trial.dies_at("R:2");
                     } else {
-                        trial.dies_at(&[step, ":1"].concat());
-                        trial.dies_at(&[step, ":3"].concat());
+                        trial.dies_at(&format!("{step}:1"));
+                        trial.dies_at(&format!("{step}:3"));
                     }
                     trial.lives();
                 }

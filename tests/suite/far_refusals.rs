@@ -14,7 +14,7 @@ use crate::pumps;
 
 /// A machine whose log is at that address.
 fn machine(url: &str, more: &str) -> tempfile::TempDir {
-    pumps::machine_at(url, &["durability: relaxed", more].concat())
+    pumps::machine_at(url, &format!("durability: relaxed{more}"))
 }
 
 /// That it ends with this exit, and one error that has these words and this in its mend.
@@ -85,7 +85,7 @@ async fn a_log_whose_stream_somebody_else_made_is_refused_and_left_as_it_is() {
 /// A message with so long a body.
 fn sent(folder: &Path, bytes: usize, key: &str) -> Answer {
     let words = "x".repeat(bytes);
-    let body = ["<ask xmlns=\"https://xml-pipeline.org/ns/talk/v1\">", &words, "</ask>"].concat();
+    let body = format!("<ask xmlns=\"https://xml-pipeline.org/ns/talk/v1\">{words}</ask>");
     ask(&run_file(folder), "POST", "/v1/messages?to=echo", &[("Idempotency-Key", key)], &body)
 }
 

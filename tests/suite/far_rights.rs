@@ -56,7 +56,7 @@ impl House {
 /// Asks something so long, and waits for the answer.
 pub(crate) fn long_question(folder: &Path, bytes: usize) {
     let words = "x".repeat(bytes);
-    let body = ["<ask xmlns=\"https://xml-pipeline.org/ns/talk/v1\">", &words, "</ask>"].concat();
+    let body = format!("<ask xmlns=\"https://xml-pipeline.org/ns/talk/v1\">{words}</ask>");
     let answer = ask(&run_file(folder), "POST", "/v1/messages?to=echo", &[], &body);
     assert_eq!(answer.status, 202, "{answer:?}");
 }
@@ -85,7 +85,7 @@ fn d6_pumps_with_the_written_rights_take_over_from_one_another_with_all_that_was
 
 /// Asks as the auditor for a message of a stream; none where there is none.
 async fn message(auditor: &Someone, stream: &str, asked: Value) -> Option<(u64, Vec<u8>)> {
-    let api = ["JS.shop.API.STREAM.MSG.GET.", stream].concat();
+    let api = format!("JS.shop.API.STREAM.MSG.GET.{stream}");
     let answer = auditor.client.request(api, asked.to_string().into()).await.unwrap();
     let mut answer: Value = serde_json::from_slice(&answer.payload).unwrap();
     if answer["error"]["err_code"] == 10037 {
@@ -108,7 +108,7 @@ async fn apart(auditor: &Someone, hash: &str) -> Vec<u8> {
         }
         next = at + 1;
     };
-    let chunks = ["$O.SYSTOLE_shop_BLOBS.C.", meta["nuid"].as_str().unwrap()].concat();
+    let chunks = format!("$O.SYSTOLE_shop_BLOBS.C.{}", meta["nuid"].as_str().unwrap());
     let (mut whole, mut next) = (Vec::new(), 1);
     while let Some((at, bytes)) =
         message(auditor, APART, json!({ "seq": next, "next_by_subj": chunks })).await

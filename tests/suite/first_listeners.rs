@@ -13,7 +13,7 @@ use crate::stage::{Stage, cast, folder, program};
 fn from_the_page(language: &str, file: &str) -> String {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let page = std::fs::read_to_string(root.join("docs/adding-a-listener.md")).unwrap();
-    let fence = ["\n```", language, "\n"].concat();
+    let fence = format!("\n```{language}\n");
     let blocks: Vec<&str> =
         page.split(&fence).skip(1).map(|rest| rest.split_once("```").unwrap().0).collect();
     assert_eq!(blocks.len(), 1, "{language}");
@@ -23,7 +23,7 @@ fn from_the_page(language: &str, file: &str) -> String {
 
 /// A folder with that text in a file.
 fn placed(file: &str, text: &str) -> PathBuf {
-    let folder = folder(&["first_", file].concat());
+    let folder = folder(&format!("first_{file}"));
     std::fs::write(folder.join(file), text).unwrap();
     folder
 }
@@ -79,7 +79,7 @@ fn d3_both_answer_in_the_organism_that_stands_beside_them() {
     let ask = "<ask xmlns=\"https://xml-pipeline.org/ns/talk/v1\">Who?</ask>\n";
     std::fs::write(folder.join("ask.xml"), ask).unwrap();
     for listener in ["answer", "answer-py"] {
-        let line = ["  ", listener, ":"].concat();
+        let line = format!("  {listener}:");
         let of = |text: &str| text.lines().find(|l| l.starts_with(&line)).map(str::to_owned);
         assert_eq!(of(&page), of(&declared), "the page and the file declare {listener} alike");
         let mut send = Command::new(env!("CARGO_BIN_EXE_systole"));

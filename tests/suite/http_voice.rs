@@ -35,7 +35,7 @@ for line in sys.stdin:
 "#;
 
 fn house() -> tempfile::TempDir {
-    let file = HOUSE.replace("log: {", &[CLIENTS, "log: {"].concat());
+    let file = HOUSE.replace("log: {", &format!("{CLIENTS}log: {{"));
     folder(&[("organism.yaml", &file), ("echo.xsd", ECHO_XSD), ("echo.py", TALKER)])
 }
 

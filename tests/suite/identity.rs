@@ -68,7 +68,7 @@ impl House {
 }
 
 pub(crate) fn seed(folder: &Path, key: &str) -> String {
-    std::fs::read_to_string(folder.join("keys").join([key, ".nk"].concat())).unwrap().trim().to_owned()
+    std::fs::read_to_string(folder.join("keys").join(format!("{key}.nk"))).unwrap().trim().to_owned()
 }
 
 pub(crate) async fn next<S: Stream + Unpin>(stream: &mut S) -> S::Item {

@@ -44,8 +44,8 @@ fn from_an_empty_folder_to_an_answer() {
 fn every_example_runs_as_printed_and_passes_the_test_beside_it() {
     for (example, option) in OPTIONS.into_iter().filter(|(example, _)| *example != "agent") {
         let shell = Shell::new();
-        let said = shell.run(&["systole init \"my folder\"", option].concat());
-        let answered = shell.run(&[next(&said), " && echo it worked"].concat());
+        let said = shell.run(&format!("systole init \"my folder\"{option}"));
+        let answered = shell.run(&format!("{} && echo it worked", next(&said)));
         assert!(answered.ends_with("it worked\n"), "{example}: {answered}");
         let tested = shell.run("systole test && echo passed");
         assert!(tested.ends_with("\npassed\n") && !tested.contains("FAIL"), "{example}: {tested}");
@@ -65,10 +65,10 @@ fn an_example_is_written_whole() {
     for (example, option) in OPTIONS {
         let shell = with_key("", "");
         // Under the name of the example nothing is named anew.
-        shell.run(&["systole init ", example, option].concat());
-        shell.run(&["cd ", example].concat());
+        shell.run(&format!("systole init {example}{option}"));
+        shell.run(&format!("cd {example}"));
         let without = "diff -r -x organism.schema.json -x .gitignore -I '^# yaml-language-server' . '";
-        let differs = shell.run(&[without, root.join(example).to_str().unwrap(), "'"].concat());
+        let differs = shell.run(&format!("{without}{}'", root.join(example).to_str().unwrap()));
         assert_eq!(differs, "", "{example}");
         let first = shell.run("head -1 organism.yaml");
         assert_eq!(first, "# yaml-language-server: $schema=organism.schema.json\n");
@@ -108,7 +108,7 @@ fn nothing_is_written_over() {
 fn the_next_command_runs_wherever_it_was_written() {
     for name in ["-x", "--help", "it's here", "$HOME", "a b/c d", "-a/-b", "ü"] {
         let shell = Shell::new();
-        let said = shell.run(&["systole init -- '", &name.replace('\'', "'\\''"), "'"].concat());
+        let said = shell.run(&format!("systole init -- '{}'", name.replace('\'', "'\\''")));
         assert_eq!(shell.run(next(&said)), "Hello. You said: Who is there?\n", "{name}: {said}");
     }
     let folder = tempfile::tempdir().unwrap();
@@ -121,7 +121,7 @@ fn the_next_command_runs_wherever_it_was_written() {
     ] {
         let ran = systole(folder.path(), &["init", name]);
         assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{ran:?}");
-        let words = ["error: the name `", shown, "` holds what no screen shows as it is\n"].concat();
+        let words = format!("error: the name `{shown}` holds what no screen shows as it is\n");
         assert_eq!(ran.stderr, words + "  try: a name of letters, digits, - and _\n");
     }
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "nothing was written");
@@ -144,7 +144,7 @@ fn an_agent_without_a_key_is_rehearsed_and_says_so() {
     ] {
         assert!(said.contains(words), "{said}");
     }
-    let answered = shell.run(&[next(&said), " 2>&1"].concat());
+    let answered = shell.run(&format!("{} 2>&1", next(&said)));
     assert_eq!(answered, "There are 3 letters r in strawberry.\n");
     assert!(
         shell.run("systole ask 'Who are you?'").starts_with("I am rehearsed"),
@@ -164,9 +164,9 @@ fn an_agent_takes_the_key_of_the_environment_and_keeps_nothing_of_it() {
     ] {
         let shell = with_key(key, secret);
         let said = shell.run("systole init helper --agent");
-        assert!(said.contains(&["with the key in ", key, "\n"].concat()) && !said.contains(secret), "{said}");
+        assert!(said.contains(&format!("with the key in {key}\n")) && !said.contains(secret), "{said}");
         let yaml = shell.run("cd helper && cat organism.yaml");
-        assert!(yaml.contains(&["  main: ", model, "\n"].concat()), "{yaml}");
+        assert!(yaml.contains(&format!("  main: {model}\n")), "{yaml}");
         assert_eq!(shell.run("grep -r never-to-be-seen . || echo nowhere"), "nowhere\n");
         assert!(shell.run("systole check").starts_with("helper: 1 listener, 1 agent; nothing is wrong\n"));
         // Without leaving this machine: the same file with the model rehearsed.
@@ -181,7 +181,7 @@ fn an_agent_takes_the_key_of_the_environment_and_keeps_nothing_of_it() {
     );
     assert!(local.run("systole check -f helper/organism.yaml").contains("nothing is wrong"));
     for wrong in ["--provider openai", "--agent --team", "--list --agent", "--team --provider openai"] {
-        assert!(local.run(&["systole init other ", wrong].concat()).contains("error: "), "{wrong}");
+        assert!(local.run(&format!("systole init other {wrong}")).contains("error: "), "{wrong}");
     }
 }
 
@@ -190,7 +190,7 @@ fn the_list_names_each_template_with_a_command_that_writes_it() {
     let shell = with_key("", "");
     let listed = shell.run("systole init --list");
     let commands: Vec<&str> = listed.lines().filter(|line| line.starts_with("systole init NAME")).collect();
-    let written = OPTIONS.map(|(_, option)| ["systole init NAME", option].concat());
+    let written = OPTIONS.map(|(_, option)| format!("systole init NAME{option}"));
     assert_eq!(commands, written);
     for (n, command) in commands.iter().enumerate() {
         let said =

@@ -98,7 +98,7 @@ impl Trial {
 fn kill_at(step: &str) {
     let trial = Trial::new(3);
     for times in ["1", "2", "5"] {
-        trial.dies_at(&[step, ":", times].concat());
+        trial.dies_at(&format!("{step}:{times}"));
         trial.lives();
     }
     trial.judged(step);
@@ -166,7 +166,7 @@ fn c3_kill_twice_in_a_row_during_recovery() {
     for times in ["1", "2", "5"] {
         // So much is in the log by then that it was not all folded into a checkpoint.
         trial.dies_at("K6:30");
-        let at = ["R:", times].concat();
+        let at = format!("R:{times}");
         trial.dies_at(&at);
         trial.dies_at(&at);
         // What recovery decides is met by death as well.
@@ -180,7 +180,7 @@ fn c3_kill_twice_in_a_row_during_recovery() {
 fn a_failpoint_is_not_passed_on_to_programs() {
     let trial = Trial::new(5);
     let desk = trial.house.folder().join("listeners/desk.sh");
-    let script = ["env >> seen.env\n", &std::fs::read_to_string(&desk).unwrap()].concat();
+    let script = format!("env >> seen.env\n{}", std::fs::read_to_string(&desk).unwrap());
     std::fs::write(desk, script).unwrap();
     let omen = Omen::failpoint("K12:4000000000");
     let (life, _) = trial.begin(&omen);
@@ -247,7 +247,7 @@ fn what_is_lost_or_asked_twice_is_found() {
     let history = std::fs::read_to_string(house.history(1)).unwrap();
     let invented =
         history.lines().find(|line| line.contains("\"acked\":{")).unwrap().replace("\"k-1-", "\"k-1-never-");
-    std::fs::write(house.history(1), [&history, &*invented, "\n"].concat()).unwrap();
+    std::fs::write(house.history(1), format!("{history}{invented}\n")).unwrap();
     std::fs::write(house.book(), "once\ntwice\ntwice\n").unwrap();
     let verdict = verdict::judge(&house, CLIENTS, &tally).unwrap();
     assert!(!verdict.is_clean() && verdict.lost + verdict.open > 0, "{verdict:#?}");

@@ -25,7 +25,7 @@ fn g5_a_new_listener_in_shell_or_python_passes_its_test_and_is_run() {
     for language in ["shell", "python"] {
         let shell = organism();
         let before = std::fs::read_to_string(shell.folder().join("hello/organism.yaml")).unwrap();
-        let said = shell.run(&["systole listener new ", language, " weather"].concat());
+        let said = shell.run(&format!("systole listener new {language} weather"));
         assert!(said.contains("added weather and its payloads to organism.yaml"), "{said}");
         assert!(said.ends_with("next: systole test listeners/weather.test.yaml\n"), "{said}");
         let test = shell.run("systole test listeners/weather.test.yaml");
@@ -54,7 +54,7 @@ fn g5_a_new_listener_in_rust_passes_its_test_and_is_run() {
     let wrong = shell.run("systole listener new rust weather --kit . ; echo $?");
     assert!(wrong.contains(". is not the folder of systole-kit") && wrong.ends_with("2\n"), "{wrong}");
     let kit = root.join("listeners/kit");
-    let said = shell.run(&["systole listener new rust weather --kit '", kit.to_str().unwrap(), "'"].concat());
+    let said = shell.run(&format!("systole listener new rust weather --kit '{}'", kit.to_str().unwrap()));
     let next: Vec<&str> = said.lines().filter_map(|line| line.strip_prefix("next: ")).collect();
     let [build, test] = next[..] else { panic!("{said}") };
     let tested = shell.run(&[&building(), test].concat());
@@ -97,7 +97,7 @@ fn builds(shell: &Shell, command: &str, release: &str) {
 
 /// The organism of a new listener over NATS, on a broker of its own. Gives the command that starts the listener.
 fn over_nats(shell: &Shell, server: &Server, arguments: &str) -> Vec<String> {
-    let said = shell.run(&["systole listener new ", arguments, " --nats"].concat());
+    let said = shell.run(&format!("systole listener new {arguments} --nats"));
     assert!(said.contains("added weather and its payloads to organism.yaml"), "{said}");
     let file = shell.folder().join("hello/organism.yaml");
     let text = std::fs::read_to_string(&file).unwrap();
@@ -126,7 +126,7 @@ fn g5_a_new_listener_over_nats_in_python_passes_its_test_and_answers() {
     answers_and_ends(&shell, &server, worker);
     // A test that cannot fail would be worse than none.
     shell.run("sed -i 's/You said/I said/' listeners/weather.py");
-    let tested = shell.run(&[test, " || echo it failed"].concat());
+    let tested = shell.run(&format!("{test} || echo it failed"));
     assert!(tested.contains("unexpected: ") && tested.ends_with("it failed\n"), "{tested}");
     let none = shell.run("systole listener new shell more --nats; echo $?");
     assert!(none.contains("no shell speaks to a broker") && none.ends_with("2\n"), "{none}");
@@ -191,7 +191,7 @@ fn answers_and_ends(shell: &Shell, server: &Server, mut worker: std::process::Co
 fn g5_a_new_listener_over_nats_in_rust_passes_its_test_and_answers() {
     let (shell, server) = (organism(), Server::start());
     let kit = Path::new(env!("CARGO_MANIFEST_DIR")).join("listeners/kit");
-    let next = over_nats(&shell, &server, &["rust weather --kit '", kit.to_str().unwrap(), "'"].concat());
+    let next = over_nats(&shell, &server, &format!("rust weather --kit '{}'", kit.to_str().unwrap()));
     let [build, test, start] = &next[..] else { panic!("{next:?}") };
     assert!(start.ends_with(" listeners/weather/target/release/weather"), "{start}");
     let tested = shell.run(&[&building(), test.as_str()].concat());

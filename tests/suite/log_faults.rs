@@ -63,7 +63,7 @@ impl Run {
         let folder = Folder::new();
         drop(sqlite::open(&folder.log()).unwrap());
         let strace = Command::new("strace")
-            .args(["-f", "-qq", "-o", "/dev/null", "-e", &["inject=", inject].concat()])
+            .args(["-f", "-qq", "-o", "/dev/null", "-e", &format!("inject={inject}")])
             .arg(std::env::current_exe().unwrap())
             .args(["--exact", "--ignored", "--nocapture", "log_faults::process_that_meets_faults"])
             .env(LOG, folder.log())

@@ -21,7 +21,7 @@ const FOLDER: &str = "SYSTOLE_TEST_LOG";
 /// Runs one of the ignored tests below in a process of its own.
 fn second_process(test: &str, log: &Path) -> Child {
     Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "--ignored", "--nocapture", &["log_file::", test].concat()])
+        .args(["--exact", "--ignored", "--nocapture", &format!("log_file::{test}")])
         .env(FOLDER, log)
         .stdout(Stdio::piped())
         .spawn()
@@ -119,7 +119,7 @@ fn a_newer_format_that_is_still_in_the_write_ahead_log_is_refused_untouched() {
     newer.pragma_update(None, "user_version", 4).unwrap();
     // As its files lie there if the newer version dies now.
     for ending in ["", "-wal"] {
-        let name = ["organism.db", ending].concat();
+        let name = format!("organism.db{ending}");
         std::fs::copy(folder.path().join(&name), crashed.path().join(&name)).unwrap();
     }
     assert!(matches!(refused(&crashed), LogFault::Newer { found: 4, known: 3, .. }));

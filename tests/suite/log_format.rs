@@ -162,7 +162,7 @@ fn told(log: &Path) -> String {
 }
 
 fn conversation(name: &str, ending: &str) -> PathBuf {
-    let file = ["log-", name, ".", ending].concat();
+    let file = format!("log-{name}.{ending}");
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(file)
 }
 

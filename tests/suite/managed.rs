@@ -89,7 +89,7 @@ fn d2_a_broker_of_its_own_begins_and_ends_with_the_organism_and_is_found_again()
     let (address, pid) = (text(folder.path(), "address"), text(folder.path(), "lock"));
     assert!(address.starts_with("nats://127.0.0.1:") && alive(&pid), "{address} {pid}");
     // What a terminal sends to the organism's group is not for it.
-    let stat = std::fs::read_to_string(["/proc/", &pid, "/stat"].concat()).unwrap();
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
     assert_eq!(stat.rsplit_once(')').unwrap().1.split_whitespace().nth(2), Some(pid.as_str()), "{stat}");
     let key = text(folder.path(), "keys/echo.nk");
     for (file, mode) in [("", 0o700), ("keys", 0o700), ("keys/echo.nk", 0o600), ("nats.conf", 0o600)] {
@@ -102,9 +102,9 @@ fn d2_a_broker_of_its_own_begins_and_ends_with_the_organism_and_is_found_again()
     answered(&run(folder.path(), &["ask", "Who is there?"]), "You said: Who is there?");
     let ran = running.interrupt();
     assert_eq!(ran.code, Some(130), "{ran:?}");
-    let listens = ["its broker listens on ", &address, ", which stands in "].concat();
+    let listens = format!("its broker listens on {address}, which stands in ");
     let file = of_broker(folder.path(), "keys/echo.nk");
-    let enters = ["  echo: the key ", file.to_str().unwrap(), ", the inbox prefix _INBOX_echo\n"].concat();
+    let enters = format!("  echo: the key {}, the inbox prefix _INBOX_echo\n", file.to_str().unwrap());
     assert!(ran.stderr.contains(&listens) && ran.stderr.contains(&enters), "{ran:?}");
     assert!(!ran.stderr.contains(&key) && !ran.stdout.contains(&key), "a secret was shown");
     assert!(!alive(&pid), "it lives on without its organism");
@@ -250,10 +250,10 @@ async fn d6_what_the_broker_refuses_is_told_by_number_and_without_a_secret() {
     let words: Vec<&str> = told.iter().map(|(_, words)| words.as_str()).collect();
     let publishes = "echo tried to publish to what it may not, and the broker refused it";
     let wanted = [
-        [publishes, ": o.shop.in.other.0"].concat(),
+        format!("{publishes}: o.shop.in.other.0"),
         "echo tried to hear what it may not, and the broker refused it: o.&gt;".to_owned(),
         "the broker let somebody not in who showed no key, or none that it knows".to_owned(),
-        [publishes, ", 50 times since this was last told: o.shop.in.other.1"].concat(),
+        format!("{publishes}, 50 times since this was last told: o.shop.in.other.1"),
     ];
     assert_eq!(words, wanted);
     assert!(told.iter().all(|(code, _)| code == "bus.violation"), "{told:?}");
@@ -263,7 +263,7 @@ async fn d6_what_the_broker_refuses_is_told_by_number_and_without_a_secret() {
 
 /// One clear error, with its mend.
 fn refused(ran: &Ran, code: &str, words: &str) {
-    let begin = ["error: ", code, ": "].concat();
+    let begin = format!("error: {code}: ");
     assert_eq!(ran.code, Some(5), "{ran:?}");
     assert!(ran.stderr.starts_with(&begin) && ran.stderr.contains(words), "{ran:?}");
     let mut lines = ran.stderr.lines().skip(1);
@@ -276,7 +276,7 @@ fn stands_for(folder: &Path, script: &str) -> String {
     let bin = folder.join("bin");
     std::fs::create_dir_all(&bin).unwrap();
     let program = bin.join("nats-server");
-    std::fs::write(&program, ["#!/bin/sh\n", script, "\n"].concat()).unwrap();
+    std::fs::write(&program, format!("#!/bin/sh\n{script}\n")).unwrap();
     std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
     bin.to_str().unwrap().to_owned()
 }

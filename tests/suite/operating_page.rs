@@ -17,8 +17,8 @@ fn d8_the_page_of_a_log_in_nats_is_what_one_sees() {
 
     let mut terminals = Terminals::new(Shell::new().with("PATH", path().split(':').next().unwrap()));
     for mut step in steps(&text) {
-        step.command = step.command.replace(":4222", &[":", &client].concat());
-        step.command = step.command.replace(":8222", &[":", &monitor].concat());
+        step.command = step.command.replace(":4222", &format!(":{client}"));
+        step.command = step.command.replace(":8222", &format!(":{monitor}"));
         let begins = |with: &str| step.command.starts_with(with);
         if begins("nats-server ") {
             terminals.leave(&step);

@@ -23,14 +23,9 @@ fn folder(server: &Server, more: &str) -> tempfile::TempDir {
 /// The same, with the broker at that address.
 pub(crate) fn folder_at(url: &str, more: &str) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
-    let file = [
-        "organism: {name: shop, entry: echo}\nbus: {nats: \"",
-        url,
-        "\"}\nlisteners:\n  echo: {nats: true, accepts: [ask], returns: [answer], entry: true",
-        more,
-        "}\nlog: {path: hello.db}\nconsole: {listen: \"127.0.0.1:0\"}\n",
-    ]
-    .concat();
+    let file = format!(
+        "organism: {{name: shop, entry: echo}}\nbus: {{nats: \"{url}\"}}\nlisteners:\n  echo: {{nats: true, accepts: [ask], returns: [answer], entry: true{more}}}\nlog: {{path: hello.db}}\nconsole: {{listen: \"127.0.0.1:0\"}}\n"
+    );
     std::fs::write(folder.path().join("organism.yaml"), file).unwrap();
     folder
 }
@@ -93,14 +88,14 @@ impl Worker {
 
     /// Says it, and gives the receipt.
     pub(crate) async fn says(&self, held: &Held, words: &str) -> String {
-        let answer = ["<answer xmlns=\"https://xml-pipeline.org/ns/talk/v1\">", words, "</answer>"].concat();
+        let answer = format!("<answer xmlns=\"https://xml-pipeline.org/ns/talk/v1\">{words}</answer>");
         self.tells(held, "reply", "", &answer).await
     }
 
     /// Says it again and again until somebody is there, and gives the receipt.
     pub(crate) async fn insists(&self, held: &Held, words: &str) -> String {
         let subject = held.message.headers.as_ref().unwrap().get("Systole-Reply").unwrap().to_string();
-        let answer = ["<answer xmlns=\"https://xml-pipeline.org/ns/talk/v1\">", words, "</answer>"].concat();
+        let answer = format!("<answer xmlns=\"https://xml-pipeline.org/ns/talk/v1\">{words}</answer>");
         let insisting = async {
             loop {
                 let word = held.word("reply", "", &answer);
@@ -132,9 +127,8 @@ impl Worker {
 impl Held {
     /// A document of the listener protocol about it.
     pub(crate) fn word(&self, element: &str, attributes: &str, inside: &str) -> String {
-        let start =
-            ["<", element, " xmlns=\"urn:systole:listener:v1\" delivery=\"", &self.token, "\" "].concat();
-        [&start, attributes, ">", inside, "</", element, ">"].concat()
+        let start = format!("<{element} xmlns=\"urn:systole:listener:v1\" delivery=\"{}\" ", self.token);
+        format!("{start}{attributes}>{inside}</{element}>")
     }
 }
 
@@ -158,7 +152,7 @@ pub(crate) fn told(folder: &Path) -> Vec<String> {
     let ran = systole(folder, &["log", "@last", "--json"]);
     let line = |line: &str| {
         let record: serde_json::Value = serde_json::from_str(line).unwrap();
-        [record["kind"].as_str().unwrap(), "/", record["code"].as_str().unwrap_or("")].concat()
+        format!("{}/{}", record["kind"].as_str().unwrap(), record["code"].as_str().unwrap_or(""))
     };
     ran.stdout.lines().map(line).collect()
 }
@@ -200,10 +194,7 @@ async fn d7_a_worker_without_a_sign_of_life_is_told_of_and_comes_too_late() {
     let late = one.says(&lost, "late").await;
     assert!(late.contains("reply.stale-lease"), "{late}");
     let receipt = two.says(&held, "in time").await;
-    assert_eq!(
-        receipt,
-        ["<receipt xmlns=\"urn:systole:listener:v1\" delivery=\"", &held.token, "\"/>"].concat()
-    );
+    assert_eq!(receipt, format!("<receipt xmlns=\"urn:systole:listener:v1\" delivery=\"{}\"/>", held.token));
     answered(&asked.end(), "in time");
     let told = told(folder.path());
     assert_eq!(
@@ -392,7 +383,7 @@ fn round(run: &RunFile, threads: &[String], round: usize) -> Vec<String> {
     let send = |number: usize| {
         let thread = threads.get(number).map_or("new", String::as_str);
         let body = format!("<ask xmlns=\"https://xml-pipeline.org/ns/talk/v1\">{number} {round}</ask>");
-        let sent = ask(run, "POST", &["/v1/messages?to=echo&thread=", thread].concat(), &[], &body);
+        let sent = ask(run, "POST", &format!("/v1/messages?to=echo&thread={thread}"), &[], &body);
         assert_eq!(sent.status, 202, "{sent:?}");
         sent.json["thread"].as_str().unwrap().to_owned()
     };
@@ -455,7 +446,7 @@ fn a_broker_that_is_not_there_is_one_clear_error() {
     let ran = systole(folder.path(), &["run"]);
     assert_eq!(ran.code, Some(5), "{ran:?}");
     let address = server.url().replace("nats://", "");
-    assert!(ran.stderr.contains(&["error: bus.unreachable: the broker at ", &address].concat()), "{ran:?}");
+    assert!(ran.stderr.contains(&format!("error: bus.unreachable: the broker at {address}")), "{ran:?}");
     assert!(ran.stderr.contains("try: "), "{ran:?}");
 }
 
@@ -467,7 +458,7 @@ async fn an_answer_larger_than_the_broker_takes_is_told_as_such_and_nobody_waits
     let worker = Worker::of(&server).await;
     let long = "x".repeat(40_000);
     let asked = asks(folder.path(), &long);
-    let call = ["<ask xmlns=\"https://xml-pipeline.org/ns/talk/v1\">", &long, "</ask>"].concat();
+    let call = format!("<ask xmlns=\"https://xml-pipeline.org/ns/talk/v1\">{long}</ask>");
     worker.tells(&worker.pulls().await, "reply", "", &call).await;
     worker.says(&worker.pulls().await, "heard").await;
     let held = worker.pulls().await;

@@ -148,7 +148,7 @@ async fn d2_a_plain_client_says_aside_asks_and_journals_by_the_page() {
         view.starts_with(&taken.word(ASKED)) && view.contains(">Who?</") && view.ends_with("</answer>"),
         "{view}"
     );
-    let entry = [ENTRY, "model=\"own\" prompt=\"", &"a".repeat(64), "\" reserve-tokens=\"9\"/>"].concat();
+    let entry = format!("{ENTRY}model=\"own\" prompt=\"{}\" reserve-tokens=\"9\"/>", "a".repeat(64));
     for _ in 0..2 {
         assert_eq!(plain.asks(&taken, &entry).await, taken.word(ENTERED));
     }

@@ -27,22 +27,18 @@ const ROUNDS: u32 = 2;
 
 fn organism(url: &str) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
-    let file = [
-        "organism: {name: shop, entry: boss}\nbus: {nats: '",
-        url,
-        "'}\nlisteners:\n  boss: {nats: true, accepts: [ask], returns: [answer], peers: [echo], turns: 4, in_flight: 16, entry: true}\n  \
-         echo: {nats: true, accepts: [ask], returns: [answer], in_flight: 16}\n",
-        "log: {path: hello.db}\nconsole: {listen: \"127.0.0.1:0\"}\n",
-    ]
-    .concat();
+    let file = format!(
+        "organism: {{name: shop, entry: boss}}\nbus: {{nats: '{url}'}}\nlisteners:\n  boss: {{nats: true, accepts: [ask], returns: [answer], peers: [echo], turns: 4, in_flight: 16, entry: true}}\n  \
+         echo: {{nats: true, accepts: [ask], returns: [answer], in_flight: 16}}\nlog: {{path: hello.db}}\nconsole: {{listen: \"127.0.0.1:0\"}}\n"
+    );
     std::fs::write(folder.path().join("organism.yaml"), file).unwrap();
     folder
 }
 
 /// Sends a question, and gives its thread.
 fn sends(folder: &std::path::Path, listener: &str, words: &str) -> String {
-    let body = ["<ask xmlns=\"", TALK, "\">", words, "</ask>"].concat();
-    let sent = ask(&run_file(folder), "POST", &["/v1/messages?to=", listener].concat(), &[], &body);
+    let body = format!("<ask xmlns=\"{TALK}\">{words}</ask>");
+    let sent = ask(&run_file(folder), "POST", &format!("/v1/messages?to={listener}"), &[], &body);
     assert_eq!(sent.status, 202, "{sent:?}");
     sent.json["thread"].as_str().unwrap().to_owned()
 }
@@ -98,7 +94,7 @@ fn clean(folder: &std::path::Path) -> BTreeMap<String, usize> {
     let mut counts = BTreeMap::new();
     log.each(|record| {
         let record = record.unwrap();
-        let what = [&record.kind, "/", record.code.as_deref().unwrap_or("")].concat();
+        let what = format!("{}/{}", record.kind, record.code.as_deref().unwrap_or(""));
         *counts.entry(what).or_default() += 1;
     })
     .unwrap();
@@ -121,7 +117,7 @@ async fn d7_deliveries_and_replies_that_come_twice_and_in_another_order_have_one
         bosses(turn)
     });
     let rust = Serving::of(Worker::new(&proxy.url(), "shop", "echo").slots(8), |turn| {
-        answer(&["You said: ", &turn.request().text()].concat())
+        answer(&format!("You said: {}", turn.request().text()))
     });
     let _python = over_nats::echo(&proxy.url());
     let mut events = Events::open(&run_file(folder.path()), "", &[]);
@@ -132,7 +128,7 @@ async fn d7_deliveries_and_replies_that_come_twice_and_in_another_order_have_one
     for (number, thread) in threads.iter().enumerate() {
         let (from, body) = said[thread].last().unwrap();
         assert_eq!(from, "boss", "{thread}");
-        assert!(body.contains(&[">", &*wanted(&number.to_string()), "<"].concat()), "{thread}: {body}");
+        assert!(body.contains(&format!(">{}<", wanted(&number.to_string()))), "{thread}: {body}");
         assert_eq!(said[thread].len(), asked + 1, "{thread}");
     }
     // What was on its way twice has come by now: whoever stops waits for its receipts.
@@ -155,7 +151,7 @@ async fn d7_deliveries_and_replies_that_come_twice_and_in_another_order_have_one
 
 /// Says a reply without waiting for its receipts, which come on the ear.
 async fn throws(worker: &over_nats::Worker, held: &Held, words: &str, inbox: &str) {
-    let answer = ["<answer xmlns=\"", TALK, "\">", words, "</answer>"].concat();
+    let answer = format!("<answer xmlns=\"{TALK}\">{words}</answer>");
     let subject = held.message.headers.as_ref().unwrap().get("Systole-Reply").unwrap().to_string();
     let word = held.word("reply", "", &answer);
     worker.client.publish_with_reply(subject, inbox.to_owned(), word.into()).await.unwrap();
@@ -187,7 +183,7 @@ async fn d7_replies_in_another_order_twice_and_before_the_receipt_of_another_are
     let mut ear = worker.client.subscribe(inbox.clone()).await.unwrap();
     for one in held.iter().rev() {
         let envelope = systole_kit::envelope::read_delivered(&one.message.payload).unwrap();
-        throws(&worker, one, &["first ", &envelope.payload.text()].concat(), &inbox).await;
+        throws(&worker, one, &format!("first {}", envelope.payload.text()), &inbox).await;
         throws(&worker, one, "second", &inbox).await;
     }
     let mut receipts = BTreeMap::<String, usize>::new();
@@ -201,7 +197,7 @@ async fn d7_replies_in_another_order_twice_and_before_the_receipt_of_another_are
     let said = finals(&mut events, 12);
     for (number, thread) in threads.iter().enumerate() {
         let [(_, body)] = &said[thread][..] else { panic!("{said:?}") };
-        assert!(body.contains(&[">first ", &number.to_string(), "<"].concat()), "{thread}: {body}");
+        assert!(body.contains(&format!(">first {number}<")), "{thread}: {body}");
     }
     // Much later, in another order again, and by somebody else.
     let mut ear = other.client.subscribe("late.receipts").await.unwrap();

@@ -209,14 +209,14 @@ fn a_schema_with_a_namespace_of_the_house_is_refused_in_a_file_and_read_back_fro
     let listener = "{run: [a], accepts: [ask], entry: true";
     let b = name("b");
     for (name, is_house) in house.iter().map(|n| (n, true)).chain(own.iter().map(|n| (n, false))) {
-        let namespace = ["https://xml-pipeline.org/ns/", name].concat();
+        let namespace = format!("https://xml-pipeline.org/ns/{name}");
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("a.xsd"), xsd(&namespace)).unwrap();
         for named in [
             format!("schemas: [a.xsd]\nlisteners: {{b: {listener}}}}}\n"),
             format!("listeners: {{b: {listener}, schema: a.xsd}}}}\n"),
         ] {
-            let text = ["organism: {name: hello}\n", &named].concat();
+            let text = format!("organism: {{name: hello}}\n{named}");
             let path = folder.path().join("organism.yaml");
             fs::write(&path, &text).unwrap();
             match file::load(&path) {

@@ -84,7 +84,7 @@ fn d6_keys_are_made_once_for_their_owner_alone_and_stay() {
     assert_eq!((&second.stdout, second.code), (&first.stdout, Some(0)));
     assert!(second.stderr.contains("all keys were there already"), "{}", second.stderr);
     // A listener more: what was there has the key that it had.
-    let more = [HOUSE, "  pump: {nats: true, accepts: [say], returns: [said]}\n"].concat();
+    let more = format!("{HOUSE}  pump: {{nats: true, accepts: [say], returns: [said]}}\n");
     std::fs::write(folder.path().join("organism.yaml"), more).unwrap();
     let third = configure(folder.path(), &["--listen", "0.0.0.0:5222"]);
     assert!(

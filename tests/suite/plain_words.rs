@@ -93,7 +93,7 @@ fn a_code_that_only_shares_letters_with_another_is_not_near_to_it() {
         ("unreach", "systole explain config.unreached"),
     ] {
         let ran = systole(house.path(), &["explain", typed]);
-        tells(&ran, 2, &[&["  try: ", mend, "\n"].concat()]);
+        tells(&ran, 2, &[&format!("  try: {mend}\n")]);
     }
 }
 

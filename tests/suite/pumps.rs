@@ -25,14 +25,9 @@ pub(crate) fn machine(server: &Server, more: &str) -> tempfile::TempDir {
 /// The same with what the file says of where the log is.
 pub(crate) fn machine_at(nats: &str, more: &str) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
-    let file = [
-        "organism: {name: shop, entry: echo}\nlisteners:\n  echo: {run: [sh, echo.sh], accepts: [ask], returns: [answer], entry: true}\nlog: {nats: ",
-        nats,
-        ", ",
-        more,
-        ", path: hello.db}\nconsole: {listen: \"127.0.0.1:0\"}\n",
-    ]
-    .concat();
+    let file = format!(
+        "organism: {{name: shop, entry: echo}}\nlisteners:\n  echo: {{run: [sh, echo.sh], accepts: [ask], returns: [answer], entry: true}}\nlog: {{nats: {nats}, {more}, path: hello.db}}\nconsole: {{listen: \"127.0.0.1:0\"}}\n"
+    );
     std::fs::write(folder.path().join("organism.yaml"), file).unwrap();
     std::fs::write(folder.path().join("echo.sh"), ECHO).unwrap();
     folder
@@ -44,7 +39,7 @@ pub(crate) fn question(folder: &Path, key: &str) -> Answer {
 }
 
 fn question_of(folder: &Path, key: &str, words: &str) -> Answer {
-    let body = ["<ask xmlns=\"https://xml-pipeline.org/ns/talk/v1\">", words, "</ask>"].concat();
+    let body = format!("<ask xmlns=\"https://xml-pipeline.org/ns/talk/v1\">{words}</ask>");
     ask(&run_file(folder), "POST", "/v1/messages?to=echo", &[("Idempotency-Key", key)], &body)
 }
 
@@ -208,7 +203,7 @@ fn d7_a_pump_that_is_cut_off_has_no_effect_and_stands_by_when_it_is_back() {
     let proxy = Proxy::to(&server.url());
     let far = machine_at(&proxy.url(), "durability: relaxed");
     let path = far.path().join("organism.yaml");
-    let warned = [&std::fs::read_to_string(&path).unwrap(), "payloads: {unused: text}\n"].concat();
+    let warned = format!("{}payloads: {{unused: text}}\n", std::fs::read_to_string(&path).unwrap());
     std::fs::write(path, warned).unwrap();
     let near = machine(&server, "durability: relaxed");
     let mut cut_off = Running::organism(far.path());

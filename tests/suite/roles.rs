@@ -92,7 +92,7 @@ console: {{listen: "127.0.0.1:0"}}
 impl House {
     /// Builds it; the model answers by this script, and the till has these further keys. Nothing runs yet but the broker.
     pub(crate) fn build(replies: &str, door: &Door, more: &str) -> House {
-        let script = Script::parse(&["main-model:\n", replies].concat()).unwrap();
+        let script = Script::parse(&format!("main-model:\n{replies}")).unwrap();
         let mock =
             MockModel::start(script, Options { key: Some(KEY.to_owned()), ..Options::default() }).unwrap();
         let pump = folder(&[("organism.yaml", &file("nats://127.0.0.1:4222", &mock.url(), door, more))]);
@@ -138,7 +138,7 @@ impl House {
     /// A host of that one listener, which is at the broker.
     pub(crate) fn hosts_one(&self, name: &str) -> Running {
         let mut host = self.hosts(&["--only", name]);
-        host.says(&[name, ": connected"].concat());
+        host.says(&format!("{name}: connected"));
         host
     }
 
@@ -172,7 +172,7 @@ impl House {
 
     /// Sends a sum to the till, and gives its thread.
     pub(crate) fn sends(&self, words: &str) -> String {
-        let body = ["<sum xmlns=\"https://xml-pipeline.org/ns/shop/v1\"><of>", words, "</of></sum>"].concat();
+        let body = format!("<sum xmlns=\"https://xml-pipeline.org/ns/shop/v1\"><of>{words}</of></sum>");
         let sent = ask(&run_file(self.pump.path()), "POST", "/v1/messages?to=till", &[], &body);
         assert_eq!(sent.status, 202, "{sent:?}");
         sent.json["thread"].as_str().unwrap().to_owned()
@@ -180,7 +180,7 @@ impl House {
 
     /// Puts a question to the agent, and gives its thread.
     pub(crate) fn asks(&self, words: &str) -> String {
-        let body = ["<ask xmlns=\"https://xml-pipeline.org/ns/talk/v1\">", words, "</ask>"].concat();
+        let body = format!("<ask xmlns=\"https://xml-pipeline.org/ns/talk/v1\">{words}</ask>");
         let sent = ask(&run_file(self.pump.path()), "POST", "/v1/messages?to=clerk", &[], &body);
         assert_eq!(sent.status, 202, "{sent:?}");
         sent.json["thread"].as_str().unwrap().to_owned()

@@ -105,7 +105,7 @@ fn the_mend_of_a_misspelt_element_is_the_nearest_one_in_its_own_namespace() {
         all.listeners.get_mut(&name(listener)).unwrap().accepts.insert(0, other);
     }
     for ns in ["urn:a", "urn:test", "urn:z"] {
-        let wanted = ["write <tool xmlns=\"", ns, "\">"].concat();
+        let wanted = format!("write <tool xmlns=\"{ns}\">");
         assert_eq!(message(&all, ns, "tol"), Some(wanted));
     }
     let none = message(&all, "urn:test", "zzzzzz");
@@ -125,7 +125,7 @@ impl Judge for Stern {
 #[test]
 fn of_a_refused_message_from_outside_an_excerpt_is_kept() {
     let text = "x".repeat(100_000);
-    let document = ["<tool xmlns=\"urn:test\">", &text, "</tool>"].concat();
+    let document = format!("<tool xmlns=\"urn:test\">{text}</tool>");
     let message = admit::message(
         &composition(),
         &name("operator"),

@@ -102,7 +102,7 @@ fn ends(record: &serde_json::Value, receipt: &serde_json::Value) -> bool {
 fn send(run: &RunFile, messages: &[Message]) {
     let mut events = Events::open(run, "", &[]);
     for (number, (to, body)) in messages.iter().enumerate() {
-        let (path, key) = (["/v1/messages?to=", to].concat(), format!("k-{number}"));
+        let (path, key) = (format!("/v1/messages?to={to}"), format!("k-{number}"));
         let sent = ask(run, "POST", &path, &[("Idempotency-Key", &key)], body);
         assert_eq!(sent.status, 202, "{to}: {sent:?}");
         assert!(std::iter::from_fn(|| events.next()).any(|(_, _, record)| ends(&record, &sent.json)));
@@ -160,12 +160,12 @@ fn remove(log: &Path) {
 
 /// A configuration without the settings that say where the log is: they are what the two runs differ in.
 fn without_log(field: &str) -> String {
-    field.lines().filter(|line| !line.starts_with("log.")).map(|line| [line, "\n"].concat()).collect()
+    field.lines().filter(|line| !line.starts_with("log.")).map(|line| format!("{line}\n")).collect()
 }
 
 /// A configuration without the setting that says where the broker is.
 fn without_bus(field: &str) -> String {
-    field.lines().filter(|line| !line.starts_with("bus.")).map(|line| [line, "\n"].concat()).collect()
+    field.lines().filter(|line| !line.starts_with("bus.")).map(|line| format!("{line}\n")).collect()
 }
 
 #[test]
@@ -173,7 +173,7 @@ fn d1_every_example_has_the_same_log_in_one_process_and_in_two_roles() {
     let mut compared = 0;
     for example in &examples() {
         let server = Server::start();
-        let nats = ["bus.nats=", &server.url()].concat();
+        let nats = format!("bus.nats={}", server.url());
         let (_near_folder, near) = example.plays(&[]);
         // What the listeners have lies in a folder of their own.
         let (folder, hosted) = (example.placed(), example.placed());
@@ -210,7 +210,7 @@ fn d1_every_example_has_the_same_log_embedded_and_in_nats() {
     assert_eq!(there, played, "each example is played, or it is said why not");
 
     let server = Server::start();
-    let nats = ["log.nats=", &server.url()].concat();
+    let nats = format!("log.nats={}", server.url());
     let far = ["--set", &nats, "--set", "log.durability=relaxed"];
     let mut compared = 0;
     for example in &examples {

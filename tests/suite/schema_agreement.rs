@@ -258,7 +258,7 @@ fn write_group(tape: &mut Tape, group: &Group, out: &mut String) {
 
 pub(super) fn schema_of(elements: &str) -> String {
     let head = r#"<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema" targetNamespace="urn:t" elementFormDefault="qualified">"#;
-    [head, elements, "</xs:schema>"].concat()
+    format!("{head}{elements}</xs:schema>")
 }
 
 fn compiled(xsd: &str) -> Option<(Model, Judge)> {

@@ -104,7 +104,7 @@ fn a9_doing_what_the_words_say_gets_a_payload_admitted() {
     let for_people = ["write one of ", "write what is missing into "];
     let stuck: Vec<_> = by_hand
         .iter()
-        .filter(|row| !for_people.iter().any(|words| row.contains(&["\n    ", words].concat())))
+        .filter(|row| !for_people.iter().any(|words| row.contains(&format!("\n    {words}"))))
         .collect();
     assert!(stuck.is_empty(), "{stuck:#?}");
     assert!(by_hand.len() <= 6 && mended >= 200, "{mended} were mended by their words; left: {by_hand:#?}");
@@ -168,8 +168,7 @@ fn a9_the_right_elements_in_any_order_are_put_right_by_the_words() {
     for (name, root, parts) in cases {
         let mut pair = Pair::named(name);
         for order in orders(parts) {
-            let wrong =
-                ["<", root, " xmlns=\"urn:test:", name, "\">", &order.concat(), "</", root, ">"].concat();
+            let wrong = format!("<{root} xmlns=\"urn:test:{name}\">{}</{root}>", order.concat());
             let mut text = wrong.clone();
             // One move a round; six elements from back to front are fifteen.
             for _ in 0..16 {

@@ -11,7 +11,7 @@ const SYSTOLE: &str = env!("CARGO_BIN_EXE_systole");
 
 fn source(body: &str) -> Source {
     let head = "<xs:schema xmlns:xs=\"http://www.w3.org/2001/XMLSchema\" xmlns=\"urn:t\" targetNamespace=\"urn:t\" elementFormDefault=\"qualified\">";
-    Source { name: "t.xsd".to_owned(), xsd: [head, body, "</xs:schema>"].concat().into_bytes() }
+    Source { name: "t.xsd".to_owned(), xsd: format!("{head}{body}</xs:schema>").into_bytes() }
 }
 
 fn plain() -> Source {

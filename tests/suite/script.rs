@@ -19,8 +19,8 @@ pub(crate) fn each(case: &str) -> Cast {
 
 /// The report of a document with that inside.
 pub(crate) fn said(what: &str, delivery: &str, inside: &str) -> String {
-    let start = ["said <", what, " xmlns=\"urn:systole:listener:v1\" delivery=\"", delivery, "\">"].concat();
-    [&start, inside, "</", what, ">"].concat()
+    let start = format!("said <{what} xmlns=\"urn:systole:listener:v1\" delivery=\"{delivery}\">");
+    format!("{start}{inside}</{what}>")
 }
 
 /// The report of the loop's answer.

@@ -23,8 +23,8 @@ pub(crate) fn steps(page: &str) -> Vec<Step> {
         }
         let step = steps.last_mut().expect("a block begins with a command");
         match line.strip_prefix("> ").or_else(|| (line == ">").then_some("")) {
-            Some(more) if step.shown.is_empty() => step.command.push_str(&["\n", more].concat()),
-            _ => step.shown.push_str(&[line, "\n"].concat()),
+            Some(more) if step.shown.is_empty() => step.command.push_str(&format!("\n{more}")),
+            _ => step.shown.push_str(&format!("{line}\n")),
         }
     }
     steps
@@ -43,7 +43,7 @@ impl Shell {
         std::fs::create_dir(home.path().join("folder")).unwrap();
         std::fs::write(home.path().join("place"), home.path().join("folder").to_str().unwrap()).unwrap();
         let program = Path::new(env!("CARGO_BIN_EXE_systole")).parent().unwrap().to_str().unwrap();
-        let path = [program, ":", &std::env::var("PATH").unwrap()].concat();
+        let path = format!("{program}:{}", std::env::var("PATH").unwrap());
         // Pages show what a terminal of 80 columns in UTC shows.
         let variables = [("PATH", path.as_str()), ("TZ", "UTC"), ("COLUMNS", "80")];
         Shell { home, variables: variables.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec() }
@@ -52,7 +52,7 @@ impl Shell {
     /// The same shell with a variable more, or with a folder more at the begin of `PATH`.
     pub(crate) fn with(mut self, name: &str, value: &str) -> Shell {
         match self.variables.iter_mut().find(|(known, _)| known == name) {
-            Some((known, path)) if known.as_str() == "PATH" => *path = [value, ":", path].concat(),
+            Some((known, path)) if known.as_str() == "PATH" => *path = format!("{value}:{path}"),
             _ => self.variables.push((name.to_owned(), value.to_owned())),
         }
         self
@@ -75,15 +75,14 @@ impl Shell {
 
     /// Starts a command that stays, in a terminal of its own that begins where this one is. It is the process itself.
     pub(crate) fn leave(&self, command: &str) -> std::process::Child {
-        let script = ["cd \"$(cat '", &self.place(), "')\" && exec ", command, " 2>&1"].concat();
+        let script = format!("cd \"$(cat '{}')\" && exec {command} 2>&1", self.place());
         self.sh(&script).stdout(std::process::Stdio::piped()).spawn().unwrap()
     }
 
     /// Runs a command and gives all that it printed.
     pub(crate) fn run(&self, command: &str) -> String {
         let place = self.place();
-        let whole =
-            ["cd \"$(cat '", &place, "')\" || exit\n{ ", command, "\n} 2>&1\npwd >'", &place, "'\n"].concat();
+        let whole = format!("cd \"$(cat '{place}')\" || exit\n{{ {command}\n}} 2>&1\npwd >'{place}'\n");
         let ran = self.sh(&whole).output();
         String::from_utf8(ran.unwrap().stdout).unwrap()
     }
@@ -145,7 +144,7 @@ pub(crate) fn untimed(text: &str) -> String {
     let mut parts = out.split("sess-");
     let first = parts.next().unwrap_or_default().to_owned();
     parts.fold(first, |out, part| {
-        [&out, "sess-", part.trim_start_matches(|c: char| c.is_ascii_hexdigit())].concat()
+        format!("{out}sess-{}", part.trim_start_matches(|c: char| c.is_ascii_hexdigit()))
     })
 }
 

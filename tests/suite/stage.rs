@@ -226,14 +226,14 @@ fn line(report: Heard) -> String {
         Heard::Said { listener, speech, ticket } => {
             assert_eq!(ticket, None, "what comes over pipes needs no receipt");
             assert_eq!(listener, name("echo"));
-            ["said ", &String::from_utf8_lossy(&speech.document())].concat()
+            format!("said {}", String::from_utf8_lossy(&speech.document()))
         }
         Heard::Misplaced { .. } => panic!("a pipe is one place"),
-        Heard::Gone { token, code, words } => ["gone ", &token.0, " ", code.as_str(), ": ", &words].concat(),
+        Heard::Gone { token, code, words } => format!("gone {} {}: {words}", token.0, code.as_str()),
         Heard::NotNow { token, words } => format!("not now {}: {words}", token.0),
         Heard::Joined { .. } => "joined".to_owned(),
-        Heard::Left { words, down: false, .. } => ["left: ", &words].concat(),
-        Heard::Left { words, down: true, .. } => ["down: ", &words].concat(),
+        Heard::Left { words, down: false, .. } => format!("left: {words}"),
+        Heard::Left { words, down: true, .. } => format!("down: {words}"),
     }
 }
 
@@ -273,7 +273,7 @@ fn request(delivery: &str, text: &str) -> Vec<u8> {
 
 /// Whether a process is there and is no zombie.
 pub(crate) fn alive(pid: &str) -> bool {
-    let stat = std::fs::read_to_string(["/proc/", pid, "/stat"].concat());
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"));
     stat.is_ok_and(|stat| !stat.rsplit_once(')').unwrap().1.trim_start().starts_with('Z'))
 }
 

@@ -25,9 +25,7 @@ fn is_what_one_sees(page: &str, least: usize) {
         // Where the folder lies is of this machine alone.
         let said = shell.run(&step.command).replace(shell.folder().to_str().unwrap(), "…");
         if untimed(&said) != untimed(&step.shown) {
-            differs.push_str(
-                &["$ ", &step.command, "\n", &said, "--- but the page shows\n", &step.shown, "\n"].concat(),
-            );
+            differs.push_str(&format!("$ {}\n{said}--- but the page shows\n{}\n", step.command, step.shown));
         }
         ran.push(said);
     }

@@ -12,7 +12,7 @@ use crate::session::{Shell, Step, rewritten, untimed};
 pub(crate) fn unnumbered(text: &str) -> String {
     let mut parts = untimed(text).split("127.0.0.1:").map(str::to_owned).collect::<Vec<_>>();
     for port in parts.iter_mut().skip(1) {
-        *port = ["PORT", port.trim_start_matches(|c: char| c.is_ascii_digit())].concat();
+        *port = format!("PORT{}", port.trim_start_matches(|c: char| c.is_ascii_digit()));
     }
     let text = parts.concat();
     let lines = text.lines().map(uncounted).collect::<Vec<_>>();
@@ -23,11 +23,11 @@ pub(crate) fn unnumbered(text: &str) -> String {
             (line.strip_prefix("error: process "), line.split_once(" stands by on "))
         {
             let copy = copy.split_once(": process ").map_or(copy, |(copy, _)| copy);
-            return ["error: process N stands by on ", copy, ": process N has the log\n"].concat();
+            return format!("error: process N stands by on {copy}: process N has the log\n");
         }
         match named.iter().find_map(|words| Some((line.split_once(words)?.0, words))) {
-            Some((name, words)) => [name, words, "\n"].concat(),
-            None => [line, "\n"].concat(),
+            Some((name, words)) => format!("{name}{words}\n"),
+            None => format!("{line}\n"),
         }
     });
     lines.collect()

@@ -24,7 +24,7 @@ fn sends(folder: &Path, element: &str, key: &str) -> i32 {
 fn with(folder: &Path, keys: &str) {
     let file = folder.join("organism.yaml");
     let yaml = std::fs::read_to_string(&file).unwrap();
-    std::fs::write(&file, [&yaml, "\n", keys, "\n"].concat()).unwrap();
+    std::fs::write(&file, format!("{yaml}\n{keys}\n")).unwrap();
 }
 
 /// The records of a thread.

@@ -125,7 +125,7 @@ fn c12_a_text_that_markup_splits_is_found_with_a_blank_for_the_tag_and_attribute
 #[test]
 fn c12_a_text_deep_in_a_large_body_is_found() {
     let folder = cast(&[Part("dig", "dig", "dug", &["env: {TURN_1: '<dug xmlns=\"urn:t\">gold</dug>'}"])]);
-    let large = [&"earth ".repeat(40_000), "a coin of Nero's"].concat();
+    let large = format!("{}a coin of Nero's", "earth ".repeat(40_000));
     std::fs::write(folder.path().join("large.xml"), payload("dig", &large)).unwrap();
     std::fs::write(folder.path().join("small.xml"), payload("dig", "a coin of Nero's")).unwrap();
     for file in ["large.xml", "small.xml"] {

@@ -65,7 +65,7 @@ fn g6_every_item_has_its_verdict_and_a_refusal_is_told_whole() {
     says(&ran, 1, &mend);
     says(&once("echo \"ANSWER\" | sed s/answer/anser/g"), 1, &mend);
     let invalid = "<answer xmlns='https://xml-pipeline.org/ns/talk/v1'><b/></answer>";
-    let ran = once(&["echo \"", invalid, "\""].concat());
+    let ran = once(&format!("echo \"{invalid}\""));
     says(&ran, 1, &["refused: payload.invalid", "at       /answer,", "try      <answer xmlns="]);
     let ran = once("echo 'no element at all'");
     says(&ran, 1, &["stderr    no element at all", "refused: listener.silent", "expected one of: answer"]);
@@ -148,7 +148,7 @@ fn a_request_that_the_listener_would_never_see_is_refused_first() {
     let ran = systole_with_stdin(folder.path(), &["listener", "try", "./x"], other);
     says(&ran, 2, &["nothing says what the program may answer to <other>", "try: --schema FILE.xsd"]);
     // The elements of talk need no schema of one's own.
-    let answer = ["echo \"", &ANSWER.replace("\\\"", "'"), "\""].concat();
+    let answer = format!("echo \"{}\"", ANSWER.replace("\\\"", "'"));
     let arguments = ["listener", "try", "--once", "--", "sh", "-c", &answer];
     says(&systole_with_stdin(folder.path(), &arguments, ASK), 0, &["item 0    the answer"]);
     let ran = systole_with_stdin(folder.path(), &["listener", "try", "--schema", "no.xsd", "./x"], ASK);

@@ -32,17 +32,9 @@ pub(crate) struct House {
 }
 
 pub(crate) fn file(url: &str, more: &str) -> String {
-    [
-        "organism: {name: shop, entry: echo}\nbus: {nats: '",
-        url,
-        "', key_env: BUS_KEY}\nlisteners:\n  echo: {nats: true, accepts: [ask], returns: [answer], entry: true",
-        more,
-        "}\n  other: {nats: true, accepts: [ask], returns: [answer], entry: true",
-        more,
-        "}\n",
-        "log: {path: hello.db}\nconsole: {listen: \"127.0.0.1:0\"}\n",
-    ]
-    .concat()
+    format!(
+        "organism: {{name: shop, entry: echo}}\nbus: {{nats: '{url}', key_env: BUS_KEY}}\nlisteners:\n  echo: {{nats: true, accepts: [ask], returns: [answer], entry: true{more}}}\n  other: {{nats: true, accepts: [ask], returns: [answer], entry: true{more}}}\nlog: {{path: hello.db}}\nconsole: {{listen: \"127.0.0.1:0\"}}\n"
+    )
 }
 
 impl House {
@@ -79,7 +71,7 @@ impl House {
     }
 
     pub(crate) fn key(&self, name: &str) -> std::path::PathBuf {
-        self.path().join("keys").join([name, ".nk"].concat())
+        self.path().join("keys").join(format!("{name}.nk"))
     }
 
     pub(crate) fn seed(&self, name: &str) -> String {
@@ -133,8 +125,8 @@ impl House {
     }
 
     pub(crate) fn sends_to(&self, listener: &str, words: &str) -> String {
-        let body = ["<ask xmlns=\"", TALK, "\">", words, "</ask>"].concat();
-        let path = ["/v1/messages?to=", listener].concat();
+        let body = format!("<ask xmlns=\"{TALK}\">{words}</ask>");
+        let path = format!("/v1/messages?to={listener}");
         let sent = ask(&run_file(self.path()), "POST", &path, &[], &body);
         assert_eq!(sent.status, 202, "{sent:?}");
         sent.json["thread"].as_str().unwrap().to_owned()
@@ -172,7 +164,7 @@ impl House {
         let ran = self.systole(&["log", thread, "--json"]);
         let line = |line: &str| {
             let record: serde_json::Value = serde_json::from_str(line).unwrap();
-            [record["kind"].as_str().unwrap(), "/", record["code"].as_str().unwrap_or("")].concat()
+            format!("{}/{}", record["kind"].as_str().unwrap(), record["code"].as_str().unwrap_or(""))
         };
         ran.stdout.lines().map(line).collect()
     }

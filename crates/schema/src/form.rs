@@ -148,7 +148,7 @@ impl<'m> Record<'m> {
         if let Some(content) = self.particle() {
             each_element(content, &mut |_, declaration| taken |= declaration.name == attribute.name);
         }
-        if taken { ["..", &attribute.name].concat() } else { attribute.name.clone() }
+        if taken { format!("..{}", attribute.name) } else { attribute.name.clone() }
     }
 }
 

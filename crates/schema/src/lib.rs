@@ -207,7 +207,7 @@ impl Model {
     /// Everything that is wrong with it, what is missing all at once.
     pub fn from_json(&self, element: &str, value: &serde_json::Value) -> Option<Result<Vec<u8>, Vec<Slip>>> {
         let declaration = self.schema.global(element)?;
-        let given = json::text::value(value, &["/", element].concat());
+        let given = json::text::value(value, &format!("/{element}"));
         Some(given.map_err(|slip| vec![*slip]).and_then(|given| {
             build::payload(&self.schema, declaration, &given, build::given::Manner::Json, None)
         }))
@@ -220,7 +220,7 @@ impl Model {
     /// Everything that is wrong with it, what is missing all at once.
     pub fn from_json_text(&self, element: &str, json: &[u8]) -> Option<Result<Vec<u8>, Vec<Slip>>> {
         let declaration = self.schema.global(element)?;
-        let given = json::text::text(json, &["/", element].concat());
+        let given = json::text::text(json, &format!("/{element}"));
         Some(given.map_err(|slip| vec![*slip]).and_then(|given| {
             build::payload(&self.schema, declaration, &given, build::given::Manner::Json, Some(json))
         }))

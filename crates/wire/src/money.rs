@@ -60,7 +60,7 @@ impl Money {
 
 impl fmt::Display for Money {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.pad(&[&decimal(self.micros), " ", self.currency.as_str()].concat())
+        out.pad(&format!("{} {}", decimal(self.micros), self.currency.as_str()))
     }
 }
 

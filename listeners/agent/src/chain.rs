@@ -32,19 +32,19 @@ impl Link {
     /// A segment behind the link of that hash.
     #[must_use]
     pub fn segment(before: &str, messages: &str) -> Self {
-        Self::of([&head(SEGMENT, &[("messages", messages)]), before, "\n", messages].concat())
+        Self::of(format!("{}{before}\n{messages}", head(SEGMENT, &[("messages", messages)])))
     }
 
     /// A whole prompt: the chain up to the link of that hash, and the header of the turn.
     #[must_use]
     pub fn prompt(before: &str, header: &str) -> Self {
-        Self::of([&head(PROMPT, &[("header", header)]), before, "\n", header].concat())
+        Self::of(format!("{}{before}\n{header}", head(PROMPT, &[("header", header)])))
     }
 }
 
 /// The first lines of a link: what it is, and how many bytes each of its parts has.
 fn head(what: &str, parts: &[(&str, &str)]) -> String {
-    let mut head = [what, "\n"].concat();
+    let mut head = format!("{what}\n");
     for (name, text) in parts {
         head.extend([name, " ", &text.len().to_string(), "\n"]);
     }

@@ -155,7 +155,7 @@ impl Reason {
     /// The code of the log.
     #[must_use]
     pub fn code(&self) -> String {
-        ["agent.", self.failure.slug].concat()
+        format!("agent.{}", self.failure.slug)
     }
 
     /// What the model is told.
@@ -163,7 +163,7 @@ impl Reason {
     pub fn told(&self) -> String {
         match self.words.is_empty() {
             true => self.failure.told.to_owned(),
-            false => [self.failure.told, " ", &self.words].concat(),
+            false => format!("{} {}", self.failure.told, self.words),
         }
     }
 }

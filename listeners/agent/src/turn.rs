@@ -129,7 +129,7 @@ impl Ledger for Books<'_> {
     async fn ended(&mut self, came: model::Came<'_>) -> Result<(), NotTaken> {
         let (stop, text) = match came.outcome {
             Ok(answer) => heard::written(answer),
-            Err(fault) => (fault.kind.code().to_owned(), [&fault.words, "\n", &fault.partial].concat()),
+            Err(fault) => (fault.kind.code().to_owned(), format!("{}\n{}", fault.words, fault.partial)),
         };
         let (tokens_in, tokens_out, money) = (came.tokens_in, came.tokens_out, came.money);
         let mut outcome =
@@ -199,28 +199,14 @@ fn header_words(ask: &Ask<'_>) -> String {
     let header = ask.header;
     // The turn in which only a final is taken comes after those that the call may take, or ends them early.
     let of = if header.wrap_up.is_some() { header.turn } else { header.of };
-    let mut lines = vec![
-        [
-            "Turn ",
-            &header.turn.to_string(),
-            " of ",
-            &of.to_string(),
-            ". Attempt ",
-            &header.attempt.to_string(),
-            " of ",
-            &header.attempts.to_string(),
-            ". Window: about ",
-            &header.used.to_string(),
-            " of ",
-            &header.window.to_string(),
-            " tokens used.",
-        ]
-        .concat(),
-    ];
+    let mut lines = vec![format!(
+        "Turn {} of {of}. Attempt {} of {}. Window: about {} of {} tokens used.",
+        header.turn, header.attempt, header.attempts, header.used, header.window
+    )];
     match header.wrap_up {
         Some(what) => {
             let what = escaped(&ask.conversation.mark.cover(what));
-            lines.push(["This is the last turn (", &what, "): only your final is taken."].concat());
+            lines.push(format!("This is the last turn ({what}): only your final is taken."));
         }
         None if header.only_final => {
             lines.push("The window is nearly full: only your final is taken now.".to_owned());
@@ -242,7 +228,7 @@ fn header_words(ask: &Ask<'_>) -> String {
         _ => tools.iter().map(|tool| tool.name.as_str()).collect(),
     };
     if !names.is_empty() {
-        lines.push(["Tools: ", &names.join(", "), "."].concat());
+        lines.push(format!("Tools: {}.", names.join(", ")));
     }
     block(&ask.conversation.mark, &lines.join("\n"))
 }
@@ -260,7 +246,7 @@ fn expected(ask: &Ask<'_>) -> String {
             let (nonce, format) = (&ask.conversation.nonce, prompt::format_name(spec.output.format));
             let open =
                 ["<systole-", nonce, "-FINAL format=\"", format, "\" status=\"success|partial|failure\">"];
-            [before, &open.concat(), "…</systole-", nonce, "-FINAL>"].concat()
+            format!("{before}{}…</systole-{nonce}-FINAL>", open.concat())
         }
         Dialect::Xml => {
             let thinking = if spec.thinking == Thinking::Required { "<thinking>, then " } else { "" };

@@ -9,7 +9,7 @@ const TALK: &str = "https://xml-pipeline.org/ns/talk/v1";
 pub(crate) fn main() -> std::process::ExitCode {
     let worker = Worker::from_environment().version("1.0.0").description("Says what it was asked");
     worker.accepts(TALK, &["ask"]).returns(TALK, &["answer"]).answer_each(|turn| {
-        let words = ["You said: ", &turn.request().text()].concat();
+        let words = format!("You said: {}", turn.request().text());
         Payload::write(TALK, "answer", |inside| inside.text(&words))
     })
 }

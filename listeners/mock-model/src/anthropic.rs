@@ -86,7 +86,7 @@ pub(crate) fn whole(turn: &Turn) -> Frames {
 }
 
 fn event(name: &str, fields: Json) -> String {
-    ["event: ", name, "\ndata: ", &fields.line(), "\n\n"].concat()
+    format!("event: {name}\ndata: {}\n\n", fields.line())
 }
 
 fn start(index: u64, block: Json) -> Frame {

@@ -61,7 +61,7 @@ impl Form {
             Form::Anthropic => anthropic::refused(refusal, number).line(),
             Form::Ollama => ollama::refused(refusal),
             Form::Gemini if gemini::wants_array(asked) => {
-                ["[", &gemini::refused(refusal).line(), "]"].concat()
+                format!("[{}]", gemini::refused(refusal).line())
             }
             Form::Gemini => gemini::refused(refusal).line(),
         }

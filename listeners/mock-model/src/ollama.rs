@@ -136,7 +136,7 @@ pub(crate) fn whole(turn: &Turn) -> Frames {
 }
 
 fn line(value: &Json) -> String {
-    [&value.line(), "\n"].concat()
+    format!("{}\n", value.line())
 }
 
 /// The answer line by line.

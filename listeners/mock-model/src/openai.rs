@@ -93,7 +93,7 @@ struct Pen {
 
 impl Pen {
     fn event(&self, value: &Json) -> String {
-        ["data: ", &value.line(), "\n\n"].concat()
+        format!("data: {}\n\n", value.line())
     }
 
     fn choice(&self, delta: Json, finish: Option<&str>) -> String {

@@ -108,10 +108,10 @@ impl Reply {
                 );
             }
             ([one, other, ..], _) | ([one], [other, ..]) => {
-                return Err(["`", one, "` answers alone, without `", other, "`"].concat());
+                return Err(format!("`{one}` answers alone, without `{other}`"));
             }
             ([one], []) if self.ok_error => {
-                return Err(["`", one, "` answers alone, without `ok_error`"].concat());
+                return Err(format!("`{one}` answers alone, without `ok_error`"));
             }
             (["hang"], []) if self.cut.is_some() => {
                 return Err("`hang` sends nothing that `cut` could end".to_owned());

@@ -59,7 +59,7 @@ pub struct BadScript {
 impl BadScript {
     fn place(&self) -> String {
         let file = self.file.as_ref().map(|file| format!("{}:", file.display())).unwrap_or_default();
-        if self.line == 0 { [&file, " "].concat() } else { format!("{file}{}:{}: ", self.line, self.column) }
+        if self.line == 0 { format!("{file} ") } else { format!("{file}{}:{}: ", self.line, self.column) }
     }
 }
 

@@ -141,7 +141,7 @@ impl MockModel {
 
     /// Where it listens, as `http://127.0.0.1:41233`.
     pub fn url(&self) -> String {
-        ["http://", &self.address.to_string()].concat()
+        format!("http://{}", self.address)
     }
 
     /// Where it listens.
@@ -386,7 +386,7 @@ impl Written {
 /// A page as a proxy in front of a provider gives it.
 fn page(status: u16, words: &str) -> Vec<u8> {
     let reason = StatusCode::from_u16(status).ok().and_then(|status| status.canonical_reason());
-    let title = [&status.to_string(), " ", reason.unwrap_or("Error")].concat();
+    let title = format!("{status} {}", reason.unwrap_or("Error"));
     let words = if words.is_empty() { &title } else { words };
     format!(
         "<html>\r\n<head><title>{title}</title></head>\r\n<body>\r\n<center><h1>{words}</h1></center>\r\n\

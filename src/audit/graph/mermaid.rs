@@ -32,13 +32,13 @@ pub(super) fn draw(graph: &Graph) -> String {
 }
 
 fn id(n: usize) -> String {
-    ["n", &n.to_string()].concat()
+    format!("n{n}")
 }
 
 fn edge(from: &str, to: &str, node: &Node, who: &str) -> String {
     let mut words = vec![label(&tags(&node.takes))];
     if !node.answers.is_empty() {
-        words.push(["back: ", &label(&tags(&node.answers))].concat());
+        words.push(format!("back: {}", label(&tags(&node.answers))));
     }
     if !who.is_empty() {
         words.insert(0, label(who));
@@ -47,7 +47,7 @@ fn edge(from: &str, to: &str, node: &Node, who: &str) -> String {
     let held = node.held();
     words.extend(held.as_ref().map(|held| label(held)));
     let (line, tip) = if held.is_some() { (" -. \"", "\" .-> ") } else { (" -- \"", "\" --> ") };
-    ["  ", from, line, &words.join("<br/>"), tip, to, "\n"].concat()
+    format!("  {from}{line}{}{tip}{to}\n", words.join("<br/>"))
 }
 
 /// A text inside a label: letters, digits and what is harmless beside them; anything else by its number.

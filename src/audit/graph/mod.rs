@@ -161,8 +161,8 @@ impl Node {
     fn held(&self) -> Option<String> {
         let held = |elements: &[String], when: &str| {
             let which =
-                if *elements == self.takes { String::new() } else { [" of ", &tags(elements)].concat() };
-            (!elements.is_empty()).then(|| ["approval", &which, when].concat())
+                if *elements == self.takes { String::new() } else { format!(" of {}", tags(elements)) };
+            (!elements.is_empty()).then(|| format!("approval{which}{when}"))
         };
         let held = [held(&self.approval, ""), held(&self.approval_if_marked, " if marked")];
         let held: Vec<String> = held.into_iter().flatten().collect();
@@ -223,5 +223,5 @@ impl Words {
 
 /// Elements as people write them.
 fn tags(elements: &[String]) -> String {
-    elements.iter().map(|element| ["<", element, ">"].concat()).collect::<Vec<_>>().join(", ")
+    elements.iter().map(|element| format!("<{element}>")).collect::<Vec<_>>().join(", ")
 }

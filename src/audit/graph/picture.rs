@@ -40,7 +40,7 @@ pub(super) fn draw(graph: &Graph) -> Vec<u8> {
     let (wide, high) = (plan.wide.to_string(), plan.high.to_string());
     let mut writer = Writer::new();
     let root = writer.open("svg").xmlns(SVG).attr("width", &wide).attr("height", &high);
-    let root = root.attr("viewBox", &["0 0 ", &wide, " ", &high].concat()).attr("role", "img");
+    let root = root.attr("viewBox", &format!("0 0 {wide} {high}")).attr("role", "img");
     root.content(|svg| {
         svg.open("title").text(&visible(&graph.organism));
         svg.open("style").text(STYLE);
@@ -85,7 +85,7 @@ fn card(graph: &Graph, node: &Node, last: usize) -> Card {
     lines.push(("small", answers));
     lines.extend(node.held().map(|held| ("held", visible(&held).into_owned())));
     if graph.has_clients() && !node.from_outside.is_empty() {
-        lines.push(("small", ["for     ", &visible(&node.from_outside.join(", "))].concat()));
+        lines.push(("small", format!("for     {}", visible(&node.from_outside.join(", ")))));
     }
     let class = match node.depth {
         None => "box apart",
@@ -144,7 +144,7 @@ fn arrow(svg: &mut Writer, way: &Way) {
 }
 
 fn point((x, y): (usize, usize)) -> String {
-    [&x.to_string(), " ", &y.to_string()].concat()
+    format!("{x} {y}")
 }
 
 /// Curves that leave and reach each point level.

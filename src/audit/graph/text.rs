@@ -51,7 +51,7 @@ fn doors(graph: &Graph) -> Vec<String> {
         let who = first.from_outside.clone();
         let (same, others): (Vec<&Node>, Vec<&Node>) = open.into_iter().partition(|n| n.from_outside == who);
         let heading = if graph.has_clients() {
-            ["from outside, as ", &plain(&who.join(", "))].concat()
+            format!("from outside, as {}", plain(&who.join(", ")))
         } else {
             "from outside".to_owned()
         };
@@ -71,7 +71,7 @@ fn arrow(node: &Node) -> Arrow {
 }
 
 fn back(node: &Node) -> String {
-    ["◀ ", &plain(&tags(&node.answers))].concat()
+    format!("◀ {}", plain(&tags(&node.answers)))
 }
 
 fn door(graph: &Graph, node: &Node) -> Arrow {
@@ -79,7 +79,7 @@ fn door(graph: &Graph, node: &Node) -> Arrow {
     let more = match (graph.entry.as_ref() == Some(&node.name), arrow.more.is_empty()) {
         (false, _) => return arrow,
         (true, true) => "the entry".to_owned(),
-        (true, false) => ["the entry, ", &arrow.more].concat(),
+        (true, false) => format!("the entry, {}", arrow.more),
     };
     Arrow { more, ..arrow }
 }
@@ -103,7 +103,7 @@ fn block(arrows: &[Arrow]) -> Vec<String> {
         let rest = [&arrow.takes, &arrow.back, &arrow.more];
         lines.extend(wrapped(branch, 6, &arrow.to));
         for text in rest.into_iter().filter(|text| !text.is_empty()) {
-            lines.extend(wrapped(&[below, "  "].concat(), 6, text));
+            lines.extend(wrapped(&format!("{below}  "), 6, text));
         }
     }
     lines

@@ -28,7 +28,7 @@ pub struct Telling {
 
 /// A record's place, as commands take it.
 fn place(thread: &ThreadId, seq: u64) -> String {
-    [thread.as_str(), "@", &seq.to_string()].concat()
+    format!("{}@{seq}", thread.as_str())
 }
 
 impl Telling {
@@ -40,7 +40,7 @@ impl Telling {
         let here = Some((thread.clone(), today));
         if self.place != here {
             if let Some((thread, today)) = &here {
-                lines.extend(wrapped("", INDENT, &[thread.as_str(), ", ", today].concat()));
+                lines.extend(wrapped("", INDENT, &format!("{}, {today}", thread.as_str())));
             }
             self.place = here;
         }
@@ -63,11 +63,11 @@ fn beside(thread: &ThreadId, turn: &Turn, why: &Why) -> Vec<String> {
     let mut lines = Vec::new();
     for asked in turn.models.iter().take(NAMED) {
         lines.extend(wrapped("    ", INDENT, &bought(asked)));
-        lines.extend(wrapped("      ", INDENT, &["systole context ", &place(thread, asked.seq)].concat()));
+        lines.extend(wrapped("      ", INDENT, &format!("systole context {}", place(thread, asked.seq))));
     }
     if turn.models.len() > NAMED {
         let more = turn.models.len() - NAMED;
-        lines.push(["    and ", &more.to_string(), " more requests to models"].concat());
+        lines.push(format!("    and {more} more requests to models"));
     }
     if !turn.shown.is_empty() {
         let label = if matches!(why, Why::Turn { .. }) { "also shown: " } else { "the other payload: " };
@@ -79,29 +79,27 @@ fn beside(thread: &ThreadId, turn: &Turn, why: &Why) -> Vec<String> {
 fn those(shown: &[Shown]) -> String {
     let one = |it: &Shown| {
         let from = cut(it.from.as_str(), NAME);
-        ["#", &it.seq.to_string(), " <", &it.element, "> from ", &from].concat()
+        format!("#{} <{}> from {from}", it.seq, it.element)
     };
     // The newest stand nearest to what they led to.
     let left = shown.len().saturating_sub(NAMED);
     let named: Vec<String> = shown.iter().skip(left).map(one).collect();
-    let more = if left == 0 { String::new() } else { [&left.to_string(), " earlier, "].concat() };
+    let more = if left == 0 { String::new() } else { format!("{left} earlier, ") };
     [&more, named.join(", ").as_str()].concat()
 }
 
 fn bought(asked: &Asked) -> String {
     let model = cut(&plain(&asked.model), NAME);
-    let start = ["asked model ", &model, " (#", &asked.seq.to_string(), ")"].concat();
+    let start = format!("asked model {model} (#{})", asked.seq);
     match &asked.result {
-        None => [&start, ", of unknown outcome"].concat(),
+        None => format!("{start}, of unknown outcome"),
         Some(result) => {
             let stop = cut(&plain(&result.stop), NAME);
-            let tokens = result.tokens.map_or_else(
-                || ", tokens uncounted".to_owned(),
-                |tokens| [", ", &tokens.to_string(), " tokens"].concat(),
-            );
-            let money = result.money.as_ref().map_or_else(String::new, |money| [", ", money].concat());
-            [&start, ", which stopped: ", &stop, " (#", &result.seq.to_string(), ")", &tokens, &money]
-                .concat()
+            let tokens = result
+                .tokens
+                .map_or_else(|| ", tokens uncounted".to_owned(), |tokens| format!(", {tokens} tokens"));
+            let money = result.money.as_ref().map_or_else(String::new, |money| format!(", {money}"));
+            format!("{start}, which stopped: {stop} (#{}){tokens}{money}", result.seq)
         }
     }
 }
@@ -110,12 +108,10 @@ fn reason(why: &Why, turn: Option<&Turn>) -> String {
     let words = match why {
         Why::Turn { call, number, after } => {
             let attempt = turn.and_then(|turn| turn.attempt);
-            let attempt =
-                attempt.map_or_else(String::new, |number| [", attempt ", &number.to_string()].concat());
-            let after = after.map_or_else(String::new, |seq| [" after #", &seq.to_string()].concat());
+            let attempt = attempt.map_or_else(String::new, |number| format!(", attempt {number}"));
+            let after = after.map_or_else(String::new, |seq| format!(" after #{seq}"));
             let number = number.to_string();
-            return ["in turn ", &number, " of call ", call.as_str(), &attempt, ", opened", &after, " by"]
-                .concat();
+            return format!("in turn {number} of call {}{attempt}, opened{after} by", call.as_str());
         }
         Why::Spawned => "in a new thread, spawned by",
         Why::Ended => "because that thread ended with",
@@ -127,7 +123,7 @@ fn reason(why: &Why, turn: Option<&Turn>) -> String {
         Why::Cancelled => "because the thread was cancelled with",
         Why::Core => "recorded by the core upon",
         Why::Within => "no cause is named; it belongs to what began with",
-        Why::Door(door) => return ["from outside, by client ", &cut(door.client.as_str(), NAME)].concat(),
+        Why::Door(door) => return format!("from outside, by client {}", cut(door.client.as_str(), NAME)),
         Why::Own => "the core recorded it outside of any call",
     };
     words.to_owned()
@@ -136,12 +132,12 @@ fn reason(why: &Why, turn: Option<&Turn>) -> String {
 fn credentials(door: &Door) -> Vec<String> {
     let mut lines = Vec::new();
     if let Some(key) = &door.key {
-        lines.extend(wrapped("    ", INDENT, &["key ", &plain(key.as_str())].concat()));
+        lines.extend(wrapped("    ", INDENT, &format!("key {}", plain(key.as_str()))));
     }
     let roles = match &door.roles {
         Ok(none) if none.is_empty() => "no role".to_owned(),
-        Ok(roles) => ["roles ", &words(roles).join(", ")].concat(),
-        Err(why) => ["roles unknown: ", &plain(why)].concat(),
+        Ok(roles) => format!("roles {}", words(roles).join(", ")),
+        Err(why) => format!("roles unknown: {}", plain(why)),
     };
     lines.extend(wrapped("    ", INDENT, &roles));
     lines

@@ -78,7 +78,7 @@ impl Drawing<'_> {
                     let room = layout::columns()
                         .saturating_sub(columns::width(&fork) + columns::width(item.as_str()) + 9);
                     let id = columns::thread(&tree.thread, room);
-                    self.line(&fork, &[item.as_str(), "  thread ", &id].concat());
+                    self.line(&fork, &format!("{}  thread {id}", item.as_str()));
                     self.thread(tree, &below);
                 }
                 Twig::Item(tree, item, leaf) => {
@@ -88,7 +88,7 @@ impl Drawing<'_> {
                     self.line(&fork, &format!("{item}  {words}"));
                 }
                 Twig::Takers(tree, item, leaf, calls) => {
-                    self.line(&fork, &[item.as_str(), "  ", &told(leaf, self.now)].concat());
+                    self.line(&fork, &format!("{}  {}", item.as_str(), told(leaf, self.now)));
                     let calls = calls.iter().filter_map(|path| tree.calls.get_key_value(path));
                     let calls: Vec<Twig<'_>> =
                         calls.map(|(path, branch)| Twig::Call(tree, path, branch)).collect();
@@ -98,7 +98,7 @@ impl Drawing<'_> {
                     if let Some((at, by)) = &tree.ended_by {
                         let at = moment(*at, self.now);
                         let how = if tree.rested { "ended by " } else { "cancelled by " };
-                        self.line(&fork, &[how, by.as_str(), " at ", &at].concat());
+                        self.line(&fork, &format!("{how}{} at {at}", by.as_str()));
                     }
                 }
             }
@@ -188,7 +188,7 @@ fn how(ended: &Ended, opened: Millis) -> (String, String) {
         Way::Answered { element } => {
             (format!("{} <{element}> after {after}", paint(Tone::Good, "answered")), String::new())
         }
-        Way::Handled => (["handled after ", &after].concat(), String::new()),
+        Way::Handled => (format!("handled after {after}"), String::new()),
         Way::Failed { code, words } => (
             format!("{} after {after}", paint(Tone::Bad, "failed")),
             format!(": {}: {words}", paint(Tone::Bad, code)),
@@ -198,34 +198,34 @@ fn how(ended: &Ended, opened: Millis) -> (String, String) {
 
 fn told(leaf: &Leaf, now: Millis) -> String {
     match leaf {
-        Leaf::Note { element } => ["note <", element, ">"].concat(),
-        Leaf::Refused { code, words } if words.is_empty() => ["answered: ", code].concat(),
+        Leaf::Note { element } => format!("note <{element}>"),
+        Leaf::Refused { code, words } if words.is_empty() => format!("answered: {code}"),
         Leaf::Refused { code, words } => {
             format!("{}: {words}", paint(Tone::Bad, &format!("refused: {code}")))
         }
         Leaf::Call => "call".to_owned(),
         Leaf::Takers { first, calls } => {
             let until = if *first { "until the first answers" } else { "until all have answered" };
-            ["to ", &calls.len().to_string(), " takers, ", until].concat()
+            format!("to {} takers, {until}", calls.len())
         }
         Leaf::Await { over: None } => "waits for its threads".to_owned(),
-        Leaf::Await { over: Some(reason) } => ["waited for its threads, until ", reason].concat(),
+        Leaf::Await { over: Some(reason) } => format!("waited for its threads, until {reason}"),
         Leaf::Ends(child) => {
-            ["cancelled ", child.as_ref().map_or("a thread", |child| child.as_str())].concat()
+            format!("cancelled {}", child.as_ref().map_or("a thread", |child| child.as_str()))
         }
         Leaf::Steers => "steered a thread".to_owned(),
         Leaf::Asks(None) => "asked a person".to_owned(),
-        Leaf::Asks(Some(said)) => ["asked a person, ", &answered(said)].concat(),
+        Leaf::Asks(Some(said)) => format!("asked a person, {}", answered(said)),
         Leaf::View { cleared, range } => looked(*cleared, *range),
         Leaf::Timer { set: None } => "set a timer".to_owned(),
         Leaf::Timer { set: Some((id, due)) } => {
-            ["set timer ", id.as_str(), ", due at ", &moment(*due, now)].concat()
+            format!("set timer {}, due at {}", id.as_str(), moment(*due, now))
         }
         Leaf::Cancel { timer } => {
-            ["cancelled timer ", timer.as_ref().map_or("?", |timer| timer.as_str())].concat()
+            format!("cancelled timer {}", timer.as_ref().map_or("?", |timer| timer.as_str()))
         }
         Leaf::Spawned(child) => {
-            ["spawned ", child.as_ref().map_or("a thread", |child| child.as_str())].concat()
+            format!("spawned {}", child.as_ref().map_or("a thread", |child| child.as_str()))
         }
     }
 }
@@ -245,10 +245,10 @@ fn answered(said: &PersonSaid) -> String {
 fn looked(cleared: bool, range: Option<(u64, u64)>) -> String {
     let way = if cleared { "cleared " } else { "recalled " };
     match range {
-        None => [way, "its view"].concat(),
-        Some((_, 0)) => [way, "nothing of its view"].concat(),
+        None => format!("{way}its view"),
+        Some((_, 0)) => format!("{way}nothing of its view"),
         Some((from, to)) => {
-            [way, "messages ", &from.to_string(), " to ", &to.to_string(), " of its view"].concat()
+            format!("{way}messages {from} to {to} of its view")
         }
     }
 }

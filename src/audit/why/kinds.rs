@@ -153,7 +153,7 @@ pub(super) struct Words {
 impl Words {
     /// Words that name the listener in a list, and nothing that ends the wait.
     fn of(reason: &Reason, brief: String) -> Words {
-        let wait = ["for ", reason.listener.as_str(), ": ", &brief].concat();
+        let wait = format!("for {}: {brief}", reason.listener.as_str());
         Words { brief, wait, ends: None, command: None }
     }
 
@@ -179,7 +179,7 @@ pub(super) fn words(reason: &Reason, now: Millis) -> Words {
     let told = |brief: &[&str]| Words::of(reason, brief.concat());
     match &reason.cause {
         Cause::Held { behind } => {
-            let wait = ["for call ", behind.as_str(), " of the same thread, which came first"].concat();
+            let wait = format!("for call {} of the same thread, which came first", behind.as_str());
             told(&["is held until call ", behind.as_str(), " is over"]).waiting(wait)
         }
         Cause::Person { id, element, until, unknown, .. } => {
@@ -189,10 +189,10 @@ pub(super) fn words(reason: &Reason, now: Millis) -> Words {
         Cause::Paused { by } => {
             let (whose, which) = match by.is_sys() {
                 true => ("everything".to_owned(), "--all"),
-                false => (["thread ", by.as_str()].concat(), by.as_str()),
+                false => (format!("thread {}", by.as_str()), by.as_str()),
             };
-            let command = ["systole resume ", which].concat();
-            let wait = ["for somebody who resumes ", &whose].concat();
+            let command = format!("systole resume {which}");
+            let wait = format!("for somebody who resumes {whose}");
             let words = told(&["waits while ", &whose, " is paused, ", &attempt]).waiting(wait);
             words.ending(command.clone()).by(command)
         }
@@ -204,13 +204,12 @@ pub(super) fn words(reason: &Reason, now: Millis) -> Words {
             awaiting(reason, *finished, *enough, timer.as_ref(), now)
         }
         Cause::BackOff { until } => {
-            let ends =
-                ["attempt ", &reason.attempt.to_string(), " at ", &layout::moment(*until, now)].concat();
+            let ends = format!("attempt {} at {}", reason.attempt, layout::moment(*until, now));
             told(&[&attempt, " in back-off for ", &spoken(until.since(now))]).ending(ends)
         }
         Cause::Queued { place, slots } => {
             let (place, listener) = (place.to_string(), reason.listener.as_str());
-            let ends = ["a free slot; a larger in_flight of ", listener, " lets more out at once"].concat();
+            let ends = format!("a free slot; a larger in_flight of {listener} lets more out at once");
             told(&[&attempt, " waits for a slot, number ", &place, " behind ", &slots.to_string(), " out"])
                 .ending(ends)
         }
@@ -220,7 +219,7 @@ pub(super) fn words(reason: &Reason, now: Millis) -> Words {
         }
         Cause::Stopped => told(&["waits for the organism to run, ", &attempt]),
         Cause::Unknown { why } => told(&["its configuration cannot be read"])
-            .ending(["nothing, as it stands: ", &plain(why)].concat()),
+            .ending(format!("nothing, as it stands: {}", plain(why))),
     }
 }
 
@@ -238,10 +237,10 @@ fn for_person(
     let brief = format!("waits for a person: approval {id}{left}{unclear}");
     let or = match unknown {
         Some(_) => ", for one more attempt,".to_owned(),
-        None => [", amend ", &id].concat(),
+        None => format!(", amend {id}"),
     };
-    let ends = ["systole approve ", &id, &or, " or reject ", &id].concat();
-    let command = ["systole approve ", &id].concat();
+    let ends = format!("systole approve {id}{or} or reject {id}");
+    let command = format!("systole approve {id}");
     Words::of(reason, brief).waiting(wait).ending(ends).by(command)
 }
 
@@ -282,16 +281,16 @@ fn awaiting(
 ) -> Words {
     let brief = match timer {
         Some((id, due)) if enough == 0 => {
-            ["awaits timer ", id.as_str(), ", due in ", &spoken(due.since(now))].concat()
+            format!("awaits timer {}, due in {}", id.as_str(), spoken(due.since(now)))
         }
         _ => {
             let threads = if enough == 1 { " thread" } else { " threads" };
-            ["awaits ", &enough.to_string(), threads, ", ", &finished.to_string(), " finished"].concat()
+            format!("awaits {enough}{threads}, {finished} finished")
         }
     };
     let ends = timer.map(|(id, due)| {
         let or = if enough > 0 { ", if the threads below have not finished before" } else { "" };
-        ["timer ", id.as_str(), " at ", &layout::moment(*due, now), or].concat()
+        format!("timer {} at {}{or}", id.as_str(), layout::moment(*due, now))
     });
     Words::of(reason, brief).ending(ends)
 }
@@ -317,5 +316,5 @@ fn out_ends(deadline: Millis, idle_ms: Option<u64>, then: Then, now: Millis) -> 
 /// Which attempt it is, of how many.
 pub(super) fn attempt_of(reason: &Reason) -> String {
     let of = reason.attempts.max(reason.attempt);
-    ["attempt ", &reason.attempt.to_string(), " of ", &of.to_string()].concat()
+    format!("attempt {} of {of}", reason.attempt)
 }

@@ -50,7 +50,7 @@ pub fn waits(standings: &[Standing], now: Millis) -> Vec<Wait> {
                 since: standing.touched,
                 cause: "timer",
                 what: what.concat(),
-                command: ["systole why ", standing.thread.as_str()].concat(),
+                command: format!("systole why {}", standing.thread.as_str()),
                 goal: None,
             });
         }
@@ -62,7 +62,7 @@ pub fn waits(standings: &[Standing], now: Millis) -> Vec<Wait> {
 
 fn wait(reason: &Reason, now: Millis) -> Wait {
     let told = words(reason, now);
-    let command = told.command.unwrap_or_else(|| ["systole why ", reason.thread.as_str()].concat());
+    let command = told.command.unwrap_or_else(|| format!("systole why {}", reason.thread.as_str()));
     let (thread, since) = (reason.thread.clone(), reason.since);
     let goal = reason.goal.as_ref().map(|goal| format!("{}: ", goal.label())).unwrap_or_default();
     let what = format!("{goal}{}", told.wait);
@@ -77,7 +77,7 @@ pub fn in_lines(waits: &[Wait], now: Millis) -> Vec<String> {
     let rows = leads.iter().zip(&whats).zip(waits);
     rows.map(|((lead, what), wait)| {
         let gap = " ".repeat(widest - width(what));
-        [lead, what, &gap, "        ", &wait.command].concat()
+        format!("{lead}{what}{gap}        {}", wait.command)
     })
     .collect()
 }
@@ -111,11 +111,11 @@ fn leads(waits: &[Wait], now: Millis) -> Vec<String> {
         .iter()
         .map(|wait| {
             let thread = columns::thread(&wait.thread, ID_COLUMNS);
-            (thread, ["waits ", &spoken(now.since(wait.since))].concat())
+            (thread, format!("waits {}", spoken(now.since(wait.since))))
         })
         .collect();
     let widest = |column: fn(&(String, String)) -> &String| rows.iter().map(|row| width(column(row))).max();
     let (ids, times) = (widest(|row| &row.0).unwrap_or(0), widest(|row| &row.1).unwrap_or(0));
-    let pad = |text: &str, to: usize| [text, &" ".repeat(to - width(text)), "   "].concat();
+    let pad = |text: &str, to: usize| format!("{text}{}   ", " ".repeat(to - width(text)));
     rows.iter().map(|(thread, time)| [pad(thread, ids), pad(time, times)].concat()).collect()
 }

@@ -55,10 +55,10 @@ pub fn report(standing: &Standing, asker: &Asker<'_>) -> Vec<String> {
             lines
         }
         (None, Life::Ended) => {
-            wrapped(id, 2, &["  ended at ", &layout::moment(standing.touched, now)].concat())
+            wrapped(id, 2, &format!("  ended at {}", layout::moment(standing.touched, now)))
         }
         (None, Life::Resting) => {
-            let text = ["  rests since ", &ago, "; the next message goes on with it"].concat();
+            let text = format!("  rests since {ago}; the next message goes on with it");
             wrapped(id, 2, &text)
         }
         (None, Life::Working) => {
@@ -66,16 +66,16 @@ pub fn report(standing: &Standing, asker: &Asker<'_>) -> Vec<String> {
             let waited = match standing.leaves().as_slice() {
                 // It says itself how long it is out.
                 [Reason { cause: Cause::Out { .. }, .. }] => String::new(),
-                _ => [", for ", &spoken(now.since(since))].concat(),
+                _ => format!(", for {}", spoken(now.since(since))),
             };
-            wrapped(id, 2, &["  waits since ", &layout::moment(since, now), &waited].concat())
+            wrapped(id, 2, &format!("  waits since {}{waited}", layout::moment(since, now)))
         }
     };
     let next = next(standing);
     let said = Said { standing, next: &next, start: asker.start, now };
     for timer in &standing.timers {
-        let due = [" at ", &layout::moment(timer.due, now), ", in ", &spoken(timer.due.since(now))].concat();
-        let text = ["timer ", timer.id.as_str(), &due, " opens a call of "].concat();
+        let due = format!(" at {}, in {}", layout::moment(timer.due, now), spoken(timer.due.since(now)));
+        let text = format!("timer {}{due} opens a call of ", timer.id.as_str());
         lines.extend(wrapped("  ", 4, &[&text, cut(timer.listener.as_str(), 32).as_str()].concat()));
     }
     for bought in &standing.models {
@@ -84,7 +84,7 @@ pub fn report(standing: &Standing, asker: &Asker<'_>) -> Vec<String> {
     for time in &standing.times {
         let (used, limit) = (spoken(time.used_ms(now)), spoken(time.limit_ms));
         let rest = if time.runs.is_some() { "" } else { ", which stand still while this lasts" };
-        lines.extend(wrapped("  ", 4, &["time: ", &used, " of ", &limit, " used", rest].concat()));
+        lines.extend(wrapped("  ", 4, &format!("time: {used} of {limit} used{rest}")));
     }
     for reason in &standing.reasons {
         said.told(&mut lines, reason, 0, &standing.thread);
@@ -106,15 +106,15 @@ fn waits_since(standing: &Standing) -> Millis {
 /// What the models of a message used, of what they may.
 fn models(bought: &Bought) -> String {
     let of = |used: String, limit: Option<String>| match limit {
-        Some(limit) => [&used, " of ", &limit].concat(),
+        Some(limit) => format!("{used} of {limit}"),
         None => used,
     };
     let tokens = of(bought.used.tokens.to_string(), bought.tokens.map(|most| most.to_string()));
     let spent = bought.used.spent.money().map(|money| money.to_string());
     let limit = bought.money.map(|most| most.to_string());
     let money = (spent.is_some() || limit.is_some()).then(|| of(spent.unwrap_or_else(|| "0".into()), limit));
-    let money = money.map_or_else(String::new, |money| [", ", &money].concat());
-    ["models: ", &tokens, " tokens", &money, " used or kept"].concat()
+    let money = money.map_or_else(String::new, |money| format!(", {money}"));
+    format!("models: {tokens} tokens{money} used or kept")
 }
 
 fn next(standing: &Standing) -> String {
@@ -123,8 +123,8 @@ fn next(standing: &Standing) -> String {
         return pause.command();
     }
     match standing.life {
-        Life::Ended => ["systole log ", id].concat(),
-        Life::Resting => ["systole send --thread ", id, ", or systole log ", id].concat(),
+        Life::Ended => format!("systole log {id}"),
+        Life::Resting => format!("systole send --thread {id}, or systole log {id}"),
         Life::Working => {
             let leaves = standing.leaves();
             // The moment does not matter to a command.
@@ -136,7 +136,7 @@ fn next(standing: &Standing) -> String {
             let (thread, from) = leaves
                 .first()
                 .map_or((&standing.thread, standing.seq), |leaf| (&leaf.thread, leaf.told_from));
-            ["systole log ", thread.as_str(), " --from ", &from.to_string()].concat()
+            format!("systole log {} --from {from}", thread.as_str())
         }
     }
 }
@@ -276,22 +276,16 @@ fn missing_variable(program: &Program, reason: &Reason, words: &str) -> Option<S
         return None;
     }
     let listener = reason.listener.as_str();
-    Some(
-        [
-            "the program sees only PATH, HOME, LANG, TZ; name ",
-            &cut(name, 40),
-            " under listeners.",
-            listener,
-            ".pass",
-        ]
-        .concat(),
-    )
+    Some(format!(
+        "the program sees only PATH, HOME, LANG, TZ; name {} under listeners.{listener}.pass",
+        cut(name, 40)
+    ))
 }
 
 /// The turn, and why it is the last if it is.
 fn turn_of(reason: &Reason) -> String {
     match reason.wraps_up {
-        Some(code) => ["its wrap-up turn, ", code.as_str()].concat(),
-        None => ["turn ", &reason.turn.to_string()].concat(),
+        Some(code) => format!("its wrap-up turn, {}", code.as_str()),
+        None => format!("turn {}", reason.turn),
     }
 }

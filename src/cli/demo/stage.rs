@@ -39,22 +39,20 @@ pub(super) struct Stage {
 impl Stage {
     /// Makes the folder afresh. Without a person who could approve, requests expire soon.
     pub(super) fn lay(has_person: bool) -> Result<Stage, String> {
-        let program = std::env::current_exe()
-            .map_err(|e| ["cannot tell which program runs: ", &e.to_string()].concat())?;
+        let program = std::env::current_exe().map_err(|e| format!("cannot tell which program runs: {e}"))?;
         let user = rustix::process::getuid().as_raw();
-        let folder = std::env::temp_dir().join(["systole-demo-", &user.to_string()].concat());
+        let folder = std::env::temp_dir().join(format!("systole-demo-{user}"));
         let told = |error: std::io::Error| {
             let hindered = system::no_folder(&folder, "the folder of the demo", &error);
-            [&hindered.words, "; try: TMPDIR with ", hindered.mend].concat()
+            format!("{}; try: TMPDIR with {}", hindered.words, hindered.mend)
         };
         if let Ok(found) = fs::symlink_metadata(&folder) {
             // Somebody else's folder of that name is not ours to remove.
             if !found.is_dir() || found.uid() != user || !folder.join(SIGN).exists() {
-                return Err([
-                    &folder.display().to_string(),
-                    " is there and is not the demo's; remove it, or set TMPDIR",
-                ]
-                .concat());
+                return Err(format!(
+                    "{} is there and is not the demo's; remove it, or set TMPDIR",
+                    folder.display()
+                ));
             }
             fs::remove_dir_all(&folder).map_err(told)?;
         }
@@ -128,7 +126,7 @@ impl Actor {
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
             .spawn()
-            .map_err(|e| [&stage.program.display().to_string(), ": ", &e.to_string()].concat())?;
+            .map_err(|e| format!("{}: {e}", stage.program.display()))?;
         let words = child.stderr.take().map(BufReader::new);
         let heard = words.ok_or_else(String::new).and_then(until_it_listens);
         match (heard, RunFile::of(&stage.log())) {
@@ -142,7 +140,7 @@ impl Actor {
             }
             (Err(words), _) => {
                 drop(child.wait());
-                Err(["the organism does not start:\n", &words].concat())
+                Err(format!("the organism does not start:\n{words}"))
             }
         }
     }

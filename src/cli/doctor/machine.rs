@@ -39,10 +39,10 @@ fn libxml() -> Finding {
         }
     };
     match works() {
-        Ok(()) => Finding::fine("libxml2", [&version, ", and it judges"].concat()),
+        Ok(()) => Finding::fine("libxml2", format!("{version}, and it judges")),
         Err(why) => {
             let mend = "the package libxml2 of your system, 2.9 or newer";
-            Finding::problem("libxml2", [&version, ": ", &why].concat(), mend, Exit::Failed)
+            Finding::problem("libxml2", format!("{version}: {why}"), mend, Exit::Failed)
         }
     }
 }
@@ -54,7 +54,7 @@ fn loaded_libxml() -> Option<String> {
         maps.lines().find_map(|line| line.get(line.find('/')?..).filter(|p| p.contains("libxml2.so")))?;
     let real = std::fs::canonicalize(path).unwrap_or_else(|_| path.into());
     let version = real.to_string_lossy().rsplit_once(".so.").map(|(_, version)| version.to_owned())?;
-    Some([&version, " at ", path].concat())
+    Some(format!("{version} at {path}"))
 }
 
 fn program(name: &'static str, meaning: &'static str) -> Finding {
@@ -67,9 +67,7 @@ fn program(name: &'static str, meaning: &'static str) -> Finding {
                 text.lines().next().unwrap_or_default().chars().take(VERSION_BYTES).collect::<String>(),
             )
         }
-        Ok(output) => {
-            Finding::note(name, ["it does not run: ", &output.status.to_string()].concat(), meaning)
-        }
-        Err(error) => Finding::note(name, ["not found: ", &error.to_string()].concat(), meaning),
+        Ok(output) => Finding::note(name, format!("it does not run: {}", output.status), meaning),
+        Err(error) => Finding::note(name, format!("not found: {error}"), meaning),
     }
 }

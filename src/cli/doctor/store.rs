@@ -47,7 +47,7 @@ pub(super) fn organism(loaded: &Result<OrganismFile, Refused>) -> Vec<Finding> {
 /// The log: whether it is one, whether it is whole, who has it.
 pub(super) fn log(log: &Path, start: &str) -> Vec<Finding> {
     if !log.exists() {
-        let mend = [start, ", which makes it"].concat();
+        let mend = format!("{start}, which makes it");
         return vec![Finding::note("log", absent(log), mend)];
     }
     let format = match sqlite::format(log) {
@@ -167,7 +167,7 @@ fn broken_chains(log: &Path) -> Vec<Finding> {
 fn holder(log: &Path, start: &str) -> Finding {
     match sqlite::holder(log) {
         Ok(Some(pid)) => Finding::fine("lock", format!("process {pid} runs an organism on it")),
-        Ok(None) => Finding::fine("lock", ["free: no organism runs on it; start it with ", start].concat()),
+        Ok(None) => Finding::fine("lock", format!("free: no organism runs on it; start it with {start}")),
         Err(fault) => {
             Finding::problem("lock", fault.to_string(), "the rights of that file", Exit::Unavailable)
         }

@@ -45,7 +45,7 @@ pub(super) fn below(text: &str, key: &str, lines: &[String]) -> Option<String> {
         (Some(_), Some(end)) => (end, String::new()),
         // Behind the bracket that ends the whole file there is no room for a key.
         _ if !stands_in_lines(text) => return None,
-        _ => (text.len(), [key, ":", line_end].concat()),
+        _ => (text.len(), format!("{key}:{line_end}")),
     };
     let (before, after) = text.split_at_checked(at)?;
     let gap = if before.is_empty() || before.ends_with('\n') { "" } else { line_end };
@@ -63,7 +63,7 @@ fn stands_in_lines(text: &str) -> bool {
 
 /// Whether a line is that key at the left edge, in whichever way it is written.
 fn names(line: &str, key: &str) -> bool {
-    let quoted = [["\"", key, "\""].concat(), ["'", key, "'"].concat(), key.to_owned()];
+    let quoted = [format!("\"{key}\""), format!("'{key}'"), key.to_owned()];
     quoted
         .iter()
         .any(|name| line.strip_prefix(name.as_str()).is_some_and(|rest| rest.trim_start().starts_with(':')))

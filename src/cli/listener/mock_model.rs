@@ -63,7 +63,7 @@ impl Mock {
         let options = Options { listen, window, key, models, log };
         let mock =
             MockModel::start(script, options).map_err(|error| screen.fail(Exit::Unavailable, error))?;
-        screen.show(&["listens on ", &mock.url()].concat());
+        screen.show(&format!("listens on {}", mock.url()));
         let exit = signals.next().await;
         let asked = mock.stop().len();
         screen.say(match asked {

@@ -67,7 +67,7 @@ impl New {
         self.place.write_what_is_said(screen)?;
         let organism = self.place.organism(screen)?;
         if organism.composition.listeners.contains_key(&self.name) {
-            let words = [self.name.as_str(), " is a listener of the organism's file already"].concat();
+            let words = format!("{} is a listener of the organism's file already", self.name.as_str());
             let exit = screen.fail(Exit::Usage, words);
             screen.say("  try: another name");
             return Err(exit);
@@ -91,7 +91,7 @@ impl New {
         if let Some(text) = added.clone().or_else(|| by_hand(&text, &words, &plan)) {
             file::load_text(path, &text).map_err(|refused| {
                 let name = self.name.as_str();
-                screen.say(["with ", name, " in it the organism's file would be refused:"].concat());
+                screen.say(format!("with {name} in it the organism's file would be refused:"));
                 screen.say_drawn(refused.to_string().trim_end());
                 Exit::Configuration
             })?;
@@ -130,7 +130,7 @@ impl New {
         };
         let manifest = fs::read_to_string(kit.join("Cargo.toml")).unwrap_or_default();
         if !manifest.contains("name = \"systole-kit\"") {
-            return Err(fail(&[&kit.display().to_string(), " is not the folder of systole-kit"].concat()));
+            return Err(fail(&format!("{} is not the folder of systole-kit", kit.display())));
         }
         let whole = fs::canonicalize(kit).unwrap_or_else(|_| kit.clone());
         let text = whole.to_string_lossy();
@@ -147,20 +147,20 @@ impl New {
             return;
         }
         for fresh in &plan.files {
-            screen.say(["wrote ", &folder.join(&fresh.path).display().to_string()].concat());
+            screen.say(format!("wrote {}", folder.join(&fresh.path).display()));
         }
         if added {
-            screen.say(["added ", self.name.as_str(), " and its payloads to ", &file].concat());
+            screen.say(format!("added {} and its payloads to {file}", self.name.as_str()));
         } else {
-            screen.say([&*file, " is laid out in a way of its own; add to it:"].concat());
+            screen.say(format!("{file} is laid out in a way of its own; add to it:"));
             let sections = [("payloads", words.payloads()), ("listeners", words.listener(plan))];
             let bus = words.bus().map(|bus| ("bus", vec![bus]));
             for (key, lines) in sections.into_iter().chain(bus) {
-                screen.show(&[key, ":"].concat());
-                lines.iter().for_each(|line| screen.show(&["  ", line].concat()));
+                screen.show(&format!("{key}:"));
+                lines.iter().for_each(|line| screen.show(&format!("  {line}")));
             }
         }
-        next.iter().for_each(|command| screen.say(["next: ", command].concat()));
+        next.iter().for_each(|command| screen.say(format!("next: {command}")));
     }
 }
 
@@ -179,7 +179,7 @@ fn by_hand(text: &str, words: &Words, plan: &Plan) -> Option<String> {
     let lines = words.listener(plan);
     let (name, keys) = lines.split_first()?;
     let keys: Vec<&str> = keys.iter().map(|line| line.trim()).collect();
-    let listener = [name, " {", &keys.join(", "), "}"].concat();
+    let listener = format!("{name} {{{}}}", keys.join(", "));
     let with_listener = file::grown(text, "listeners", &listener)?;
     let more = words.payloads().into_iter().map(|payload| ("payloads", payload));
     let more = more.chain(words.bus().map(|bus| ("bus", bus)));

@@ -64,8 +64,8 @@ impl Words {
         };
         Words {
             ask: name.replace('.', "-"),
-            answer: [&name.replace('.', "-"), "-answer"].concat(),
-            namespace: ["https://xml-pipeline.org/ns/", of, "/v1"].concat(),
+            answer: format!("{}-answer", name.replace('.', "-")),
+            namespace: format!("https://xml-pipeline.org/ns/{of}/v1"),
             krate: name.replace('.', "-"),
             organism: of.to_owned(),
             broker: over_nats.then_some(broker),
@@ -87,7 +87,7 @@ impl Words {
     }
 
     fn file(&self, end: &str) -> String {
-        ["listeners/", &self.name, end].concat()
+        format!("listeners/{}{end}", self.name)
     }
 
     fn fresh(&self, end: &str, template: &str) -> Fresh {
@@ -98,7 +98,7 @@ impl Words {
     fn reach(&self, program: &[&str]) -> String {
         match self.broker {
             Some(_) => "nats: true".to_owned(),
-            None => ["run: [", &program.join(", "), "]"].concat(),
+            None => format!("run: [{}]", program.join(", ")),
         }
     }
 
@@ -111,13 +111,13 @@ impl Words {
         };
         let at =
             ["SYSTOLE_NATS=", broker, " SYSTOLE_ORGANISM=", &self.organism, " SYSTOLE_LISTENER=", &self.name];
-        Some([&at.concat(), &*key, " ", program].concat())
+        Some(format!("{}{key} {program}", at.concat()))
     }
 
     pub(super) fn payloads(&self) -> Vec<String> {
         let about = "{text: text -- what is asked}";
         let answered = "{text: text -- what is said to it}";
-        vec![[&self.ask, ": ", about].concat(), [&self.answer, ": ", answered].concat()]
+        vec![format!("{}: {about}", self.ask), format!("{}: {answered}", self.answer)]
     }
 
     /// What stands under `bus`, where the file has none and needs one.
@@ -128,10 +128,10 @@ impl Words {
 
     pub(super) fn listener(&self, plan: &Plan) -> Vec<String> {
         let mut lines = vec![
-            [&self.name, ":"].concat(),
-            ["  ", &plan.reach].concat(),
-            ["  accepts: [", &self.ask, "]"].concat(),
-            ["  returns: [", &self.answer, "]"].concat(),
+            format!("{}:", self.name),
+            format!("  {}", plan.reach),
+            format!("  accepts: [{}]", self.ask),
+            format!("  returns: [{}]", self.answer),
             "  entry: true".to_owned(),
         ];
         if plan.once {
@@ -174,13 +174,13 @@ pub(super) fn python(words: &Words) -> Plan {
         once: false,
         build: None,
         test: format!("{runs} {}", words.file(end)),
-        start: words.start(&["python3 ", &words.file(".py")].concat()),
+        start: words.start(&format!("python3 {}", words.file(".py"))),
     }
 }
 
 /// `kit` is where the kit lies, as a manifest names it.
 pub(super) fn rust(words: &Words, kit: &str) -> Plan {
-    let cargo = |verb: &str| ["cargo ", verb, " --manifest-path ", &words.file("/Cargo.toml")].concat();
+    let cargo = |verb: &str| format!("cargo {verb} --manifest-path {}", words.file("/Cargo.toml"));
     let (program, features) = match words.broker {
         Some(_) => (include_str!("templates/nats.rs.txt"), ", features = [\"nats\"]"),
         None => (include_str!("templates/main.rs.txt"), ""),

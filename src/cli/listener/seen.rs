@@ -55,7 +55,7 @@ impl Ear {
         if line.trim_ascii().is_empty() {
             return;
         }
-        self.screen.say(["stderr    ", String::from_utf8_lossy(line).trim_end()].concat());
+        self.screen.say(format!("stderr    {}", String::from_utf8_lossy(line).trim_end()));
     }
 
     /// Shows the rest, and gives it with the ends of programs.
@@ -117,9 +117,9 @@ fn wrapping(listener: &Listener, bare: &[u8]) -> [String; 2] {
     let short = Payload::read(bare, &Limits::default()).is_ok() && bare.len() <= EXAMPLE_BYTES;
     let item = if short { String::from_utf8_lossy(bare).into_owned() } else { "…".to_owned() };
     let namespace = namespaces::LISTENER;
-    let reply = ["<reply xmlns=\"", namespace, "\" delivery=\"…\">", &item, "</reply>"].concat();
+    let reply = format!("<reply xmlns=\"{namespace}\" delivery=\"…\">{item}</reply>");
     let once = ["`mode: once` at listeners.", listener.name.as_str(), ", or --once for a program"];
-    [once.concat(), [&reply, ", with the delivery of the request's <stamp>"].concat()]
+    [once.concat(), format!("{reply}, with the delivery of the request's <stamp>")]
 }
 
 /// Shows what came, and gives the exit that it means.
@@ -132,8 +132,8 @@ pub(super) fn show(screen: Screen, tried: &Tried, ear: &Ear) -> Exit {
         say_end(screen, tried);
         if let Some([once, reply]) = heard.wrapping(&ear.listener, tried) {
             screen.say("bare      a payload was printed as it is; what stays wraps its items in a reply");
-            screen.say(["  try: ", &once].concat());
-            screen.say(["  or: ", &reply].concat());
+            screen.say(format!("  try: {once}"));
+            screen.say(format!("  or: {reply}"));
         }
         say_program(screen, tried, &heard);
     }
@@ -146,14 +146,14 @@ fn say_refusal(screen: Screen, refusal: &refusal::Refusal) {
 
 fn say_remark(screen: Screen, remark: &Remark) {
     match remark {
-        Remark::Progress(words) => screen.say(["progress  ", words].concat()),
-        Remark::Notice(code, words) => screen.say(["notice    ", code, ": ", words].concat()),
+        Remark::Progress(words) => screen.say(format!("progress  {words}")),
+        Remark::Notice(code, words) => screen.say(format!("notice    {code}: {words}")),
         Remark::Journal(None) => screen.say("journal   an entry, answered as on disk; a trial keeps none"),
         Remark::Ask(None) => {
             screen.say("ask       a question, answered with route.unavailable: a trial has no log")
         }
         Remark::FalseSender(name) => {
-            screen.say(["notice    reply.false-sender: an item says it is from ", name].concat());
+            screen.say(format!("notice    reply.false-sender: an item says it is from {name}"));
         }
         Remark::Journal(Some(refusal)) | Remark::Ask(Some(refusal)) | Remark::Stray(refusal) => {
             say_refusal(screen, refusal);
@@ -167,13 +167,13 @@ fn say_end(screen: Screen, tried: &Tried) {
         End::Silent(verdicts, refusal) => (verdicts, Some(refusal)),
         End::Failure(code, retry, words) => {
             let again = if *retry { ", and says that trying again may help" } else { "" };
-            return screen.say(["failure   ", code, again, ": ", words].concat());
+            return screen.say(format!("failure   {code}{again}: {words}"));
         }
         End::Again(code, words) => {
-            return screen.say(["again     ", code, ": ", words].concat());
+            return screen.say(format!("again     {code}: {words}"));
         }
         End::Gone(code, words) => {
-            screen.say(["no reply  ", code.as_str(), ": ", words].concat());
+            screen.say(format!("no reply  {}: {words}", code.as_str()));
             return;
         }
     };
@@ -198,45 +198,45 @@ fn say_verdict(screen: Screen, n: usize, verdict: &Verdict) {
             if let Some(payload) = payload {
                 screen.show(&payload);
             }
-            screen.say(["item ", &number, "    refused"].concat());
+            screen.say(format!("item {number}    refused"));
             return say_refusal(screen, refusal);
         }
         Case::Final => "the answer".to_owned(),
         Case::Note => "a note, kept in its own call".to_owned(),
         Case::ForPump => "for the pump, which answers it".to_owned(),
-        Case::ForThread(thread) => ["for the thread ", thread, ", if that is its own child"].concat(),
+        Case::ForThread(thread) => format!("for the thread {thread}, if that is its own child"),
         Case::Call(peers) => {
             let peers: Vec<&str> = peers.iter().map(|peer| peer.as_str()).collect();
-            ["a call to ", &peers.join(", ")].concat()
+            format!("a call to {}", peers.join(", "))
         }
     };
     if let Some(payload) = payload {
         screen.show(&payload);
     }
     let person = if verdict.needs_person { "; a person would have to approve it" } else { "" };
-    screen.say(["item ", &number, "    ", &words, person].concat());
+    screen.say(format!("item {number}    {words}{person}"));
 }
 
 fn say_program(screen: Screen, tried: &Tried, heard: &Heard) {
     if tried.late > 0 {
         let documents = if tried.late == 1 { " document" } else { " documents" };
         let words = " came after the reply, when the delivery was over: reply.stale-lease";
-        screen.say(["late      ", &tried.late.to_string(), documents, words].concat());
+        screen.say(format!("late      {}{documents}{words}", tried.late));
     }
-    screen.say(["took      ", &stretch(tried.took_ms)].concat());
+    screen.say(format!("took      {}", stretch(tried.took_ms)));
     for (how, forced) in &heard.ends {
         let words = if *forced && matches!(tried.end, End::Reply(_) | End::Silent(..)) {
             "; it did not end when its stdin did, as a program must"
         } else {
             ""
         };
-        screen.say(["program   ", how, words].concat());
+        screen.say(format!("program   {how}{words}"));
     }
 }
 
 /// A stretch of time, exact where it is short: a listener may be tried to see how fast it is.
 fn stretch(ms: u64) -> String {
-    if ms < 1_000 { [&ms.to_string(), " ms"].concat() } else { spoken(ms) }
+    if ms < 1_000 { format!("{ms} ms") } else { spoken(ms) }
 }
 
 fn as_json(tried: &Tried, heard: &Heard, listener: &Listener) -> Value {

@@ -128,8 +128,8 @@ impl Trial {
             None => file::TALK_XSD.to_vec(),
         };
         let model = Model::read(&text).map_err(|unfit| {
-            let first = unfit.first().map(|first| [&first.line.to_string(), ": ", &first.message].concat());
-            let words = ["the schema cannot be read: line ", &first.unwrap_or_default()].concat();
+            let first = unfit.first().map(|first| format!("{}: {}", first.line, first.message));
+            let words = format!("the schema cannot be read: line {}", first.unwrap_or_default());
             screen.fail(Exit::Configuration, words)
         })?;
         made::payload(screen, &model, element, fields)
@@ -143,11 +143,11 @@ impl Trial {
             let name = listener.name.clone();
             return Ok((composition, name));
         }
-        screen.say(["error: nothing in the organism's file is called ", name].concat());
+        screen.say(format!("error: nothing in the organism's file is called {name}"));
         let known = || composition.listeners.keys().map(Name::as_str);
         let near =
             nearest(name, known()).map_or_else(|| known().collect::<Vec<_>>().join(", "), str::to_owned);
-        screen.say(["  try: ", &near, "; a program is named by its path, as ./", name].concat());
+        screen.say(format!("  try: {near}; a program is named by its path, as ./{name}"));
         Err(Exit::Usage)
     }
 
@@ -159,7 +159,7 @@ impl Trial {
         };
         let exit = screen.fail(Exit::Usage, "the name of the listener is empty");
         let known: Vec<&str> = composition.listeners.keys().map(Name::as_str).collect();
-        screen.say(["  try: ", &known.join(", "), "; a program is named by its path, as ./NAME"].concat());
+        screen.say(format!("  try: {}; a program is named by its path, as ./NAME", known.join(", ")));
         exit
     }
 
@@ -175,7 +175,7 @@ impl Trial {
             Some(schema) => answers(screen, schema, &accepts)?,
             None if *payload.name().ns == *namespaces::TALK => vec!["answer".to_owned()],
             None => {
-                let words = ["nothing says what the program may answer to <", &accepts, ">"].concat();
+                let words = format!("nothing says what the program may answer to <{accepts}>");
                 let exit = screen.fail(Exit::Usage, words);
                 screen.say("  try: --schema FILE.xsd, or the name of a listener in the organism's file");
                 return Err(exit);

@@ -65,8 +65,7 @@ impl Permissions {
         let parties = permissions::parties(&file.composition, file.log_kept.is_some());
         if parties.is_empty() {
             let organism = file.composition.organism.as_str();
-            let exit =
-                screen.fail(Exit::Usage, ["no listener of ", organism, " is reached over NATS"].concat());
+            let exit = screen.fail(Exit::Usage, format!("no listener of {organism} is reached over NATS"));
             screen.say(
                 "  try: nats: true at a listener, in place of `run`, and bus: {nats: ADDRESS}; or --role pump",
             );
@@ -92,7 +91,7 @@ impl Permissions {
         let (keys, store) = (beside(&self.keys, "keys"), beside(&self.store, "nats"));
         let store = store.to_str().filter(|store| !store.contains(char::is_control)).ok_or_else(|| {
             let shown = store.display().to_string();
-            let exit = screen.fail(Exit::Usage, [&shown, ": no configuration can carry this path"].concat());
+            let exit = screen.fail(Exit::Usage, format!("{shown}: no configuration can carry this path"));
             screen.say("  try: --store with a path of plain UTF-8");
             exit
         })?;
@@ -100,7 +99,7 @@ impl Permissions {
         let found = keyfiles::found_or_made(&keys, &names).map_err(|keyless| no_keys(screen, &keyless))?;
         for path in &found.open {
             let shown = path.display().to_string();
-            screen.say([&shown, ": others than its owner may read this key; chmod 600 mends that"].concat());
+            screen.say(format!("{shown}: others than its owner may read this key; chmod 600 mends that"));
         }
         let listen = self.listen.unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], port(file))));
         let server = Server { organism: &file.composition.organism, listen, store };
@@ -127,22 +126,21 @@ impl Permissions {
         let made = match made {
             0 => "all keys were there already".to_owned(),
             1 => "1 key was made".to_owned(),
-            many => [&many.to_string(), " keys were made"].concat(),
+            many => format!("{many} keys were made"),
         };
-        screen.say([&made, ", in ", &folder, ": each opens the broker to whoever has it"].concat());
+        screen.say(format!("{made}, in {folder}: each opens the broker to whoever has it"));
         let pump = quoted(&keys.join("_pump.nk"));
         match &file.bus_key {
             Some(key) => screen.say(
-                ["for the pump: ", &key.variable, "=\"$(cat ", &pump, ")\" ", &self.place.run_command()]
-                    .concat(),
+                format!("for the pump: {}=\"$(cat {pump})\" {}", key.variable, self.place.run_command()),
             ),
             None if file.managed => screen.say(
                 "the organism starts a broker of its own, with other keys: this one is for `bus: {nats: ADDRESS, key_env: NAME}`",
             ),
             None => {
                 let section = if file.log_kept.is_some() { "log" } else { "bus" };
-                let named = [section, ".key_env, the variable that holds what is in "].concat();
-                screen.say(["for the pump: ", &named, &pump].concat())
+                let named = format!("{section}.key_env, the variable that holds what is in ");
+                screen.say(format!("for the pump: {named}{pump}"))
             }
         }
     }
@@ -155,12 +153,12 @@ pub(super) fn no_keys(screen: Screen, keyless: &Keyless) -> Exit {
             let shown = path.display().to_string();
             let exit = screen.fail(
                 Exit::Usage,
-                [&shown, ": what stands in it is no seed of a user's nkey, which begins with SU"].concat(),
+                format!("{shown}: what stands in it is no seed of a user's nkey, which begins with SU"),
             );
             screen.say("  try: another folder for --keys, or move that file away");
             exit
         }
-        Keyless::Unmade(words) => screen.fail(Exit::Failed, ["a new key: ", words].concat()),
+        Keyless::Unmade(words) => screen.fail(Exit::Failed, format!("a new key: {words}")),
     }
 }
 
@@ -189,7 +187,7 @@ fn described(file: &OrganismFile, parties: &[Party]) -> Value {
 /// The same for people. Rights for one purpose stand together.
 fn shown(file: &OrganismFile, parties: &[Party]) -> Vec<String> {
     let at = match &file.bus {
-        Some(bus) => [", over ", bus].concat(),
+        Some(bus) => format!(", over {bus}"),
         None if file.managed => ", over a broker of its own".to_owned(),
         None => String::new(),
     };
@@ -201,10 +199,10 @@ fn shown(file: &OrganismFile, parties: &[Party]) -> Vec<String> {
             let mut last = "";
             for right in rights {
                 if right.words != last {
-                    lines.push(["    ", right.words].concat());
+                    lines.push(format!("    {}", right.words));
                     last = right.words;
                 }
-                lines.push(["      ", &right.subject].concat());
+                lines.push(format!("      {}", right.subject));
             }
         }
     }

@@ -35,7 +35,7 @@ impl AsJson {
         screen.document(format!("{:#}\n", drawn.schema).as_bytes());
         screen.say("what JSON Schema leaves open is checked when the payload is built:");
         for line in &drawn.open {
-            screen.say(["  ", line].concat());
+            screen.say(format!("  {line}"));
         }
         Ok(Exit::Done)
     }

@@ -43,12 +43,12 @@ impl Eject {
             screen.value(&json!({"schema": schema.name, "sha256": hash, "comments": comments}));
             return Ok(Exit::Done);
         }
-        screen.say(["wrote ", &schema.name, ", SHA-256 ", &hash, ", as before"].concat());
+        screen.say(format!("wrote {}, SHA-256 {hash}, as before", schema.name));
         let named = [&file.display().to_string(), " names it under schemas, in place of payloads"];
         screen.say(named.concat());
         if !comments.is_empty() {
             screen.say("comments of the block that are gone with it:");
-            comments.iter().for_each(|comment| screen.say(["  ", comment].concat()));
+            comments.iter().for_each(|comment| screen.say(format!("  {comment}")));
         }
         Ok(Exit::Done)
     }
@@ -66,8 +66,8 @@ fn refuse(screen: Screen, why: NotEjected) -> Exit {
         NotEjected::ByHand(Schema { name, .. }) => {
             let told = "the file is written in a way that only a person should edit; by hand:";
             let exit = screen.fail(Exit::Failed, told);
-            screen.say(["  systole schema show > ", &name].concat());
-            screen.say(["  then schemas: [", &name, "] in place of payloads and what is below it"].concat());
+            screen.say(format!("  systole schema show > {name}"));
+            screen.say(format!("  then schemas: [{name}] in place of payloads and what is below it"));
             exit
         }
     }
@@ -85,7 +85,7 @@ fn write_new(screen: Screen, path: &Path, schema: &Schema) -> Result<(), Exit> {
         if error.kind() != ErrorKind::AlreadyExists {
             return hindered(error);
         }
-        let told = [&schema.name, ": it is there already, and is not overwritten"].concat();
+        let told = format!("{}: it is there already, and is not overwritten", schema.name);
         let exit = screen.fail(Exit::Usage, told);
         screen.say("  try: another name for that file, or remove it");
         exit
@@ -104,7 +104,7 @@ fn replace(file: &Path, text: &str) -> Result<(), Error> {
     let before = fs::read(&file)?;
     let mark: &[u8] = if before.starts_with("\u{feff}".as_bytes()) { "\u{feff}".as_bytes() } else { b"" };
     let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let beside = file.with_file_name([".", &name, ".", &std::process::id().to_string()].concat());
+    let beside = file.with_file_name(format!(".{name}.{}", std::process::id()));
     let mut fresh = fs::File::options().write(true).create_new(true).open(&beside)?;
     let written = fs::metadata(&file)
         .and_then(|there| fresh.set_permissions(there.permissions()))

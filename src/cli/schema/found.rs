@@ -82,10 +82,9 @@ impl Schemas {
             found = declared(&self.house, element);
         }
         if found.len() > 1 {
-            let namespaces =
-                found.iter().map(|one| ["  ", &qualified(one), "  in ", &one.schema.name].concat());
+            let namespaces = found.iter().map(|one| format!("  {}  in {}", qualified(one), one.schema.name));
             let which: Vec<String> = namespaces.collect();
-            let told = ["several schemas declare ", element, "; name one of\n", &which.join("\n")].concat();
+            let told = format!("several schemas declare {element}; name one of\n{}", which.join("\n"));
             return Err(screen.fail(Exit::Usage, told));
         }
         found.pop().ok_or_else(|| self.unknown(screen, element))
@@ -102,13 +101,13 @@ impl Schemas {
         let names = self.own.iter().chain(&self.house).map(|schema| bare(&schema.name));
         let near = nearest(element, own.iter().chain(&house).map(String::as_str).chain(names));
         let mend = match near {
-            Some(near) => ["; did you mean ", near].concat(),
-            None if own.is_empty() => ["; there are ", &house.join(", ")].concat(),
-            None => ["; there are ", &own.join(", ")].concat(),
+            Some(near) => format!("; did you mean {near}"),
+            None if own.is_empty() => format!("; there are {}", house.join(", ")),
+            None => format!("; there are {}", own.join(", ")),
         };
         let told = match element {
             "" => "the name of the element is empty".to_owned(),
-            _ => ["no schema declares ", element].concat(),
+            _ => format!("no schema declares {element}"),
         };
         screen.fail(Exit::Usage, [told, mend].concat())
     }
@@ -140,5 +139,5 @@ fn declared<'s>(schemas: &'s [Schema], element: &str) -> Vec<Declared<'s>> {
 }
 
 fn qualified(one: &Declared<'_>) -> String {
-    ["{", one.model.target_namespace(), "}", &one.local].concat()
+    format!("{{{}}}{}", one.model.target_namespace(), one.local)
 }

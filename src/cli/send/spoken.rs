@@ -16,27 +16,27 @@ const WORDS: usize = 400;
 /// Shows the record that ended a question.
 pub(super) fn show(screen: Screen, ending: &Ending, record: &Record) {
     match ending {
-        Ending::Handled => screen.say([&record.from, " took it, and answers nothing"].concat()),
+        Ending::Handled => screen.say(format!("{} took it, and answers nothing", record.from)),
         Ending::Failed(code) => match told(record.body.as_bytes()) {
             Some(error) => {
                 // What is hidden in it was made visible when it was read.
                 screen.error_drawn(&format!("{}: {}", error.code, error.message));
                 if let Some(mend) = error.mend {
-                    screen.say_drawn(&["  try: ", &mend].concat());
+                    screen.say_drawn(&format!("  try: {mend}"));
                 }
             }
             // What ends at a budget says which one; the mend is that of its code.
             None => {
                 screen.error_drawn(&format!("{code}: {}", words(record)));
                 if let Some(code) = Code::parse(code) {
-                    screen.say(["  try: ", code.mend()].concat());
+                    screen.say(format!("  try: {}", code.mend()));
                 }
             }
         },
         Ending::Reported => {
             let text = read(record).map(|payload| payload.text()).unwrap_or_default();
             screen.error_drawn(&format!("{}: {}", record.from, plain(&text)));
-            screen.say(["  try: systole log ", &record.thread, ", which tells how it came to that"].concat());
+            screen.say(format!("  try: systole log {}, which tells how it came to that", record.thread));
         }
         Ending::Partial => {
             screen.show(&read(record).map(|payload| payload.text()).unwrap_or_default());

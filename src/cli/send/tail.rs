@@ -82,7 +82,7 @@ impl Tail {
         let room = columns.saturating_sub(width(&lead));
         let text = match phrase.is_whole() || width(&text) <= room {
             true => cut(&text, room),
-            false => ["…", ending(&text, room.saturating_sub(1))].concat(),
+            false => format!("…{}", ending(&text, room.saturating_sub(1))),
         };
         let line = [lead, text].concat();
         (self.last, self.quiet) = (Some(place), 0);

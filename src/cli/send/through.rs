@@ -108,22 +108,22 @@ async fn halted(screen: Screen, way: &Way<'_>, receipt: &Receipt, spoken: bool) 
     };
     let thread = ThreadId::parse(&receipt.thread).ok().filter(|_| spoken);
     let Some(thread) = thread else {
-        return screen.say(["stopping; thread ", &receipt.thread, goes_on].concat());
+        return screen.say(format!("stopping; thread {}{goes_on}", receipt.thread));
     };
     match way.cancel(&thread).await {
-        Decided::Done(()) => screen.say(["cancelled thread ", &receipt.thread].concat()),
+        Decided::Done(()) => screen.say(format!("cancelled thread {}", receipt.thread)),
         Decided::Refused(refusal) => refused::say(screen, &refusal),
         Decided::Nobody => screen.say(stopped(&receipt.thread)),
         Decided::Unheard(unheard) => {
-            screen.say(["thread ", &receipt.thread, " is not cancelled: ", &unheard.to_string()].concat());
-            screen.say(["  try: systole cancel ", &receipt.thread].concat());
+            screen.say(format!("thread {} is not cancelled: {unheard}", receipt.thread));
+            screen.say(format!("  try: systole cancel {}", receipt.thread));
         }
     }
 }
 
 /// What is known of a thread whose organism is gone.
 fn stopped(thread: &str) -> String {
-    ["the organism stopped before the answer; thread ", thread, " goes on when it runs again"].concat()
+    format!("the organism stopped before the answer; thread {thread} goes on when it runs again")
 }
 
 /// The work, unless it takes longer.

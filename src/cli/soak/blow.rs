@@ -60,7 +60,7 @@ impl Blow {
             0..20 => Blow::Early(ms(dice, START_MS)),
             20..40 => {
                 let step = dice.one_of(failpoint::NAMES).map_or("K6", |(name, _)| name);
-                Blow::Failpoint([step, ":", &(1 + dice.below(PASSED)).to_string()].concat())
+                Blow::Failpoint(format!("{step}:{}", (1 + dice.below(PASSED))))
             }
             40..75 => Blow::Later(ms(dice, LIFE_MS)),
             75..93 => {
@@ -74,7 +74,7 @@ impl Blow {
     /// Chooses one at one of these steps.
     pub fn aimed(dice: &mut Dice, steps: &[String]) -> Blow {
         let step = dice.one_of(steps).map_or("K6", String::as_str);
-        Blow::Failpoint([step, ":", &(1 + dice.below(PASSED_AIMED)).to_string()].concat())
+        Blow::Failpoint(format!("{step}:{}", (1 + dice.below(PASSED_AIMED))))
     }
 
     /// Lets the organism live until this ends it.

@@ -206,7 +206,7 @@ impl Client {
                     self.write(message, None, Some(&refusal.code), None)?;
                     self.tally.refused += u64::from(message.fate == Fate::Refused);
                     if message.fate != Fate::Refused {
-                        let code = ["refused: ", &refusal.code].concat();
+                        let code = format!("refused: {}", refusal.code);
                         *self.tally.failures.entry(code).or_default() += 1;
                     }
                     return Ok(None);

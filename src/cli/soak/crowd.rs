@@ -37,7 +37,7 @@ impl Crowd {
         let mut crowd = Crowd { board: board.clone(), working: Vec::new(), person: None, clients: count };
         for number in 1..=count {
             let client = Client::new(house, number, board.clone(), dice.apart(number)).map_err(machine)?;
-            let name = ["client-", &number.to_string()].concat();
+            let name = format!("client-{number}");
             crowd.working.push(start(name, move || client.work())?);
         }
         let warden = Warden::new(house, board.clone(), dice.apart(WARDEN));

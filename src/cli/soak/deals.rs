@@ -40,7 +40,7 @@ impl Deals {
             return;
         }
         let (Some(turn), "journal") = (record.turn, record.kind.as_str()) else { return };
-        let key = [&record.thread, ":", call, ":", &turn.to_string()].concat();
+        let key = format!("{}:{call}:{turn}", record.thread);
         let work = self.works.entry(key.clone()).or_default();
         (work.dealer, work.call) = (record.from.clone(), of);
         match code {
@@ -60,7 +60,7 @@ impl Deals {
         }
         let unknown = paid.into_iter().filter_map(|((key, attempt), times)| {
             let begun = self.begun.get(&(key.to_owned(), attempt)).copied().unwrap_or(0);
-            let of = [key, ", attempt ", &attempt.to_string()].concat();
+            let of = format!("{key}, attempt {attempt}");
             (times > begun).then(|| finding(&of, "was paid", times, "was begun", begun))
         });
         let again = self.works.iter().filter_map(|(key, work)| {
@@ -85,8 +85,7 @@ impl Deals {
 
 /// What is wrong with a piece of work, or an attempt at it.
 fn finding(of: &str, does: &str, times: u64, may: &str, most: u64) -> String {
-    ["deals  ", of, " ", does, " ", &times.to_string(), " times, and ", may, " ", &most.to_string(), " times"]
-        .concat()
+    format!("deals  {of} {does} {times} times, and {may} {most} times")
 }
 
 /// The attempt that an entry of a journal belongs to; 0 where it says none, which nobody pays in.
@@ -103,7 +102,7 @@ mod tests {
     use super::*;
 
     fn entry(from: &str, code: &str, attempt: u32) -> Record {
-        let body = ["<journal id=\"2\" attempt=\"", &attempt.to_string(), "\">text</journal>"].concat();
+        let body = format!("<journal id=\"2\" attempt=\"{attempt}\">text</journal>");
         let record = record("sess-1", "journal", code, &body);
         Record { from: from.into(), call: Some("1/1.0".into()), turn: Some(2), ..record }
     }

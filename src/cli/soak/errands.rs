@@ -110,7 +110,7 @@ impl Drawer {
 
     /// A name that nobody else gives.
     fn name(&self, prefix: &str) -> String {
-        [prefix, "-", &self.number.to_string(), "-", &self.drawn.to_string()].concat()
+        format!("{prefix}-{}-{}", self.number, self.drawn)
     }
 
     /// The next message: mostly right, sometimes wrong, sometimes in a thread that is there.
@@ -220,7 +220,7 @@ fn document(listener: &str, element: &'static str, fields: &[(&'static str, &str
 }
 
 fn write(writer: &mut Writer, listener: &str, element: &'static str, fields: &[(&'static str, &str)]) {
-    let namespace = ["https://xml-pipeline.org/ns/", listener, "/v1"].concat();
+    let namespace = format!("https://xml-pipeline.org/ns/{listener}/v1");
     writer.open(element).xmlns(&namespace).content(|inside| {
         for (name, text) in fields {
             inside.open(*name).text(text);
@@ -253,7 +253,7 @@ mod tests {
             .filter(|way| !documents.iter().any(|it| it.contains(&format!("<way>{way}</way>"))))
             .collect();
         assert_eq!(missed, Vec::<&str>::new());
-        let deals = DEALS.iter().map(|(deal, way)| (["<", deal, " "].concat(), ["<way>", way].concat()));
+        let deals = DEALS.iter().map(|(deal, way)| (format!("<{deal} "), format!("<way>{way}")));
         let asked =
             |(deal, way): &(String, String)| documents.iter().any(|it| it.contains(deal) && it.contains(way));
         assert_eq!(deals.filter(|deal| !asked(deal)).collect::<Vec<_>>(), Vec::new());

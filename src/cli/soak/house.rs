@@ -64,7 +64,7 @@ impl House {
         let log = folder.join("soak.db");
         let house = House { folder, program: program.to_owned(), secret, log, settings: Vec::new() };
         if house.log().exists() {
-            let words = [&house.log().display().to_string(), " is from an earlier run"].concat();
+            let words = format!("{} is from an earlier run", house.log().display());
             return Err(io::Error::new(io::ErrorKind::AlreadyExists, words));
         }
         for (name, text) in FILES {
@@ -84,7 +84,7 @@ impl House {
     /// The same house for a pump with a copy of its own of a log that is kept elsewhere.
     pub fn copy(&self, name: &str) -> House {
         let log = self.folder.join(name);
-        House { log, ..self.clone().set([["log.path=", name].concat()]) }
+        House { log, ..self.clone().set([format!("log.path={name}")]) }
     }
 
     /// What is set besides what its file says.
@@ -114,7 +114,7 @@ impl House {
 
     /// The history of that client.
     pub fn history(&self, client: u64) -> PathBuf {
-        self.folder.join(["history-", &client.to_string(), ".jsonl"].concat())
+        self.folder.join(format!("history-{client}.jsonl"))
     }
 
     /// What the organism said on stderr, all its lives.
@@ -138,7 +138,7 @@ impl House {
     }
 
     fn token(&self, guest: Guest) -> String {
-        [guest.name, "-", &self.secret].concat()
+        format!("{}-{}", guest.name, self.secret)
     }
 
     /// How a client reaches the organism that a run file names: with a token of its own, but for the operator.
@@ -157,7 +157,7 @@ impl House {
     /// The processes that are programs of this house's listeners, whoever started them.
     pub fn dwellers(&self) -> Vec<i32> {
         let lives_here = |pid: &i32| {
-            let of = |what: &str| ["/proc/", &pid.to_string(), what].concat();
+            let of = |what: &str| format!("/proc/{pid}{what}");
             // Somebody's shell may stand in the folder too, but carries no badge of a listener.
             std::fs::read_link(of("/cwd")).is_ok_and(|at| at == self.folder)
                 && std::fs::read(of("/environ")).is_ok_and(|text| text.split(|b| *b == 0).any(|v| v == BADGE))
@@ -177,7 +177,7 @@ fn processes() -> Vec<i32> {
 }
 
 fn parent(pid: i32) -> Option<u32> {
-    let stat = std::fs::read_to_string(["/proc/", &pid.to_string(), "/stat"].concat()).ok()?;
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // The name stands in parentheses and may hold anything; after it come the state and the parent.
     stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
 }

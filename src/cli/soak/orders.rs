@@ -73,8 +73,7 @@ impl Deeds {
         let wrong = orders.iter().map(|order| (order, times(order))).filter(|(_, times)| *times != 1);
         let words = |(order, times): (&Order, u64)| {
             let (_, code) = order.deed.mark();
-            ["order  ", &order.on, " was said to be ", code, ", and is so ", &times.to_string(), " times"]
-                .concat()
+            format!("order  {} was said to be {code}, and is so {times} times", order.on)
         };
         wrong.map(words).collect()
     }
@@ -131,7 +130,7 @@ mod tests {
         let mut deeds = Deeds::default();
         deeds.see(&record("sess-1", "terminal", "thread.cancelled", "<thread-cancelled/>"));
         deeds.see(&record("sess-2", "terminal", "ended", "<thread-ended/>"));
-        let said = |id: &str| ["<approval-decided id=\"", id, "\"/>"].concat();
+        let said = |id: &str| format!("<approval-decided id=\"{id}\"/>");
         deeds.see(&record("sess-3", "approval", "approved", &said("a1")));
         assert_eq!(deeds.missing(&orders), ["order  a2 was said to be rejected, and is so 0 times"]);
         deeds.see(&record("sess-3", "approval", "rejected", &said("a2")));

@@ -51,7 +51,7 @@ pub(super) fn is_settled(waits: &[Wait], left: &BTreeSet<String>) -> bool {
 /// What waits and was not meant to, in words.
 pub(super) fn unsettled(waits: &[Wait], left: &BTreeSet<String>) -> String {
     let others = waits.iter().filter(|wait| !left.contains(root_of(&wait.thread)));
-    let words: Vec<String> = others.map(|wait| [&wait.thread, " ", &*wait.words].concat()).collect();
+    let words: Vec<String> = others.map(|wait| format!("{} {}", wait.thread, wait.words)).collect();
     words.join("; ")
 }
 
@@ -59,11 +59,11 @@ pub(super) fn unsettled(waits: &[Wait], left: &BTreeSet<String>) -> String {
 pub(super) fn unnamed<'o>(waits: &[Wait], open: impl Iterator<Item = (&'o str, String)>) -> Vec<String> {
     let strange = waits.iter().filter(|wait| !NAMED.contains(&wait.cause.as_str()));
     let mut findings: Vec<String> = strange
-        .map(|wait| ["why  ", &wait.thread, " waits ", &wait.words, ", which nobody meant it to"].concat())
+        .map(|wait| format!("why  {} waits {}, which nobody meant it to", wait.thread, wait.words))
         .collect();
     let named: BTreeSet<&str> = waits.iter().map(|wait| root_of(&wait.thread)).collect();
     let silent = open.filter(|(thread, _)| !named.contains(root_of(thread)));
-    findings.extend(silent.map(|(thread, words)| ["why  says nothing of ", thread, ": ", &words].concat()));
+    findings.extend(silent.map(|(thread, words)| format!("why  says nothing of {thread}: {words}")));
     findings
 }
 

@@ -150,8 +150,7 @@ fn asked_twice(house: &House) -> Result<Vec<String>, String> {
     let mut times: HashMap<&str, u32> = HashMap::new();
     book.lines().for_each(|key| *times.entry(key).or_default() += 1);
     let twice = times.into_iter().filter(|(_, times)| *times > 1);
-    let words =
-        twice.map(|(key, times)| ["till  was asked ", &times.to_string(), " times for ", key].concat());
+    let words = twice.map(|(key, times)| format!("till  was asked {times} times for {key}"));
     Ok(words.collect())
 }
 
@@ -173,7 +172,7 @@ fn left_behind(house: &House) -> Option<String> {
         }
         if Instant::now() > patience {
             let pids: Vec<String> = dwellers.iter().map(ToString::to_string).collect();
-            return Some(["left-behind  processes ", &pids.join(", "), " outlived their organism"].concat());
+            return Some(format!("left-behind  processes {} outlived their organism", pids.join(", ")));
         }
         std::thread::sleep(LOOK_AGAIN);
     }

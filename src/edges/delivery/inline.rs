@@ -189,7 +189,7 @@ fn fault_in(said: &Said) -> Option<&Fault> {
 }
 
 fn panic_words(panicked: &Panicked) -> String {
-    ["panicked: ", &panicked.0].concat()
+    format!("panicked: {}", panicked.0)
 }
 
 async fn gone(post: &Post, token: Token, code: Code, words: String) {

@@ -104,7 +104,7 @@ impl Post {
 
     /// The listener's task panicked: the fault is ours, and everybody who waits for it is told.
     pub(super) async fn fallen(self, panicked: Panicked) {
-        let words = ["the carrier panicked: ", &panicked.0].concat();
+        let words = format!("the carrier panicked: {}", panicked.0);
         self.left(&words, true).await;
         self.close(Code::ListenerLost, &words).await;
     }

@@ -81,7 +81,7 @@ impl Keeper {
             }
             deaths = if was_ready && began.elapsed() >= LIVED { 1_u32 } else { deaths + 1 };
             let what = "the broker of this organism died, and is started again".to_owned();
-            self.tally.count(Event { code: Code::BusDown, what, example: [": ", &words].concat() });
+            self.tally.count(Event { code: Code::BusDown, what, example: format!(": {words}") });
             if self.pause(deaths, &mut orders).await.is_break() {
                 return;
             }
@@ -156,7 +156,7 @@ impl Keeper {
             Err(_) => end(&mut child).await,
         };
         let how = ending(status);
-        let words = last.map_or_else(|| how.clone(), |last| [&how, "; it said: ", &last].concat());
+        let words = last.map_or_else(|| how.clone(), |last| format!("{how}; it said: {last}"));
         End::Died { words, was_ready }
     }
 
@@ -193,8 +193,8 @@ async fn end(child: &mut Child) -> Option<ExitStatus> {
 fn ending(status: Option<ExitStatus>) -> String {
     use std::os::unix::process::ExitStatusExt as _;
     match status.map(|status| (status.code(), status.signal())) {
-        Some((Some(code), _)) => ["it exited ", &code.to_string()].concat(),
-        Some((None, Some(signal))) => ["it was killed by signal ", &signal.to_string()].concat(),
+        Some((Some(code), _)) => format!("it exited {code}"),
+        Some((None, Some(signal))) => format!("it was killed by signal {signal}"),
         _ => "it ended in a way the system does not tell".to_owned(),
     }
 }

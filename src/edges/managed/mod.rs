@@ -77,7 +77,7 @@ impl Managed {
         let work = keeper.keep(ready, ordered);
         // Whoever waits for it to be ready finds the line cut; whoever is told later reads why it is gone for good.
         let fallen = async move |panicked: tasks::Panicked| {
-            let words = ["the keeper of the broker panicked, and starts it no more: ", &panicked.0].concat();
+            let words = format!("the keeper of the broker panicked, and starts it no more: {}", panicked.0);
             tell(Code::BusDown, words);
         };
         let started = tasks::start_apart("broker", Kind::Broker, work, fallen);

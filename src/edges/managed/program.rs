@@ -48,7 +48,7 @@ pub(super) async fn is_new_enough(program: &Path) -> Result<(), Unstarted> {
         None => {
             let first = said.lines().next().unwrap_or_default();
             let shown: String = first.chars().filter(|c| !c.is_control()).take(REPEATED).collect();
-            Err(strange(["it said \"", &shown, "\""].concat()))
+            Err(strange(format!("it said \"{shown}\"")))
         }
     }
 }

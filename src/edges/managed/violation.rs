@@ -36,13 +36,13 @@ pub(super) fn read(line: &str, parties: &[Known]) -> Option<Event> {
     let may_not = if words.starts_with("Publish") { "publish to what" } else { "hear what" };
     let who = at.checked_sub(1).and_then(|before| parts.get(before));
     let party = parties.iter().find(|party| {
-        let connected = ["\"", &*party.account, "/nkey:", &*party.key, "\""].concat();
-        let named = ["Nkey \"", &*party.key, "\""].concat();
+        let connected = format!("\"{}/nkey:{}\"", party.account, party.key);
+        let named = format!("Nkey \"{}\"", party.key);
         who.is_some_and(|who| **who == connected) || detail.starts_with(&named)
     });
     let who = party.map_or("somebody", |party| party.shown.as_str());
-    let what = [who, " tried to ", may_not, " it may not, and the broker refused it"].concat();
-    event(&what, subject(detail).map_or_else(String::new, |subject| [": ", &subject].concat()))
+    let what = format!("{who} tried to {may_not} it may not, and the broker refused it");
+    event(&what, subject(detail).map_or_else(String::new, |subject| format!(": {subject}")))
 }
 
 fn is_refusal(part: &&str) -> bool {
@@ -89,21 +89,20 @@ mod tests {
     fn parties() -> Vec<Known> {
         let known = |name: &str, key: &str| Known {
             shown: name.to_owned(),
-            account: ["LISTENER_", name].concat(),
+            account: format!("LISTENER_{name}"),
             key: key.to_owned(),
         };
         vec![known("echo", "UAECHO"), known("other", "UBOTHER")]
     }
 
     fn told(rest: &str) -> Option<String> {
-        let line = ["[7] 2026/11/21 03:23:28.443966 [ERR] 127.0.0.1:37750 - cid:9 - ", rest].concat();
+        let line = format!("[7] 2026/11/21 03:23:28.443966 [ERR] 127.0.0.1:37750 - cid:9 - {rest}");
         read(&line, &parties()).map(|event| [event.what, event.example].concat())
     }
 
     #[test]
     fn who_was_refused_what_is_read_from_the_line() {
-        let by =
-            |rest: &str| told(&["\"v2.16.0:python3\" - \"LISTENER_echo/nkey:UAECHO\" - ", rest].concat());
+        let by = |rest: &str| told(&format!("\"v2.16.0:python3\" - \"LISTENER_echo/nkey:UAECHO\" - {rest}"));
         assert_eq!(
             by("Publish Violation - Subject \"o.shop.in.other.0\"").unwrap(),
             "echo tried to publish to what it may not, and the broker refused it: o.shop.in.other.0"
@@ -124,13 +123,13 @@ mod tests {
         let named =
             r#""v1:python3:me - \"LISTENER_other/nkey:UBOTHER\" - Publish Violation - Nkey \"UBOTHER\"""#;
         let rest =
-            [named, " - \"LISTENER_echo/nkey:UAECHO\" - Publish Violation - Subject \"a\\\"b - c\""].concat();
+            format!("{named} - \"LISTENER_echo/nkey:UAECHO\" - Publish Violation - Subject \"a\\\"b - c\"");
         assert_eq!(
             told(&rest).unwrap(),
             "echo tried to publish to what it may not, and the broker refused it: a\\\"b - c"
         );
         for detail in ["User \"topsecret\"", "Token \"sesame\"", "Nkey \"UAECHO\""] {
-            let words = told(&["authentication error - ", detail].concat()).unwrap();
+            let words = told(&format!("authentication error - {detail}")).unwrap();
             assert!(words.ends_with("or none that it knows"), "{words}");
         }
         assert_eq!(told("authentication error"), told("authentication error - User \"x\""));
@@ -140,7 +139,7 @@ mod tests {
     fn what_is_no_refusal_is_none() {
         assert_eq!(told("\"v1:python3:Publish Violation\" - Client parser ERROR"), None);
         assert_eq!(read("[7] 2026/11/21 03:23:28 [INF] Publish Violation - x", &parties()), None);
-        let long = ["\"v1\" - Publish Violation - Subject \"", &"a".repeat(4000), "\""].concat();
+        let long = format!("\"v1\" - Publish Violation - Subject \"{}\"", "a".repeat(4000));
         assert!(told(&long).unwrap().ends_with("a…") && told(&long).unwrap().len() < 300);
     }
 }

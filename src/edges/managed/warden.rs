@@ -61,7 +61,7 @@ pub fn run(mut arguments: impl Iterator<Item = OsString>) -> ExitCode {
 /// Gives the words that say why not.
 fn become_server(parent: &OsString, lock: &Path, mut server: Command) -> String {
     if let Err(error) = set_parent_process_death_signal(Some(Signal::KILL)) {
-        return ["its life cannot be tied to the organism's: ", &system::told(&error.into())].concat();
+        return format!("its life cannot be tied to the organism's: {}", system::told(&error.into()));
     }
     // Who was gone before that sends no signal any more.
     let is_there =
@@ -80,7 +80,7 @@ fn become_server(parent: &OsString, lock: &Path, mut server: Command) -> String 
     };
     let _held = match held() {
         Ok(file) => file,
-        Err(error) => return [&lock.display().to_string(), ": ", &system::told(&error)].concat(),
+        Err(error) => return format!("{}: {}", lock.display(), system::told(&error)),
     };
     system::told(&server.exec())
 }
@@ -141,7 +141,7 @@ fn signer(lock: &Path) -> Option<Pid> {
 /// Whether that process has the file open.
 fn has_open(pid: Pid, file: &File) -> bool {
     let Ok(wanted) = file.metadata() else { return false };
-    let folder = ["/proc/", &pid.as_raw_nonzero().to_string(), "/fd"].concat();
+    let folder = format!("/proc/{}/fd", pid.as_raw_nonzero());
     let Ok(open) = fs::read_dir(folder) else { return false };
     let same = |other: fs::Metadata| (other.dev(), other.ino()) == (wanted.dev(), wanted.ino());
     open.flatten().any(|entry| fs::metadata(entry.path()).is_ok_and(same))

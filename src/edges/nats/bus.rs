@@ -45,7 +45,7 @@ fn ours(organism: &Name, subjects: &Subjects, copies: usize) -> Config {
     Config {
         name: subjects.bus_stream(),
         subjects: vec![subjects.deliveries()],
-        description: Some(["deliveries that are out, of the organism ", organism.as_str()].concat()),
+        description: Some(format!("deliveries that are out, of the organism {}", organism.as_str())),
         storage: StorageType::File,
         retention: RetentionPolicy::WorkQueue,
         // A full stream refuses what is new: what was taken is never dropped for it.
@@ -79,7 +79,7 @@ pub(super) async fn found_or_made(wire: &Wire, organism: &Name, wanted: &Config)
     let wanted = Config { metadata: metadata(organism), ..wanted.clone() };
     let stream = &wanted.name;
     let what = format!("the stream {stream} was looked for");
-    match wire.ask::<Info>(&what, &["STREAM.INFO.", stream].concat(), &json!({})).await? {
+    match wire.ask::<Info>(&what, &format!("STREAM.INFO.{stream}"), &json!({})).await? {
         Response::Ok(info) => Ok(info),
         Response::Err { error } if error.error_code() == ErrorCode::STREAM_NOT_FOUND => {
             make(wire, &wanted).await
@@ -98,7 +98,7 @@ fn metadata(organism: &Name) -> std::collections::HashMap<String, String> {
 async fn make(wire: &Wire, wanted: &Config) -> Result<Info, Unusable> {
     let (stream, address) = (wanted.name.clone(), wire.address.clone());
     let what = format!("the stream {stream} was made");
-    match wire.ask::<Info>(&what, &["STREAM.CREATE.", &stream].concat(), wanted).await? {
+    match wire.ask::<Info>(&what, &format!("STREAM.CREATE.{stream}"), wanted).await? {
         Response::Ok(info) => Ok(info),
         Response::Err { error } => match error.error_code() {
             ErrorCode::STREAM_SUBJECT_OVERLAP => {
@@ -121,7 +121,7 @@ pub(super) async fn enough_copies(wire: &Wire, found: &Config, copies: usize) ->
     }
     let (wanted, stream) = (Config { num_replicas: copies, ..found.clone() }, &found.name);
     let what = format!("the stream {stream} was to be kept in {copies} copies");
-    match wire.ask::<Info>(&what, &["STREAM.UPDATE.", stream].concat(), &wanted).await? {
+    match wire.ask::<Info>(&what, &format!("STREAM.UPDATE.{stream}"), &wanted).await? {
         Response::Ok(_) => Ok(()),
         Response::Err { error } => Err(unmade(wire, &what, &error, &wanted)),
     }

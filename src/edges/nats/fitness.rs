@@ -50,7 +50,7 @@ pub(super) async fn expectation(wire: &Wire, subjects: &Subjects) -> Result<(), 
 /// Removes the messages of the trial, and what one that was cut short has left.
 async fn clear(wire: &Wire, subjects: &Subjects) -> Result<(), Unusable> {
     let what = "the messages of a trial were removed";
-    let api = ["STREAM.PURGE.", &subjects.bus_stream()].concat();
+    let api = format!("STREAM.PURGE.{}", subjects.bus_stream());
     match wire.ask::<Value>(what, &api, &json!({ "filter": subjects.check() })).await? {
         Response::Ok(_) => Ok(()),
         Response::Err { error } => Err(wire.refused(what, &error.to_string())),

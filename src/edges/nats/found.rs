@@ -30,12 +30,12 @@ impl Broker {
         let client = self.client();
         let inbox = client.new_inbox();
         let until = Instant::now() + ANSWERS;
-        let broken = |error: &dyn std::fmt::Display| ["the broker: ", &error.to_string()].concat();
+        let broken = |error: &dyn std::fmt::Display| format!("the broker: {error}");
         let asked = async {
-            let ear = client.subscribe([&inbox, ".*"].concat()).await.map_err(|error| broken(&error))?;
+            let ear = client.subscribe(format!("{inbox}.*")).await.map_err(|error| broken(&error))?;
             for (number, listener) in listeners.iter().enumerate() {
                 let (subject, answer) =
-                    (["$SRV.PING.", &*token(listener)].concat(), [&inbox, ".", &number.to_string()].concat());
+                    (format!("$SRV.PING.{}", token(listener)), format!("{inbox}.{number}"));
                 let sent = client.publish_with_reply(subject, answer, "".into());
                 sent.await.map_err(|error| broken(&error))?;
             }

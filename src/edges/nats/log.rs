@@ -205,7 +205,7 @@ pub(super) fn wanted(organism: &Name, subjects: &Subjects, replicas: usize) -> C
     Config {
         name: subjects.log_stream(),
         subjects: vec![subjects.logs()],
-        description: Some(["the log of the organism ", organism.as_str()].concat()),
+        description: Some(format!("the log of the organism {}", organism.as_str())),
         storage: StorageType::File,
         retention: RetentionPolicy::Limits,
         // A full stream refuses what is new.
@@ -218,7 +218,7 @@ pub(super) fn wanted(organism: &Name, subjects: &Subjects, replicas: usize) -> C
 }
 
 async fn bucket(wire: &Wire, bucket: String, replicas: usize) -> Result<ObjectStore, Unusable> {
-    let what = ["the object store ", &bucket, " was looked for"].concat();
+    let what = format!("the object store {bucket} was looked for");
     let found = async {
         match wire.jetstream.get_object_store(&bucket).await {
             Ok(found) => Ok(found),

@@ -64,13 +64,13 @@ pub(super) async fn syncs(
     if seen.contains(&server) {
         return Ok(());
     }
-    let why = ["it is of another server than the one at ", &wire.address].concat();
+    let why = format!("it is of another server than the one at {}", wire.address);
     Err(Unusable::Unseen { page: pages.join(", "), why })
 }
 
 fn read(page: &str, patience: Duration) -> Result<Page, String> {
     let agent: ureq::Agent = ureq::Agent::config_builder().timeout_global(Some(patience)).build().into();
-    let address = ["http://", page, "/jsz?config=1"].concat();
+    let address = format!("http://{page}/jsz?config=1");
     let mut answer = agent.get(&address).call().map_err(|error| error.to_string())?;
     let text = answer.body_mut().with_config().limit(PAGE_BYTES).read_to_string();
     let text = text.map_err(|error| error.to_string())?;

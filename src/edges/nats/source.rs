@@ -190,7 +190,7 @@ impl LogSource {
             };
             if Instant::now() >= end {
                 let (name, address) = (hash.to_string(), self.address());
-                return Err(Unhad::Ill(["what is kept as ", &name, " in ", address, why].concat()));
+                return Err(Unhad::Ill(format!("what is kept as {name} in {address}{why}")));
             }
             sleep(AGAIN).await;
         }
@@ -216,8 +216,8 @@ impl LogSource {
 
 /// What a stream says of itself; none where there is none.
 pub(super) async fn told_of(wire: &Wire, stream: &str) -> Result<Option<Info>, Unusable> {
-    let what = ["the stream ", stream, " was looked for"].concat();
-    match wire.ask::<Info>(&what, &["STREAM.INFO.", stream].concat(), &json!({})).await? {
+    let what = format!("the stream {stream} was looked for");
+    match wire.ask::<Info>(&what, &format!("STREAM.INFO.{stream}"), &json!({})).await? {
         Response::Ok(info) => Ok(Some(info)),
         Response::Err { error } if error.error_code() == ErrorCode::STREAM_NOT_FOUND => Ok(None),
         Response::Err { error } => Err(wire.refused(&what, &error.to_string())),
@@ -235,7 +235,7 @@ pub(super) async fn read(
     struct Found {
         message: RawMessage,
     }
-    match wire.ask::<Found>(what, &["STREAM.MSG.GET.", stream].concat(), &asked).await? {
+    match wire.ask::<Found>(what, &format!("STREAM.MSG.GET.{stream}"), &asked).await? {
         Response::Ok(found) => {
             let message = StreamMessage::try_from(found.message);
             let message = message.map_err(|error| wire.refused(what, &error.to_string()))?;

@@ -24,114 +24,114 @@ impl Subjects {
 
     /// The stream that holds deliveries which are out.
     pub fn bus_stream(&self) -> String {
-        ["SYSTOLE_", &self.organism, "_BUS"].concat()
+        format!("SYSTOLE_{}_BUS", self.organism)
     }
 
     /// Every subject of deliveries.
     pub fn deliveries(&self) -> String {
-        ["o.", &self.organism, ".dlv.*"].concat()
+        format!("o.{}.dlv.*", self.organism)
     }
 
     /// Deliveries to one listener.
     pub fn delivery(&self, listener: &Name) -> String {
-        ["o.", &self.organism, ".dlv.", &token(listener)].concat()
+        format!("o.{}.dlv.{}", self.organism, token(listener))
     }
 
     /// Where the fence before the deliveries to a listener stands: each says which one it expects, and of a new one the
     /// old ones' deliveries are refused. A name begins with a letter, so no listener hears of it.
     pub fn fence(&self, listener: &Name) -> String {
-        ["o.", &self.organism, ".dlv._fence_", &token(listener)].concat()
+        format!("o.{}.dlv._fence_{}", self.organism, token(listener))
     }
 
     /// Where a listener says something about a delivery, of any partition or of one.
     pub fn said(&self, listener: &Name, partition: &str) -> String {
-        ["o.", &self.organism, ".in.", &token(listener), ".", partition].concat()
+        format!("o.{}.in.{}.{partition}", self.organism, token(listener))
     }
 
     /// Where a client sends what it has to say. No name has a dot there, so it is none of a listener's.
     pub fn asked(&self, client: &Name) -> String {
-        ["o.", &self.organism, ".in.", &token(client)].concat()
+        format!("o.{}.in.{}", self.organism, token(client))
     }
 
     /// Where every client does.
     pub(super) fn all_asked(&self) -> String {
-        ["o.", &self.organism, ".in.*"].concat()
+        format!("o.{}.in.*", self.organism)
     }
 
     /// Where a listener says how far it is.
     pub fn live(&self, listener: &Name) -> String {
-        ["o.", &self.organism, ".live.", &token(listener)].concat()
+        format!("o.{}.live.{}", self.organism, token(listener))
     }
 
     /// Where a listener is told that an answer is no longer wanted.
     pub fn cancels(&self, listener: &Name) -> String {
-        ["o.", &self.organism, ".cancel.", &token(listener)].concat()
+        format!("o.{}.cancel.{}", self.organism, token(listener))
     }
 
     /// Where the broker says that whoever works on a delivery gave no sign of life.
     pub fn silence(&self, listener: &Name) -> String {
         let stream = self.bus_stream();
-        ["$JS.EVENT.ADVISORY.CONSUMER.MAX_DELIVERIES.", &stream, ".", &token(listener)].concat()
+        format!("$JS.EVENT.ADVISORY.CONSUMER.MAX_DELIVERIES.{stream}.{}", token(listener))
     }
 
     /// The subject under which the broker is tried. A name begins with a letter, so no listener hears of it.
     pub(super) fn check(&self) -> String {
-        ["o.", &self.organism, ".dlv._check"].concat()
+        format!("o.{}.dlv._check", self.organism)
     }
 
     /// The stream that the log lies in, where it is kept at the broker.
     pub fn log_stream(&self) -> String {
-        ["SYSTOLE_", &self.organism, "_LOG"].concat()
+        format!("SYSTOLE_{}_LOG", self.organism)
     }
 
     /// Every subject of that log.
     pub(super) fn logs(&self) -> String {
-        ["o.", &self.organism, ".log.*"].concat()
+        format!("o.{}.log.*", self.organism)
     }
 
     /// The subject of one partition of that log.
     pub(super) fn log(&self, partition: u32) -> String {
-        ["o.", &self.organism, ".log.", &partition.to_string()].concat()
+        format!("o.{}.log.{partition}", self.organism)
     }
 
     /// Where what is too large for one message of that log is kept.
     pub fn bucket(&self) -> String {
-        ["SYSTOLE_", &self.organism, "_BLOBS"].concat()
+        format!("SYSTOLE_{}_BLOBS", self.organism)
     }
 
     /// The stream in which that lies.
     pub fn apart_stream(&self) -> String {
-        ["OBJ_", &self.bucket()].concat()
+        format!("OBJ_{}", self.bucket())
     }
 
     /// Under which subject it is said what is kept under a name there.
     pub(super) fn kept_as(&self, name: &str) -> String {
-        ["$O.", &self.bucket(), ".M.", &base64url(name.as_bytes())].concat()
+        format!("$O.{}.M.{}", self.bucket(), base64url(name.as_bytes()))
     }
 
     /// The subject of the parts of what was put there in one go.
     pub(super) fn parts(&self, put: &str) -> String {
-        ["$O.", &self.bucket(), ".C.", put].concat()
+        format!("$O.{}.C.{put}", self.bucket())
     }
 
     /// Where the pump that has a partition shows that it lives.
     pub fn life(&self, partition: u32) -> String {
-        ["o.", &self.organism, ".life.", &partition.to_string()].concat()
+        format!("o.{}.life.{partition}", self.organism)
     }
 
     /// The subject under which pumps share what delivery tokens are made from; no listener hears of it.
     pub(super) fn secret(&self) -> String {
-        ["o.", &self.organism, ".dlv._secret"].concat()
+        format!("o.{}.dlv._secret", self.organism)
     }
 
     /// Where the broker says whom it did not let in, where its configuration brings that here.
     pub fn refused(&self) -> String {
-        ["o.", &self.organism, ".refused.*"].concat()
+        format!("o.{}.refused.*", self.organism)
     }
 
     /// What the pump's inboxes begin with. A listener's begin with `_INBOX_LISTENER`, and no name has a `_`.
     pub fn inbox(organism: &Name) -> String {
-        ["_INBOX_pump_", &token(organism)].concat()
+        format!("_INBOX_pump_{}", token(organism))
     }
 
     /// What an auditor's inboxes begin with.
@@ -142,7 +142,7 @@ impl Subjects {
     /// What JetStream's interface is called for an auditor. The broker answers what begins with `$JS.API` for the account
     /// that asks, and an auditor's keeps nothing.
     pub fn api_of_auditors(organism: &Name) -> String {
-        ["JS.", &token(organism), ".API"].concat()
+        format!("JS.{}.API", token(organism))
     }
 }
 

@@ -105,7 +105,7 @@ impl Unusable {
             }
             Unusable::Unauthorized { .. } => "the credentials of a user that the broker's configuration has",
             Unusable::Forbidden { who, .. } => {
-                return ["that right for the ", who, "'s user, in the broker's configuration"].concat();
+                return format!("that right for the {who}'s user, in the broker's configuration");
             }
             Unusable::Old { .. } => "nats-server 2.12 or newer",
             Unusable::NoJetStream { for_account: false, .. } => {

@@ -123,10 +123,10 @@ impl Wire {
         let address = servers.iter().map(address).collect::<Vec<_>>().join(", ");
         let (forbid, forbidden) = watch::channel(Forbidden::default());
         // A broker need not let it hear this, and what it asks is answered all the same.
-        let unheard = ["subscription to \"", &Subjects::of(organism).refused(), "\""].concat().to_lowercase();
+        let unheard = format!("subscription to \"{}\"", Subjects::of(organism).refused()).to_lowercase();
         let (links, link) = watch::channel(Link { stands: true, breaks: 0 });
         let options = ConnectOptions::new()
-            .name(["systole ", caller.as_str(), " ", organism.as_str()].concat())
+            .name(format!("systole {} {}", caller.as_str(), organism.as_str()))
             .custom_inbox_prefix(caller.inbox(organism))
             // One that is silent leaves time for the others.
             .connection_timeout(patience / u32::try_from(servers.len()).unwrap_or(u32::MAX).max(1))
@@ -270,7 +270,7 @@ impl Wire {
                 let who = self.caller.as_str();
                 Err(Unusable::Forbidden { address: self.address.clone(), who, what })
             }
-            () = broke => Err(self.broken(&["there is no connection when ", what].concat())),
+            () = broke => Err(self.broken(&format!("there is no connection when {what}"))),
             said = timeout(patience, asked) => said.map_err(|_| self.silent(what, patience)),
         }
     }
@@ -279,7 +279,7 @@ impl Wire {
         let address = self.address.clone();
         match self.client.connection_state() {
             State::Connected => Unusable::Silent { address, what: what.to_owned(), patience },
-            _ => Unusable::Unreachable { address, why: ["the connection broke when ", what].concat() },
+            _ => Unusable::Unreachable { address, why: format!("the connection broke when {what}") },
         }
     }
 
@@ -324,7 +324,7 @@ fn server(url: &str) -> Result<ServerAddr, Unusable> {
 
 fn address(server: &ServerAddr) -> String {
     let (host, port) = (server.host(), server.port().to_string());
-    if host.contains(':') { ["[", host, "]:", &port].concat() } else { [host, ":", &port].concat() }
+    if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
 }
 
 /// Why the connection was not made.

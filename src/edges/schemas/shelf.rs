@@ -33,7 +33,7 @@ impl Shelf {
         let mut paths = Vec::with_capacity(documents.len());
         for document in documents {
             let sealed = sealed(document.xsd)?;
-            paths.push(["/proc/self/fd/", &sealed.as_raw_fd().to_string()].concat());
+            paths.push(format!("/proc/self/fd/{}", sealed.as_raw_fd()));
             kept.push(sealed);
         }
         let mut writer = Writer::with_capacity(256);

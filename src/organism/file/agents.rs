@@ -119,7 +119,7 @@ fn agent(desk: &mut Desk, entry: &Entry) -> Party {
         own.get("returns").map_or_else(|| of_talk(ANSWER), |(node, path)| names(desk, node, &path));
     party.peers = own.get("peers").map(|(node, path)| names(desk, node, &path)).unwrap_or_default();
     if let (Dialect::Plain, Some(first)) = (mind.dialect, party.peers.first()) {
-        let told = [&path, ".peers: with `dialect: plain` an agent makes no calls"].concat();
+        let told = format!("{path}.peers: with `dialect: plain` an agent makes no calls");
         desk.tell(Code::ConfigValue, first.at, &told, Some("dialect: xml, or no peers"));
     }
     mind.entry_at = own.place_of("entry");
@@ -165,7 +165,7 @@ fn thinks(desk: &mut Desk, own: &Fields<'_>) -> Mind {
     if let Some((node, path)) = own.get("output") {
         output(desk, node, &path, &mut mind);
         if !mind.is_native() {
-            let told = [&path, ": in `xml` and `plain` a final is what its element takes"].concat();
+            let told = format!("{path}: in `xml` and `plain` a final is what its element takes");
             tell_by_dialect(desk, own, node.span, &told, "leave it out, or dialect: native or xml-final");
         }
     }
@@ -183,10 +183,10 @@ fn actions(desk: &mut Desk, own: &Fields<'_>, mind: &mut Mind) {
             value::word(desk, node, &path, &[("one", Actions::One), ("many", Actions::Many)])
     {
         if mind.is_native() && wanted == Actions::One {
-            let told = [&path, ": with native calls a model may make several at once"].concat();
+            let told = format!("{path}: with native calls a model may make several at once");
             tell_by_dialect(desk, own, node.span, &told, "actions: many, or dialect: xml");
         } else if mind.dialect == Dialect::Plain && wanted == Actions::Many {
-            let told = [&path, ": with `dialect: plain` an agent does nothing but answer"].concat();
+            let told = format!("{path}: with `dialect: plain` an agent does nothing but answer");
             tell_by_dialect(desk, own, node.span, &told, "leave it out, or dialect: xml");
         }
         mind.actions = wanted;
@@ -200,7 +200,7 @@ fn actions(desk: &mut Desk, own: &Fields<'_>, mind: &mut Mind) {
     if let Some((node, path)) = own.get("tool_choice") {
         mind.tool_choice = value::text(desk, node, &path);
         if mind.tool_choice.is_some() && !mind.is_native() {
-            let told = [&path, ": only native calls have such a choice"].concat();
+            let told = format!("{path}: only native calls have such a choice");
             tell_by_dialect(desk, own, node.span, &told, "leave it out, or dialect: native");
         }
     }
@@ -211,10 +211,10 @@ fn ends_early(desk: &mut Desk, own: &Fields<'_>, at: Span, path: &str, mind: &Mi
     if mind.dialect != Dialect::Xml {
         let why =
             if mind.is_native() { "a native call ends by itself" } else { "the whole answer is the result" };
-        let told = [path, ": only in `xml` an action ends before the answer does; here ", why].concat();
+        let told = format!("{path}: only in `xml` an action ends before the answer does; here {why}");
         tell_by_dialect(desk, own, at, &told, "leave it out, or dialect: xml");
     } else if let (Actions::Many, Some((actions, _))) = (mind.actions, own.get("actions")) {
-        let told = [path, ": with several actions a turn nobody knows which is the last"].concat();
+        let told = format!("{path}: with several actions a turn nobody knows which is the last");
         let second = (actions.span, "the actions");
         desk.tell_seeing(Code::ConfigValue, at, &told, Some("leave it out, or actions: one"), second);
     }
@@ -240,7 +240,7 @@ fn output(desk: &mut Desk, node: &Node, path: &str, mind: &mut Mind) {
     if let Some((node, path)) = section.get("schema") {
         mind.schema = value::text(desk, node, &path);
         if mind.schema.is_some() && mind.format != Format::Json {
-            let told = [&path, ": only a final in `json` follows a JSON Schema"].concat();
+            let told = format!("{path}: only a final in `json` follows a JSON Schema");
             desk.tell(Code::ConfigValue, node.span, &told, Some("format: json beside it, or leave it out"));
         }
     }

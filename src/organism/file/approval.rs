@@ -49,7 +49,7 @@ pub(super) fn read(desk: &mut Desk, node: &Node, table: &str, path: &str) -> App
         && let Some(expires) = duration_ms(desk, node, &path)
     {
         if expires.value < SHORTEST_MS {
-            let told = [&path, ": shorter than 1s, so that nobody could decide in time"].concat();
+            let told = format!("{path}: shorter than 1s, so that nobody could decide in time");
             desk.tell(Code::ConfigValue, expires.at, &told, Some("1s or longer"));
         }
         approval.expires_ms = Some(expires.value);

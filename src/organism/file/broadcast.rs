@@ -65,7 +65,7 @@ pub(super) fn resolve(desk: &mut Desk, declared: &[Declaration], all: &[Known<'_
             elements.into_iter().map(|element| (element, takers_of(element))).collect();
         several.retain(|(_, takers)| takers.len() > 1);
         if several.is_empty() {
-            let told = ["broadcast: `", &named.value, "` is accepted by one listener only"].concat();
+            let told = format!("broadcast: `{}` is accepted by one listener only", named.value);
             let mend = "a second listener that accepts it, with the same schema, or leave it out";
             let taken =
                 all.iter().flat_map(|one| one.accepts).find(|one| *one.value.name.local == *named.value);
@@ -96,7 +96,7 @@ fn addresses_two(one: &Known<'_>, takers: &[Name]) -> bool {
 }
 
 fn unknown<'d>(desk: &mut Desk, named: &At<String>, accepted: impl Iterator<Item = &'d QName>) {
-    let told = ["broadcast: `", &named.value, "` is accepted by no listener"].concat();
+    let told = format!("broadcast: `{}` is accepted by no listener", named.value);
     let mut known: Vec<&str> = accepted.map(|element| &*element.local).collect();
     known.sort_unstable();
     known.dedup();

@@ -121,7 +121,7 @@ pub(super) fn share(desk: &mut Desk, node: &Node, path: &str) -> Option<u32> {
     if let Some(percent) = digits.and_then(|text| text.parse().ok()).filter(|n| (1..=100).contains(n)) {
         return Some(percent);
     }
-    let told = [path, ": `", &found.value, "` is no share from 1% to 100%"].concat();
+    let told = format!("{path}: `{}` is no share from 1% to 100%", found.value);
     desk.tell(Code::ConfigValue, found.at, &told, Some("50%"));
     None
 }

@@ -117,7 +117,7 @@ pub(super) fn read(desk: &mut Desk, node: &Node, path: &str) -> Option<Declarati
 fn managed(desk: &mut Desk, at: Span, section: &Fields<'_>) -> Declaration {
     key_beside(desk, section);
     if let Some((other, path)) = section.get("key_env") {
-        let told = [&path, ": a broker of the organism's own has keys that are made for it"].concat();
+        let told = format!("{path}: a broker of the organism's own has keys that are made for it");
         let second = (at, "started with the organism");
         desk.tell_seeing(Code::ConfigValue, other.span, &told, Some("one of the two"), second);
     }
@@ -141,7 +141,7 @@ fn servers(desk: &mut Desk, node: &Node, path: &str) -> Option<String> {
         return value::text(desk, node, path).and_then(|found| url(desk, &found, path));
     };
     if all.is_empty() {
-        let told = [path, ": no address stands in the list"].concat();
+        let told = format!("{path}: no address stands in the list");
         desk.tell(Code::ConfigValue, node.span, &told, Some("[nats://HOST:PORT, nats://OTHER:PORT]"));
         return None;
     }
@@ -169,7 +169,7 @@ fn key_env(desk: &mut Desk, node: &Node, path: &str) -> Option<BusKey> {
     let found = value::text(desk, node, path)?;
     if secrets::looks_like_key(&found.value) || secrets::is_seed(&found.value) {
         desk.hide(found.at, &found.value);
-        let told = [path, ": what stands here looks like a key itself, and is not repeated"].concat();
+        let told = format!("{path}: what stands here looks like a key itself, and is not repeated");
         let mend = "the name of the environment variable that holds it, as BUS_KEY";
         desk.tell(Code::ConfigValue, found.at, &told, Some(mend));
         return None;
@@ -182,19 +182,19 @@ fn key_env(desk: &mut Desk, node: &Node, path: &str) -> Option<BusKey> {
 fn url(desk: &mut Desk, found: &value::At<String>, path: &str) -> Option<String> {
     let written = found.value.as_str();
     if written == MANAGED {
-        let told = [path, ": a broker of the organism's own lies beside the log, and keeps none"].concat();
+        let told = format!("{path}: a broker of the organism's own lies beside the log, and keeps none");
         desk.tell(Code::ConfigValue, found.at, &told, Some("the address of a server that runs"));
         return None;
     }
     let rest = ["nats://", "tls://"].iter().find_map(|scheme| written.strip_prefix(scheme));
     let Some(rest) = rest else {
-        let told = [path, ": `", written, "` is no address of a NATS server"].concat();
+        let told = format!("{path}: `{written}` is no address of a NATS server");
         desk.tell(Code::ConfigValue, found.at, &told, Some(FORMS));
         return None;
     };
     if let Some((credentials, _)) = rest.rsplit_once('@') {
         desk.hide(found.at, credentials);
-        let told = [path, ": a name, password or token stands in it, and is not repeated"].concat();
+        let told = format!("{path}: a name, password or token stands in it, and is not repeated");
         desk.tell(Code::ConfigValue, found.at, &told, Some("the address alone"));
         return None;
     }
@@ -204,7 +204,7 @@ fn url(desk: &mut Desk, found: &value::At<String>, path: &str) -> Option<String>
     };
     let is_host = !host.is_empty() && !host.contains(|c: char| c.is_whitespace() || "/?#,".contains(c));
     if !is_host || !port {
-        let told = [path, ": `", written, "` is no address of a NATS server"].concat();
+        let told = format!("{path}: `{written}` is no address of a NATS server");
         desk.tell(Code::ConfigValue, found.at, &told, Some(FORMS));
         return None;
     }
@@ -219,7 +219,7 @@ pub(super) fn reached(desk: &mut Desk, own: &Fields<'_>) -> Option<Span> {
     }
     for key in PROGRAM {
         if let Some((other, other_path)) = own.get(key) {
-            let told = [&other_path, ": a listener over NATS is no program of this organism"].concat();
+            let told = format!("{other_path}: a listener over NATS is no program of this organism");
             let second = (node.span, "reached over NATS");
             desk.tell_seeing(Code::ConfigValue, other.span, &told, Some("one of the two"), second);
         }
@@ -242,7 +242,7 @@ pub(super) fn check(desk: &mut Desk, declared: &Declared) {
 
 /// Tells that somebody needs a broker, and none is named.
 pub(super) fn unnamed(desk: &mut Desk, path: &str, at: Span, what: &str) {
-    let told = [path, ".nats: no broker is named over which ", what].concat();
-    let mend = ["bus: {", EXAMPLE, "} at the top of the file"].concat();
+    let told = format!("{path}.nats: no broker is named over which {what}");
+    let mend = format!("bus: {{{EXAMPLE}}} at the top of the file");
     desk.tell(Code::ConfigMissing, at, &told, Some(&mend));
 }

@@ -90,7 +90,7 @@ fn role(desk: &mut Desk, named: &At<String>, path: &str) -> Option<Role> {
     let found = Role::ALL.iter().find(|role| role.as_str() == named.value);
     if found.is_none() {
         let known = || Role::ALL.iter().map(|role| role.as_str());
-        let told = [path, ": `", &named.value, "` is no role"].concat();
+        let told = format!("{path}: `{}` is no role", named.value);
         let mend = nearest(&named.value, known()).map_or_else(|| one_of(known()), str::to_owned);
         desk.tell(Code::ConfigValue, named.at, &told, Some(&mend));
     }
@@ -106,7 +106,7 @@ pub(super) fn resolve(desk: &mut Desk, declared: &Declared) -> (BTreeMap<Name, C
                 Some(_) => ("` is the name of an agent", "the agent"),
                 None => ("` is the name of a listener", "the listener"),
             };
-            let told = ["clients: `", &one.key.value, whose].concat();
+            let told = format!("clients: `{}{whose}", one.key.value);
             let (mend, second) = (Some("another name for one of the two"), (party.key.at, what));
             desk.tell_seeing(Code::ConfigDuplicate, one.key.at, &told, mend, second);
         }
@@ -117,7 +117,7 @@ pub(super) fn resolve(desk: &mut Desk, declared: &Declared) -> (BTreeMap<Name, C
             sources.push(source);
         }
         if let Some(at) = one.nats.filter(|_| declared.bus.is_none() && declared.log_kept.is_none()) {
-            bus::unnamed(desk, &["clients.", name.as_str()].concat(), at, "it could come in");
+            bus::unnamed(desk, &format!("clients.{}", name.as_str()), at, "it could come in");
         }
         let over_nats = one.nats.is_some();
         clients.insert(name.clone(), Client { may, roles: one.roles.clone(), over_nats });
@@ -133,17 +133,17 @@ fn token(
     declared: &Declared,
     others: &[TokenSource],
 ) -> TokenSource {
-    let lead = ["clients.", client.as_str(), ".token_env: `", &named.value].concat();
+    let lead = format!("clients.{}.token_env: `{}", client.as_str(), named.value);
     if let Some(other) = others.iter().find(|source| source.variable == named.value) {
-        let told = [&lead, "` is that of ", other.client.as_str(), " as well"].concat();
+        let told = format!("{lead}` is that of {} as well", other.client.as_str());
         let (place, mend) = (desk.place(named.at), Some("a token of its own for each client"));
         let told = Diagnostic::new(Code::ConfigDuplicate, place, &told, mend);
         desk.tell_at(named.at.start, told.seeing(other.place.clone(), "the first one"));
     }
     if let Some(party) = declared.parties.iter().find(|party| party.pass.contains(&named.value)) {
         let listener = party.key.value.as_str();
-        let told = [&lead, "` is passed on to ", listener].concat();
-        let mend = ["another variable, or leave it out of listeners.", listener, ".pass"].concat();
+        let told = format!("{lead}` is passed on to {listener}");
+        let mend = format!("another variable, or leave it out of listeners.{listener}.pass");
         desk.tell(Code::ConfigValue, named.at, &told, Some(&mend));
     }
     TokenSource { client: client.clone(), variable: named.value.clone(), place: desk.place(named.at) }
@@ -151,7 +151,7 @@ fn token(
 
 /// Those that a client may address: listeners that are open to the outside, each known by its name.
 fn addressees(desk: &mut Desk, client: &str, may: &[At<String>], declared: &Declared) -> Vec<Name> {
-    let path = ["clients.", client, ".may"].concat();
+    let path = format!("clients.{client}.may");
     let mut found = Vec::with_capacity(may.len());
     for named in may {
         let Some(party) = declared.parties.iter().find(|party| party.key.value == named.value) else {
@@ -160,14 +160,14 @@ fn addressees(desk: &mut Desk, client: &str, may: &[At<String>], declared: &Decl
                 continue;
             }
             let known = || declared.parties.iter().map(|party| party.key.value.as_str());
-            let told = [&path, ": nothing here is called `", &named.value, "`"].concat();
+            let told = format!("{path}: nothing here is called `{}`", named.value);
             let mend = nearest(&named.value, known()).map_or_else(|| one_of(known()), str::to_owned);
             desk.tell(Code::ConfigUnknownName, named.at, &told, Some(&mend));
             continue;
         };
         if !party.entry && declared.entry.as_ref().is_none_or(|entry| entry.value != named.value) {
-            let told = [&path, ": `", &named.value, "` takes no messages from outside"].concat();
-            let mend = ["entry: true at ", &party.path(), ", or leave it out"].concat();
+            let told = format!("{path}: `{}` takes no messages from outside", named.value);
+            let mend = format!("entry: true at {}, or leave it out", party.path());
             let second = (party.key.at, if party.mind.is_some() { "this agent" } else { "this listener" });
             desk.tell_seeing(Code::ConfigValue, named.at, &told, Some(&mend), second);
         }

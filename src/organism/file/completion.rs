@@ -57,7 +57,7 @@ fn map(table: &str) -> Value {
 fn described(key: &Key) -> Value {
     let mut schema = form(key);
     if let Value::Object(schema) = &mut schema {
-        schema.insert("description".to_owned(), json!([key.meaning, "; default: ", key.default].concat()));
+        schema.insert("description".to_owned(), json!(format!("{}; default: {}", key.meaning, key.default)));
     }
     schema
 }

@@ -135,7 +135,7 @@ pub(super) fn one_of<'a>(known: impl Iterator<Item = &'a str>) -> String {
     if some.is_empty() {
         "leave it out, since there is none yet".to_owned()
     } else {
-        ["one of ", &some.join(", ")].concat()
+        format!("one of {}", some.join(", "))
     }
 }
 
@@ -146,8 +146,7 @@ fn peers(desk: &mut Desk, one: &Resolved<'_>, all: &[Resolved<'_>]) {
     let own_tag = own_tag(party);
     for answer in one.returns.iter().filter(|answer| Some(&answer.value.name) == own_tag.as_ref()) {
         let told =
-            [&path, ".returns: `", &answer.value.name.local, "` is also the root tag of its own notes"]
-                .concat();
+            format!("{path}.returns: `{}` is also the root tag of its own notes", answer.value.name.local);
         desk.tell(
             Code::ConfigOverlap,
             answer.at,
@@ -156,7 +155,7 @@ fn peers(desk: &mut Desk, one: &Resolved<'_>, all: &[Resolved<'_>]) {
         );
     }
     if let (1, Some(first)) = (party.turns, party.peers.first()) {
-        let told = [&path, ".peers: with `turns: 1` a listener makes no calls"].concat();
+        let told = format!("{path}.peers: with `turns: 1` a listener makes no calls");
         desk.tell(Code::ConfigValue, first.at, &told, Some("turns: 2 or more, or no peers"));
     }
     for peer in &party.peers {
@@ -165,7 +164,7 @@ fn peers(desk: &mut Desk, one: &Resolved<'_>, all: &[Resolved<'_>]) {
                 // It has no `peers`; whom its steps name was looked up with them.
                 continue;
             }
-            let told = [&path, ".peers: nothing here is called `", &peer.value, "`"].concat();
+            let told = format!("{path}.peers: nothing here is called `{}`", peer.value);
             let known = || all.iter().map(|r| r.party.key.value.as_str());
             let mend = nearest(&peer.value, known()).map_or_else(|| one_of(known()), str::to_owned);
             desk.tell(Code::ConfigUnknownName, peer.at, &told, Some(&mend));
@@ -186,7 +185,7 @@ fn peers(desk: &mut Desk, one: &Resolved<'_>, all: &[Resolved<'_>]) {
 
 fn overlap(desk: &mut Desk, path: &str, peer: &At<String>, taken: &At<Element>, also: &str) {
     let local = &*taken.value.name.local;
-    let told = [path, ".peers: `", &peer.value, "` accepts `", local, "`, which ", also].concat();
+    let told = format!("{path}.peers: `{}` accepts `{local}`, which {also}", peer.value);
     let mend = Some("different elements for an answer, a call and a note");
     desk.tell_seeing(Code::ConfigOverlap, peer.at, &told, mend, (taken.at, "accepted here"));
 }
@@ -250,7 +249,7 @@ fn entry(desk: &mut Desk, named: &At<String>, declared: &Declared) -> Option<Nam
         // That there is no listener is told where there should be one; the entry may well be right.
         return None;
     }
-    let told = ["organism.entry: nothing here is called `", &named.value, "`"].concat();
+    let told = format!("organism.entry: nothing here is called `{}`", named.value);
     let mend = nearest(&named.value, known()).map_or_else(|| one_of(known()), str::to_owned);
     desk.tell(Code::ConfigUnknownName, named.at, &told, Some(&mend));
     None

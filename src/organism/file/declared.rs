@@ -166,7 +166,7 @@ fn parties(desk: &mut Desk, top: &Fields<'_>) -> Vec<Party> {
     let mut thinking = agents.map(|(node, path)| agents::read(desk, node, &path)).unwrap_or_default();
     for agent in &thinking {
         if let Some(listener) = found.iter().find(|party: &&Party| party.key.value == agent.key.value) {
-            let told = ["agents: `", &agent.key.value, "` is the name of a listener as well"].concat();
+            let told = format!("agents: `{}` is the name of a listener as well", agent.key.value);
             let (mend, second) = (Some("another name for one of the two"), (listener.key.at, "the listener"));
             desk.tell_seeing(Code::ConfigDuplicate, agent.key.at, &told, mend, second);
         }
@@ -195,7 +195,7 @@ fn organism(desk: &mut Desk, section: &Fields<'_>, declared: &mut Declared) {
     {
         declared.name = value::name(desk, &found.value, found.at, &path);
         if found.value.contains('.') && declared.name.is_some() {
-            let told = [&path, ": `", &found.value, "` has a dot; an organism's name has none"].concat();
+            let told = format!("{path}: `{}` has a dot; an organism's name has none", found.value);
             desk.tell(Code::ConfigValue, found.at, &told, Some(&found.value.replace('.', "-")));
         }
     }
@@ -258,7 +258,7 @@ fn house(desk: &mut Desk, top: &Fields<'_>, declared: &mut Declared) {
         match found.value.parse() {
             Ok(address) => declared.listen = Some(address),
             Err(_) => {
-                let told = [&path, ": `", &found.value, "` is no IP address with a port"].concat();
+                let told = format!("{path}: `{}` is no IP address with a port", found.value);
                 desk.tell(Code::ConfigValue, found.at, &told, Some(&DEFAULT_LISTEN.to_string()));
             }
         }
@@ -303,7 +303,7 @@ pub(super) fn names(desk: &mut Desk, node: &Node, path: &str) -> Vec<At<String>>
 pub(super) fn accepted(desk: &mut Desk, node: &Node, path: &str) -> Vec<At<String>> {
     let found = value::texts(desk, node, path);
     if found.as_ref().is_some_and(Vec::is_empty) {
-        let told = [path, ": a listener that accepts nothing is never called"].concat();
+        let told = format!("{path}: a listener that accepts nothing is never called");
         let mend = "[ELEMENT], a payload of the file or of a schema";
         desk.tell(Code::ConfigValue, node.span, &told, Some(mend));
     }
@@ -372,7 +372,7 @@ fn program(desk: &mut Desk, own: &Fields<'_>, listener: &str) -> Vec<String> {
         desk.tell(
             Code::ConfigValue,
             node.span,
-            &[&path, ": no program is named"].concat(),
+            &format!("{path}: no program is named"),
             Some("[PROGRAM, ARGUMENT]"),
         );
     }
@@ -408,7 +408,7 @@ fn surroundings(desk: &mut Desk, own: &Fields<'_>, party: &mut Party) {
                 _ => None,
             });
             if let Some(set) = set {
-                let told = [&path, ": `", &found.value, "` is set under env as well"].concat();
+                let told = format!("{path}: `{}` is set under env as well", found.value);
                 let second = (set.at, "set here");
                 desk.tell_seeing(Code::ConfigDuplicate, found.at, &told, Some("one of the two"), second);
             }
@@ -429,13 +429,13 @@ pub(super) fn variable(desk: &mut Desk, name: &str, at: Span, path: &str) {
     let start = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
     let word = start && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
     if !word {
-        let told = [path, ": `", name, "` is no name of an environment variable"].concat();
+        let told = format!("{path}: `{name}` is no name of an environment variable");
         desk.tell(Code::ConfigValue, at, &told, Some("letters, digits and _, a digit not first"));
     } else if name.starts_with("SYSTOLE_") {
         desk.tell(
             Code::ConfigValue,
             at,
-            &[path, ": `", name, "` is set by the house"].concat(),
+            &format!("{path}: `{name}` is set by the house"),
             Some("another name"),
         );
     }
@@ -461,7 +461,7 @@ pub(super) fn delivery(desk: &mut Desk, own: &Fields<'_>, party: &mut Party) {
         && let Some(idle) = duration_ms(desk, node, &path)
     {
         if idle.value > party.timeout_ms {
-            let told = [&path, ": longer than the timeout, so that it would never count"].concat();
+            let told = format!("{path}: longer than the timeout, so that it would never count");
             let mend = Some("a shorter idle or a longer timeout");
             match own.get("timeout") {
                 Some((timeout, _)) => {
@@ -474,7 +474,7 @@ pub(super) fn delivery(desk: &mut Desk, own: &Fields<'_>, party: &mut Party) {
         party.idle_ms = Some(idle.value);
     }
     if let Some((node, path)) = own.get("retry")
-        && let Some(retry) = fields(desk, node, node.span, &[party.table(), ".retry"].concat(), &path)
+        && let Some(retry) = fields(desk, node, node.span, &format!("{}.retry", party.table()), &path)
     {
         if let Some((node, path)) = retry.get("attempts") {
             party.retry.attempts = value::count(desk, node, &path, 1, 100).unwrap_or(party.retry.attempts);
@@ -489,10 +489,10 @@ pub(super) fn delivery(desk: &mut Desk, own: &Fields<'_>, party: &mut Party) {
         party.on_unknown = on_unknown(desk, node, &path);
     }
     if let Some((node, path)) = own.get("approval") {
-        party.approval = approval::read(desk, node, &[party.table(), ".approval"].concat(), &path);
+        party.approval = approval::read(desk, node, &format!("{}.approval", party.table()), &path);
     }
     if let Some((node, path)) = own.get("timers")
-        && let Some(section) = fields(desk, node, node.span, &[party.table(), ".timers"].concat(), &path)
+        && let Some(section) = fields(desk, node, node.span, &format!("{}.timers", party.table()), &path)
         && let Some((node, path)) = section.get("tell")
     {
         let found = value::texts(desk, node, &path).unwrap_or_default();
@@ -517,7 +517,7 @@ pub(super) fn single(desk: &mut Desk, found: Vec<At<String>>, path: &str) -> Vec
     let mut kept: Vec<At<String>> = Vec::with_capacity(found.len());
     for item in found {
         if let Some(first) = kept.iter().find(|k| k.value == item.value).map(|k| k.at) {
-            let told = [path, ": `", &item.value, "` stands here twice"].concat();
+            let told = format!("{path}: `{}` stands here twice", item.value);
             let second = (first, "the first one");
             desk.tell_seeing(Code::ConfigDuplicate, item.at, &told, Some("leave one out"), second);
         } else {

@@ -43,7 +43,7 @@ impl Desk {
         let file_end = text.len();
         let text = match settings {
             [] => Arc::clone(text),
-            _ => [&**text, "\n", &settings.join("\n")].concat().into(),
+            _ => format!("{text}\n{}", settings.join("\n")).into(),
         };
         let lines = std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect();
         Desk { file: file.to_owned(), text, file_end, lines, found: Vec::new(), given, hidden: Vec::new() }
@@ -112,8 +112,7 @@ impl Desk {
         match self.found.len().cmp(&MISTAKES) {
             Ordering::Less => self.found.push((order, diagnostic)),
             Ordering::Equal => {
-                let more =
-                    ["more than ", &MISTAKES.to_string(), " mistakes; the rest is not listed"].concat();
+                let more = format!("more than {MISTAKES} mistakes; the rest is not listed");
                 let told = about_file(&self.file, Code::ConfigValue, &more, Some("these first"));
                 self.found.push((usize::MAX, told));
             }

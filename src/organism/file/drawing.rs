@@ -48,12 +48,12 @@ pub fn page(all: &[Diagnostic], colour: bool) -> String {
 pub fn counted(all: &[Diagnostic]) -> String {
     let warnings = all.iter().filter(|one| one.severity() == Severity::Warning).count();
     let number = |count: usize, word: &str| {
-        [count.to_string().as_str(), " ", word, if count == 1 { "" } else { "s" }].concat()
+        format!("{} {word}{}", count.to_string().as_str(), if count == 1 { "" } else { "s" })
     };
     match (all.len() - warnings, warnings) {
         (mistakes, 0) => number(mistakes, "mistake"),
         (0, warnings) => number(warnings, "warning"),
-        (mistakes, warnings) => [&number(mistakes, "mistake"), ", ", &number(warnings, "warning")].concat(),
+        (mistakes, warnings) => format!("{}, {}", number(mistakes, "mistake"), number(warnings, "warning")),
     }
 }
 
@@ -62,13 +62,13 @@ pub(super) fn drawn(one: &Diagnostic, colour: bool) -> String {
     let pen = Pen { colour };
     let mut out = String::new();
     let severity = one.severity();
-    let lead = [severity.as_str(), "[", one.code.as_str(), "]"].concat();
-    let lines = wrapped(&[&lead, ": "].concat(), 4, &shown(&one.message));
+    let lead = format!("{}[{}]", severity.as_str(), one.code.as_str());
+    let lines = wrapped(&format!("{lead}: "), 4, &shown(&one.message));
     let ink = if severity == Severity::Error { Ink::Error } else { Ink::Warning };
     for (at, line) in lines.iter().enumerate() {
         match line.strip_prefix(lead.as_str()).filter(|_| at == 0) {
-            Some(rest) => out.push_str(&[&pen.draw(ink, &lead), rest, "\n"].concat()),
-            None => out.push_str(&[line, "\n"].concat()),
+            Some(rest) => out.push_str(&format!("{}{rest}\n", pen.draw(ink, &lead))),
+            None => out.push_str(&format!("{line}\n")),
         }
     }
     let numbers = [Some(&one.place), one.second.as_ref().map(|second| &second.place)];
@@ -82,8 +82,8 @@ pub(super) fn drawn(one: &Diagnostic, colour: bool) -> String {
     if let Some(mend) = &one.mend {
         for (at, line) in wrapped("  try: ", 7, &shown(mend)).iter().enumerate() {
             match line.strip_prefix("  try:").filter(|_| at == 0) {
-                Some(rest) => out.push_str(&["  ", &pen.draw(Ink::Mend, "try:"), rest, "\n"].concat()),
-                None => out.push_str(&[line, "\n"].concat()),
+                Some(rest) => out.push_str(&format!("  {}{rest}\n", pen.draw(Ink::Mend, "try:"))),
+                None => out.push_str(&format!("{line}\n")),
             }
         }
     }
@@ -102,32 +102,32 @@ fn excerpt(out: &mut String, pen: &Pen, place: &Place, digits: usize, mark: Mark
     let gutter = " ".repeat(digits);
     let file = shown(&place.file);
     if place.line == 0 {
-        out.push_str(&[&gutter, &pen.draw(Ink::Frame, mark.lead), " ", &file, "\n"].concat());
+        out.push_str(&format!("{gutter}{} {file}\n", pen.draw(Ink::Frame, mark.lead)));
         if !mark.words.is_empty() {
-            out.push_str(&[&gutter, " ", mark.words, "\n"].concat());
+            out.push_str(&format!("{gutter} {}\n", mark.words));
         }
         return;
     }
     let number = place.line.to_string();
-    let spot = [&file, ":", &number, ":", &place.column.to_string()].concat();
+    let spot = format!("{file}:{number}:{}", place.column);
     let bar = pen.draw(Ink::Frame, "|");
     let excerpt = Excerpt::of(place);
     let shown_number = [" ".repeat(digits.saturating_sub(number.len())), number].concat();
-    out.push_str(&[&gutter, &pen.draw(Ink::Frame, mark.lead), " ", &spot, "\n"].concat());
-    out.push_str(&[&gutter, " ", &bar, "\n"].concat());
-    out.push_str(&[&pen.draw(Ink::Frame, &shown_number), " ", &bar, " ", &excerpt.text, "\n"].concat());
+    out.push_str(&format!("{gutter}{} {spot}\n", pen.draw(Ink::Frame, mark.lead)));
+    out.push_str(&format!("{gutter} {bar}\n"));
+    out.push_str(&format!("{} {bar} {}\n", pen.draw(Ink::Frame, &shown_number), excerpt.text));
     let signs = pen.draw(mark.ink, &mark.sign.repeat(excerpt.carets));
     let blank = " ".repeat(excerpt.indent);
     let beside = excerpt.indent + excerpt.carets + 1 + width(mark.words) <= excerpt_columns();
-    let line = [gutter.as_str(), " ", &bar, " ", &blank, &signs].concat();
+    let line = format!("{} {bar} {blank}{signs}", gutter.as_str());
     match mark.words {
-        "" => out.push_str(&[&line, "\n"].concat()),
-        words if beside => out.push_str(&[&line, " ", &pen.draw(mark.ink, words), "\n"].concat()),
+        "" => out.push_str(&format!("{line}\n")),
+        words if beside => out.push_str(&format!("{line} {}\n", pen.draw(mark.ink, words))),
         words => {
             // Behind the stretch there is no room: the words stand below it, as far left as they must.
             let indent = excerpt.indent.min(excerpt_columns().saturating_sub(width(words)));
-            let below = [gutter.as_str(), " ", &bar, " ", &" ".repeat(indent)].concat();
-            out.push_str(&[&line, "\n", &below, &pen.draw(mark.ink, words), "\n"].concat());
+            let below = format!("{} {bar} {}", gutter.as_str(), " ".repeat(indent));
+            out.push_str(&format!("{line}\n{below}{}\n", pen.draw(mark.ink, words)));
         }
     }
 }
@@ -281,7 +281,7 @@ mod tests {
 
     #[test]
     fn no_rendered_line_passes_80_columns_and_the_stretch_is_in_view() {
-        let text = [&"x ".repeat(100), "HERE", &" y".repeat(100)].concat();
+        let text = format!("{}HERE{}", "x ".repeat(100), " y".repeat(100));
         let shown = render(&text, 201, "HERE");
         assert!(shown.lines().all(|l| l.chars().count() <= COLUMNS), "{shown}");
         let carets = shown.lines().last().unwrap();
@@ -294,7 +294,7 @@ mod tests {
     #[test]
     fn a_stretch_behind_wide_letters_is_in_view() {
         for wide in ["語", "\u{1b}"] {
-            let text = [&wide.repeat(50), "HERE", &wide.repeat(9)].concat();
+            let text = format!("{}HERE{}", wide.repeat(50), wide.repeat(9));
             let shown = render(&text, 51, "HERE");
             let carets = shown.lines().last().unwrap();
             let line = shown.lines().rev().nth(1).unwrap();

@@ -44,7 +44,7 @@ pub fn eject(path: &Path) -> Result<Ejected, NotEjected> {
     let organism = load(path).map_err(NotEjected::Refused)?.composition;
     let made = organism.schemas.iter().find(|schema| schema.name == PAYLOADS);
     let text = Arc::clone(&made.ok_or(NotEjected::Nothing)?.text);
-    let schema = Schema { name: ["schemas/", organism.organism.as_str(), ".xsd"].concat(), text };
+    let schema = Schema { name: format!("schemas/{}.xsd", organism.organism.as_str()), text };
     let by_hand = || NotEjected::ByHand(schema.clone());
     let file = folder::organism_text(path).map_err(NotEjected::Refused)?;
     let mut desk = Desk::new("", &file, &[], Given::Any);
@@ -82,7 +82,7 @@ fn edit(text: &str, root: &Node, name: &str) -> Option<Edited> {
     match find("schemas") {
         None => {
             let behind = if block.is_flow { "" } else { end_of_line };
-            changes.push((block.removed.clone(), ["schemas: [", name, "]", behind].concat()));
+            changes.push((block.removed.clone(), format!("schemas: [{name}]{behind}")));
         }
         Some(schemas) => {
             // A comment behind a block between braces is left; with it its line.
@@ -165,7 +165,7 @@ fn comment(line: &str) -> Option<String> {
     }
     let (before, comment) = line.rsplit_once(" #")?;
     let quoted = |sign| before.matches(sign).count() % 2 == 1;
-    (!quoted('\'') && !quoted('"')).then(|| ["#", comment.trim_end()].concat())
+    (!quoted('\'') && !quoted('"')).then(|| format!("#{}", comment.trim_end()))
 }
 
 /// One more entry of the list `schemas`.
@@ -176,7 +176,7 @@ fn added(text: &str, schemas: &Node, name: &str, end_of_line: &str) -> Option<(R
         return Some((schemas.span.start + 1..schemas.span.start + 1, name.to_owned()));
     };
     if is_flow(text, schemas) {
-        return Some((last.span.end..last.span.end, [", ", name].concat()));
+        return Some((last.span.end..last.span.end, format!(", {name}")));
     }
     let start = line_start(text, last.span.start);
     let before = text.get(start..last.span.start)?;

@@ -55,12 +55,12 @@ impl Shelf for Folder {
     fn find(&self, name: &str) -> Result<PathBuf, Absent> {
         let path = self.path.join(name);
         let why = regular(&path).err();
-        why.map_or(Ok(path), |why| Err(Absent { why: [name, ": ", &why].concat(), mend: None }))
+        why.map_or(Ok(path), |why| Err(Absent { why: format!("{name}: {why}"), mend: None }))
     }
 
     fn read(&self, name: &str) -> Result<Option<Vec<u8>>, Absent> {
         let read = bounded(&self.path.join(name));
-        read.map(Some).map_err(|unread| Absent { why: [name, ": ", &unread.why].concat(), mend: None })
+        read.map(Some).map_err(|unread| Absent { why: format!("{name}: {}", unread.why), mend: None })
     }
 
     fn prompt(&self, name: &str) -> Result<Arc<[u8]>, Absent> {
@@ -82,11 +82,10 @@ impl Shelf for Folder {
     fn take(&self, name: &str) -> Result<Arc<[u8]>, Absent> {
         let bytes = bounded(&self.path.join(name)).map_err(|unread| {
             let mend = match unread.is_large {
-                true => ["an XSD of ", &limits::CONFIG_FILE_BYTES.to_string(), " bytes at most, or several"]
-                    .concat(),
+                true => format!("an XSD of {} bytes at most, or several", limits::CONFIG_FILE_BYTES),
                 false => "the path of an XSD, from this file's folder".to_owned(),
             };
-            Absent { why: [name, ": ", &unread.why].concat(), mend: Some(mend) }
+            Absent { why: format!("{name}: {}", unread.why), mend: Some(mend) }
         })?;
         Ok(bytes.into())
     }
@@ -100,8 +99,7 @@ pub(super) fn organism_text(path: &Path) -> Result<Arc<str>, Refused> {
     let bytes = bounded(path).map_err(|unread| {
         let most = limits::CONFIG_FILE_BYTES.to_string();
         let mend = match unread.is_large {
-            true => ["an organism's file of ", &most, " bytes at most; long schemas in files of their own"]
-                .concat(),
+            true => format!("an organism's file of {most} bytes at most; long schemas in files of their own"),
             false => "-f with the path of an organism's file, or systole init, which writes one".to_owned(),
         };
         whole(Code::ConfigUnreadable, &unread.why, Some(&mend))
@@ -152,7 +150,7 @@ fn bounded(path: &Path) -> Result<Vec<u8>, Unread> {
     let read = std::fs::File::open(path).and_then(|f| f.take(limit as u64 + 1).read_to_end(&mut bytes));
     read.map_err(|error| unread(in_words(&error)))?;
     if bytes.len() > limit {
-        let why = ["the file is larger than ", &limit.to_string(), " bytes"].concat();
+        let why = format!("the file is larger than {limit} bytes");
         return Err(Unread { why, is_large: true });
     }
     Ok(bytes)

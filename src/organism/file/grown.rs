@@ -18,7 +18,7 @@ pub fn grown(text: &str, section: &str, entry: &str) -> Option<String> {
     let Value::Map(sections) = &root.value else { return None };
     match sections.iter().find(|one| one.key == section) {
         Some(found) => put(&text, &found.value, entry),
-        None => put(&text, &root, &[section, ": {", entry, "}"].concat()),
+        None => put(&text, &root, &format!("{section}: {{{entry}}}")),
     }
 }
 
@@ -37,7 +37,7 @@ fn put(text: &str, map: &Node, entry: &str) -> Option<String> {
     let start = text.get(..at.start)?.rfind('\n').map_or(0, |at| at + 1);
     let indent = text.get(start..at.start)?;
     let (before, after) = text.split_at_checked(at.start)?;
-    indent.trim().is_empty().then(|| [before, entry, "\n", indent, after].concat())
+    indent.trim().is_empty().then(|| format!("{before}{entry}\n{indent}{after}"))
 }
 
 #[cfg(test)]

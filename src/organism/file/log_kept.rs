@@ -81,13 +81,13 @@ fn durability(
         (Word::Relaxed, None) => Some(Durability::Relaxed),
         (Word::Always, Some(pages)) => pages.map(Durability::Always),
         (Word::Relaxed, Some(_)) => {
-            let told = [&section.path, ".monitor: nobody looks there with `durability: relaxed`"].concat();
+            let told = format!("{}.monitor: nobody looks there with `durability: relaxed`", section.path);
             desk.tell(Code::ConfigValue, at, &told, Some("one of the two"));
             None
         }
         (Word::Always, None) => {
             let told = [&section.path, " has no `monitor`, and whether the broker syncs shows nowhere else"];
-            let mend = [MONITOR, ", its monitoring page, or durability: relaxed"].concat();
+            let mend = format!("{MONITOR}, its monitoring page, or durability: relaxed");
             desk.tell(Code::ConfigMissing, at, &told.concat(), Some(&mend));
             None
         }
@@ -111,7 +111,7 @@ fn monitor(desk: &mut Desk, page: &At<String>, path: &str) -> Option<String> {
         !host.is_empty() && host.chars().all(plain) && port.parse::<u16>().is_ok()
     });
     if !is_page {
-        let told = [path, ": `", &page.value, "` is no address of a monitoring page"].concat();
+        let told = format!("{path}: `{}` is no address of a monitoring page", page.value);
         desk.tell(Code::ConfigValue, page.at, &told, Some("http://HOST:PORT, without a path"));
         return None;
     }

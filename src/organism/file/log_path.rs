@@ -22,12 +22,12 @@ pub(super) fn check(
 ) {
     let log = declared.log.as_str();
     let Some((why, mend)) = hindrance(&directory.join(log), collected, file, directory) else { return };
-    let told = ["log.path: `", log, "` is ", &why].concat();
+    let told = format!("log.path: `{log}` is {why}");
     match declared.log_at {
         Some(at) => desk.tell(Code::ConfigValue, at, &told, Some(&mend)),
         // Nobody named it: it is where a log lies that nobody names.
         None => {
-            let mend = ["log: {path: ", &mend, "}"].concat();
+            let mend = format!("log: {{path: {mend}}}");
             let told = about_file(&file.display().to_string(), Code::ConfigValue, &told, Some(&mend));
             desk.tell_at(0, told);
         }
@@ -41,7 +41,7 @@ fn hindrance(log: &Path, collected: &Collected, file: &Path, directory: &Path) -
     if found.is_dir() {
         let inside = log
             .file_name()
-            .map_or_else(|| "./log.db".into(), |name| ["./", &name.to_string_lossy(), ".db"].concat());
+            .map_or_else(|| "./log.db".into(), |name| format!("./{}.db", name.to_string_lossy()));
         let shown = Some(inside).filter(|inside| fs::symlink_metadata(directory.join(inside)).is_err());
         return Some(("a folder, and the log is a file".to_owned(), shown.unwrap_or_else(free)));
     }
@@ -55,7 +55,7 @@ fn hindrance(log: &Path, collected: &Collected, file: &Path, directory: &Path) -
     // Those of the house and what is made of payloads lie in no folder.
     let mut schemas = collected.schemas.iter().skip(2).filter(|schema| !schema.name.ends_with('/'));
     let schema = schemas.find(|schema| is(&directory.join(&schema.name)))?;
-    Some((["the schema ", &schema.name].concat(), free()))
+    Some((format!("the schema {}", schema.name), free()))
 }
 
 /// Whether two paths lead to one file.

@@ -122,8 +122,8 @@ impl Lookup {
         let mut found = all.filter_map(|(name, outline)| Some((name, declared_in(outline, &named.value)?)));
         let (first_name, first) = found.next()?;
         if let Some((second, _)) = found.find(|(name, _)| *name != first_name) {
-            let told = [path, ": `", &named.value, "` stands in ", first_name, " and in ", second].concat();
-            let mend = ["schema: ", first_name, ", or the other, on this listener"].concat();
+            let told = format!("{path}: `{}` stands in {first_name} and in {second}", named.value);
+            let mend = format!("schema: {first_name}, or the other, on this listener");
             let told = Diagnostic::new(Code::ConfigOverlap, desk.place(named.at), &told, Some(&mend));
             let other = self.collected.outline(second).and_then(|outline| outline.declared(&named.value));
             let told =
@@ -201,8 +201,7 @@ impl Lookup {
     fn no_import(&self, desk: &mut Desk, party: &Party, tag: &QName) {
         for (file, outline) in self.collected.outlines() {
             if outline.imports.contains(&tag.ns) {
-                let told =
-                    [file, ": it imports ", &tag.ns, ", the namespace of the agent's own notes"].concat();
+                let told = format!("{file}: it imports {}, the namespace of the agent's own notes", tag.ns);
                 let mend = "another targetNamespace for what is imported, or another name for the agent";
                 let second = (outline.named, "named here");
                 desk.tell_seeing(Code::ConfigOverlap, party.key.at, &told, Some(mend), second);
@@ -221,15 +220,15 @@ impl Lookup {
         let unread = || self.unread.iter().map(String::as_str);
         let declared = || near.iter().chain(others()).copied().chain(unread());
         let told = match own {
-            Some(own) => [path, ": `", &named.value, "` is no root element of ", &own.value].concat(),
-            None => [path, ": `", &named.value, "` is declared by no schema and not in payloads"].concat(),
+            Some(own) => format!("{path}: `{}` is no root element of {}", named.value, own.value),
+            None => format!("{path}: `{}` is declared by no schema and not in payloads", named.value),
         };
         let nearest = nearest(&named.value, near.iter().copied());
         let nearest =
             nearest.or_else(|| systole_kit::schema::nearest(&named.value, declared().chain(shipped())));
         let mend = nearest.map(str::to_owned).unwrap_or_else(|| match declared().next() {
             Some(_) => one_of(declared()),
-            None => ["payloads: {", &named.value, ": {…}} at the top of the file, or a schema"].concat(),
+            None => format!("payloads: {{{}: {{…}}}} at the top of the file, or a schema", named.value),
         });
         let mut told = Diagnostic::new(Code::ConfigUnknownElement, desk.place(named.at), &told, Some(&mend));
         let place = nearest.and_then(|near| {
@@ -263,7 +262,7 @@ impl Lookup {
                 outline.element(element).map(|element| (file, outline.declared(element)))
             });
             if let Some((file, second)) = other {
-                let told = ["payloads: `", element, "` stands in ", file, " as well"].concat();
+                let told = format!("payloads: `{element}` stands in {file} as well");
                 let mend = "one of the two; a payload is declared in one place";
                 let at = section.place_of(element);
                 let told = Diagnostic::new(Code::ConfigDuplicate, desk.place(at), &told, Some(mend));

@@ -109,7 +109,7 @@ impl<'a> Warnings<'a> {
     fn unreached(&mut self, called: &BTreeSet<&str>) {
         if called.is_empty() {
             let Some(first) = self.declared.parties.first() else { return };
-            let mend = ["entry: true at ", &first.path(), ", or another"].concat();
+            let mend = format!("entry: true at {}, or another", first.path());
             return self.warn(Warning {
                 code: Code::ConfigUnreached,
                 at: first.key.at,
@@ -124,7 +124,7 @@ impl<'a> Warnings<'a> {
                 continue;
             }
             let elements: Vec<&str> = party.accepts.iter().map(|element| element.value.as_str()).collect();
-            let words = [&party.path(), ": nobody can send it `", &elements.join("`, `"), "`"].concat();
+            let words = format!("{}: nobody can send it `{}`", party.path(), elements.join("`, `"));
             self.warn(Warning {
                 code: Code::ConfigUnreached,
                 at: party.key.at,
@@ -177,7 +177,7 @@ impl<'a> Warnings<'a> {
                 self.warn(Warning {
                     code: Code::ConfigUnreadAnswer,
                     at: first.at,
-                    words: [&words.concat(), first.value.as_str(), "`"].concat(),
+                    words: format!("{}{}`", words.concat(), first.value.as_str()),
                     mend: "leave `returns` out, or its name under `peers` of who calls it",
                     second: None,
                 });
@@ -210,8 +210,8 @@ impl<'a> Warnings<'a> {
                     }
                     told.push(&element.name);
                     let local = &*element.name.local;
-                    let lead = [&party.path(), ".peers: `", &peer.value].concat();
-                    let words = [&lead, "` and `", &first.value, "` both take `", local, "`"].concat();
+                    let lead = format!("{}.peers: `{}", party.path(), peer.value);
+                    let words = format!("{lead}` and `{}` both take `{local}`", first.value);
                     let mend =
                         ["`broadcast: {", local, ": all}`, or <to> in every item that is a `", local, "`"];
                     self.warn(Warning {
@@ -249,10 +249,9 @@ impl<'a> Warnings<'a> {
                     let named = party.accepts.iter().find(|named| *named.value == *element.name.local);
                     named.map_or(party.key.at, |named| named.at)
                 };
-                let lead = [&party.path(), ".accepts: from outside `"].concat();
-                let words =
-                    [&lead, &*element.name.local, "` may go to `", &first.key.value, "` as well"].concat();
-                let mend = ["organism.entry: ", &first.key.value, ", or <to> in every message"].concat();
+                let lead = format!("{}.accepts: from outside `", party.path());
+                let words = format!("{lead}{}` may go to `{}` as well", element.name.local, first.key.value);
+                let mend = format!("organism.entry: {}, or <to> in every message", first.key.value);
                 self.warn(Warning {
                     code: Code::ConfigSeveralTakers,
                     at: at(party),
@@ -279,9 +278,9 @@ impl<'a> Warnings<'a> {
                     Some((party, written.into_iter().find(|written| *written.value == **local)?))
                 });
                 let Some((party, named)) = named else { continue };
-                let words = ["`", local, "` takes the place of ", vocabulary, "'s <", local, ">"].concat();
-                let mend = ["another name, as ", &party.key.value, "-", local, "; left out, "].concat();
-                let mend = [mend.as_str(), vocabulary, "'s is meant"].concat();
+                let words = format!("`{local}` takes the place of {vocabulary}'s <{local}>");
+                let mend = format!("another name, as {}-{local}; left out, ", party.key.value);
+                let mend = format!("{}{vocabulary}'s is meant", mend.as_str());
                 let told = Diagnostic::new(Code::ConfigShadowed, place.clone(), &words, Some(&mend));
                 let told = told.seeing(self.desk.place(named.at), "named here");
                 self.found.push((outline.named.start, told));
@@ -301,7 +300,7 @@ impl<'a> Warnings<'a> {
             let names: Vec<&str> = circle.iter().map(|peer| peer.value.as_str()).collect();
             told.extend(names.iter().copied());
             let (Some(first), Some(last)) = (circle.first(), circle.last()) else { continue };
-            let way = [name, " -> ", &names.join(" -> ")].concat();
+            let way = format!("{name} -> {}", names.join(" -> "));
             let words = [&*party.path(), ".peers: a circle, ", &way, ", and no `budgets` end it"];
             self.warn(Warning {
                 code: Code::ConfigCircle,
@@ -345,7 +344,7 @@ impl<'a> Warnings<'a> {
                 let Some(place) = outline.declared(element).filter(|_| !self.is_part(element)) else {
                     continue;
                 };
-                let words = ["`", element, "` is accepted and returned by no listener"].concat();
+                let words = format!("`{element}` is accepted and returned by no listener");
                 let mend = "under `accepts` or `returns` of a listener, or leave it out";
                 let mut told = Diagnostic::new(Code::ConfigUnusedElement, place.clone(), &words, Some(mend));
                 if name != PAYLOADS {

@@ -51,8 +51,8 @@ pub(super) fn tokens(desk: &mut Desk, node: &Node, path: &str, bounds: &Bounds) 
     let number = digits.parse::<u64>().ok().and_then(|number| number.checked_mul(factor));
     let number = number.filter(|number| is_number && (bounds.least.1..=bounds.most.1).contains(number));
     if number.is_none() {
-        let range = [bounds.least.0, " to ", bounds.most.0].concat();
-        let told = [path, ": `", written, "` is no number of tokens from ", &range].concat();
+        let range = format!("{} to {}", bounds.least.0, bounds.most.0);
+        let told = format!("{path}: `{written}` is no number of tokens from {range}");
         desk.tell(Code::ConfigValue, found.at, &told, Some("200k"));
     }
     number.map(|value| At { at: found.at, value })
@@ -62,7 +62,7 @@ pub(super) fn tokens(desk: &mut Desk, node: &Node, path: &str, bounds: &Bounds) 
 pub(super) fn durations_ms(desk: &mut Desk, node: &Node, path: &str) -> Option<(u64, u64)> {
     let found = text(desk, node, path)?;
     let Some((first, last)) = found.value.split_once("..") else {
-        let told = [path, ": `", &found.value, "` is not two durations"].concat();
+        let told = format!("{path}: `{}` is not two durations", found.value);
         desk.tell(Code::ConfigValue, found.at, &told, Some("the first pause and the longest, as in 1s..30s"));
         return None;
     };
@@ -70,8 +70,8 @@ pub(super) fn durations_ms(desk: &mut Desk, node: &Node, path: &str) -> Option<(
     let first_ms = measured(desk, &end(first), path, DURATIONS, "s", &DURATION)?;
     let last_ms = measured(desk, &end(last), path, DURATIONS, "s", &DURATION)?;
     if first_ms > last_ms {
-        let told = [path, ": ", first, " is longer than ", last].concat();
-        desk.tell(Code::ConfigValue, found.at, &told, Some(&[last, "..", first].concat()));
+        let told = format!("{path}: {first} is longer than {last}");
+        desk.tell(Code::ConfigValue, found.at, &told, Some(&format!("{last}..{first}")));
         return None;
     }
     Some((first_ms, last_ms))
@@ -92,11 +92,11 @@ fn measured(
     let factor = units.iter().find(|(name, _)| *name == unit).map(|(_, factor)| *factor);
     let (told, mend) = match factor {
         None if digits == 0 => {
-            (["`", written, "` is no number with a unit"].concat(), ["a number and one of ", &names].concat())
+            (format!("`{written}` is no number with a unit"), format!("a number and one of {names}"))
         }
-        None if unit.is_empty() => (["`", written, "` has no unit"].concat(), [written, usual].concat()),
+        None if unit.is_empty() => (format!("`{written}` has no unit"), [written, usual].concat()),
         None if units.iter().any(|(name, _)| *name == unit.trim()) => {
-            (["`", written, "` has a blank in it"].concat(), [number, unit.trim()].concat())
+            (format!("`{written}` has a blank in it"), [number, unit.trim()].concat())
         }
         None => {
             let unit = unit.trim();
@@ -106,20 +106,20 @@ fn measured(
             let short = short.clone().find(|name| name.to_ascii_lowercase().starts_with(&lower));
             let near = short.or_else(|| nearest(unit, units.iter().map(|(name, _)| *name)));
             let near = near.map(|near| [number, near].concat());
-            (["`", unit, "` is no unit here"].concat(), near.unwrap_or_else(|| ["one of ", &names].concat()))
+            (format!("`{unit}` is no unit here"), near.unwrap_or_else(|| format!("one of {names}")))
         }
-        Some(_) if digits == 0 => (["`", written, "` has no number"].concat(), ["1", unit].concat()),
+        Some(_) if digits == 0 => (format!("`{written}` has no number"), format!("1{unit}")),
         Some(factor) => {
             // A number too long to be read is one that is too large.
             let value = number.parse::<u64>().ok().and_then(|n| n.checked_mul(factor)).unwrap_or(u64::MAX);
             if value < bounds.least.1 {
                 (
-                    [written, " is less than ", bounds.least.0, ", the smallest allowed"].concat(),
+                    format!("{written} is less than {}, the smallest allowed", bounds.least.0),
                     bounds.least.0.to_owned(),
                 )
             } else if value > bounds.most.1 {
                 (
-                    [written, " is more than ", bounds.most.0, ", the largest allowed"].concat(),
+                    format!("{written} is more than {}, the largest allowed", bounds.most.0),
                     bounds.most.0.to_owned(),
                 )
             } else {
@@ -127,6 +127,6 @@ fn measured(
             }
         }
     };
-    desk.tell(Code::ConfigValue, found.at, &[path, ": ", &told].concat(), Some(&mend));
+    desk.tell(Code::ConfigValue, found.at, &format!("{path}: {told}"), Some(&mend));
     None
 }

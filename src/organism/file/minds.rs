@@ -108,11 +108,11 @@ fn unscripted(desk: &Desk, declared: &Declared, scripts: &[Answers]) -> Vec<(usi
 }
 
 fn model(desk: &mut Desk, one: &Declaration, declared: &Declared) -> Model {
-    let path = ["models.", &one.key.value].concat();
+    let path = format!("models.{}", one.key.value);
     let others: Vec<&str> = names(declared).filter(|name| *name != one.key.value).collect();
     // That it names itself is told as a circle.
     for named in one.fallback.iter().filter(|named| named.value != one.key.value) {
-        known_model(desk, named, &[&path, ".fallback"].concat(), &others);
+        known_model(desk, named, &format!("{path}.fallback"), &others);
     }
     one.model.clone()
 }
@@ -126,7 +126,7 @@ fn scripted(
     scripts: &mut Vec<Answers>,
 ) {
     let (Provider::Script, Some(named)) = (model.provider, &one.script) else { return };
-    let path = ["models.", &one.key.value].concat();
+    let path = format!("models.{}", one.key.value);
     match shelf.find(&named.value) {
         Ok(found) => {
             let read = script(desk, named, &path, shelf);
@@ -134,7 +134,7 @@ fn scripted(
             model.file = Some(found);
         }
         Err(Absent { why, .. }) => {
-            let told = [&path, ".file: ", &why].concat();
+            let told = format!("{path}.file: {why}");
             let mend = "file: PATH, the answers of the script, from this file's folder";
             desk.tell(Code::ConfigUnreadable, named.at, &told, Some(mend));
         }
@@ -172,11 +172,11 @@ fn known_model(desk: &mut Desk, named: &At<String>, path: &str, known: &[&str]) 
     if known.contains(&named.value.as_str()) {
         return;
     }
-    let told = [path, ": no model is called `", &named.value, "`"].concat();
+    let told = format!("{path}: no model is called `{}`", named.value);
     let mend = match nearest(&named.value, known.iter().copied()) {
         Some(near) => near.to_owned(),
         None if known.is_empty() => {
-            ["models: {", &named.value, ": {provider: …, model: …}} at the top of the file"].concat()
+            format!("models: {{{}: {{provider: …, model: …}}}} at the top of the file", named.value)
         }
         None => one_of(known.iter().copied()),
     };
@@ -192,8 +192,8 @@ fn one_currency(desk: &mut Desk, declared: &Declared) {
     for (one, currency) in priced.iter().filter(|(_, currency)| currency.value != first.value) {
         let (own, other) = (currency.value.as_str(), first.value.as_str());
         let told = ["models.", &one.key.value, ".price.currency: `", own, "` is not `", other];
-        let told = [&told.concat(), "`, and an organism counts in one currency"].concat();
-        let mend = ["currency: ", other, ", with its amounts in that"].concat();
+        let told = format!("{}`, and an organism counts in one currency", told.concat());
+        let mend = format!("currency: {other}, with its amounts in that");
         let second = (first.at, if budget.is_some() { "the budget" } else { "the first one" });
         desk.tell_seeing(Code::ConfigValue, currency.at, &told, Some(&mend), second);
     }
@@ -208,7 +208,7 @@ fn circles(desk: &mut Desk, models: &[Declaration]) {
         let names: Vec<&str> = way.iter().map(|named| named.value.as_str()).collect();
         told.extend(names.iter().copied());
         let (Some(first), Some(last)) = (way.first(), way.last()) else { continue };
-        let words = ["models.", name, ".fallback: a circle, ", name, " -> ", &names.join(" -> ")].concat();
+        let words = format!("models.{name}.fallback: a circle, {name} -> {}", names.join(" -> "));
         let mend = Some("an order that ends: a model stands in for none that stands in for it");
         if way.len() > 1 {
             desk.tell_seeing(Code::ConfigValue, first.at, &words, mend, (last.at, "back again"));
@@ -252,11 +252,11 @@ impl Found<'_> {
         let path = party.path();
         if let Some(named) = &mind.model {
             let known: Vec<&str> = names(self.declared).collect();
-            known_model(desk, named, &[&path, ".model"].concat(), &known);
+            known_model(desk, named, &format!("{path}.model"), &known);
         }
         let tool_choice = mind.tool_choice.as_ref().and_then(|named| self.tool_choice(desk, named));
         let named = mind.schema.as_ref();
-        let schema = named.and_then(|named| schema(desk, shelf, named, &[&path, ".output.schema"].concat()));
+        let schema = named.and_then(|named| schema(desk, shelf, named, &format!("{path}.output.schema")));
         let own = self.listener(party.name.as_ref()?.as_str())?;
         // Agents that take tasks are among the peers of its listener.
         let peers = party.peers.iter().filter_map(|name| self.listener(&name.value)).map(|peer| Peer {
@@ -334,17 +334,13 @@ impl Found<'_> {
         let alone = |local: &str| pairs.iter().filter(|(_, other)| *other == local).count() == 1;
         let tools: Vec<String> = pairs
             .iter()
-            .map(
-                |(peer, local)| {
-                    if alone(local) { (*local).to_owned() } else { [peer, "__", local].concat() }
-                },
-            )
+            .map(|(peer, local)| if alone(local) { (*local).to_owned() } else { format!("{peer}__{local}") })
             .collect();
         if tools.contains(&named.value) {
             return Some(ToolChoice::Tool(named.value.clone()));
         }
         let known = || ["auto", "required", "none"].into_iter().chain(tools.iter().map(String::as_str));
-        let told = [&self.party.path(), ".tool_choice: it has no tool `", &named.value, "`"].concat();
+        let told = format!("{}.tool_choice: it has no tool `{}`", self.party.path(), named.value);
         let mend = nearest(&named.value, known()).map_or_else(|| one_of(known()), str::to_owned);
         desk.tell(Code::ConfigUnknownName, named.at, &told, Some(&mend));
         None
@@ -362,19 +358,19 @@ fn schema(desk: &mut Desk, shelf: &dyn Shelf, named: &At<String>, path: &str) ->
     let text = match shelf.read(&named.value) {
         Ok(text) => text?,
         Err(Absent { why, .. }) => {
-            desk.tell(Code::ConfigUnreadable, named.at, &[path, ": ", &why].concat(), Some(mend));
+            desk.tell(Code::ConfigUnreadable, named.at, &format!("{path}: {why}"), Some(mend));
             return None;
         }
     };
     match serde_json::from_slice::<Json>(&text) {
         Ok(json) if json.is_object() || json.is_boolean() => Some(Arc::new(json)),
         Ok(_) => {
-            let told = [path, ": ", &named.value, " holds neither an object nor true or false"].concat();
+            let told = format!("{path}: {} holds neither an object nor true or false", named.value);
             desk.tell(Code::ConfigSchema, named.at, &told, Some(mend));
             None
         }
         Err(error) => {
-            let told = [path, ": ", &named.value, " is not JSON: ", &error.to_string()].concat();
+            let told = format!("{path}: {} is not JSON: {error}", named.value);
             desk.tell(Code::ConfigSchema, named.at, &told, Some(mend));
             None
         }

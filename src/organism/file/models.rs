@@ -206,7 +206,7 @@ fn currency_of(desk: &mut Desk, node: &Node, path: &str) -> Option<At<Currency>>
     let found = value::text(desk, node, path)?;
     let currency = Currency::parse(&found.value);
     if currency.is_none() {
-        let told = [path, ": `", &found.value, "` is no currency"].concat();
+        let told = format!("{path}: `{}` is no currency", found.value);
         let upper = found.value.to_ascii_uppercase();
         let mend = Currency::parse(&upper).map_or("three capital letters, as USD", |_| upper.as_str());
         desk.tell(Code::ConfigValue, found.at, &told, Some(mend));
@@ -217,10 +217,10 @@ fn currency_of(desk: &mut Desk, node: &Node, path: &str) -> Option<At<Currency>>
 /// An amount in millionths.
 fn amount(desk: &mut Desk, node: &Node, path: &str) -> Option<u64> {
     let found = value::text(desk, node, path)?;
-    let money = Money::parse(&[&found.value, " USD"].concat());
+    let money = Money::parse(&format!("{} USD", found.value));
     let money = money.filter(|money| money.micros <= limits::BUDGET_MICROS);
     if money.is_none() {
-        let told = [path, ": `", &found.value, "` is no amount from 0 to 1000000"].concat();
+        let told = format!("{path}: `{}` is no amount from 0 to 1000000", found.value);
         let mend = "a number as 0.25, with at most six decimals; the currency stands beside it";
         desk.tell(Code::ConfigValue, found.at, &told, Some(mend));
     }

@@ -17,7 +17,7 @@ pub(super) const HOUSE: [&str; 4] = ["envelope", "meta", "talk", "workflow"];
 
 /// The name of an agent's schema.
 pub(super) fn name_of(agent: &Name) -> String {
-    [NOTES, agent.as_str(), "/"].concat()
+    format!("{NOTES}{}/", agent.as_str())
 }
 
 /// The schema as this version makes it.

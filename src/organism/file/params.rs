@@ -70,7 +70,7 @@ fn number(desk: &mut Desk, node: &Node, text: &str, path: &str) -> Option<Json> 
     if let Some(number) = found.filter(is_exact) {
         return Some(Json::Number(number));
     }
-    let told = [path, ": `", text, "` is a number that JSON cannot hold as it is written"].concat();
+    let told = format!("{path}: `{text}` is a number that JSON cannot hold as it is written");
     let mend = "a number such as 0.5 or 20, with digits before the point; quotes, if it is a text";
     desk.tell(Code::ConfigValue, node.span, &told, Some(mend));
     None

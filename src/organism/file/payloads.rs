@@ -101,7 +101,7 @@ impl Reading<'_> {
         let path = joined("payloads", &entry.key);
         let (name, optional) = self.name(entry, "payloads")?;
         if optional {
-            let told = [&path, ": a payload cannot be left out"].concat();
+            let told = format!("{path}: a payload cannot be left out");
             self.desk.tell(Code::ConfigValue, entry.at, &told, Some(&name));
         }
         let (body, dangerous) = self.body(&entry.value, entry.at, &path, Stands::Alone)?;
@@ -115,8 +115,8 @@ impl Reading<'_> {
         if is_element_name(name) {
             return Some((name.to_owned(), optional));
         }
-        let shown = if written.is_empty() { "an empty name" } else { &["`", name, "`"].concat() };
-        let told = [path, ": ", shown, " is no name of an element"].concat();
+        let shown = if written.is_empty() { "an empty name" } else { &format!("`{name}`") };
+        let told = format!("{path}: {shown} is no name of an element");
         let mended = mended(name);
         let mend = mended.as_deref().unwrap_or("letters, digits, - and _, beginning with a letter");
         self.desk.tell(Code::ConfigValue, entry.at, &told, Some(mend));
@@ -132,7 +132,7 @@ impl Reading<'_> {
             Value::Map(entries) => self.group(node, entries, path, stands),
             Value::List(items) => self.list(node, items, path).map(|list| (Body::List(list), false)),
             Value::Nothing => {
-                let told = [path, " has no type"].concat();
+                let told = format!("{path} has no type");
                 let mend = "a type, as text; {} for an element without content";
                 self.desk.tell(Code::ConfigMissing, at, &told, Some(mend));
                 None
@@ -154,7 +154,7 @@ impl Reading<'_> {
         };
         if let (Some(at), true) = (&read.default_at, stands != Stands::AsField) {
             let what = if stands == Stands::Alone { "a payload" } else { "an item of a list" };
-            let words = [what, " cannot be left out, so that its default would never hold"].concat();
+            let words = format!("{what} cannot be left out, so that its default would never hold");
             self.tell(node, text, path, &Wrong { at: at.clone(), words, mend: "leave it out".to_owned() });
         }
         Some(read.of)
@@ -163,7 +163,7 @@ impl Reading<'_> {
     /// Tells of something wrong within a scalar.
     fn tell(&mut self, node: &Node, text: &str, path: &str, wrong: &Wrong) {
         let at = stretch::within(&self.desk.text(), node.span, text, &wrong.at);
-        let told = [path, ": ", &wrong.words].concat();
+        let told = format!("{path}: {}", wrong.words);
         self.desk.tell(Code::ConfigValue, at, &told, Some(&wrong.mend));
     }
 
@@ -177,7 +177,7 @@ impl Reading<'_> {
             }
             match entry.key.as_str() {
                 ".about" if traps::cut_about(self.desk, &entry.value, path) => {}
-                ".about" => about = value::text(self.desk, &entry.value, &[path, ".about"].concat()),
+                ".about" => about = value::text(self.desk, &entry.value, &format!("{path}.about")),
                 ".dangerous" => dangerous = self.danger(entry, path, stands),
                 key if key.starts_with('.') => self.unknown_mark(entry, path, stands),
                 _ => fields.extend(self.field(entry, path)),
@@ -195,7 +195,7 @@ impl Reading<'_> {
     }
 
     fn danger(&mut self, entry: &Entry, path: &str, stands: Stands) -> bool {
-        let dangerous = value::flag(self.desk, &entry.value, &[path, ".dangerous"].concat()).unwrap_or(false);
+        let dangerous = value::flag(self.desk, &entry.value, &format!("{path}.dangerous")).unwrap_or(false);
         if dangerous && stands != Stands::Alone {
             let told =
                 [path, ": a part of a payload is marked as dangerous; a person is asked about whole ones"];
@@ -206,10 +206,10 @@ impl Reading<'_> {
     }
 
     fn unknown_mark(&mut self, entry: &Entry, path: &str, stands: Stands) {
-        let told = ["`", &entry.key, "` is no key of ", path].concat();
+        let told = format!("`{}` is no key of {path}", entry.key);
         let known: &[&str] = if stands == Stands::Alone { &[".about", ".dangerous"] } else { &[".about"] };
         let near = nearest(&entry.key, known.iter().copied()).map(str::to_owned);
-        let mend = near.unwrap_or_else(|| [&known.join(" or "), ", or a name without the dot"].concat());
+        let mend = near.unwrap_or_else(|| format!("{}, or a name without the dot", known.join(" or ")));
         self.desk.tell(Code::ConfigUnknownKey, entry.at, &told, Some(&mend));
     }
 
@@ -219,7 +219,7 @@ impl Reading<'_> {
             let name = entry.key.trim_end_matches('?');
             let first = entries.iter().take(place).find(|first| first.key.trim_end_matches('?') == name);
             if let Some(first) = first {
-                let told = [path, ": `", name, "` stands here a second time"].concat();
+                let told = format!("{path}: `{name}` stands here a second time");
                 let mend = self.one_of_two(first, entry, name);
                 let second = (first.at, "the first one");
                 self.desk.tell_seeing(Code::ConfigDuplicate, entry.at, &told, Some(&mend), second);
@@ -231,7 +231,7 @@ impl Reading<'_> {
     /// that one does.
     fn one_of_two(&self, first: &Entry, entry: &Entry, name: &str) -> String {
         if !self.desk.is_set(entry.at) {
-            return ["one of the two: `", name, "` has to be there, `", name, "?` may be left out"].concat();
+            return format!("one of the two: `{name}` has to be there, `{name}?` may be left out");
         }
         let place = self.desk.place(entry.at);
         let before: String = place.text.chars().take(place.column.saturating_sub(1)).collect();
@@ -243,7 +243,7 @@ impl Reading<'_> {
         let shape = "[T] or [T, MIN..MAX], as [word, 1..10]";
         let (first, count) = match items {
             [] => {
-                let told = [path, ": a list stands here without a type"].concat();
+                let told = format!("{path}: a list stands here without a type");
                 self.desk.tell(Code::ConfigKind, node.span, &told, Some(shape));
                 return None;
             }
@@ -251,7 +251,7 @@ impl Reading<'_> {
             [first, second] => (first, Some(second)),
             [first, .., last] => {
                 if !traps::cut_by_comma(self.desk, node, first, last, path) {
-                    let told = [path, ": a list has a type and a range, and nothing else"].concat();
+                    let told = format!("{path}: a list has a type and a range, and nothing else");
                     self.desk.tell(Code::ConfigKind, last.span, &told, Some(shape));
                 }
                 return None;
@@ -269,7 +269,7 @@ impl Reading<'_> {
 
     fn range(&mut self, node: &Node, path: &str) -> Option<(u32, Option<u32>)> {
         let Value::Text { text, .. } = &node.value else {
-            let told = [path, ": how many items there are is a range"].concat();
+            let told = format!("{path}: how many items there are is a range");
             self.desk.tell(Code::ConfigKind, node.span, &told, Some("1..10"));
             return None;
         };
@@ -294,7 +294,7 @@ fn mended(name: &str) -> Option<String> {
     let mended: String = name.trim().chars().take(64).map(legal).collect();
     let mended = mended.trim_matches('-');
     let mended = if mended.starts_with(|c: char| c.is_ascii_digit()) {
-        ["n", mended].concat()
+        format!("n{mended}")
     } else {
         mended.to_owned()
     };

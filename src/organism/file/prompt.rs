@@ -56,7 +56,7 @@ pub(super) fn read(desk: &mut Desk, node: &Node, path: &str) -> Vec<Section> {
 fn section(desk: &mut Desk, entry: &Entry, path: &str) -> Option<Section> {
     let key = entry.key.as_str();
     if MADE.contains(&key) {
-        let told = [path, ": the section `", key, "` is made by the agent itself"].concat();
+        let told = format!("{path}: the section `{key}` is made by the agent itself");
         desk.tell(Code::ConfigValue, entry.at, &told, Some("another name, or leave it out"));
         return None;
     }
@@ -66,7 +66,7 @@ fn section(desk: &mut Desk, entry: &Entry, path: &str) -> Option<Section> {
         let lower = key.to_lowercase();
         let near = nearest(&lower, USUAL.into_iter());
         let mend = near.unwrap_or("small letters, digits, - and _, a letter first; 63 at most");
-        let told = [path, ": `", key, "` is no name of a section"].concat();
+        let told = format!("{path}: `{key}` is no name of a section");
         desk.tell(Code::ConfigValue, entry.at, &told, Some(mend));
         return None;
     }
@@ -232,16 +232,16 @@ impl Lint<'_> {
     }
 
     fn prompt(&mut self, party: &Party, mind: &Mind) {
-        let path = [&party.path(), ".prompt"].concat();
+        let path = format!("{}.prompt", party.path());
         for section in &mind.prompt {
             let path = joined(&path, &section.key.value);
             if section.is_empty() {
-                let words = [&path, ": the section is empty, so that it is left out"].concat();
+                let words = format!("{path}: the section is empty, so that it is left out");
                 self.warn(section.key.at, &words, "a text, or leave the key out");
             }
             for line in &section.lines {
                 if section.is_list && !section.is_empty() && line.value.trim().is_empty() {
-                    let words = [&path, ": an entry is empty, so that it is left out"].concat();
+                    let words = format!("{path}: an entry is empty, so that it is left out");
                     self.warn(line.at, &words, "a text, or leave the entry out");
                 }
                 match &section.file {
@@ -262,7 +262,7 @@ impl Lint<'_> {
             }
         }
         if !has("identity") && !slips.contains(&"identity") {
-            let words = [&path, " has no `identity`, so that nothing says what the agent is"].concat();
+            let words = format!("{path} has no `identity`, so that nothing says what the agent is");
             self.warn(party.key.at, &words, "prompt: {identity: You answer questions.}");
         }
     }
@@ -285,7 +285,7 @@ impl Lint<'_> {
     fn character(&mut self, line: &At<String>, path: &str, what: &str, is_it: impl Fn(char) -> bool) {
         if let Some((at, c)) = line.value.char_indices().find(|(_, c)| is_it(*c)) {
             let number = format!("U+{:04X}", u32::from(c));
-            let words = [path, ": ", what, " stands in it, ", &number].concat();
+            let words = format!("{path}: {what} stands in it, {number}");
             self.warn(self.within(line, &(at..at + c.len_utf8())), &words, "the text without it");
         }
     }

@@ -38,18 +38,15 @@ pub(super) fn told(file: &str, text: &[u8], failed: Failed) -> Diagnostic {
     let (message, mend) = match failed.why {
         Why::Refused(words) => {
             let first = first_line(&words);
-            (["libxml2 does not compile it: ", first].concat(), mend_of(first))
+            (format!("libxml2 does not compile it: {first}"), mend_of(first))
         }
-        Why::Processor => (
-            ["compiling it takes more than ", &processor_s.to_string(), " s of processor time"].concat(),
-            SMALLER,
-        ),
-        Why::Wall => {
-            (["compiling it takes longer than ", &(wall_ms / 1000).to_string(), " s"].concat(), SMALLER)
+        Why::Processor => {
+            (format!("compiling it takes more than {processor_s} s of processor time"), SMALLER)
         }
+        Why::Wall => (format!("compiling it takes longer than {} s", (wall_ms / 1000)), SMALLER),
         Why::Memory => {
             let most = (memory_bytes >> 20).to_string();
-            (["compiling it takes more than ", &most, " MiB of memory, or breaks libxml2"].concat(), SMALLER)
+            (format!("compiling it takes more than {most} MiB of memory, or breaks libxml2"), SMALLER)
         }
     };
     let text = String::from_utf8_lossy(text);

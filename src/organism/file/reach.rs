@@ -33,7 +33,7 @@ pub(super) fn key_env(desk: &mut Desk, node: &Node, path: &str) -> Option<String
     let found = value::text(desk, node, path)?;
     if looks_like_key(&found.value) {
         desk.hide(found.at, &found.value);
-        let told = [path, ": what stands here looks like a key itself, and is not repeated"].concat();
+        let told = format!("{path}: what stands here looks like a key itself, and is not repeated");
         let mend = "the name of the environment variable that holds it, as OPENAI_API_KEY";
         desk.tell(Code::ConfigValue, found.at, &told, Some(mend));
         return None;
@@ -50,7 +50,7 @@ pub(super) fn url(desk: &mut Desk, node: &Node, path: &str) -> Option<String> {
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
     if let Some((credentials, _)) = authority.rsplit_once('@') {
         desk.hide(found.at, credentials);
-        let told = [path, ": a name or password stands in it, and is not repeated"].concat();
+        let told = format!("{path}: a name or password stands in it, and is not repeated");
         desk.tell(Code::ConfigValue, found.at, &told, Some("the address alone; key_env names the key"));
         return None;
     }
@@ -69,8 +69,8 @@ pub(super) fn url(desk: &mut Desk, node: &Node, path: &str) -> Option<String> {
     }
     let lower = written.to_ascii_lowercase();
     if !lower.starts_with("http://") && !lower.starts_with("https://") {
-        let told = [path, ": `", written, "` begins neither with http:// nor with https://"].concat();
-        let bare = ["http://", written].concat();
+        let told = format!("{path}: `{written}` begins neither with http:// nor with https://");
+        let bare = format!("http://{written}");
         let mend = if written.contains("://") { "http://HOST:PORT/PATH, or https://" } else { &bare };
         desk.tell(Code::ConfigValue, found.at, &told, Some(mend));
         return None;

@@ -226,7 +226,7 @@ fn outline(desk: &mut Desk, one: &Taken, among: &[(&str, &[u8])]) -> Option<Outl
     let namespace = model.target_namespace();
     // What an earlier version let pass judges what its log holds, for ever.
     if belongs_to_house(namespace) && !desk.is_stored() {
-        let told = [&name.value, ": the namespace ", namespace, " belongs to the house"].concat();
+        let told = format!("{}: the namespace {namespace} belongs to the house", name.value);
         desk.tell(Code::ConfigSchema, name.at, &told, Some("a targetNamespace of your own"));
         return None;
     }
@@ -259,7 +259,7 @@ fn place_in(file: &str, text: &[u8], line: u64, column: u64) -> Place {
 }
 
 fn unfit_diagnostic(file: &str, text: &[u8], unfit: Unfit) -> Diagnostic {
-    let message = [&unfit.construct, ": ", &unfit.message].concat();
+    let message = format!("{}: {}", unfit.construct, unfit.message);
     let place = place_in(file, text, unfit.line, unfit.column);
     Diagnostic::new(Code::ConfigSchema, place, &message, Some(unfit.mend.as_str()).filter(|m| !m.is_empty()))
 }

@@ -33,7 +33,7 @@ pub(super) fn apply(desk: &mut Desk, root: &mut Node) {
             under.strip_prefix(over).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
         };
         if let Some((_, first)) = before.iter().find(|(earlier, _)| covers(path, earlier)) {
-            let told = ["--set ", path, ": it was set before"].concat();
+            let told = format!("--set {path}: it was set before");
             let second = (*first, "set here");
             desk.tell_seeing(Code::ConfigDuplicate, at, &told, Some("one of the two"), second);
             continue;
@@ -63,7 +63,7 @@ fn read_value(desk: &mut Desk, stretch: Span, path: &str) -> Option<Node> {
     let told = desk.mistakes();
     let Some(node) = yaml::read(desk, stretch) else {
         if desk.mistakes() == told {
-            let words = ["--set ", path, ": there is no value, only what YAML leaves out"].concat();
+            let words = format!("--set {path}: there is no value, only what YAML leaves out");
             desk.tell(Code::ConfigSyntax, stretch, &words, Some("quotes around the whole value"));
         }
         return None;
@@ -71,7 +71,7 @@ fn read_value(desk: &mut Desk, stretch: Span, path: &str) -> Option<Node> {
     let bracket = whole.get(node.span.start..).and_then(|text| text.chars().next());
     match &node.value {
         Value::List(_) | Value::Map(_) if !matches!(bracket, Some('[' | '{')) => {
-            let told = ["--set ", path, ": a list or a map stands without brackets"].concat();
+            let told = format!("--set {path}: a list or a map stands without brackets");
             let mend = if matches!(node.value, Value::Map(_)) {
                 "{key: value}; or quotes, if it is a text"
             } else {
@@ -82,7 +82,7 @@ fn read_value(desk: &mut Desk, stretch: Span, path: &str) -> Option<Node> {
         }
         _ if whole.get(node.span.end..stretch.end).is_some_and(|left| !left.trim().is_empty()) => {
             let left = Span { start: node.span.end, end: stretch.end };
-            let told = ["--set ", path, ": what stands behind the value would be lost"].concat();
+            let told = format!("--set {path}: what stands behind the value would be lost");
             desk.tell(Code::ConfigSyntax, left, &told, Some("quotes around the whole value"));
             None
         }
@@ -119,8 +119,8 @@ fn place(desk: &mut Desk, node: &mut Node, step: Step<'_>, set: Setting<'_>) {
         // What is wrong with it has been told.
         Value::Told => return,
         _ => {
-            let told = ["--set ", set.path, ": ", &step.shown, " has no keys"].concat();
-            desk.tell(Code::ConfigKind, set.at, &told, Some(&[&step.shown, "=VALUE"].concat()));
+            let told = format!("--set {}: {} has no keys", set.path, step.shown);
+            desk.tell(Code::ConfigKind, set.at, &told, Some(&format!("{}=VALUE", step.shown)));
             return;
         }
     };
@@ -170,7 +170,7 @@ fn named<'p>(entries: &[Entry], rest: &'p str) -> &'p str {
 /// Tells that a path leads nowhere, with the nearest that does.
 fn lost(desk: &mut Desk, entries: &[Entry], step: &Step<'_>, key: &str, at: Span, names: bool) {
     let place = if step.shown.is_empty() { "the file" } else { &step.shown };
-    let told = ["--set: `", key, "` is not in ", place].concat();
+    let told = format!("--set: `{key}` is not in {place}");
     let known: Vec<&str> = if names {
         entries.iter().map(|entry| entry.key.as_str()).collect()
     } else {
@@ -179,8 +179,8 @@ fn lost(desk: &mut Desk, entries: &[Entry], step: &Step<'_>, key: &str, at: Span
     let after = step.rest.get(key.len()..).unwrap_or_default();
     let mend = match nearest(key, known.iter().copied()) {
         Some(name) => [&joined(&step.shown, name), after].concat(),
-        None if known.is_empty() => ["a whole one: ", &joined(&step.shown, key), "={…}"].concat(),
-        None => ["one of ", &known.join(", ")].concat(),
+        None if known.is_empty() => format!("a whole one: {}={{…}}", joined(&step.shown, key)),
+        None => format!("one of {}", known.join(", ")),
     };
     let code = if names { Code::ConfigUnknownName } else { Code::ConfigUnknownKey };
     desk.tell(code, at, &told, Some(&mend));

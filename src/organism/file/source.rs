@@ -78,7 +78,7 @@ pub(super) struct Stored {
 /// Takes a source apart, or says what is wrong with it.
 pub(super) fn read(source: &[u8]) -> Result<Stored, String> {
     let mut rest = source;
-    let mut next = |what: &str| take(&mut rest).ok_or_else(|| [what, " is missing or cut off"].concat());
+    let mut next = |what: &str| take(&mut rest).ok_or_else(|| format!("{what} is missing or cut off"));
     let format = next("the format")?;
     let has_settings = format == FORMAT_WITH_SETTINGS;
     if format != FORMAT && !has_settings && format != FORMAT_WITHOUT_BUDGETS {
@@ -104,7 +104,7 @@ pub(super) fn read(source: &[u8]) -> Result<Stored, String> {
 fn schema(rest: &mut &[u8]) -> Result<Schema, String> {
     let name = take(rest).ok_or("the name of a schema is missing or cut off")?;
     let name = std::str::from_utf8(name).map_err(|_| "the name of a schema is not UTF-8")?;
-    let text = take(rest).ok_or_else(|| ["the schema ", name, " is missing or cut off"].concat())?;
+    let text = take(rest).ok_or_else(|| format!("the schema {name} is missing or cut off"))?;
     Ok(Schema { name: name.to_owned(), text: text.into() })
 }
 
@@ -155,7 +155,7 @@ impl Shelf for Stored {
     }
 
     fn shown(&self, name: &str) -> String {
-        ["stored configuration, ", name].concat()
+        format!("stored configuration, {name}")
     }
 
     fn is_proved(&self) -> bool {
@@ -165,7 +165,7 @@ impl Shelf for Stored {
     fn take(&self, name: &str) -> Result<Arc<[u8]>, Absent> {
         let found = self.schemas.iter().find(|s| s.name == name);
         found.map(|s| Arc::clone(&s.text)).ok_or_else(|| Absent {
-            why: ["the stored configuration has no schema ", name].concat(),
+            why: format!("the stored configuration has no schema {name}"),
             mend: None,
         })
     }

@@ -49,8 +49,8 @@ fn cut_off(desk: &mut Desk, node: &Node, path: &str, sign: Sign) -> bool {
 
 fn comment_cuts(desk: &mut Desk, at: Span, path: &str, sign: Sign) {
     let told =
-        [path, ": ` #` behind ", sign.shown, " begins a comment, so that the words end before it"].concat();
-    let mend = [sign.quoted, ", if it belongs to them; a comment on a line of its own, if not"].concat();
+        format!("{path}: ` #` behind {} begins a comment, so that the words end before it", sign.shown);
+    let mend = format!("{}, if it belongs to them; a comment on a line of its own, if not", sign.quoted);
     desk.tell(Code::ConfigValue, at, &told, Some(&mend));
 }
 
@@ -63,7 +63,7 @@ pub(super) fn cut_by_sign(
     path: &str,
 ) -> bool {
     if has_words(&entry.key) {
-        let told = [path, ": `: ` behind -- begins a key for YAML, so that the words end before it"].concat();
+        let told = format!("{path}: `: ` behind -- begins a key for YAML, so that the words end before it");
         desk.tell(Code::ConfigValue, entry.at, &told, Some(HYPHENS.quoted));
         return true;
     }
@@ -132,8 +132,7 @@ pub(super) fn uncut(desk: &mut Desk, map: &Node, path: &str) -> Option<Node> {
 }
 
 fn comma_cuts(desk: &mut Desk, at: Span, path: &str, sign: Sign) {
-    let told =
-        [path, ": a comma between brackets ends the words behind ", sign.shown, " before this"].concat();
+    let told = format!("{path}: a comma between brackets ends the words behind {} before this", sign.shown);
     desk.tell(Code::ConfigValue, at, &told, Some(sign.quoted));
 }
 

@@ -44,14 +44,14 @@ impl<'n> Fields<'n> {
         let found = self.get(key);
         if found.is_none() && !self.misspelled.iter().any(|meant| meant == key) {
             let what = if self.path.is_empty() { "the file" } else { &self.path };
-            desk.tell(Code::ConfigMissing, self.at, &[what, " has no `", key, "`"].concat(), Some(mend));
+            desk.tell(Code::ConfigMissing, self.at, &format!("{what} has no `{key}`"), Some(mend));
         }
         found
     }
 }
 
 pub(super) fn joined(path: &str, key: &str) -> String {
-    if path.is_empty() { key.to_owned() } else { [path, ".", key].concat() }
+    if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") }
 }
 
 /// Reads a map whose keys stand in the table under `table`.
@@ -64,7 +64,7 @@ pub(super) fn fields<'n>(
 ) -> Option<Fields<'n>> {
     if let Value::Text { .. } | Value::List(_) = &node.value {
         let names: Vec<&str> = keys::under(table).filter(|(_, k)| k.built).map(|(name, _)| name).collect();
-        let mend = no_blank(node, &names).unwrap_or_else(|| ["keys below it: ", &names.join(", ")].concat());
+        let mend = no_blank(node, &names).unwrap_or_else(|| format!("keys below it: {}", names.join(", ")));
         wrong_kind(desk, node, path, "a map", &mend);
         return None;
     }
@@ -74,7 +74,7 @@ pub(super) fn fields<'n>(
         match keys::under(table).find(|(name, _)| *name == entry.key) {
             Some((_, key)) if key.built => known.push(entry),
             Some((_, key)) => {
-                let told = ["`", &joined(path, &entry.key), "` is not built yet: ", key.meaning].concat();
+                let told = format!("`{}` is not built yet: {}", joined(path, &entry.key), key.meaning);
                 desk.tell(Code::ConfigNotBuilt, entry.at, &told, Some("leave it out"));
             }
             None => misspelled.extend(unknown_key(desk, entry, entries, table, path)),
@@ -88,18 +88,18 @@ fn no_blank(node: &Node, names: &[&str]) -> Option<String> {
     let Value::Text { text, plain: true } = &node.value else { return None };
     let (key, value) = text.split_once(':')?;
     let known = names.contains(&key) && !value.is_empty();
-    known.then(|| [key, ": ", value, ", with a blank behind the colon"].concat())
+    known.then(|| format!("{key}: {value}, with a blank behind the colon"))
 }
 
 /// Tells that a key is unknown, and gives the key that it was taken for, if that one is not there.
 fn unknown_key(desk: &mut Desk, entry: &Entry, entries: &[Entry], table: &str, path: &str) -> Option<String> {
     if let Some(never) = keys::never_under(table, &entry.key) {
-        let told = [&joined(path, &entry.key), ": ", never.why].concat();
+        let told = format!("{}: {}", joined(path, &entry.key), never.why);
         desk.tell(Code::ConfigUnknownKey, entry.at, &told, Some(never.mend));
         return None;
     }
     let place = if path.is_empty() { "at the top of the file" } else { path };
-    let told = ["`", &entry.key, "` is no key ", if path.is_empty() { "" } else { "of " }, place].concat();
+    let told = format!("`{}` is no key {}{place}", entry.key, if path.is_empty() { "" } else { "of " });
     let all: Vec<&str> = keys::under(table).filter(|(_, k)| k.built).map(|(name, _)| name).collect();
     let is_set = |name: &str| entries.iter().any(|other| other.key == name);
     let meant = nearest(&entry.key, keys::under(table).map(|(name, _)| name));
@@ -124,7 +124,7 @@ pub(super) fn map<'n>(desk: &mut Desk, node: &'n Node, at: Span, path: &str) -> 
             desk.tell(
                 Code::ConfigMissing,
                 at,
-                &[path, " is empty"].concat(),
+                &format!("{path} is empty"),
                 Some("keys below it, or leave it out"),
             );
             None
@@ -153,7 +153,7 @@ pub(super) fn wrong_kind(desk: &mut Desk, node: &Node, path: &str, wanted: &str,
     desk.tell(
         Code::ConfigKind,
         node.span,
-        &[path, ": ", found, " stands where ", wanted, " is expected"].concat(),
+        &format!("{path}: {found} stands where {wanted} is expected"),
         Some(mend),
     );
 }
@@ -162,13 +162,13 @@ pub(super) fn wrong_kind(desk: &mut Desk, node: &Node, path: &str, wanted: &str,
 pub(super) fn text(desk: &mut Desk, node: &Node, path: &str) -> Option<At<String>> {
     match &node.value {
         Value::Text { text, .. } if text.contains('\0') => {
-            let told = [path, ": a NUL character stands in it"].concat();
+            let told = format!("{path}: a NUL character stands in it");
             desk.tell(Code::ConfigValue, node.span, &told, Some("the value without it"));
             None
         }
         Value::Text { text, .. } if !text.is_empty() => Some(At { at: node.span, value: text.clone() }),
         Value::Text { .. } | Value::Nothing => {
-            let told = [path, ": the value is empty"].concat();
+            let told = format!("{path}: the value is empty");
             desk.tell(
                 Code::ConfigValue,
                 node.span,
@@ -194,8 +194,8 @@ pub(super) fn texts(desk: &mut Desk, node: &Node, path: &str) -> Option<Vec<At<S
         }
         Value::Text { text, .. } => {
             let words: Vec<&str> = text.split_whitespace().collect();
-            let told = [path, ": a single value stands where a list is expected"].concat();
-            desk.tell(Code::ConfigKind, node.span, &told, Some(&["[", &words.join(", "), "]"].concat()));
+            let told = format!("{path}: a single value stands where a list is expected");
+            desk.tell(Code::ConfigKind, node.span, &told, Some(&format!("[{}]", words.join(", "))));
             None
         }
         Value::Told => None,
@@ -220,7 +220,7 @@ pub(super) fn flag(desk: &mut Desk, node: &Node, path: &str) -> Option<bool> {
     };
     let quoted = !plain && found.value == mend;
     let why = if quoted { "` in quotes is a text" } else { "` is neither true nor false" };
-    let told = [path, ": `", &found.value, why].concat();
+    let told = format!("{path}: `{}{why}", found.value);
     desk.tell(Code::ConfigValue, found.at, &told, Some(mend));
     None
 }
@@ -234,12 +234,12 @@ pub(super) fn count(desk: &mut Desk, node: &Node, path: &str, least: u32, most: 
     let told = match number {
         Some(n) if digits && (least..=most).contains(&n) => return Some(n),
         Some(n) if digits && n < least => {
-            [path, ": ", &found.value, " is less than ", &low, ", the smallest allowed"].concat()
+            format!("{path}: {} is less than {low}, the smallest allowed", found.value)
         }
-        _ if digits => [path, ": ", &found.value, " is more than ", &high, ", the largest allowed"].concat(),
-        _ => [path, ": `", &found.value, "` is no whole number"].concat(),
+        _ if digits => format!("{path}: {} is more than {high}, the largest allowed", found.value),
+        _ => format!("{path}: `{}` is no whole number", found.value),
     };
-    desk.tell(Code::ConfigValue, found.at, &told, Some(&[&low, " to ", &high].concat()));
+    desk.tell(Code::ConfigValue, found.at, &told, Some(&format!("{low} to {high}")));
     None
 }
 
@@ -251,7 +251,7 @@ pub(super) fn word<T: Copy>(desk: &mut Desk, node: &Node, path: &str, choices: &
     }
     let words: Vec<&str> = choices.iter().map(|(word, _)| *word).collect();
     let mend = nearest(&found.value, words.iter().copied()).map_or_else(|| words.join(" or "), str::to_owned);
-    let told = [path, ": `", &found.value, "` is not ", &words.join(" or ")].concat();
+    let told = format!("{path}: `{}` is not {}", found.value, words.join(" or "));
     desk.tell(Code::ConfigValue, found.at, &told, Some(&mend));
     None
 }
@@ -260,7 +260,7 @@ pub(super) fn word<T: Copy>(desk: &mut Desk, node: &Node, path: &str, choices: &
 pub(super) fn name(desk: &mut Desk, text: &str, at: Span, path: &str) -> Option<Name> {
     match Name::parse(text) {
         Ok(name) if name.is_reserved() => {
-            let told = [path, ": the name `", text, "` belongs to the house"].concat();
+            let told = format!("{path}: the name `{text}` belongs to the house");
             desk.tell(Code::ConfigValue, at, &told, Some("another name"));
             None
         }
@@ -268,7 +268,7 @@ pub(super) fn name(desk: &mut Desk, text: &str, at: Span, path: &str) -> Option<
         Err(why) => {
             let mend = suggestion(text);
             let mend = mend.as_deref().unwrap_or("small letters, digits and -, a letter first");
-            desk.tell(Code::ConfigValue, at, &[path, ": ", &why.to_string()].concat(), Some(mend));
+            desk.tell(Code::ConfigValue, at, &format!("{path}: {why}"), Some(mend));
             None
         }
     }

@@ -27,21 +27,13 @@ pub(super) fn check(desk: &mut Desk, declared: &Declared, thinking: &Thinking) {
         let peers: Cow<'_, str> = match agent.peers.len() {
             0 => "".into(),
             1 => " with its peer".into(),
-            many => [" with its ", &many.to_string(), " peers"].concat().into(),
+            many => format!(" with its {many} peers").into(),
         };
         let (tokens, most) = (measured.tokens.to_string(), measured.most.to_string());
-        let told = [
-            &path,
-            ": its prompt",
-            &peers,
-            " has about ",
-            &tokens,
-            " tokens, which leaves no room for a conversation: `",
-            &model.name,
-            "` takes requests of ",
-            &most,
-        ]
-        .concat();
+        let told = format!(
+            "{path}: its prompt{peers} has about {tokens} tokens, which leaves no room for a conversation: `{}` takes requests of {most}",
+            model.name
+        );
         let mend =
             "a larger `window` of the model, a smaller `max_output`, fewer `peers`, or a shorter `prompt`";
         desk.tell(Code::ConfigValue, named.at, &told, Some(mend));

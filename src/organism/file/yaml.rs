@@ -244,8 +244,8 @@ fn room(desk: &mut Desk, length: usize, at: Span) -> bool {
         desk.tell(
             Code::ConfigValue,
             at,
-            &["more than ", &most, " entries in one list or map"].concat(),
-            Some(&[&most, " entries at most"].concat()),
+            &format!("more than {most} entries in one list or map"),
+            Some(&format!("{most} entries at most")),
         );
     }
     length <= limits::CONFIG_ENTRIES
@@ -256,7 +256,7 @@ fn entry(desk: &mut Desk, entries: &mut Vec<Entry>, new: Entry) {
         entries.push(new);
         return;
     };
-    let told = ["`", &new.key, "` stands here a second time"].concat();
+    let told = format!("`{}` stands here a second time", new.key);
     desk.tell_seeing(Code::ConfigDuplicate, new.at, &told, Some("one of the two"), (first, "the first one"));
 }
 
@@ -318,7 +318,7 @@ fn alias(desk: &mut Desk, at: Span) {
 }
 
 fn too_deep(desk: &mut Desk, at: Span) {
-    let told = ["nested deeper than ", &limits::CONFIG_DEPTH.to_string(), " levels"].concat();
+    let told = format!("nested deeper than {} levels", limits::CONFIG_DEPTH);
     desk.tell(Code::ConfigValue, at, &told, Some("fewer levels: no key has so many below it"));
 }
 
@@ -338,7 +338,7 @@ fn told_apart(desk: &mut Desk, sheet: Sheet<'_>, error: &ScanError, at: usize) -
     let mut until = sheet.text.char_indices().take_while(|(from, _)| *from <= last);
     if let Some((from, illegal)) = until.find(|(_, c)| !is_carried(*c)) {
         let code = format!("U+{:04X}", u32::from(illegal));
-        let told = ["the character ", &code, " stands here, which YAML cannot carry"].concat();
+        let told = format!("the character {code} stands here, which YAML cannot carry");
         let span = place(from, illegal.len_utf8());
         desk.tell(Code::ConfigSyntax, span, &told, Some("the file without it"));
         return true;
@@ -391,7 +391,7 @@ fn syntax(desk: &mut Desk, sheet: Sheet<'_>, error: &ScanError, innermost: Optio
 
 /// What is wrong with a line that is no YAML, and the mend, for the slips that are made most.
 fn wording(line: &str, words: &str) -> (String, &'static str) {
-    let told = ["not YAML from here on: ", words].concat();
+    let told = format!("not YAML from here on: {words}");
     let after = line.split_once(": ").map_or("", |(_, after)| after.trim_start());
     let mend = if words.contains("misplaced bracket") {
         "the line without this bracket, or what it closes opened"

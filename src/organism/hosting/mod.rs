@@ -190,7 +190,7 @@ fn works(
     };
     // Its word is how its end is waited for.
     let _heard_of = tasks::start(Kind::Listener(name), whole, async move |panicked| {
-        let why = Unserved::Told(["panicked: ", &panicked.0].concat());
+        let why = Unserved::Told(format!("panicked: {}", panicked.0));
         let _nobody_waits = fell.send(Err(Unhosted::Worker { listener: fallen, why })).await;
     });
 }

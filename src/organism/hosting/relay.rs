@@ -249,7 +249,7 @@ impl Relays {
                     stand = Stand::GivenUp;
                     self.carriers.call_back(&token, CallBack::TimedOut);
                     let ms = idle.map_or(0, |idle| u64::try_from(idle.as_millis()).unwrap_or(u64::MAX));
-                    let words = ["no sign of life for ", &spoken(ms)].concat();
+                    let words = format!("no sign of life for {}", spoken(ms));
                     held.gone(Code::ListenerTimeout.as_str(), &words).await;
                 }
                 () = moment(again) => {
@@ -295,14 +295,14 @@ impl Relays {
                 // Whoever waits for it is called back as well.
                 Err(Untold::CalledBack) => {}
                 Err(unsent @ Untold::TooLarge { .. }) => {
-                    let words = ["what it said ", &unsent.to_string()].concat();
+                    let words = format!("what it said {unsent}");
                     let refusal = Refusal::new(Code::TooLarge, words);
                     self.refuses(listener, delivery, id, refusal);
                 }
             },
             Sort::Notice { .. } | Sort::Other => match held.told(&document).await {
                 Err(unsent @ Untold::TooLarge { .. }) => {
-                    let words = ["it ", &unsent.to_string()].concat();
+                    let words = format!("it {unsent}");
                     (self.tell)(listener, &Happened::Unsent(words));
                 }
                 Err(Untold::CalledBack) if sort == Sort::Other => self.waits(listener, document),

@@ -91,22 +91,22 @@ pub fn parties(composition: &Composition, has_log: bool) -> Vec<Party> {
 }
 
 fn of_organism(organism: &Name) -> impl Fn(&[&str]) -> String {
-    let begin = ["o.", &token(organism), "."].concat();
+    let begin = format!("o.{}.", token(organism));
     move |rest| [&begin, &*rest.concat()].concat()
 }
 
 fn listener(organism: &Name, name: &Name) -> Party {
     let (subject, part) = (of_organism(organism), token(name));
-    let at = [&*Subjects::of(organism).bus_stream(), ".", &part].concat();
+    let at = format!("{}.{part}", Subjects::of(organism).bus_stream());
     let own = |begin: &str, end: &str| [begin, &at, end].concat();
-    let inbox = ["_INBOX_", &part].concat();
+    let inbox = format!("_INBOX_{part}");
     let mut subscribe = vec![
-        right(Way::Own, [&inbox, ".>"].concat(), "answers to what it asked, and its deliveries"),
+        right(Way::Own, format!("{inbox}.>"), "answers to what it asked, and its deliveries"),
         right(Way::Hears, subject(&["cancel.", &part]), "that a delivery was taken back"),
     ];
     for verb in ["PING", "INFO", "STATS"] {
-        for below in [String::new(), [".", &part].concat(), [".", &part, ".*"].concat()] {
-            let asked = ["$SRV.", verb, &below].concat();
+        for below in [String::new(), format!(".{part}"), format!(".{part}.*")] {
+            let asked = format!("$SRV.{verb}{below}");
             subscribe.push(right(Way::Answers, asked, "who looks for services; it may answer once"));
         }
     }
@@ -115,7 +115,7 @@ fn listener(organism: &Name, name: &Name) -> Party {
         listener: Some(name.clone()),
         client: None,
         key: name.to_string(),
-        account: ["LISTENER_", &part].concat(),
+        account: format!("LISTENER_{part}"),
         publish: vec![
             right(
                 Way::Asks,
@@ -133,16 +133,16 @@ fn listener(organism: &Name, name: &Name) -> Party {
 
 fn client(organism: &Name, name: &Name) -> Party {
     let part = token(name);
-    let inbox = ["_INBOX_", &part].concat();
+    let inbox = format!("_INBOX_{part}");
     let asks = Subjects::of(organism).asked(name);
     Party {
-        shown: [name.as_str(), ", a client"].concat(),
+        shown: format!("{}, a client", name.as_str()),
         listener: None,
         client: Some(name.clone()),
         key: name.to_string(),
-        account: ["CLIENT_", &part].concat(),
+        account: format!("CLIENT_{part}"),
         publish: vec![right(Way::Waits, asks, "its messages; what comes of them is answered")],
-        subscribe: vec![right(Way::Own, [&inbox, ".>"].concat(), "what is answered to it")],
+        subscribe: vec![right(Way::Own, format!("{inbox}.>"), "what is answered to it")],
         inbox,
     }
 }
@@ -162,7 +162,7 @@ fn pump(organism: &Name) -> Party {
         right(Way::Own, subject(&["life.*"]), "showing other pumps of the organism that it lives"),
         right(
             Way::Own,
-            ["$O.", &Subjects::of(organism).bucket(), ".>"].concat(),
+            format!("$O.{}.>", Subjects::of(organism).bucket()),
             "what is too large for one message of that log",
         ),
         right(Way::Own, "$SRV.>".to_owned(), "looking for listeners as services"),
@@ -172,16 +172,16 @@ fn pump(organism: &Name) -> Party {
         for (begin, end) in
             [("STREAM.*.", ""), ("STREAM.MSG.*.", ""), ("CONSUMER.*.", ""), ("CONSUMER.*.", ".>")]
         {
-            let api = ["$JS.API.", begin, &stream, end].concat();
+            let api = format!("$JS.API.{begin}{stream}{end}");
             publish.push(right(Way::Own, api, "making, reading and clearing its streams and consumers"));
         }
     }
     // What lies apart is looked for and read in another way than the log itself.
     for begin in ["$JS.API.DIRECT.GET.", "$JS.FC."] {
-        let subject = [begin, &apart(organism), ".>"].concat();
+        let subject = format!("{begin}{}.>", apart(organism));
         publish.push(right(Way::Own, subject, "reading what was too large for one message"));
     }
-    let silent = ["$JS.EVENT.ADVISORY.CONSUMER.MAX_DELIVERIES.", &bus, ".*"].concat();
+    let silent = format!("$JS.EVENT.ADVISORY.CONSUMER.MAX_DELIVERIES.{bus}.*");
     Party {
         shown: "the pump".to_owned(),
         listener: None,
@@ -199,7 +199,7 @@ fn pump(organism: &Name) -> Party {
                 there: Some("$SYS.SERVER.*.CLIENT.AUTH.ERR".to_owned()),
                 ..right(Way::Server, Subjects::of(organism).refused(), "whom the broker did not let in")
             },
-            right(Way::Own, [&inbox, ".>"].concat(), "answers to what it asked"),
+            right(Way::Own, format!("{inbox}.>"), "answers to what it asked"),
         ],
         inbox,
     }
@@ -210,8 +210,8 @@ fn auditor(organism: &Name) -> Party {
         (of_organism(organism), Subjects::of(organism).bus_stream(), log_stream(organism));
     let (inbox, api) = (Subjects::inbox_of_auditors().to_owned(), Subjects::api_of_auditors(organism));
     let asks = |what: &str, stream: &str, words| {
-        let there = Some(["$JS.API.", what, ".", stream].concat());
-        let here = [&api, ".", what, ".", stream].concat();
+        let there = Some(format!("$JS.API.{what}.{stream}"));
+        let here = format!("{api}.{what}.{stream}");
         Right { there, ..right(Way::Asks, here, words) }
     };
     Party {
@@ -228,7 +228,7 @@ fn auditor(organism: &Name) -> Party {
         ],
         subscribe: vec![
             right(Way::Hears, subject(&["log.*"]), "what is added to that log"),
-            right(Way::Own, [&inbox, ".>"].concat(), "answers to what it asked"),
+            right(Way::Own, format!("{inbox}.>"), "answers to what it asked"),
         ],
         inbox,
     }

@@ -57,11 +57,11 @@ pub fn written(server: &Server<'_>, parties: &[(&Party, String)]) -> String {
 fn block(text: &mut String, party: &Party, key: &str, exports: &[String], imports: &[String], keeps: bool) {
     let allow = |rights: &[Right]| {
         let lines: Vec<String> =
-            rights.iter().map(|right| ["          ", &quoted(&right.subject), "\n"].concat()).collect();
-        ["{ allow: [\n", &*lines.concat(), "        ] }"].concat()
+            rights.iter().map(|right| format!("          {}\n", quoted(&right.subject))).collect();
+        format!("{{ allow: [\n{}        ] }}", lines.concat())
     };
     let answers =
-        if party.answers() { ["        allow_responses: ", ANSWER, "\n"].concat() } else { String::new() };
+        if party.answers() { format!("        allow_responses: {ANSWER}\n") } else { String::new() };
     text.extend([
         "  # ",
         &party.shown,
@@ -86,7 +86,7 @@ fn block(text: &mut String, party: &Party, key: &str, exports: &[String], import
 
 /// Lines of one name; nothing where there are none.
 fn list(name: &str, all: &[String]) -> String {
-    if all.is_empty() { String::new() } else { ["    ", name, ": [\n", &*all.concat(), "    ]\n"].concat() }
+    if all.is_empty() { String::new() } else { format!("    {name}: [\n{}    ]\n", all.concat()) }
 }
 
 /// What a party hears of the server.
@@ -98,7 +98,7 @@ fn of_server(party: &Party) -> impl Iterator<Item = &Right> {
 fn exports_of_server(pump: &Party) -> Vec<String> {
     let line = |right: &Right| {
         let subject = quoted(right.there.as_ref().unwrap_or(&right.subject));
-        ["      { stream: ", &subject, ", accounts: [", &quoted(&pump.account), "] }\n"].concat()
+        format!("      {{ stream: {subject}, accounts: [{}] }}\n", quoted(&pump.account))
     };
     of_server(pump).map(line).collect()
 }
@@ -108,10 +108,10 @@ fn exports_of_pump(others: &[(&Party, String)]) -> Vec<String> {
     let reaching = others.iter().flat_map(|(party, _)| party.reaching().map(move |right| (party, right)));
     let open = reaching.filter_map(|(party, right)| {
         let subject = quoted(right.there.as_ref().unwrap_or(&right.subject));
-        let threshold = [", threshold: ", THRESHOLD].concat();
+        let threshold = format!(", threshold: {THRESHOLD}");
         let (kind, more) = match right.way {
             Way::Asks => ("service", threshold),
-            Way::Waits => ("service", [", response: stream", &threshold].concat()),
+            Way::Waits => ("service", format!(", response: stream{threshold}")),
             Way::Hears => ("stream", String::new()),
             Way::Own | Way::Answers | Way::Server => return None,
         };
@@ -126,7 +126,7 @@ fn exports_of_pump(others: &[(&Party, String)]) -> Vec<String> {
     }
     let line = |(kind, subject, more, accounts): (&str, String, String, Vec<String>)| {
         let accounts = accounts.join(", ");
-        ["      { ", kind, ": ", &subject, ", accounts: [", &accounts, "]", &more, " }\n"].concat()
+        format!("      {{ {kind}: {subject}, accounts: [{accounts}]{more} }}\n")
     };
     merged.into_iter().map(line).collect()
 }
@@ -144,9 +144,7 @@ fn imports_of_pump(pump: &Party, others: &[(&Party, String)]) -> Vec<String> {
 fn exports(party: &Party) -> Vec<String> {
     let answered = party.reaching().filter(|right| right.way == Way::Answers);
     answered
-        .map(|right| {
-            ["      { service: ", &quoted(&right.subject), ", accounts: [\"PUMP\"]", EACH, " }\n"].concat()
-        })
+        .map(|right| format!("      {{ service: {}, accounts: [\"PUMP\"]{EACH} }}\n", quoted(&right.subject)))
         .collect()
 }
 
@@ -165,13 +163,13 @@ fn imports(party: &Party, pump: &str) -> Vec<String> {
 fn import(kind: &str, account: &str, right: &Right) -> String {
     let there = quoted(right.there.as_ref().unwrap_or(&right.subject));
     let here = match right.there {
-        Some(_) => [", to: ", &quoted(&right.subject)].concat(),
+        Some(_) => format!(", to: {}", quoted(&right.subject)),
         None => String::new(),
     };
-    ["      { ", kind, ": { account: ", &quoted(account), ", subject: ", &there, " }", &here, " }\n"].concat()
+    format!("      {{ {kind}: {{ account: {}, subject: {there} }}{here} }}\n", quoted(account))
 }
 
 /// A text as the configuration takes it whatever stands in it.
 fn quoted(text: &str) -> String {
-    ["\"", &text.replace('\\', "\\\\").replace('"', "\\\""), "\""].concat()
+    format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
 }

@@ -211,7 +211,7 @@ impl Heart {
     /// Why nothing new can be taken at the moment, if that is so.
     pub(super) fn is_closed(&self) -> Option<String> {
         match (&self.stalled, self.stopping) {
-            (Some(words), _) => Some(["nothing can be stored at the moment: ", words].concat()),
+            (Some(words), _) => Some(format!("nothing can be stored at the moment: {words}")),
             (None, true) => Some("the organism is stopping".to_owned()),
             (None, false) => None,
         }

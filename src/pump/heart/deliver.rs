@@ -128,7 +128,7 @@ impl Heart {
         let longest_ms = listener.map_or(0, |l| l.retry.longest_ms);
         let due = now.plus(work.not_before.since(wall).min(longest_ms));
         if let Err(work) = self.desk.take(work, due, now) {
-            let words = [work.listener.as_str(), " is not part of the running organism"].concat();
+            let words = format!("{} is not part of the running organism", work.listener.as_str());
             self.attempt_lost(lost(&work, Code::Unavailable, words, false));
         }
     }

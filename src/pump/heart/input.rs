@@ -144,7 +144,7 @@ impl Heart {
                 self.found(answered);
             }
             // Whoever waits for what it had in hand would wait for ever; the next start knows what is owed.
-            Input::Fallen { who } => self.broken = Some([who.as_str(), " panicked"].concat()),
+            Input::Fallen { who } => self.broken = Some(format!("{} panicked", who.as_str())),
             Input::Stop => self.stopping = true,
             Input::Farewell => {
                 for telling in self.state.buckets.rest() {

@@ -250,6 +250,6 @@ fn blob(reader: &dyn LogReader, view: &View, hash: Option<Digest>, from: u64) ->
 }
 
 fn gone(whose: &Whose) -> LogFault {
-    let why = ["the records of call ", whose.call.as_str(), " are not all there"].concat();
+    let why = format!("the records of call {} are not all there", whose.call.as_str());
     LogFault::Damaged { path: "the log".into(), position: Position::default(), why }
 }

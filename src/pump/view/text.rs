@@ -45,7 +45,7 @@ pub(super) fn cut<'v>(view: &'v View, wanted: &Recall) -> Result<Cut<'v>, Refusa
         let words =
             ["offset: ", &offset, " is past the end of these messages, which have ", &total, " characters"];
         return Err(no_part(words.concat(), "offset")
-            .expecting(["0 to less than ", &total].concat())
+            .expecting(format!("0 to less than {total}"))
             .mended_by("offset=\"0\", or leave it out"));
     }
     let most = wanted.length.unwrap_or(u64::MAX).min(limits::RECALL_CHARACTERS);
@@ -66,23 +66,23 @@ pub(super) fn cut<'v>(view: &'v View, wanted: &Recall) -> Result<Cut<'v>, Refusa
 fn check_range(view: &View, wanted: &Recall) -> Result<(), Refusal> {
     let (from, to, last) = (wanted.from.to_string(), wanted.to.to_string(), view.count().to_string());
     let (words, attribute) = if wanted.from == 0 || wanted.to == 0 {
-        (["from_seq and to_seq count from 1; ", &from, " to ", &to, " is no range"].concat(), "from_seq")
+        (format!("from_seq and to_seq count from 1; {from} to {to} is no range"), "from_seq")
     } else if wanted.from > wanted.to {
-        (["from_seq: ", &from, " is after to_seq, ", &to].concat(), "from_seq")
+        (format!("from_seq: {from} is after to_seq, {to}"), "from_seq")
     } else if wanted.to > view.count() {
-        (["to_seq: ", &to, " is past ", &last, ", the last message of this view"].concat(), "to_seq")
+        (format!("to_seq: {to} is past {last}, the last message of this view"), "to_seq")
     } else {
         return Ok(());
     };
-    let mend = ["from_seq=\"1\" to_seq=\"", &last, "\", or any range in it"].concat();
+    let mend = format!("from_seq=\"1\" to_seq=\"{last}\", or any range in it");
     Err(no_part(words, attribute)
-        .expecting(["1 to ", &last].concat())
-        .receiving([from.as_str(), " to ", &to].concat())
+        .expecting(format!("1 to {last}"))
+        .receiving(format!("{} to {to}", from.as_str()))
         .mended_by(mend))
 }
 
 fn no_part(words: String, attribute: &str) -> Refusal {
     let mut refusal = Refusal::new(Code::Invalid, words).of_element("recall");
-    refusal.path = Some(["/recall/@", attribute].concat());
+    refusal.path = Some(format!("/recall/@{attribute}"));
     refusal
 }

@@ -125,7 +125,7 @@ pub(crate) fn composition() -> Composition {
 /// The token of a conversation. None is part of another.
 pub(crate) fn token(number: u64) -> String {
     let digits = number.to_string();
-    ["t", "00000".get(digits.len()..).unwrap_or_default(), &digits].concat()
+    format!("t{}{digits}", "00000".get(digits.len()..).unwrap_or_default())
 }
 
 /// A payload of that name, of a conversation, with its own number.

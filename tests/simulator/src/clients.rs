@@ -376,7 +376,7 @@ impl Client {
         let to = cast::name(dice.one_of(&to)?);
         let token = cast::token(number);
         let payload = cast::request(&to, &token, number)?;
-        let key = Key::parse(&["k", &number.to_string()].concat()).ok()?;
+        let key = Key::parse(&format!("k{number}")).ok()?;
         let (is_wrong, place, is_settled) = (false, None, false);
         let word = None;
         self.messages.push(Message { key, thread, to, payload, word, token, is_wrong, place, is_settled });

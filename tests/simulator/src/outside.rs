@@ -31,16 +31,16 @@ impl Sent {
     /// What it is and whom it is for, so that two runs can be told apart by what they gave out.
     pub(crate) fn name(&self) -> String {
         match self {
-            Sent::Handed(delivery) => ["handed ", &delivery.lease.token.0].concat(),
-            Sent::CalledBack(token, _) => ["called back ", &token.0].concat(),
-            Sent::Answered(answer) => ["answered ", &answer.delivery, " ", &answer.id.to_string()].concat(),
+            Sent::Handed(delivery) => format!("handed {}", delivery.lease.token.0),
+            Sent::CalledBack(token, _) => format!("called back {}", token.0),
+            Sent::Answered(answer) => format!("answered {} {}", answer.delivery, answer.id),
             Sent::Receipt(ticket, receipt, _) => {
-                ["receipt ", &ticket.0.to_string(), receipt.thread.as_str()].concat()
+                format!("receipt {}{}", ticket.0, receipt.thread.as_str())
             }
             Sent::Refused(ticket, refusal) => {
-                ["refused ", &ticket.0.to_string(), refusal.code.as_str()].concat()
+                format!("refused {}{}", ticket.0, refusal.code.as_str())
             }
-            Sent::Done(ticket) => ["done ", &ticket.0.to_string()].concat(),
+            Sent::Done(ticket) => format!("done {}", ticket.0),
         }
     }
 }
@@ -138,7 +138,7 @@ impl Tokens for Outside {
     }
 
     fn mark(&self, thread: &ThreadId, call: &CallPath) -> CallMark {
-        let [a, b, c, d, ..] = Digest::of([thread.as_str(), " ", call.as_str()].concat().as_bytes()).0;
+        let [a, b, c, d, ..] = Digest::of(format!("{} {}", thread.as_str(), call.as_str()).as_bytes()).0;
         CallMark([a, b, c, d])
     }
 }

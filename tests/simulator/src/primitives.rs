@@ -30,11 +30,11 @@ pub(crate) fn waits(mode: &str, threads: &[String]) -> Sent {
 
 /// A timer that fires after so long, once or again and again. Its note names the conversation.
 pub(crate) fn timer(id: Option<&str>, after_ms: u64, repeats: bool, token: &str) -> Sent {
-    let span = [&after_ms.to_string(), "ms"].concat();
+    let span = format!("{after_ms}ms");
     let pace = if repeats { "every" } else { "after" };
     let mut writer = Writer::with_capacity(160);
     let start = writer.open("set-timer").xmlns(namespaces::CORE).attr_if("id", id).attr(pace, &span);
-    start.text(&["for token=\"", token, "\""].concat());
+    start.text(&format!("for token=\"{token}\""));
     let payload = payload(writer)?;
     Some((Primitive::SetTimer(read_set_timer(payload.bytes()).ok()?), payload))
 }

@@ -41,7 +41,7 @@ pub(super) fn rebuilt_at(plan: &Plan<'_>, said: &[&str], at: usize) {
     let mut replies: Vec<String> = said.iter().map(|reply| format!("- {reply}")).collect();
     replies.insert(at, "- {hang: true}".to_owned());
     let replies = replies.join("\n");
-    let agent = [", on_unknown: retry, turns: 20, attempts: 5", plan.agent].concat();
+    let agent = format!(", on_unknown: retry, turns: 20, attempts: 5{}", plan.agent);
     let house = House::build(&Plan { replies: &replies, agent: &agent, ..*plan });
     let organism = house.run();
     let run = run_file(house.path());

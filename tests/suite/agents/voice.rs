@@ -19,7 +19,7 @@ const HELD_BACK: &str = r#"{say: "First words come. And then the rest.", chunk: 
 const WAYS: [bool; 2] = [false, true];
 
 fn house(replies: &[&str]) -> House {
-    let replies: Vec<String> = replies.iter().map(|reply| ["- ", reply].concat()).collect();
+    let replies: Vec<String> = replies.iter().map(|reply| format!("- {reply}")).collect();
     House::build(&Plan { replies: &replies.join("\n"), ..Plan::default() })
 }
 

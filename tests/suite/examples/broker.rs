@@ -54,7 +54,7 @@ fn told(refusal: &Unusable, address: &str) -> String {
 }
 
 fn page(code: Code, words: &str, mend: &str) -> String {
-    let mut page = wrapped(&[code.as_str(), ":"].concat(), 4, words);
+    let mut page = wrapped(&format!("{}:", code.as_str()), 4, words);
     page.extend(wrapped("  try     ", 11, mend));
     page.join("\n") + "\n"
 }

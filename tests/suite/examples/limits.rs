@@ -30,7 +30,7 @@ async fn shows(book: &mut Book, code: Code, sections: &str, done: &str, plan: &s
     std::fs::write(&file, text + sections + "\n").unwrap();
     let house = House::in_folder(folder).await;
     house.ask("k", who, plan).await;
-    book.take(&house.records(), code, &[done, ", with `", sections, "`"].concat());
+    book.take(&house.records(), code, &format!("{done}, with `{sections}`"));
     house.close().await;
 }
 

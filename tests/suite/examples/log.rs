@@ -31,7 +31,7 @@ async fn refused(organism: &Organism, key: &str, thread: Option<String>) -> Refu
 }
 
 fn told(refusal: &Refusal) -> String {
-    let mut page = wrapped(&[refusal.code.as_str(), ":"].concat(), 4, &refusal.message).join("\n") + "\n";
+    let mut page = wrapped(&format!("{}:", refusal.code.as_str()), 4, &refusal.message).join("\n") + "\n";
     if let Some(mend) = &refusal.fix {
         page += &(wrapped("  try     ", 11, mend).join("\n") + "\n");
     }

@@ -41,7 +41,7 @@ impl Book {
     /// Takes a text as it is.
     fn write(&mut self, code: Code, done: &str, text: &str) {
         let done = wrapped("", 0, &steady(done)).join("\n");
-        let page = [&done, ":\n\n", text.trim_end(), "\n"].concat();
+        let page = format!("{done}:\n\n{}\n", text.trim_end());
         assert!(self.0.insert(code.as_str(), page).is_none(), "{code} is shown twice");
     }
 
@@ -64,7 +64,7 @@ fn quoted(code: Code, record: &Record) -> Option<Vec<u8>> {
     let error = text.get(text.find("<system-error")?..)?;
     let tag = error.split_once('>')?.0;
     let whole = if tag.ends_with('/') {
-        [tag, ">"].concat()
+        format!("{tag}>")
     } else {
         error.split_once("</system-error>")?.0.to_owned() + "</system-error>"
     };
@@ -82,9 +82,9 @@ fn lines(records: &[Record]) -> String {
 /// What a record says, as a person reads it.
 fn words(code: Code, body: &[u8]) -> String {
     let Some(told) = told(body) else {
-        return [&wrapped("", 2, &steady(&plain(&String::from_utf8_lossy(body)))).join("\n"), "\n"].concat();
+        return format!("{}\n", wrapped("", 2, &steady(&plain(&String::from_utf8_lossy(body)))).join("\n"));
     };
-    let mut page = wrapped(&[code.as_str(), ":"].concat(), 4, &steady(&told.message));
+    let mut page = wrapped(&format!("{}:", code.as_str()), 4, &steady(&told.message));
     let spot = told.place.map(|(line, column)| format!("line {line}, column {column}"));
     let place: Vec<String> = told.path.into_iter().chain(spot).collect();
     let parts = [

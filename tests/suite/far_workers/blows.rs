@@ -116,7 +116,7 @@ fn judges_are_tried(came: &Came) {
     let asked = book.lines().find(|line| line.starts_with("asked press ") && line.ends_with(kept)).unwrap();
     let key = asked.split(' ').nth(2).unwrap();
     let is_answer = |record: &Record| {
-        let of = [&record.thread, ":", record.call.as_deref().unwrap_or(""), ":"].concat();
+        let of = format!("{}:{}:", record.thread, record.call.as_deref().unwrap_or(""));
         let is_of =
             key.strip_prefix(&*of).is_some_and(|turn| record.turn.is_some_and(|n| n.to_string() == turn));
         is_of && record.from == "press" && record.code.as_deref() == Some("final")
@@ -142,7 +142,7 @@ fn judges_are_tried(came: &Came) {
     assert!(told.findings.iter().any(|words| words.ends_with(" which it was never asked")), "{told:?}");
 
     let till = book.lines().find(|line| line.starts_with("asked till ")).unwrap();
-    let again = [book, till, "-again\n"].concat();
+    let again = format!("{book}{till}-again\n");
     let told = book::judge(&again, records);
     assert!(told.findings.iter().any(|words| words.starts_with("the till was asked ")), "{told:?}");
 }

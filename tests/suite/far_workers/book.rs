@@ -64,21 +64,21 @@ pub(super) fn judge(book: &str, records: &[Record]) -> Told {
             continue;
         }
         let (call, turn) = (record.call.as_deref().unwrap(), record.turn.unwrap().to_string());
-        let key = [&record.thread, ":", call, ":", &turn].concat();
+        let key = format!("{}:{call}:{turn}", record.thread);
         told.finals += 1;
         let turn = turns.entry(key.clone()).or_default();
         turn.finals += 1;
         if turn.asked.is_empty() {
-            told.findings.push([&record.from, " answered ", &key, ", which it was never asked"].concat());
+            told.findings.push(format!("{} answered {key}, which it was never asked", record.from));
         }
         if turn.finals > 1 {
-            told.findings.push([&record.from, " answered ", &key, " twice"].concat());
+            told.findings.push(format!("{} answered {key} twice", record.from));
         }
     }
     for delivery in kept {
         let key = of.get(delivery).expect("its worker was asked before it replied");
         if turns.get(*key).is_none_or(|turn| turn.finals == 0) {
-            told.findings.push(["the reply in ", delivery, " to ", key, " is lost"].concat());
+            told.findings.push(format!("the reply in {delivery} to {key} is lost"));
         }
     }
     told.count(&turns, book);
@@ -97,9 +97,7 @@ impl Told {
         for key in keys {
             let times = turns.get(key).map_or(0, |turn| turn.asked.len());
             if times > 1 {
-                self.findings.push(
-                    ["the till was asked for ", key, " in ", &times.to_string(), " deliveries"].concat(),
-                );
+                self.findings.push(format!("the till was asked for {key} in {times} deliveries"));
             }
         }
     }

@@ -47,7 +47,7 @@ const PAUSE_MS: u64 = 1_000;
 /// Has the workload's file say that some of its listeners are reached over NATS, where its log is.
 fn send_away(house: &House, url: &str) {
     let mut text = std::fs::read_to_string(house.organism()).unwrap();
-    let (near, far) = ("log: {path", ["log: {nats: '", url, "', durability: relaxed, path"].concat());
+    let (near, far) = ("log: {path", format!("log: {{nats: '{url}', durability: relaxed, path"));
     assert!(text.contains(near), "the log is in another place by now");
     text = text.replace(near, &far);
     for (name, near) in FAR {
@@ -90,7 +90,7 @@ fn works(kind: &str, turn: &Turn<'_>, book: &Path) -> Said {
         inside.map(|(inside, _)| inside.to_owned()).unwrap_or_default()
     };
     let say = |ns: &str, element: &'static str, parts: &[(&'static str, String)]| {
-        let ns = ["https://xml-pipeline.org/ns/", ns, "/v1"].concat();
+        let ns = format!("https://xml-pipeline.org/ns/{ns}/v1");
         Said::from(Payload::write(&ns, element, |inside| {
             for (name, text) in parts {
                 inside.open(*name).text(text);

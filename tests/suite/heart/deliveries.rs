@@ -96,7 +96,7 @@ fn a_turn_may_show_more_than_is_kept_at_hand() {
     rig.replies("1 t1 a1", (0..40).map(|_| call("tool")).collect());
     rig.settle();
     let text = "x".repeat(900_000);
-    let document = ["<done xmlns=\"urn:test\">", &text, "</done>"].concat();
+    let document = format!("<done xmlns=\"urn:test\">{text}</done>");
     let done = Payload::read(document.as_bytes(), &Limits::default()).unwrap();
     for n in 0..40 {
         let answer = Item::Admitted(Admitted::new(What::Final, Verdict::sworn(done.clone())));

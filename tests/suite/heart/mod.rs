@@ -85,7 +85,7 @@ impl Tokens for Outside {
     }
 
     fn mark(&self, thread: &ThreadId, call: &CallPath) -> CallMark {
-        let [a, b, c, d, ..] = Digest::of([thread.as_str(), " ", call.as_str()].concat().as_bytes()).0;
+        let [a, b, c, d, ..] = Digest::of(format!("{} {}", thread.as_str(), call.as_str()).as_bytes()).0;
         CallMark([a, b, c, d])
     }
 }

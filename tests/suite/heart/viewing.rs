@@ -352,7 +352,7 @@ fn a_schema_is_shown_of_oneself_and_of_peers_and_no_other_is_told_from_one_that_
     };
     for own in ["agent", "tool"] {
         let start = format!("<schema xmlns=\"urn:systole:listener:v1\" name=\"{own}\" total=\"6\">");
-        assert_eq!(ask(own, 0), [&start, "&lt;own/&gt;</schema>"].concat());
+        assert_eq!(ask(own, 0), format!("{start}&lt;own/&gt;</schema>"));
     }
     let unknown = ask("nobody-of-this-name", 0);
     assert!(unknown.contains("code=\"route.not-a-peer\""), "{unknown}");

@@ -77,7 +77,7 @@ pub(super) fn schemas(of: &T) -> Vec<String> {
         _ => {
             let whole =
                 writing.complex(of, 0).replacen("<xs:complexType", "<xs:complexType name=\"root\"", 1);
-            ["<xs:element name=\"root\" type=\"t:root\"/>", &whole].concat()
+            format!("<xs:element name=\"root\" type=\"t:root\"/>{whole}")
         }
     };
     writing.named[0] += &whole;
@@ -150,7 +150,7 @@ impl Writing {
             }
             P::E(name, occurs, of) => self.element(name, &times(*occurs), of, at),
             P::Bare(name, occurs, of) => {
-                self.element(name, &[" form=\"unqualified\"", &times(*occurs)].concat(), of, at)
+                self.element(name, &format!(" form=\"unqualified\"{}", times(*occurs)), of, at)
             }
             P::Ref(name, occurs, of) => {
                 let there = 1 - at;
@@ -174,7 +174,7 @@ impl Writing {
                 if !self.named[there].contains(&whole) {
                     self.named[there] += &whole;
                 }
-                [["t:", "o:"][there], "of-", name].concat()
+                format!("{}of-{name}", ["t:", "o:"][there])
             }
             _ => return format!("<xs:element name=\"{name}\"{more}>{}</xs:element>", self.complex(of, at)),
         };

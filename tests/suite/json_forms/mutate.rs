@@ -51,7 +51,7 @@ fn change(value: &mut Value, pool: &[Value], dice: &mut Dice) {
                 0 => Value::Null,
                 1 => json!([scalar.clone()]),
                 2 => Value::String(
-                    scalar.as_str().map_or_else(|| scalar.to_string(), |text| [text, " "].concat()),
+                    scalar.as_str().map_or_else(|| scalar.to_string(), |text| format!("{text} ")),
                 ),
                 _ => other,
             }

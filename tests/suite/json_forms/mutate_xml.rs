@@ -60,7 +60,7 @@ pub(super) fn once(root: &mut Node, values: &[&str], dice: &mut Dice) {
 fn value(node: &mut Node, values: &[&str], dice: &mut Dice) {
     let other = dice.pick(values).to_owned();
     match node.parts.iter_mut().find(|part| matches!(part, Part::Text(_))) {
-        Some(Part::Text(text)) if dice.one_in(3) => *text = [" ", text, "\n"].concat(),
+        Some(Part::Text(text)) if dice.one_in(3) => *text = format!(" {text}\n"),
         Some(text) => *text = Part::Text(other),
         None => node.parts.push(Part::Text(other)),
     }
@@ -73,7 +73,7 @@ fn attribute(node: &mut Node, values: &[&str], dice: &mut Dice) {
         (1 | 2, 1..) => node.attributes[dice.below(count)].1 = dice.pick(values).to_owned(),
         (3, 1..) => {
             let (_, value) = &mut node.attributes[dice.below(count)];
-            *value = [" ", value, " "].concat();
+            *value = format!(" {value} ");
         }
         (4, _) => {
             let (name, value) = STRANGE[dice.below(STRANGE.len())];

@@ -144,7 +144,7 @@ impl Obeys {
     /// In native calls the element that was told, called by its name, beside a search for the words.
     fn obey(&self, words: &str) -> Vec<Part> {
         if !self.is_native {
-            return vec![Part::Text(["<thinking>I obey.</thinking>\n", words].concat())];
+            return vec![Part::Text(format!("<thinking>I obey.</thinking>\n{words}"))];
         }
         let name =
             words.split_once('<').map_or("core", |(_, tag)| tag.split(['>', ' ', '/']).next().unwrap_or(""));

@@ -117,7 +117,7 @@ pub(crate) fn composition() -> Composition {
 }
 
 pub(crate) fn payload(local: &str) -> Payload {
-    let document = ["<", local, " xmlns=\"urn:test\"/>"].concat();
+    let document = format!("<{local} xmlns=\"urn:test\"/>");
     Payload::read(document.as_bytes(), &Limits::default()).unwrap()
 }
 

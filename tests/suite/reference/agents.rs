@@ -29,7 +29,7 @@ fn the_page_of_agents_has_the_table_of_failures() {
     let (before, rest) = page.split_once(HEAD).expect("the table stands in the page");
     let after = rest.split_once("\n\n").map_or(rest, |(_, after)| after);
     let after = if rest.starts_with('\n') { rest.trim_start_matches('\n') } else { after };
-    let whole = [before, HEAD, &failures(), "\n", after].concat();
+    let whole = format!("{before}{HEAD}{}\n{after}", failures());
     if std::env::var_os("SYSTOLE_GOLDEN").is_some() {
         fs::write(AGENTS, &whole).unwrap();
     }

@@ -31,11 +31,11 @@ fn commands() -> BTreeMap<String, Options> {
     let root = help(&[]);
     let groups = root.lines().filter(|line| line.ends_with(':') && *line != "Options:");
     let mut found = BTreeMap::new();
-    for name in groups.flat_map(|group| listed(&root, &["\n", group].concat())) {
+    for name in groups.flat_map(|group| listed(&root, &format!("\n{group}"))) {
         let page = help(&[&name]);
         let below = listed(&page, "\nCommands:");
         for sub in &below {
-            found.insert([&name, " ", sub].concat(), options(&help(&[&name, sub])));
+            found.insert(format!("{name} {sub}"), options(&help(&[&name, sub])));
         }
         if below.is_empty() {
             found.insert(name, options(&page));
@@ -87,7 +87,7 @@ fn sections() -> Vec<(Vec<String>, String)> {
             let of: Vec<String> = codes.map(words).collect();
             // What a soak takes stands on its own page.
             let more = if of.iter().any(|one| one == "soak") { page("soak") } else { String::new() };
-            found.push((of, [heading, "\n", text, &more].concat()));
+            found.push((of, format!("{heading}\n{text}{more}")));
         }
     }
     found.retain(|(of, _)| !of.is_empty());
@@ -182,7 +182,7 @@ fn no_page_shows_a_command_or_an_option_that_does_not_exist() {
                 else {
                     continue;
                 };
-                let two = words.get(1).map(|second| [first, " ", second].concat());
+                let two = words.get(1).map(|second| format!("{first} {second}"));
                 // The first words of a stored configuration, and of what a log in NATS is made of.
                 if ["configuration v", "bundle v", "bundle apart v"].iter().any(|it| shown.starts_with(it)) {
                     continue;
@@ -191,11 +191,11 @@ fn no_page_shows_a_command_or_an_option_that_does_not_exist() {
                 let is_group = commands.keys().any(|name| name.split(' ').next() == Some(first));
                 let at = format!("{}:{}: systole {shown}", path.display(), number + 1);
                 if own.is_none() && !is_group {
-                    wrong.push([&at, ": there is no such command"].concat());
+                    wrong.push(format!("{at}: there is no such command"));
                 }
                 let options = names(shown).into_iter().filter(|option| option != "--help");
                 let unknown = options.filter(|option| own.is_none_or(|own| !own.contains(option)));
-                wrong.extend(unknown.map(|option| [&at, ": there is no ", &option].concat()));
+                wrong.extend(unknown.map(|option| format!("{at}: there is no {option}")));
                 seen += 1;
             }
         }

@@ -98,7 +98,7 @@ impl Node {
             let slash = if path.is_empty() { "" } else { "/" };
             own = [path, slash, &self.name].concat();
             if let Some(kind) = self.attribute("kind") {
-                own = [&own, " kind=\"", kind, "\""].concat();
+                own = format!("{own} kind=\"{kind}\"");
             }
             found.push((own.clone(), self.attributes.keys().cloned().collect()));
         }

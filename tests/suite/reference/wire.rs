@@ -191,10 +191,10 @@ fn what_the_page_says_a_listener_may_leave_out_it_may_leave_out() {
 fn without(document: &str, path: &str, name: &str) -> Option<String> {
     let element = path.rsplit('/').next()?.split(' ').next()?;
     // The outer of two elements of one name is the document itself.
-    let tag = ["<", element].concat();
+    let tag = format!("<{element}");
     let start = if path.contains('/') { document.rfind(&tag) } else { document.find(&tag) }?;
     let end = start + document[start..].find('>')?;
-    let from = start + document[start..end].find(&[" ", name, "=\""].concat())?;
+    let from = start + document[start..end].find(&format!(" {name}=\""))?;
     let value = from + name.len() + 3;
     let to = value + document[value..].find('"')? + 1;
     Some([&document[..from], &document[to..]].concat())
@@ -273,7 +273,7 @@ fn no_attribute_is_read_from_the_wire_that_the_page_does_not_have() {
     for room in rooms.into_iter().chain(["reply", "reply/answered", "reply/items"]) {
         let source = fs::read_to_string(format!("crates/wire/src/{room}.rs")).unwrap();
         for reader in READERS {
-            let before = [reader, "\""].concat();
+            let before = format!("{reader}\"");
             let names = source.split(&before).skip(1);
             read.extend(names.filter_map(|rest| Some(rest.split_once('"')?.0.to_owned())));
         }

@@ -132,7 +132,7 @@ pub(super) fn elements_alone(text: &str, of: &At) -> String {
 
 /// A start tag without an attribute.
 pub(super) fn without_attribute(head: &str, name: &str) -> String {
-    let start = [" ", name, "=\""].concat();
+    let start = format!(" {name}=\"");
     match head.split_once(&start) {
         Some((before, rest)) => [before, rest.split_once('"').unwrap_or_default().1].concat(),
         None => head.to_owned(),
@@ -143,7 +143,7 @@ pub(super) fn without_attribute(head: &str, name: &str) -> String {
 pub(super) fn with_attribute(head: &str, name: &str, value: &str) -> String {
     let head = without_attribute(head, name);
     let at = head.find([' ', '>', '/']).unwrap_or(head.len());
-    [&head[..at], " ", name, "=\"", value, "\"", &head[at..]].concat()
+    format!("{} {name}=\"{value}\"{}", head[..at], head[at..])
 }
 
 /// Does what the words of a refusal say by the rule of `docs/reference/refusals.md`, on the text alone; none where
@@ -154,7 +154,7 @@ pub(crate) fn apply(payload: &str, path: &str, fix: &str) -> Option<String> {
         None => (path, None),
     };
     let element = find(payload, path)?;
-    let beside = |step: &str| find(payload, &[path.rsplit_once('/')?.0, "/", step].concat());
+    let beside = |step: &str| find(payload, &format!("{}/{step}", path.rsplit_once('/')?.0));
     let put = |from: usize, to: usize, new: &str| [&payload[..from], new, &payload[to..]].concat();
     let whole = &payload[element.start..element.end];
     if fix.starts_with('<') {
@@ -163,7 +163,7 @@ pub(crate) fn apply(payload: &str, path: &str, fix: &str) -> Option<String> {
     if let Some(rest) = fix.strip_prefix("add ") {
         let new = first_element(rest)?;
         let at = match rest[new.len()..].strip_prefix(" before ") {
-            Some(step) => find(payload, &[path, "/", step].concat())?.start,
+            Some(step) => find(payload, &format!("{path}/{step}"))?.start,
             None => element.inside.1,
         };
         return Some(put(at, at, new));
@@ -208,7 +208,7 @@ fn written(payload: &str, element: &At, attribute: Option<&str>, rest: &str) -> 
         let (value, instead) = value.strip_prefix('"')?.split_once('"')?;
         let head = match (instead.is_empty(), value) {
             (true, value) => with_attribute(head, key, value),
-            (false, "…") => head.replace(&[" ", name, "="].concat(), &[" ", key, "="].concat()),
+            (false, "…") => head.replace(&format!(" {name}="), &format!(" {key}=")),
             (false, value) => with_attribute(&without_attribute(head, name), key, value),
         };
         return Some(put(element.start, element.inside.0, &head));
@@ -216,7 +216,7 @@ fn written(payload: &str, element: &At, attribute: Option<&str>, rest: &str) -> 
     let (new, old) = rest.strip_prefix('<')?.split_once("> instead of <")?;
     let (tag, key) = new.split_once(' ').unwrap_or((new, ""));
     let old = old.trim_end_matches('>');
-    let mut head = head.replacen(&["<", old].concat(), &["<", tag].concat(), 1);
+    let mut head = head.replacen(&format!("<{old}"), &format!("<{tag}"), 1);
     if let Some((key, value)) = key.split_once('=') {
         head = with_attribute(&head, key, value.trim_matches('"'));
     }

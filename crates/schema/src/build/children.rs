@@ -26,8 +26,8 @@ impl<'m> Building<'m> {
                 }
                 (_, Manner::Json, true) => {
                     let path = spot.below(name, 0, 1);
-                    let message = [name, ": is ", part.given.kind(), ", a list is needed"].concat();
-                    let fix = ["\"", name, "\": [", &part.shown(self.manner), "]"].concat();
+                    let message = format!("{name}: is {}, a list is needed", part.given.kind());
+                    let fix = format!("\"{name}\": [{}]", part.shown(self.manner));
                     self.slip(&path, part, message, self.expected(slot.declaration, slot.particle), fix);
                 }
                 _ => found.push(part),
@@ -109,24 +109,23 @@ impl<'m> Building<'m> {
     ) {
         let (least, most) = (usize::try_from(particle.min), particle.max.map(usize::try_from));
         let (name, count) = (&declaration.name, parts.len());
-        let times = if count == 1 { "once".to_owned() } else { [&count.to_string(), " times"].concat() };
+        let times = if count == 1 { "once".to_owned() } else { format!("{count} times") };
         let beyond = most.and_then(Result::ok).filter(|most| count > *most);
         let path = spot.below(name, count.saturating_sub(1), count);
         let Some(last) = parts.last() else { return };
         if let Some(most) = beyond {
             let over = count.saturating_sub(most);
             let are = if most == 1 { " is allowed" } else { " are allowed" };
-            let message = [name, ": comes ", &times, ", at most ", &most.to_string(), are].concat();
+            let message = format!("{name}: comes {times}, at most {most}{are}");
             let expected = self.expected(declaration, particle);
-            self.slip(&path, last, message, expected, ["leave ", &over.to_string(), " of them out"].concat());
+            self.slip(&path, last, message, expected, format!("leave {over} of them out"));
         } else if let Ok(least) = least
             && count < least
         {
-            let message =
-                [name, ": comes ", &times, ", at least ", &least.to_string(), " are needed"].concat();
+            let message = format!("{name}: comes {times}, at least {least} are needed");
             let expected = self.expected(declaration, particle);
             let more = least.saturating_sub(count).to_string();
-            self.slip(&path, last, message, expected, ["add ", &more, " more"].concat());
+            self.slip(&path, last, message, expected, format!("add {more} more"));
         }
     }
 
@@ -152,8 +151,8 @@ impl<'m> Building<'m> {
                     [&rival, ": does not stand beside ", name.as_str(), ", only one of them is allowed"];
                 let firsts = parts.iter().filter_map(first_of);
                 let both: Vec<String> = firsts.filter_map(|d| fields.slot(d)).map(|slot| slot.key).collect();
-                let expected = ["one of ", &both.join(", ")].concat();
-                let fix = ["leave ", &name, " or ", &rival, " out"].concat();
+                let expected = format!("one of {}", both.join(", "));
+                let fix = format!("leave {name} or {rival} out");
                 if let Some(part) = fields.of(&rival).next() {
                     self.slip(&spot.below(&rival, 0, 1), part, message.concat(), expected, fix);
                 }
@@ -215,9 +214,9 @@ impl<'m> Building<'m> {
     ) -> Vec<(&'g str, &'g Part)> {
         let expected = "a list of objects with one element each, in order".to_owned();
         let example = fields.slots.first().map_or("name", |slot| slot.key.as_str());
-        let fix = ["\".\": [{\"", example, "\": …}, …]"].concat();
+        let fix = format!("\".\": [{{\"{example}\": …}}, …]");
         let Given::List(parts) = &part.given else {
-            let message = [OWN, ": is ", part.given.kind(), ", a list is needed"].concat();
+            let message = format!("{OWN}: is {}, a list is needed", part.given.kind());
             self.slip(path, part, message, expected, fix);
             return Vec::new();
         };
@@ -273,18 +272,18 @@ impl<'m> Building<'m> {
         let expected = "one element as XML, with its xmlns".to_owned();
         let fix = "write it as <name xmlns=\"urn:example\">…</name>".to_owned();
         let Given::Text(text) = &part.given else {
-            let message = [ANY, ": is ", part.given.kind(), ", text is needed"].concat();
+            let message = format!("{ANY}: is {}, text is needed", part.given.kind());
             return self.slip(path, part, message, expected, fix);
         };
         match tree::read(text.as_bytes()) {
             Ok(element) => {
                 if markup::write(writer, &element, spot.around).is_none() {
-                    let message = [ANY, ": holds a name that XML does not allow"].concat();
+                    let message = format!("{ANY}: holds a name that XML does not allow");
                     self.slip(path, part, message, expected, fix);
                 }
             }
             Err(fault) => {
-                self.slip(path, part, [ANY, ": ", &fault.words].concat(), expected, fix);
+                self.slip(path, part, format!("{ANY}: {}", fault.words), expected, fix);
             }
         }
     }

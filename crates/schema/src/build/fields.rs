@@ -22,14 +22,14 @@ pub(crate) fn read(schema: &Schema, root: &Declaration, arguments: &[&str]) -> R
             bare.push(*argument);
             continue;
         };
-        let path = ["/", &root.name].concat();
+        let path = format!("/{}", root.name);
         let field = Field { path: &path, whole: argument, name, value, at };
         match reading.put(root, &record, &mut entries, &field) {
             Ok(Placed::Yes) => {}
             Ok(Placed::Full) => slips.push(field.slip(
-                [name, ": comes twice, at most once is allowed"].concat(),
-                [name, " once"].concat(),
-                ["keep one ", name].concat(),
+                format!("{name}: comes twice, at most once is allowed"),
+                format!("{name} once"),
+                format!("keep one {name}"),
             )),
             Err(slip) => slips.push(*slip),
         }
@@ -59,23 +59,23 @@ fn unnamed(root: &Declaration, record: &Record<'_>, given: &[&str]) -> Slip {
     let (message, fix) = match (record.has_text(), keys.first()) {
         (true, _) => {
             let count = given.len().to_string();
-            let message = [&root.name, ": takes one text, ", &count, " were given"].concat();
-            (message, ["put it in quotes: ", &crate::build::sketch::quoted(&received)].concat())
+            let message = format!("{}: takes one text, {count} were given", root.name);
+            (message, format!("put it in quotes: {}", crate::build::sketch::quoted(&received)))
         }
         (false, Some(key)) => {
             let value = given.first().map_or("", |first| first.trim_start_matches('='));
-            let message = [&root.name, ": a value has no name"].concat();
+            let message = format!("{}: a value has no name", root.name);
             let fix = match keys.iter().find(|known| *known == value) {
-                Some(known) => ["write ", known, "=…"].concat(),
-                None => ["write ", key, "=", &crate::build::sketch::quoted(value)].concat(),
+                Some(known) => format!("write {known}=…"),
+                None => format!("write {key}={}", crate::build::sketch::quoted(value)),
             };
             (message, fix)
         }
-        (false, None) => ([&root.name, ": holds nothing"].concat(), "give no fields".to_owned()),
+        (false, None) => (format!("{}: holds nothing", root.name), "give no fields".to_owned()),
     };
     let expected = words::fields_of(root, record);
     let received = crate::build::given::shortened(received);
-    Slip { path: ["/", &root.name].concat(), place: None, message, expected, received, fix }
+    Slip { path: format!("/{}", root.name), place: None, message, expected, received, fix }
 }
 
 fn leaf(value: &str, at: usize) -> Part {
@@ -183,7 +183,7 @@ impl<'m> Reading<'m> {
         }
         for attribute in record.attributes {
             let key = record.key(attribute);
-            offer(&["@", &attribute.name].concat(), Step::Attribute(key.clone()));
+            offer(&format!("@{}", attribute.name), Step::Attribute(key.clone()));
             offer(&key, Step::Attribute(key.clone()));
         }
         match best {
@@ -216,7 +216,7 @@ impl<'m> Reading<'m> {
         let Some((_, Part { given: Given::List(instances), .. })) = entries.get_mut(known) else {
             return Ok(Placed::Full);
         };
-        let path = [field.path, "/", name].concat();
+        let path = format!("{}/{name}", field.path);
         self.place(instances, slot.declaration, slot.many, rest, &Field { path: &path, ..*field })
     }
 
@@ -285,13 +285,13 @@ impl<'m> Reading<'m> {
         }
         let keys = words::field_names(record);
         let message = match keys.as_slice() {
-            [] => [&declaration.name, ": holds nothing"].concat(),
-            keys => [&declaration.name, ": is no value, it holds ", &keys.join(", ")].concat(),
+            [] => format!("{}: holds nothing", declaration.name),
+            keys => format!("{}: is no value, it holds {}", declaration.name, keys.join(", ")),
         };
         let fix = match keys.first() {
-            None => ["write ", field.name, "= without a value"].concat(),
+            None => format!("write {}= without a value", field.name),
             Some(key) => {
-                ["write ", field.whole.split('=').next().unwrap_or_default(), ".", key, "=…"].concat()
+                format!("write {}.{key}=…", field.whole.split('=').next().unwrap_or_default())
             }
         };
         Err(Box::new(field.slip(message, words::fields_of(declaration, record), fix)))
@@ -360,13 +360,13 @@ fn unknown(owner: &Declaration, record: &Record<'_>, field: &Field<'_>) -> Slip 
         return nameless(owner, record, &keys, field);
     }
     let near = nearest(name, keys.iter().map(String::as_str));
-    let mut message = [name, ": is not known in ", &owner.name].concat();
+    let mut message = format!("{name}: is not known in {}", owner.name);
     let mut fix = instead(&keys, field);
     if keys.iter().any(|known| known == name) {
-        message = [field.name, ": is no place in ", &owner.name].concat();
-        fix = ["write ", name, ", or ", name, "[1] for the first of several"].concat();
+        message = format!("{}: is no place in {}", field.name, owner.name);
+        fix = format!("write {name}, or {name}[1] for the first of several");
     } else if let Some(near) = near {
-        message.push_str(&[", did you mean ", near].concat());
+        message.push_str(&format!(", did you mean {near}"));
         fix = field.whole.replacen(field.name, &field.name.replacen(name, near, 1), 1);
     }
     field.slip(message, words::fields_of(owner, record), fix)
@@ -380,21 +380,21 @@ fn nameless(owner: &Declaration, record: &Record<'_>, keys: &[String], field: &F
         "@" => "the name of an attribute is missing behind @".to_owned(),
         _ => "the name of a field is missing in it".to_owned(),
     };
-    let message = [field.name, ": ", &why].concat();
+    let message = format!("{}: {why}", field.name);
     field.slip(message, words::fields_of(owner, record), instead(keys, field))
 }
 
 /// What to write in place of a field that is not known and near to none.
 fn instead(keys: &[String], field: &Field<'_>) -> String {
-    let out = ["leave ", field.whole, " out"].concat();
+    let out = format!("leave {} out", field.whole);
     let key = field.whole.split('=').next().unwrap_or_default();
     let before = key.strip_suffix(field.name).unwrap_or_default();
     // A dozen names are enough to recognise the one that was meant.
     let some: Vec<String> = keys.iter().take(12).map(|key| [before, key].concat()).collect();
     match some.as_slice() {
         [] => out,
-        [only] => ["write ", only, "=…, or ", &out].concat(),
-        some => ["write one of ", &some.join(", "), "; or ", &out].concat(),
+        [only] => format!("write {only}=…, or {out}"),
+        some => format!("write one of {}; or {out}", some.join(", ")),
     }
 }
 
@@ -402,28 +402,28 @@ fn nothing_inside(field: &Field<'_>, rest: &str) -> Slip {
     let whole = field.whole.split('=').next().unwrap_or_default();
     let name = whole.strip_suffix(rest).unwrap_or(whole).trim_end_matches('.');
     let name = name.split_once('[').map_or(name, |(name, _)| name);
-    let message = [name, ": is one value, nothing stands inside"].concat();
-    field.slip(message, ["a value, as ", name, "=…"].concat(), ["write ", name, "=", field.value].concat())
+    let message = format!("{name}: is one value, nothing stands inside");
+    field.slip(message, format!("a value, as {name}=…"), format!("write {name}={}", field.value))
 }
 
 fn out_of_order(declaration: &Declaration, index: usize, before: usize, field: &Field<'_>) -> Slip {
     let name = &declaration.name;
     let next = before.saturating_add(1).to_string();
-    let message = [name, "[", &index.to_string(), "]: comes before ", name, "[", &next, "]"].concat();
+    let message = format!("{name}[{index}]: comes before {name}[{next}]");
     field.slip(message, "numbers from 1, none left out".to_owned(), renumbered(field, index, &next))
 }
 
 /// The argument with that number in place of the one that was meant: in the part of the name that is being read, or else
 /// in the one before.
 fn renumbered(field: &Field<'_>, index: usize, next: &str) -> String {
-    let given = ["[", &index.to_string(), "]"].concat();
+    let given = format!("[{index}]");
     let key = field.whole.split('=').next().unwrap_or_default();
     let (before, rest) =
         key.split_at_checked(key.len().saturating_sub(field.name.len())).unwrap_or((key, ""));
     let here = rest.split('.').next().unwrap_or_default().find(&given).map(|at| before.len() + at);
     let Some(at) = here.or_else(|| before.rfind(&given)).or_else(|| key.find(&given)) else {
-        return ["leave ", field.whole, " out"].concat();
+        return format!("leave {} out", field.whole);
     };
     let (start, end) = (field.whole.get(..at), field.whole.get(at + given.len()..));
-    [start.unwrap_or_default(), "[", next, "]", end.unwrap_or_default()].concat()
+    format!("{}[{next}]{}", start.unwrap_or_default(), end.unwrap_or_default())
 }

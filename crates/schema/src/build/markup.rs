@@ -53,15 +53,15 @@ fn one<'w, 'n, 'e>(
         return Some(start.attr(Name::new(local)?, &attribute.value));
     }
     if namespace == XML {
-        return Some(start.attr(Name::new(&["xml:", local].concat())?, &attribute.value));
+        return Some(start.attr(Name::new(&format!("xml:{local}"))?, &attribute.value));
     }
     let known = declared.iter().position(|known| *known == namespace);
     let number = known.unwrap_or(declared.len());
-    let prefix = ["a", &number.to_string()].concat();
+    let prefix = format!("a{number}");
     let mut start = start;
     if known.is_none() {
         declared.push(namespace);
         start = start.prefix(Name::new(&prefix)?, namespace);
     }
-    Some(start.attr(Name::new(&[&prefix, ":", local].concat())?, &attribute.value))
+    Some(start.attr(Name::new(&format!("{prefix}:{local}"))?, &attribute.value))
 }

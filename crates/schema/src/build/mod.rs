@@ -35,7 +35,7 @@ pub(crate) fn payload(
     let mut building = Building { schema, manner, source, slips: Vec::new() };
     let mut writer = Writer::new();
     let record = Record::of_root(schema, declaration.of);
-    let spot = Spot { path: &["/", &declaration.name].concat(), depth: 0, around: "" };
+    let spot = Spot { path: &format!("/{}", declaration.name), depth: 0, around: "" };
     building.record(&mut writer, declaration, &record, part, spot);
     let bytes = writer.finish();
     if building.slips.is_empty() {
@@ -63,8 +63,8 @@ pub(crate) struct Spot<'p> {
 impl Spot<'_> {
     pub(crate) fn below(self, name: &str, at: usize, of: usize) -> String {
         match of {
-            0 | 1 => [self.path, "/", name].concat(),
-            _ => [self.path, "/", name, "[", &at.saturating_add(1).to_string(), "]"].concat(),
+            0 | 1 => format!("{}/{name}", self.path),
+            _ => format!("{}/{name}[{}]", self.path, at.saturating_add(1)),
         }
     }
 }
@@ -141,8 +141,8 @@ impl<'m> Building<'m> {
             return self.not_a_record(declaration, record, part, spot.path);
         };
         if spot.depth >= DEPTH {
-            let message = [&declaration.name, ": stands deeper than ", &DEPTH.to_string()].concat();
-            let expected = ["at most ", &DEPTH.to_string(), " elements inside one another"].concat();
+            let message = format!("{}: stands deeper than {DEPTH}", declaration.name);
+            let expected = format!("at most {DEPTH} elements inside one another");
             return self.slip(spot.path, part, message, expected, "nest it less deep".to_owned());
         }
         let mut fields = Fields { entries, slots: record.slots(), absent: Vec::new() };
@@ -168,7 +168,7 @@ impl<'m> Building<'m> {
         spot: Spot<'_>,
     ) -> Option<Start<'w, 'n>> {
         let Some(name) = Name::new(&declaration.name) else {
-            let message = [&declaration.name, ": is no name of XML with namespaces"].concat();
+            let message = format!("{}: is no name of XML with namespaces", declaration.name);
             self.slip(spot.path, part, message, "a legal name".to_owned(), "correct the schema".to_owned());
             return None;
         };
@@ -192,7 +192,7 @@ impl<'m> Building<'m> {
             }
             return start;
         };
-        let path = [spot.path, "/@", &attribute.name].concat();
+        let path = format!("{}/@{}", spot.path, attribute.name);
         let role = Role {
             path: &path,
             name: &key,
@@ -210,8 +210,8 @@ impl<'m> Building<'m> {
     }
 
     fn twice(&mut self, role: &Role<'_>, part: &Part) {
-        let message = [role.name, ": comes twice, at most once is allowed"].concat();
-        self.slip(role.path, part, message, role.expected.clone(), ["keep one ", role.name].concat());
+        let message = format!("{}: comes twice, at most once is allowed", role.name);
+        self.slip(role.path, part, message, role.expected.clone(), format!("keep one {}", role.name));
     }
 
     fn inside(
@@ -241,7 +241,7 @@ impl<'m> Building<'m> {
         path: &str,
     ) {
         let described = simple.map_or_else(|| "text".to_owned(), value::describe);
-        let expected = [&declaration.name, ": ", &described].concat();
+        let expected = format!("{}: {described}", declaration.name);
         let mut given = fields.of(OWN);
         let Some(part) = given.next() else {
             // On a command line no text is empty text, where that is allowed; JSON says what it means.
@@ -308,9 +308,9 @@ impl<'m> Building<'m> {
         spot: Spot<'_>,
     ) {
         let Given::List(parts) = &part.given else {
-            let message = [&declaration.name, ": is ", part.given.kind(), ", a list is needed"].concat();
-            let expected = ["a list; ", &self.expected(item, particle)].concat();
-            let fix = ["\"", &declaration.name, "\": [", &part.shown(self.manner), "]"].concat();
+            let message = format!("{}: is {}, a list is needed", declaration.name, part.given.kind());
+            let expected = format!("a list; {}", self.expected(item, particle));
+            let fix = format!("\"{}\": [{}]", declaration.name, part.shown(self.manner));
             return self.slip(spot.path, part, message, expected, fix);
         };
         let all: Vec<&Part> = parts.iter().collect();
@@ -328,7 +328,7 @@ impl<'m> Building<'m> {
     /// Any text, as it was given.
     fn text(&mut self, role: &Role<'_>, part: &Part) -> Option<String> {
         let Given::Text(text) = &part.given else {
-            let message = [role.name, ": is ", part.given.kind(), ", text is needed"].concat();
+            let message = format!("{}: is {}, text is needed", role.name, part.given.kind());
             self.slip(role.path, part, message, role.expected.clone(), "write it in quotes".to_owned());
             return None;
         };
@@ -341,7 +341,7 @@ impl<'m> Building<'m> {
         if let Some((_, character)) = found {
             // Not as an escape: whoever shows the message would escape it once more.
             let named = format!("U+{:04X}", u32::from(character));
-            let message = [role.name, ": holds ", &named, ", a character that XML cannot carry"].concat();
+            let message = format!("{}: holds {named}, a character that XML cannot carry", role.name);
             self.slip(role.path, part, message, role.expected.clone(), "leave it out".to_owned());
         }
         found.is_some()
@@ -363,18 +363,18 @@ impl<'m> Building<'m> {
                 (wrong.words, wrong.instead)
             }
             Err(needed) => {
-                let words = ["is ", part.given.kind(), ", ", &needed, " is needed"].concat();
+                let words = format!("is {}, {needed} is needed", part.given.kind());
                 (words, spelling::meant(simple, &part.given))
             }
         };
         let mut fix = match instead {
             Some(instead) => self.assigned(simple, role, &instead),
-            None => ["write ", &value::describe(simple)].concat(),
+            None => format!("write {}", value::describe(simple)),
         };
         if role.optional {
-            fix.push_str(&[", or leave ", role.name, " out"].concat());
+            fix.push_str(&format!(", or leave {} out", role.name));
         }
-        let message = [role.name, ": ", &words].concat();
+        let message = format!("{}: {words}", role.name);
         self.slip(role.path, part, message, role.expected.clone(), fix);
         None
     }
@@ -382,8 +382,8 @@ impl<'m> Building<'m> {
     /// A value beside its name, as it is written in this manner.
     pub(crate) fn assigned(&self, simple: &Simple, role: &Role<'_>, value: &str) -> String {
         match self.manner {
-            Manner::Fields => [&field_path(role.path), "=", &sketch::quoted(value)].concat(),
-            Manner::Json => ["\"", role.key, "\": ", &spelling::json(simple, value).to_string()].concat(),
+            Manner::Fields => format!("{}={}", field_path(role.path), sketch::quoted(value)),
+            Manner::Json => format!("\"{}\": {}", role.key, spelling::json(simple, value)),
         }
     }
 }

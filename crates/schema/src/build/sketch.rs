@@ -47,7 +47,7 @@ fn value(schema: &Schema, declaration: &Declaration) -> Option<Value> {
 
 fn written(name: &str, value: &Value, path: &str, manner: Manner) -> Option<String> {
     let sketch = match manner {
-        Manner::Json => ["\"", name, "\": ", &value.to_string()].concat(),
+        Manner::Json => format!("\"{name}\": {value}"),
         Manner::Fields => {
             let mut fields = Vec::new();
             flatten(path, value, &mut fields);
@@ -59,21 +59,21 @@ fn written(name: &str, value: &Value, path: &str, manner: Manner) -> Option<Stri
 
 fn flatten(path: &str, value: &Value, fields: &mut Vec<String>) {
     match value {
-        Value::Object(entries) if entries.is_empty() => fields.push([path, "="].concat()),
+        Value::Object(entries) if entries.is_empty() => fields.push(format!("{path}=")),
         Value::Object(entries) => {
             for (key, value) in entries {
                 match key.as_str() {
                     "." => flatten(path, value, fields),
                     key => {
-                        let key = key.strip_prefix("..").map_or(key.to_owned(), |name| ["@", name].concat());
-                        flatten(&[path, ".", &key].concat(), value, fields);
+                        let key = key.strip_prefix("..").map_or(key.to_owned(), |name| format!("@{name}"));
+                        flatten(&format!("{path}.{key}"), value, fields);
                     }
                 }
             }
         }
         Value::Array(items) => items.iter().for_each(|item| flatten(path, item, fields)),
-        Value::String(text) => fields.push([path, "=", &quoted(text)].concat()),
-        other => fields.push([path, "=", &other.to_string()].concat()),
+        Value::String(text) => fields.push(format!("{path}={}", quoted(text))),
+        other => fields.push(format!("{path}={other}")),
     }
 }
 
@@ -84,5 +84,5 @@ pub(crate) fn quoted(text: &str) -> String {
     if !text.is_empty() && text.chars().all(plain) {
         return text.to_owned();
     }
-    ["'", &text.replace('\'', "'\\''"), "'"].concat()
+    format!("'{}'", text.replace('\'', "'\\''"))
 }

@@ -28,16 +28,16 @@ impl<'m> Building<'m> {
         let name = &declaration.name;
         let keys = known_keys(record);
         let message = match self.manner {
-            Manner::Json => [name, ": is ", part.given.kind(), ", an object is needed"].concat(),
-            Manner::Fields => [name, ": is one value, it holds ", &keys.join(", ")].concat(),
+            Manner::Json => format!("{name}: is {}, an object is needed", part.given.kind()),
+            Manner::Fields => format!("{name}: is one value, it holds {}", keys.join(", ")),
         };
-        let expected = ["an object with ", &keys.join(", ")].concat();
+        let expected = format!("an object with {}", keys.join(", "));
         let is_root = path.matches('/').count() == 1;
         let sketch = match self.manner {
             Manner::Json if is_root => sketch::whole(self.schema, declaration),
             manner => sketch::single(self.schema, declaration, &field_path(path), manner),
         };
-        let fix = sketch.unwrap_or_else(|| ["give ", &keys.join(", ")].concat());
+        let fix = sketch.unwrap_or_else(|| format!("give {}", keys.join(", ")));
         self.slip(path, part, message, expected, fix);
     }
 
@@ -54,19 +54,19 @@ impl<'m> Building<'m> {
         let is_listed = matches!(record.inside, Inside::Listed(_)) && self.manner == Manner::Fields;
         let in_list = |key: &str| is_listed && fields.slots.iter().any(|slot| slot.key == key);
         for (key, part) in strangers.filter(|(key, _)| !in_list(key)) {
-            let path = [path, "/", key].concat();
+            let path = format!("{path}/{key}");
             let free: Vec<&str> =
                 keys.iter().map(String::as_str).filter(|known| fields.of(known).next().is_none()).collect();
             let near = crate::nearest(key, free.into_iter());
-            let mut message = [key, ": is not known in ", &declaration.name].concat();
-            let mut fix = ["leave ", key, " out"].concat();
+            let mut message = format!("{key}: is not known in {}", declaration.name);
+            let mut fix = format!("leave {key} out");
             if let Some(near) = near {
-                message.push_str(&[", did you mean ", near].concat());
-                fix = ["write ", near, " instead of ", key].concat();
+                message.push_str(&format!(", did you mean {near}"));
+                fix = format!("write {near} instead of {key}");
             }
             let expected = match keys.as_slice() {
-                [] => [&declaration.name, " holds nothing"].concat(),
-                keys => ["one of ", &keys.join(", ")].concat(),
+                [] => format!("{} holds nothing", declaration.name),
+                keys => format!("one of {}", keys.join(", ")),
             };
             self.slip(&path, part, message, expected, fix);
         }
@@ -74,10 +74,10 @@ impl<'m> Building<'m> {
 
     pub(crate) fn stranger(&mut self, key: &str, part: &Part, known: &[&str], path: &str) {
         let near = crate::nearest(key, known.iter().copied());
-        let meant = near.map(|near| [", did you mean ", near].concat()).unwrap_or_default();
-        let fix = near.map_or_else(|| ["leave ", key, " out"].concat(), |near| ["write ", near].concat());
-        let message = [key, ": is not known here", &meant].concat();
-        self.slip(path, part, message, ["one of ", &known.join(", ")].concat(), fix);
+        let meant = near.map(|near| format!(", did you mean {near}")).unwrap_or_default();
+        let fix = near.map_or_else(|| format!("leave {key} out"), |near| format!("write {near}"));
+        let message = format!("{key}: is not known here{meant}");
+        self.slip(path, part, message, format!("one of {}", known.join(", ")), fix);
     }
 
     /// Names everything at once that must be there and is not.
@@ -101,9 +101,9 @@ impl<'m> Building<'m> {
             [_] => " is missing",
             _ => " are missing",
         };
-        let message = [&declaration.name, ": ", &names.join(", "), are].concat();
+        let message = format!("{}: {}{are}", declaration.name, names.join(", "));
         let glue = if self.manner == Manner::Json { ", " } else { " " };
-        let fix = if fixes.is_empty() { "give it".to_owned() } else { ["add ", &fixes.join(glue)].concat() };
+        let fix = if fixes.is_empty() { "give it".to_owned() } else { format!("add {}", fixes.join(glue)) };
         self.slip(path, part, message, expected.join("; "), fix);
     }
 
@@ -115,7 +115,7 @@ impl<'m> Building<'m> {
         };
         match absent {
             Absent::Attribute(attribute, key) => {
-                let below = [path, "/", &field_name(attribute, key)].concat();
+                let below = format!("{path}/{}", field_name(attribute, key));
                 (key.clone(), wording::attribute(attribute), written(&below, key, &attribute.simple))
             }
             Absent::Element(slot) => {
@@ -125,14 +125,14 @@ impl<'m> Building<'m> {
             Absent::OneOf(several) => {
                 let names: Vec<&str> = several.iter().map(|slot| slot.key.as_str()).collect();
                 let fix = several.first().and_then(|slot| self.sketched(slot, path));
-                let one_of = ["one of ", &names.join(", ")].concat();
+                let one_of = format!("one of {}", names.join(", "));
                 (one_of.clone(), one_of, fix)
             }
             Absent::Text(expected, simple) => {
                 let sample = match simple {
                     Some(simple) => written(path, OWN, simple),
                     None if self.manner == Manner::Json => Some("\".\": \"text\"".to_owned()),
-                    None => Some([&field_path(path), "=text"].concat()),
+                    None => Some(format!("{}=text", field_path(path))),
                 };
                 ("its text".to_owned(), expected.clone(), sample)
             }
@@ -149,7 +149,7 @@ impl<'m> Building<'m> {
 
     /// What would be enough for a place, as it is written in this manner.
     fn sketched(&self, slot: &Slot<'m>, path: &str) -> Option<String> {
-        let path = [&field_path(path), ".", &slot.key].concat();
+        let path = format!("{}.{}", field_path(path), slot.key);
         let path = path.trim_start_matches('.');
         sketch::of(self.schema, slot, path, self.manner)
     }
@@ -157,7 +157,7 @@ impl<'m> Building<'m> {
 
 /// An attribute as a field names it.
 fn field_name(attribute: &AttributeUse, key: &str) -> String {
-    if key == attribute.name { key.to_owned() } else { ["@", &attribute.name].concat() }
+    if key == attribute.name { key.to_owned() } else { format!("@{}", attribute.name) }
 }
 
 /// Every key that a record may have.
@@ -197,7 +197,7 @@ pub(crate) fn field_names(record: &Record<'_>) -> Vec<String> {
 /// The same in words.
 pub(crate) fn fields_of(owner: &Declaration, record: &Record<'_>) -> String {
     match field_names(record).as_slice() {
-        [] => [&owner.name, ": nothing"].concat(),
-        names => ["fields of ", &owner.name, ": ", &names.join(", ")].concat(),
+        [] => format!("{}: nothing", owner.name),
+        names => format!("fields of {}: {}", owner.name, names.join(", ")),
     }
 }

@@ -49,7 +49,7 @@ pub(super) fn of_base(base: &Base, piece: &Piece<'_>) -> Result<Range, Wrong> {
 /// Reads how many items a list has.
 pub(super) fn of_list(piece: &Piece<'_>) -> Result<(u32, Option<u32>), Wrong> {
     if !piece.text.contains("..") {
-        let words = ["`", piece.text, "` is no range"].concat();
+        let words = format!("`{}` is no range", piece.text);
         return Err(Wrong::new(piece, &words, &likely(piece.text)));
     }
     let (least, most) = ends(piece)?;
@@ -71,7 +71,7 @@ type Ends<'t> = (Option<Piece<'t>>, Option<Piece<'t>>);
 /// The two ends as they are written.
 fn ends<'t>(piece: &Piece<'t>) -> Result<Ends<'t>, Wrong> {
     let Some((least, most)) = piece.text.split_once("..") else {
-        let words = ["`", piece.text, "` stands where nothing or a range is expected"].concat();
+        let words = format!("`{}` stands where nothing or a range is expected", piece.text);
         return Err(Wrong::new(piece, &words, &likely(piece.text)));
     };
     if least.is_empty() && most.is_empty() {
@@ -90,9 +90,9 @@ pub(super) fn likely(written: &str) -> String {
     let mut numbers =
         written.split(|c| !is_digit(c)).map(|part| part.trim_matches('.')).filter(|p| !p.is_empty());
     match (numbers.next(), numbers.next(), numbers.next()) {
-        (Some(least), Some(most), None) => [least, "..", most].concat(),
-        (Some(least), None, None) if written.starts_with('>') => [least, ".."].concat(),
-        (Some(most), None, None) => ["..", most].concat(),
+        (Some(least), Some(most), None) => format!("{least}..{most}"),
+        (Some(least), None, None) if written.starts_with('>') => format!("{least}.."),
+        (Some(most), None, None) => format!("..{most}"),
         _ => "a range as 1..100; ~ before a regex, = before a default, -- before words".to_owned(),
     }
 }
@@ -103,14 +103,14 @@ fn count(end: &Piece<'_>, limit: u32) -> Result<u32, Wrong> {
     match end.text.parse::<u32>().ok().filter(|_| digits) {
         Some(number) if number <= limit => Ok(number),
         _ if digits => {
-            let words = [end.text, " is more than ", &most, ", the largest allowed"].concat();
+            let words = format!("{} is more than {most}, the largest allowed", end.text);
             Err(Wrong::new(end, &words, "leave this side open"))
         }
-        _ => Err(Wrong::new(end, &["`", end.text, "` is no whole number"].concat(), "1..100")),
+        _ => Err(Wrong::new(end, &format!("`{}` is no whole number", end.text), "1..100")),
     }
 }
 
 fn backwards(piece: &Piece<'_>, least: &Piece<'_>, most: &Piece<'_>) -> Wrong {
-    let words = ["the range runs backwards: ", least.text, " is more than ", most.text].concat();
-    Wrong::new(piece, &words, &[most.text, "..", least.text].concat())
+    let words = format!("the range runs backwards: {} is more than {}", least.text, most.text);
+    Wrong::new(piece, &words, &format!("{}..{}", most.text, least.text))
 }

@@ -106,7 +106,7 @@ fn head(signs: &Signs<'_>) -> Result<(bool, Base, Range), Wrong> {
     let sensitive = words.len() > 1 && words.first().is_some_and(|word| word.text == "sensitive");
     let rest = words.get(usize::from(sensitive)..).unwrap_or_default();
     let Some(first) = rest.first() else {
-        let mend = ["a type: ", &base::listed(), ", or words as fast | deep"].concat();
+        let mend = format!("a type: {}, or words as fast | deep", base::listed());
         return Err(Wrong::new(&signs.head, "there is no type", &mend));
     };
     if rest.iter().any(|word| word.text.contains('|')) {
@@ -128,8 +128,8 @@ fn head(signs: &Signs<'_>) -> Result<(bool, Base, Range), Wrong> {
 /// A sign that is written as part of the word beside it counts as none.
 fn no_sign(word: &Piece<'_>) -> Option<Wrong> {
     let apart = |sign: &str, rest: &str| {
-        let words = ["a blank is missing behind ", sign].concat();
-        Some(Wrong::new(word, &words, &[sign, " ", rest].concat()))
+        let words = format!("a blank is missing behind {sign}");
+        Some(Wrong::new(word, &words, &format!("{sign} {rest}")))
     };
     if matches!(word.text, "-" | "–" | "—") {
         return Some(Wrong::new(word, "words begin with two hyphens", "--"));
@@ -139,7 +139,7 @@ fn no_sign(word: &Piece<'_>) -> Option<Wrong> {
         return apart("--", rest);
     }
     if let Some(rest) = word.text.strip_prefix('-').filter(|rest| rest.starts_with(char::is_alphabetic)) {
-        return Some(Wrong::new(word, "words begin with two hyphens", &["-- ", rest].concat()));
+        return Some(Wrong::new(word, "words begin with two hyphens", &format!("-- {rest}")));
     }
     if let Some(rest) = word.text.strip_prefix('=') {
         return apart("=", rest);
@@ -163,11 +163,11 @@ fn too_many(second: &Piece<'_>, others: &[Piece<'_>]) -> Wrong {
         if let Some(wrong) = no_sign(next) {
             return wrong;
         }
-        let words = ["`", next.text, "` stands behind the range, where only ~, = or -- is expected"].concat();
-        return Wrong::new(next, &words, &["-- ", next.text].concat());
+        let words = format!("`{}` stands behind the range, where only ~, = or -- is expected", next.text);
+        return Wrong::new(next, &words, &format!("-- {}", next.text));
     }
-    let words = ["`", &all.join(" "), "` stands where nothing or a range is expected"].concat();
-    Wrong::new(&whole, &words, &["-- ", &all.join(" "), ", if these are words for people"].concat())
+    let words = format!("`{}` stands where nothing or a range is expected", all.join(" "));
+    Wrong::new(&whole, &words, &format!("-- {}, if these are words for people", all.join(" ")))
 }
 
 fn unknown(word: &Piece<'_>, rest: &[Piece<'_>]) -> Wrong {
@@ -177,24 +177,23 @@ fn unknown(word: &Piece<'_>, rest: &[Piece<'_>]) -> Wrong {
     if word.text == "sensitive" {
         return Wrong::new(word, "there is no type behind sensitive", "sensitive word");
     }
-    let words = ["`", word.text, "` is no type"].concat();
+    let words = format!("`{}` is no type", word.text);
     // `int1..5`, `text(255)` and `word,`: a type with something that clings to it.
     let letters = word.text.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(word.text.len());
     let (start, clinging) = word.text.split_at_checked(letters).unwrap_or((word.text, ""));
     if Base::named(start).is_some() && !clinging.is_empty() {
         let has_number = clinging.contains(|c: char| c.is_ascii_digit());
-        let mend =
-            if has_number { [start, " ", &range::likely(clinging)].concat() } else { start.to_owned() };
+        let mend = if has_number { format!("{start} {}", range::likely(clinging)) } else { start.to_owned() };
         return Wrong::new(word, &words, &mend);
     }
     if rest.len() > 1 && base::meant(word.text).is_none() {
-        let mend = ["text -- ", "and these words behind it, if they are words for people"].concat();
+        let mend = format!("text -- and these words behind it, if they are words for people");
         return Wrong::new(word, &words, &mend);
     }
     match base::meant(word.text) {
         Some(meant) => Wrong::new(word, &words, meant),
         None => {
-            let mend = ["one of ", &base::listed(), "; or several words with | between them"].concat();
+            let mend = format!("one of {}; or several words with | between them", base::listed());
             Wrong::new(word, &words, &mend)
         }
     }
@@ -210,12 +209,12 @@ fn one_of(listed: &Piece<'_>) -> Result<Base, Wrong> {
             if let Some(wrong) = no_sign(second) {
                 return Err(wrong);
             }
-            let words = ["the value `", piece.text, "` has a blank in it"].concat();
+            let words = format!("the value `{}` has a blank in it", piece.text);
             let joined: Vec<&str> = piece.words().iter().map(|word| word.text).collect();
             return Err(Wrong::new(&piece, &words, &joined.join("-")));
         }
         if values.iter().any(|value| value == piece.text) {
-            let words = ["the value ", piece.text, " stands here twice"].concat();
+            let words = format!("the value {} stands here twice", piece.text);
             return Err(Wrong::new(&piece, &words, "leave one out"));
         }
         values.push(piece.text.to_owned());
@@ -235,7 +234,7 @@ fn pattern_of(of: &mut Type, pattern: &Piece<'_>, sign: &Stretch<usize>) -> Resu
     match trial::refused_pattern(of) {
         None => Ok(()),
         Some(reason) => {
-            let words = ["the regex is not taken: ", &reason].concat();
+            let words = format!("the regex is not taken: {reason}");
             Err(Wrong::new(pattern, &words, &likely(pattern.text)))
         }
     }
@@ -259,9 +258,9 @@ fn default_of(of: &mut Type, default: &Piece<'_>, sign: &Stretch<usize>) -> Resu
         return Err(Wrong::new(misplaced, "the regex stands behind the default", "~ REGEX = DEFAULT"));
     }
     if let Some(fault) = fault {
-        let mend = fault.instead.map(|value| ["= ", &value].concat());
+        let mend = fault.instead.map(|value| format!("= {value}"));
         let mend = mend.unwrap_or_else(|| "another default, or none".to_owned());
-        return Err(Wrong::new(default, &["the default ", &fault.words].concat(), &mend));
+        return Err(Wrong::new(default, &format!("the default {}", fault.words), &mend));
     }
     of.default = Some(default.text.to_owned());
     Ok(())

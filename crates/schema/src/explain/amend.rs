@@ -76,7 +76,7 @@ fn of_atomic(simple: &Simple, base: Builtin, value: &str) -> Vec<String> {
     }
     if let (Some(most), Some((whole, fraction))) = (&simple.fraction_digits, value.split_once('.')) {
         let kept: String = fraction.chars().take(most.value).collect();
-        tries.push([whole, ".", &kept].concat().trim_end_matches('.').to_owned());
+        tries.push(format!("{whole}.{kept}").trim_end_matches('.').to_owned());
     }
     if let (true, (_, Some(most))) = (base.spells(value), base.limits())
         && base.compare(value, most) == Some(Ordering::Greater)
@@ -106,7 +106,7 @@ fn respelt(base: Builtin, value: &str) -> Option<String> {
             let spaceless = value.replace(['_', ' '], "");
             match spaceless.split_once(',') {
                 Some((whole, fraction)) if fraction.len() != 3 && !fraction.contains([',', '.']) => {
-                    Some([whole, ".", fraction].concat())
+                    Some(format!("{whole}.{fraction}"))
                 }
                 _ => Some(spaceless.replace(',', "")),
             }
@@ -114,7 +114,7 @@ fn respelt(base: Builtin, value: &str) -> Option<String> {
         Family::Moment => match base {
             Builtin::Date => value.get(..10).map(str::to_owned),
             Builtin::DateTime => Some(value.replacen(' ', "T", 1)),
-            _ => Some([value, ":00"].concat()),
+            _ => Some(format!("{value}:00")),
         },
         _ => Some(lower.replace(' ', "-")),
     }

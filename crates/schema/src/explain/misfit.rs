@@ -26,12 +26,12 @@ pub(crate) fn unknown_root(walk: &Walk<'_>, spot: &Spot<'_>) -> Finding {
     let known = walk.schema.global(name);
     let near = known.map(|d| d.name.as_str()).or_else(|| nearest(name, names()));
     let message = match (ours, known.is_some(), near) {
-        (false, true, _) => [name, ": ", &namespace_words(root), ", expected ", target].concat(),
-        (true, _, Some(near)) => [name, ": is no known payload, did you mean ", near].concat(),
+        (false, true, _) => format!("{name}: {}, expected {target}", namespace_words(root)),
+        (true, _, Some(near)) => format!("{name}: is no known payload, did you mean {near}"),
         (false, _, Some(near)) => {
-            [name, ": is no known payload, did you mean ", near, " of ", target].concat()
+            format!("{name}: is no known payload, did you mean {near} of {target}")
         }
-        (_, _, None) => [name, ": is no known payload"].concat(),
+        (_, _, None) => format!("{name}: is no known payload"),
     };
     let listed: Vec<&str> = names().take(LISTED).collect();
     let fixed = near.and_then(|near| {
@@ -40,12 +40,12 @@ pub(crate) fn unknown_root(walk: &Walk<'_>, spot: &Spot<'_>) -> Finding {
     let declared = near.and_then(|near| walk.schema.global(near));
     let said = Said {
         message,
-        expected: ["one of ", &listed.join(", "), " of the namespace ", target].concat(),
+        expected: format!("one of {} of the namespace {target}", listed.join(", ")),
         received: walk.source.shown(root),
         schema: declared.map(|d| d.fragment.clone()).unwrap_or_default(),
         fix: fixed.unwrap_or_else(|| match near {
             Some(near) => started_anew(root, near, target),
-            None => ["write one of ", &listed.join(", "), ", with its xmlns, ", target].concat(),
+            None => format!("write one of {}, with its xmlns, {target}", listed.join(", ")),
         }),
     };
     walk.finding(spot.path(), root.span.start, said)
@@ -55,14 +55,14 @@ fn namespace_words(element: &Element) -> String {
     if element.name.namespace.is_empty() {
         "it has no namespace".to_owned()
     } else {
-        ["its namespace is ", &value::quoted(&element.name.namespace)].concat()
+        format!("its namespace is {}", value::quoted(&element.name.namespace))
     }
 }
 
 /// The name under the prefix that the element has now.
 fn retagged(element: &Element, name: &str) -> String {
     match element.tag.split_once(':') {
-        Some((prefix, _)) => [prefix, ":", name].concat(),
+        Some((prefix, _)) => format!("{prefix}:{name}"),
         None => name.to_owned(),
     }
 }
@@ -72,14 +72,14 @@ fn retagged(element: &Element, name: &str) -> String {
 fn started_anew(element: &Element, name: &str, target: &str) -> String {
     let (tag, key) = declared_as(element, name, target);
     let declaration = if target.contains(['"', '<', '&']) { "…" } else { target };
-    ["write <", &tag, " ", &key, "=\"", declaration, "\"> instead of <", &element.tag, ">"].concat()
+    format!("write <{tag} {key}=\"{declaration}\"> instead of <{}>", element.tag)
 }
 
 /// The name of an element in another namespace, and the attribute that declares it.
 fn declared_as(element: &Element, name: &str, target: &str) -> (String, String) {
     let tag = if target.is_empty() { name.to_owned() } else { retagged(element, name) };
     let key = match tag.split_once(':') {
-        Some((prefix, _)) => ["xmlns:", prefix].concat(),
+        Some((prefix, _)) => format!("xmlns:{prefix}"),
         None => "xmlns".to_owned(),
     };
     (tag, key)
@@ -289,7 +289,7 @@ impl<'m> Misfit<'_, 'm> {
     /// A new element of this declaration, under the prefix that its parent has.
     fn made(&self, declaration: &Declaration) -> Option<String> {
         let parent = self.spot.element;
-        let prefix = parent.tag.split_once(':').map(|(prefix, _)| [prefix, ":"].concat());
+        let prefix = parent.tag.split_once(':').map(|(prefix, _)| format!("{prefix}:"));
         let at = Surroundings {
             prefix: &prefix.unwrap_or_default(),
             bound: &parent.name.namespace,
@@ -303,7 +303,7 @@ impl<'m> Misfit<'_, 'm> {
     }
 
     fn parent_expected(&self) -> String {
-        [self.parent_name(), ": ", &wording::children(self.walk.schema, self.particle)].concat()
+        format!("{}: {}", self.parent_name(), wording::children(self.walk.schema, self.particle))
     }
 
     fn expected_of(&self, declaration: &'m Declaration) -> String {

@@ -55,7 +55,7 @@ impl Spot<'_> {
     /// `/order/line[2]`: counted only among several of one name.
     pub(crate) fn path(&self) -> String {
         let up = self.up.map(Spot::path).unwrap_or_default();
-        [&up, "/", &step(self.element, self.siblings)].concat()
+        format!("{up}/{}", step(self.element, self.siblings))
     }
 }
 
@@ -68,7 +68,7 @@ pub(crate) fn step(element: &Element, siblings: &[&Element]) -> String {
         return name.as_str().to_owned();
     }
     let before = siblings.iter().filter(same).take_while(|other| !std::ptr::eq(**other, element));
-    [name, "[", &before.count().saturating_add(1).to_string(), "]"].concat()
+    format!("{name}[{}]", before.count().saturating_add(1))
 }
 
 /// What an element was taken for.
@@ -174,15 +174,15 @@ impl Walk<'_> {
         let mut fix = match (written.filter(|written| wording::is_short(written)), cut) {
             (Some(written), _) => written,
             (None, Some(cut)) => {
-                ["cut the text of ", name, " to ", &cut.chars().count().to_string(), " characters"].concat()
+                format!("cut the text of {name} to {} characters", cut.chars().count())
             }
-            (None, None) => ["write ", &value::describe(simple), " in <", name, ">"].concat(),
+            (None, None) => format!("write {} in <{name}>", value::describe(simple)),
         };
         if optional {
-            fix.push_str(&[", or leave ", name, " out"].concat());
+            fix.push_str(&format!(", or leave {name} out"));
         }
         let said = Said {
-            message: [name, ": ", &words].concat(),
+            message: format!("{name}: {words}"),
             expected: wording::expected(self.schema, role),
             received: self.source.shown(element),
             schema: fragment.unwrap_or_else(|| role.declaration.fragment.clone()),
@@ -224,24 +224,24 @@ impl Walk<'_> {
         let (what, received) = match (blank, text.quoted) {
             (true, true) => {
                 let written = if text.value.is_empty() { "<![CDATA[]]>" } else { "<![CDATA[ ]]>" };
-                (["the text ", written, " stands"].concat(), written.to_owned())
+                (format!("the text {written} stands"), written.to_owned())
             }
             // Where this is wrong nothing may stand between the tags, not even layout.
             (true, false) => ("blanks stand".to_owned(), self.source.shown(spot.element)),
             (false, _) => {
                 let words = value::quoted(text.value.trim());
-                (["the text ", &words, " stands"].concat(), words)
+                (format!("the text {words} stands"), words)
             }
         };
         let said = Said {
-            message: [name, ": ", &what, " where ", allowed, " allowed"].concat(),
+            message: format!("{name}: {what} where {allowed} allowed"),
             expected: wording::expected(self.schema, role),
             received,
             schema: role.declaration.fragment.clone(),
             fix: match role_holds_elements(self.schema, role) {
-                true => ["leave the text out, or put it into an element of <", name, ">"].concat(),
+                true => format!("leave the text out, or put it into an element of <{name}>"),
                 false if blank => {
-                    ["leave the text out: nothing stands between the tags of <", name, ">"].concat()
+                    format!("leave the text out: nothing stands between the tags of <{name}>")
                 }
                 false => "leave the text out".to_owned(),
             },

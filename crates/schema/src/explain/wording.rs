@@ -22,7 +22,7 @@ const LISTED: usize = 400;
 /// `limit: whole number, 1 to 100, may be left out`.
 pub(crate) fn expected(schema: &Schema, role: Role<'_>) -> String {
     let of = of_type(schema, schema.of(role.declaration.of));
-    let mut words = [&named(schema, role.declaration), ": ", &of].concat();
+    let mut words = format!("{}: {of}", named(schema, role.declaration));
     if let Some(times) = times(role.min, role.max) {
         words.push_str(", ");
         words.push_str(&times);
@@ -34,14 +34,14 @@ pub(crate) fn expected(schema: &Schema, role: Role<'_>) -> String {
 fn named(schema: &Schema, declaration: &Declaration) -> String {
     match &*declaration.namespace {
         namespace if *namespace == *schema.namespace => declaration.name.clone(),
-        "" => [&declaration.name, " without a namespace"].concat(),
-        other => [&declaration.name, " of ", other].concat(),
+        "" => format!("{} without a namespace", declaration.name),
+        other => format!("{} of {other}", declaration.name),
     }
 }
 
 pub(crate) fn attribute(attribute: &AttributeUse) -> String {
     let optional = if attribute.required { "" } else { ", may be left out" };
-    [&attribute.name, "=\"…\": ", &value::describe(&attribute.simple), optional].concat()
+    format!("{}=\"…\": {}{optional}", attribute.name, value::describe(&attribute.simple))
 }
 
 pub(crate) fn of_type(schema: &Schema, of: &Type) -> String {
@@ -67,7 +67,7 @@ pub(crate) fn children(schema: &Schema, particle: &Particle) -> String {
         Term::Element(_) | Term::Wildcard(_) => return one(schema, particle),
     };
     let parts: Vec<String> = parts.iter().map(|part| one(schema, part)).collect();
-    let group = times(particle.min, particle.max).map(|times| [" (", &times, ")"].concat());
+    let group = times(particle.min, particle.max).map(|times| format!(" ({times})"));
     [lead, &parts.join(glue), &group.unwrap_or_default()].concat()
 }
 
@@ -78,11 +78,11 @@ fn one(schema: &Schema, particle: &Particle) -> String {
         Term::Wildcard(Wildcard::Other(_)) => "an element of another namespace".to_owned(),
         group => {
             let alone = Particle { min: 1, max: Some(1), term: group.clone() };
-            ["[", &children(schema, &alone), "]"].concat()
+            format!("[{}]", children(schema, &alone))
         }
     };
     match times(particle.min, particle.max) {
-        Some(times) => [&inner, " (", &times, ")"].concat(),
+        Some(times) => format!("{inner} ({times})"),
         None => inner,
     }
 }
@@ -95,10 +95,10 @@ pub(crate) fn times(min: u32, max: Option<u32>) -> Option<String> {
         (0, Some(1)) => Some("may be left out".to_owned()),
         (0, None) => Some("any number of times".to_owned()),
         (1, None) => Some("once or more".to_owned()),
-        (_, None) => Some(["at least ", &least, " times"].concat()),
-        (0, Some(_)) => Some(["at most ", &most, " times"].concat()),
-        (_, Some(max)) if max == min => Some(["exactly ", &least, " times"].concat()),
-        (_, Some(_)) => Some([&least, " to ", &most, " times"].concat()),
+        (_, None) => Some(format!("at least {least} times")),
+        (0, Some(_)) => Some(format!("at most {most} times")),
+        (_, Some(max)) if max == min => Some(format!("exactly {least} times")),
+        (_, Some(_)) => Some(format!("{least} to {most} times")),
     }
 }
 

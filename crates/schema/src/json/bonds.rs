@@ -86,10 +86,10 @@ impl Keys<'_, '_> {
         if !whole.is_empty() {
             let mut needed = whole.words();
             if !whole.required.is_empty() {
-                needed.insert(0, [&whole.required.join(", "), " must be"].concat());
+                needed.insert(0, format!("{} must be", whole.required.join(", ")));
             }
             let names = self.names(particle, &whole.required).replace('?', "");
-            let words = ["if any of ", &names, " is there, ", &needed.join(", and ")].concat();
+            let words = format!("if any of {names} is there, {}", needed.join(", and "));
             let schema = json!({ "anyOf": [self.absent(&[particle]), whole.into_fields()] });
             rules.bonds.push(Bond { schema, words });
         }
@@ -109,7 +109,7 @@ impl Keys<'_, '_> {
         let named = |part: &Particle| {
             let rules = rules_of(part);
             let (names, more) = (self.names(part, &rules.required), rules.words());
-            if more.is_empty() { names } else { [&names, " (", &more.join("; "), ")"].concat() }
+            if more.is_empty() { names } else { format!("{names} ({})", more.join("; ")) }
         };
         let branch = |(at, part): (usize, &Particle)| {
             let others = parts.iter().enumerate().filter(|(other, _)| *other != at);

@@ -50,12 +50,12 @@ fn expression(tree: &Tree, out: &mut String) {
                 (0, None) => out.push('*'),
                 (1, None) => out.push('+'),
                 (1, Some(1)) => {}
-                (least, None) => out.push_str(&["{", &least.to_string(), ",}"].concat()),
+                (least, None) => out.push_str(&format!("{{{least},}}")),
                 (least, Some(most)) if least == most => {
-                    out.push_str(&["{", &least.to_string(), "}"].concat());
+                    out.push_str(&format!("{{{least}}}"));
                 }
                 (least, Some(most)) => {
-                    out.push_str(&["{", &least.to_string(), ",", &most.to_string(), "}"].concat());
+                    out.push_str(&format!("{{{least},{most}}}"));
                 }
             }
         }
@@ -76,29 +76,29 @@ fn grouped(tree: &Tree, out: &mut String) {
 
 fn one(class: &Class) -> String {
     let without = match &class.without {
-        Some(without) => ["(?!", &one(without), ")"].concat(),
+        Some(without) => format!("(?!{})", one(without)),
         None => String::new(),
     };
     let plain: Option<String> = class.members.iter().map(|member| inside(*member)).collect();
     let set = match (plain, class.members.as_slice(), class.negated) {
         (_, [Member::Char(c)], false) => outside(*c),
-        (Some(plain), _, false) => ["[", &plain, "]"].concat(),
-        (Some(plain), _, true) => ["[^", &plain, "]"].concat(),
+        (Some(plain), _, false) => format!("[{plain}]"),
+        (Some(plain), _, true) => format!("[^{plain}]"),
         // A class that is itself the rest of another cannot stand in brackets.
         (None, members, negated) => {
             let each: Vec<String> = members.iter().map(|member| alone(*member)).collect();
-            let any = ["(?:", &each.join("|"), ")"].concat();
-            if negated { ["(?:(?!", &any, ")[\\s\\S])"].concat() } else { any }
+            let any = format!("(?:{})", each.join("|"));
+            if negated { format!("(?:(?!{any})[\\s\\S])") } else { any }
         }
     };
-    if without.is_empty() { set } else { ["(?:", &without, &set, ")"].concat() }
+    if without.is_empty() { set } else { format!("(?:{without}{set})") }
 }
 
 /// A member as it stands between brackets; none for what is the rest of something.
 fn inside(member: Member) -> Option<String> {
     match member {
         Member::Char(c) => Some(bracketed(c)),
-        Member::Range(low, high) => Some([&bracketed(low), "-", &bracketed(high)].concat()),
+        Member::Range(low, high) => Some(format!("{}-{}", bracketed(low), bracketed(high))),
         Member::Digit { negated: false } => Some("\\p{Nd}".to_owned()),
         Member::Digit { negated: true } => Some("\\P{Nd}".to_owned()),
         Member::Space { negated: false } => Some(SPACE.to_owned()),
@@ -121,13 +121,13 @@ fn alone(member: Member) -> String {
         other => (other, false),
     };
     let start = if negated { "[^" } else { "[" };
-    [start, &inside(member).unwrap_or_default(), "]"].concat()
+    format!("{start}{}]", inside(member).unwrap_or_default())
 }
 
 /// A character between brackets. Two of `&` and `~` are an operation there in some dialects.
 fn bracketed(c: char) -> String {
     match c {
-        '\\' | ']' | '[' | '^' | '-' => ["\\", &c.to_string()].concat(),
+        '\\' | ']' | '[' | '^' | '-' => format!("\\{c}"),
         '&' => "\\x26".to_owned(),
         '~' => "\\x7e".to_owned(),
         _ => blank(c),
@@ -137,7 +137,7 @@ fn bracketed(c: char) -> String {
 fn outside(c: char) -> String {
     match c {
         '\\' | '^' | '$' | '.' | '|' | '?' | '*' | '+' | '(' | ')' | '[' | ']' | '{' | '}' | '/' => {
-            ["\\", &c.to_string()].concat()
+            format!("\\{c}")
         }
         _ => blank(c),
     }

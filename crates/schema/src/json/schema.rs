@@ -38,11 +38,11 @@ pub(crate) fn of(schema: &Schema, root: &Declaration) -> JsonSchema {
     let mut drawn = Map::new();
     drawn.insert("$schema".to_owned(), Value::from(DRAFT));
     drawn.insert("title".to_owned(), Value::from(root.name.as_str()));
-    let (object, bonds) = drawing.top(&record, &["/", &root.name].concat());
+    let (object, bonds) = drawing.top(&record, &format!("/{}", root.name));
     drawn.extend(described(schema, root));
     if !bonds.is_empty() {
-        let about = schema.about(root).map(|words| [words, " "].concat()).unwrap_or_default();
-        let words = [&about, "Of the properties: ", &bonds.join("; ")].concat();
+        let about = schema.about(root).map(|words| format!("{words} ")).unwrap_or_default();
+        let words = format!("{about}Of the properties: {}", bonds.join("; "));
         drawn.insert("description".to_owned(), Value::from(words));
     }
     drawn.extend(object);
@@ -85,7 +85,7 @@ impl<'m> Drawing<'m> {
 
     fn note(&mut self, path: &str, open: Vec<String>) {
         for words in open {
-            let line = [path, ": ", &words].concat();
+            let line = format!("{path}: {words}");
             if !self.open.contains(&line) {
                 self.open.push(line);
             }
@@ -100,7 +100,7 @@ impl<'m> Drawing<'m> {
 
     /// The schema of one element.
     fn element(&mut self, declaration: &'m Declaration, path: &str) -> Value {
-        let path = &[path, "/", &declaration.name].concat();
+        let path = &format!("{path}/{}", declaration.name);
         let drawn = match Form::of(self.schema, declaration.of) {
             Form::Value(simple) => self.simple(simple, path),
             Form::Text => json!({ "type": "string" }),
@@ -135,15 +135,15 @@ impl<'m> Drawing<'m> {
         let known = self.named.iter().find(|(id, _)| *id == declaration.of).map(|(_, name)| name.clone());
         let name = known.unwrap_or_else(|| {
             let taken = |name: &String| self.named.iter().any(|(_, known)| known == name);
-            let numbered = (2..).map(|n: u32| [&declaration.name, "-", &n.to_string()].concat());
+            let numbered = (2..).map(|n: u32| format!("{}-{n}", declaration.name));
             let mut names = std::iter::once(declaration.name.clone()).chain(numbered);
             let name = names.find(|name| !taken(name)).unwrap_or_default();
             self.named.push((declaration.of, name.clone()));
-            let drawn = self.record(record, &["…/", &declaration.name].concat());
+            let drawn = self.record(record, &format!("…/{}", declaration.name));
             self.parts.insert(name.clone(), Value::Object(drawn));
             name
         });
-        json!({ "$ref": (["#/$defs/", &name].concat()) })
+        json!({ "$ref": (format!("#/$defs/{name}")) })
     }
 
     fn record(&mut self, record: &Record<'m>, path: &str) -> Map<String, Value> {
@@ -164,7 +164,7 @@ impl<'m> Drawing<'m> {
         let (mut properties, mut rules) = (Map::new(), Rules::default());
         for attribute in record.attributes {
             let key = record.key(attribute);
-            let mut drawn = self.simple(&attribute.simple, &[path, "/@", &attribute.name].concat());
+            let mut drawn = self.simple(&attribute.simple, &format!("{path}/@{}", attribute.name));
             if let Value::Object(fields) = &mut drawn {
                 let about = attribute.documentation.as_deref();
                 fields.extend(about.map(|words| ("description".to_owned(), Value::from(words))));
@@ -187,7 +187,7 @@ impl<'m> Drawing<'m> {
                     properties.insert(slot.key, drawn);
                 }
                 if let Some(several) = record.wildcard() {
-                    let drawn = self.markup(&[path, "/", ANY].concat());
+                    let drawn = self.markup(&format!("{path}/{ANY}"));
                     let wild = |term: &Term| matches!(term, Term::Wildcard(_));
                     let drawn = if several { listed(drawn, least(particle, &wild), None) } else { drawn };
                     properties.insert(ANY.to_owned(), drawn);
@@ -230,7 +230,7 @@ impl<'m> Drawing<'m> {
         let Some(group) = repeated(content, slot.declaration) else {
             return listed(drawn, slot.particle.min, slot.particle.max);
         };
-        let words = ["which numbers of ", &slot.key, " a group that repeats allows"].concat();
+        let words = format!("which numbers of {} a group that repeats allows", slot.key);
         self.note(path, vec![words]);
         let is_it = |term: &Term| is_of(term, slot.declaration);
         listed(drawn, least(group, &is_it), most(group, &is_it))
@@ -249,10 +249,10 @@ impl<'m> Drawing<'m> {
             row(&slot.key, self.element(slot.declaration, path));
         }
         if record.wildcard().is_some() {
-            row(ANY, self.markup(&[path, "/", ANY].concat()));
+            row(ANY, self.markup(&format!("{path}/{ANY}")));
         }
         let names: Vec<String> = record.slots().into_iter().map(|slot| slot.key).collect();
-        let words = ["the order and number of ", &names.join(", ")].concat();
+        let words = format!("the order and number of {}", names.join(", "));
         self.note(path, vec![words]);
         let any = |_: &Term| true;
         let mut drawn = listed(json!({ "anyOf": kinds }), least(particle, &any), most(particle, &any));

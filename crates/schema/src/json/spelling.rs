@@ -156,7 +156,7 @@ pub(crate) fn written(simple: &Simple, given: &Given) -> Result<String, String> 
     let form = |listed: &Faceted<String>| json(simple, &listed.value);
     match (listed.map(form), plain(given)) {
         (Some(form), given) if form != given && !matches!(Kind::of(simple), Kind::Floating) => {
-            Err(["exactly ", &form.to_string()].concat())
+            Err(format!("exactly {form}"))
         }
         _ => Ok(spelt),
     }
@@ -172,7 +172,7 @@ fn by_kind(simple: &Simple, given: &Given) -> Result<String, String> {
             if let Some(large) =
                 whole.as_ref().filter(|whole| whole.whole_number().is_string() && may_be_text)
             {
-                return Err(["the text \"", &large.spelt(), "\", which keeps every digit,"].concat());
+                return Err(format!("the text \"{}\", which keeps every digit,", large.spelt()));
             }
             whole.map(|whole| whole.spelt())
         }
@@ -221,7 +221,7 @@ fn spelt(simple: &Simple, base: Option<Builtin>, text: &str) -> Result<String, S
 fn list(item: &Simple, parts: &[Part]) -> Result<String, String> {
     let mut items = Vec::with_capacity(parts.len());
     for part in parts {
-        let one = written(item, &part.given).map_err(|needed| ["a list, each item ", &needed].concat())?;
+        let one = written(item, &part.given).map_err(|needed| format!("a list, each item {needed}"))?;
         if one.is_empty() || one.contains(is_white) {
             return Err("a list of texts that are not empty and have no blanks".to_owned());
         }

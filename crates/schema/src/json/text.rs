@@ -24,7 +24,7 @@ pub(crate) fn text(json: &[u8], root: &str) -> Result<Part, Box<Slip>> {
     let most = Limits::default().message_bytes;
     if json.len() > most {
         let message = ["the JSON has ", &json.len().to_string(), " bytes, the limit is ", &most.to_string()];
-        let expected = ["at most ", &most.to_string(), " bytes"].concat();
+        let expected = format!("at most {most} bytes");
         return Err(reading.slip(root, 0, message.concat(), expected, "send less".to_owned()));
     }
     let utf8 = std::str::from_utf8(json).map_err(|error| {
@@ -66,8 +66,8 @@ fn too_deep(path: &str, place: Option<(u64, u64)>) -> Box<Slip> {
     Box::new(Slip {
         path: path.to_owned(),
         place,
-        message: ["the JSON is nested deeper than ", &limit].concat(),
-        expected: ["at most ", &limit, " objects and lists inside one another"].concat(),
+        message: format!("the JSON is nested deeper than {limit}"),
+        expected: format!("at most {limit} objects and lists inside one another"),
         received: "…".to_owned(),
         fix: "nest it less deep".to_owned(),
     })
@@ -94,7 +94,7 @@ impl<'j> Reading<'j> {
         let offset = from.saturating_add(start).saturating_add(error.column().saturating_sub(1));
         let words = error.to_string();
         let words = words.split(" at line ").next().unwrap_or_default();
-        let message = ["the JSON cannot be read: ", words].concat();
+        let message = format!("the JSON cannot be read: {words}");
         self.slip(path, offset, message, "one JSON object".to_owned(), "write well-formed JSON".to_owned())
     }
 
@@ -113,7 +113,7 @@ impl<'j> Reading<'j> {
             Some(b'[') => {
                 let items: Vec<&RawValue> = serde_json::from_str(raw).map_err(broken)?;
                 let item = |(at, item): (usize, &&'j RawValue)| {
-                    let path = [path, "[", &at.saturating_add(1).to_string(), "]"].concat();
+                    let path = format!("{path}[{}]", at.saturating_add(1));
                     self.part(item.get(), &path, deeper)
                 };
                 Given::List(items.iter().enumerate().map(item).collect::<Result<_, _>>()?)
@@ -136,10 +136,10 @@ impl<'j> Reading<'j> {
         let mut seen = HashSet::with_capacity(entries.len());
         let mut fields = Vec::with_capacity(entries.len());
         for (key, raw) in &entries {
-            let path = if key == crate::form::OWN { path.to_owned() } else { [path, "/", key].concat() };
+            let path = if key == crate::form::OWN { path.to_owned() } else { format!("{path}/{key}") };
             if !seen.insert(key.as_str()) {
                 let offset = raw.get().as_ptr().addr().saturating_sub(self.json.as_ptr().addr());
-                let message = [&shortened(key.clone()), ": the key comes twice in one object"].concat();
+                let message = format!("{}: the key comes twice in one object", shortened(key.clone()));
                 let fix = "keep one of them; several values of one name are a list".to_owned();
                 return Err(self.slip(&path, offset, message, "each key once".to_owned(), fix));
             }

@@ -44,7 +44,7 @@ fn unfit(payload: &[u8], words: &str) -> Finding {
         offset: 0,
         line: 1,
         column: 1,
-        message: ["the payload has no form as JSON: ", &words].concat(),
+        message: format!("the payload has no form as JSON: {words}"),
         expected: "a payload that its schema admits".to_owned(),
         received: crate::build::given::shortened(String::from_utf8_lossy(payload).into_owned()),
         schema: String::new(),

@@ -164,7 +164,7 @@ fn whole(simple: &Simple, base: Builtin, may_be_text: bool) -> Drawn {
         (false, true) => "-",
         (false, false) => "-?",
     };
-    let pattern = ["^", sign, "[1-9][0-9]{18,23}$"].concat();
+    let pattern = format!("^{sign}[1-9][0-9]{{18,23}}$");
     let schema = json!({ "anyOf": [number, { "type": "string", "pattern": pattern }] });
     let open = "whole numbers beyond 64 bits stand as text: which of them are within the bounds";
     Drawn { schema, open: vec![open.to_owned()] }
@@ -178,7 +178,7 @@ fn decimal(simple: &Simple, may_be_text: bool) -> Drawn {
     }
     if may_be_text {
         let digits = SAFE_DIGITS.saturating_add(1).to_string();
-        let pattern = ["^(?=-?(?:[0-9]\\.?){", &digits, ",}$)-?[0-9]+(?:\\.[0-9]+)?$"].concat();
+        let pattern = format!("^(?=-?(?:[0-9]\\.?){{{digits},}}$)-?[0-9]+(?:\\.[0-9]+)?$");
         schema = json!({ "anyOf": [schema, { "type": "string", "pattern": pattern }] });
         open.push("numbers of more than 15 digits stand as text: whether they are within bounds, and at most 24 digits".to_owned());
     }
@@ -200,7 +200,7 @@ fn bounded(simple: &Simple, open: &mut Vec<String>) -> Value {
             let key = if bound.inclusive { inclusive } else { exclusive };
             schema.insert(key.to_owned(), value);
         } else {
-            open.push(["the bound ", &bound.value].concat());
+            open.push(format!("the bound {}", bound.value));
         }
     }
     Value::Object(schema)
@@ -289,9 +289,9 @@ fn spelt(base: Builtin, patterns: &mut Vec<String>, open: &mut Vec<String>) {
         Builtin::NcName => names("^(?![0-9.-])[^\\x00-,/:-@\\[-\\^`{-\\x7f]+$"),
         Builtin::Language => Some("^[A-Za-z]{1,8}(?:-[A-Za-z0-9]{1,8})*$".to_owned()),
         Builtin::Boolean => Some("^(?:true|false|1|0)$".to_owned()),
-        Builtin::Date => Some(["^", DAY, ZONE, "$"].concat()),
-        Builtin::DateTime => Some(["^", DAY, "T", CLOCK, ZONE, "$"].concat()),
-        Builtin::Time => Some(["^", CLOCK, ZONE, "$"].concat()),
+        Builtin::Date => Some(format!("^{DAY}{ZONE}$")),
+        Builtin::DateTime => Some(format!("^{DAY}T{CLOCK}{ZONE}$")),
+        Builtin::Time => Some(format!("^{CLOCK}{ZONE}$")),
         Builtin::Duration => Some(
             "^-?P(?!$)(?:[0-9]+Y)?(?:[0-9]+M)?(?:[0-9]+D)?(?:T(?!$)(?:[0-9]+H)?(?:[0-9]+M)?(?:(?:[0-9]+\\.?[0-9]*|\\.[0-9]+)S)?)?$"
                 .to_owned(),

@@ -111,7 +111,7 @@ fn second_of(value: &str) -> Option<(f64, &str)> {
             if digits.is_empty() {
                 return None;
             }
-            (["0.", digits].concat().parse::<f64>().ok()?, rest)
+            (format!("0.{digits}").parse::<f64>().ok()?, rest)
         }
         None => (0.0, rest),
     };

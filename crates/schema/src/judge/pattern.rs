@@ -29,7 +29,7 @@ impl Pattern {
         let tree = reader.alternatives()?;
         match reader.peek() {
             None => {}
-            Some(c) => return Err(["an unexpected ", &c.to_string()].concat()),
+            Some(c) => return Err(format!("an unexpected {c}")),
         }
         let program = tree.program()?;
         if tree.has_starred_branch() {
@@ -151,7 +151,7 @@ impl Tree {
 
     fn emit(&self, program: &mut Program) -> Result<(), String> {
         if program.len() > STEPS {
-            return Err(["it unfolds into more than ", &STEPS.to_string(), " steps"].concat());
+            return Err(format!("it unfolds into more than {STEPS} steps"));
         }
         match self {
             Self::One(class) => program.class(class.clone()),
@@ -258,9 +258,7 @@ impl Reader {
             Some('[') => Ok(Tree::One(self.class()?)),
             Some('.') => Ok(Tree::One(Class::not(vec![Member::Char('\n'), Member::Char('\r')]))),
             Some('\\') => Ok(Tree::One(Class::of(vec![self.escape()?]))),
-            Some(c @ ('?' | '*' | '+' | '{' | '}' | ']')) => {
-                Err(["a ", &c.to_string(), " with nothing before it"].concat())
-            }
+            Some(c @ ('?' | '*' | '+' | '{' | '}' | ']')) => Err(format!("a {c} with nothing before it")),
             Some(c) => Ok(Tree::One(Class::of(vec![Member::Char(c)]))),
             None => Err("it ends too early".to_owned()),
         }
@@ -372,7 +370,7 @@ impl Reader {
                 Member::Char(c)
             }
             'p' | 'P' => return Err("Unicode properties (\\p) are not taken".to_owned()),
-            other => return Err(["\\", &other.to_string(), " is no escape of XSD"].concat()),
+            other => return Err(format!("\\{other} is no escape of XSD")),
         })
     }
 }

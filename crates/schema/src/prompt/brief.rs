@@ -15,15 +15,15 @@ pub(crate) fn words(simple: &Simple) -> String {
         Variety::Atomic(base) => atomic(simple, *base),
         Variety::List(item) => {
             let count = describe::length_words(simple).unwrap_or_else(|| "any number of items".to_owned());
-            let whole = patterns(simple, &[]).map(|all| [", the whole ", &all].concat());
-            [&count, " parted by blanks, each ", &bracketed(item), &whole.unwrap_or_default()].concat()
+            let whole = patterns(simple, &[]).map(|all| format!(", the whole {all}"));
+            format!("{count} parted by blanks, each {}{}", bracketed(item), whole.unwrap_or_default())
         }
         Variety::Union(members) => {
             let mut each: Vec<String> = members.iter().take(MEMBERS).map(|one| bracketed(one)).collect();
             if members.len() > MEMBERS {
                 each.push("more".to_owned());
             }
-            let whole = patterns(simple, &[]).map(|all| [", ", &all].concat());
+            let whole = patterns(simple, &[]).map(|all| format!(", {all}"));
             [each.join(" or "), whole.unwrap_or_default()].concat()
         }
     }
@@ -32,7 +32,7 @@ pub(crate) fn words(simple: &Simple) -> String {
 /// In brackets where it would run into its neighbours.
 fn bracketed(simple: &Simple) -> String {
     let words = words(simple);
-    if words.contains(", ") || words.contains(" or ") { ["[", &words, "]"].concat() } else { words }
+    if words.contains(", ") || words.contains(" or ") { format!("[{words}]") } else { words }
 }
 
 /// The values, in quotes where one could not be told from the words around it.
@@ -40,15 +40,15 @@ fn listed(simple: &Simple) -> String {
     let values = simple.values.iter().map(|listed| listed.value.as_str());
     let plain = |c: char| c.is_alphanumeric() || "-_.:/+#@%".contains(c);
     let quote = values.clone().any(|value| value.is_empty() || !value.chars().all(plain));
-    let shown = |value: &str| if quote { ["\"", value, "\""].concat() } else { value.to_owned() };
+    let shown = |value: &str| if quote { format!("\"{value}\"") } else { value.to_owned() };
     let mut each: Vec<String> = values.take(LISTED).map(shown).collect();
     let more = simple.values.len().saturating_sub(LISTED);
     if more > 0 {
-        each.push(["and ", &more.to_string(), " more"].concat());
+        each.push(format!("and {more} more"));
     }
     match each.as_slice() {
-        [only] => ["only ", only].concat(),
-        each => ["one of ", &each.join(", ")].concat(),
+        [only] => format!("only {only}"),
+        each => format!("one of {}", each.join(", ")),
     }
 }
 
@@ -78,11 +78,11 @@ fn atomic(simple: &Simple, base: Builtin) -> String {
         [(&simple.total_digits, " digits"), (&simple.fraction_digits, " digits behind the point")]
     {
         if let Some(most) = most {
-            words.push([", at most ", &most.value.to_string(), what].concat());
+            words.push(format!(", at most {}{what}", most.value));
         }
     }
     if let Some(all) = patterns(simple, said) {
-        words.push([", ", &all].concat());
+        words.push(format!(", {all}"));
     }
     if is_text && value::check(simple, "").is_none() {
         words.push(", may be empty".to_owned());
@@ -97,5 +97,5 @@ fn patterns(simple: &Simple, said: &[&str]) -> Option<String> {
         sources.join(" or ")
     });
     let each: Vec<String> = steps.filter(|source| !said.contains(&source.as_str())).collect();
-    (!each.is_empty()).then(|| ["matching ", &each.join(" and ")].concat())
+    (!each.is_empty()).then(|| format!("matching {}", each.join(" and ")))
 }

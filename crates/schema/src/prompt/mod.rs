@@ -33,10 +33,10 @@ pub(crate) fn line(schema: &Schema, element: &str) -> Option<String> {
         Type::Simple(simple) => (vec![own_text(&brief::words(simple))], ""),
         Type::Anything => (Vec::new(), ""),
     };
-    let head = ["- <", &declaration.name, ">: ", &about].concat();
+    let head = format!("- <{}>: {about}", declaration.name);
     Some(match parts.as_slice() {
-        [] => [&head, " No parameters."].concat(),
-        parts => [&head, " Parameters", lead, ": ", &parts.join(", ")].concat(),
+        [] => format!("{head} No parameters."),
+        parts => format!("{head} Parameters{lead}: {}", parts.join(", ")),
     })
 }
 
@@ -64,11 +64,11 @@ pub(crate) fn entry(schema: &Schema, element: &str) -> Option<String> {
 /// Words as a sentence: what follows them begins a new one.
 fn sentence(words: &str) -> String {
     let ends = words.ends_with(['.', '!', '?', ':', '…']);
-    if ends { words.to_owned() } else { [words, "."].concat() }
+    if ends { words.to_owned() } else { format!("{words}.") }
 }
 
 fn own_text(words: &str) -> String {
-    ["content(", words, ")"].concat()
+    format!("content({words})")
 }
 
 /// What is said of children whose order matters.
@@ -143,10 +143,10 @@ impl<'m> Telling<'m> {
                 let mut inside = Vec::new();
                 parts.iter().for_each(|part| self.particle(part, at, &mut inside));
                 let lead = match wording::times(particle.min, particle.max) {
-                    Some(times) if particle.max != Some(1) => [&times, " this group"].concat(),
+                    Some(times) if particle.max != Some(1) => format!("{times} this group"),
                     _ => "optional, only together".to_owned(),
                 };
-                out.push([&lead, " [", &inside.join(", "), "]"].concat());
+                out.push(format!("{lead} [{}]", inside.join(", ")));
             }
             Term::Choice(parts) => out.push(self.choice(particle, parts, at)),
         }
@@ -159,10 +159,10 @@ impl<'m> Telling<'m> {
             (0 | 1, Some(1)) => "at most one of".to_owned(),
             (min, max) => {
                 let times = wording::times(min, max).unwrap_or_default();
-                [&times, ", each time one of"].concat()
+                format!("{times}, each time one of")
             }
         };
-        [&lead, " [", &each.join(" | "), "]"].concat()
+        format!("{lead} [{}]", each.join(" | "))
     }
 
     /// One of several: that it is required goes without saying, once it is chosen.
@@ -193,13 +193,13 @@ impl<'m> Telling<'m> {
             Type::Complex(complex) => self.complex(declaration.of, complex, &inside, &mut heads, &mut more),
         }
         heads.extend(often.iter().cloned());
-        heads.extend(declaration.default.as_ref().map(|value| [value, " if left out"].concat()));
+        heads.extend(declaration.default.as_ref().map(|value| format!("{value} if left out")));
         let about = self.schema.about(declaration).map(|about| about.trim_end_matches('.').to_owned());
         let mut words: Vec<String> = Vec::new();
         words.extend((!heads.is_empty()).then(|| heads.join(", ")));
         words.extend(about);
         words.extend(more);
-        [&tag(declaration, at), "(", &words.join("; "), ")"].concat()
+        format!("{}({})", tag(declaration, at), words.join("; "))
     }
 
     fn complex(
@@ -222,7 +222,7 @@ impl<'m> Telling<'m> {
             return;
         }
         if let Some(known) = self.told_as(id, at) {
-            return more.push(["the same as in ", &known].concat());
+            return more.push(format!("the same as in {known}"));
         }
         self.tell(id, at);
         let mut parts: Vec<String> = complex.attributes.iter().map(attribute).collect();
@@ -232,7 +232,7 @@ impl<'m> Telling<'m> {
             return more.push(parts.join(", "));
         }
         self.particle(particle, at, &mut parts);
-        more.push(["of", in_order(&complex.content), ": ", &parts.join(", ")].concat());
+        more.push(format!("of{}: {}", in_order(&complex.content), parts.join(", ")));
     }
 
     /// `1 or more <item> of: <sku>(word, required)`, or `1 to 10 <item>(word)`.
@@ -240,10 +240,10 @@ impl<'m> Telling<'m> {
         let count = count(each);
         let written = self.element(item, &[], at);
         // Nothing but what is inside: the brackets would say nothing.
-        let bare = [&tag(item, at), "(of"].concat();
+        let bare = format!("{}(of", tag(item, at));
         match written.strip_prefix(&bare).and_then(|rest| rest.strip_suffix(')')) {
-            Some(rest) => [&count, " ", &tag(item, at), " of", rest].concat(),
-            None => [&count, " ", &written].concat(),
+            Some(rest) => format!("{count} {} of{rest}", tag(item, at)),
+            None => format!("{count} {written}"),
         }
     }
 
@@ -253,7 +253,7 @@ impl<'m> Telling<'m> {
         let name = path.last()?;
         let alone = self.names.get(name) == Some(&1);
         let shown = if alone { (*name).to_owned() } else { path.join("/") };
-        Some(["<", &shown, ">"].concat())
+        Some(format!("<{shown}>"))
     }
 }
 
@@ -261,18 +261,18 @@ impl<'m> Telling<'m> {
 fn tag(declaration: &Declaration, at: &At<'_>) -> String {
     let namespace = match &*declaration.namespace {
         namespace if *namespace == *at.namespace => String::new(),
-        namespace => [" xmlns=\"", namespace, "\""].concat(),
+        namespace => format!(" xmlns=\"{namespace}\""),
     };
-    ["<", &declaration.name, &namespace, ">"].concat()
+    format!("<{}{namespace}>", declaration.name)
 }
 
 fn attribute(attribute: &AttributeUse) -> String {
     let how = if attribute.required { ", required" } else { ", optional" };
-    let default = attribute.default.as_ref().map(|value| [", ", value, " if left out"].concat());
-    let about = attribute.documentation.as_ref().map(|about| ["; ", about.trim_end_matches('.')].concat());
+    let default = attribute.default.as_ref().map(|value| format!(", {value} if left out"));
+    let about = attribute.documentation.as_ref().map(|about| format!("; {}", about.trim_end_matches('.')));
     let words = brief::words(&attribute.simple);
     let more = [default.unwrap_or_default(), about.unwrap_or_default()].concat();
-    ["attribute ", &attribute.name, "(", &words, how, &more, ")"].concat()
+    format!("attribute {}({words}{how}{more})", attribute.name)
 }
 
 /// Whether it must come, and how often it may.
@@ -288,7 +288,7 @@ fn stranger(wildcard: &Wildcard, particle: &Particle) -> String {
         Wildcard::Other(_) => "any element of another namespace",
     };
     let how = if particle.min > 0 { "required" } else { "optional" };
-    [what, "(", &often(how, particle).join(", "), ")"].concat()
+    format!("{what}({})", often(how, particle).join(", "))
 }
 
 /// The only element of a content, which may come several times.
@@ -310,9 +310,9 @@ fn count(particle: &Particle) -> String {
     let least = particle.min.to_string();
     match (particle.min, particle.max) {
         (0, None) => "any number of".to_owned(),
-        (_, None) => [&least, " or more"].concat(),
-        (0, Some(most)) => ["at most ", &most.to_string()].concat(),
-        (least, Some(most)) if least == most => ["exactly ", &most.to_string()].concat(),
-        (_, Some(most)) => [&least, " to ", &most.to_string()].concat(),
+        (_, None) => format!("{least} or more"),
+        (0, Some(most)) => format!("at most {most}"),
+        (least, Some(most)) if least == most => format!("exactly {most}"),
+        (_, Some(most)) => format!("{least} to {most}"),
     }
 }

@@ -156,7 +156,7 @@ impl<'t> Reading<'t> {
     }
 
     fn of_the_house(&mut self, element: &Element, namespace: &str) {
-        let message = ["the namespace ", namespace, " belongs to the house and is not imported"].concat();
+        let message = format!("the namespace {namespace} belongs to the house and is not imported");
         let mend = "take its elements with <xs:any namespace=\"##other\" processContents=\"lax\"/>";
         self.unfit_at(element, &message, mend);
     }
@@ -165,18 +165,18 @@ impl<'t> Reading<'t> {
         let (message, mend) = match self.paper().imports.get(namespace) {
             Some(Found::Paper(_)) | None => return,
             Some(Found::Several(names)) => (
-                ["the namespace ", namespace, " is of several schemas: ", &names.join(", ")].concat(),
+                format!("the namespace {namespace} is of several schemas: {}", names.join(", ")),
                 "keep one of them, or give one another targetNamespace".to_owned(),
             ),
             Some(Found::Nobody { .. }) if matches!(namespace, namespaces::TALK | namespaces::WORKFLOW) => {
                 return self.of_the_house(element, namespace);
             }
             Some(Found::Nobody { nearest, known }) => (
-                ["no schema named beside it has the namespace ", namespace].concat(),
+                format!("no schema named beside it has the namespace {namespace}"),
                 match nearest {
-                    Some(near) => ["namespace=\"", near, "\""].concat(),
+                    Some(near) => format!("namespace=\"{near}\""),
                     None if known.is_empty() => "name the schema of that namespace too".to_owned(),
-                    None => ["name the schema of that namespace too; known are ", &known.join(", ")].concat(),
+                    None => format!("name the schema of that namespace too; known are {}", known.join(", ")),
                 },
             ),
         };
@@ -195,11 +195,11 @@ impl<'t> Reading<'t> {
             None => {}
         }
         let (message, mend) = if namespace.is_empty() {
-            let near = ["a prefix bound to ", &self.target()].concat();
-            ([written, " has no namespace"].concat(), near)
+            let near = format!("a prefix bound to {}", self.target());
+            (format!("{written} has no namespace"), near)
         } else {
-            let mend = ["add <xs:import namespace=\"", namespace, "\"/> at the top"].concat();
-            ([written, " is of the namespace ", namespace, ", which is not imported"].concat(), mend)
+            let mend = format!("add <xs:import namespace=\"{namespace}\"/> at the top");
+            (format!("{written} is of the namespace {namespace}, which is not imported"), mend)
         };
         self.unfit_at(element, &message, &mend);
         None
@@ -213,11 +213,11 @@ impl<'t> Reading<'t> {
         }
         let known = self.named.keys().filter(|(paper, _)| *paper == at).map(|(_, known)| *known);
         let mend = match nearest(&name.local, known) {
-            Some(near) => ["define it, or did you mean ", near].concat(),
+            Some(near) => format!("define it, or did you mean {near}"),
             None => "define it, or correct its name".to_owned(),
         };
         let place = if at == self.at { "this schema".to_owned() } else { name.namespace.to_string() };
-        self.unfit_at(element, &["the type ", written, " is not defined in ", &place].concat(), &mend);
+        self.unfit_at(element, &format!("the type {written} is not defined in {place}"), &mend);
         None
     }
 }

@@ -196,7 +196,7 @@ impl<'t> Reading<'t> {
     /// A global element of this namespace or of an imported one, as it stands in a content.
     fn referred(&mut self, element: &'t Element, written: &str) -> Option<Declaration> {
         let Some(name) = element.qualified(written) else {
-            let message = ["the prefix of ", written, " is not declared"].concat();
+            let message = format!("the prefix of {written} is not declared");
             self.unfit(element.span.start, "ref", &message, "declare the prefix on xs:schema");
             return None;
         };
@@ -211,7 +211,7 @@ impl<'t> Reading<'t> {
         let global = self.global(&name.namespace, &name.local);
         let Some((of, about)) = global.map(|global| (global.of, global.documentation.clone())) else {
             let place = if *name.namespace == *self.target() { "this schema" } else { &*name.namespace };
-            let message = ["the element ", written, " is not declared in ", place].concat();
+            let message = format!("the element {written} is not declared in {place}");
             self.unfit(element.span.start, "ref", &message, "declare it, or correct its name");
             return None;
         };
@@ -260,7 +260,7 @@ impl<'t> Reading<'t> {
                 Some(text) => match text.trim().parse::<u32>() {
                     Ok(count) if count <= OCCURS => Ok(Some(count)),
                     _ => {
-                        let message = [name, " is ", text, ", more than 10000 or no count"].concat();
+                        let message = format!("{name} is {text}, more than 10000 or no count");
                         self.unfit(element.span.start, name, &message, "use unbounded, or at most 10000");
                         Err(())
                     }
@@ -312,10 +312,10 @@ impl<'t> Reading<'t> {
         for declaration in all {
             let first = *seen.entry(&declaration.name).or_insert(declaration);
             if first.namespace != declaration.namespace {
-                let message = [&declaration.name, " is declared twice, in two namespaces"].concat();
+                let message = format!("{} is declared twice, in two namespaces", declaration.name);
                 self.unfit_at(element, &message, "give one of them a parent of its own");
             } else if first.of != declaration.of {
-                let message = [&declaration.name, " is declared twice with different types"].concat();
+                let message = format!("{} is declared twice with different types", declaration.name);
                 self.unfit_at(element, &message, "give both the same named type");
             }
         }

@@ -88,7 +88,7 @@ impl<'t> Reading<'t> {
         particle.term.elements(&mut all);
         for declaration in all.into_iter().filter(|declaration| declaration.default.is_some()) {
             if !within_reach.iter().any(|reached| std::ptr::eq(*reached, declaration)) {
-                let message = [&declaration.name, " has a default and is never supplied"].concat();
+                let message = format!("{} has a default and is never supplied", declaration.name);
                 let mend = "give it minOccurs=\"0\" and put it directly into one xs:sequence or xs:all that comes once";
                 self.unfit(element.span.start, "default", &message, mend);
             }
@@ -98,6 +98,6 @@ impl<'t> Reading<'t> {
 
 fn fault(simple: &Simple, default: &str) -> Option<(String, String)> {
     let wrong = value::check(simple, default)?;
-    let mend = wrong.instead.map_or_else(|| value::describe(simple), |instead| ["write ", &instead].concat());
-    Some((["the default ", &wrong.words].concat(), mend))
+    let mend = wrong.instead.map_or_else(|| value::describe(simple), |instead| format!("write {instead}"));
+    Some((format!("the default {}", wrong.words), mend))
 }

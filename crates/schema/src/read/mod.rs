@@ -142,7 +142,7 @@ impl<'t> Reading<'t> {
     }
 
     pub(crate) fn unfit_at(&mut self, element: &Element, message: &str, mend: &str) {
-        self.unfit(element.span.start, &["xs:", &element.name.local].concat(), message, mend);
+        self.unfit(element.span.start, &format!("xs:{}", element.name.local), message, mend);
     }
 
     /// The element as it stands in the schema, or only its start tag where it is long.
@@ -278,7 +278,7 @@ impl<'t> Reading<'t> {
         };
         let id = self.reserve();
         if self.named.insert((self.at, name), Named { name, element, id, simple: Simply::Unread }).is_some() {
-            self.unfit_at(element, &["the type ", name, " is defined twice"].concat(), "rename one of them");
+            self.unfit_at(element, &format!("the type {name} is defined twice"), "rename one of them");
         }
     }
 
@@ -327,12 +327,12 @@ impl<'t> Reading<'t> {
             };
             let of = self.reserve();
             if let Some(other) = mark_of_danger(global).filter(|value| !matches!(*value, "true" | "false")) {
-                let message = ["systole:dangerous is `", other, "`"].concat();
+                let message = format!("systole:dangerous is `{other}`");
                 self.unfit_at(global, &message, "systole:dangerous=\"true\", or leave it out");
             }
             let declaration = self.declaration(global, (self.target(), name), of);
             if !self.schema.declare(declaration) {
-                self.unfit_at(global, &["the element ", name, " is declared twice"].concat(), "rename one");
+                self.unfit_at(global, &format!("the element {name} is declared twice"), "rename one");
             }
             declared.push((*global, of));
         }
@@ -428,7 +428,7 @@ impl<'t> Reading<'t> {
                 self.named.get(&(at, name.local.as_str())).map(|named| named.id)
             }
             None => {
-                let message = ["the prefix of ", written, " is not declared"].concat();
+                let message = format!("the prefix of {written} is not declared");
                 self.unfit_at(element, &message, "declare the prefix on xs:schema");
                 None
             }

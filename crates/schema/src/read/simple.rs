@@ -23,7 +23,7 @@ impl<'t> Reading<'t> {
     pub(crate) fn built_in(&mut self, element: &Element, local: &str) -> Option<Builtin> {
         let found = Builtin::named(local);
         if found.is_none() {
-            let near = nearest(local, Builtin::NAMES.iter().copied()).map(|near| ["xs:", near].concat());
+            let near = nearest(local, Builtin::NAMES.iter().copied()).map(|near| format!("xs:{near}"));
             let mend = match local {
                 "QName" | "NOTATION" => "use xs:string",
                 "ID" | "IDREF" | "IDREFS" | "ENTITY" | "ENTITIES" => {
@@ -36,8 +36,8 @@ impl<'t> Reading<'t> {
                 }
                 _ => near.as_deref().unwrap_or("use a built-in type of the profile, as xs:string"),
             };
-            let message = ["the type xs:", local, " is not in the profile"].concat();
-            self.unfit(element.span.start, &["xs:", local].concat(), &message, mend);
+            let message = format!("the type xs:{local} is not in the profile");
+            self.unfit(element.span.start, &format!("xs:{local}"), &message, mend);
         }
         found
     }
@@ -57,7 +57,7 @@ impl<'t> Reading<'t> {
                 let at = self.defined(element, written, &name)?;
                 match self.named.get(&(at, name.local.as_str())) {
                     Some(named) if matches!(named.simple, Simply::Open) => {
-                        let message = ["the type ", written, " is part of itself"].concat();
+                        let message = format!("the type {written} is part of itself");
                         self.unfit_at(element, &message, "build it from other types");
                         None
                     }
@@ -65,14 +65,14 @@ impl<'t> Reading<'t> {
                         self.simple_named(at, named.name, step)
                     }
                     _ => {
-                        let message = [written, " is no simple type"].concat();
+                        let message = format!("{written} is no simple type");
                         self.unfit_at(element, &message, "name a simple type");
                         None
                     }
                 }
             }
             None => {
-                let message = ["the prefix of ", written, " is not declared"].concat();
+                let message = format!("the prefix of {written} is not declared");
                 self.unfit_at(element, &message, "declare the prefix on xs:schema");
                 None
             }
@@ -150,7 +150,7 @@ impl<'t> Reading<'t> {
             let name = facet.name.local.as_str();
             if !applies(name, &simple.variety) {
                 let mend = "leave the facet out, or change the base";
-                self.unfit_at(facet, &["it does not apply to ", &base_name(simple)].concat(), mend);
+                self.unfit_at(facet, &format!("it does not apply to {}", base_name(simple)), mend);
                 continue;
             }
             let value = facet.attribute("value").unwrap_or_default();
@@ -184,7 +184,7 @@ impl<'t> Reading<'t> {
             }
             Ok(value) => Some(Faceted { value, fragment: self.fragment(facet) }),
             Err(reason) => {
-                let message = ["the pattern ", value, " is not taken: ", &reason].concat();
+                let message = format!("the pattern {value} is not taken: {reason}");
                 self.unfit_at(facet, &message, "write a simpler pattern");
                 None
             }
@@ -215,7 +215,7 @@ impl<'t> Reading<'t> {
     }
 
     fn foreign_value(&mut self, facet: &Element, simple: &Simple, value: &str) {
-        let message = [value, " is no value of ", &base_name(simple)].concat();
+        let message = format!("{value} is no value of {}", base_name(simple));
         self.unfit_at(facet, &message, "correct the value, or change the base");
     }
 
@@ -249,7 +249,7 @@ impl<'t> Reading<'t> {
 
     fn counted(&mut self, facet: &Element, simple: &mut Simple, value: &str) {
         let Ok(count) = value.trim().parse::<u32>() else {
-            self.unfit_at(facet, &[value, " is no count"].concat(), "write a whole number");
+            self.unfit_at(facet, &format!("{value} is no count"), "write a whole number");
             return;
         };
         let fragment = self.fragment(facet);
@@ -269,7 +269,7 @@ impl<'t> Reading<'t> {
 /// The base of a restriction by its own name, or by what it is.
 fn base_name(simple: &Simple) -> String {
     match &simple.variety {
-        Variety::Atomic(base) => ["xs:", base.name()].concat(),
+        Variety::Atomic(base) => format!("xs:{}", base.name()),
         Variety::List(_) => "a list".to_owned(),
         Variety::Union(_) => "a union".to_owned(),
     }

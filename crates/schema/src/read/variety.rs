@@ -70,7 +70,7 @@ impl<'t> Reading<'t> {
         }
         if flat.len() > MEMBERS {
             let (count, most) = (flat.len().to_string(), MEMBERS.to_string());
-            let message = ["the union has ", &count, " members, at most ", &most, " are taken"].concat();
+            let message = format!("the union has {count} members, at most {most} are taken");
             self.unfit_at(element, &message, "use an xs:choice of elements");
             return None;
         }

@@ -9,7 +9,7 @@ const TOLD: usize = 5;
 
 /// What is said of a text that is no JSON.
 pub(super) fn unread(error: &serde_json::Error) -> String {
-    ["Its parser says: ", &error.to_string(), "."].concat()
+    format!("Its parser says: {error}.")
 }
 
 /// Checks a value.
@@ -28,7 +28,7 @@ pub(super) fn check(schema: &Value, value: &Value) -> Result<(), String> {
             let rule = error.schema_path().to_string();
             let asked = schema.pointer(&rule).map(ToString::to_string).unwrap_or_default();
             let shown: String = asked.chars().take(200).collect();
-            [at, " breaks ", &rule, ": ", &shown, "."].concat()
+            format!("{at} breaks {rule}: {shown}.")
         })
         .collect();
     if places.is_empty() { Ok(()) } else { Err(places.join("\n")) }

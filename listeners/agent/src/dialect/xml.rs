@@ -228,7 +228,7 @@ impl<'a> Reading<'a> {
         }
         if self.contracts.text_final().is_none() && !self.contracts.finals.is_empty() {
             let finals: Vec<String> =
-                self.contracts.finals.iter().map(|known| ["<", &known.element.local, ">"].concat()).collect();
+                self.contracts.finals.iter().map(|known| format!("<{}>", known.element.local)).collect();
             self.mends.clear();
             let words =
                 ["Your final is ", &finals.join(" or "), "; write it in place of <attempt_completion>."];
@@ -307,10 +307,9 @@ fn mend_told(mended: &Mended) -> String {
 /// What the model is told of a problem in its text.
 fn told(problem: &Problem) -> String {
     let (line, column) = (problem.place.line.to_string(), problem.place.column.to_string());
-    let mut words =
-        ["Line ", &line, ", column ", &column, " of your answer: ", &problem.message, "."].concat();
-    words.extend(problem.expected.as_ref().map(|expected| ["\nExpected: ", expected].concat()));
-    words.extend(problem.fix.as_ref().map(|fix| ["\nTry: ", fix].concat()));
+    let mut words = format!("Line {line}, column {column} of your answer: {}.", problem.message);
+    words.extend(problem.expected.as_ref().map(|expected| format!("\nExpected: {expected}")));
+    words.extend(problem.fix.as_ref().map(|fix| format!("\nTry: {fix}")));
     if !problem.near.is_empty() {
         words.extend(["\nDid you mean: ", &problem.near.join(", "), "?"]);
     }

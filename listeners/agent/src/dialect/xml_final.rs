@@ -84,7 +84,7 @@ fn content<'t>(
         return Err(("content-missing", String::new()));
     }
     if let Some(tool) = tool_in(contracts, content) {
-        let words = ["It holds <", tool, ">: call the tool instead."].concat();
+        let words = format!("It holds <{tool}>: call the tool instead.");
         return Err(("slot-mismatch", words));
     }
     Ok((content, status))
@@ -120,9 +120,8 @@ fn ending(
 fn expected(agent: &Agent, nonce: &str) -> String {
     let nonce = if nonce.is_empty() { "NONCE" } else { nonce };
     let format = format_name(agent.output.format);
-    let open =
-        ["<systole-", nonce, "-FINAL format=\"", format, "\" status=\"success|partial|failure\">"].concat();
-    ["Expected: ", &open, "…</systole-", nonce, "-FINAL>"].concat()
+    let open = format!("<systole-{nonce}-FINAL format=\"{format}\" status=\"success|partial|failure\">");
+    format!("Expected: {open}…</systole-{nonce}-FINAL>")
 }
 
 /// A final that succeeded is an answer; any other is a report, so that its status is not lost.
@@ -210,7 +209,7 @@ impl<'t> Slot<'t> {
         let (tag, rest) = inside.split_once('>')?;
         let (full, attributes) = tag.split_once(char::is_whitespace).unwrap_or((tag, ""));
         let (nonce, name) = full.split_once('-')?;
-        let close = ["</systole-", full, ">"].concat();
+        let close = format!("</systole-{full}>");
         let (content, closed) = match rest.rsplit_once(&close) {
             Some((content, _)) => (content, true),
             None => (rest, false),
@@ -219,7 +218,7 @@ impl<'t> Slot<'t> {
     }
 
     fn attribute(&self, name: &str) -> Option<&'t str> {
-        let (_, after) = self.attributes.split_once(&[name, "="].concat())?;
+        let (_, after) = self.attributes.split_once(&format!("{name}="))?;
         let quote = after.chars().next().filter(|quote| matches!(quote, '"' | '\''))?;
         after.get(1..)?.split(quote).next()
     }

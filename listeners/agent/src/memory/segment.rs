@@ -152,7 +152,7 @@ impl Teller<'_> {
             let found = if repeats { failed.next_back() } else { failed.next() };
             found.map(|(_, reason)| {
                 let first = first_words_of(reason);
-                (self.mark.cover(&[&first, "\n", &reason.told()].concat()), true)
+                (self.mark.cover(&format!("{first}\n{}", reason.told())), true)
             })
         };
         let mut ids = BTreeSet::new();
@@ -201,7 +201,7 @@ impl Teller<'_> {
         let words = self.in_part(payload, Some(*number)).unwrap_or_else(|| words_of(payload));
         let name = |name: &str| quoted(&self.mark.cover(name));
         let words = escaped(&self.mark.cover(&words));
-        ["<message from=\"", &name(from), "\" to=\"", &name(to), "\">", &words, "</message>"].concat()
+        format!("<message from=\"{}\" to=\"{}\">{words}</message>", name(from), name(to))
     }
 
     /// A long output is shown in part; all of it lies in the log, from where it can be read on.
@@ -214,9 +214,9 @@ impl Teller<'_> {
             .map(|(_, character)| character)
             .collect();
         let (here, all) = (shown.chars().count().to_string(), document.chars().count().to_string());
-        let mut words = [&shown, "\n[characters 0 to ", &here, " of ", &all, " are shown"].concat();
+        let mut words = format!("{shown}\n[characters 0 to {here} of {all} are shown");
         let call = number.and_then(|number| prompt::reading_on(self.agent, self.contracts, number, &here));
-        words.extend(call.map(|call| ["; read on with ", &call].concat()));
+        words.extend(call.map(|call| format!("; read on with {call}")));
         words.push(']');
         Some(words)
     }
@@ -273,7 +273,7 @@ impl Teller<'_> {
                 tag.extend([" call=\"", &(at + 1).to_string(), "\""]);
             }
         }
-        [&tag, ">", text, "</tool_result>"].concat()
+        format!("{tag}>{text}</tool_result>")
     }
 
     /// A refusal of an action in text names the place in that text.
@@ -293,7 +293,7 @@ impl Teller<'_> {
         match place {
             Some(place) => {
                 let (line, column) = (place.line.to_string(), place.column.to_string());
-                [&text, "\nAt line ", &line, ", column ", &column, " of your answer."].concat()
+                format!("{text}\nAt line {line}, column {column} of your answer.")
             }
             None => text,
         }
@@ -310,18 +310,10 @@ impl Teller<'_> {
         let slug = code.strip_prefix("agent.").unwrap_or(&code).to_owned();
         let (attempt, of) = (self.unusable.to_string(), self.agent.attempts.to_string());
         let reason = escaped(&self.mark.cover(&words));
-        [
-            "<turn-failed attempt=\"",
-            &attempt,
-            "\" of=\"",
-            &of,
-            "\"><reason slug=\"",
-            &quoted(&self.mark.cover(&slug)),
-            "\">",
-            &reason,
-            "</reason></turn-failed>",
-        ]
-        .concat()
+        format!(
+            "<turn-failed attempt=\"{attempt}\" of=\"{of}\"><reason slug=\"{}\">{reason}</reason></turn-failed>",
+            quoted(&self.mark.cover(&slug))
+        )
     }
 
     /// Whether an action that was repaired was refused after that, so that it did not run as the remark says.

@@ -296,7 +296,7 @@ impl Draft {
                 Growing::Text(text) => partial.push_str(text),
                 Growing::Call(call, _) => {
                     let line = if partial.is_empty() || partial.ends_with('\n') { "" } else { "\n" };
-                    partial.push_str(&[line, &call.name, " ", &call.arguments, "\n"].concat());
+                    partial.push_str(&format!("{line}{} {}\n", call.name, call.arguments));
                 }
                 Growing::Thought { .. } | Growing::Kept(_) => {}
             }

@@ -44,7 +44,7 @@ fn free(id: &str, used: &BTreeSet<String>) -> String {
     let mut own = id.to_owned();
     let mut number = 2_u64;
     while used.contains(&own) {
-        own = [id, "-", &number.to_string()].concat();
+        own = format!("{id}-{number}");
         number += 1;
     }
     own

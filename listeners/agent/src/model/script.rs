@@ -129,9 +129,10 @@ impl Script {
                 .map(|(number, reply)| {
                     let at = reply.referenced;
                     let place = [at.line(), at.column()].map(|n| usize::try_from(n).unwrap_or(usize::MAX));
-                    reply.value.checked(place.into()).map_err(|words| Unusable {
-                        words: ["answer ", &number.to_string(), " of ", &agent, ": ", &words].concat(),
-                    })
+                    reply
+                        .value
+                        .checked(place.into())
+                        .map_err(|words| Unusable { words: format!("answer {number} of {agent}: {words}") })
                 })
                 .collect();
             agents.insert(agent, replies?);
@@ -187,11 +188,7 @@ impl Written {
             Some(Called::List(calls)) => calls,
         };
         let calls = (1u32..).zip(calls.into_iter().flatten()).map(|(number, (name, arguments))| {
-            Part::Call(Call {
-                id: ["call-", &number.to_string()].concat(),
-                name,
-                arguments: arguments.to_string(),
-            })
+            Part::Call(Call { id: format!("call-{number}"), name, arguments: arguments.to_string() })
         });
         let parts: Vec<Part> = self.say.map(Part::Text).into_iter().chain(calls).collect();
         let stop = match self.stop.as_deref() {
@@ -199,11 +196,12 @@ impl Written {
             None | Some("end") => Stop::End,
             Some("length") => Stop::Length,
             Some("tool") => Stop::Tool,
-            Some(other) => return Err(["stop: `", other, "` is none of end, length, tool"].concat()),
+            Some(other) => return Err(format!("stop: `{other}` is none of end, length, tool")),
         };
-        let need = self.need.iter().map(|pattern| {
-            Regex::new(pattern).map_err(|error| ["need: `", pattern, "`: ", &error.to_string()].concat())
-        });
+        let need = self
+            .need
+            .iter()
+            .map(|pattern| Regex::new(pattern).map_err(|error| format!("need: `{pattern}`: {error}")));
         let error = match self.error {
             Some(failing) => {
                 let after = failing.retry_after.as_deref().map(|text| milliseconds("retry_after", text));
@@ -234,9 +232,9 @@ fn unreadable(error: &serde_saphyr::Error) -> Unusable {
     let said = error.without_snippet().to_string();
     let Some(place) = error.location() else { return Unusable { words: said } };
     let (line, column) = (place.line().to_string(), place.column().to_string());
-    let told = said.strip_suffix(&[" at line ", &line, ", column ", &column].concat()).unwrap_or(&said);
+    let told = said.strip_suffix(&format!(" at line {line}, column {column}")).unwrap_or(&said);
     let told = told.replace("unknown field", "unknown key");
-    Unusable { words: ["line ", &line, ", column ", &column, ": ", &told].concat() }
+    Unusable { words: format!("line {line}, column {column}: {told}") }
 }
 
 /// A stretch of time as the organism's file writes one, up to a minute.
@@ -251,7 +249,7 @@ fn milliseconds(key: &str, text: &str) -> Result<u64, String> {
     let found = number.zip(factor).and_then(|(number, factor)| number.checked_mul(factor));
     found
         .filter(|ms| *ms <= 60_000)
-        .ok_or_else(|| [key, ": `", text, "` is no time; write 50ms or 2s, up to 60s"].concat())
+        .ok_or_else(|| format!("{key}: `{text}` is no time; write 50ms or 2s, up to 60s"))
 }
 
 /// The answers of one agent, as its model.
@@ -320,7 +318,7 @@ impl Scripted {
     }
 
     fn fault(&self, words: &str) -> Box<Fault> {
-        let words = ["model ", &self.name, ", agent ", &self.agent, ": ", words].concat();
+        let words = format!("model {}, agent {}: {words}", self.name, self.agent);
         Box::new(Fault {
             kind: FaultKind::Unavailable,
             words,
@@ -336,9 +334,11 @@ impl Scripted {
         let since = request.messages.rsplit(|message| message.role == Role::Assistant).next();
         let shown = since.unwrap_or_default().iter().map(words_of).collect::<Vec<_>>().join("\n");
         let (number, reply) = script.reply(&shown, &request.course)?;
-        let whole =
-            [&request.system, "\n", &request.messages.iter().map(words_of).collect::<Vec<_>>().join("\n")]
-                .concat();
+        let whole = format!(
+            "{}\n{}",
+            request.system,
+            request.messages.iter().map(words_of).collect::<Vec<_>>().join("\n")
+        );
         if let Some(missing) = reply.need.iter().find(|pattern| !pattern.is_match(&whole)) {
             let words = [
                 "answer ",
@@ -350,7 +350,7 @@ impl Scripted {
             return Err(script.missing(&words.concat()));
         }
         if let Some((status, retry_after_ms)) = reply.error {
-            let mut fault = script.fault(&["the script answers with status ", &status.to_string()].concat());
+            let mut fault = script.fault(&format!("the script answers with status {status}"));
             fault.kind = kind_of(status);
             (fault.status, fault.retry_after_ms) = (Some(status), retry_after_ms);
             return Err(fault);

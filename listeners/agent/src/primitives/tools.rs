@@ -47,7 +47,7 @@ pub(crate) fn tool(primitive: &Primitive, name: String, peers: &[&str]) -> Optio
 }
 
 fn spawning(peers: &[&str]) -> Value {
-    let pattern = ["^", LABEL, "$"].concat();
+    let pattern = format!("^{LABEL}$");
     json!({
         "type": "object",
         "properties": {
@@ -79,10 +79,9 @@ pub(crate) fn build(
     let bytes = match built {
         Some(Ok(bytes)) => bytes,
         Some(Err(slips)) => return Err(slips.iter().map(slip).collect::<Vec<_>>().join("\n")),
-        None => return Err(["`", element, "` is no tool"].concat()),
+        None => return Err(format!("`{element}` is no tool")),
     };
-    let fields =
-        Field::read(&bytes).ok_or_else(|| ["the arguments of ", element, " cannot be read"].concat())?;
+    let fields = Field::read(&bytes).ok_or_else(|| format!("the arguments of {element} cannot be read"))?;
     if primitive.local == TASK {
         return read_back(task(&fields));
     }
@@ -189,27 +188,21 @@ struct Spawning {
 
 fn spawn(arguments: &str, peers: &[(&str, &Action)]) -> Result<Payload, String> {
     let wanted: Spawning = serde_json::from_str(arguments).map_err(|error| {
-        ["/spawn_thread: ", &error.to_string(), "; expected label (optional), tool and arguments, an object"]
-            .concat()
+        format!("/spawn_thread: {error}; expected label (optional), tool and arguments, an object")
     })?;
     if let Some(label) = wanted.label.as_deref().filter(|label| !is_label(label)) {
-        return Err([
-            "/spawn_thread/label: `",
-            label,
-            "` is no label; expected ",
-            LABEL,
-            "; try to leave it out",
-        ]
-        .concat());
+        return Err(format!(
+            "/spawn_thread/label: `{label}` is no label; expected {LABEL}; try to leave it out"
+        ));
     }
     let names = || peers.iter().map(|(name, _)| *name);
     let Some((_, action)) = peers.iter().find(|(name, _)| *name == wanted.tool) else {
         let mend = nearest(&wanted.tool, names())
             .map_or_else(|| names().collect::<Vec<_>>().join(" or "), str::to_owned);
-        return Err(["/spawn_thread/tool: no thread begins with `", &wanted.tool, "`; try ", &mend].concat());
+        return Err(format!("/spawn_thread/tool: no thread begins with `{}`; try {mend}", wanted.tool));
     };
     let known = &action.known;
-    let within = |words: &str| ["/spawn_thread/arguments: ", words].concat();
+    let within = |words: &str| format!("/spawn_thread/arguments: {words}");
     let bytes = match known.model.from_json_text(&known.element.local, wanted.arguments.get().as_bytes()) {
         Some(Ok(bytes)) => bytes,
         Some(Err(slips)) => {

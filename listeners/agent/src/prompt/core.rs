@@ -15,8 +15,8 @@ pub(super) fn section(agent: &Agent, contracts: &Contracts) -> Option<String> {
     }
     let mut lines = Vec::new();
     for primitive in primitives::told(agent, contracts) {
-        lines.push(["- <", primitive.local, ">: ", primitive.about].concat());
-        lines.extend(example(primitive, contracts).map(|example| ["  Example: ", &example].concat()));
+        lines.push(format!("- <{}>: {}", primitive.local, primitive.about));
+        lines.extend(example(primitive, contracts).map(|example| format!("  Example: {example}")));
     }
     (!lines.is_empty()).then(|| titled(agent, "core_tools", &lines.join("\n")))
 }
@@ -28,8 +28,8 @@ pub(crate) fn reading_on(agent: &Agent, contracts: &Contracts, number: u64, offs
         Dialect::Plain => None,
         Dialect::Xml => {
             primitives::named(agent, contracts).find(|primitive| primitive.local == RECALL)?;
-            let of = ["<recall from_seq=\"", &number, "\" to_seq=\"", &number].concat();
-            Some([&of, "\" offset=\"", offset, "\"/>"].concat())
+            let of = format!("<recall from_seq=\"{number}\" to_seq=\"{number}");
+            Some(format!("{of}\" offset=\"{offset}\"/>"))
         }
         Dialect::Native | Dialect::XmlFinal => {
             let is_it = |native: &tools::Native| match native.means {
@@ -37,8 +37,8 @@ pub(crate) fn reading_on(agent: &Agent, contracts: &Contracts, number: u64, offs
                 tools::Means::Peer { .. } => false,
             };
             let name = tools::native(contracts).into_iter().find(is_it)?.tool.name;
-            let of = [&name, " {\"from_seq\": ", &number, ", \"to_seq\": ", &number].concat();
-            Some([&of, ", \"offset\": ", offset, "}"].concat())
+            let of = format!("{name} {{\"from_seq\": {number}, \"to_seq\": {number}");
+            Some(format!("{of}, \"offset\": {offset}}}"))
         }
     }
 }

@@ -43,7 +43,7 @@ pub(crate) fn base(agent: &Agent, contracts: &Contracts, began: &str) -> String 
     if agent.sees_thread {
         parts.push(titled(agent, "thread", OTHERS));
     }
-    parts.push(titled(agent, "environment", &["Date: ", began].concat()));
+    parts.push(titled(agent, "environment", &format!("Date: {began}")));
     parts.join("\n\n")
 }
 
@@ -63,7 +63,7 @@ pub(crate) fn tools(agent: &Agent, contracts: &Contracts) -> Result<Vec<Tool>, U
 
 fn section(agent: &Agent, section: &Section) -> String {
     let lines: Vec<String> = match section.is_list {
-        true => section.lines.iter().map(|line| ["- ", line.trim()].concat()).collect(),
+        true => section.lines.iter().map(|line| format!("- {}", line.trim())).collect(),
         false => section.lines.iter().map(|line| line.trim().to_owned()).collect(),
     };
     titled(agent, &section.name, &lines.join("\n"))

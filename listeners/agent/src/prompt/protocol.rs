@@ -28,7 +28,7 @@ pub(super) fn section(agent: &Agent, contracts: &Contracts) -> String {
         lines.extend([GOAL, CONTEXT].map(str::to_owned));
         lines.extend(contracts.tasks().map(|tasks| task_line(tasks.at_most)));
     }
-    let lines: Vec<String> = lines.iter().map(|line| ["- ", line].concat()).collect();
+    let lines: Vec<String> = lines.iter().map(|line| format!("- {line}")).collect();
     titled(agent, "response_protocol", &lines.join("\n"))
 }
 
@@ -38,7 +38,7 @@ fn xml(agent: &Agent, contracts: &Contracts) -> Vec<String> {
     let (before, action) = if acts { ("every action", "action") } else { ("your answer", "answer") };
     match agent.thinking {
         Thinking::Required => {
-            lines.push(["Reason in <thinking>…</thinking> before ", before, "."].concat());
+            lines.push(format!("Reason in <thinking>…</thinking> before {before}."));
         }
         Thinking::Free => lines.push("You may reason in <thinking>…</thinking>.".to_owned()),
     }
@@ -55,7 +55,7 @@ fn xml(agent: &Agent, contracts: &Contracts) -> Vec<String> {
         });
     }
     lines.extend(element_line(contracts));
-    lines.push(["End with ", &ending(contracts), " alone, without another ", action, " beside it."].concat());
+    lines.push(format!("End with {} alone, without another {action} beside it.", ending(contracts)));
     lines.push("Write &lt; for <, &gt; for > and &amp; for & in values.".to_owned());
     if acts {
         lines.push(
@@ -87,7 +87,7 @@ pub(super) fn ending(contracts: &Contracts) -> String {
         .iter()
         .map(|known| match known.example() {
             Some(example) => markup(&example),
-            None => ["<", &known.element.local, ">…</", &known.element.local, ">"].concat(),
+            None => format!("<{}>…</{}>", known.element.local, known.element.local),
         })
         .collect();
     finals.join(" or ")
@@ -104,7 +104,7 @@ fn native(agent: &Agent, contracts: &Contracts) -> Vec<String> {
         Format::Markdown => "an answer without a call, in Markdown",
         Format::Text => "an answer without a call",
     };
-    lines.push(["End with ", format, ": that is your final."].concat());
+    lines.push(format!("End with {format}: that is your final."));
     lines.extend(schema_lines(agent, contracts));
     lines.push(core_line());
     lines
@@ -118,14 +118,9 @@ fn xml_final(agent: &Agent, contracts: &Contracts) -> Vec<String> {
         lines.push("A result that begins with Error: failed; it says what to mend.".to_owned());
     }
     lines.push(
-        [
-            "End with <systole-NONCE-FINAL format=\"",
-            format,
-            "\" status=\"success|partial|failure\">…</systole-NONCE-FINAL>, where NONCE is the code that the system tells with each turn, and nothing else.",
-        ]
-        .concat(),
+        format!("End with <systole-NONCE-FINAL format=\"{format}\" status=\"success|partial|failure\">…</systole-NONCE-FINAL>, where NONCE is the code that the system tells with each turn, and nothing else."),
     );
-    lines.push(["The only format that is taken is ", format, "."].concat());
+    lines.push(format!("The only format that is taken is {format}."));
     lines.extend(schema_lines(agent, contracts));
     lines.push(core_line());
     lines

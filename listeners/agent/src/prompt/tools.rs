@@ -21,17 +21,17 @@ pub(super) fn section(agent: &Agent, contracts: &Contracts) -> Option<String> {
     let mut lines = Vec::new();
     for action in &contracts.actions {
         let local = &action.known.element.local;
-        let line = action.known.model.prompt(local).unwrap_or_else(|| ["- <", local, ">"].concat());
+        let line = action.known.model.prompt(local).unwrap_or_else(|| format!("- <{local}>"));
         lines.push(line);
         if let [_, _, ..] = action.takers.as_slice() {
-            let to: Vec<String> = action.takers.iter().map(|taker| ["to=\"", taker, "\""].concat()).collect();
-            lines.push(["  Say which of them is meant: ", &to.join(" or ")].concat());
+            let to: Vec<String> = action.takers.iter().map(|taker| format!("to=\"{taker}\"")).collect();
+            lines.push(format!("  Say which of them is meant: {}", to.join(" or ")));
         }
         if action.known.model.is_dangerous(local) {
             lines.push("  A person must approve it first.".to_owned());
         }
         if let (Dialect::Xml, Some(example)) = (agent.dialect, example(action)) {
-            lines.push(["  Example: ", &example].concat());
+            lines.push(format!("  Example: {example}"));
         }
     }
     Some(titled(agent, "tools", &lines.join("\n")))
@@ -42,9 +42,9 @@ pub(super) fn example(action: &Action) -> Option<String> {
     let written = markup(&action.known.example()?);
     match action.takers.as_slice() {
         [first, _, ..] => {
-            let tag = ["<", &action.known.element.local].concat();
+            let tag = format!("<{}", action.known.element.local);
             let rest = written.strip_prefix(&tag)?;
-            Some([&tag, " to=\"", first, "\"", rest].concat())
+            Some(format!("{tag} to=\"{first}\"{rest}"))
         }
         _ => Some(written),
     }
@@ -105,7 +105,7 @@ fn peers(contracts: &Contracts) -> Vec<Native> {
         let is_unique = action.takers.len() == 1 && contracts.actions.iter().filter(same).count() == 1;
         for taker in &action.takers {
             let local = &*action.known.element.local;
-            let name = if is_unique { local.to_owned() } else { [taker, "__", local].concat() };
+            let name = if is_unique { local.to_owned() } else { format!("{taker}__{local}") };
             let tool = tool(&action.known, taker, tool_name(&name));
             tools.push(Native { tool, means: Means::Peer { action: at, taker: taker.clone() } });
         }

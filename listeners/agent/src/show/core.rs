@@ -13,18 +13,18 @@ const LEFT_OUT: [&str; 3] = ["head", "digest", "hash"];
 
 /// A block of the core's words, which stand in it as they are.
 pub(crate) fn block(mark: &Mark, words: &str) -> String {
-    ["<core-", &mark.0, ">\n", words.trim_matches('\n'), "\n</core-", &mark.0, ">"].concat()
+    format!("<core-{}>\n{}\n</core-{}>", mark.0, words.trim_matches('\n'), mark.0)
 }
 
 /// A core payload: its own tag and attributes, and in it what somebody else said, as text.
 pub(crate) fn core_words(payload: &Payload, mark: &Mark) -> String {
     let name = &*payload.name().local;
-    let mut tag = ["<", name].concat();
+    let mut tag = format!("<{name}");
     for (attribute, value) in attributes(payload) {
         tag.extend([" ", &attribute, "=\"", &quoted(&mark.cover(&value)), "\""]);
     }
     let inside = inside(payload, mark);
-    if inside.is_empty() { [&tag, "/>"].concat() } else { [&tag, ">", &inside, "</", name, ">"].concat() }
+    if inside.is_empty() { format!("{tag}/>") } else { format!("{tag}>{inside}</{name}>") }
 }
 
 fn attributes(payload: &Payload) -> Vec<(String, String)> {

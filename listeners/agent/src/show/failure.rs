@@ -35,11 +35,11 @@ pub(crate) fn first_words(code: &str, element: Option<&str>, line: Option<&str>)
     match class(code) {
         Class::Form => "Error: No valid action.".to_owned(),
         Class::Markup => match line {
-            Some(line) => ["Error: Malformed XML at line ", line, "."].concat(),
+            Some(line) => format!("Error: Malformed XML at line {line}."),
             None => "Error: Malformed XML.".to_owned(),
         },
         Class::Tool => match element {
-            Some(element) => ["Error: Unknown tool: ", element, "."].concat(),
+            Some(element) => format!("Error: Unknown tool: {element}."),
             None => "Error: Unknown tool.".to_owned(),
         },
         Class::Parameters => "Error: Invalid parameters:".to_owned(),
@@ -95,7 +95,7 @@ pub(crate) fn class(code: &str) -> Class {
 
 /// What is wrong with arguments, and the mend.
 pub(crate) fn slip(slip: &systole_kit::schema::Slip) -> String {
-    let mut words = [&slip.path, ": ", &slip.message].concat();
+    let mut words = format!("{}: {}", slip.path, slip.message);
     if !slip.expected.is_empty() {
         words.extend(["; expected ", &slip.expected]);
     }

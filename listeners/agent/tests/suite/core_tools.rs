@@ -73,7 +73,7 @@ const WRONG: [(&str, &[&str]); 16] = [
 async fn e8_wrong_arguments_of_a_core_tool_are_told_with_place_and_mend() {
     for (call, wanted) in WRONG {
         for dialect in [Dialect::Native, Dialect::XmlFinal] {
-            let answers = ["helper:\n  - call: ", call, "\n  - say: x\n"].concat();
+            let answers = format!("helper:\n  - call: {call}\n  - say: x\n");
             let mut stage = Stage::of(helper(dialect), &answers);
             let said = stage.ask().await;
             let Said::Again { code, .. } = &said else { panic!("{call}: {said:?}") };

@@ -35,7 +35,7 @@ fn acts(said: &Said) -> Vec<String> {
 
 #[tokio::test]
 async fn e2_an_answer_is_cut_behind_its_first_action_in_whatever_pieces_it_comes() {
-    let say = [ACTION, "\n<search><query>second</query></search> and on"].concat();
+    let say = format!("{ACTION}\n<search><query>second</query></search> and on");
     for chunk in [1, 2, 3, 7, 1000] {
         let more = format!(", chunk: {chunk}, usage: {{in: 9, out: 9}}");
         let mut stage = Stage::of(early(), &script(&say, &more));
@@ -53,7 +53,7 @@ async fn e2_an_answer_is_cut_behind_its_first_action_in_whatever_pieces_it_comes
 
 #[tokio::test]
 async fn e2_what_was_cut_is_remembered_as_it_was_received() {
-    let mut stage = Stage::of(early(), &script(&[ACTION, " never read"].concat(), ""));
+    let mut stage = Stage::of(early(), &script(&format!("{ACTION} never read"), ""));
     stage.ask().await;
     stage.answer(vec![None, Some(found("line 7"))], Vec::new()).await;
     let (_, segments, _) = stage.prompt();
@@ -70,13 +70,13 @@ async fn e2_what_is_done_is_the_first_action_of_the_whole_answer_and_nothing_tha
     let message = "<message><meta><to>search</to></meta><search><query>to it</query></search></message>";
     let firsts = [
         ACTION.to_owned(),
-        ["<thinking>t</thinking>\n```xml\n<search><query>quoted</query></search>\n```\n", ACTION].concat(),
-        ["<thinking>t</thinking>\n<!-- <search><query>no</query></search> -->\n", ACTION].concat(),
+        format!("<thinking>t</thinking>\n```xml\n<search><query>quoted</query></search>\n```\n{ACTION}"),
+        format!("<thinking>t</thinking>\n<!-- <search><query>no</query></search> -->\n{ACTION}"),
         "<thinking>t</thinking><search><query><![CDATA[</search> <b>]]></query></search>".to_owned(),
-        ["<thinking>the end tag is </search></thinking>", wrapped].concat(),
-        ["<thinking>t</thinking>", own].concat(),
-        ["<thinking>t</thinking>", message].concat(),
-        ["<thinking>t</thinking><todo-until condition=\"done\"><step>x</step></todo-until>", ACTION].concat(),
+        format!("<thinking>the end tag is </search></thinking>{wrapped}"),
+        format!("<thinking>t</thinking>{own}"),
+        format!("<thinking>t</thinking>{message}"),
+        format!("<thinking>t</thinking><todo-until condition=\"done\"><step>x</step></todo-until>{ACTION}"),
         "<thinking>t</thinking><attempt_completion><result>In <b>auth</b>.rs</result></attempt_completion>"
             .to_owned(),
         "<thinking>t</thinking><answer>In auth.rs</answer>".to_owned(),
@@ -108,7 +108,7 @@ async fn e2_an_answer_without_an_action_is_read_to_its_end() {
 #[tokio::test]
 async fn e2_where_only_a_final_is_taken_an_action_before_it_does_not_cut() {
     let ending = "<attempt_completion><result>so far</result></attempt_completion>";
-    let say = serde_json::to_string(&[ACTION, ending, " more"].concat()).unwrap();
+    let say = serde_json::to_string(&format!("{ACTION}{ending} more")).unwrap();
     let answers =
         format!("helper:\n  - {{say: {}}}\n  - {{say: {say}}}\n", serde_json::to_string(ACTION).unwrap());
     let mut stage = Stage::of(early(), &answers);

@@ -11,13 +11,13 @@ use crate::stage::{Stage, helper, items};
 async fn shown(stage: &mut Stage) -> (String, String) {
     let said = stage.ask().await;
     let Said::Again { code, words } = &said else { panic!("{said:?}") };
-    let told = [code.as_str(), ": ", words].concat();
+    let told = format!("{}: {words}", code.as_str());
     stage.again(&said).await;
     (told, stage.shown())
 }
 
 fn script(first: &str) -> String {
-    ["helper:\n  - ", first, "\n  - say: In auth.rs.\n  - say: In auth.rs.\n"].concat()
+    format!("helper:\n  - {first}\n  - say: In auth.rs.\n  - say: In auth.rs.\n")
 }
 
 #[tokio::test]
@@ -192,7 +192,7 @@ async fn e8_missing_thinking_is_told_once_and_the_action_runs() {
         let say = format!("<search><query>{query}</query></search>");
         format!("  - {}\n", serde_json::json!({ "say": say }))
     };
-    let answers = ["helper:\n", &search("a"), &search("b")].concat();
+    let answers = format!("helper:\n{}{}", search("a"), search("b"));
     let mut stage = Stage::of(helper(Dialect::Xml), &answers);
     assert_eq!(items(&stage.ask().await).len(), 1);
     assert_eq!(stage.heard.lock().unwrap().notices.len(), 1);
@@ -271,7 +271,7 @@ async fn e7_on_the_last_turn_only_a_final_counts_and_without_one_there_is_a_repo
 
 #[tokio::test]
 async fn e7_a_model_that_says_the_same_again_and_again_is_told_and_then_ended() {
-    let answers = ["helper:\n", &"  - say: It is in auth.rs.\n".repeat(4)].concat();
+    let answers = format!("helper:\n{}", "  - say: It is in auth.rs.\n".repeat(4));
     let mut agent = helper(Dialect::Xml);
     agent.attempts = 10;
     let mut stage = Stage::of(agent, &answers);
@@ -324,7 +324,7 @@ async fn e6_the_five_classes_of_failures_begin_each_in_its_own_words() {
 async fn e7_a_final_that_is_said_again_is_not_stuck() {
     let end =
         "<thinking>Done.</thinking><attempt_completion><result>In auth.rs.</result></attempt_completion>";
-    let answers = ["helper:\n", &["  - say: ", end, "\n"].concat().repeat(2)].concat();
+    let answers = format!("helper:\n{}", format!("  - say: {end}\n").repeat(2));
     let mut stage = Stage::of(helper(Dialect::Xml), &answers);
     stage.ask().await;
     let open = systole_kit::Payload::write(systole_kit::namespaces::CORE, "handled", |_| {});

@@ -19,7 +19,7 @@ pub(crate) fn golden(name: &str, text: &str) {
 
 fn whole(stage: &Stage) -> String {
     let (system, segments, header) = stage.prompt();
-    [&system, "\n\n=== messages\n", &segments.join("\n"), "\n\n=== header\n", &header, "\n"].concat()
+    format!("{system}\n\n=== messages\n{}\n\n=== header\n{header}\n", segments.join("\n"))
 }
 
 #[tokio::test]

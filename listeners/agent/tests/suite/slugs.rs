@@ -97,7 +97,7 @@ fn many(agent: spec::Agent) -> spec::Agent {
 const SEARCH: &str = "<search><query>a</query></search>";
 
 fn of_text() -> Vec<Case> {
-    let think = |rest: &str| ["<thinking>x</thinking>", rest].concat();
+    let think = |rest: &str| format!("<thinking>x</thinking>{rest}");
     let ambiguous = xml("ambiguous-action", "two peers take it", &think(SEARCH));
     let at_length = |slug, what, says: &str| {
         let mut case = xml(slug, what, says);
@@ -115,11 +115,7 @@ fn of_text() -> Vec<Case> {
         at_length("truncated-structure", "cut in an action", &think("<search><query>log")),
         at_length("truncated-structure", "cut in a thought", "<thinking>I look for"),
         at_length("output-truncated", "cut behind an action", &think("<search><query>a</query></search>")),
-        xml(
-            "wrapper-as-tool",
-            "two in one",
-            &think(&["<tool_call>", SEARCH, SEARCH, "</tool_call>"].concat()),
-        ),
+        xml("wrapper-as-tool", "two in one", &think(&format!("<tool_call>{SEARCH}{SEARCH}</tool_call>"))),
         xml("wrapper-as-tool", "none in one", &think("<tool_call>search for a</tool_call>")),
         xml("unknown-action", "in a text", &think("\n<fetch><url>u</url></fetch>")),
         Case { agent: two_searchers(ambiguous.agent.clone()), ..ambiguous },
@@ -131,12 +127,12 @@ fn of_text() -> Vec<Case> {
         Case { agent: many(verbatim.agent.clone()), ..verbatim },
         xml("verbatim-text", "taken as written", &think("<search><query>a && b</query></search>")),
         xml("misspelt-action", "mended", &think("<Search><query>a</query></Search>")),
-        xml("wrapped-call", "mended", &think(&["<tool_call>", SEARCH, "</tool_call>"].concat())),
-        xml("fenced-action", "mended", &think(&["\n```xml\n", SEARCH, "\n```\n"].concat())),
+        xml("wrapped-call", "mended", &think(&format!("<tool_call>{SEARCH}</tool_call>"))),
+        xml("fenced-action", "mended", &think(&format!("\n```xml\n{SEARCH}\n```\n"))),
         xml(
             "action-in-quoted-text",
             "in a fence",
-            &think(&[" I would write:\n```xml\n", SEARCH, "\n```\n"].concat()),
+            &think(&format!(" I would write:\n```xml\n{SEARCH}\n```\n")),
         ),
     ]
 }
@@ -270,7 +266,7 @@ async fn cases_of_two_turns() -> Vec<(&'static str, String)> {
     let on_record = recorded(&stage, &second);
     goes_on(&mut stage, &second).await;
     let stuck = page("stuck-repeating", "the second time", &written(&babble), &on_record, &shown(&stage));
-    let says = ["<thinking>I look.</thinking>", SEARCH].concat();
+    let says = format!("<thinking>I look.</thinking>{SEARCH}");
     let search = text(&says);
     let mut stage = Speaks::stage(helper(Dialect::Xml), &[search.clone(), search.clone()]);
     stage.ask().await;

@@ -170,15 +170,9 @@ async fn said(words: &str) {
     let escaped = String::from_utf8(found(words).bytes().to_vec()).unwrap();
     let inside =
         escaped.split_once('>').and_then(|(_, rest)| rest.rsplit_once("</")).map_or("", |(it, _)| it);
-    let answer = [
-        "<thought>",
-        inside,
-        "</thought>\n<todo-until condition=\"done\"><step done=\"false\">",
-        inside,
-        "</step></todo-until>\n<search><query>x</query></search>\n",
-        words,
-    ]
-    .concat();
+    let answer = format!(
+        "<thought>{inside}</thought>\n<todo-until condition=\"done\"><step done=\"false\">{inside}</step></todo-until>\n<search><query>x</query></search>\n{words}"
+    );
     let mut stage = Stage::with(helper(Dialect::Xml), Arc::new(Says(answer)), "Where is login?");
     let said = stage.ask().await;
     match &said {

@@ -68,7 +68,7 @@ impl<'r> Graft<'r> {
     /// Declares what the element needs of a namespace, and says whether the model had left that out.
     pub(super) fn declare(&mut self, known: &Known) -> bool {
         for (prefix, uri) in &self.scope.declared {
-            let is_used = self.raw.contains(&[prefix, ":"].concat()) || prefix.is_empty();
+            let is_used = self.raw.contains(&format!("{prefix}:")) || prefix.is_empty();
             if is_used && self.head.attribute(&declared_as(prefix)).is_none() {
                 writer::declare(&mut self.declared, prefix, uri);
             }
@@ -80,7 +80,7 @@ impl<'r> Graft<'r> {
             if is_bare && !known.qualified && has_bare_elements(self.raw) {
                 let prefix = self.free_prefix();
                 writer::declare(&mut self.declared, &prefix, &known.ns);
-                self.prefix = [&prefix, ":"].concat();
+                self.prefix = format!("{prefix}:");
             } else {
                 writer::declare(&mut self.declared, self.head.prefix, &known.ns);
             }
@@ -98,7 +98,7 @@ impl<'r> Graft<'r> {
         let mut number = 0_usize;
         loop {
             let prefix = if number == 0 { "p".to_owned() } else { format!("p{number}") };
-            if !self.raw.contains(&[&prefix, ":"].concat()) && !self.raw.contains(&declared_as(&prefix)) {
+            if !self.raw.contains(&format!("{prefix}:")) && !self.raw.contains(&declared_as(&prefix)) {
                 return prefix;
             }
             number += 1;

@@ -69,7 +69,7 @@ impl<'r> Head<'r> {
 
 /// The attribute that declares a prefix.
 pub(super) fn declared_as(prefix: &str) -> String {
-    if prefix.is_empty() { "xmlns".to_owned() } else { ["xmlns:", prefix].concat() }
+    if prefix.is_empty() { "xmlns".to_owned() } else { format!("xmlns:{prefix}") }
 }
 
 /// Where the first tag ends. A `>` between quotes is part of a value.

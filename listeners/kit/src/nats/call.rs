@@ -60,7 +60,7 @@ impl Pump for Call {
             Ok(told) => Some(told),
             Err(Untold::CalledBack) => None,
             Err(unsent @ Untold::TooLarge { .. }) => {
-                let words = ["what it said ", &unsent.to_string()].concat();
+                let words = format!("what it said {unsent}");
                 return Err(io::Error::new(io::ErrorKind::InvalidData, words));
             }
         };

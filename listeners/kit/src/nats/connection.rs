@@ -38,7 +38,7 @@ pub(super) async fn made(worker: &Worker) -> Result<Connection, Unserved> {
         })
     };
     let servers = worker.url.split(',').map(read).collect::<Result<Vec<_>, _>>()?;
-    let named = servers.iter().map(|server| [server.host(), ":", &server.port().to_string()].concat());
+    let named = servers.iter().map(|server| format!("{}:{}", server.host(), server.port()));
     let at = named.collect::<Vec<_>>().join(", ");
     let seed = match &worker.key_file {
         None => None,
@@ -64,7 +64,7 @@ pub(super) async fn made(worker: &Worker) -> Result<Connection, Unserved> {
                 let words = "the key file holds no seed of an nkey: one line that begins with SU";
                 return Err(Unserved::Told(words.to_owned()));
             }
-            _ if tries == 0 => (worker.tell)(&News::Away { words: [&at, ": ", &error.to_string()].concat() }),
+            _ if tries == 0 => (worker.tell)(&News::Away { words: format!("{at}: {error}") }),
             _ => {}
         }
         tokio::time::sleep(pause(tries)).await;
@@ -76,8 +76,8 @@ fn options(worker: &Worker, seed: Option<&str>, count: watch::Sender<u64>) -> Co
     let tell = worker.tell.clone();
     let (told_last, was_made) = (Mutex::new(String::new()), AtomicBool::new(false));
     let options = ConnectOptions::new()
-        .name(["systole listener ", &worker.listener].concat())
-        .custom_inbox_prefix(["_INBOX_", &token(&worker.listener)].concat())
+        .name(format!("systole listener {}", worker.listener))
+        .custom_inbox_prefix(format!("_INBOX_{}", token(&worker.listener)))
         .connection_timeout(PATIENCE)
         .request_timeout(Some(PATIENCE))
         .ping_interval(QUIET)

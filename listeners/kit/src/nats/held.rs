@@ -122,7 +122,7 @@ impl Held {
     pub async fn reply(&self, document: Vec<u8>) -> bool {
         let document = match self.fits(&document) {
             Ok(()) => document,
-            Err(unfit) => self.failure("too-large", &["the reply ", &unfit.to_string()].concat()),
+            Err(unfit) => self.failure("too-large", &format!("the reply {unfit}")),
         };
         self.counts();
         let told = until_answered(&self.house, &self.said, &document, None).await;
@@ -139,7 +139,7 @@ impl Held {
     /// The same for what a listener says in the end. What cannot be written becomes a failure that says why.
     pub async fn says(&self, said: Said) -> bool {
         if let Said::Failure { code, words, .. } = &said {
-            self.house.counts.failed(&[code, ": ", words].concat());
+            self.house.counts.failed(&format!("{code}: {words}"));
         }
         let written = Word::Reply { delivery: self.delivery().to_owned(), said }.document();
         let document = written.unwrap_or_else(|fault| self.failure("unsayable", &fault.to_string()));
@@ -149,7 +149,7 @@ impl Held {
     /// Says that the delivery will not be answered, until the pump has heard it: with a code of the pump's own, such as
     /// `listener.failed` or `listener.lost`, and what is known. What follows from that is the pump's to decide.
     pub async fn gone(&self, code: &str, words: &str) {
-        self.house.counts.failed(&[code, ": ", words].concat());
+        self.house.counts.failed(&format!("{code}: {words}"));
         self.counts();
         let said = Said::Failure { code: code.to_owned(), retry: true, words: words.to_owned() };
         // Words that no document can carry are left out: the code is what counts.
@@ -188,7 +188,7 @@ impl Held {
         for (item, refusal) in whole.chain(items) {
             let answer = Answer { delivery: receipt.delivery.clone(), id: 0, payload: Some(refusal.clone()) };
             if let Some((code, words)) = answer.refusal() {
-                self.house.counts.failed(&[&code, ": ", &words].concat());
+                self.house.counts.failed(&format!("{code}: {words}"));
                 (self.house.tell)(&News::Refused { delivery: answer.delivery, item, code, words });
             }
         }

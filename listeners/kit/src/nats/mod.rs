@@ -110,7 +110,7 @@ impl Worker {
         let names = ["SYSTOLE_NATS", "SYSTOLE_ORGANISM", "SYSTOLE_LISTENER"];
         let [Some(url), Some(organism), Some(listener)] = names.map(found) else {
             let missing: Vec<&str> = names.into_iter().filter(|name| found(name).is_none()).collect();
-            let words = ["not set: ", &missing.join(", ")].concat();
+            let words = format!("not set: {}", missing.join(", "));
             return Self { wrong: Some(Unserved::Told(words)), ..Self::new("", "unset", "unset") };
         };
         let mut worker = Self::new(&url, &organism, &listener);
@@ -222,7 +222,7 @@ impl Worker {
                 runtime.shutdown_background();
                 ended
             }
-            Err(error) => Err(Unserved::Told(["no threads: ", &error.to_string()].concat())),
+            Err(error) => Err(Unserved::Told(format!("no threads: {error}"))),
         };
         match ended {
             Ok(()) => ExitCode::SUCCESS,
@@ -237,7 +237,7 @@ impl Worker {
         self,
         answer: impl Fn(&mut Turn<'_>) -> A + Send + Sync + 'static,
     ) -> Result<(), Unserved> {
-        let no_signal = |error: std::io::Error| Unserved::Told(["no signals: ", &error.to_string()].concat());
+        let no_signal = |error: std::io::Error| Unserved::Told(format!("no signals: {error}"));
         let mut term = signal(SignalKind::terminate()).map_err(no_signal)?;
         let mut int = signal(SignalKind::interrupt()).map_err(no_signal)?;
         let (count, mut counted) = watch::channel(0);
@@ -313,7 +313,7 @@ impl Worker {
                 ended = slots.join_next() => match ended {
                     None => break,
                     Some(Ok(())) => {}
-                    Some(Err(error)) => return Err(Unserved::Told(["a slot fell: ", &error.to_string()].concat())),
+                    Some(Err(error)) => return Err(Unserved::Told(format!("a slot fell: {error}"))),
                 },
             }
         }

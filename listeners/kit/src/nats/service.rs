@@ -53,7 +53,7 @@ impl Shown {
     pub(super) fn schema(&mut self, xsd: &[u8]) -> Result<(), String> {
         let model = Model::read(xsd).map_err(|unfit| {
             let first = unfit.first().map(|unfit| format!("line {}: {}", unfit.line, unfit.message));
-            ["the schema cannot be read: ", &first.unwrap_or_default()].concat()
+            format!("the schema cannot be read: {}", first.unwrap_or_default())
         })?;
         let mut hash = String::with_capacity(64);
         for byte in Sha256::digest(xsd) {
@@ -96,8 +96,8 @@ impl Shown {
         metadata.insert("accepts".to_owned(), names(&self.accepts).into());
         metadata.insert("returns".to_owned(), names(&self.returns).into());
         for (number, (namespace, hash)) in self.schemas.iter().enumerate() {
-            let shown = [namespace, " sha256:", hash].concat();
-            metadata.insert(["schema.", &(number + 1).to_string()].concat(), shown.into());
+            let shown = format!("{namespace} sha256:{hash}");
+            metadata.insert(format!("schema.{}", (number + 1)), shown.into());
         }
         metadata
     }
@@ -115,9 +115,9 @@ pub(super) enum Verb {
 pub(super) fn questions(house: &House) -> Vec<(String, Verb)> {
     let name = token(&house.listener);
     let of = |(word, verb): (&str, Verb)| {
-        let all = ["$SRV.", word].concat();
-        let named = [&all, ".", &*name].concat();
-        let one = [&named, ".", &*house.id].concat();
+        let all = format!("$SRV.{word}");
+        let named = format!("{all}.{name}");
+        let one = format!("{named}.{}", house.id);
         [(all, verb), (named, verb), (one, verb)]
     };
     [("PING", Verb::Ping), ("INFO", Verb::Info), ("STATS", Verb::Stats)].into_iter().flat_map(of).collect()
@@ -147,7 +147,7 @@ fn answer(house: &House, shown: &Shown, verb: Verb) -> Value {
         ),
     };
     let metadata = json!({"organism": house.organism, "accepts": locals(&shown.accepts), "returns": locals(&shown.returns)});
-    let kind = ["io.nats.micro.v1.", word, "_response"].concat();
+    let kind = format!("io.nats.micro.v1.{word}_response");
     let mut answer = json!({
         "type": kind,
         "name": token(&house.listener),

@@ -50,7 +50,7 @@ pub(super) struct Slot {
 impl Slot {
     pub(super) async fn open(house: Arc<House>, draining: watch::Receiver<bool>) -> Result<Slot, Unserved> {
         let inbox = house.connection.client.new_inbox();
-        let ear = house.ear([&inbox, ".*"].concat()).await?;
+        let ear = house.ear(format!("{inbox}.*")).await?;
         let made = house.connection.made.clone();
         Ok(Slot {
             house,
@@ -85,8 +85,8 @@ impl Slot {
     async fn pull(&mut self) {
         self.pulled += 1;
         let (listener, stream) = (token(&self.house.listener), self.house.stream());
-        let api = ["$JS.API.CONSUMER.MSG.NEXT.", &stream, ".", &listener].concat();
-        let answer = [&self.inbox, ".", &self.pulled.to_string()].concat();
+        let api = format!("$JS.API.CONSUMER.MSG.NEXT.{stream}.{listener}");
+        let answer = format!("{}.{}", self.inbox, self.pulled);
         self.made.mark_unchanged();
         self.pulls.insert(self.pulled, Instant::now() + WAITS + MARGIN);
         if self.house.connection.client.publish_with_reply(api, answer, PULL.into()).await.is_err() {
@@ -142,7 +142,7 @@ impl Slot {
             return None;
         }
         let words = message.description.unwrap_or_default();
-        Some([&status.to_string(), " ", &words].concat().trim().to_owned())
+        Some(format!("{status} {words}").trim().to_owned())
     }
 
     /// Pauses before the broker is asked again, and tells it the first time.

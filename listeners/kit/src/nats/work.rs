@@ -86,7 +86,7 @@ impl House {
     }
 
     fn subject(&self, kind: &str) -> String {
-        ["o.", &token(&self.organism), ".", kind, ".", &token(&self.listener)].concat()
+        format!("o.{}.{kind}.{}", token(&self.organism), token(&self.listener))
     }
 
     pub(super) fn deliveries(&self) -> String {
@@ -102,7 +102,7 @@ impl House {
     }
 
     pub(super) fn stream(&self) -> String {
-        ["SYSTOLE_", &token(&self.organism), "_BUS"].concat()
+        format!("SYSTOLE_{}_BUS", token(&self.organism))
     }
 
     /// A slot is handed nothing, for another reason than that there is nothing.

@@ -90,9 +90,9 @@ fn bytes_are_shown_as_text_where_they_are_text() {
         String::from_utf8_lossy(page.payload(Whose::Schema("calc")).bytes()).into_owned()
     };
     let start = "<schema xmlns=\"urn:systole:listener:v1\" name=\"calc\"";
-    assert_eq!(shown(b"<a>\r"), [start, " total=\"4\">&lt;a&gt;&#13;</schema>"].concat());
-    assert_eq!(shown(b"\xff\x00"), [start, " total=\"2\" encoding=\"hex\">ff00</schema>"].concat());
-    assert_eq!(shown(b""), [start, " total=\"0\"></schema>"].concat());
+    assert_eq!(shown(b"<a>\r"), format!("{start} total=\"4\">&lt;a&gt;&#13;</schema>"));
+    assert_eq!(shown(b"\xff\x00"), format!("{start} total=\"2\" encoding=\"hex\">ff00</schema>"));
+    assert_eq!(shown(b""), format!("{start} total=\"0\"></schema>"));
     assert_eq!(Kept::page(b"abc", 3, 2), None);
     assert_eq!(Kept::page(b"abc", u64::MAX, 2), None);
 }

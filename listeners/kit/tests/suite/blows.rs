@@ -18,12 +18,12 @@ pub(crate) struct Blow {
 }
 
 fn say(inside: &str) -> String {
-    ["<say xmlns=\"", NS, "\">", inside, "</say>"].concat()
+    format!("<say xmlns=\"{NS}\">{inside}</say>")
 }
 
 /// So many bytes of text, and then that.
 fn ending(bytes: usize, what: &str) -> String {
-    say(&["<text>", &"x".repeat(bytes), what, "</text>"].concat())
+    say(&format!("<text>{}{what}</text>", "x".repeat(bytes)))
 }
 
 /// As many of the parts that a number gives as find room.
@@ -64,31 +64,31 @@ pub(crate) fn blows(most: usize) -> Vec<Blow> {
 
 fn early(bytes: usize) -> [Blow; 6] {
     let laughs = filled(bytes, |level| {
-        let inner = ["&l", &level.to_string(), ";"].concat().repeat(10);
-        ["<!ENTITY l", &(level + 1).to_string(), " '", &inner, "'>"].concat()
+        let inner = format!("&l{level};").repeat(10);
+        format!("<!ENTITY l{} '{inner}'>", (level + 1))
     });
-    let laughs = ["<!DOCTYPE say [", &laughs, "]>", &say("<text>&l9;</text>")].concat();
+    let laughs = format!("<!DOCTYPE say [{laughs}]>{}", say("<text>&l9;</text>"));
     let (entity, uses) = ("x".repeat(bytes / 4), "&e;".repeat(bytes / 6));
-    let uses = say(&["<text>", &uses, "</text>"].concat());
-    let quadratic = ["<!DOCTYPE say [<!ENTITY e '", &entity, "'>]>", &uses].concat();
-    let external = ["<!DOCTYPE say SYSTEM 'file:///etc/passwd'>", &ending(bytes, "&e;")].concat();
-    let attributes = filled(bytes, |n| [" a", &n.to_string(), "=''"].concat());
-    let declarations = filled(bytes, |n| [" xmlns:a", &n.to_string(), "='u'"].concat());
+    let uses = say(&format!("<text>{uses}</text>"));
+    let quadratic = format!("<!DOCTYPE say [<!ENTITY e '{entity}'>]>{uses}");
+    let external = format!("<!DOCTYPE say SYSTEM 'file:///etc/passwd'>{}", ending(bytes, "&e;"));
+    let attributes = filled(bytes, |n| format!(" a{n}=''"));
+    let declarations = filled(bytes, |n| format!(" xmlns:a{n}='u'"));
     let nested = ["<a>".repeat(bytes / 7), "</a>".repeat(bytes / 7)].concat();
     [
         Blow::early(1, "billion laughs", laughs),
         Blow::early(2, "one entity, used everywhere", quadratic),
         Blow::early(3, "an external entity", external),
-        Blow::early(11, "attributes without number", say(&["<text", &attributes, "/>"].concat())),
-        Blow::early(11, "declarations without number", say(&["<text", &declarations, "/>"].concat())),
+        Blow::early(11, "attributes without number", say(&format!("<text{attributes}/>"))),
+        Blow::early(11, "declarations without number", say(&format!("<text{declarations}/>"))),
         Blow::early(12, "nesting without end", say(&nested)),
     ]
 }
 
 fn late(bytes: usize) -> [Blow; 10] {
-    let text = ["<text>", &"x".repeat(bytes), "</text>"].concat();
-    let attributes: String = (0..64).map(|n| [" a", &n.to_string(), "=''"].concat()).collect();
-    let crowd = filled(bytes, |_| ["<b", &attributes, "/>"].concat());
+    let text = format!("<text>{}</text>", "x".repeat(bytes));
+    let attributes: String = (0..64).map(|n| format!(" a{n}=''")).collect();
+    let crowd = filled(bytes, |_| format!("<b{attributes}/>"));
     let roots = [say(&"<i/>".repeat(bytes / 8)), say("<text>x</text>")].concat();
     let mut bad_byte = ending(bytes, "").into_bytes();
     bad_byte.insert(bytes, 0xff);
@@ -96,8 +96,8 @@ fn late(bytes: usize) -> [Blow; 10] {
     cut_off.pop();
     [
         Blow::late(6, "an instruction at the end", ending(bytes, "<?x?>")),
-        Blow::late(7, "a forbidden prefix at the end", say(&[&text, "<a xmlns:xml='u'/>"].concat())),
-        Blow::late(10, "an attribute twice at the end", say(&[&crowd, "<a b='' b=''/>"].concat())),
+        Blow::late(7, "a forbidden prefix at the end", say(&format!("{text}<a xmlns:xml='u'/>"))),
+        Blow::late(10, "an attribute twice at the end", say(&format!("{crowd}<a b='' b=''/>"))),
         Blow::late(14, "an instruction inside a value", ending(bytes, "1<?x?>2")),
         Blow::late(16, "the end of a section in text", ending(bytes, "]]>")),
         Blow::late(18, "a byte that is no UTF-8 at the end", bad_byte),

@@ -277,7 +277,7 @@ fn the_words_of_an_attribute_a_type_and_what_is_referred_to_are_in_the_schema_an
     let prompt = model.prompt("a").expect("the element is there");
     for (key, words) in [("b", "of b"), ("c", "of the type"), ("d", "of d")] {
         assert_eq!(drawn["properties"][key]["description"], words, "{drawn:#}");
-        assert!(prompt.contains(&["; ", words].concat()), "{prompt}");
+        assert!(prompt.contains(&format!("; {words}")), "{prompt}");
     }
     assert_eq!(model.documentation("a"), Some("all"));
 }
@@ -298,8 +298,8 @@ fn at_its_top_a_json_schema_is_an_object_and_says_in_words_what_binds_its_proper
         "exactly one of circle | width, depth?",
         "if any of from, to, for is there, from must be, and at most one of to | for?",
     ];
-    assert_eq!(drawn.open[..2], bonds.map(|words| ["/a: ", words].concat()));
-    let about = ["Draws. Of the properties: ", bonds[0], "; ", bonds[1]].concat();
+    assert_eq!(drawn.open[..2], bonds.map(|words| format!("/a: {words}")));
+    let about = format!("Draws. Of the properties: {}; {}", bonds[0], bonds[1]);
     assert_eq!(drawn.schema["description"], about);
     assert_eq!(drawn.schema["required"], json!(["only"]), "a choice of one is none");
     let slips = built(&model, "a", r#"{"only": 1, "circle": 1, "width": 1}"#).expect_err("both are there");

@@ -73,7 +73,7 @@ fn refusals_read_as_the_golden_table_says() {
 /// A schema with these global declarations.
 fn xsd(body: &str) -> String {
     let head = r#"<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema" xmlns:t="urn:t" targetNamespace="urn:t" elementFormDefault="qualified">"#;
-    [head, "\n", body, "</xs:schema>"].concat()
+    format!("{head}\n{body}</xs:schema>")
 }
 
 /// A schema whose one element has this content.
@@ -423,11 +423,10 @@ fn g4_a_mark_that_would_guard_nothing_is_refused_with_its_place() {
             "global element",
         ),
         (
-            &[
-                "<xs:element name=\"rm\" type=\"xs:string\" s:dangerous=\"true\"/>",
-                &part.replace("PART", "<xs:element ref=\"rm\"/>"),
-            ]
-            .concat(),
+            &format!(
+                "<xs:element name=\"rm\" type=\"xs:string\" s:dangerous=\"true\"/>{}",
+                part.replace("PART", "<xs:element ref=\"rm\"/>")
+            ),
             "xs:element",
             "mark the element around it",
         ),

@@ -178,7 +178,7 @@ fn an_import_with_a_location_or_in_the_wrong_place_is_refused() {
         let told = only(among(&schema("urn:a", &[], &[import, element].concat()), &[("b.xsd", &b)]));
         assert_eq!((told.construct.as_str(), told.message.as_str()), ("xs:import", words));
     }
-    let late = schema("urn:a", &[], &[element, "<xs:import namespace=\"urn:b\"/>"].concat());
+    let late = schema("urn:a", &[], &format!("{element}<xs:import namespace=\"urn:b\"/>"));
     assert_eq!(only(among(&late, &[("b.xsd", &b)])).mend, "move it to the top");
 }
 

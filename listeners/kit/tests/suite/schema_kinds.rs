@@ -132,7 +132,7 @@ fn a_list_and_a_union_are_described_in_a_line() {
 /// A schema with these declarations.
 fn whole(body: &str) -> Result<Model, Vec<Unfit>> {
     let head = "<xs:schema xmlns:xs=\"http://www.w3.org/2001/XMLSchema\" xmlns=\"urn:k\" targetNamespace=\"urn:k\" elementFormDefault=\"qualified\">";
-    Model::read([head, body, "</xs:schema>"].concat().as_bytes())
+    Model::read(format!("{head}{body}</xs:schema>").as_bytes())
 }
 
 #[test]

@@ -28,7 +28,7 @@ fn delivery(token: &str, body: &str) -> Vec<u8> {
 }
 
 fn say(token: &str, text: &str) -> Vec<u8> {
-    delivery(token, &["<say xmlns='", NS, "'><mood/><text>", text, "</text></say>"].concat())
+    delivery(token, &format!("<say xmlns='{NS}'><mood/><text>{text}</text></say>"))
 }
 
 fn shout(turn: &mut Turn<'_>) -> Payload {

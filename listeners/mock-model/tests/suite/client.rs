@@ -60,7 +60,7 @@ pub(crate) fn with(script: &str, options: Options) -> MockModel {
 pub(crate) fn begin(mock: &MockModel, method: &str, path: &str, headers: &[&str], body: &str) -> TcpStream {
     let mut stream = TcpStream::connect(mock.address()).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
-    let lines: String = headers.iter().map(|line| [*line, "\r\n"].concat()).collect();
+    let lines: String = headers.iter().map(|line| format!("{line}\r\n")).collect();
     let length = body.len();
     let head = format!("{method} {path} HTTP/1.1\r\nhost: mock\r\nconnection: close\r\n{lines}");
     stream.write_all(format!("{head}content-length: {length}\r\n\r\n{body}").as_bytes()).unwrap();
@@ -128,7 +128,7 @@ pub(crate) fn ollama(mock: &MockModel, body: &str) -> Heard {
 
 /// A request to the wire of Gemini.
 pub(crate) fn gemini(mock: &MockModel, method: &str, body: &str) -> Heard {
-    let path = ["/v1beta/models/g:", method].concat();
+    let path = format!("/v1beta/models/g:{method}");
     send(mock, "POST", &path, &["x-goog-api-key: AIza-test-1234"], body)
 }
 

@@ -43,7 +43,7 @@ fn without_events_the_stream_is_an_array_that_grows() {
     let mock = mock(SCRIPT);
     let heard = gemini(&mock, "streamGenerateContent", ASKS);
     assert_eq!(heard.header("content-type"), Some("application/json; charset=UTF-8"));
-    assert_eq!(heard.text(), ["[", &parts().join(",\r\n"), "]"].concat());
+    assert_eq!(heard.text(), format!("[{}]", parts().join(",\r\n")));
     assert_eq!(heard.json().as_array().unwrap().len(), 5);
     // So is its refusal.
     assert_eq!(gemini(&mock, "streamGenerateContent", "{}").json()[0]["error"]["code"], 400);
@@ -162,5 +162,5 @@ fn a_wrong_path_model_or_key_is_refused() {
         assert!(heard.message().contains(words), "{error}");
     }
     assert_eq!(send(&mock, "POST", path, &right, ASKS).status, 200);
-    assert_eq!(send(&mock, "POST", &[path, "?key=AIza-right"].concat(), &[], ASKS).status, 200);
+    assert_eq!(send(&mock, "POST", &format!("{path}?key=AIza-right"), &[], ASKS).status, 200);
 }

@@ -119,7 +119,7 @@ fn what_cannot_start_says_why() {
 fn an_ordinary_client_and_a_runtime_of_its_own_get_on_with_it() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let mock = runtime.block_on(async { mock("- {say: a, times: 2}") });
-    let url = [&mock.url(), "/v1/chat/completions"].concat();
+    let url = format!("{}/v1/chat/completions", mock.url());
     let agent = ureq::Agent::new_with_defaults();
     // Twice on one connection that is kept.
     for _ in 0..2 {

@@ -286,7 +286,7 @@ fn what_is_over_the_window_is_refused_with_the_providers_words() {
     // `user` and 36 characters are ten tokens.
     let fits = "x".repeat(36);
     assert_eq!(openai(&mock, &asks(&fits, "")).status, 200);
-    let heard = openai(&mock, &asks(&[&fits, "x"].concat(), ""));
+    let heard = openai(&mock, &asks(&format!("{fits}x"), ""));
     let error = &heard.json()["error"];
     assert_eq!((heard.status, error["code"].as_str()), (400, Some("context_length_exceeded")));
     assert_eq!(

@@ -24,8 +24,8 @@ pub(super) async fn in_time<T, E: std::fmt::Display>(
 ) -> Result<T, String> {
     match tokio::time::timeout(PATIENCE, work).await {
         Ok(Ok(done)) => Ok(done),
-        Ok(Err(error)) => Err([what, ": ", &error.to_string()].concat()),
-        Err(_) => Err([what, ": the broker did not answer within 5 s"].concat()),
+        Ok(Err(error)) => Err(format!("{what}: {error}")),
+        Err(_) => Err(format!("{what}: the broker did not answer within 5 s")),
     }
 }
 
@@ -104,7 +104,7 @@ fn sendable(answer: &told::Answer, most: usize) -> Vec<u8> {
         return document;
     }
     let (bytes, most) = (document.len().to_string(), most.to_string());
-    let words = ["the answer has ", &bytes, " bytes, and the broker takes ", &most].concat();
+    let words = format!("the answer has {bytes} bytes, and the broker takes {most}");
     let mut refusal = Writer::new();
     refusal
         .open("system-error")

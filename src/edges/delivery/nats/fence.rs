@@ -67,7 +67,7 @@ pub(super) fn is_stale(error: &PublishError) -> bool {
 /// What a fence of that term says.
 fn said(term: Option<&Term>) -> String {
     match term {
-        Some(Term { log, epoch }) => [WORD, " ", &epoch.to_string(), " ", log].concat(),
+        Some(Term { log, epoch }) => format!("{WORD} {epoch} {log}"),
         None => WORD.to_owned(),
     }
 }

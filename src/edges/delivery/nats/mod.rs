@@ -363,7 +363,7 @@ impl Line {
 
     fn no_sign_of_life(&self) -> String {
         let limit = u64::try_from(self.silence.as_millis()).unwrap_or(u64::MAX);
-        ["its worker gave no sign of life for ", &spoken(limit)].concat()
+        format!("its worker gave no sign of life for {}", spoken(limit))
     }
 
     /// The broker says that the worker of a delivery gave no sign of life.

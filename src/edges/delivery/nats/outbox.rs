@@ -180,8 +180,8 @@ impl Outbox {
     async fn find(&self, token: &Token, words: String) -> Sent {
         match self.fenced().await {
             Ok(_) if self.places().contains_key(&token.0) || !self.desk.is_out(&token.0) => Sent::Stored,
-            Ok(_) => Sent::Doubtful([&words, "; it lies in the stream no more"].concat()),
-            Err(more) => Sent::DoubtfulAndCut([&words, "; ", &more].concat()),
+            Ok(_) => Sent::Doubtful(format!("{words}; it lies in the stream no more")),
+            Err(more) => Sent::DoubtfulAndCut(format!("{words}; {more}")),
         }
     }
 
@@ -201,7 +201,7 @@ impl Outbox {
         let mut link = self.broker.link();
         match tokio::time::timeout(PATIENCE, link.wait_for(|link| link.stands)).await {
             Ok(Ok(_)) => {}
-            _ => return Err(["no connection to the broker at ", self.broker.address()].concat()),
+            _ => return Err(format!("no connection to the broker at {}", self.broker.address())),
         }
         let known = *self.fence();
         if let Some(fence) = known {
@@ -326,7 +326,7 @@ impl Outbox {
             }
             Ok(Ok(_)) => Err(format!("the consumer {name} was made by somebody else")),
             Ok(Err(error)) if error.kind() == ConsumerInfoErrorKind::NotFound => {
-                Err(["the consumer ", &name, " is gone"].concat())
+                Err(format!("the consumer {name} is gone"))
             }
             Ok(Err(error)) if error.kind() == ConsumerInfoErrorKind::StreamNotFound => Err(self.no_stream()),
             _ => Ok(Look::Unanswered),
@@ -347,7 +347,7 @@ impl Outbox {
     }
 
     fn no_stream(&self) -> String {
-        ["the stream ", &self.broker.subjects().bus_stream(), " is gone"].concat()
+        format!("the stream {} is gone", self.broker.subjects().bus_stream())
     }
 }
 
@@ -368,7 +368,7 @@ const BROKE: &str = "the connection broke before the broker said whether it took
 
 /// What an error says of a delivery that was sent.
 fn refused(error: &PublishError) -> Tried {
-    let words = ["the broker took no delivery: ", &error.to_string()].concat();
+    let words = format!("the broker took no delivery: {error}");
     let said = error.source().and_then(|source| source.downcast_ref::<Error>()).map(Error::error_code);
     match (error.kind(), said) {
         (PublishErrorKind::StreamNotFound, _) => Tried::Homeless,

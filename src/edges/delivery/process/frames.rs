@@ -40,7 +40,7 @@ impl Frames {
         match self {
             Frames::Lines(lines) => lines
                 .feed(chunk, frames)
-                .map_err(|fault| ["its output cannot be read: ", &fault.message].concat()),
+                .map_err(|fault| format!("its output cannot be read: {}", fault.message)),
             Frames::Lengths(lengths) => lengths.feed(chunk, frames),
         }
     }
@@ -103,7 +103,7 @@ impl Lengths {
     }
 
     fn over(&self, what: &str) -> String {
-        ["its output cannot be read: ", what, " has more than ", &self.cap.to_string(), " bytes"].concat()
+        format!("its output cannot be read: {what} has more than {} bytes", self.cap)
     }
 }
 

@@ -65,8 +65,8 @@ impl LastWords {
         let whole = bytes.iter().position(|b| b & 0xC0 != 0x80).unwrap_or(0);
         let text = String::from_utf8_lossy(bytes.get(whole..).unwrap_or_default());
         match text.trim() {
-            "" => [sentence, "; no words on stderr"].concat(),
-            words => [sentence, "; last words on stderr: ", words].concat(),
+            "" => format!("{sentence}; no words on stderr"),
+            words => format!("{sentence}; last words on stderr: {words}"),
         }
     }
 }
@@ -78,12 +78,12 @@ pub(super) fn ending(status: Option<ExitStatus>, age_ms: u64, owes: bool) -> Str
         None => "ended in a way the system does not tell".to_owned(),
         Some(status) if owes && status.success() => "exited 0 without answering".to_owned(),
         Some(status) => match (status.code(), status.signal()) {
-            (Some(code), _) => ["exited ", &code.to_string()].concat(),
-            (None, Some(signal)) => ["killed by signal ", &signal.to_string(), signal_name(signal)].concat(),
+            (Some(code), _) => format!("exited {code}"),
+            (None, Some(signal)) => format!("killed by signal {signal}{}", signal_name(signal)),
             (None, None) => status.to_string(),
         },
     };
-    [&how, " after ", &spoken(age_ms)].concat()
+    format!("{how} after {}", spoken(age_ms))
 }
 
 fn signal_name(signal: i32) -> &'static str {

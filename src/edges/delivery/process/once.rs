@@ -86,7 +86,7 @@ fn begin(
     let fallen = {
         let (post, token) = (post.clone(), token.clone());
         async move |panicked: Panicked| {
-            let words = ["the carrier panicked: ", &panicked.0].concat();
+            let words = format!("the carrier panicked: {}", panicked.0);
             settle(&post, token, Outcome::Gone(Code::ListenerLost, words)).await;
         }
     };
@@ -130,7 +130,7 @@ async fn carry(delivery: &Delivery, post: &Post, place: &Workplace, short: &Atom
     let document = match framed(&delivery.document(), place.program.by_length) {
         Ok(document) => document,
         Err(fault) => {
-            let words = ["the stored document has no line form: ", &fault.message].concat();
+            let words = format!("the stored document has no line form: {}", fault.message);
             return Outcome::Gone(Code::ListenerFailed, words);
         }
     };
@@ -227,7 +227,7 @@ fn judge_end(
     token: &Token,
 ) -> Outcome {
     let age = group.age_ms();
-    let stopped = |because: &str| ["stopped after ", &spoken(age), " because ", because].concat();
+    let stopped = |because: &str| format!("stopped after {} because {because}", spoken(age));
     let (code, sentence) = match (cause, reply) {
         (Cause::Exited(Some(status)), Ok(reply)) if status.success() => {
             return Outcome::Said(reply.write(token));
@@ -271,10 +271,10 @@ impl Reply {
                 }
             }
             if let Err(fault) = fed {
-                return Err(["its output cannot be read: ", &fault.message].concat());
+                return Err(format!("its output cannot be read: {}", fault.message));
             }
             if self.elements.len() > cap {
-                return Err(["its output has more than ", &cap.to_string(), " bytes"].concat());
+                return Err(format!("its output has more than {cap} bytes"));
             }
             if ended {
                 break;

@@ -106,7 +106,7 @@ pub(super) fn missing(program: &Program, badge: &Badge, around: &Surroundings) -
 
 fn cannot_start(program: &Program, environment: &Surroundings, error: &std::io::Error) -> String {
     let name = program.run.first().map(String::as_str).unwrap_or_default();
-    let mut words = ["cannot start ", name].concat();
+    let mut words = format!("cannot start {name}");
     if !name.contains('/') {
         let path = environment.get(OsStr::new("PATH")).map(|path| path.to_string_lossy());
         words.extend([", looked for in ", path.as_deref().unwrap_or("no PATH")]);

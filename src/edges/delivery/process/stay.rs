@@ -207,7 +207,7 @@ async fn bring(mut stdin: ChildStdin, post: &Post, place: &Workplace) {
             Errand::Answer(answer) => frames::framed(&answer.document(), by_length),
             Errand::Deliver(delivery) => match frames::framed(&delivery.document(), by_length) {
                 Err(fault) if post.desk.settle(&delivery.lease.token.0) => {
-                    let words = ["the stored document has no line form: ", &fault.message].concat();
+                    let words = format!("the stored document has no line form: {}", fault.message);
                     post.gone(delivery.lease.token.clone(), Code::ListenerFailed, words).await;
                     continue;
                 }
@@ -264,8 +264,8 @@ impl Fate {
         let after = spoken(age_ms);
         match self {
             Fate::Ended(status) => ending(*status, age_ms, owes),
-            Fate::Killed(because) => ["stopped after ", &after, " because ", because].concat(),
-            Fate::Stopped(_) => ["stopped with the organism after ", &after].concat(),
+            Fate::Killed(because) => format!("stopped after {after} because {because}"),
+            Fate::Stopped(_) => format!("stopped with the organism after {after}"),
         }
     }
 }

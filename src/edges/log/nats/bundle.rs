@@ -208,9 +208,7 @@ fn record(
     document: &impl Fn(Digest) -> Result<Option<Arc<[u8]>>, String>,
 ) -> Result<Record, String> {
     let (header, length) = Header::read(fields.take()?)?;
-    let named = |why: &str| {
-        ["record ", &header.seq.to_string(), " of thread ", header.thread.as_str(), ": ", why].concat()
-    };
+    let named = |why: &str| format!("record {} of thread {}: {why}", header.seq, header.thread.as_str());
     let body: Arc<[u8]> = match fields.take()?.split_first() {
         Some((&WHOLE, body)) => Arc::from(body),
         Some((&KNOWN, hash)) => {

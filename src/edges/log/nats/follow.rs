@@ -291,7 +291,7 @@ impl Follower {
 
     /// That a bundle is ill, which would have followed on that position.
     fn damaged(&self, sequence: u64, last: Position, why: &str) -> LogFault {
-        let why = ["the bundle at ", &sequence.to_string(), ": ", why].concat();
+        let why = format!("the bundle at {sequence}: {why}");
         let position = Position(last.0 + 1);
         LogFault::Damaged { path: self.source.name().to_owned(), position, why }
     }
@@ -299,7 +299,7 @@ impl Follower {
 
 /// What a copy says that it is one of.
 fn called(source: &LogSource) -> String {
-    [source.name(), " of ", source.organism().as_str()].concat()
+    format!("{} of {}", source.name(), source.organism().as_str())
 }
 
 /// Whether a copy at that path is one of this stream, by what it says.
@@ -308,14 +308,14 @@ pub(super) fn is_of(copy: &Copy, source: &LogSource, path: &Path) -> Result<(), 
     if copy.source == called {
         return Ok(());
     }
-    let why = ["it is the copy of ", &copy.source, ", not of ", &called].concat();
+    let why = format!("it is the copy of {}, not of {called}", copy.source);
     Err(LogFault::Foreign { path: path.display().to_string(), why })
 }
 
 /// That the stream does not hold what the copy at that path ends with.
 pub(super) fn apart(source: &LogSource, path: &Path) -> LogFault {
     let copy = path.display().to_string();
-    let why = ["it does not hold the bundle that the copy ", &copy, " ends with"].concat();
+    let why = format!("it does not hold the bundle that the copy {copy} ends with");
     LogFault::Apart { path: source.name().to_owned(), why }
 }
 

@@ -131,7 +131,7 @@ impl Quill {
     /// several copies.
     fn behind(&self, left: &str) -> Written {
         let (name, after) = (self.stream.name(), self.after.to_string());
-        let words = ["the log ", name, " has lost what was stored at ", &after, ": it holds ", left].concat();
+        let words = format!("the log {name} has lost what was stored at {after}: it holds {left}");
         if self.stream.may_lag() { Written::Behind(words) } else { Written::Lost(words) }
     }
 
@@ -139,7 +139,7 @@ impl Quill {
     async fn look(&self, sealed: &Sealed) -> Result<Option<Written>, String> {
         let last = self.stream.last(PARTITION).await.map_err(|unusable| unusable.to_string())?;
         let lost = |by: &str| {
-            let words = ["the log ", self.stream.name(), " was taken over by ", by].concat();
+            let words = format!("the log {} was taken over by {by}", self.stream.name());
             Ok(Some(Written::Lost(words)))
         };
         let last = match last {
@@ -147,9 +147,8 @@ impl Quill {
             None if self.after == 0 => return Ok(None),
             Some(last) if last.sequence > self.after => last,
             last => {
-                let left = last.map_or("nothing".to_owned(), |last| {
-                    ["no bundle behind ", &last.sequence.to_string()].concat()
-                });
+                let left =
+                    last.map_or("nothing".to_owned(), |last| format!("no bundle behind {}", last.sequence));
                 return Ok(Some(self.behind(&left)));
             }
         };
@@ -157,15 +156,15 @@ impl Quill {
         let (hash, bytes) = match whole(&self.stream, last).await {
             Ok(whole) => whole,
             Err(Unwhole::NotYet(words)) => return Err(words),
-            Err(Unwhole::Unknown(why)) => return lost(&["somebody else: ", &why].concat()),
+            Err(Unwhole::Unknown(why)) => return lost(&format!("somebody else: {why}")),
         };
         if hash == sealed.hash {
             return Ok(Some(Written::At(Followed { sequence, bundle: hash })));
         }
         match super::bundle::head_of(&bytes) {
             Ok(head) if head.node == self.node => lost("this pump in another life"),
-            Ok(head) => lost(&["another pump, in epoch ", &head.epoch.to_string()].concat()),
-            Err(why) => lost(&["somebody else: ", &why].concat()),
+            Ok(head) => lost(&format!("another pump, in epoch {}", head.epoch)),
+            Err(why) => lost(&format!("somebody else: {why}")),
         }
     }
 }

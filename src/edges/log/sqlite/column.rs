@@ -59,7 +59,7 @@ impl Stored {
 pub(super) struct Unfit(pub(super) String);
 
 fn unfit(column: &str, why: impl std::fmt::Display) -> Unfit {
-    Unfit([column, ": ", &why.to_string()].concat())
+    Unfit(format!("{column}: {why}"))
 }
 
 /// Reads a row of `records_where!`.
@@ -119,7 +119,7 @@ fn natural(row: &Row<'_>, at: usize, column: &str) -> Result<u64, Unfit> {
 }
 
 fn known<T>(parse: impl Fn(&str) -> Option<T>, text: &str, column: &str) -> Result<T, Unfit> {
-    parse(text).ok_or_else(|| Unfit([column, ": ", text, " is not known to this version"].concat()))
+    parse(text).ok_or_else(|| Unfit(format!("{column}: {text} is not known to this version")))
 }
 
 fn parsed<T, E: std::fmt::Display>(

@@ -22,11 +22,11 @@ pub(super) fn forward(path: &Path, sort: Sort) -> Result<bool, LogFault> {
     if found < FORMAT {
         connection.execute_batch("BEGIN IMMEDIATE").map_err(ill)?;
         if found < 2 {
-            let steps = [LARGE, "DROP VIEW IF EXISTS line;", LINE].concat();
+            let steps = format!("{LARGE}DROP VIEW IF EXISTS line;{LINE}");
             connection.execute_batch(&steps).map_err(ill)?;
         }
         // Older rows have no checksum: whether one is what was written cannot be told, so every thread is folded again.
-        connection.execute_batch(&["DROP TABLE fold;", FOLD].concat()).map_err(ill)?;
+        connection.execute_batch(&format!("DROP TABLE fold;{FOLD}")).map_err(ill)?;
         rows::empty(&connection).map_err(ill)?;
         connection.pragma_update(None, "user_version", FORMAT).map_err(ill)?;
         connection.execute_batch("COMMIT").map_err(ill)?;

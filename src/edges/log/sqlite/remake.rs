@@ -106,14 +106,14 @@ impl Remaking {
             for (number, (position, record)) in olds.iter().enumerate() {
                 let of = || {
                     let (seq, thread) = (record.header.seq.to_string(), record.header.thread.as_str());
-                    ["record ", &seq, " of thread ", thread].concat()
+                    format!("record {seq} of thread {thread}")
                 };
                 let why = match news.get(number) {
-                    None => [&of(), " is in no bundle of the stream"].concat(),
+                    None => format!("{} is in no bundle of the stream", of()),
                     Some((there, _)) if there != position => "there is no record".to_owned(),
-                    Some((_, new)) if new.leaf != record.leaf => [&of(), " has other bytes"].concat(),
+                    Some((_, new)) if new.leaf != record.leaf => format!("{} has other bytes", of()),
                     Some((_, new)) if new.head != record.head => {
-                        [&of(), " has another head of its thread's chain"].concat()
+                        format!("{} has another head of its thread's chain", of())
                     }
                     Some(_) => continue,
                 };
@@ -182,7 +182,7 @@ impl Remaking {
     /// Gives the old one a second name, with what lies beside it.
     fn keep_old(&self) -> Result<PathBuf, LogFault> {
         for number in 1..=KEPT {
-            let kept = beside(&self.path, &[".was-", &number.to_string()].concat());
+            let kept = beside(&self.path, &format!(".was-{number}"));
             match fs::hard_link(&self.path, &kept) {
                 Ok(()) => {
                     let (from, to) = (beside(&self.path, "-wal"), beside(&kept, "-wal"));

@@ -104,7 +104,7 @@ fn peers_of(desk: &mut Desk, declared: &Declared, party: &Party, workflow: &Decl
     // Tasks of a whole workflow are looked at once for each agent.
     let mut mute: Vec<(usize, &String)> = Vec::new();
     for step in workflow.every_step() {
-        let path = [&*party.path(), ".", &step.id.value].concat();
+        let path = format!("{}.{}", party.path(), step.id.value);
         match &step.work {
             Work::Do(goal) => {
                 // One name, written once for many goals, is reported once.

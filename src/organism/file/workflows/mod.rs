@@ -214,7 +214,7 @@ fn workflow(desk: &mut Desk, entry: &Entry) -> Party {
     let budget =
         own.get("budget").and_then(|(node, path)| steps::budget(desk, node, "workflows.NAME.budget", &path));
     if let Some((node, _)) = own.need(desk, "goals", "goals: [{answer: What is to be done.}]") {
-        declared.steps = steps::list(desk, node, &path, &[&*path, ".goals"].concat(), budget.as_ref());
+        declared.steps = steps::list(desk, node, &path, &format!("{path}.goals"), budget.as_ref());
         steps::no_id_twice(desk, &declared.steps, &path);
     }
     party.workflow = Some(declared);

@@ -258,7 +258,7 @@ impl World {
 fn take_for_another(input: &mut Input) {
     if let Input::Asked(asked) = input
         && asked.payload.as_ref().is_ok_and(|admitted| matches!(admitted.what(), What::Steer { .. }))
-        && let Ok(other) = Key::parse(&[asked.key.as_str(), "-again"].concat())
+        && let Ok(other) = Key::parse(&format!("{}-again", asked.key.as_str()))
     {
         asked.key = other;
     }

@@ -134,7 +134,7 @@ mod tests {
     use super::*;
 
     fn list(text: &str) -> Vec<Reply> {
-        let mut script = Script::read(&["a:\n", text].concat()).unwrap();
+        let mut script = Script::read(&format!("a:\n{text}")).unwrap();
         script.agents.remove("a").unwrap()
     }
 

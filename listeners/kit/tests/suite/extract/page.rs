@@ -44,7 +44,7 @@ fn e3_the_examples_of_the_page_hold_what_it_says() {
         let events = events.split_once("```").expect("the end of the events").0;
         let is_cut = head.contains("cut");
         let stop = if is_cut { Stop::Length } else { Stop::End };
-        let answer = if is_cut { [answer, "\n"].concat() } else { answer.to_owned() };
+        let answer = if is_cut { format!("{answer}\n") } else { answer.to_owned() };
         assert_eq!(short(&extracted([answer.as_bytes()], stop).0), events, "{answer}");
         seen += 1;
     }
