@@ -25,9 +25,9 @@ workflows:
 
 const REPLIES: &str = r#"
 - {if: '<current-goal id="pick">', say: '{"item": ["good1", "good2", "lost", "d", "e", "f", "g", "h", "i", "j", "k", "l"]}', times: always}
-- {if: "\ngood", say: '{"good": "true"}', times: always}
+- {if: "\ngood", say: '{"good": true}', times: always}
 - {if: "\nlost\n", error: {status: 400}, times: always}
-- {if: '<current-goal id="look">', say: '{"good": "false"}', times: always}
+- {if: '<current-goal id="look">', say: '{"good": false}', times: always}
 "#;
 
 fn value(ran: &Ran) -> Value {
