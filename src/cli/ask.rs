@@ -174,7 +174,7 @@ impl Asker {
     fn sayable(&self, question: &str) -> Result<(), Exit> {
         let Some((at, character)) = first_illegal(question) else { return Ok(()) };
         let place = question.get(..at).map_or(0, |before| before.chars().count()).saturating_add(1);
-        let name = format!("U+{}", format!("{:04X}", u32::from(character)));
+        let name = format!("U+{:04X}", u32::from(character));
         let words =
             ["the question holds ", &name, " as character ", &place.to_string(), ", which XML cannot carry"];
         let exit = self.screen.fail(Exit::Payload, words.concat());

@@ -143,7 +143,7 @@ pub(super) fn without_attribute(head: &str, name: &str) -> String {
 pub(super) fn with_attribute(head: &str, name: &str, value: &str) -> String {
     let head = without_attribute(head, name);
     let at = head.find([' ', '>', '/']).unwrap_or(head.len());
-    format!("{} {name}=\"{value}\"{}", head[..at], head[at..])
+    format!("{} {name}=\"{value}\"{}", &head[..at], &head[at..])
 }
 
 /// Does what the words of a refusal say by the rule of `docs/reference/refusals.md`, on the text alone; none where

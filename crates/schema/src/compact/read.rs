@@ -187,7 +187,7 @@ fn unknown(word: &Piece<'_>, rest: &[Piece<'_>]) -> Wrong {
         return Wrong::new(word, &words, &mend);
     }
     if rest.len() > 1 && base::meant(word.text).is_none() {
-        let mend = format!("text -- and these words behind it, if they are words for people");
+        let mend = "text -- and these words behind it, if they are words for people".to_owned();
         return Wrong::new(word, &words, &mend);
     }
     match base::meant(word.text) {
