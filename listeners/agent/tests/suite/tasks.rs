@@ -381,7 +381,8 @@ async fn f3_a_goal_with_tasks_keeps_its_context() {
             Dialect::Xml => text("<thinking>x</thinking><clear-context keep=\"0\"/>"),
             _ => calls(&[("clear_context", r#"{"keep": 0}"#)]),
         };
-        let mut stage = Speaks::stage(tasking(dialect), &[clears.clone()]).with_request(with_tasks(0));
+        let mut stage =
+            Speaks::stage(tasking(dialect), std::slice::from_ref(&clears)).with_request(with_tasks(0));
         assert!(matches!(stage.ask().await, Said::Items(_)), "{dialect:?}");
         let mut stage = Speaks::stage(tasking(dialect), &[clears]).with_request(with_tasks(8));
         let said = stage.ask().await;
