@@ -100,8 +100,8 @@ fn a5_a_program_that_does_not_know_the_work_says_nothing_of_the_schemas() {
 
 #[test]
 fn a5_limits_that_are_lower_already_stay() {
-    // As a service may be started with: a third of the cap, which is enough for this, and little processor time.
-    let shell = format!("ulimit -v 90000; ulimit -t 2; printf '' | {SYSTOLE} -try-schemas 268435456 3");
+    // As a service may be started with: less than the cap, which is enough for this, and little processor time.
+    let shell = format!("ulimit -v 160000; ulimit -t 2; printf '' | {SYSTOLE} -try-schemas 268435456 3");
     let output = Command::new("sh").args(["-c", &shell]).output().expect("a shell runs");
     assert_eq!(String::from_utf8_lossy(&output.stdout), "\"Ready\"\n\"Compiled\"\n");
 }
