@@ -23,7 +23,7 @@ pub(crate) struct Ran {
 
 fn command(folder: &Path, arguments: &[&str]) -> Command {
     // Tests that are started by nohup ignore SIGHUP, and a program would inherit that.
-    let mut command = Command::new("env");
+    let mut command = Command::new("/usr/bin/env");
     command.args(["--default-signal=HUP", env!("CARGO_BIN_EXE_systole")]);
     // As on a terminal of 80 columns in UTC, whatever the machine has.
     command.args(arguments).current_dir(folder).envs([("TZ", "UTC"), ("COLUMNS", "80")]);
