@@ -143,3 +143,57 @@ fn is_leaf(step: &Step) -> bool {
         _ => false,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use systole_kit::{Limits, Payload, namespaces};
+
+    use super::super::{Turn, run};
+    use crate::facts::Facts;
+    use crate::note::{Note, Started};
+    use crate::spec::{Each, ElementName, Goal, Path, Step, Work, Workflow};
+
+    fn goal(id: &str) -> Step {
+        let (words, by) = ("Do it.".to_owned(), vec!["x".to_owned()]);
+        Step::new(id, Work::Do(Goal { words, by, gives: None, sees: None, tasks: None }))
+    }
+
+    fn read(xml: &str) -> Payload {
+        Payload::read(xml.as_bytes(), &Limits::default()).unwrap()
+    }
+
+    fn ended(id: &str) -> Payload {
+        let output = format!("<goal-output xmlns='{}'>Of {id}.</goal-output>", namespaces::WORKFLOW);
+        let core = namespaces::CORE;
+        read(&format!(
+            "<thread-finished xmlns='{core}' id='{id}' outcome='answered'>{output}</thread-finished>"
+        ))
+    }
+
+    #[test]
+    fn an_item_that_is_over_before_an_earlier_one_does_not_hide_it() {
+        let list = Path { goal: "request".into(), agent: None, fields: vec!["n".into()] };
+        let each = Some(Each { list, at_once: 2, least: 0, most: None });
+        let returns = ElementName { namespace: "urn:x".into(), local: "x".into() };
+        let steps = vec![Step { each, ..goal("part") }, goal("answer")];
+        let workflow = Workflow { name: "one".into(), returns, returns_text: true, steps, description: None };
+        let request = read("<ask xmlns='urn:t'><n>1</n><n>2</n></ask>");
+        let started = |ordinal, key: &str| Started { ordinal, key: key.to_owned(), number: 1 };
+        let mut facts = Facts::default();
+        facts.note(&Note { starts: vec![started(1, "part[1]"), started(2, "part[2]")], ..Note::default() });
+        for (ordinal, id) in [(1, "a"), (2, "b")] {
+            let spawned = format!("<thread-spawned xmlns='{}' assigned_id='{id}'/>", namespaces::CORE);
+            facts.answer(ordinal, &read(&spawned));
+        }
+        facts.arrival(&ended("b"));
+        for turn in 2..4 {
+            let Turn::Items(note, _) = run(&workflow, &request, &facts, turn) else { panic!("it has ended") };
+            assert_eq!(note.starts, [], "the first item still runs");
+        }
+        facts.arrival(&ended("a"));
+        let Turn::Items(_, items) = run(&workflow, &request, &facts, 4) else { panic!("it has ended") };
+        let next = String::from_utf8(items[0].bytes().to_vec()).unwrap();
+        let places = ["Of a.", "Of b."].map(|output| next.find(output));
+        assert!(places[0].is_some() && places[0] < places[1], "{next}");
+    }
+}
