@@ -66,7 +66,7 @@ fn a_question_that_cannot_be_answered_is_told_with_its_mend() {
     assert!(failed.stderr.contains("no luck"), "{failed:?}");
     let nobody = systole(folder.path(), &["ask", "--to", "nobody", "hi"]);
     assert!(nobody.code == Some(2) && nobody.stderr.contains("try: answer, answer-py"), "{nobody:?}");
-    let unknown = systole(folder.path(), &["ask", "--thread", "sess-00", "hi"]);
+    let unknown = systole(folder.path(), &["ask", "--thread", "sess-00000000", "hi"]);
     assert_eq!(unknown.code, Some(2), "{unknown:?}");
 
     let beat = Path::new(env!("CARGO_MANIFEST_DIR")).join("config/beat");

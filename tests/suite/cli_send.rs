@@ -265,10 +265,10 @@ fn a_thread_goes_on_by_its_beginning_or_as_the_last_one() {
         assert_eq!(more["receipt"]["thread"], thread.as_str(), "{name}");
     }
     organism.interrupt();
-    let unknown = send(folder.path(), &["--thread", "sess-00"]);
+    let unknown = send(folder.path(), &["--thread", "sess-00000000"]);
     assert!(unknown.code == Some(2) && unknown.stderr.contains("no thread begins with"), "{unknown:?}");
     assert!(unknown.stderr.contains("try: systole ps"), "{unknown:?}");
-    let unknown = systole(folder.path(), &["cancel", "sess-00"]);
+    let unknown = systole(folder.path(), &["cancel", "sess-00000000"]);
     assert!(unknown.code == Some(2) && unknown.stderr.contains("no thread begins with"), "{unknown:?}");
     send(folder.path(), &["--key", "k2"]);
     let both = send(folder.path(), &["--thread", "sess-"]);

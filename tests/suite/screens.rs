@@ -186,7 +186,7 @@ fn colour_is_for_terminals_and_never_a_payloads() {
     for variable in [("NO_COLOR", "1"), ("TERM", "dumb")] {
         assert!(!on_terminal(80, folder.path(), &["ps"], &[variable]).contains('\u{1b}'), "{variable:?}");
     }
-    let refused = systole_with(folder.path(), &["tree", "sess-0"], &[("CLICOLOR_FORCE", "1")]);
+    let refused = systole_with(folder.path(), &["tree", "sess-00000000"], &[("CLICOLOR_FORCE", "1")]);
     assert!(refused.stderr.starts_with("\u{1b}[31merror:\u{1b}[0m "), "{refused:?}");
 }
 

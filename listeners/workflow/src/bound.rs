@@ -178,11 +178,17 @@ fn of_step<'w>(
         let passes = u64::from(*at_most);
         all = all.change(|count| count.times(passes));
     }
-    all = all.change(|count| count.times(u64::from(step.tries)));
-    let is_leaf = matches!(step.work, Work::Do(_) | Work::Call(_)) && step.supervise.is_none();
+    let tries = |all: Bound| all.change(|count| count.times(u64::from(step.tries)));
+    if step.is_tried_inside() {
+        all = tries(all);
+    }
+    let is_leaf = step.is_tried_inside() && step.supervise.is_none();
     let branch = format!("a branch of {}", step.id);
-    if step.each.is_some() && !is_leaf {
+    if step.has_own_thread() || step.each.is_some() && !is_leaf {
         all = all.in_child(&branch);
+    }
+    if !step.is_tried_inside() {
+        all = tries(all);
     }
     if let Some(each) = &step.each {
         all = match each.most {
@@ -389,6 +395,32 @@ mod tests {
         let beside = Work::Parallel { steps: vec![timed, list, goal("quick", &["x"])], at_once: 4 };
         let found = of(vec![Step::new("all", beside)]);
         assert_eq!((found.goals, found.children, found.depth), (Count::of(7), Count::of(9), 3));
+    }
+
+    #[test]
+    fn f6_a_group_that_is_tried_again_or_ended_while_it_asks_is_in_a_thread_of_its_own() {
+        let question =
+            Question { words: "Go?".into(), choices: vec![], shows: vec![], expires_ms: 1, otherwise: None };
+        let gate = || Step::new("gate", Work::Ask(question.clone()));
+        let group = |steps: Vec<Step>| Step::new("both", Work::Group { steps });
+        let two = || vec![goal("a", &["x"]), goal("b", &["x"])];
+        let again = || Step { tries: 3, ..group(two()) };
+        let found = of(vec![again()]);
+        assert_eq!((found.terms.join(" + "), found.goals), ("3 x 2".to_owned(), Count::of(6)));
+        assert_eq!((found.children, found.messages, found.depth), (Count::of(9), Count::of(9), 3));
+        assert_eq!(found.nesting, ["one", "a branch of both", "x"]);
+        assert_eq!(found.certain_of["x"], 2);
+        // Each item of a list has its thread anyway.
+        let found = of(vec![each(again(), 0, Some(10))]);
+        assert_eq!((found.goals, found.children, found.depth), (Count::of(60), Count::of(90), 3));
+        let timed = |steps: Vec<Step>| Step { timeout_ms: Some(1000), ..group(steps) };
+        assert_eq!(of(vec![timed(two())]).depth, 2);
+        assert_eq!(of(vec![timed(vec![goal("a", &["x"]), gate()])]).depth, 3);
+        assert_eq!(of(vec![timed(vec![group(vec![gate()])])]).depth, 2);
+        // Beside others the branch keeps the terms, in a thread inside it.
+        let beside = Work::Parallel { steps: vec![again(), goal("c", &["x"])], at_once: 4 };
+        let found = of(vec![Step::new("all", beside)]);
+        assert_eq!((found.goals, found.children, found.depth), (Count::of(7), Count::of(11), 4));
     }
 
     #[test]

@@ -109,14 +109,31 @@ pub(crate) fn call(call: &Call, known: &Known) -> Result<Payload, Failure> {
     Payload::read(&writer.finish(), &Limits::default()).map_err(|_| unusable())
 }
 
+/// Who keeps the time and the tries of a step that a branch does.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Terms {
+    /// The branch.
+    Inside,
+    /// The thread that started it.
+    Outside,
+}
+
+impl Terms {
+    /// Those of a branch for an item of a list, or beside others.
+    pub(crate) const fn of(item: Option<usize>) -> Self {
+        if item.is_some() { Self::Outside } else { Self::Inside }
+    }
+}
+
 /// A branch of a step, with what is known there.
-pub(crate) fn branch(step: &Step, item: Option<usize>, known: &Known) -> Payload {
+pub(crate) fn branch(step: &Step, item: Option<usize>, terms: Terms, known: &Known) -> Payload {
     let number = |number: usize| number.to_string();
     let within: Vec<String> = known.within.iter().map(|(name, pass)| format!("{name}.{pass}")).collect();
     let within = within.join(" ");
     composed(|writer| {
         let start = writer.open("branch").xmlns(namespaces::WORKFLOW).attr("step", &step.id);
         let start = start.attr_if("item", item.map(number).as_deref());
+        let start = start.attr_if("terms", (terms != Terms::of(item)).then_some("outside"));
         start.attr_if("within", (!within.is_empty()).then_some(&within)).content(|inside| {
             for (at, part) in known.parts.iter().enumerate() {
                 match part {
@@ -139,7 +156,6 @@ fn write_entry(writer: &mut Writer, entry: &Entry, pass: Option<(u32, usize)>) {
     let start = start.attr_if("item", entry.item.map(|item| item.to_string()).as_deref());
     let start = start.attr_if("agent", entry.agent.as_deref());
     let start = start.attr_if("list", entry.narrowed.as_ref().map(|list| list.join("/")).as_deref());
-    let start = start.attr_if("loops", (!entry.loops.is_empty()).then(|| entry.loops.join(" ")).as_deref());
     let start = start.attr_if("pass", pass.map(|(n, _)| n.to_string()).as_deref());
     let start = start.attr_if("part", pass.map(|(_, at)| at.to_string()).as_deref());
     let start = start.attr_if("unfinished", entry.is_unfinished.then_some("true"));
@@ -151,19 +167,21 @@ fn write_entry(writer: &mut Writer, entry: &Entry, pass: Option<(u32, usize)>) {
     }
 }
 
-/// The step of a branch, and what is known there.
-pub(crate) fn branch_read(request: &Payload) -> Option<(String, Known)> {
+/// The step of a branch, who keeps its terms, and what is known there.
+pub(crate) fn branch_read(request: &Payload) -> Option<(String, Terms, Known)> {
     let mut gate = Gate::strict(request.bytes(), &Limits::FROM_PUMP).ok()?;
     let Token::Open(_) = gate.step().ok()? else { return None };
     let attribute = |gate: &Gate<'_>, name: &str| gate.attribute(name).map(std::borrow::Cow::into_owned);
     let id = attribute(&gate, "step")?;
+    let is_outside = attribute(&gate, "item").is_some() || attribute(&gate, "terms").is_some();
+    let terms = if is_outside { Terms::Outside } else { Terms::Inside };
     let mut known = Known::default();
     for pass in attribute(&gate, "within").unwrap_or_default().split_whitespace() {
         let (name, number) = pass.rsplit_once('.')?;
         known.within.push((name.to_owned(), number.parse().ok()?));
     }
     known.parts = parts(&mut gate)?;
-    Some((id, known))
+    Some((id, terms, known))
 }
 
 /// The outputs that stand in the element that was opened last.
@@ -176,8 +194,6 @@ fn parts(gate: &mut Gate<'_>) -> Option<Vec<Part>> {
         entry.agent = attribute(gate, "agent");
         let fields = |list: String| list.split('/').map(str::to_owned).collect();
         entry.narrowed = attribute(gate, "list").map(fields);
-        let loops = attribute(gate, "loops").unwrap_or_default();
-        entry.loops = loops.split_whitespace().map(str::to_owned).collect();
         entry.is_unfinished = attribute(gate, "unfinished").is_some();
         let pass: Option<u32> = attribute(gate, "pass").and_then(|pass| pass.parse().ok());
         let part = attribute(gate, "part");
@@ -203,8 +219,8 @@ fn parts(gate: &mut Gate<'_>) -> Option<Vec<Part>> {
     Some(parts)
 }
 
-/// The final of a branch: the outputs of its last step.
-pub(crate) fn branch_output(known: &Known, before: usize) -> Payload {
+/// The final of a branch: the outputs of its last step, or of all steps in it.
+pub(crate) fn branch_output(known: &Known, before: usize, of_all: bool) -> Payload {
     let own = known.parts.get(before..).unwrap_or_default();
     let entries = || {
         own.iter().filter_map(|part| match part {
@@ -215,8 +231,8 @@ pub(crate) fn branch_output(known: &Known, before: usize) -> Payload {
     let last = entries().next_back().map(|last| last.id.clone());
     composed(|writer| {
         writer.open("branch-output").xmlns(namespaces::WORKFLOW).content(|inside| {
-            let of_last = entries().filter(|entry| Some(&entry.id) == last.as_ref());
-            of_last.for_each(|entry| write_entry(inside, entry, None));
+            let shown = entries().filter(|entry| of_all || Some(&entry.id) == last.as_ref());
+            shown.for_each(|entry| write_entry(inside, entry, None));
         });
     })
 }

@@ -49,23 +49,13 @@ pub(crate) struct Entry {
     pub(crate) output: Output,
     /// The way to the list that was narrowed to the item.
     pub(crate) narrowed: Option<Vec<String>>,
-    /// The loops around the step, outermost first.
-    pub(crate) loops: Vec<String>,
     /// Whether it is the last word of a loop that ended without being done.
     pub(crate) is_unfinished: bool,
 }
 
 impl Entry {
     pub(crate) fn new(id: &str, output: Output) -> Self {
-        Self {
-            id: id.to_owned(),
-            item: None,
-            agent: None,
-            output,
-            narrowed: None,
-            loops: Vec::new(),
-            is_unfinished: false,
-        }
+        Self { id: id.to_owned(), item: None, agent: None, output, narrowed: None, is_unfinished: false }
     }
 
     /// The id under which a goal is shown it.
@@ -106,10 +96,7 @@ impl Known {
         known
     }
 
-    pub(crate) fn push(&mut self, mut entry: Entry) {
-        if entry.loops.is_empty() {
-            entry.loops = self.within.iter().map(|(name, _)| name.clone()).collect();
-        }
+    pub(crate) fn push(&mut self, entry: Entry) {
         self.parts.push(Part::Entry(Arc::new(entry)));
     }
 

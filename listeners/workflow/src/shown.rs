@@ -96,7 +96,7 @@ fn shown(entry: &Entry, sees: Option<&[Path]>) -> Vec<Shown> {
     }
     let is_of = |path: &&Path| {
         let is_agent = path.agent.is_none() || path.agent == entry.agent;
-        entry.id == path.goal && is_agent || entry.loops.contains(&path.goal)
+        entry.id == path.goal && is_agent
     };
     let wanted: Vec<&Path> = sees.iter().filter(is_of).collect();
     if wanted.iter().any(|path| path.fields.is_empty()) {

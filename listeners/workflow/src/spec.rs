@@ -313,6 +313,31 @@ impl Step {
         }
     }
 
+    /// Whether a thread of its own does the whole step: so it can be tried again, or be ended while a person is asked.
+    #[must_use]
+    pub fn has_own_thread(&self) -> bool {
+        let is_tried_again = self.tries > 1 && !self.is_tried_inside();
+        self.each.is_none() && (is_tried_again || self.timeout_ms.is_some() && self.may_ask())
+    }
+
+    /// Whether only its requests are tried again, and never the whole step.
+    pub(crate) const fn is_tried_inside(&self) -> bool {
+        matches!(self.work, Work::Do(_) | Work::Call(_))
+    }
+
+    /// Whether a person may be asked in the thread that does it.
+    fn may_ask(&self) -> bool {
+        match &self.work {
+            Work::Ask(_) => true,
+            Work::Do(_) => self.supervise.is_some(),
+            Work::Group { steps } | Work::Repeat { steps, .. } => {
+                steps.iter().any(|step| step.each.is_none() && !step.has_own_thread() && step.may_ask())
+            }
+            // Branches that ask have threads of their own.
+            Work::Call(_) | Work::Wait { .. } | Work::Parallel { .. } => false,
+        }
+    }
+
     /// The steps inside it.
     #[must_use]
     pub fn inside(&self) -> &[Self] {

@@ -103,9 +103,9 @@ const TASK_REPLIES: &str = r#"
 const TASK_DEATHS: u64 = 60;
 
 /// A workflow that is disturbed.
-struct Disturbed {
+struct Disturbed<'w> {
     agent: &'static str,
-    workflow: &'static str,
+    workflow: &'w str,
     replies: &'static str,
     /// Requests of one run that begin a thread: goals and tasks.
     goals: usize,
@@ -153,6 +153,14 @@ fn f8_two_hundred_kills_inside_a_parallel_loop_cost_no_request_whose_result_is_k
     });
 }
 
+/// The loop is a child thread of its own, whose threads are one level deeper.
+#[test]
+fn f8_kills_inside_a_loop_that_can_be_tried_again_cost_no_request_whose_result_is_known() {
+    let workflow = &LOOP.replace("          goals:", "          retry: {attempts: 2}\n          goals:");
+    let (replies, goals) = (REPLIES, GOALS);
+    disturb(&Disturbed { agent: "", workflow, replies, goals, prompts: goals, deaths: DEATHS / 5 });
+}
+
 #[test]
 fn f3_kills_while_tasks_are_out_cost_no_request_whose_result_is_known() {
     // The list, four parts with two tasks each, and the answer; each part is asked once more with the results.
@@ -197,7 +205,7 @@ fn f8_kills_while_no_request_is_out_cost_no_request_at_all() {
 }
 
 /// Kills an organism with that workflow so often, and compares everything it asked with an undisturbed run.
-fn disturb(plan: &Disturbed) {
+fn disturb(plan: &Disturbed<'_>) {
     let Disturbed { agent, workflow, replies, goals: goals_of_a_run, prompts: prompts_of_a_run, deaths } =
         *plan;
     let undisturbed = House::with_agents(agent, workflow, replies);

@@ -7,3 +7,4 @@ mod runs;
 mod shown;
 mod supervision;
 mod tasks;
+mod whole;

@@ -61,6 +61,32 @@ workflows:
 }
 
 #[test]
+fn f2_a_goal_that_sees_a_group_sees_the_steps_inside_it() {
+    let goals = "
+workflows:
+  both:
+    by: writer
+    goals:
+      - before: Begin.
+      - pair: {goals: [one: First., deep: {goals: [two: Second.]}]}
+      - sides: {parallel: [left: Third., right: Fourth.]}
+      - answer: {do: Say all., sees: [pair, sides]}
+";
+    let replies = r#"
+- {if: '<current-goal id="answer">', say: said, times: always}
+- {say: x, times: always}
+"#;
+    let house = House::build(goals, replies);
+    let ran = house.systole(&["ask", "Go."]);
+    assert_eq!((ran.code, &*ran.stdout), (Some(0), "said\n"), "{ran:?}");
+    let goals = house.goals_in_order();
+    let shown: Vec<&str> =
+        goals.last().unwrap().lines().filter_map(|line| line.strip_prefix("  <goal id=")).collect();
+    assert_eq!(shown, [r#""request">"#, r#""one">"#, r#""two">"#, r#""left">"#, r#""right">"#]);
+    house.judged();
+}
+
+#[test]
 fn f2_a_step_that_takes_too_long_fails_with_its_reason_and_one_that_is_kept_lets_the_run_go_on() {
     let goals = |kept: &str| {
         format!(

@@ -40,7 +40,7 @@ pub(super) fn send(house: &House, key: &str) -> Ran {
     house.systole(&["send", "--file", "ask.xml", "--key", key])
 }
 
-fn listed(house: &House) -> Vec<Value> {
+pub(super) fn listed(house: &House) -> Vec<Value> {
     let ran = house.systole(&["approve", "--json"]);
     let json: Value = serde_json::from_str(&ran.stdout).unwrap_or_else(|_| panic!("{ran:?}"));
     json["approvals"].as_array().unwrap().clone()

@@ -3,9 +3,9 @@
 
 use super::leaf::{Leaf, at};
 use super::{Flow, Unit, Walk};
-use crate::items;
+use crate::items::{self, Terms};
 use crate::known::{Entry, Failure, Known, Output};
-use crate::spec::{Each, Step, Work};
+use crate::spec::{Each, Step, Work, Workflow};
 use crate::tree::Node;
 
 impl Walk<'_> {
@@ -99,14 +99,8 @@ impl Walk<'_> {
             return self.entries(step, item, base, own);
         }
         let own_entry = |output| Entry { item, ..Entry::new(&step.id, output) };
-        let key = format!("{}{}", base.key(""), own_entry(Output::Failed(Failure::new("", ""))).label());
-        let workflow = self.workflow;
-        let spawned = |label: &str| {
-            let request = items::branch(step, item, &own());
-            Ok(items::spawn(label, &workflow.name, &request, &step.budget))
-        };
-        // A goal or a call is tried again inside its branch, and nothing else is tried again.
-        match self.once(&key, spawned) {
+        let label = own_entry(Output::Failed(Failure::new("", ""))).label();
+        match self.branch(step, item, &base.key(&label), Terms::of(item), own) {
             Unit::Waits => Leaf::Waits,
             Unit::Over(Output::Failed(failure)) => Leaf::Over(vec![own_entry(Output::Failed(failure))]),
             Unit::Over(Output::Payload(payload)) => {
@@ -117,6 +111,43 @@ impl Walk<'_> {
                 }
                 Leaf::Over(came)
             }
+        }
+    }
+
+    /// A step that a thread of its own does as a whole. Then the outputs of all steps inside it are known, as if they had
+    /// been done here.
+    pub(super) fn own_thread(&mut self, step: &Step, known: &mut Known) -> Flow {
+        match self.branch(step, None, &known.key(&step.id), Terms::Outside, || known.clone()) {
+            Unit::Waits => Flow::Waits,
+            Unit::Over(Output::Failed(failure)) => Flow::Failed(at(&step.id, &failure)),
+            Unit::Over(Output::Payload(payload)) => {
+                items::branch_came(&payload).into_iter().for_each(|entry| known.push(entry));
+                Flow::Done
+            }
+        }
+    }
+
+    /// What came of a branch of this workflow.
+    fn branch(
+        &mut self,
+        step: &Step,
+        item: Option<usize>,
+        key: &str,
+        terms: Terms,
+        own: impl Fn() -> Known,
+    ) -> Unit {
+        let workflow = self.workflow;
+        let spawned = |label: &str| {
+            let request = items::branch(step, item, terms, &own());
+            Ok(items::spawn(label, &workflow.name, &request, &step.budget))
+        };
+        let unit = match terms {
+            Terms::Outside if !step.is_tried_inside() => self.tried(step, key, spawned),
+            _ => self.once(key, spawned),
+        };
+        match unit {
+            Unit::Over(Output::Failed(failure)) => Unit::Over(Output::Failed(of_branch(workflow, failure))),
+            unit => unit,
         }
     }
 
@@ -131,6 +162,15 @@ impl Walk<'_> {
             _ => None,
         };
         !self.facts.tries(first.as_deref().unwrap_or(&key)).is_empty()
+    }
+}
+
+/// The failure that a branch itself reported, without the name of the workflow around it.
+fn of_branch(workflow: &Workflow, failure: Failure) -> Failure {
+    let own = failure.words.strip_prefix(&workflow.name).and_then(|words| words.strip_prefix(": "));
+    match own.and_then(|words| words.split_once(": ")) {
+        Some((code, words)) if code.starts_with("workflow.") => Failure::new(code, words),
+        _ => failure,
     }
 }
 

@@ -14,7 +14,7 @@ use systole_kit::Payload;
 
 use crate::condition;
 use crate::facts::{FINAL, Facts, State};
-use crate::items;
+use crate::items::{self, Terms};
 use crate::known::{Entry, Failure, Known, Output};
 use crate::note::{Decided, Note, Started};
 use crate::spec::{Step, Work, Workflow};
@@ -80,15 +80,16 @@ pub(crate) fn branch(workflow: &Workflow, request: &Payload, facts: &Facts, turn
         let words = "the branch is of no step of this workflow";
         Turn::Failed(Failure::new("workflow.unknown-step", words))
     };
-    let Some((id, mut known)) = items::branch_read(request) else { return missing() };
+    let Some((id, terms, mut known)) = items::branch_read(request) else { return missing() };
     let Some(step) = found(&workflow.steps, &id) else { return missing() };
     let mut walk = Walk::new(workflow, facts, turn);
     let before = known.parts.len();
-    let flow = match request.attribute("item") {
-        Some(_) => walk.work(step, &mut known),
-        None => walk.bounded(step, &mut known),
+    let flow = match terms {
+        Terms::Outside => walk.work(step, &mut known),
+        Terms::Inside => walk.bounded(step, &mut known),
     };
-    walk.ended(flow, |_| Ok(items::branch_output(&known, before)))
+    let is_whole = terms == Terms::Outside && step.has_own_thread();
+    walk.ended(flow, |_| Ok(items::branch_output(&known, before, is_whole)))
 }
 
 fn found<'s>(steps: &'s [Step], id: &str) -> Option<&'s Step> {
@@ -188,9 +189,19 @@ impl<'w> Walk<'w> {
     fn whole(&mut self, step: &Step, known: &mut Known) -> Flow {
         match (&step.each, &step.work) {
             (Some(each), _) => self.each(step, each, known),
+            (None, _) if step.has_own_thread() && !self.is_done_here(step, known) => {
+                self.own_thread(step, known)
+            }
             (None, Work::Parallel { steps, at_once }) => self.parallel(step, (steps, *at_once), known),
             (None, _) => self.work(step, known),
         }
+    }
+
+    /// Whether this thread has begun with a step that others have threads of their own for, as earlier versions did.
+    fn is_done_here(&self, step: &Step, known: &Known) -> bool {
+        let key = known.key(&step.id);
+        let has_begun = |key: &str| !self.facts.tries(key).is_empty();
+        has_begun(&format!("commit:{key}")) || has_begun(&format!("timeout:{key}")) && !has_begun(&key)
     }
 
     /// What a step does, once.

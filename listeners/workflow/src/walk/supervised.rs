@@ -287,6 +287,27 @@ mod tests {
     }
 
     #[test]
+    fn a_step_that_an_earlier_version_began_in_the_thread_of_the_run_goes_on_there() {
+        let by = || Some(crate::spec::Supervisor::Agent("critic".into()));
+        let timed = |step: Step| Step { timeout_ms: Some(60_000), ..step };
+        let alone = || timed(Step { supervise: by(), ..goal("plan") });
+        let inside = || Work::Group { steps: vec![Step { supervise: by(), ..goal("plan") }] };
+        let begun = [
+            ("commit:plan", "thread-spawned assigned_id='c'/>"),
+            ("timeout:both", "timer-set id='t1-2'/>"),
+            ("timeout:plan", "timer-set id='t1-3'/>"),
+        ];
+        let facts = facts(&begun, &[]);
+        for step in [alone(), timed(Step::new("both", inside()))] {
+            let Turn::Items(note, _) = turn(vec![step], &facts) else { panic!("it has ended") };
+            assert_eq!(note.starts, [], "the commitment is waited for");
+        }
+        let Turn::Items(note, items) = turn(vec![alone()], &Facts::default()) else { panic!("it has ended") };
+        assert_eq!(note.starts.iter().map(|one| &*one.key).collect::<Vec<_>>(), ["plan", "timeout:plan"]);
+        assert!(String::from_utf8_lossy(items[0].bytes()).contains("terms=\"outside\""), "{items:?}");
+    }
+
+    #[test]
     fn a_run_whose_timer_is_gone_ends_and_does_not_wait_for_ever() {
         let wait = || vec![Step::new("rest", Work::Wait { ms: 1000 }), goal("answer")];
         let mut facts = facts(&[("rest", "timer-set id='t1-1'/>")], &[]);

@@ -377,9 +377,12 @@ impl<'m> Resolving<'_, 'm> {
         let mut paths = Vec::new();
         for one in sees {
             if scope.find(&one.value).is_none() && scope.earlier_pass.contains(&one.value) {
-                paths.push(spec::Path { goal: one.value.clone(), agent: None, fields: Vec::new() });
+                paths.push(whole(&one.value));
             } else if let Some(found) = paths::find(desk, scope, &self.order, one, place) {
-                paths.push(found.path);
+                match &found.known.gives {
+                    Gives::Group(steps) => paths.extend(scope.goals_in(steps).into_iter().map(whole)),
+                    _ => paths.push(found.path),
+                }
             }
         }
         paths
@@ -396,13 +399,23 @@ impl<'m> Resolving<'_, 'm> {
         for one in &question.shows {
             let place = format!("{place}.shows");
             let Some(found) = paths::find(desk, scope, &self.order, one, &place) else { continue };
-            if found.path.fields.is_empty() {
+            let id = &found.known.id;
+            let (why, mend) = if !found.path.fields.is_empty() {
+                let why = format!("a person sees an output whole, and `{}` is a part of one", one.value);
+                (why, id.clone())
+            } else if let Gives::Group(steps) = &found.known.gives {
+                let why = format!("`{id}` holds steps, and a person sees the output of one");
+                let inside = scope.goals_in(steps);
+                let mend = if let [only] = inside[..] { only.to_owned() } else { one_of(inside.into_iter()) };
+                (why, mend)
+            } else if scope.is_fanned_out(found.known) {
+                let why = format!("`{id}` has an output for each item of a list, and a person sees one");
+                (why, "a goal behind it that sums them up".to_owned())
+            } else {
                 shows.push(found.path);
                 continue;
-            }
-            let told =
-                format!("{place}: a person sees an output whole, and `{}` is a part of one", one.value);
-            desk.tell(Code::ConfigValue, one.at, &told, Some(&found.known.id));
+            };
+            desk.tell(Code::ConfigValue, one.at, &format!("{place}: {why}"), Some(&mend));
         }
         spec::Question {
             words: question.words.clone(),
@@ -509,6 +522,11 @@ impl<'m> Resolving<'_, 'm> {
             .and_then(|element| self.part(element))
             .map_or(Gives::Unknown, |part| Gives::Payloads(vec![part]))
     }
+}
+
+/// The path to a whole output.
+fn whole(goal: &str) -> spec::Path {
+    spec::Path { goal: goal.to_owned(), agent: None, fields: Vec::new() }
 }
 
 fn element_name(element: &Element) -> ElementName {

@@ -61,6 +61,15 @@ impl<'m> Scope<'m> {
         self.known.iter().find(|known| known.id == id)
     }
 
+    /// The steps of a group that give outputs, those of groups inside it included.
+    pub(super) fn goals_in<'s>(&'s self, steps: &'s [String]) -> Vec<&'s str> {
+        let inside = |id: &'s String| match self.find(id).map(|known| &known.gives) {
+            Some(Gives::Group(steps)) => self.goals_in(steps),
+            _ => vec![id.as_str()],
+        };
+        steps.iter().flat_map(inside).collect()
+    }
+
     /// Whether a goal has one output for each item of a list, seen from this place.
     pub(super) fn is_fanned_out(&self, known: &Known<'_>) -> bool {
         !self.branches.starts_with(&known.branches)

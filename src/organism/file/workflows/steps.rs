@@ -204,24 +204,7 @@ fn body(
         None => budget.cloned(),
     };
     step.work = works::read(desk, &own, path, &step);
-    // Each item has a thread of its own, which is ended from outside.
-    if let (Some((node, path)), None) = (own.get("timeout"), &step.each) {
-        no_question(desk, &step.work, node.span, &path);
-    }
     Some(step)
-}
-
-/// Reports a time around a question to a person: the workflow waits for the answer, so that nothing would end it.
-fn no_question(desk: &mut Desk, work: &Work, at: Span, path: &str) {
-    let (Work::Group(steps) | Work::Repeat { steps, .. }) = work else { return };
-    for step in steps.iter().filter(|step| step.each.is_none()) {
-        if matches!(step.work, Work::Ask(_)) {
-            let told = format!("{path}: it does not end the question `{}`", step.id.value);
-            let mend = format!("`expires` of `{}`, and `timeout` on other steps", step.id.value);
-            desk.tell_seeing(Code::ConfigValue, at, &told, Some(&mend), (step.id.at, "the question"));
-        }
-        no_question(desk, &step.work, at, path);
-    }
 }
 
 fn bare(id: At<String>, work: Work) -> Step {
@@ -298,12 +281,11 @@ pub(super) fn budget(desk: &mut Desk, node: &Node, table: &str, path: &str) -> O
 /// Reports a key that does not belong to what the step does.
 pub(super) fn stray(desk: &mut Desk, own: &Fields<'_>, work: &str, work_at: Span, allowed: &[&str]) {
     const ALWAYS: [&str; 3] = ["each", "at_once", "when"];
-    // Nothing goes wrong while time passes, a question has a time of its own, and only one thing can be done again.
+    // Nothing goes wrong while time passes, and a question has a time of its own.
     let of_work: &[&str] = match work {
         "wait" => &[],
         "ask" => &["failed"],
-        "do" | "call" => &["failed", "timeout", "retry"],
-        _ => &["failed", "timeout"],
+        _ => &["failed", "timeout", "retry"],
     };
     let names: Vec<&str> = keys::under(TABLE).filter(|(_, key)| key.built).map(|(name, _)| name).collect();
     for name in names {

@@ -82,7 +82,6 @@ pub(super) fn check<'d>(
             agents.push(by);
         }
     }
-    ended_by_no_timeout(desk, &workflow.steps, (workflow.supervise.as_ref(), None), &party.path());
     agents
 }
 
@@ -134,34 +133,4 @@ fn no_agent_judges_itself(
     let told = format!("{path}: `{}` would supervise itself at `{}`{more}", by.value, first.step.id.value);
     let mend = "another agent, or person; a step may have a `supervise` of its own";
     desk.tell_seeing(Code::ConfigValue, by.at, &told, Some(mend), (first.step.id.at, "the goal"));
-}
-
-/// Reports a time around a goal that a person supervises: the question to the person does not end with it.
-fn ended_by_no_timeout(
-    desk: &mut Desk,
-    steps: &[Step],
-    (by, timed): (Option<&At<String>>, Option<&Step>),
-    path: &str,
-) {
-    for step in steps {
-        let by = step.supervise.as_ref().or(by);
-        let timed = match (&step.each, step.timeout_ms) {
-            // Each item has a thread of its own, which is ended from outside.
-            (Some(_), _) => None,
-            (None, Some(_)) => Some(step),
-            (None, None) => timed,
-        };
-        if let (Work::Do(_), Some(by), Some(timed)) = (&step.work, by.filter(|by| by.value == PERSON), timed)
-        {
-            let told = format!(
-                "{path}.{}: `timeout` does not end the question to the person who supervises `{}`",
-                timed.id.value, step.id.value
-            );
-            let mend = "no `timeout` here, or an agent under `supervise`";
-            desk.tell_seeing(Code::ConfigValue, timed.id.at, &told, Some(mend), (by.at, "the supervisor"));
-        }
-        // A branch has a thread of its own as well.
-        let timed = timed.filter(|_| !matches!(step.work, Work::Parallel(_)));
-        ended_by_no_timeout(desk, step.work.inside(), (by, timed), path);
-    }
 }

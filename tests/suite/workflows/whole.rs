@@ -1,0 +1,142 @@
+//! Steps that a thread of their own does as a whole: groups and loops that are tried again, and steps whose time ends
+//! although a person is asked inside.
+
+use rustix::process::Signal;
+
+use super::house::House;
+use super::supervision::{CLEAN, listed, send};
+use crate::program::{Events, ask, run_file};
+
+/// The goals of a log with this id.
+fn count(house: &House, goal: &str) -> usize {
+    let marked = format!("<current-goal id=\"{goal}\"");
+    house.goals().iter().filter(|body| body.contains(&marked)).count()
+}
+
+const BOTH: &str = "
+workflows:
+  stubborn:
+    by: writer
+    goals:
+      - both: {goals: [first: Begin., second: Go on.], retry: {attempts: 3, backoff: 1s..1s}}
+      - answer: {do: Say it., sees: [both]}
+";
+
+#[test]
+fn f2_a_group_is_tried_again_as_a_whole_and_all_its_outputs_are_known_after_it() {
+    let replies = r#"
+- {if: '<current-goal id="first">', say: a, times: always}
+- {if: '<current-goal id="second">', need: ['<goal id="first">'], error: {status: 400}, times: 2}
+- {if: '<current-goal id="second">', say: b, times: always}
+- {if: "<goal id=\"first\">\na\n  </goal>\n\n  <goal id=\"second\">\nb\n", say: a and b, times: always}
+"#;
+    let house = House::build(BOTH, replies);
+    let ran = house.systole(&["ask", "Go."]);
+    assert_eq!((ran.code, &*ran.stdout), (Some(0), "a and b\n"), "{ran:?}");
+    assert_eq!((count(&house, "first"), count(&house, "second")), (3, 3));
+    house.judged();
+
+    let replies = r#"
+- {if: '<current-goal id="first">', say: a, times: always}
+- {if: '<current-goal id="second">', error: {status: 400}, times: always}
+"#;
+    let house = House::build(BOTH, replies);
+    let ran = house.systole(&["ask", "Go."]);
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert!(ran.stderr.contains("workflow.step-failed: both: second: listener.failed: writer: "), "{ran:?}");
+    assert_eq!((count(&house, "first"), count(&house, "second")), (3, 3));
+    house.judged();
+}
+
+#[test]
+fn f2_a_loop_that_is_tried_again_counts_its_passes_anew() {
+    let goals = "
+workflows:
+  polish:
+    by: writer
+    goals:
+      - sides:
+          parallel:
+            - draft:
+                repeat: {until: converged, at_most: 5}
+                goals: [improve: Improve it.]
+                retry: {attempts: 2, backoff: 1s..1s}
+            - other: Do the other.
+      - answer: {do: Give it., sees: [draft, other]}
+";
+    let replies = r#"
+- {if: 'id="improve" loop="draft" iteration="1"', say: one, times: always}
+- {if: 'id="improve" loop="draft" iteration="2"', error: {status: 400}, times: 1}
+- {if: 'id="improve" loop="draft" iteration="2"', say: two, times: always}
+- {if: 'id="improve" loop="draft" iteration="3"', say: CONVERGED, times: always}
+- {if: '<current-goal id="other">', say: o, times: always}
+- {if: "<goal id=\"improve\">\ntwo\n  </goal>\n\n  <goal id=\"other\">\no\n", say: It is two., times: always}
+"#;
+    let house = House::build(goals, replies);
+    let ran = house.systole(&["ask", "Go."]);
+    assert_eq!((ran.code, &*ran.stdout), (Some(0), "It is two.\n"), "{ran:?}");
+    assert_eq!(count(&house, "improve"), 2 + 3, "{:?}", house.goals());
+    house.judged();
+}
+
+#[test]
+fn f8_a_kill_in_the_pause_before_another_try_costs_no_request() {
+    let goals = BOTH.replace("1s..1s", "3s..3s");
+    let replies = r#"
+- {if: '<current-goal id="first">', say: a, times: always}
+- {if: '<current-goal id="second">', error: {status: 400}, times: 1}
+- {if: '<current-goal id="second">', say: b, times: always}
+- {if: '<current-goal id="answer">', say: both, times: always}
+"#;
+    let house = House::build(&goals, replies);
+    let organism = house.run();
+    let body = "<ask xmlns=\"https://xml-pipeline.org/ns/talk/v1\">Go.</ask>";
+    let run = run_file(house.path());
+    assert_eq!(ask(&run, "POST", "/v1/messages", &[("Idempotency-Key", "k")], body).status, 202);
+    let mut events = Events::open(&run, "?from=0", &[]);
+    while !events.next().is_some_and(|(_, _, data)| data.to_string().contains("<timer-set ")) {}
+    organism.signal(Signal::KILL);
+    assert_eq!(organism.end().code, None);
+    let organism = house.run();
+    let done = send(&house, "k");
+    assert!(done.code == Some(0) && done.stdout.contains("both"), "{done:?}");
+    assert_eq!(organism.interrupt().code, Some(130));
+    assert_eq!((count(&house, "first"), count(&house, "second"), house.mock.count().requests), (2, 2, 5));
+    house.judged();
+}
+
+#[test]
+fn f2_a_timeout_ends_a_question_inside_its_step_also_over_a_kill() {
+    let gate = "{goals: [look: Look., gate: {ask: Go on?, choices: [go]}], timeout: 4s, failed: keep}";
+    let supervised = "{do: Say it., supervise: person, timeout: 4s, failed: keep}";
+    for (step, id) in [(gate, "both"), (supervised, "answer")] {
+        let goals = format!(
+            "\nworkflows: {{gated: {{by: writer, goals: [{{{id}: {step}}}, {{end: Say what came of it.}}]}}}}\n"
+        );
+        let replies = format!(
+            "
+- {{if: \"<goal id=\\\"{id}\\\" outcome=\\\"failed\\\">\\nworkflow.timeout: it took longer than 4s\\n\", say: Too late., times: always}}
+- {{if: '<current-goal id=\"look\">', say: seen, times: always}}
+{CLEAN}"
+        );
+        let house = House::build(&goals, &replies);
+        let organism = house.run();
+        assert_eq!(send(&house, "k").code, Some(6), "a person is asked");
+        let asked = listed(&house);
+        assert_eq!(asked.len(), 1);
+        organism.signal(Signal::KILL);
+        assert_eq!(organism.end().code, None);
+        let organism = house.run();
+        let mut events = Events::open(&run_file(house.path()), "?from=0", &[]);
+        while !events.next().is_some_and(|(_, _, data)| {
+            data["thread"].as_str().is_some_and(|thread| !thread.contains('.')) && data["code"] == "final"
+        }) {}
+        let done = send(&house, "k");
+        assert!(done.code == Some(0) && done.stdout.contains("Too late."), "{done:?}");
+        assert_eq!(listed(&house), Vec::<serde_json::Value>::new(), "the question is over");
+        let late = house.systole(&["choose", asked[0]["id"].as_str().unwrap(), "go"]);
+        assert_eq!(late.code, Some(4), "{late:?}");
+        assert_eq!(organism.interrupt().code, Some(130));
+        house.judged();
+    }
+}
