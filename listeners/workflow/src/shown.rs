@@ -5,7 +5,7 @@ use systole_kit::Payload;
 use crate::goal_request::{Correction, CurrentGoal, GoalRequest, Part as Line, Shown, shown_text};
 use crate::items;
 use crate::known::{Entry, Failure, Known, Output, Part, REQUEST};
-use crate::spec::{ElementName, Goal, Path, Step, Workflow};
+use crate::spec::{ElementName, Goal, Path, Step, Workflow, found};
 use crate::tree::{Node, Value};
 
 /// What a request for a goal says that differs from an ordinary one: supervision asks four things about a goal.
@@ -27,7 +27,7 @@ pub(crate) fn goal_request(
     asked: Asked<'_>,
 ) -> Result<Payload, Failure> {
     let around = known.within.last();
-    let mut context = visible_parts(known, goal.sees.as_deref());
+    let mut context = visible_parts(&workflow.steps, known, goal.sees.as_deref());
     context.extend(asked.more.iter().map(|entry| Line::Goal(whole(entry))));
     let words = match &asked.instead {
         Some((before, _)) => format!("{before}\n\n{}", goal.words),
@@ -71,13 +71,13 @@ fn too_large(id: &str, context: &[Line]) -> Failure {
 }
 
 /// The context of a goal.
-pub(crate) fn visible_parts(known: &Known, sees: Option<&[Path]>) -> Vec<Line> {
+pub(crate) fn visible_parts(steps: &[Step], known: &Known, sees: Option<&[Path]>) -> Vec<Line> {
     let mut lines = Vec::new();
     for part in &known.parts {
         match part {
-            Part::Entry(entry) => lines.extend(shown(entry, sees).into_iter().map(Line::Goal)),
+            Part::Entry(entry) => lines.extend(shown(steps, entry, sees).into_iter().map(Line::Goal)),
             Part::Pass { n, entries } => {
-                let goals: Vec<Shown> = entries.iter().flat_map(|entry| shown(entry, sees)).collect();
+                let goals: Vec<Shown> = entries.iter().flat_map(|entry| shown(steps, entry, sees)).collect();
                 if !goals.is_empty() {
                     lines.push(Line::Iteration { n: *n, goals });
                 }
@@ -88,7 +88,7 @@ pub(crate) fn visible_parts(known: &Known, sees: Option<&[Path]>) -> Vec<Line> {
 }
 
 /// An output as it is shown: whole, or by each path that names it.
-fn shown(entry: &Entry, sees: Option<&[Path]>) -> Vec<Shown> {
+fn shown(steps: &[Step], entry: &Entry, sees: Option<&[Path]>) -> Vec<Shown> {
     let Some(sees) = sees else { return vec![whole(entry)] };
     let names_request = || sees.iter().any(|path| path.goal == REQUEST);
     if entry.id == REQUEST && !sees.is_empty() && !names_request() {
@@ -96,7 +96,8 @@ fn shown(entry: &Entry, sees: Option<&[Path]>) -> Vec<Shown> {
     }
     let is_of = |path: &&Path| {
         let is_agent = path.agent.is_none() || path.agent == entry.agent;
-        entry.id == path.goal && is_agent
+        let group = || found(steps, &path.goal).filter(|step| found(step.inside(), &entry.id).is_some());
+        entry.id == path.goal && is_agent || group().is_some()
     };
     let wanted: Vec<&Path> = sees.iter().filter(is_of).collect();
     if wanted.iter().any(|path| path.fields.is_empty()) {
@@ -157,7 +158,7 @@ mod tests {
             Path { goal: parts.next().unwrap(), agent: None, fields: parts.collect() }
         };
         let sees: Option<Vec<Path>> = sees.map(|sees| sees.iter().map(path).collect());
-        let lines = visible_parts(&known, sees.as_deref()).into_iter();
+        let lines = visible_parts(&[], &known, sees.as_deref()).into_iter();
         let goals = lines.map(|line| match line {
             Line::Goal(goal) => goal.id,
             Line::Iteration { n, .. } => panic!("there is no pass {n}"),

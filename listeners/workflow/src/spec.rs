@@ -63,6 +63,11 @@ pub struct Step {
     pub supervise: Option<Supervisor>,
 }
 
+/// The step with this id among these and the steps inside them.
+pub(crate) fn found<'s>(steps: &'s [Step], id: &str) -> Option<&'s Step> {
+    steps.iter().find_map(|step| if step.id == id { Some(step) } else { found(step.inside(), id) })
+}
+
 const fn once() -> u32 {
     1
 }

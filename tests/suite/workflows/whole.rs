@@ -111,7 +111,7 @@ fn f2_a_timeout_ends_a_question_inside_its_step_also_over_a_kill() {
     let supervised = "{do: Say it., supervise: person, timeout: 4s, failed: keep}";
     for (step, id) in [(gate, "both"), (supervised, "answer")] {
         let goals = format!(
-            "\nworkflows: {{gated: {{by: writer, goals: [{{{id}: {step}}}, {{end: Say what came of it.}}]}}}}\n"
+            "\nworkflows: {{gated: {{by: writer, goals: [{{{id}: {step}}}, {{end: {{do: Say what came of it., sees: [{id}]}}}}]}}}}\n"
         );
         let replies = format!(
             "

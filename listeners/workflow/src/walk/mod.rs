@@ -17,7 +17,7 @@ use crate::facts::{FINAL, Facts, State};
 use crate::items::{self, Terms};
 use crate::known::{Entry, Failure, Known, Output};
 use crate::note::{Decided, Note, Started};
-use crate::spec::{Step, Work, Workflow};
+use crate::spec::{Step, Work, Workflow, found};
 
 /// What can be started in one reply; the pump takes 64 items, and a note and a wait stand beside these.
 const MOST: usize = 60;
@@ -90,10 +90,6 @@ pub(crate) fn branch(workflow: &Workflow, request: &Payload, facts: &Facts, turn
     };
     let is_whole = terms == Terms::Outside && step.has_own_thread();
     walk.ended(flow, |_| Ok(items::branch_output(&known, before, is_whole)))
-}
-
-fn found<'s>(steps: &'s [Step], id: &str) -> Option<&'s Step> {
-    steps.iter().find_map(|step| if step.id == id { Some(step) } else { found(step.inside(), id) })
 }
 
 impl<'w> Walk<'w> {

@@ -377,12 +377,9 @@ impl<'m> Resolving<'_, 'm> {
         let mut paths = Vec::new();
         for one in sees {
             if scope.find(&one.value).is_none() && scope.earlier_pass.contains(&one.value) {
-                paths.push(whole(&one.value));
+                paths.push(spec::Path { goal: one.value.clone(), agent: None, fields: Vec::new() });
             } else if let Some(found) = paths::find(desk, scope, &self.order, one, place) {
-                match &found.known.gives {
-                    Gives::Group(steps) => paths.extend(scope.goals_in(steps).into_iter().map(whole)),
-                    _ => paths.push(found.path),
-                }
+                paths.push(found.path);
             }
         }
         paths
@@ -522,11 +519,6 @@ impl<'m> Resolving<'_, 'm> {
             .and_then(|element| self.part(element))
             .map_or(Gives::Unknown, |part| Gives::Payloads(vec![part]))
     }
-}
-
-/// The path to a whole output.
-fn whole(goal: &str) -> spec::Path {
-    spec::Path { goal: goal.to_owned(), agent: None, fields: Vec::new() }
 }
 
 fn element_name(element: &Element) -> ElementName {
