@@ -56,7 +56,7 @@ impl Composition {
     }
 
     /// Whether a client may address a listener that is open to the outside. The operator may. So may a
-    /// client that the embedding program supplies, because no credential gives access to it.
+    /// client that the embedding program supplies: no credential lets it in through a door.
     pub fn may_address(&self, client: &Name, listener: &Name) -> bool {
         let may = self.clients.get(client).and_then(|client| client.may.as_ref());
         may.is_none_or(|may| may.contains(listener))

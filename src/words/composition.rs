@@ -203,7 +203,7 @@ pub enum Sees {
     /// The call, and earlier ones of the same listener in the thread.
     #[default]
     Call,
-    /// Also everything that others said in the thread and that was over for the sender of the call.
+    /// Also the messages between others in the thread that were complete for the caller by then.
     Thread,
 }
 

@@ -167,7 +167,7 @@ pub enum Item {
         thread: String,
         /// The payload.
         payload: Arc<[u8]>,
-        /// The judgement of the payload. It counts only when the thread is known.
+        /// The judgement of the payload as one of the sender's items. It counts only once the thread is known.
         judged: Box<Result<Admitted, Refused>>,
     },
 }

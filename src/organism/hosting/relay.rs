@@ -292,7 +292,7 @@ impl Relays {
             Sort::Progress { .. } => held.progress(document).await,
             Sort::Waits { delivery, id } => match held.told(&document).await {
                 Ok(Told::Answer(answer)) => self.carriers.answer(listener, answer),
-                // The answer's number is unreadable, so it cannot be passed on.
+                // The number of the message could not be read, so no answer can be passed on.
                 Ok(_) => {}
                 // The delivery is cancelled, and the carriers cancel the waiting program too.
                 Err(Untold::CalledBack) => {}

@@ -1,5 +1,5 @@
-//! Checks that the last step of a workflow always returns its final, a single payload, and that the last step of a
-//! loop can say that it has converged.
+//! Checks that the last step of a workflow always returns its final, which is a single payload. Also checks that the
+//! last step of a loop can say that it has converged.
 //!
 //! Input: steps with looked-up names. Output: mistakes in the last step, reported to the desk.
 
