@@ -181,7 +181,7 @@ fn of_core(sender: &Listener, element: &QName) -> Result<Case, Refusal> {
     }
 }
 
-/// The addressee of a message from this client. If the message names none and several listeners accept it, this is
+/// The addressee of a message from this client. If the message names none and the entry accepts the element, this is
 /// the entry. Listeners that are open only to other clients do not exist for this client.
 pub fn of_message(
     composition: &Composition,

@@ -273,7 +273,7 @@ impl<'d> Planning<'d, '_> {
         made
     }
 
-    /// The prompts of agents. Their variables have the meaning that holds at the end of the file.
+    /// The prompts of agents. Their variables are resolved with the fields that are known after the last step.
     fn prompts(&mut self) -> BTreeMap<String, String> {
         let mut prompts = BTreeMap::new();
         for agent in &self.known.declared.agents {

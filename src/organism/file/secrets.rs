@@ -43,7 +43,8 @@ fn is_key(text: &str) -> bool {
     text.len() >= LONG && BEGINNINGS.iter().any(|beginning| text.starts_with(beginning))
 }
 
-/// Hides everything that looks like a key in the models, and reports keys in places for the name of a variable.
+/// Hides everything that looks like a key in the models, and reports it. The keys for names of variables, `key_env` and
+/// `headers_env`, are checked where they are read.
 pub(super) fn spare(desk: &mut Desk, node: &Node) {
     match &node.value {
         Value::Text { text, .. } if is_key(text) => {
@@ -56,7 +57,7 @@ pub(super) fn spare(desk: &mut Desk, node: &Node) {
         Value::Map(entries) => {
             for entry in entries {
                 match (entry.key.as_str(), &entry.value.value) {
-                    // It is checked and reported where it is read.
+                    // Checked and reported where it is read.
                     ("key_env" | "headers_env", _) => {}
                     ("key" | "api_key" | "token", Value::Text { text, .. }) => {
                         desk.hide(entry.value.span, text);

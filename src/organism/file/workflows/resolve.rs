@@ -170,7 +170,7 @@ impl<'m> Resolving<'_, 'm> {
             may_fail: step.keeps_failure,
             ..self.known(&step.id.value, step.id.at, gives, scope)
         };
-        // Its id comes before the ids of its inner steps, which are already in the list.
+        // In the file, its id comes before the ids of its inner steps. Here, the inner steps are already in the list.
         scope.known.push(known);
         scope.branches.truncate(branches);
         scope.guards.truncate(guards);
