@@ -307,7 +307,7 @@ impl Delivery {
     }
 }
 
-/// Why a delivery is cancelled.
+/// Why the pump withdraws a delivery.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CallBack {
     /// Its call was cancelled.
@@ -487,7 +487,7 @@ pub trait Steps: Send + Sync {
     fn passed(&self, step: Step);
 }
 
-/// Does nothing. For tests of a single module.
+/// Observes nothing. For code and tests that need no observer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Unwatched;
 

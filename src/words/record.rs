@@ -191,9 +191,9 @@ pub enum Mark {
     DeadLetter,
     /// An idle root was ended.
     Ended,
-    /// The first final of a call with running children was rejected; the next is accepted.
+    /// The first final of a call with running children is not accepted; the next one is.
     ChildrenOpen,
-    /// The first final of a call with open steps was rejected; the next is accepted.
+    /// The first final of a call with open steps is not accepted; the next one is.
     TodoOpen,
 }
 

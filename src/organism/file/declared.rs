@@ -30,7 +30,7 @@ use crate::words::limits;
 
 const SMALLEST: &str = "organism: {name: hello} and a listener below `listeners:`";
 const MESSAGE: Bounds = Bounds { least: ("1KiB", 1 << 10), most: ("1MiB", limits::MESSAGE_BYTES as u64) };
-/// The default address of the HTTP door, if no one else listens there.
+/// The default address of the HTTP door, if no other process listens there.
 pub const DEFAULT_LISTEN: SocketAddr =
     SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 7474);
 

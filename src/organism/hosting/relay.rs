@@ -321,7 +321,7 @@ impl Relays {
         }
     }
 
-    /// Waits until the host was told to stop and the grace has passed.
+    /// Waits until the host has to stop, then for the grace.
     async fn overdue(&self) {
         let mut draining = self.draining.clone();
         // The sender of `draining` lives as long as the host.
