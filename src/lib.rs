@@ -1,7 +1,7 @@
-//! Systole: the heart of an organism of agents.
+//! Systole: the core of an organism of agents.
 //!
-//! One pump moves schema-checked XML payloads between listeners. The flow has one direction and
-//! carries its evidence in hand:
+//! One pump moves schema-checked XML payloads between listeners. Data flows in one direction, and each value is
+//! proof that the previous step was done:
 //!
 //! ```text
 //! ingress ──Raw──▶ admit ──Admitted──▶ record ──Recorded──▶ route ──Delivery──▶ deliver ──▶ listener
@@ -9,7 +9,7 @@
 //!    └────────────────────────── a reply is Raw again: nothing skips the door ────────────────┘
 //! ```
 //!
-//! The rooms, in reading order; `docs/ARCHITECTURE.md` says what each may not do:
+//! The modules, in reading order. `docs/ARCHITECTURE.md` says what each must not do:
 
 pub mod words;
 

@@ -1,4 +1,4 @@
-//! The `systole` program: reads its arguments, runs one command, says how it ended.
+//! The `systole` program: parses its arguments, runs one command and returns its exit code.
 
 use std::process::ExitCode;
 

@@ -1,5 +1,5 @@
-//! The judge's bench of one validator thread: every schema of every configuration in force, compiled
-//! once, with our own model of it beside. libxml2 says whether; the model says why.
+//! The judge of one validator thread. It holds all schemas of all configurations in force, compiled once,
+//! and our own model of each. libxml2 decides whether a payload is valid; the model explains why not.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,26 +15,26 @@ use crate::words::flow::{Judge, Refused, Verdict};
 use crate::words::ids::Digest;
 use crate::words::refusal::Refusal;
 
-/// Why a bench cannot be set up: a fault of ours, since the file was checked before.
+/// Why a bench cannot be set up. This is our fault, because the file was checked before.
 #[derive(Debug, thiserror::Error)]
 pub enum Unfit {
-    /// libxml2 does not take what our model took.
+    /// libxml2 rejects a schema that our model accepted.
     #[error(transparent)]
     Judge(schemas::Refused),
-    /// Our model does not take a schema that was checked.
+    /// Our model rejects a schema that was checked before.
     #[error("schema {name}, line {}: {}", first.line, first.message)]
     Model {
         /// The schema.
         name: String,
-        /// The first construct that it does not take.
+        /// The first unsupported construct.
         first: systole_kit::schema::Unfit,
     },
-    /// It does not say why.
+    /// libxml2 gives no reason.
     #[error("schema {0} cannot be read")]
     Unread(String),
 }
 
-/// The name of the schema of introspection, for people.
+/// The name of the introspection schema, for people.
 const META: &str = "meta.xsd";
 
 /// The schemas of one configuration.
@@ -43,7 +43,7 @@ struct Page {
     ids: Vec<schemas::SchemaId>,
 }
 
-/// The bench. Not `Send`: it is built on the thread that uses it.
+/// The bench. Not `Send`: each thread builds its own.
 pub struct Bench {
     pages: HashMap<Digest, Page>,
 }
@@ -71,7 +71,8 @@ impl Page {
             schemas::Refused::Unfit { name, unfit } => outside(&name, unfit),
             other => Unfit::Judge(other),
         })?;
-        // By place, as the composition counts them: a file of the author's may have a name of the house's.
+        // By position, as in the composition: a file of the author may have the same name as a built-in
+        // one.
         let ids = judge.schemas().collect();
         Ok(Page { judge, ids })
     }
@@ -89,7 +90,7 @@ impl Judge for Bench {
     fn judge(&mut self, config: Digest, schema: SchemaId, payload: Payload) -> Result<Verdict, Refused> {
         let page = self.pages.get_mut(&config);
         let found = page.and_then(|page| {
-            // The schema of introspection stands behind those of the composition.
+            // The introspection schema comes after those of the composition.
             let place = if schema == SchemaId::META { page.ids.len().checked_sub(1)? } else { schema.0 };
             let id = *page.ids.get(place)?;
             Some((&mut page.judge, id))
@@ -115,7 +116,8 @@ impl Judge for Bench {
     }
 }
 
-/// The refusal in our own words; in libxml2's, and saying so, where the model finds nothing wrong.
+/// The refusal in our own words. If the model finds no fault, in libxml2's words, with a note that they
+/// are.
 fn explain(model: Option<&Model>, payload: &Payload, theirs: &str) -> Refusal {
     let Some(finding) = model.and_then(|model| model.explain_refused(payload.bytes())) else {
         return Refusal::new(Code::Invalid, format!("in the words of libxml2: {theirs}"))

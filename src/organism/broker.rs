@@ -1,5 +1,5 @@
-//! The broker that an organism starts itself: its keys, its configuration from the rights of each party, and the server
-//! with them. What lets the pump in goes to the pump, and each listener's key lies in a file for whoever is that listener.
+//! Starts the organism's own broker: its keys, the configuration from the rights of each party, and the server. The
+//! pump gets its own credentials. The key of each listener and client is stored in a file.
 
 use std::ffi::{OsStr, OsString};
 use std::net::SocketAddr;
@@ -20,31 +20,31 @@ use crate::pump::heart::Input;
 use crate::words::composition::Composition;
 use crate::words::ids::Name;
 
-/// What a listener or a client shows at the broker.
+/// The credentials of a listener or a client at the broker.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Entrance {
-    /// Who.
+    /// The listener or client.
     pub who: Name,
     /// Whether it is a client.
     pub is_client: bool,
-    /// The file of its key.
+    /// The file with its key.
     pub key: PathBuf,
-    /// What its inboxes begin with.
+    /// The prefix of its inboxes.
     pub inbox: String,
 }
 
-/// A broker that was started here, for whoever wants to reach it.
+/// How to reach a broker that was started here.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Reachable {
-    /// Where it listens.
+    /// The address it listens on.
     pub address: String,
-    /// The file in which that stands.
+    /// The file that holds the address.
     pub address_file: PathBuf,
-    /// Who may come, beside the pump.
+    /// Who may connect, apart from the pump.
     pub entrances: Vec<Entrance>,
 }
 
-/// A broker that was started here, with the pump's connection to it.
+/// A broker that was started here, and the pump's connection to it.
 pub(super) struct Own {
     server: Managed,
     broker: Arc<Broker>,
@@ -52,30 +52,30 @@ pub(super) struct Own {
 }
 
 impl Own {
-    /// What the carriers use.
+    /// The pump's connection, for the carriers.
     pub(super) fn broker(&self) -> Arc<Broker> {
         self.broker.clone()
     }
 
-    /// How it is reached.
+    /// How to reach it.
     pub(super) fn reachable(&self) -> &Reachable {
         &self.reachable
     }
 
-    /// Has everything told that was only counted so far.
+    /// Makes the server report all events that it has only counted so far.
     pub(super) async fn settle(&self) {
         self.server.settle().await;
     }
 
-    /// Ends it, once nobody uses it.
+    /// Stops the server. Call it when no one uses the broker any more.
     pub(super) async fn stop(self) {
         drop(self.broker);
         self.server.stop().await;
     }
 }
 
-/// Starts it in the folder beside that log, where somebody is reached or comes in over it, and goes there as the pump. Only who has
-/// the log comes here, and so is the only one who may end a server that was left.
+/// Starts the broker in the folder next to the log, if any listener or client needs one, and connects as the pump.
+/// Only the owner of the log gets here, so only it may end a server that was left behind.
 pub(super) async fn start(
     log: Option<PathBuf>,
     composition: &Composition,
@@ -84,14 +84,14 @@ pub(super) async fn start(
 ) -> Result<Option<Own>, StartFault> {
     let Some(log) = log.filter(|_| composition.uses_broker()) else { return Ok(None) };
     let folder = Folder::beside(&log);
-    // What is not there hinders before anything is written or ended.
+    // A missing server is an error before anything is written or ended.
     let server = Server::on(surroundings.get(OsStr::new("PATH")).map(OsString::as_os_str)).await?;
     let room = folder.clone();
     let listen = match tokio::task::spawn_blocking(move || Managed::make_room(&room)).await {
         Ok(room) => room?,
         Err(panic) => return Err(StartFault::Machine(panic.to_string())),
     };
-    // The log lies in a file beside its folder.
+    // The log is a file next to its folder.
     let parties = permissions::parties(composition, false);
     let (known, credentials) = configured(composition, &folder, listen, &parties)?;
     let server = Managed::start(server, &folder, known, telling(pump)).await?;
@@ -107,7 +107,7 @@ pub(super) async fn start(
     }
 }
 
-/// How the pump is told. Whoever keeps the broker does not keep the pump.
+/// Reports to the pump. It holds the pump only weakly, so a broker does not keep the pump alive.
 pub(super) fn telling(pump: &mpsc::Sender<Input>) -> Tell {
     let pump = pump.downgrade();
     Arc::new(move |code, words| {
@@ -130,7 +130,7 @@ fn reachable(folder: &Folder, listen: SocketAddr, parties: &[Party]) -> Reachabl
     Reachable { address, address_file: folder.address_file(), entrances: entrances.collect() }
 }
 
-/// Makes keys where there are none, and writes the configuration.
+/// Makes missing keys and writes the configuration.
 fn configured(
     composition: &Composition,
     folder: &Folder,

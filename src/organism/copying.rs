@@ -1,5 +1,5 @@
-//! A copy of a log in NATS for whoever reads it: the pump's machine while nothing runs there, or an auditor's, whose key
-//! may read and nothing else. It starts no organism, takes no log over, and writes nothing but the copy.
+//! Copies a log from NATS for a reader: on the pump's machine while nothing runs there, or for an auditor, whose key
+//! allows only reading. It starts no organism, takes over no log, and writes only the copy.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -12,19 +12,19 @@ use crate::pump::wake;
 use crate::words::ids::Name;
 use crate::words::ports::LogFault;
 
-/// Where a log in NATS is, and who asks for a copy of it.
+/// A log in NATS, and who asks for a copy of it.
 pub struct Asked<'a> {
-    /// Whose log.
+    /// The organism.
     pub organism: &'a Name,
     /// The broker.
     pub url: &'a str,
-    /// What lets in who asks; none where the broker lets in everybody.
+    /// The reader's credentials. `None` if the broker needs none.
     pub credentials: Option<Credentials>,
-    /// Whether an auditor's rights are tried before the pump's.
+    /// Whether to try an auditor's rights before the pump's.
     pub by_auditor: bool,
 }
 
-/// Brings the copy at that path up to date, or makes it again.
+/// Updates the copy at that path, or makes a new one.
 pub async fn copy(
     asked: &Asked<'_>,
     copy: &Path,
@@ -35,7 +35,7 @@ pub async fn copy(
     let first = if *by_auditor { Caller::Auditor } else { Caller::Pump };
     let source = match LogSource::find(organism, url, credentials.as_ref(), first, PATIENCE).await {
         Ok(source) => Arc::new(source),
-        // What a copy holds was in a stream.
+        // A copy with records proves that a stream existed.
         Err(Unusable::Absent { .. }) if sqlite::followed(copy)?.is_some() => {
             let (path, copy) = (Subjects::of(organism).log_stream(), copy.display().to_string());
             let why = format!("it is not there any more, and the copy {copy} is not empty");

@@ -1,6 +1,6 @@
-//! The front of a running organism: what doors and commands speak to. It hands messages and orders in,
-//! waits for their receipts and gives out the log to read. It decides nothing, and it keeps nothing
-//! alive: once the organism stops, every call answers that nobody is there.
+//! The front of a running organism, used by doors and commands. It passes in messages and orders, waits for their
+//! receipts, and gives read access to the log. It decides nothing and keeps nothing alive: after the organism stops,
+//! every call returns `None` or an error.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -23,25 +23,25 @@ use crate::words::ports::{LogFault, LogReader, Position};
 
 /// A message from outside.
 pub struct Message {
-    /// Who sends it, from its credential.
+    /// The sender, from its credential.
     pub client: Name,
     /// Its idempotency key.
     pub key: Key,
-    /// The bytes.
+    /// The document.
     pub document: Vec<u8>,
-    /// An addressee given beside the document.
+    /// An addressee given outside the document.
     pub to: Option<String>,
-    /// A thread given beside the document.
+    /// A thread given outside the document.
     pub thread: Option<String>,
 }
 
-/// The ways in. The organism holds the one strong reference beside calls that are on their way.
+/// The ways in. The organism holds the only lasting strong reference; a call holds one only while it runs.
 pub(super) struct Ways {
     pub(super) door: Door,
     pub(super) pump: mpsc::Sender<Input>,
 }
 
-/// What doors and commands hold. Cheap to clone.
+/// The handle for doors and commands. Cheap to clone.
 #[derive(Clone)]
 pub struct Front {
     pub(super) composition: Arc<Composition>,
@@ -53,26 +53,26 @@ pub struct Front {
     pub(super) ways: Weak<Ways>,
     pub(super) seats: mpsc::WeakSender<Reading>,
     pub(super) voice: Voice,
-    /// None where nobody is reached over one. It goes with the organism.
+    /// `None` if no listener or client uses a broker. It is dropped with the organism.
     pub(super) broker: Option<Weak<Broker>>,
 }
 
-/// Held by whoever follows the log to its end, so that it is not closed before.
+/// A token for readers that follow the log to its end, so that it is not closed before.
 pub enum Reading {}
 
 impl Front {
-    /// Hands a message from outside in and waits for its receipt; none if nobody is there any more.
+    /// Sends in a message from outside and waits for its receipt. `None` if the organism has stopped.
     pub async fn ask(&self, message: Message) -> Option<Reply> {
         let (ticket, reply) = self.room.enter();
         let Message { client, key, document, to, thread } = message;
         let raw = Raw::Asked { ticket, client, key, document, to, thread };
-        // The way in is held while the message is handed in, not while its receipt is waited for.
+        // The way in is held while the message is passed in, not while waiting for its receipt.
         let handed = self.ways.upgrade()?.door.hand(raw).await;
         handed.then_some(())?;
         reply.await.ok()
     }
 
-    /// Has a refusal recorded that a door decided on before it had the whole message.
+    /// Records a refusal that a door decided on before it had the whole message.
     pub async fn refuse(&self, client: Name, key: Key, refused: Refused) -> Option<Reply> {
         let (ticket, reply) = self.room.enter();
         let asked = Asked { ticket, client, key, thread: None, payload: Err(refused) };
@@ -80,22 +80,21 @@ impl Front {
         reply.await.ok()
     }
 
-    /// Ends a root at rest.
+    /// Ends an idle root.
     pub async fn end(&self, by: Name, thread: ThreadId) -> Option<Reply> {
         let (ticket, reply) = self.room.enter();
         self.send(Input::End { ticket, by, thread }).await?;
         reply.await.ok()
     }
 
-    /// Ends a thread with all that is open in it.
+    /// Ends a thread and everything that is open in it.
     pub async fn cancel(&self, by: Name, thread: ThreadId) -> Option<Reply> {
         let (ticket, reply) = self.room.enter();
         self.send(Input::Cancel { ticket, by, thread }).await?;
         reply.await.ok()
     }
 
-    /// How many workers answer to the name of each listener over NATS, or why that cannot be said; none of both where no
-    /// listener is reached so.
+    /// The number of workers for each listener over NATS, or why it is unknown. Empty if no listener uses NATS.
     pub async fn workers(&self) -> Result<BTreeMap<Name, usize>, String> {
         let over_nats = self.composition.listeners.values().filter(|one| one.reach.is_over_broker());
         let names: Vec<Name> = over_nats.map(|one| one.name.clone()).collect();
@@ -105,31 +104,31 @@ impl Front {
         }
     }
 
-    /// The broker over which clients come in, if there is one. It goes with the organism.
+    /// The broker for clients, if there is one. It is dropped with the organism.
     pub fn broker(&self) -> Option<Weak<Broker>> {
         self.broker.clone()
     }
 
-    /// Has it recorded that somebody came without a credential, so many times.
+    /// Records `count` attempts to connect without a credential.
     pub async fn knocked(&self, source: IpAddr, count: u64) {
-        // A pump that is gone records nothing more; the count is lost with it, and nobody waits for it.
+        // If the pump is gone, the count is lost; no one waits for it.
         let _recorded = self.send(Input::Knocked { source, count }).await;
     }
 
-    /// What an envelope claims as its sender, where that is not the client. It counts for nothing; a
-    /// receipt says that it was replaced.
+    /// The sender in an envelope, if it is not the client. The name is ignored; the receipt says that it was
+    /// replaced.
     pub fn claimed(&self, client: &Name, document: &[u8]) -> Option<String> {
         let letter = Letter::read(document, &admit::gate_limits(&self.composition)).ok()?;
         letter.from.filter(|from| from != client.as_str())
     }
 
-    /// Hears what listeners say of their work: in that thread and those below it, if one is named; and what was
-    /// said since the log went as far as `from` and is still kept, or else from now on.
+    /// Listens to progress messages of listeners: in `thread` and the threads below it, or in all threads. With
+    /// `from`, it starts with the kept messages since that log position; without it, it starts now.
     pub fn hear(&self, from: Option<Position>, thread: Option<ThreadId>) -> Hearing {
         self.voice.hear(from, thread)
     }
 
-    /// Where in the log a receipt's record is, for a receipt that repeats an earlier one. Blocks.
+    /// The log position of the record in a receipt, for a receipt that repeats an earlier one. Blocks.
     pub fn position_of(&self, receipt: &Receipt, key: &Key) -> Result<Option<Position>, LogFault> {
         let found = self.reader.by_key(&receipt.thread, &receipt.sender, key)?;
         Ok(found.map(|(position, _)| position))
@@ -139,32 +138,32 @@ impl Front {
         self.ways.upgrade()?.pump.send(input).await.ok()
     }
 
-    /// What runs.
+    /// The running composition.
     pub fn composition(&self) -> &Arc<Composition> {
         &self.composition
     }
 
-    /// The log, to read.
+    /// The log, for reading.
     pub fn reader(&self) -> &Arc<dyn LogReader> {
         &self.reader
     }
 
-    /// How far the log went when this organism started.
+    /// The last log position when this organism started.
     pub fn began(&self) -> Position {
         self.began
     }
 
-    /// A seat for somebody who follows the log; none once the organism has stopped.
+    /// A token for a reader that follows the log. `None` after the organism has stopped.
     pub fn seat(&self) -> Option<mpsc::Sender<Reading>> {
         self.seats.upgrade()
     }
 
-    /// Follows the log from the record after `at`: that thread and those below it, or all if none is named.
+    /// Follows the log from the record after `at`: `thread` and the threads below it, or all threads.
     pub fn follow(&self, at: Position, thread: Option<ThreadId>) -> Following {
         self.followed.follow(at, thread)
     }
 
-    /// How far the log goes, as it grows. It ends with the pump.
+    /// The last log position, updated as the log grows. It ends with the pump.
     pub fn tail(&self) -> watch::Receiver<Position> {
         self.tail.clone()
     }

@@ -1,6 +1,6 @@
-//! Where the log of an organism is kept, and how it is opened there: in a file, in memory, or in a stream of a broker.
+//! Opens the log of an organism: in a file, in memory, or in a stream of a broker.
 //!
-//! What is opened is whatever keeps the port of the log: who runs the organism does not ask which. It starts no listener.
+//! All three implement the log's ports, so callers do not depend on the place. It starts no listener.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -15,18 +15,18 @@ use crate::pump::wake;
 use crate::words::ids::Name;
 use crate::words::ports::{GivenUp, LogFault, LogReader, LogWriter};
 
-/// Where the log is.
+/// The place of a log.
 #[derive(Clone)]
 pub enum LogPlace {
-    /// In that file.
+    /// In this file.
     File(PathBuf),
-    /// In memory: gone with the process. For tests, and for whoever wants no file.
+    /// In memory: gone with the process. For tests and for programs that want no file.
     Memory(Memory),
-    /// In a stream of the broker, with a copy in that file.
+    /// In a stream of the broker, with a copy in this file.
     Stream {
         /// The copy.
         copy: PathBuf,
-        /// How it is kept there.
+        /// The settings of the stream.
         kept: LogKept,
     },
 }
@@ -41,13 +41,13 @@ impl From<Unopened> for StartFault {
     }
 }
 
-/// The broker, where the log is there, or somebody is reached or comes in over it.
+/// The broker, if the log is stored there or a listener or client uses it.
 pub(super) async fn connected(plan: &Plan, still: bool) -> Result<Option<Arc<Broker>>, StartFault> {
     let composition = &plan.composition;
     let is_used = matches!(plan.log, LogPlace::Stream { .. }) || (!still && composition.uses_broker());
     let Some(bus) = plan.bus.as_ref().filter(|_| is_used) else { return Ok(None) };
     let (organism, credentials) = (&composition.organism, bus.credentials.as_ref());
-    // A listener's deliveries outlive a server as the log does.
+    // Deliveries of a listener survive a server failure as the log does, so they get the same number of replicas.
     let copies = match &plan.log {
         LogPlace::Stream { kept, .. } => kept.replicas,
         LogPlace::File(_) | LogPlace::Memory(_) => 1,
@@ -56,18 +56,18 @@ pub(super) async fn connected(plan: &Plan, still: bool) -> Result<Option<Arc<Bro
     Ok(Some(Arc::new(broker)))
 }
 
-/// A log that is open.
+/// An open log.
 pub(super) struct OpenLog {
     pub(super) writer: Box<dyn LogWriter>,
     pub(super) reader: Arc<dyn LogReader>,
     pub(super) secret: [u8; 32],
-    /// Whether it is still ours to write, where that may change.
+    /// Whether this process may still write it, if that can change.
     pub(super) lead: Option<Lead>,
-    /// What a person should know of how it was found.
+    /// Notes for a person about the state of the log when it was opened.
     pub(super) notes: Vec<String>,
 }
 
-/// Opens it, for the one writer.
+/// Opens the log for its only writer.
 pub(super) async fn open(
     place: LogPlace,
     broker: Option<&Arc<Broker>>,
@@ -89,7 +89,7 @@ pub(super) async fn open(
             if let Durability::Always(pages) = &kept.durability {
                 broker.syncs(pages).await?;
             }
-            // A stream in the place of one that is lost would only be in the way of its backup.
+            // A new stream in place of a lost one would only block the restore from a backup.
             if sqlite::followed(&copy)?.is_some()
                 && let (false, path) = LogStream::is_there(broker).await?
             {

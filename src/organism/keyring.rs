@@ -1,30 +1,30 @@
-//! The keyring of a door: which credential belongs to which client. The operator's is drawn at each
-//! start and stands in the run file; those of clients come from the environment variables that the
-//! organism's file names.
+//! The keyring of a door: which credential belongs to which client. The operator's credential is
+//! generated at each start and stored in the run file. Clients' credentials come from the environment
+//! variables that the organism's file names.
 //!
-//! Credentials go in and never come out: neither a terminal nor a trace gets one from here.
+//! Credentials go in and never come out: this module prints none to a terminal or a trace.
 
 use super::file::{Diagnostic, Refused, TokenSource};
 use super::runfile::Credential;
 use crate::words::codes::Code;
 use crate::words::ids::Name;
 
-/// A shorter token can be guessed over the network in the time that an organism runs.
+/// Shortest token. A shorter one can be guessed over the network while an organism runs.
 const SHORTEST: usize = 16;
-/// Longer than any token; a header has to hold it.
+/// Longest token. It must fit into a header.
 const LONGEST: usize = 1024;
 
-/// Credentials and whose they are.
+/// Credentials with their owners.
 pub struct Keyring(Vec<(Name, Credential)>);
 
 impl Keyring {
-    /// A keyring with the operator's credential alone.
+    /// A keyring with only the operator's credential.
     pub fn of_operator(credential: Credential) -> Keyring {
         Keyring(vec![(Name::operator(), credential)])
     }
 
-    /// Adds the clients' tokens. Every variable that holds none, or none that is fit, is told with its
-    /// place in the file.
+    /// Adds the clients' tokens. Each variable without a token, or with an unsuitable one, is reported
+    /// with its place in the file.
     pub fn with_clients(
         mut self,
         sources: &[TokenSource],
@@ -68,7 +68,8 @@ impl Keyring {
         Ok(Credential::given(token))
     }
 
-    /// Whose credential somebody showed. Each is compared, so that the time tells nothing.
+    /// The owner of the given credential. It compares every credential, so that the time reveals
+    /// nothing.
     pub fn whose(&self, shown: &str) -> Option<&Name> {
         self.0.iter().fold(None, |found, (client, credential)| {
             let is_it = credential.is(shown);

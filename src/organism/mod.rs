@@ -1,7 +1,7 @@
-//! The organism: from its file to the running whole.
+//! The organism, from its file to the running system.
 //!
-//! This room reads what a composer wrote and refuses what cannot run. It decides nothing about
-//! messages. In comes a path, out comes a checked composition, or every mistake in the file.
+//! This module reads an organism's file and rejects what cannot run. It decides nothing about
+//! messages. Input: a path. Output: a checked composition, or all mistakes in the file.
 
 pub mod agentfile;
 pub mod bench;

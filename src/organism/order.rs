@@ -1,5 +1,5 @@
-//! What a person orders about work that is on its way: a word on what waits, or a pause. The front
-//! carries it to the pump; an amendment goes by the door, where its schema judges it first.
+//! A person's orders about running work: a decision on a waiting request, or a pause. The front passes
+//! them to the pump. An amendment goes through the door, where its schema judges it first.
 
 use super::front::Front;
 use super::validators::Raw;
@@ -13,26 +13,26 @@ use crate::words::ids::{Digest, Name, ThreadId};
 use crate::words::person::{PersonRequestId, Ruling, Says};
 use crate::words::refusal::Refusal;
 
-/// What a person says about what waits.
+/// A person's decision on a waiting request.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Order {
-    /// Who.
+    /// The person.
     pub by: Name,
-    /// About which request.
+    /// The request.
     pub request: PersonRequestId,
-    /// The hash of what was looked at, where it was given.
+    /// The hash of the payload that the person saw, if given.
     pub hash: Option<Digest>,
-    /// What for.
+    /// The reason.
     pub note: Option<String>,
-    /// What.
+    /// The decision.
     pub says: Says<Vec<u8>>,
 }
 
-/// What a person says, with an amendment as the door judged it.
+/// A decision in which the door has judged the amendment.
 type Judged = Says<Box<Result<Admitted, Refused>>>;
 
 impl Front {
-    /// Has a person's word on what waits carried out.
+    /// Carries out a person's decision on a waiting request.
     pub async fn rule(&self, order: Order) -> Option<Reply> {
         let (ticket, reply) = self.room.enter();
         match order.says {
@@ -55,7 +55,8 @@ impl Front {
         self.send(Input::Ruled(Ruling { ticket, by, request, hash, note, says })).await
     }
 
-    /// Whose schema judges an amendment stands in the log. What waits there no longer the pump will say.
+    /// The log says which schema judges an amendment. If the request no longer waits, the pump reports
+    /// it.
     async fn amended(&self, ticket: Ticket, order: Order, document: Vec<u8>) -> Option<()> {
         let (reader, id) = (self.reader().clone(), order.request);
         let looked = tokio::task::spawn_blocking(move || persons::waiting(&*reader)).await.ok()?;
@@ -73,7 +74,7 @@ impl Front {
         self.ruled(ticket, order, Says::Amend(Box::new(Err(Refused { refusal, kept: None })))).await
     }
 
-    /// Halts a thread, or everything, or lets it go on.
+    /// Pauses a thread or everything, or lets it continue.
     pub async fn pause(
         &self,
         by: Name,

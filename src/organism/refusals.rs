@@ -1,8 +1,8 @@
-//! Whom a broker did not let in, told to the pump where that broker tells it: one that somebody else operates. What the
-//! organism's own broker refuses is read from its log.
+//! Reports to the pump which connections a broker refused, if the broker reports them. This is for a broker that
+//! others operate; for the organism's own broker the pump learns it from the broker's log.
 //!
-//! The first is told at once and the others by their number, so that whoever knocks without end fills no log. Whoever
-//! hears does not keep the pump.
+//! The first refusal is reported at once. Later ones are reported as a count, so that endless attempts cannot fill
+//! the log. This module does not keep the pump alive.
 
 use std::sync::Arc;
 
@@ -16,17 +16,17 @@ use crate::edges::tasks::{self, Kind, Task};
 use crate::pump::heart::Input;
 use crate::words::codes::Code;
 
-/// Who asks that all be told: one, at the end.
+/// Requests to report everything: one, at the end.
 const ORDERS: usize = 1;
 
-/// Who hears it.
+/// Receives the broker's reports.
 pub(super) struct Ear {
     orders: mpsc::Sender<oneshot::Sender<()>>,
     task: Task,
 }
 
 impl Ear {
-    /// Hears it from now on; none where that broker has nothing to tell.
+    /// Starts to receive them. `None` if this broker reports none.
     pub(super) async fn open(broker: Option<&Arc<Broker>>, pump: &mpsc::Sender<Input>) -> Option<Ear> {
         let refusals = match broker?.refusals().await {
             Ok(refusals) => refusals?,
@@ -40,16 +40,16 @@ impl Ear {
         Some(Ear { orders, task })
     }
 
-    /// Has everything told that was only counted so far.
+    /// Reports all refusals that were only counted so far.
     pub(super) async fn settle(&self) {
         let (settled, is_settled) = oneshot::channel();
-        // One that is gone has nothing to tell.
+        // If the task is gone, it has nothing to report.
         if self.orders.send(settled).await.is_ok() {
             let _gone = is_settled.await;
         }
     }
 
-    /// Hears no more, and waits for that.
+    /// Stops receiving, and waits until the task has ended.
     pub(super) async fn close(self) {
         drop(self.orders);
         self.task.over().await;
@@ -60,7 +60,7 @@ async fn hear(mut refusals: Refusals, mut ordered: mpsc::Receiver<oneshot::Sende
     let (mut tally, mut look) = (Tally::default(), interval(LOOK));
     loop {
         let is_asked = tokio::select! {
-            // What has come is counted before anybody hears how much it was.
+            // Count refusals that have already arrived before reporting the count.
             biased;
             refusal = refusals.next() => {
                 let Some(refusal) = refusal else { return };
@@ -75,7 +75,7 @@ async fn hear(mut refusals: Refusals, mut ordered: mpsc::Receiver<oneshot::Sende
         };
         tally.tell(Instant::now(), is_asked.is_some(), &*tell);
         if let Some(settled) = is_asked {
-            // Whoever asked and left does not wait.
+            // The requester may have stopped waiting.
             let _gone = settled.send(());
         }
     }

@@ -1,9 +1,9 @@
-//! The run file, `<log>.run`: where the organism that runs on a log can be reached, and with which
-//! credential. Only its owner may read it. It is a hint and no lock: if its process does not hold the lock of
-//! the log, a killed organism left it behind, and it is ignored.
+//! The run file, `<log>.run`: the address and the credential of the organism that runs on a log. Only its
+//! owner may read it. It is a hint and not a lock: if its process does not hold the lock of the log, a killed
+//! organism left the file behind, and it is ignored.
 //!
-//! A log's path goes in; a file is written, read or removed. The credential never reaches a terminal
-//! or a trace from here.
+//! Input: a log's path. Output: a file is written, read or removed. This module prints the credential to no
+//! terminal or trace.
 
 use std::fmt;
 use std::io::Write as _;
@@ -17,32 +17,32 @@ use crate::edges::clock::random_bytes;
 use crate::edges::log::sqlite;
 use crate::edges::sockets::files_of_listeners;
 
-/// Largest run file that is read: many times what one holds, because the file may be anybody's.
+/// Largest run file that is read: much more than one needs, because anyone could have put a file there.
 const BYTES: u64 = 4096;
 
-/// What a client of the door must show: 32 hex digits that nobody can guess.
+/// The secret that a client of the door must show: 32 unguessable hex digits.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct Credential(String);
 
 impl Credential {
-    /// Draws one.
+    /// Generates one.
     pub fn draw() -> std::io::Result<Credential> {
         Ok(Credential(random_hex()?))
     }
 
-    /// One that was drawn by somebody else.
+    /// A credential that was generated elsewhere.
     pub fn given(token: String) -> Credential {
         Credential(token)
     }
 
-    /// Whether this is what somebody showed. Takes as long for a near miss as for a far one.
+    /// Whether `shown` is this credential. The time does not depend on how much of it matches.
     pub fn is(&self, shown: &str) -> bool {
         let pairs = self.0.bytes().zip(shown.bytes());
         let differing = pairs.fold(0, |sum, (ours, theirs)| std::hint::black_box(sum | (ours ^ theirs)));
         differing == 0 && self.0.len() == shown.len()
     }
 
-    /// The text of it, for the header of a request.
+    /// Its text, for the header of a request.
     pub fn secret(&self) -> &str {
         &self.0
     }
@@ -54,7 +54,7 @@ impl fmt::Debug for Credential {
     }
 }
 
-/// 32 hex digits of the kernel's randomness: a credential, or a key that a sender did not choose.
+/// 32 random hex digits from the kernel: a credential, or a key for a sender that chose none.
 pub fn random_hex() -> std::io::Result<String> {
     use std::fmt::Write as _;
     let mut hex = String::with_capacity(32);
@@ -65,12 +65,12 @@ pub fn random_hex() -> std::io::Result<String> {
     Ok(hex)
 }
 
-/// Where an organism can be reached.
+/// How to reach an organism.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct RunFile {
-    /// Its process.
+    /// The process id.
     pub pid: u32,
-    /// Where its HTTP door listens.
+    /// The address of its HTTP door.
     pub address: SocketAddr,
     /// The credential of client `operator`.
     pub token: Credential,
@@ -89,13 +89,14 @@ pub struct Posted(PathBuf);
 
 impl Drop for Posted {
     fn drop(&mut self) {
-        // One that stays behind names a dead process, so nobody follows it.
+        // A file that stays behind names a dead process, so it is ignored.
         let _left = std::fs::remove_file(&self.0);
     }
 }
 
 impl RunFile {
-    /// The run file of a log. Links are followed, so that a log has one run file whatever it is called.
+    /// The path of a log's run file. Links are resolved, so that a log has one run file whatever path is
+    /// used.
     pub fn path(log: &Path) -> PathBuf {
         let log = std::fs::canonicalize(log).unwrap_or_else(|_| log.to_owned());
         let mut path = log.into_os_string();
@@ -103,11 +104,11 @@ impl RunFile {
         path.into()
     }
 
-    /// Writes it beside the log, in place of one that was left behind.
+    /// Writes it next to the log and replaces an older one.
     pub fn post(&self, log: &Path) -> std::io::Result<Posted> {
         let path = RunFile::path(log);
         let fresh = path.with_extension("run.new");
-        // Only the organism that holds the log comes here: what is there was left by one that was killed.
+        // Only the organism that holds the log gets here. An existing file was left by a killed one.
         let _absent = std::fs::remove_file(&fresh);
         let mut file = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&fresh)?;
         let posted = file
@@ -115,29 +116,29 @@ impl RunFile {
             .and_then(|()| file.sync_all())
             .and_then(|()| std::fs::rename(&fresh, &path));
         if let Err(error) = posted {
-            // What could not become the run file is of no use; the first error says why.
+            // The unfinished file is useless; the first error says why.
             let _left = std::fs::remove_file(&fresh);
             return Err(error);
         }
         Ok(Posted(path))
     }
 
-    /// The run file of a log whose process holds that log; none where nothing runs.
+    /// The run file of the process that holds this log. `None` if no organism runs on it.
     pub fn of(log: &Path) -> Option<RunFile> {
         let file = std::fs::File::open(RunFile::path(log)).ok()?;
         let read: RunFile = serde_json::from_reader(std::io::Read::take(file, BYTES)).ok()?;
-        // Another process may have the number by now.
+        // Another process may have this process id by now.
         sqlite::holder(log).is_ok_and(|holder| holder == Some(read.pid)).then_some(read)
     }
 
-    /// The organism of this user that listens on an address of this machine, if it is one that does.
+    /// The run file of this user's organism that listens on an address of this machine, if there is one.
     pub fn at(address: SocketAddr) -> Option<RunFile> {
         let logs = files_of_listeners(address.port()).into_iter();
         let logs = logs.filter_map(|file| Some(PathBuf::from(file.to_str()?.strip_suffix(".lock")?)));
         logs.filter_map(|log| RunFile::of(&log)).find(|run| run.address.port() == address.port())
     }
 
-    /// Which organism it is, in words.
+    /// A description of the organism, for people.
     pub fn who(&self) -> String {
         let folder = self.file.parent().unwrap_or(Path::new("")).display();
         format!("the organism {} in {folder} (process {})", self.organism, self.pid)
@@ -156,7 +157,7 @@ mod tests {
         RunFile { pid, address: ([127, 0, 0, 1], 7474).into(), token, organism, file }
     }
 
-    /// Holds a log as an organism does.
+    /// Locks a log as an organism does.
     fn held(log: &Path) -> sqlite::Opened {
         sqlite::open(log).unwrap()
     }
@@ -198,7 +199,7 @@ mod tests {
         assert!(RunFile::of(&log).is_none(), "half a file is no run file");
     }
 
-    /// The number of a process that died while it wrote its own is given to another one some day.
+    /// A process died while it wrote its file; later another process gets its process id.
     #[test]
     fn one_that_was_never_finished_is_in_nobodys_way() {
         let folder = tempfile::tempdir().unwrap();

@@ -1,6 +1,6 @@
-//! The running whole: log, pump, validators and carriers around one composition, and how they start
-//! and stop. Draining follows the flow: the door is closed first, then nothing more goes out, replies
-//! may land for a while, and the log is flushed last.
+//! Starts and stops the whole organism: log, pump, validators and carriers around one composition. Stopping follows
+//! the flow: first the door closes, then no deliveries go out, replies may arrive for a while, and the log is flushed
+//! last.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
@@ -45,27 +45,27 @@ use crate::words::ports::{
     Batch, Clock, GivenUp, Heard, Leases, LogFault, LogReader, LogWriter, Position, Steps,
 };
 
-/// Inputs that may wait for the pump: it decides some hundred thousand a second, so this many wait a
-/// few milliseconds at most, and whoever fills it is slowed down.
+/// Inputs that may wait for the pump. It decides some hundred thousand per second, so a full queue waits only a few
+/// milliseconds. Senders to a full queue are slowed down.
 const INPUTS: usize = 1024;
-/// Reports of carriers that may wait for a validator; behind them reading from programs pauses.
+/// Reports of carriers that may wait for a validator. When the queue is full, reading from programs pauses.
 const REPORTS: usize = 1024;
-/// Words of the writer that may wait for the pump: the pump hands over one batch at a time, and of one
-/// batch the writer says at most two things.
+/// Messages of the writer that may wait for the pump. The pump hands over one batch at a time, and the writer reports
+/// at most two things about each.
 const OUTCOMES: usize = 2;
-/// Looks into the log that may wait for the reader; the heart keeps what does not fit.
+/// Log look-ups that may wait for the reader. The engine keeps those that do not fit.
 const LOOKUPS: usize = 1024;
 
-/// How long those who follow the log may take to read its end before it is closed under them.
+/// How long readers that follow the log may take to read its end before it is closed.
 const LAST_READS: Duration = Duration::from_secs(1);
 
-/// What to run.
+/// The plan of a run.
 pub struct Plan {
     /// The organism.
     pub composition: Composition,
     /// The folder of its file, where its programs run.
     pub directory: PathBuf,
-    /// Its log.
+    /// The place of its log.
     pub log: LogPlace,
     /// The Rust listeners, by name.
     pub inline: BTreeMap<Name, Arc<dyn Answering>>,
@@ -73,27 +73,27 @@ pub struct Plan {
     pub validators: usize,
     /// The variables that programs see.
     pub surroundings: Surroundings,
-    /// Who watches steps.
+    /// The observer of steps.
     pub steps: Arc<dyn Steps>,
-    /// The broker over which listeners are reached, if any are, and that keeps the log, if one does.
+    /// The broker, if listeners are reached over it or it stores the log.
     pub bus: Option<Bus>,
-    /// Where the organism starts a broker of its own: the log beside which that one's folder lies.
+    /// If the organism starts its own broker: the log. The broker's folder is next to it.
     pub managed: Option<PathBuf>,
-    /// Who is told where another pump writes the log, which is then followed until that one is silent. Without it such
-    /// a log is not opened.
+    /// If another pump writes the log: called with that pump's sign. The log is then followed until the other pump is
+    /// silent. If `None`, such a log is not opened.
     pub stands_by: Option<StandsBy>,
-    /// Positions of a log in a file that were acknowledged and are missing: it goes on without them.
+    /// Missing positions, once acknowledged, of a log in a file. The log continues without them.
     pub given_up: Option<GivenUp>,
 }
 
-/// Who is told of a pump that writes the log.
+/// Called with the sign of the pump that writes the log.
 pub type StandsBy = Box<dyn FnMut(&Sign) + Send>;
 
-/// Where the broker is, and what lets the pump in.
+/// The broker's address and the pump's credentials.
 pub struct Bus {
     /// Its address.
     pub url: String,
-    /// None where it lets in everybody.
+    /// `None` if the broker needs no credentials.
     pub credentials: Option<Credentials>,
 }
 
@@ -103,13 +103,13 @@ pub enum StartFault {
     /// The log cannot be used.
     #[error(transparent)]
     Log(#[from] LogFault),
-    /// A listener has no program and no value.
+    /// A listener has no program and no Rust value.
     #[error(transparent)]
     Listener(#[from] crate::edges::delivery::NoWay),
     /// The broker cannot be used.
     #[error(transparent)]
     Broker(#[from] Unusable),
-    /// The broker that the organism starts itself does not start.
+    /// The organism's own broker does not start.
     #[error(transparent)]
     Unstarted(#[from] Unstarted),
     /// Another pump writes the log.
@@ -117,9 +117,9 @@ pub enum StartFault {
     Led {
         /// The stream.
         stream: String,
-        /// Where the broker is.
+        /// The broker's address.
         address: String,
-        /// Who.
+        /// The other pump.
         by: Sign,
     },
     /// The configuration of a call that is still open cannot be read back.
@@ -129,15 +129,15 @@ pub enum StartFault {
         thread: ThreadId,
         /// The hash of the configuration.
         config: Digest,
-        /// Why.
+        /// The reason.
         words: String,
     },
-    /// The machine said no.
+    /// The operating system returned an error.
     #[error("what an organism runs on cannot be had: {0}")]
     Machine(String),
 }
 
-/// An organism that runs.
+/// A running organism.
 pub struct Organism {
     front: Front,
     ways: Arc<Ways>,
@@ -145,7 +145,7 @@ pub struct Organism {
     seated: mpsc::Receiver<Reading>,
     stop: oneshot::Sender<Duration>,
     ended: oneshot::Receiver<Ended>,
-    /// The pump's last word, once it was heard.
+    /// The pump's result, after it was received.
     over: Option<Ended>,
     carriers: Arc<Carriers>,
     writer: Arc<Writer>,
@@ -153,15 +153,15 @@ pub struct Organism {
     notes: Vec<String>,
     validators: Validators,
     tasks: Vec<Task>,
-    /// The broker that was started here.
+    /// The organism's own broker.
     own: Option<Own>,
-    /// Who hears whom another broker does not let in.
+    /// Receives the refused connections of another broker.
     refusals: Option<Ear>,
-    /// Open calls that nobody serves under this composition.
+    /// Open calls that no listener of this composition serves.
     orphans: Vec<Orphan>,
 }
 
-/// What the pump does its work through.
+/// The pump's ports.
 fn ports(
     secret: &[u8; 32],
     leases: Arc<dyn Leases>,
@@ -173,7 +173,7 @@ fn ports(
     Ok(Ports { clock, seeds, tokens, leases, carrier, askers, steps })
 }
 
-/// The configurations that open calls began with, beside the current one.
+/// The configurations of open calls, and the current one.
 fn pages(
     state: &State,
     current: &Arc<Composition>,
@@ -199,7 +199,7 @@ fn pages(
     Ok(Pages { current: current.clone(), all })
 }
 
-/// The state that the log gives, with every configuration that it needs, and how far the log goes.
+/// The state from the log, all configurations that it needs, and the last log position.
 fn recovered(
     reader: &dyn LogReader,
     composition: &Arc<Composition>,
@@ -214,7 +214,7 @@ fn recovered(
     Ok((recovered, pages, reader.last()?))
 }
 
-/// The clock of the machine, or that of a test.
+/// The system's clock, or a test's clock.
 fn clock_of(rehearsed: Option<Rehearsed>) -> (Arc<dyn Clock>, Option<RestLines>) {
     match rehearsed {
         Some(Rehearsed { clock, lines }) => (clock, Some(lines)),
@@ -222,23 +222,23 @@ fn clock_of(rehearsed: Option<Rehearsed>) -> (Arc<dyn Clock>, Option<RestLines>)
     }
 }
 
-/// That the machine said no.
+/// Wraps an error of the operating system.
 fn unmade(error: std::io::Error) -> StartFault {
     StartFault::Machine(system::told(&error))
 }
 
 impl Organism {
-    /// Opens the log, goes on from what it holds, and starts every listener.
+    /// Opens the log, continues from its state, and starts all listeners.
     pub async fn start(plan: Plan) -> Result<Organism, StartFault> {
         Box::pin(Organism::begin(plan, false, None)).await
     }
 
-    /// The same for an order alone: nothing goes out while it runs, so that stopping it loses nothing.
+    /// Starts it for one order only. No deliveries go out, so stopping it loses nothing.
     pub async fn start_still(plan: Plan) -> Result<Organism, StartFault> {
         Box::pin(Organism::begin(plan, true, None)).await
     }
 
-    /// The same for a test, by a clock that the test moves.
+    /// Starts it for a test, on a clock that the test moves.
     pub async fn start_rehearsed(plan: Plan, rehearsed: Rehearsed) -> Result<Organism, StartFault> {
         Box::pin(Organism::begin(plan, false, Some(rehearsed))).await
     }
@@ -251,7 +251,7 @@ impl Organism {
         let (recovered, pages, last) = recovered(&*log.reader, &composition, &plan.directory, &*plan.steps)?;
         let orphans = orphans::among(&*log.reader, recovered.state.threads.values(), &composition)?;
         let (pump, inputs) = mpsc::channel(INPUTS);
-        // Behind the log: who has that is the only one who may end a server that was left.
+        // After opening the log: only the owner of the log may end a server that was left behind.
         let own = broker::start(plan.managed.filter(|_| !still), &composition, &plan.surroundings, &pump);
         let own = Box::pin(own).await?;
         let others = broker.filter(|_| own.is_none() && !still);
@@ -282,7 +282,7 @@ impl Organism {
         let pumps = start_pump(heart, (lines, rests), end, room.clone()).map_err(unmade)?;
         let tasks = vec![reads, pumps, start_sorter(heard, validators.door(), pump.clone())];
         let ways = Arc::new(Ways { door: validators.door(), pump });
-        // Nothing is ever sent over this channel: it tells when the last seat is given back.
+        // Nothing is ever sent over this channel: it closes when the last reader is done.
         let (seats, seated) = mpsc::channel(1);
         let front = Front {
             composition,
@@ -316,17 +316,17 @@ impl Organism {
         })
     }
 
-    /// What a person should know of how the log was found.
+    /// Notes for a person about the state of the log when it was opened.
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
 
-    /// What doors and commands speak to.
+    /// The handle for doors and commands.
     pub fn front(&self) -> &Front {
         &self.front
     }
 
-    /// Hands a message from outside in and waits for its receipt.
+    /// Sends in a message from outside and waits for its receipt.
     pub async fn ask(&self, message: Message) -> Option<Reply> {
         self.front.ask(message).await
     }
@@ -336,32 +336,32 @@ impl Organism {
         self.front.cancel(by, thread).await
     }
 
-    /// What runs.
+    /// The running composition.
     pub fn composition(&self) -> &Arc<Composition> {
         self.front.composition()
     }
 
-    /// The log, to read.
+    /// The log, for reading.
     pub fn reader(&self) -> &Arc<dyn LogReader> {
         self.front.reader()
     }
 
-    /// How the broker that was started here is reached, if one was.
+    /// How to reach the organism's own broker, if it has one.
     pub fn reachable(&self) -> Option<&Reachable> {
         self.own.as_ref().map(Own::reachable)
     }
 
-    /// Open calls that nobody serves any more, as the log had them at the start.
+    /// Open calls that no listener served when the organism started.
     pub fn orphans(&self) -> &[Orphan] {
         &self.orphans
     }
 
-    /// How far the log goes, as it grows.
+    /// The last log position, updated as the log grows.
     pub fn tail(&self) -> watch::Receiver<Position> {
         self.front.tail()
     }
 
-    /// Waits until the pump ends by itself, which it does only when the log breaks.
+    /// Waits until the pump ends by itself. That happens only if the log breaks.
     pub async fn broke(&mut self) -> Ended {
         let ended = match self.over.take() {
             Some(ended) => ended,
@@ -370,7 +370,8 @@ impl Organism {
         self.over.insert(ended).clone()
     }
 
-    /// Waits until another pump has taken the log over; for ever where none can. Gives who, in words.
+    /// Waits until another pump has taken over the log, and returns a description of it. Waits forever if that is
+    /// impossible.
     pub fn ousted(&self) -> impl Future<Output = String> + use<> {
         let lead = self.lead();
         async move {
@@ -381,12 +382,12 @@ impl Organism {
         }
     }
 
-    /// Whether the log is still this organism's to write; none where it cannot become another's.
+    /// Whether this organism may still write the log. `None` if the log cannot be taken over.
     pub fn lead(&self) -> Option<Lead> {
         self.lead.clone()
     }
 
-    /// Stops: takes nothing new, gives replies that long to land, flushes the log, ends every program.
+    /// Stops: takes nothing new, waits `grace` for replies, flushes the log, ends all programs.
     pub async fn stop(mut self, grace: Duration) -> Ended {
         if let Some(own) = &self.own {
             own.settle().await;
@@ -395,7 +396,7 @@ impl Organism {
             refusals.settle().await;
             refusals.close().await;
         }
-        // If the pump ended before, its word is already waiting.
+        // If the pump ended before, its result is already waiting.
         let _heard_before = self.stop.send(grace);
         let ended = match self.over {
             Some(ended) => ended,
@@ -403,7 +404,7 @@ impl Organism {
         };
         self.carriers.stop().await;
         drop((self.front, self.ways, self.carriers, self.seats));
-        // A connection that reads after the writer is gone would leave the log in two files.
+        // A reader connection that outlives the writer would leave the log in two files.
         let _left = tokio::time::timeout(LAST_READS, self.seated.recv()).await;
         for task in self.tasks {
             task.over().await;
@@ -425,12 +426,12 @@ impl Organism {
     }
 }
 
-/// The pump's last word, which is asked for once.
+/// The pump's result. It can be received once.
 async fn word(ended: &mut oneshot::Receiver<Ended>) -> Ended {
     ended.await.unwrap_or_else(|_| Ended::Broken("the pump ended without a word".to_owned()))
 }
 
-/// The writer's thread, and what it says.
+/// Starts the writer's thread. Returns it with the channel of its reports.
 fn start_writer(log: Box<dyn LogWriter>) -> std::io::Result<(Arc<Writer>, mpsc::Receiver<Written>)> {
     let (pump, settled) = mpsc::channel(OUTCOMES);
     let writer = Writer::start(log, move |outcome| {
@@ -439,13 +440,13 @@ fn start_writer(log: Box<dyn LogWriter>) -> std::io::Result<(Arc<Writer>, mpsc::
             Outcome::Stalled { words } => Written::Stalled(words),
             Outcome::Broken { words } => Written::Broken(words),
         };
-        // A pump that is gone has said why; there is nobody left to tell.
+        // If the pump is gone, it has already reported why, and no one is left to notify.
         drop(pump.blocking_send(written));
     })?;
     Ok((Arc::new(writer), settled))
 }
 
-/// How the pump hands its batches to the writer.
+/// Passes the pump's batches to the writer.
 fn hand_to(writer: Arc<Writer>) -> Box<dyn Fn(Batch, Hand) -> Taken + Send> {
     Box::new(move |batch, hand| {
         let taken = match hand {
@@ -456,7 +457,7 @@ fn hand_to(writer: Arc<Writer>) -> Box<dyn Fn(Batch, Hand) -> Taken + Send> {
     })
 }
 
-/// The thread that reads the log for the pump.
+/// Starts the thread that reads the log for the pump.
 fn start_reader(
     reader: Arc<dyn LogReader>,
     pump: mpsc::Sender<Input>,
@@ -482,15 +483,15 @@ fn start_pump(
 ) -> std::io::Result<Task> {
     let to_close = room.clone();
     let work = async move {
-        // Whoever stops the organism takes this word; if nobody does, the process is ending.
+        // The code that stops the organism receives this result. If no one does, the process is ending.
         drop(end.send(run::run_with(heart, lines, rests).await));
         room.close();
     };
-    // Whoever still waits for a receipt is told that nobody answers.
+    // Everyone still waiting for a receipt learns that no answer will come.
     tasks::start_apart("pump", Kind::Pump, work, async move |_| to_close.close())
 }
 
-/// Sorts what carriers report: documents to the validators, everything else straight to the pump.
+/// Routes carriers' reports: documents to the validators, everything else directly to the pump.
 fn start_sorter(mut heard: mpsc::Receiver<Heard>, door: Door, pump: mpsc::Sender<Input>) -> Task {
     let work = async move {
         while let Some(report) = heard.recv().await {

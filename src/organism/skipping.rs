@@ -1,7 +1,8 @@
-//! Skipped time: how a test of an organism learns that everything only waits, and moves the clock to the next thing that
-//! is due. A program at work is waited for in real time; the clock of the test goes on beside the machine's.
+//! Skipped time: lets a test of an organism detect that everything only waits, and move the clock to the next due
+//! event. A working program is waited for in real time; the test's clock advances with the machine's.
 //!
-//! In: what the pump reports in each round, and who sleeps on the clock. Out: whether there is work, and until when not.
+//! Input: the pump's report of each round, and the sleepers on the clock. Output: whether there is work, or until
+//! when there is none.
 
 use std::sync::Arc;
 
@@ -12,7 +13,7 @@ use crate::pump::run::{Rest, RestLines};
 use crate::words::ports::Clock as _;
 use crate::words::time::Millis;
 
-/// What an organism needs to run by the clock of a test.
+/// The parts that an organism needs to run on a test's clock.
 pub struct Rehearsed {
     pub(super) clock: Arc<SkippingClock>,
     pub(super) lines: RestLines,
@@ -26,21 +27,21 @@ pub struct SkippedTime {
     look: Arc<Notify>,
 }
 
-/// What an organism does just now.
+/// The current activity of an organism.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Activity {
     /// A listener, a model or the pump is at work.
     Works,
-    /// Nothing happens before that tick.
+    /// Nothing happens before this tick.
     WaitsUntil(Millis),
-    /// Nothing happens any more unless someone sends something.
+    /// Nothing happens until someone sends something.
     Rests,
     /// The pump has ended.
     Ended,
 }
 
 impl SkippedTime {
-    /// A clock of its own, with what the organism needs of it.
+    /// A new clock, and the parts that the organism needs of it.
     pub fn new() -> (SkippedTime, Rehearsed) {
         let (clock, look) = (Arc::new(SkippingClock::default()), Arc::new(Notify::new()));
         let (report, rest) = watch::channel(Rest::default());
@@ -54,12 +55,12 @@ impl SkippedTime {
         &self.clock
     }
 
-    /// The tick that it is.
+    /// The current tick.
     pub fn ticks(&self) -> Millis {
         self.clock.ticks()
     }
 
-    /// Asks what is going on. What was handed to the pump before is part of the answer.
+    /// Returns the activity. It includes everything that the pump received before.
     pub async fn activity(&mut self) -> Activity {
         let before = self.rest.borrow_and_update().turn;
         self.look.notify_one();
@@ -74,7 +75,7 @@ impl SkippedTime {
         };
         self.sleepers.mark_unchanged();
         let (asleep, first) = self.clock.sleepers();
-        // A delivery whose listener sleeps on this clock waits as well.
+        // A delivery whose listener sleeps on this clock also counts as waiting.
         if !rest.is_quiet || rest.out > asleep {
             return Activity::Works;
         }
@@ -85,7 +86,7 @@ impl SkippedTime {
         }
     }
 
-    /// Waits until something changes since the activity was asked for.
+    /// Waits until something changes after the last `activity`.
     pub async fn change(&mut self) {
         tokio::select! {
             _ = self.rest.changed() => {}
@@ -93,7 +94,7 @@ impl SkippedTime {
         }
     }
 
-    /// Moves the clock to that tick.
+    /// Moves the clock to this tick.
     pub fn skip_to(&self, tick: Millis) {
         self.clock.skip_to(tick);
     }

@@ -1,6 +1,6 @@
-//! What listeners say of their work while it goes on, for whoever watches. It is recorded nowhere and nobody is waited
-//! for: who falls behind hears less. The newest words are kept for a moment, so that whoever opened a thread still
-//! hears how the work on it began.
+//! The live messages of listeners about their work, for observers. They are not recorded, and no one waits for an
+//! observer: one that falls behind misses messages. The newest messages are kept for a moment, so that a client that
+//! opened a thread still sees how the work began.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,34 +11,34 @@ use crate::words::flow::{Judged, Said};
 use crate::words::ids::{CallPath, Name, ThreadId};
 use crate::words::ports::Position;
 
-/// Words that are kept, for the slowest who watches and for who comes a little late.
+/// Number of kept messages, for the slowest observer and for those who connect a little late.
 const KEPT: usize = 256;
 
-/// One thing that was said.
+/// One live message.
 #[derive(Clone, Debug)]
 pub struct Spoken {
-    /// By whom.
+    /// The listener.
     pub listener: Name,
-    /// In which thread.
+    /// The thread.
     pub thread: ThreadId,
-    /// In which call.
+    /// The call.
     pub call: CallPath,
-    /// The words.
+    /// The text.
     pub words: String,
-    /// Whether they stand for themselves. Those of a model go on with what it said before.
+    /// Whether the text is complete. If not, it continues what the model said before.
     pub whole: bool,
-    /// In which turn of the call.
+    /// The turn of the call.
     pub turn: u32,
-    /// In which attempt at that turn.
+    /// The attempt at that turn.
     pub attempt: u32,
-    /// How far the log went by then.
+    /// The last log position at that time.
     at: Position,
 }
 
-/// The newest words.
+/// The newest messages.
 #[derive(Debug, Default)]
 struct Kept {
-    /// How many were said before them.
+    /// How many messages came before them.
     before: u64,
     words: VecDeque<Spoken>,
 }
@@ -49,27 +49,27 @@ impl Kept {
     }
 }
 
-/// A change of it is one word more: who panicked with it in hand left it whole.
+/// Each change adds one message, so a panic under the lock leaves the data intact.
 fn locked(kept: &Mutex<Kept>) -> MutexGuard<'_, Kept> {
     kept.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Where it is said.
+/// The sending side.
 #[derive(Clone, Debug)]
 pub(super) struct Voice {
     kept: Arc<Mutex<Kept>>,
-    /// How many words there were.
+    /// How many messages there were.
     said: watch::Sender<u64>,
     tail: watch::Receiver<Position>,
 }
 
 impl Voice {
-    /// A voice beside a log, which tells how far it goes.
+    /// A voice for the log with this tail.
     pub(super) fn beside(tail: watch::Receiver<Position>) -> Voice {
         Voice { kept: Arc::default(), said: watch::channel(0).0, tail }
     }
 
-    /// Passes on what is for the live view alone.
+    /// Passes on a message if it is for the live view only.
     pub(super) fn pass(&self, judged: &Judged, whole: bool) {
         if let Said::Progress { words } = &judged.said {
             let lease = &judged.lease;
@@ -91,8 +91,8 @@ impl Voice {
         self.said.send_replace(end);
     }
 
-    /// Hears what is said in a thread and below it, or in all: what is still kept of what was said since the log went as
-    /// far as `from`, or else from now on.
+    /// Listens to a thread and the threads below it, or to all. With `from`, it starts with the kept messages since
+    /// that log position; without it, it starts now.
     pub(super) fn hear(&self, from: Option<Position>, thread: Option<ThreadId>) -> Hearing {
         let next = if from.is_some() { 0 } else { locked(&self.kept).end() };
         let said = self.said.subscribe();
@@ -100,20 +100,19 @@ impl Voice {
     }
 }
 
-/// Somebody who hears. Nobody waits for it.
+/// An observer. No one waits for it.
 #[derive(Debug)]
 pub struct Hearing {
     kept: Arc<Mutex<Kept>>,
     said: watch::Receiver<u64>,
-    /// How many words were said before the next that it hears.
+    /// How many messages came before its next one.
     next: u64,
     from: Position,
     thread: Option<ThreadId>,
 }
 
 impl Hearing {
-    /// The next words; none once there is nobody left who could say any. May be dropped while it waits: nothing is
-    /// lost by that.
+    /// The next message. `None` when no listener can send any more. Cancel-safe: dropping it loses nothing.
     pub async fn next(&mut self) -> Option<Spoken> {
         loop {
             if let Some(spoken) = self.kept() {
@@ -123,7 +122,7 @@ impl Hearing {
         }
     }
 
-    /// The next of those that are kept.
+    /// The next kept message.
     fn kept(&mut self) -> Option<Spoken> {
         let kept = locked(&self.kept);
         let first = usize::try_from(self.next.saturating_sub(kept.before)).unwrap_or(usize::MAX);

@@ -1,21 +1,21 @@
-//! The note of a pump that stands by, `<log>.stands-by`: whoever comes to its copy reads there who has the log. It is a
-//! hint and no lock: one whose process is not the one that holds the copy says nothing.
+//! The note of a standby pump, `<log>.stands-by`: it tells readers of the copy who writes the log. It is a hint and
+//! not a lock: a note is ignored if its process does not hold the copy.
 //!
-//! A log's path and words go in; a file is written, read or removed.
+//! Input: a log's path and a text. Output: a file is written, read or removed.
 
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-/// Largest note that is read: the file may be anybody's.
+/// Largest note that is read, because anyone could have put a file there.
 const BYTES: u64 = 4096;
 
-/// Who has the log, as whoever stands by heard it.
+/// Who writes the log, as the standby pump sees it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct StandingBy {
-    /// The process that stands by.
+    /// The standby process.
     pub pid: u32,
-    /// Who has the log, in words.
+    /// Who writes the log, as text.
     pub leader: String,
 }
 
@@ -26,7 +26,7 @@ pub struct Noted(PathBuf);
 
 impl Drop for Noted {
     fn drop(&mut self) {
-        // One that stays behind names a process that does not hold the copy.
+        // A note that stays behind names a process that does not hold the copy.
         let _left = std::fs::remove_file(&self.0);
     }
 }
@@ -39,7 +39,7 @@ fn path(log: &Path) -> PathBuf {
 }
 
 impl StandingBy {
-    /// Writes it beside the copy, in place of an older one.
+    /// Writes the note next to the copy and replaces an older one.
     pub fn note(&self, log: &Path) -> std::io::Result<Noted> {
         let path = path(log);
         let mut fresh = path.clone().into_os_string();
@@ -49,7 +49,7 @@ impl StandingBy {
         Ok(Noted(path))
     }
 
-    /// What the process noted that holds the copy; none where it does not stand by.
+    /// The note of the process that holds the copy. `None` if that process is not on standby.
     pub fn of(log: &Path, pid: u32) -> Option<StandingBy> {
         let file = std::fs::File::open(path(log)).ok()?;
         let read: StandingBy = serde_json::from_reader(std::io::Read::take(file, BYTES)).ok()?;

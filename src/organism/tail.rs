@@ -1,8 +1,9 @@
-//! The end of the log as it grows. One reader reads each record once, and hands it to those who follow its thread or all
-//! threads; who follows another thread costs nothing for it.
+//! The end of the log as it grows. One reader reads each record once and gives it to the followers of its thread and
+//! of all threads. Followers of other threads cost nothing.
 //!
-//! Nobody waits for a follower: each has an inbox of bounded size, and one that falls behind reads what it missed from the
-//! log itself, at its own pace. In: a log, and how far it goes. Out: its records after a place, in order, without a gap.
+//! The reader waits for no follower. Each follower has a bounded inbox. One that falls behind reads what it missed
+//! from the log itself, at its own pace. Input: a log and its last position. Output: its records after a position, in
+//! order, without gaps.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,15 +16,15 @@ use crate::words::ids::ThreadId;
 use crate::words::ports::{LogFault, LogReader, Position};
 use crate::words::record::Record;
 
-/// Records read at once: with the largest bodies still only some tens of megabytes.
+/// Records per read. Even with the largest bodies, this is only some tens of megabytes.
 const PAGE: usize = 32;
-/// What waits for one follower at most: records, and the bytes of their bodies. Followers share the bodies.
+/// Bounds of one follower's inbox: records, and bytes of their bodies. Followers share the bodies.
 const INBOX: usize = 256;
 const INBOX_BYTES: usize = 4 << 20;
 
-/// A record and its place in the log.
+/// A record and its log position.
 pub type Placed = (Position, Arc<Record>);
-/// A page of the log on its way from disk.
+/// A page of the log that is being read from disk.
 type Page = JoinHandle<Result<Vec<(Position, Record)>, LogFault>>;
 
 /// The end of a log. Cheap to clone.
@@ -34,12 +35,12 @@ pub struct Tail {
     board: Arc<Mutex<Board>>,
 }
 
-/// Who follows what, and how far was handed out.
+/// The followers, and the last position given to them.
 #[derive(Default)]
 struct Board {
     handed: Position,
     ended: bool,
-    /// By the thread that they follow; none for all.
+    /// Inboxes by followed thread. `None` follows all threads.
     inboxes: HashMap<Option<ThreadId>, Vec<Arc<Inbox>>>,
 }
 
@@ -53,18 +54,18 @@ struct Inbox {
 struct Letters {
     records: VecDeque<Placed>,
     bytes: usize,
-    /// The last position before what it had no room for.
+    /// The last position before the records that did not fit.
     full_at: Option<Position>,
     ended: bool,
 }
 
-/// Every change of what it guards is complete before anything can panic.
+/// Each change under the lock is complete before anything can panic.
 fn locked<T>(guarded: &Mutex<T>) -> MutexGuard<'_, T> {
     guarded.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Inbox {
-    /// Puts a record in. `before` is what was handed out before it.
+    /// Adds a record. `before` is the position given out before it.
     fn put(&self, before: Position, placed: &Placed) {
         let mut letters = locked(&self.letters);
         if letters.full_at.is_some() {
@@ -97,7 +98,7 @@ impl Board {
         self.inboxes.values().flatten()
     }
 
-    /// Hands a record to those who follow its thread, one above it, or all.
+    /// Gives a record to the followers of its thread, of a thread above it, and of all threads.
     fn hand(&mut self, placed: &Placed) {
         if placed.0 <= self.handed {
             return;
@@ -115,8 +116,7 @@ impl Board {
 }
 
 impl Tail {
-    /// The end of that log, which goes as far as `end` says. The task that is given back reads it, and ends with whoever
-    /// says how far it goes.
+    /// The tail of a log whose last position is `end`. The returned task reads the log and ends when `end` closes.
     pub fn of(reader: Arc<dyn LogReader>, end: watch::Receiver<Position>) -> (Tail, Task) {
         let board = Board { handed: *end.borrow(), ..Board::default() };
         let tail = Tail { reader, end, board: Arc::new(Mutex::new(board)) };
@@ -127,7 +127,7 @@ impl Tail {
 
     async fn read(mut self) {
         loop {
-            // How far the log goes is told before that ends, so one more look finds the rest.
+            // The last position is sent before the channel closes, so one more look finds the rest.
             let is_over = self.end.changed().await.is_err();
             let to = *self.end.borrow_and_update();
             self.read_to(to).await;
@@ -137,7 +137,7 @@ impl Tail {
         }
     }
 
-    /// Reads as far as there is anything, unless nobody follows.
+    /// Reads up to `to`, unless there are no followers.
     async fn read_to(&self, to: Position) {
         loop {
             let from = {
@@ -159,7 +159,7 @@ impl Tail {
                         board.hand(&(position, Arc::new(record)));
                     }
                 }
-                // Each follower finds out why when it reads for itself.
+                // Each follower gets the error when it reads for itself.
                 _ => {
                     board.all().for_each(|inbox| inbox.overflows(from));
                     board.handed = board.handed.max(to);
@@ -174,12 +174,12 @@ impl Tail {
         board.all().for_each(|inbox| inbox.ends());
     }
 
-    /// Follows the log from the record after `at`: that thread and those below it, or all if none is named.
+    /// Follows the log from the record after `at`: `thread` and the threads below it, or all threads.
     pub fn follow(&self, at: Position, thread: Option<ThreadId>) -> Following {
         Following { tail: self.clone(), at, thread, place: None, reading: None }
     }
 
-    /// A place among those who are handed records: all after the position that is given back.
+    /// Adds a follower. It gets all records after `from` of the returned place.
     fn place(&self, thread: &Option<ThreadId>) -> Place {
         let inbox = Arc::new(Inbox::default());
         let mut board = locked(&self.board);
@@ -197,7 +197,7 @@ impl Tail {
     }
 }
 
-/// A place among those who are handed records, until it is dropped.
+/// A follower's registration, removed when it is dropped.
 struct Place {
     tail: Tail,
     thread: Option<ThreadId>,
@@ -205,16 +205,16 @@ struct Place {
     from: Position,
 }
 
-/// What was in an inbox.
+/// The content of an inbox.
 enum Taken {
     Records(Vec<Placed>),
-    /// It had no room for what came after this position.
+    /// The inbox had no room for records after this position.
     Full(Position),
     Ended,
 }
 
 impl Place {
-    /// What is handed to it next. May be dropped while it waits: nothing is lost.
+    /// The next content. Cancel-safe: dropping it loses nothing.
     async fn take(&self) -> Taken {
         loop {
             {
@@ -247,19 +247,19 @@ impl Drop for Place {
     }
 }
 
-/// A place in the log, and what is looked for after it.
+/// A position in the log and the thread to follow from there.
 pub struct Following {
     tail: Tail,
     at: Position,
     thread: Option<ThreadId>,
     place: Option<Place>,
-    /// A page that is being read, for whoever asks next if nobody waits for it any more.
+    /// A page that is being read. It survives a cancelled `next`.
     reading: Option<Page>,
 }
 
 impl Following {
-    /// The next records, as soon as there are any; none once the log has ended and all is read. May be dropped while it
-    /// waits: nothing is lost, and nothing is given twice.
+    /// The next records, as soon as there are any. `None` when the log has ended and everything is read. Cancel-safe:
+    /// dropping it loses nothing and repeats nothing.
     pub async fn next(&mut self) -> Result<Option<Vec<Placed>>, LogFault> {
         loop {
             let place = self.place.get_or_insert_with(|| self.tail.place(&self.thread));
@@ -274,7 +274,7 @@ impl Following {
             let taken = place.take().await;
             match taken {
                 Taken::Records(mut records) => {
-                    // The reader may be behind the place from which this one follows.
+                    // The reader may be behind the position from which this follower starts.
                     records.retain(|(position, _)| *position > self.at);
                     if let Some((last, _)) = records.last() {
                         self.at = *last;
@@ -290,7 +290,7 @@ impl Following {
         }
     }
 
-    /// Reads a page for itself, of what is not handed out to it, which begins behind `from`.
+    /// Reads a page of the records up to `from`, which the inbox will not get.
     async fn read_to(&mut self, from: Position) -> Result<Vec<Placed>, LogFault> {
         let (reader, at) = (self.tail.reader.clone(), self.at);
         let reading =

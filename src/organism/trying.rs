@@ -1,8 +1,9 @@
-//! One listener alone: a request is judged, handed to its program by the carrier that an organism would use, and
-//! what comes back is judged as an organism would judge it.
+//! Tries one listener alone. The request is judged and goes to the listener's program through the same carrier as in
+//! an organism. The reply is judged as in an organism.
 //!
-//! Nothing is recorded and nobody else is started, so it goes no further than the first turn: a call to a peer is told,
-//! not made. In: a composition, a listener of it and a request. Out: what was said, item by item with its verdict.
+//! Nothing is recorded and no other listener starts, so the trial covers only the first turn: a call to a peer is
+//! reported, not made. Input: a composition, one of its listeners and a request. Output: everything the listener
+//! said, item by item with its verdict.
 
 use std::collections::BTreeMap;
 use std::pin::pin;
@@ -28,98 +29,98 @@ use crate::words::ids::{CallPath, Digest, MessageId, Name, ThreadId};
 use crate::words::ports::{CallBack, Carrier as _, Clock as _, Delivery, Heard, Lease, Token, Unwatched};
 use crate::words::refusal::Refusal;
 
-/// Reports that may wait: one program is heard, and heard at once.
+/// Reports that may wait. There is one program, and its reports are read at once.
 const REPORTS: usize = 64;
 
-/// What is tried.
+/// A trial's settings.
 pub struct Trial {
     /// The organism that the listener belongs to.
     pub composition: Composition,
-    /// The listener.
+    /// The listener to try.
     pub listener: Name,
-    /// The request, as it came.
+    /// The request, unparsed.
     pub document: Vec<u8>,
-    /// How long it may take, where that is not what the listener's own timeout says.
+    /// Timeout, if it differs from the listener's own.
     pub timeout_ms: Option<u64>,
-    /// The variables of our own process.
+    /// The variables of this process's environment.
     pub surroundings: Surroundings,
-    /// Who hears what the program says aside.
+    /// Receives the program's side output.
     pub ear: Arc<dyn Ear>,
 }
 
-/// Why nothing could be tried.
+/// Why a trial was impossible.
 #[derive(Debug, thiserror::Error)]
 pub enum Untried {
-    /// The request is refused: the listener would never have seen it.
+    /// The request was refused, so the listener would never see it.
     #[error("{}", .0.message)]
     Refused(Box<Refusal>),
-    /// The listener is no program.
+    /// The listener is not a program.
     #[error("{0} has no program of its own: it is a value of the process that runs the organism")]
     NoProgram(Name),
-    /// It is a fault of ours or of the machine.
+    /// An internal error or an error of the operating system.
     #[error("{0}")]
     Machine(String),
 }
 
-/// What came of it.
+/// The result of a trial.
 #[derive(Debug)]
 pub struct Tried {
-    /// What was said before the reply, in order.
+    /// Remarks before the reply, in order.
     pub before: Vec<Remark>,
     /// The reply, or why there is none.
     pub end: End,
     /// Whether the call may go on with another turn.
     pub goes_on: bool,
-    /// How long it took from the hand-over to its end.
+    /// Time from the delivery to its end, in milliseconds.
     pub took_ms: u64,
-    /// Documents that came after the reply, which an organism would refuse.
+    /// Number of documents after the reply. An organism would refuse them.
     pub late: usize,
 }
 
-/// A word beside the reply.
+/// A message apart from the reply.
 #[derive(Debug)]
 pub enum Remark {
-    /// What is being done.
+    /// Progress.
     Progress(String),
-    /// A remark for the next turn.
+    /// Feedback for the next turn: code and text.
     Notice(String, String),
-    /// A journal entry, with why it is refused.
+    /// A journal entry, with the refusal if it is refused.
     Journal(Option<Refusal>),
-    /// A question; a trial has no log to answer it from.
+    /// A question. A trial has no log to answer it from.
     Ask(Option<Refusal>),
     /// A document that belongs to no delivery.
     Stray(Refusal),
-    /// An item that names somebody else as its sender.
+    /// A sender name in an item that is not the listener's own.
     FalseSender(String),
 }
 
-/// How the turn ended.
+/// The end of the turn.
 #[derive(Debug)]
 pub enum End {
     /// With a reply.
     Reply(Vec<Verdict>),
-    /// With a reply that owes an answer: what whoever waits would be told.
+    /// A reply without the answer it owes, with the refusal that the caller would get.
     Silent(Vec<Verdict>, Refusal),
-    /// It says that it failed: its code, whether trying again may help, its words.
+    /// The listener reports a failure: its code, whether a retry may help, its message.
     Failure(String, bool, String),
-    /// Its output was unusable, it says.
+    /// The listener reports that its output was unusable: code and text.
     Again(String, String),
-    /// It will not answer.
+    /// No answer will come.
     Gone(Code, String),
 }
 
-/// What an organism would make of an item.
+/// The result of an item in an organism.
 #[derive(Debug)]
 pub struct Verdict {
-    /// The payload, where it could be read.
+    /// The payload, if it could be read.
     pub payload: Option<Arc<[u8]>>,
-    /// What it is.
+    /// Its kind.
     pub case: Case,
-    /// Whether a person would have to approve it.
+    /// Whether it would need a person's approval.
     pub needs_person: bool,
 }
 
-/// What an item is.
+/// The kind of an item.
 #[derive(Debug)]
 pub enum Case {
     /// A note of its own.
@@ -128,16 +129,16 @@ pub enum Case {
     Final,
     /// A call to these peers.
     Call(Vec<Name>),
-    /// What the pump itself answers.
+    /// A payload that the pump answers.
     ForPump,
-    /// For another thread; only a running organism knows which.
+    /// A payload for another thread. Only a running organism knows the thread.
     ForThread(String),
-    /// Nothing that may move.
+    /// A refused payload.
     Refused(Box<Refusal>),
 }
 
 impl Tried {
-    /// Whether all is well: something was said that an organism takes, and nothing that it refuses.
+    /// Whether the trial succeeded: an organism would accept at least one item and refuse nothing.
     pub fn is_well(&self) -> bool {
         let refuses = |remark: &Remark| {
             matches!(remark, Remark::Stray(_) | Remark::Journal(Some(_)) | Remark::Ask(Some(_)))
@@ -150,7 +151,7 @@ impl Tried {
     }
 }
 
-/// Tries it. Runs on the thread that calls it, because what judges belongs to one thread.
+/// Runs the trial on the calling thread, because the judge is bound to one thread.
 pub async fn run(trial: Trial) -> Result<Tried, Untried> {
     let (composition, listener) = prepared(&trial)?;
     let composition = Arc::new(composition);
@@ -190,7 +191,7 @@ pub async fn run(trial: Trial) -> Result<Tried, Untried> {
     Ok(Tried { before, end, goes_on: listener.turns > 1, took_ms, late })
 }
 
-/// The composition, with the listener open to whoever tries it.
+/// The composition, with the listener open to the tester.
 fn prepared(trial: &Trial) -> Result<(Composition, Listener), Untried> {
     let mut composition = trial.composition.clone();
     let absent = || Untried::NoProgram(trial.listener.clone());
@@ -203,13 +204,13 @@ fn prepared(trial: &Trial) -> Result<(Composition, Listener), Untried> {
     }
 }
 
-/// The composition without anybody else, so that nobody else is started.
+/// The composition with only this listener, so that no other one is started.
 fn alone(composition: &Composition, listener: &Listener) -> Composition {
     let listeners = BTreeMap::from([(listener.name.clone(), listener.clone())]);
     Composition { listeners, ..composition.clone() }
 }
 
-/// The request as an organism would hand it over.
+/// The request as a delivery.
 fn delivery(
     composition: &Composition,
     listener: &Listener,
@@ -252,7 +253,7 @@ fn delivery(
     Ok(Delivery { lease: Arc::new(lease), envelope: Box::new(envelope) })
 }
 
-/// What words are judged by.
+/// The context in which messages are judged.
 struct Room<'t> {
     composition: &'t Composition,
     listener: &'t Listener,
@@ -268,7 +269,7 @@ struct Hearing<'t> {
 }
 
 impl Hearing<'_> {
-    /// Hears the program out: to its reply, or to the word that there will be none.
+    /// Listens to the program until its reply, or until it is clear that none will come.
     async fn out(&mut self, timeout_ms: u64) -> End {
         let hard = Instant::now() + Duration::from_millis(timeout_ms);
         let idle = self.room.listener.idle_ms.map(Duration::from_millis);
@@ -315,7 +316,7 @@ impl Hearing<'_> {
         }
     }
 
-    /// Takes one word; the end of the turn, if it is that.
+    /// Handles one message. Returns the end of the turn if the message ends it.
     fn take(&mut self, judged: Judged) -> Option<End> {
         self.before.extend(judged.claimed.map(Remark::FalseSender));
         match judged.said {
@@ -348,7 +349,7 @@ impl Hearing<'_> {
 }
 
 impl Room<'_> {
-    /// The items, and what becomes of the call that they answer.
+    /// The items of the reply, and what they mean for the call.
     fn reply(&self, items: Vec<Item>) -> End {
         let is_step = |item: &&Item| !matches!(item, Item::Admitted(a) if replying::is_kept(a.what()));
         let steps = items.iter().filter(is_step).count();
@@ -389,7 +390,7 @@ impl Room<'_> {
     }
 }
 
-/// Stops the program as an organism would. Gives the number of documents that still came.
+/// Stops the program as an organism would. Returns the number of documents that still arrived.
 async fn stop(carriers: Carriers, mut heard: mpsc::Receiver<Heard>) -> usize {
     let mut late = 0;
     let is_late = |report: &Heard| usize::from(matches!(report, Heard::Said { .. }));

@@ -1,6 +1,6 @@
-//! The validator threads: raw documents come in, with the name on their connection; what was judged
-//! goes to the pump. Documents of one listener always go to the same thread, so that what it said
-//! first is heard first. A bounded queue in front of each thread slows the reading of programs down.
+//! The validator threads. Input: raw documents with the name on their connection. Output: judged documents for the
+//! pump. Documents of one listener always go to the same thread, so that their order is kept. A bounded queue in
+//! front of each thread slows down the reading from programs.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -20,26 +20,25 @@ use crate::words::ids::{Digest, Key, Name};
 use crate::words::person::{Ruling, Says};
 use crate::words::ports::{Leases, Speech, Step, Steps};
 
-/// Documents that may wait for one thread: a few batches of the pump's, and at 1 MiB each still no
-/// more than this machine has.
+/// Documents that may wait for one thread: a few batches of the pump. At 1 MiB each, they still fit into memory.
 const WAITING: usize = 1024;
-/// Documents judged before the pump is given what came of them.
+/// Documents judged before the results go to the pump.
 const AT_ONCE: usize = 64;
 
-/// A raw document and whose it is.
+/// A raw document and its sender.
 pub enum Raw {
-    /// A listener's.
+    /// A listener's document.
     Said {
         /// The listener, from its connection.
         listener: Name,
-        /// What it said.
+        /// The message.
         speech: Speech,
-        /// Where its receipt is waited for, if it is.
+        /// The place that waits for the receipt, if any.
         ticket: Option<Ticket>,
     },
     /// A message from outside.
     Asked {
-        /// Where the asker waits.
+        /// Where the sender waits.
         ticket: Ticket,
         /// The client, from its credential.
         client: Name,
@@ -47,16 +46,16 @@ pub enum Raw {
         key: Key,
         /// The bytes.
         document: Vec<u8>,
-        /// An addressee given beside the document.
+        /// An addressee given outside the document.
         to: Option<String>,
-        /// A thread given beside the document.
+        /// A thread given outside the document.
         thread: Option<String>,
     },
-    /// What a person puts in place of a payload that waits.
+    /// A person's amendment to a waiting payload.
     Amended {
-        /// Where the asker waits.
+        /// Where the person waits.
         ticket: Ticket,
-        /// What the person says besides.
+        /// The rest of the person's order.
         order: Order,
         /// The listener that it is for.
         to: Name,
@@ -69,33 +68,32 @@ pub enum Raw {
 
 /// Configurations by hash, with the current one.
 pub struct Pages {
-    /// The configuration that messages from outside are judged by.
+    /// The configuration for messages from outside.
     pub current: Arc<Composition>,
-    /// All that open calls began with, the current one among them.
+    /// The configurations of all open calls, and the current one.
     pub all: HashMap<Digest, Arc<Composition>>,
 }
 
-/// The threads.
+/// The validator threads.
 pub struct Validators {
     doors: Vec<mpsc::Sender<Raw>>,
     threads: Vec<JoinHandle<()>>,
 }
 
-/// Tells the pump if the thread that holds it panics: what the thread had in hand would be waited for
-/// for ever.
+/// Notifies the pump if its thread panics. Otherwise the pump would wait forever for the thread's unfinished work.
 pub(super) struct TellsOfItsFall(pub(super) mpsc::Sender<Input>);
 
 impl Drop for TellsOfItsFall {
     fn drop(&mut self) {
         if thread::panicking() {
             let who = thread::current().name().unwrap_or("a thread").to_owned();
-            // A pump that is gone needs no telling.
+            // If the pump is gone, no one needs the notice.
             drop(self.0.blocking_send(Input::Fallen { who }));
         }
     }
 }
 
-/// What every thread works with.
+/// The data that each thread works with.
 struct Desk {
     pages: Arc<Pages>,
     leases: Arc<dyn Leases>,
@@ -105,7 +103,7 @@ struct Desk {
 }
 
 impl Validators {
-    /// Starts so many threads; each compiles its own schemas before this returns.
+    /// Starts `count` threads. Each compiles its own schemas before this returns.
     pub(super) fn start(
         count: usize,
         pages: &Arc<Pages>,
@@ -142,29 +140,29 @@ impl Validators {
         Ok(validators)
     }
 
-    /// The way in to them.
+    /// The entrance to the threads.
     pub fn door(&self) -> Door {
         Door { doors: self.doors.clone().into() }
     }
 
-    /// Waits for the threads to end; they do once every `Door` is gone.
+    /// Waits for the threads to end. They end when every `Door` is dropped.
     pub fn stop(self) {
         drop(self.doors);
         for thread in self.threads {
-            // A thread that panicked has told the pump so; there is nothing left to end.
+            // A thread that panicked has already notified the pump.
             let _ended = thread.join();
         }
     }
 }
 
-/// The way in to the validator threads.
+/// The entrance to the validator threads.
 #[derive(Clone)]
 pub struct Door {
     doors: Arc<[mpsc::Sender<Raw>]>,
 }
 
 impl Door {
-    /// Hands a document in; waits while the thread it belongs to has too many. False if that is gone.
+    /// Passes in a document. Waits while the queue of its thread is full. Returns false if the thread is gone.
     pub async fn hand(&self, raw: Raw) -> bool {
         let mut hasher = DefaultHasher::new();
         match &raw {
@@ -185,7 +183,7 @@ impl Desk {
     fn work(self, mut raws: mpsc::Receiver<Raw>, ready: &std::sync::mpsc::SyncSender<Result<(), Unfit>>) {
         let mut bench = match Bench::set_up(self.pages.all.values()) {
             Ok(bench) => bench,
-            // Whoever started us waits for exactly this word.
+            // The starting thread waits for exactly this result.
             Err(unfit) => return drop(ready.send(Err(unfit))),
         };
         drop(ready.send(Ok(())));
@@ -229,7 +227,8 @@ impl Desk {
         let find = |token: &str| self.leases.find(token);
         let (lease, word) = admit::listener_word(listener, speech, &limits, find)?;
         let page = self.pages.all.get(&lease.config).unwrap_or(&self.pages.current);
-        // An agent streams what its model says; a program says one thing after the other. What a host runs may be either.
+        // An agent streams its model's text in pieces; a program sends complete messages. A hosted listener may do
+        // either.
         let reach = page.listener(listener).map(|listener| &listener.reach);
         let whole = matches!(reach, Some(Reach::Process(_) | Reach::Nats));
         let judged = admit::judge_word(page, lease, word, speech, bench);

@@ -1,5 +1,5 @@
-//! Where askers wait for their receipt, and carriers for what became of a listener's word: a ticket each, and one
-//! answer to it. It decides nothing and keeps nothing that was answered.
+//! Where senders wait for their receipts, and carriers for the result of a listener's message: each has a ticket
+//! and gets one answer. It decides nothing and keeps no answered tickets.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,7 +13,7 @@ use crate::words::flow::{Receipt, Taken, Ticket};
 use crate::words::ports::{Askers, Position};
 use crate::words::refusal::Refusal;
 
-/// What an asker gets.
+/// The answer to a waiting sender.
 #[derive(Debug)]
 pub enum Reply {
     /// The message is on disk.
@@ -24,22 +24,22 @@ pub enum Reply {
     Done,
 }
 
-/// The askers that wait.
+/// The waiting senders.
 #[derive(Default)]
 pub struct WaitingRoom {
     next: AtomicU64,
     waiting: Mutex<Waiting>,
 }
 
-/// Who waits.
+/// A waiting sender.
 enum Asker {
-    /// Somebody outside.
+    /// A sender outside.
     Outside(oneshot::Sender<Reply>),
     /// A listener that waits for its receipt.
     Listener(oneshot::Sender<Result<Taken, NoReceipt>>),
 }
 
-/// Those who wait, and whether anybody may still come.
+/// The waiting senders, and whether new ones may come.
 #[derive(Default)]
 struct Waiting {
     askers: HashMap<Ticket, Asker>,
@@ -47,7 +47,7 @@ struct Waiting {
 }
 
 impl WaitingRoom {
-    /// A ticket, and where its answer comes.
+    /// A ticket, and the channel for its answer.
     pub fn enter(&self) -> (Ticket, oneshot::Receiver<Reply>) {
         let (sender, receiver) = oneshot::channel();
         (self.seat(Asker::Outside(sender)), receiver)
@@ -56,14 +56,14 @@ impl WaitingRoom {
     fn seat(&self, asker: Asker) -> Ticket {
         let ticket = Ticket(self.next.fetch_add(1, Ordering::Relaxed));
         let mut waiting = self.lock();
-        // In a closed room the sender is dropped here, and the receiver says so at once.
+        // In a closed room the sender is dropped here, so the receiver returns at once.
         if !waiting.closed {
             waiting.askers.insert(ticket, asker);
         }
         ticket
     }
 
-    /// The pump is gone: whoever waits, and whoever comes later, is told that nobody answers.
+    /// The pump is gone: everyone who waits now or later learns that no answer will come.
     pub fn close(&self) {
         let mut waiting = self.lock();
         waiting.closed = true;
@@ -76,7 +76,7 @@ impl WaitingRoom {
 
     fn answer(&self, ticket: Ticket, reply: Reply) {
         let waiting = self.lock().askers.remove(&ticket);
-        // An asker that hung up loses nothing: the same key, or the same delivery, meets the receipt again.
+        // A sender that hung up loses nothing: a repeat of the same key or delivery gets the receipt again.
         match waiting {
             Some(Asker::Outside(sender)) => drop(sender.send(reply)),
             Some(Asker::Listener(sender)) => drop(sender.send(match reply {
@@ -133,7 +133,7 @@ mod tests {
         let refusal = Refusal::new(Code::StaleLease, "over");
         room.refused(second, refusal.clone());
         room.done(first);
-        // A second answer finds nobody.
+        // No one receives a second answer.
         room.done(second);
         assert_eq!(taken.await, Ok(Taken::default()));
         let told = core_payload::system_error(&refusal);

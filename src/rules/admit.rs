@@ -1,6 +1,6 @@
-//! The door: raw bytes and the name on their connection go in; what was judged, or a refusal, comes
-//! out. Pure but for the judge behind its port, so it runs on any validator thread. It knows no
-//! thread and no call: what depends on those is decided by the pump.
+//! The door: it takes raw bytes and the name on their connection, and returns a judged payload or a
+//! refusal. It is pure except for the judge behind its port, so it runs on any validator thread. It knows
+//! no threads and no calls: the pump decides everything that depends on them.
 
 use std::sync::Arc;
 
@@ -20,10 +20,10 @@ use crate::words::ports::{Lease, Speech};
 use crate::words::primitive::Primitive;
 use crate::words::refusal::Refusal;
 
-/// The mend of a reply to a delivery that is over.
+/// The fix for a reply to a delivery that is over.
 pub const NEWEST: &str = "reply once, and with the delivery of the newest message that you were given";
 
-/// Turns the kit's word on bytes into a refusal.
+/// Turns the kit's fault into a refusal.
 pub fn refusal_of(fault: &Fault) -> Refusal {
     let code = Code::parse(fault.code).unwrap_or(Code::Malformed);
     let mut refusal = Refusal::new(code, fault.message.to_string());
@@ -35,13 +35,13 @@ pub fn refusal_of(fault: &Fault) -> Refusal {
     refusal
 }
 
-/// The limits of the gate in an organism.
+/// The gate's limits for an organism.
 pub fn gate_limits(composition: &Composition) -> Limits {
     Limits { message_bytes: composition.message_bytes, ..Limits::default() }
 }
 
-/// Reads what a listener said. The lease is looked up by the token in the document and must be the
-/// listener's own: the sender is who is at the other end of the connection, whatever the bytes say.
+/// Reads a listener's message. The token in the document leads to the lease, which must belong to this
+/// listener. The sender is the party at the other end of the connection, no matter what the bytes say.
 pub fn listener_word(
     sender: &Name,
     speech: &Speech,
@@ -75,7 +75,7 @@ pub fn listener_word(
     }
 }
 
-/// Refuses what a listener said where only its progress belongs. Nothing of it counts, so it is not read.
+/// Refuses a message that came in a place for progress only. The message is ignored, so it is not parsed.
 pub fn misplaced(sender: &Name, speech: &Speech) -> Unconnected {
     let words = "this came on the subject of progress, where nothing else is taken";
     let refusal = Refusal::new(Code::WrongSubject, words)
@@ -85,8 +85,8 @@ pub fn misplaced(sender: &Name, speech: &Speech) -> Unconnected {
     Unconnected { listener: sender.clone(), refused, waits: None, replies_to: None, ticket: None }
 }
 
-/// What is kept of a document that was refused: all of it, or as much around the place of the fault as
-/// the limit allows.
+/// The part of a refused document that is kept: all of it, or as much around the fault as the limit
+/// allows.
 pub fn excerpt(document: &[u8], at: usize) -> Arc<[u8]> {
     let latest = document.len().saturating_sub(limits::EXCERPT_BYTES);
     let start = at.saturating_sub(limits::EXCERPT_BYTES / 2).min(latest);
@@ -94,7 +94,7 @@ pub fn excerpt(document: &[u8], at: usize) -> Arc<[u8]> {
     Arc::from(document.get(start..end).unwrap_or(document))
 }
 
-/// What a listener says about itself, cut where it passes the limit; the cut shows.
+/// A listener's text about itself, cut to the limit. An ellipsis marks the cut.
 fn bounded(mut words: String, most: usize) -> String {
     if words.len() > most {
         words.truncate(words.floor_char_boundary(most.saturating_sub('…'.len_utf8())));
@@ -111,8 +111,8 @@ fn bounded_words(words: String) -> String {
     bounded(words, limits::OWN_WORDS_BYTES)
 }
 
-/// Judges what a listener said under its lease, by the configuration that its call began with. The
-/// speech is what was read as that word.
+/// Judges a listener's message under its lease, by the configuration of its call. `speech` is the message
+/// before parsing.
 pub fn judge_word(
     composition: &Composition,
     lease: Arc<Lease>,
@@ -157,7 +157,7 @@ fn refused_word(fault: &Fault, speech: &Speech) -> Refused {
     Refused { refusal: refusal_of(fault), kept }
 }
 
-/// The first sender that an item names and that is not its own, as much of it as a name may have.
+/// The first sender name in an item that is not the sender's own, cut to the maximum length of a name.
 fn false_name(word: &Word, sender: &Name) -> Option<String> {
     let Word::Reply { said: reply::Said::Items(items), .. } = word else { return None };
     let claimed =
@@ -204,8 +204,8 @@ fn judge_item(
     }
 }
 
-/// Each taker's schema judges what goes to it. One that does not take it refuses the item for all: what
-/// its sender has to mend is one payload.
+/// Each taker's schema judges the payload. If one schema rejects it, the item is refused for all: the
+/// sender has one payload to fix.
 fn admit_for_each(
     composition: &Composition,
     gather: Gather,
@@ -215,7 +215,7 @@ fn admit_for_each(
 ) -> Result<Admitted, Refused> {
     let mut verdicts = Vec::with_capacity(takers.len());
     for taker in takers {
-        // They were chosen for what they take.
+        // The takers were chosen because they accept the payload.
         let schema = taker.accepted(payload.name()).ok_or_else(to_nobody)?;
         let verdict = judge.judge(composition.hash, schema, payload.clone())?;
         verdicts.push((taker.name.clone(), verdict));
@@ -289,7 +289,7 @@ fn bare(refusal: Refusal) -> Refused {
     Refused { refusal, kept: None }
 }
 
-/// A primitive is judged by the core's schema, and read once it is known to be valid.
+/// The core's schema judges a primitive. It is parsed only if it is valid.
 fn admit_primitive(
     composition: &Composition,
     payload: Payload,
@@ -299,7 +299,7 @@ fn admit_primitive(
     admit_valid(composition, SchemaId::CORE, payload, judge, read)
 }
 
-/// The same for a primitive of that schema.
+/// Like `admit_primitive`, for a primitive of the given schema.
 fn admit_valid(
     composition: &Composition,
     schema: SchemaId,
@@ -313,7 +313,7 @@ fn admit_valid(
     Ok(Admitted::new(What::Primitive(primitive), verdict))
 }
 
-/// `<spawn-thread>` is judged by the core's schema, its initial payload by its addressee's.
+/// The core's schema judges a `<spawn-thread>`; the addressee's schema judges its initial payload.
 fn admit_spawn(
     composition: &Composition,
     sender: &Listener,
@@ -332,7 +332,7 @@ fn admit_spawn(
         return Err(bare(refusal));
     }
     let (initial, to) = (payload.inner(), primitive::initial_addressee(payload.bytes()));
-    // Its own schema first: that says where in it something is missing.
+    // The outer schema first, because it says where in the payload something is missing.
     let verdict = judge.judge(composition.hash, SchemaId::CORE, payload)?;
     let initial = initial.map_err(|fault| bare(refusal_of(&fault)))?;
     let (to, schema) =
@@ -341,7 +341,8 @@ fn admit_spawn(
     Ok(Admitted::spawn(label, to, initial, verdict))
 }
 
-/// Judges what a person puts in place of a payload that waits, by the schema that judged that one.
+/// Judges the payload that a person puts in place of a waiting one, by the schema that judged the waiting
+/// one.
 pub fn amendment(
     composition: &Composition,
     to: &Name,
@@ -358,7 +359,7 @@ pub fn amendment(
     Ok(Admitted::new(What::For(to.clone()), verdict))
 }
 
-/// `<steer>` is judged by the core's schema, the payload in it as a message from outside would be.
+/// The core's schema judges a `<steer>`. Its inner payload is judged like a message from outside.
 fn admit_steer(
     composition: &Composition,
     client: &Name,
@@ -376,16 +377,16 @@ fn admit_steer(
 
 /// A message from outside, after the door.
 pub struct Message {
-    /// The thread it names; none opens a root.
+    /// The thread it names. `None` opens a root.
     pub thread: Option<ThreadId>,
-    /// What its sender claims to be, which counts for nothing.
+    /// The sender name in the message. It is ignored.
     pub claimed: Option<String>,
-    /// The payload and its addressee, or why not.
+    /// The payload with its addressee, or the refusal.
     pub payload: Result<Admitted, Refused>,
 }
 
-/// Judges a message from outside: an envelope in the plain form, or a bare payload. `to` and `thread`
-/// given beside it (a command's options) count where the envelope says nothing.
+/// Judges a message from outside: an envelope in the plain form, or a bare payload. `to` and `thread` are
+/// the options of a command. They count only if the envelope says nothing.
 pub fn message(
     composition: &Composition,
     client: &Name,
@@ -423,7 +424,7 @@ pub fn message(
             },
         )
     };
-    // Of what comes from outside never more than an excerpt is kept, whoever refused it.
+    // Only an excerpt of a refused message from outside is kept, no matter who refused it.
     let payload = payload.map_err(|refused| Refused { kept: kept(0), ..refused });
     Message { thread, claimed, payload }
 }

@@ -1,5 +1,5 @@
-//! The payloads of the core about approvals and pauses, and what is read back out of them. Like all of
-//! the core's they are written through the kit's writer and are valid under `core.xsd`.
+//! The core payloads about approvals and pauses, and the functions that read them. Like all core
+//! payloads, they are written through the kit's writer and are valid under `core.xsd`.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ pub fn requested(request: &ApprovalRequest) -> Arc<[u8]> {
     })
 }
 
-/// `<approval-decided>`: how it ended, and by whose word; `hash` is that of the payload that goes out.
+/// `<approval-decided>`: the outcome, and who decided. `hash` is the hash of the payload that goes out.
 pub fn decided(
     id: PersonRequestId,
     outcome: Decided,
@@ -44,23 +44,23 @@ pub fn decided(
     })
 }
 
-/// `<paused>`: nothing new of a thread goes out, or of any.
+/// `<paused>`: no new deliveries go out for this thread, or for all threads.
 pub fn paused(by: &Name, note: Option<&str>) -> Arc<[u8]> {
     written("paused", |paused| paused.attr("by", by.as_str()).attr_if("note", note).empty())
 }
 
-/// `<resumed>`: it goes on.
+/// `<resumed>`: deliveries go out again.
 pub fn resumed(by: &Name) -> Arc<[u8]> {
     written("resumed", |resumed| resumed.attr("by", by.as_str()).empty())
 }
 
-/// What an `<approval-requested>` says: which, of which bytes, and until when.
+/// The id, hash and expiry of an `<approval-requested>`.
 pub fn read_requested(body: &[u8]) -> Option<(PersonRequestId, Digest, Millis)> {
     let [id, hash, expires] = attributes(body, "approval-requested", ["id", "hash", "expires"])?;
     Some((PersonRequestId::parse(&id?)?, Digest::parse(&hash?).ok()?, Millis::parse(&expires?)?))
 }
 
-/// The whole of an `<approval-requested>`.
+/// Reads a whole `<approval-requested>`.
 pub fn read_request(body: &[u8]) -> Option<ApprovalRequest> {
     let (id, hash, expires) = read_requested(body)?;
     let [thread, call, to, element, unknown] =
@@ -83,22 +83,23 @@ pub fn element(body: &[u8]) -> Option<String> {
     element
 }
 
-/// What an `<approval-requested>` says is unknown of an attempt; none where nothing of the call was out.
+/// The part of an earlier attempt that an `<approval-requested>` calls unknown. `None` if nothing of the
+/// call went out before.
 pub fn unknown(body: &[u8]) -> Option<String> {
     let [unknown] = attributes(body, "approval-requested", ["unknown"])?;
     unknown
 }
 
-/// What an `<approval-decided>` says.
+/// The content of an `<approval-decided>`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Said {
-    /// About which request.
+    /// The request.
     pub id: PersonRequestId,
-    /// How it ended.
+    /// The outcome.
     pub outcome: String,
-    /// By whose word.
+    /// Who decided.
     pub by: String,
-    /// What for.
+    /// The reason.
     pub note: Option<String>,
 }
 

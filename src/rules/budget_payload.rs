@@ -1,5 +1,5 @@
-//! The core payloads about budgets, and what the fold reads back out of them. Every one is written through
-//! the kit's writer and is valid under `core.xsd`.
+//! The core payloads about budgets, and the functions with which the fold reads them. All are written
+//! through the kit's writer and are valid under `core.xsd`.
 
 use std::sync::Arc;
 
@@ -26,7 +26,8 @@ fn about(name: &'static str, of: &Exceeded) -> Arc<[u8]> {
     })
 }
 
-/// `<budget-time>`: how long a message from outside was worked on, and whether it is from here on.
+/// `<budget-time>`: the working time of a message from outside so far, and whether the time runs from here
+/// on.
 pub fn time(clocked: &Clocked) -> Arc<[u8]> {
     written("budget-time", |start| {
         let start = start.attr("runs", if clocked.runs { "true" } else { "false" });
@@ -47,14 +48,14 @@ pub fn read_exceeded(body: &[u8]) -> Option<Measure> {
     Measure::parse(&what?, &limit?)
 }
 
-/// What a `<budget-warning>` is about, with the limit as it is written.
+/// The budget that a `<budget-warning>` names, with the limit as text.
 pub fn read_warning(body: &[u8]) -> Option<(Measure, String)> {
     let [what, limit] = attributes(body, "budget-warning", ["what", "limit"])?;
     let limit = limit?;
     Some((Measure::parse(&what?, &limit)?, limit))
 }
 
-/// What a `<thread-spawned>` says that the child may use, with all below it.
+/// The limits in a `<thread-spawned>` for the child and all threads below it.
 pub fn ceiling(body: &[u8]) -> Ceiling {
     let most = attributes(body, "thread-spawned", ["messages", "tokens", "money"]);
     let [messages, tokens, money] = most.unwrap_or_default();
@@ -65,7 +66,7 @@ pub fn ceiling(body: &[u8]) -> Ceiling {
     }
 }
 
-/// What a `<thread-finished>` says that the child has used, with all below it.
+/// The use that a `<thread-finished>` reports for the child and all threads below it.
 pub fn used_by_child(body: &[u8]) -> Use {
     let used = attributes(body, "thread-finished", ["messages", "children", "tokens", "money"]);
     let number = |text: Option<String>| text.and_then(|digits| digits.parse().ok()).unwrap_or(0);

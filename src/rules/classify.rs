@@ -1,6 +1,6 @@
-//! What an item is: the first case that fits, by the name of its root element among the sender's own
-//! words. The case also says whose schema judges it. An addressee that does not exist, one that is
-//! hidden and one that is no peer are told apart by nobody: the words are the same, byte for byte.
+//! Classifies items: the first case that fits, by the name of the root element among the sender's permitted elements.
+//! The case also gives the schema that judges the item. An addressee that does not exist, is hidden, or is not a peer
+//! gets the same error, byte for byte.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use crate::words::composition::{Composition, Gather, Listener, SchemaId};
 use crate::words::ids::Name;
 use crate::words::refusal::Refusal;
 
-/// The case that an item falls under.
+/// The case of an item.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Case {
     /// `<spawn-thread>`.
@@ -23,7 +23,7 @@ pub enum Case {
     SetTimer,
     /// `<cancel-timer>`.
     CancelTimer,
-    /// `<todo-until>`, not in a note.
+    /// `<todo-until>` outside a note.
     Todo,
     /// `<cancel-thread>`.
     CancelThread,
@@ -39,13 +39,13 @@ pub enum Case {
     ListCapabilities,
     /// The sender's own root tag.
     Note(SchemaId),
-    /// It is in the sender's `returns`, or a `<final-report>`.
+    /// An element in the sender's `returns`, or a `<final-report>`.
     Final(SchemaId),
-    /// A peer accepts it.
+    /// An element that a peer accepts.
     Call(Name, SchemaId),
 }
 
-/// The case of an item that `sender` sends, addressed `to` somebody or to nobody by name.
+/// The case of an item from `sender`. `to` is the addressee that it names, if any.
 pub fn of_item(
     composition: &Composition,
     sender: &Listener,
@@ -68,7 +68,7 @@ pub fn of_item(
     Ok(Case::Call(to, schema))
 }
 
-/// The listener that the initial payload of a thread is for: a peer of `sender`, `to` whom it may be addressed.
+/// The addressee of a thread's initial payload: a peer of `sender`, chosen by `to` if it is given.
 pub fn of_initial(
     composition: &Composition,
     sender: &Listener,
@@ -91,8 +91,8 @@ pub fn of_initial(
     }
 }
 
-/// A refusal of an item that goes to nobody, with what its sender may say: its answers, beside what its peers take.
-/// It is the same whomever the item names, and tells nothing about anybody but them.
+/// Adds to the refusal of an item without a taker what its sender may send: its own answers and the elements that its
+/// peers accept. The text does not depend on the addressee in the item, and names only peers.
 pub fn in_own_words(
     mut refusal: Refusal,
     composition: &Composition,
@@ -116,7 +116,8 @@ pub fn in_own_words(
     refusal
 }
 
-/// The mend for an element whose name is near to one that is taken: in its own namespace, if it is taken in that.
+/// The fix for an element whose name is close to an accepted one. It prefers the accepted name in the element's own
+/// namespace.
 fn nearest_of(element: &QName, known: &[&QName]) -> Option<String> {
     let near = nearest(&element.local, known.iter().map(|name| &*name.local))?;
     let mut meant = known.iter().filter(|name| *name.local == *near);
@@ -124,10 +125,11 @@ fn nearest_of(element: &QName, known: &[&QName]) -> Option<String> {
     Some(format!("write <{} xmlns=\"{}\">", meant.local, meant.ns))
 }
 
-/// A refusal of an item without a namespace, or in that of the reply around it, with the one that its name has among what the sender may say.
-/// Where it has several the refusal stays as it is: which of them was meant is not ours to choose.
+/// For an item without a namespace, or in the namespace of the reply around it: adds the namespace that its name has
+/// among the sender's permitted elements. If several namespaces match, the refusal stays unchanged, because the
+/// intended one is unknown.
 pub fn in_a_known_namespace(mut refusal: Refusal, composition: &Composition, sender: &Listener) -> Refusal {
-    // Of the reader's words on an item only those on its namespace name a path.
+    // Among the reader's errors about an item, only namespace errors name a path.
     let (Code::NoNamespace | Code::Invalid, Some(path)) = (refusal.code, refusal.path.as_deref()) else {
         return refusal;
     };
@@ -141,8 +143,8 @@ pub fn in_a_known_namespace(mut refusal: Refusal, composition: &Composition, sen
     refusal
 }
 
-/// Those of a sender's peers that take an item which names nobody, if the file says that it goes to all of
-/// them and there is more than one.
+/// The sender's peers that accept an item without an addressee, if the file broadcasts the element and there is more
+/// than one such peer.
 pub fn takers<'c>(
     composition: &'c Composition,
     sender: &Listener,
@@ -179,8 +181,8 @@ fn of_core(sender: &Listener, element: &QName) -> Result<Case, Refusal> {
     }
 }
 
-/// Whom a message from that client is for: the entry, where it names nobody and several take it. Those that
-/// are open to others only are nobody to it.
+/// The addressee of a message from this client. If the message names none and the entry accepts the element, this is
+/// the entry. Listeners that are open only to other clients do not exist for this client.
 pub fn of_message(
     composition: &Composition,
     client: &Name,
@@ -196,7 +198,7 @@ pub fn of_message(
     addressee(open, element, to, "open to you are")
 }
 
-/// Whose schema judges what goes to a listener in place of another payload.
+/// The schema that judges an amendment for a listener.
 pub fn of_amendment(composition: &Composition, to: &Name, element: &QName) -> Result<SchemaId, Refusal> {
     let listener = composition.listener(to).into_iter().collect();
     addressee(listener, element, None, "it takes").map(|(_, schema)| schema)
@@ -242,7 +244,7 @@ fn nobody(reachable: &[&Listener], element: &QName, who: &str) -> Refusal {
     };
     let received = element.to_string();
     let mut taken = reachable.iter().flat_map(|l| l.accepts.iter()).map(|e| &e.name);
-    // An element that somebody reachable takes was addressed to somebody else: it is not misspelt.
+    // If a reachable listener accepts the element, it was only addressed to the wrong listener and is not misspelt.
     let misspelt = taken.clone().any(|q| q.ns == element.ns) && !taken.any(|q| q == element);
     let (code, words) = if misspelt {
         (Code::NoSuchElement, "no element of this name is taken there in this namespace")
@@ -251,7 +253,7 @@ fn nobody(reachable: &[&Listener], element: &QName, who: &str) -> Refusal {
     };
     let refusal =
         Refusal::new(code, words).of_element(&*element.local).expecting(expected).receiving(received);
-    // What is written as it is taken went to somebody else: its name is none to mend.
+    // An element that is accepted somewhere went to the wrong listener. Its name needs no fix.
     let taken: Vec<&QName> = reachable.iter().flat_map(|l| l.accepts.iter()).map(|e| &e.name).collect();
     if taken.contains(&element) {
         return refusal;

@@ -1,5 +1,5 @@
-//! The payloads that only the core makes, and what the fold reads back out of them. Every one is
-//! written through the kit's writer and is valid under `core.xsd`, which a test holds for each.
+//! The payloads that only the core makes, and the functions with which the fold reads them. All are written through
+//! the kit's writer and are valid under `core.xsd`; a test checks each.
 
 use std::sync::Arc;
 
@@ -36,15 +36,15 @@ pub fn boot(organism: &str, config: Digest, at: Millis, listeners: &[Name]) -> B
     })
 }
 
-/// `<loss-accepted>`: the log goes on without these positions, which were acknowledged and are missing.
+/// `<loss-accepted>`: the log continues without these acknowledged positions, which are missing.
 pub fn loss_accepted(given_up: GivenUp) -> Body {
     let GivenUp { first, last } = given_up;
     written("loss-accepted", |lost| lost.number("first", first.0).number("last", last.0).empty())
 }
 
-/// How an organism stops whose deliveries may be out when it has.
+/// Stop mode of an organism that may leave deliveries out.
 pub const DRAIN: &str = "drain";
-/// How one stops of which nothing is out, and nothing of an earlier run can be.
+/// Stop mode of an organism with no deliveries out, not even from an earlier run.
 pub const DRAINED: &str = "drained";
 
 /// `<shutdown>`: the organism stops.
@@ -62,7 +62,7 @@ pub fn listener_left(name: &Name, reason: &str) -> Body {
     written("listener-left", |left| left.attr("name", name.as_str()).attr("reason", reason).empty())
 }
 
-/// `<throttled>`: so many refusals of one sender were counted between two moments, and not recorded.
+/// `<throttled>`: the number of refusals of one sender between two moments that were counted but not recorded.
 pub fn throttled(count: u64, first: Millis, last: Millis) -> Body {
     written("throttled", |throttled| {
         let start = throttled.number("count", count).attr("first", &first.to_string());
@@ -70,13 +70,12 @@ pub fn throttled(count: u64, first: Millis, last: Millis) -> Body {
     })
 }
 
-/// `<handled>`: closed without a payload.
+/// `<handled>`: the call closed without a payload.
 pub fn handled() -> Body {
     written("handled", |handled| handled.empty())
 }
 
-/// `<thread-spawned>`: the confirmation, with the child's head after its first record, and what the child
-/// may use, where that is limited.
+/// `<thread-spawned>`: the confirmation, with the child's head after its first record and the child's limits, if any.
 pub fn thread_spawned(child: &ThreadId, parent: &ThreadId, head: Digest, ceiling: &Ceiling) -> Body {
     let [messages, tokens] = [ceiling.messages, ceiling.tokens].map(|most| most.map(|most| most.to_string()));
     let money = ceiling.spent.and_then(Spent::money).map(|money| money.to_string());
@@ -92,7 +91,7 @@ pub fn thread_spawned(child: &ThreadId, parent: &ThreadId, head: Digest, ceiling
     })
 }
 
-/// What a `<spawn-thread>` says that its child may use at most.
+/// The limits for its child that a `<spawn-thread>` asks for.
 pub fn wanted_ceiling(spawn: &[u8]) -> Ceiling {
     let Some([messages, tokens, money]) = attributes(spawn, "spawn-thread", ["messages", "tokens", "money"])
     else {
@@ -107,8 +106,8 @@ pub fn wanted_ceiling(spawn: &[u8]) -> Ceiling {
     }
 }
 
-/// `<thread-finished>`: a child's outcome, with its final head, what it used, and the payload that was its
-/// answer. Nothing is said of what was not used, as by most children.
+/// `<thread-finished>`: a child's outcome, with its final head, its use, and the payload of its answer. Kinds of use
+/// that are zero are left out.
 pub fn thread_finished(
     child: &ThreadId,
     outcome: &str,
@@ -132,7 +131,7 @@ pub fn thread_finished(
     })
 }
 
-/// `<steer>`: a word of somebody who may steer the thread, for the call that it works on.
+/// `<steer>`: a message from a party that may steer the thread, for the thread's current call.
 pub fn steer(from: &Name, payload: &[u8]) -> Body {
     let payload = Payload::trusted(Arc::from(payload)).ok();
     written("steer", |steer| {
@@ -144,20 +143,20 @@ pub fn steer(from: &Name, payload: &[u8]) -> Body {
     })
 }
 
-/// `<await-over>`: a wait for children ended for that reason, when so many of them had finished.
+/// `<await-over>`: a wait for children ended, with the reason and the numbers of finished and open children.
 pub fn await_over(reason: &str, finished: usize, open: usize) -> Body {
     written("await-over", |over| {
         over.attr("reason", reason).number("finished", finished as u64).number("open", open as u64).empty();
     })
 }
 
-/// `<timer-set>`: a timer has that id and fires then.
+/// `<timer-set>`: the timer's id and when it fires.
 pub fn timer_set(id: &TimerId, due: Millis) -> Body {
     written("timer-set", |set| set.attr("id", id.as_str()).attr("due", &due.to_string()).empty())
 }
 
-/// `<timer-fired>`: with the note of whoever set it, how many firings were missed before this one, and
-/// whether the wall clock, having been set back, says that it is not due yet.
+/// `<timer-fired>`: with the timer's note, the number of firings missed before this one, and whether the wall clock
+/// was set back so that it shows a time before the due time.
 pub fn timer_fired(id: &TimerId, missed: u64, is_set_back: bool, note: &str) -> Body {
     let missed = (missed > 0).then(|| missed.to_string());
     written("timer-fired", |fired| {
@@ -169,8 +168,8 @@ pub fn timer_fired(id: &TimerId, missed: u64, is_set_back: bool, note: &str) -> 
     })
 }
 
-/// `<timer-finished>`: a call that a timer opened is over. It names the timer, its note, where the call was and who
-/// worked on it, and has the outcome with the payload that was the answer.
+/// `<timer-finished>`: a call that a timer opened is over. It names the timer, its note, the call's place and its
+/// listener, and gives the outcome with the payload of the answer.
 pub fn timer_finished(
     (id, note): (&TimerId, &str),
     (thread, call, listener): (&ThreadId, &CallPath, &Name),
@@ -189,29 +188,29 @@ pub fn timer_finished(
     })
 }
 
-/// `<timer-cancelled>`: it fires no more.
+/// `<timer-cancelled>`: the timer will not fire again.
 pub fn timer_cancelled(id: &TimerId) -> Body {
     written("timer-cancelled", |cancelled| cancelled.attr("id", id.as_str()).empty())
 }
 
-/// `<thread-cancelled>`: the end of a thread and of so many threads in all.
+/// `<thread-cancelled>`: a thread was cancelled, with the number of threads that this ended.
 pub fn thread_cancelled(thread: &ThreadId, threads: usize) -> Body {
     written("thread-cancelled", |cancelled| {
         cancelled.attr("id", thread.as_str()).number("threads", threads as u64).empty();
     })
 }
 
-/// `<thread-ended>`: nothing is added to a thread any more.
+/// `<thread-ended>`: the thread takes no more records.
 pub fn thread_ended(thread: &ThreadId) -> Body {
     written("thread-ended", |ended| ended.attr("id", thread.as_str()).empty())
 }
 
-/// `<children-open>`: a final came while children run.
+/// `<children-open>`: a final came while children were running.
 pub fn children_open(count: usize) -> Body {
     written("children-open", |open| open.number("count", count as u64).empty())
 }
 
-/// `<todo-open>`: a final came while steps are open.
+/// `<todo-open>`: a final came while steps were open.
 pub fn todo_open(open: u64, total: u64) -> Body {
     written("todo-open", |todo| todo.number("open", open).number("total", total).empty())
 }
@@ -225,14 +224,14 @@ pub fn system_thread_error(thread: &str, ended: bool, message: &str) -> Body {
     })
 }
 
-/// `<dead-letter>`: a delivery that will not be tried again.
+/// `<dead-letter>`: a delivery that will not be retried.
 pub fn dead_letter(delivery: &str, attempts: u32) -> Body {
     written("dead-letter", |letter| {
         letter.attr("delivery", delivery).number("attempts", u64::from(attempts)).empty();
     })
 }
 
-/// `<final-report>` as the core makes it when a call ends without its listener's final.
+/// `<final-report>`, made by the core when a call ends without its listener's final.
 pub fn final_report(source: &str, outcome: &str, reason: &str, text: &str) -> Body {
     written("final-report", |report| {
         report.attr("source", source).attr("outcome", outcome).attr("reason", reason).text(text);
@@ -244,8 +243,8 @@ pub fn system_error(refusal: &Refusal) -> Body {
     coded(refusal.code.as_str(), refusal.code.retry_allowed(), refusal)
 }
 
-/// `<system-error>` with a code of the listener's own, about its own output: it may say it again, mended, in its next
-/// turn.
+/// `<system-error>` with a listener's own code, about its own output. The listener may send a corrected version in
+/// its next turn.
 pub fn said_of_itself(code: &str, refusal: &Refusal) -> Body {
     coded(code, true, refusal)
 }
@@ -283,22 +282,22 @@ fn coded(code: &str, retry_allowed: bool, refusal: &Refusal) -> Body {
     })
 }
 
-/// What an attempt record says: which attempt comes next, when, and why the one before it failed.
+/// The content of an attempt record: the number of the next attempt, its time, and why the previous one failed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Attempt {
     /// Its number, from 1.
     pub number: u32,
-    /// Not before this moment.
+    /// Earliest time of the attempt.
     pub due: Millis,
-    /// Why the attempt before it failed; none for a first attempt.
+    /// Why the previous attempt failed. `None` for a first attempt.
     pub code: Option<Code>,
-    /// Whether the attempt before it died with the pump.
+    /// Whether the previous attempt was lost because the pump died.
     pub with_pump: bool,
-    /// What is known of that.
+    /// The details of that failure.
     pub words: String,
 }
 
-/// `<attempt>`: an attempt, recorded before it is made.
+/// `<attempt>`: recorded before the attempt is made.
 pub fn attempt(attempt: &Attempt) -> Body {
     written("attempt", |start| {
         start
@@ -310,7 +309,7 @@ pub fn attempt(attempt: &Attempt) -> Body {
     })
 }
 
-/// The attributes of a core payload's root, if it is the one of that name.
+/// The attributes of a core payload's root. `None` if its name is not `name`.
 pub(super) fn attributes<const N: usize>(
     body: &[u8],
     name: &str,
@@ -337,14 +336,14 @@ pub(super) fn text(body: &[u8]) -> Option<String> {
     }
 }
 
-/// Whether it is a `<final-report>` that says of itself that it is a failure.
+/// Whether it is a `<final-report>` with the outcome `failure`.
 pub fn is_failed_report(body: &[u8]) -> bool {
     let outcome = attributes(body, "final-report", ["outcome"]);
     outcome.is_some_and(|[outcome]| outcome.as_deref() == Some("failure"))
 }
 
-/// Whether it is a `<final-report>` in place of an answer: it says of itself that it is a failure, or the listener's own
-/// answer never came and the report was made for it.
+/// Whether it is a `<final-report>` in place of an answer: its outcome is `failure`, or it was made for a listener
+/// whose answer never came.
 pub fn is_no_answer(body: &[u8]) -> bool {
     let said = attributes(body, "final-report", ["outcome", "source"]);
     said.is_some_and(|[outcome, source]| {
@@ -352,19 +351,19 @@ pub fn is_no_answer(body: &[u8]) -> bool {
     })
 }
 
-/// Whether it is a `<final-report>` that says of itself that it is only a part of the answer.
+/// Whether it is a `<final-report>` with the outcome `partial`.
 pub fn is_partial(body: &[u8]) -> bool {
     attributes(body, "final-report", ["outcome"])
         .is_some_and(|[outcome]| outcome.as_deref() == Some("partial"))
 }
 
-/// What a `<timer-set>` says: which, and when it is due.
+/// The id and due time in a `<timer-set>`.
 pub fn read_timer_set(body: &[u8]) -> Option<(TimerId, Millis)> {
     let [id, due] = attributes(body, "timer-set", ["id", "due"])?;
     Some((TimerId::parse(&id?).ok()?, Millis::parse(&due?)?))
 }
 
-/// What a `<timer-fired>` says: which, and how many firings were missed.
+/// The id in a `<timer-fired>` and the number of missed firings.
 pub fn read_timer_fired(body: &[u8]) -> Option<(TimerId, u64)> {
     let [id, missed] = attributes(body, "timer-fired", ["id", "missed"])?;
     Some((TimerId::parse(&id?).ok()?, missed.and_then(|n| n.parse().ok()).unwrap_or(0)))
@@ -400,25 +399,25 @@ pub fn finished_child(body: &[u8]) -> Option<ThreadId> {
     ThreadId::parse(&id?).ok()
 }
 
-/// Why an `<await-over>` says that a wait is over.
+/// The reason in an `<await-over>`.
 pub fn await_reason(body: &[u8]) -> Option<String> {
     let [reason] = attributes(body, "await-over", ["reason"])?;
     reason
 }
 
-/// How a `<thread-finished>` says that the child ended.
+/// The child's outcome in a `<thread-finished>`.
 pub fn finished_outcome(body: &[u8]) -> Option<String> {
     let [outcome] = attributes(body, "thread-finished", ["outcome"])?;
     outcome
 }
 
-/// The message of a `<system-error>`, with its code.
+/// The code and the message of a `<system-error>`.
 pub fn error_words(body: &[u8]) -> Option<(String, String)> {
     let [code, message] = attributes(body, "system-error", ["code", "message"])?;
     Some((code?, message?))
 }
 
-/// The listener that a `<listener-joined>` or a `<listener-left>` is about, with the reason why it left.
+/// The listener in a `<listener-joined>` or `<listener-left>`, with the reason if it left.
 pub fn listener_told_of(body: &[u8]) -> Option<(String, Option<String>)> {
     if let Some([name, reason]) = attributes(body, "listener-left", ["name", "reason"]) {
         return Some((name?, Some(reason.unwrap_or_default())));
@@ -427,7 +426,7 @@ pub fn listener_told_of(body: &[u8]) -> Option<(String, Option<String>)> {
     Some((name?, None))
 }
 
-/// What an `<attempt>` says.
+/// Reads an `<attempt>`.
 pub fn read_attempt(body: &[u8]) -> Option<Attempt> {
     let [number, due, code, with_pump] = attributes(body, "attempt", ["number", "due", "code", "with_pump"])?;
     let words = text(body)?;

@@ -1,6 +1,6 @@
-//! What a listener is told of payloads that it may send: their schema, an example and prompt text, or a
-//! list of them. It reads the composition and nothing else, so the answer is the same whoever asks when.
-//! A name that nothing has, one that is hidden and one that no peer takes are told apart by nobody.
+//! The answers to listeners that ask about payloads: the schema, an example and prompt text of a
+//! payload, or a list of payloads. This module reads only the composition, so the answer never depends
+//! on the time. A name that does not exist, is hidden, or is accepted by no peer gets the same error.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,10 +14,10 @@ use crate::words::composition::{Composition, Describe, Element, Listener, Schema
 use crate::words::ids::Digest;
 use crate::words::refusal::Refusal;
 
-/// The schema of what listeners ask here and of what they are answered.
+/// The schema of these questions and their answers.
 pub const META_XSD: &[u8] = include_bytes!("../../schemas/meta.xsd");
 
-/// The answer to `<describe>`: every payload of that name that `sender` may be told of.
+/// The answer to `<describe>`: every payload with this name that `sender` may see.
 pub fn describe(
     composition: &Composition,
     sender: &Listener,
@@ -46,7 +46,7 @@ pub fn describe(
 
 fn payload(composition: &Composition, taker: &Listener, element: &Element, writer: &mut Writer) {
     let name = &element.name;
-    // A composition was read from these very schemas, so each of them is there and can be read.
+    // The composition was read from these same schemas, so each one exists and parses.
     let xsd = composition.schemas.get(element.schema.0).map(|schema| schema.text.clone()).unwrap_or_default();
     let model = model_of(composition, &xsd);
     let text = model.as_ref().and_then(|model| model.prompt(&name.local)).unwrap_or_default();
@@ -65,14 +65,15 @@ fn payload(composition: &Composition, taker: &Listener, element: &Element, write
         });
 }
 
-/// The model of one schema, read among all of the composition: it may import others.
+/// The model of one schema, read together with all schemas of the composition, because it may import
+/// others.
 pub fn model_of(composition: &Composition, xsd: &[u8]) -> Option<Model> {
     let among: Vec<(&str, &[u8])> =
         composition.schemas.iter().map(|schema| (schema.name.as_str(), &*schema.text)).collect();
     Model::read_among(xsd, &among).ok()
 }
 
-/// The answer to `<list-capabilities>`: what the peers of `sender` take.
+/// The answer to `<list-capabilities>`: the payloads that the peers of `sender` accept.
 pub fn capabilities(composition: &Composition, sender: &Listener) -> Result<Arc<[u8]>, Refusal> {
     if sender.describe == Describe::None {
         return Err(Refusal::new(Code::NotAPeer, "nothing is described to this listener"));
@@ -103,7 +104,7 @@ fn peers<'c>(composition: &'c Composition, sender: &'c Listener) -> Vec<&'c List
     sender.peers.iter().filter_map(|name| composition.listener(name)).collect()
 }
 
-/// Whose payloads are described to a listener.
+/// The listeners whose payloads are described to `sender`.
 fn shown<'c>(composition: &'c Composition, sender: &'c Listener) -> Vec<&'c Listener> {
     match sender.describe {
         Describe::None => Vec::new(),

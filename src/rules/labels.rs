@@ -1,6 +1,6 @@
-//! Labels of child threads: what was suggested if it is free, else with a suffix; a short one where
-//! nothing was suggested. What is remembered stays bounded however many children a root has in its
-//! life: past the bound every label gets a number that no earlier child can have.
+//! Labels of child threads: the suggested label if it is free, else with a suffix; a short
+//! generated one without a suggestion. The memory stays bounded no matter how many children a root
+//! has in its life: after the bound, every label gets a number that no earlier child can have.
 
 use std::collections::BTreeMap;
 
@@ -35,7 +35,7 @@ fn with_suffix(base: &str, joint: &str, number: u32) -> String {
     [kept, &suffix].concat()
 }
 
-/// Free is a label that was not given itself and is no suffixed form of one that was.
+/// A label is free if it was not given out and is not a suffixed form of one that was.
 fn is_free(taken: &BTreeMap<String, u32>, label: &str) -> bool {
     let given = |base: &str, number: &str| {
         let next = taken.get(base).copied().unwrap_or(0);

@@ -1,38 +1,38 @@
-//! What a call remembers of the calls it made, as far as it takes to see that it goes round in circles: how
-//! often it made each of its last different calls, and how many turns in which it called a party brought nothing new.
-//! Bounded, and without bodies: payloads are known by a hash.
+//! Detects calls that go round in circles. For each call it counts how often the call made each of its latest
+//! different calls, and how many turns that called a party brought nothing new. The memory is bounded and stores no
+//! bodies, only hashes of payloads.
 
 use serde::{Deserialize, Serialize};
 
 use crate::words::ids::Name;
 
-/// Different calls, different answers and parties that are remembered; the oldest gives way.
+/// How many different calls, answers and parties are remembered. A new one replaces the oldest.
 const REMEMBERED: usize = 16;
 
-/// A payload with the party that it is for or from, as a number that is quick to make, since every hop
-/// makes it: whoever takes the trouble to find two that are equal meets a loop that is none, in his own call.
+/// A hash of a payload and its party. It is fast, because every hop computes it, and not collision-proof: a listener
+/// that constructs a collision only triggers loop detection in its own call.
 type Mark = u64;
 
-/// What one call remembers.
+/// The memory of one call.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Rounds {
-    /// Calls made, with how often, the latest last.
+    /// Calls made, with their counts, latest last.
     made: Vec<(Mark, u32)>,
-    /// Answers heard, the latest last.
+    /// Answers received, latest last.
     heard: Vec<Mark>,
-    /// The turn in which calls were made last.
+    /// The turn of the latest calls.
     turn: u32,
-    /// Whether that turn brought something new, a call or an answer, to whomever.
+    /// Whether that turn brought a new call or a new answer, with any party.
     is_new: bool,
-    /// Whom that turn called, each once.
+    /// The parties that this turn called, each once.
     called: Vec<Name>,
-    /// With how many turns in a row that party was called and nobody brought anything new.
+    /// For each party: how many turns in a row called it while nothing new came from any party.
     stale: Vec<(Name, u32)>,
 }
 
 fn mark(party: &Name, payload: &[u8]) -> Mark {
-    // The odd number nearest to two to the sixty-fourth over the golden ratio: its product spreads every
-    // bit upwards, and the shift brings the upper half down again.
+    // The odd number nearest to 2^64 divided by the golden ratio. The multiplication spreads every bit upwards, and
+    // the shift brings the upper half down again.
     const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
     let add = |mark: u64, word: u64| {
         let mark = (mark ^ word).wrapping_mul(SPREAD);
@@ -56,8 +56,8 @@ impl Rounds {
         self.made.iter().find(|(mark, _)| *mark == wanted).map_or(0, |(_, times)| *times)
     }
 
-    /// In how many turns before that one, in a row, that party was called and nobody brought anything new. None,
-    /// once the turn itself has called with something new.
+    /// How many turns in a row before `turn` called this party while nothing new came from any party. 0 if `turn`
+    /// itself has made a new call.
     pub fn stale(&self, turn: u32, with: &Name) -> u32 {
         let before = self.stale.iter().find(|(party, _)| party == with).map_or(0, |(_, turns)| *turns);
         match (self.turn == turn, self.is_new) {
@@ -67,7 +67,7 @@ impl Rounds {
         }
     }
 
-    /// Takes note of a call of that turn.
+    /// Records a call in this turn.
     pub fn made(&mut self, turn: u32, to: &Name, payload: &[u8]) {
         if self.turn != turn {
             self.turn_over();
@@ -82,7 +82,7 @@ impl Rounds {
         keep(&mut self.made, (made, known.map_or(0, |(_, times)| times).saturating_add(1)));
     }
 
-    /// Takes note of an answer. The answers to one turn come before the calls of the next.
+    /// Records an answer. The answers to one turn come before the calls of the next.
     pub fn heard(&mut self, from: &Name, payload: &[u8]) {
         let heard = mark(from, payload);
         let known = self.heard.iter().position(|mark| *mark == heard).map(|at| self.heard.remove(at));
@@ -90,7 +90,7 @@ impl Rounds {
         keep(&mut self.heard, heard);
     }
 
-    /// Counts the turn of before, which has all its answers.
+    /// Counts the previous turn, which has all its answers.
     fn turn_over(&mut self) {
         if std::mem::take(&mut self.is_new) {
             self.stale.clear();
@@ -104,7 +104,7 @@ impl Rounds {
     }
 }
 
-/// Puts what is the latest last, and lets the oldest go.
+/// Appends the latest and drops the oldest.
 fn keep<T>(all: &mut Vec<T>, latest: T) {
     all.push(latest);
     if all.len() > REMEMBERED {
@@ -127,7 +127,7 @@ mod tests {
         assert_eq!(rounds.count(&b, b"y"), 0);
     }
 
-    /// Turns, each with its calls and then their answers; how stale the party is at the end of each.
+    /// Runs turns, each with its calls and then their answers, and returns the stale count of the party after each.
     fn stale_after(turns: &[&[(&str, &str, &str)]], with: &str) -> Vec<u32> {
         let party = |name: &str| Name::parse(name).unwrap();
         let mut rounds = Rounds::default();
@@ -145,7 +145,7 @@ mod tests {
         let turns =
             [a("x", "1"), a("y", "1"), a("x", "1"), a("y", "1"), a("x", "2"), a("x", "2"), a("z", "1")];
         let turns: Vec<&[_]> = turns.iter().map(|turn| &turn[..]).collect();
-        // A new call with a known answer begins a count anew, and is none of it itself.
+        // A new call with a known answer resets the count and does not count itself.
         assert_eq!(stale_after(&turns, "a"), [0, 0, 1, 2, 0, 1, 0]);
         assert_eq!(stale_after(&turns, "b"), [0; 7]);
     }
@@ -189,7 +189,7 @@ mod tests {
         assert_eq!((count(983), count(984), count(999)), (0, 1, 1), "the oldest gave way");
         for n in 0..1000u32 {
             let party = Name::parse(&format!("p{n}")).unwrap();
-            // Known by now to everybody who looks at the turn alone.
+            // Without new calls, as far as this turn can tell.
             rounds.made(1000 + n / 40, &party, b"x");
             rounds.is_new = false;
         }

@@ -1,5 +1,5 @@
-//! What is allowed: which case an item is, what refusals and core payloads say, which label a child
-//! gets. Pure functions; imports words and the kit.
+//! The rules: the case of an item, the texts of refusals and core payloads, the labels of children.
+//! Pure functions; imports only `words` and the kit.
 
 pub mod admit;
 pub mod approval_payload;

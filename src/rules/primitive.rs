@@ -1,7 +1,7 @@
-//! Reads the primitives: the door has a payload of the core read here once the core's schema has found
-//! it valid, and the fold reads the recorded bytes again. What a schema cannot say is refused here. It
-//! knows no thread and no call: whether a named thread is the sender's own is decided by the pump.
-//! Bytes go in; a `Primitive`, or what is wrong with it, comes out.
+//! Reads the primitives. The door calls it after the core's schema has found a payload valid; the fold calls
+//! it again on the recorded bytes. It refuses what a schema cannot check. It knows no threads and no calls:
+//! the pump decides whether a named thread belongs to the sender. Input: bytes. Output: a `Primitive` or a
+//! refusal.
 
 use std::borrow::Cow;
 
@@ -17,7 +17,7 @@ use crate::words::primitive::{Await, Clear, Mode, Pace, Recall, SetTimer};
 use crate::words::refusal::Refusal;
 use crate::words::time::stretch_ms;
 
-/// What an `<await-threads>` says.
+/// Reads an `<await-threads>`.
 pub fn read_await(body: &[u8]) -> Result<Await, Refusal> {
     let mut mode = None;
     let mut threads = Vec::new();
@@ -43,7 +43,7 @@ pub fn read_await(body: &[u8]) -> Result<Await, Refusal> {
     Ok(Await { mode: mode.unwrap_or(Mode::All), threads })
 }
 
-/// The listener that the `<initial-payload>` of a `<spawn-thread>` is addressed to; none where it names none.
+/// The addressee of the `<initial-payload>` in a `<spawn-thread>`. `None` if it names none.
 pub fn initial_addressee(body: &[u8]) -> Option<String> {
     let mut gate = Gate::strict(body, &Limits::FROM_PUMP).ok()?;
     let mut depth = 0;
@@ -70,7 +70,7 @@ fn read_mode(written: &str) -> Result<Mode, Refusal> {
     }
 }
 
-/// What a `<set-timer>` says.
+/// Reads a `<set-timer>`.
 pub fn read_set_timer(body: &[u8]) -> Result<SetTimer, Refusal> {
     let [id, after, every] =
         core_payload::attributes(body, "set-timer", ["id", "after", "every"]).unwrap_or_default();
@@ -126,13 +126,13 @@ pub fn read_cancel_thread(body: &[u8]) -> Result<ThreadId, Refusal> {
     ThreadId::parse(&id.unwrap_or_default()).map_err(|words| Refusal::new(Code::Invalid, words.to_string()))
 }
 
-/// What a `<clear-context>` says.
+/// Reads a `<clear-context>`.
 pub fn read_clear(body: &[u8]) -> Clear {
     let [keep] = core_payload::attributes(body, "clear-context", ["keep"]).unwrap_or_default();
     Clear { keep: keep.as_deref().map_or(0, whole) }
 }
 
-/// What a `<recall>` says. Whether there are such messages is known to the pump alone.
+/// Reads a `<recall>`. Only the pump knows whether these messages exist.
 pub fn read_recall(body: &[u8]) -> Recall {
     let names = ["from_seq", "to_seq", "offset", "length"];
     let [from, to, offset, length] = core_payload::attributes(body, "recall", names).unwrap_or_default();
@@ -145,8 +145,8 @@ pub fn read_recall(body: &[u8]) -> Recall {
     }
 }
 
-/// A whole number as the schema takes it, signs included. One that nobody can count to means what the
-/// largest means: more than there is.
+/// A whole number in the schema's syntax, signs included. A number that is too large becomes the largest one,
+/// which means more messages than exist.
 fn whole(written: &str) -> u64 {
     let digits = written.trim().trim_start_matches('+');
     match digits.strip_prefix('-') {

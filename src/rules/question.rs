@@ -1,8 +1,8 @@
-//! Questions to a person: reads an `<ask-person>`, writes what the core says about one, and reads that back.
+//! Questions to a person: reads an `<ask-person>`, and writes and reads the core payloads about a question.
 //!
-//! The core's schema has found an `<ask-person>` valid before it is read here. What a schema cannot say is refused here,
-//! with the place and the fix. Whether a message that it shows exists is decided by the pump. Like all payloads of the
-//! core, those here are written through the kit's writer and are valid under `core.xsd`.
+//! The core's schema has already found the `<ask-person>` valid. This module refuses what a schema cannot check, with
+//! the place and the fix. The pump decides whether a shown message exists. Like all core payloads, those here are
+//! written through the kit's writer and are valid under `core.xsd`.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use crate::words::primitive::{AskPerson, Show};
 use crate::words::refusal::Refusal;
 use crate::words::time::{Millis, stretch_ms};
 
-/// What an `<ask-person>` says.
+/// Reads an `<ask-person>`.
 pub fn read_ask_person(body: &[u8]) -> Result<AskPerson, Refusal> {
     let [expires] = attributes(body, "ask-person", ["expires"]).unwrap_or_default();
     let expires_ms = expires_of(expires.as_deref())?;
@@ -112,7 +112,7 @@ fn is_fit(asks: &AskPerson) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Whether a person can type it in a shell and see what it is.
+/// Whether a person can type the choice in a shell and read it unambiguously.
 fn is_choice(choice: &str) -> bool {
     let is_part = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
     choice.starts_with(char::is_alphanumeric)
@@ -181,7 +181,7 @@ pub fn read_asked(body: &[u8]) -> Option<QuestionRequest> {
     Some(question)
 }
 
-/// The command that answers a question: by its first choice, or by a note.
+/// The command that answers a question, with its first choice or with a note.
 pub fn command(id: PersonRequestId, choices: &[String]) -> String {
     match choices.first() {
         Some(first) => format!("systole choose {id} {first}"),
@@ -189,32 +189,32 @@ pub fn command(id: PersonRequestId, choices: &[String]) -> String {
     }
 }
 
-/// The same with the other choices.
+/// The command, followed by the other choices.
 pub fn commands(id: PersonRequestId, choices: &[String]) -> String {
     let others = choices.iter().skip(1).map(|choice| format!(", or {choice}"));
     [command(id, choices)].into_iter().chain(others).collect()
 }
 
-/// What became of a question.
+/// The outcome of a question.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Said<'a> {
     /// A person answered.
     Chosen {
-        /// Who.
+        /// The person.
         by: &'a Name,
-        /// Which of the choices.
+        /// The choice.
         choice: Option<&'a str>,
         /// The note, which is the answer if there are no choices.
         note: &'a str,
     },
-    /// No person answered in time. `is_set_back` says that the wall clock reads less than the time that has passed.
+    /// No person answered in time.
     Expired {
-        /// Whether it does.
+        /// Whether the wall clock was set back, so that it shows less time than has passed.
         is_set_back: bool,
     },
 }
 
-/// `<person-said>`: what became of a question.
+/// `<person-said>`: the outcome of a question.
 pub fn said(said: &Said<'_>) -> Arc<[u8]> {
     written("person-said", |start| match said {
         Said::Chosen { by, choice, note } => {
@@ -227,7 +227,7 @@ pub fn said(said: &Said<'_>) -> Arc<[u8]> {
     })
 }
 
-/// What a `<person-said>` says.
+/// The content of a `<person-said>`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PersonSaid {
     /// `chosen` or `expired`.

@@ -1,6 +1,6 @@
-//! Reads todo lists: one that is a payload of its own, and those that stand directly in a note. A
-//! note's schema is its author's and knows nothing of the core's elements, so what a list is made of is
-//! held here. Bytes go in; lists, or what is wrong with the first bad one, come out.
+//! Reads todo lists: a payload that is a list, and lists directly inside a note. A note's schema
+//! belongs to its author and does not know the core's elements, so this module checks the form of a
+//! list. Input: bytes. Output: the lists, or the refusal of the first bad one.
 
 use systole_kit::gate::{Gate, Step};
 use systole_kit::{Limits, namespaces};
@@ -13,9 +13,9 @@ use crate::words::refusal::Refusal;
 const LIST: &str = "todo-until";
 const EXPECTED: &str = "<todo-until condition=\"…\"> with nothing inside but <step done=\"true\"> or <step done=\"false\">, each with a text";
 
-/// The todo lists of a payload, in order: none in most notes.
+/// The todo lists of a payload, in order. Most notes have none.
 pub fn read(body: &[u8]) -> Result<Vec<TodoList>, Refusal> {
-    // Nearly every note says so at a glance, and is not read again.
+    // A fast check: nearly all notes lack the word and need no parsing.
     if !std::str::from_utf8(body).is_ok_and(|text| text.contains(LIST)) {
         return Ok(Vec::new());
     }
@@ -34,7 +34,7 @@ pub fn read(body: &[u8]) -> Result<Vec<TodoList>, Refusal> {
     }
 }
 
-/// One list, from behind its start tag to its end.
+/// Reads one list, from after its start tag to its end.
 fn list(gate: &mut Gate<'_>) -> Result<TodoList, Refusal> {
     let condition = gate.attribute("condition").map(|value| value.into_owned());
     let mut list =

@@ -1,5 +1,5 @@
-//! The core payloads about a listener's view of its call, and what the fold reads back out of them. Every
-//! one is written through the kit's writer and is valid under `core.xsd`.
+//! The core payloads about a listener's view of its call, and the functions with which the fold reads
+//! them. All are written through the kit's writer and are valid under `core.xsd`.
 
 use std::sync::Arc;
 
@@ -12,19 +12,19 @@ use crate::words::codes::Code;
 use crate::words::ids::{Digest, Name};
 use crate::words::refusal::Refusal;
 
-/// What a `<clear-context>` cleared.
+/// The effect of a `<clear-context>`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Cleared {
     /// Messages that are still shown.
     pub kept: u64,
-    /// The first message that was cleared and the last; 0 and 0 for none. The request of the call is none
-    /// of them, though its number may lie between.
+    /// The first and the last cleared message; 0 and 0 if none was cleared. The request of the call is
+    /// never cleared, though its number may be in between.
     pub range: (u64, u64),
-    /// Of what was cleared.
+    /// The digest of the cleared messages.
     pub digest: Digest,
 }
 
-/// `<context-cleared>`: those messages are shown no more.
+/// `<context-cleared>`: these messages are no longer shown.
 pub fn view_cleared(cleared: &Cleared) -> Arc<[u8]> {
     written("context-cleared", |start| {
         start
@@ -36,12 +36,12 @@ pub fn view_cleared(cleared: &Cleared) -> Arc<[u8]> {
     })
 }
 
-/// The first and the last message that a `<context-cleared>` says were cleared; 0 and 0 for none.
+/// The first and the last message that a `<context-cleared>` names as cleared; 0 and 0 for none.
 pub fn cleared_range(body: &[u8]) -> Option<(u64, u64)> {
     range(body, "context-cleared")
 }
 
-/// The first and the last of the messages that a `<recalled>` shows, or shows a part of.
+/// The first and the last message that a `<recalled>` shows, in whole or in part.
 pub fn recalled_range(body: &[u8]) -> Option<(u64, u64)> {
     range(body, "recalled")
 }
@@ -51,7 +51,7 @@ fn range(body: &[u8], name: &str) -> Option<(u64, u64)> {
     Some((from?.parse().ok()?, to?.parse().ok()?))
 }
 
-/// The digest of records: SHA-256 over 0x06 and their leaves, in the order in which they are given.
+/// The digest of records: SHA-256 over 0x06 and their leaves, in the given order.
 pub fn digest(leaves: impl IntoIterator<Item = Digest>) -> Digest {
     let hash =
         leaves.into_iter().fold(Sha256::new().chain_update([0x06]), |hash, leaf| hash.chain_update(leaf.0));
@@ -61,19 +61,19 @@ pub fn digest(leaves: impl IntoIterator<Item = Digest>) -> Digest {
 /// A part of the text of some messages.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Part {
-    /// Which messages, by their numbers.
+    /// The numbers of the first and the last message.
     pub range: (u64, u64),
-    /// Characters of all of them.
+    /// Characters of all these messages together.
     pub total: u64,
     /// Characters before this part.
     pub offset: u64,
-    /// Characters before the next part; none where this is the last.
+    /// Characters before the next part. `None` if this is the last part.
     pub next: Option<u64>,
-    /// What is shown, of each message its number, its sender and the part of its text.
+    /// The shown messages: number, sender, and the part of the text.
     pub messages: Vec<(u64, Name, String)>,
 }
 
-/// `<recalled>`: a part of messages as escaped text, which means nothing to whoever parses it but text.
+/// `<recalled>`: parts of messages as escaped text, which a parser sees only as text.
 pub fn recalled(part: &Part) -> Arc<[u8]> {
     let next = part.next.map(|next| next.to_string());
     written("recalled", |start| {
@@ -87,7 +87,7 @@ pub fn recalled(part: &Part) -> Arc<[u8]> {
     })
 }
 
-/// The hash that a `<system-error>` names as that of the refused bytes, alone or as the end of a child.
+/// The hash of the refused bytes that a `<system-error>` names, alone or as the end of a child.
 pub fn refused_bytes(body: &[u8]) -> Option<Digest> {
     let mut gate = Gate::strict(body, &Limits::FROM_PUMP).ok()?;
     let mut tag = core_tag(&mut gate)?;
@@ -98,7 +98,7 @@ pub fn refused_bytes(body: &[u8]) -> Option<Digest> {
     Digest::parse(&hash).ok()
 }
 
-/// The name of the element that opens next, if it is one of the core.
+/// The name of the next opening element, if it belongs to the core.
 fn core_tag<'d>(gate: &mut Gate<'d>) -> Option<&'d str> {
     match gate.step() {
         Ok(Step::Open(tag)) if gate.ns(&tag) == Some(namespaces::CORE) => Some(tag.local),
@@ -106,14 +106,14 @@ fn core_tag<'d>(gate: &mut Gate<'d>) -> Option<&'d str> {
     }
 }
 
-/// Why a document is not shown, whatever was wrong with what was asked for.
+/// The refusal for a document that is not shown. The text is the same for every reason.
 pub fn no_such_blob() -> Refusal {
     Refusal::new(Code::Invalid, "no document of this hash is named in your view")
         .of_element("blob")
         .expecting("a hash that a refusal in your view names")
 }
 
-/// Why nothing of some bytes is shown.
+/// The refusal for a position past the end of the bytes.
 pub fn past_the_end(from: u64, bytes: usize) -> Refusal {
     let (from, bytes) = (from.to_string(), bytes.to_string());
     Refusal::new(Code::Invalid, format!("from: {from} is past the end of these {bytes} bytes"))

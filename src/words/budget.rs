@@ -1,5 +1,5 @@
-//! What one message from outside may use, and what it has used. Pure data: kinds of use, amounts of them,
-//! and the limits that an organism's file sets.
+//! The budgets of one message from outside: the kinds of use, the amounts used, and the limits from the
+//! organism's file. Pure data.
 
 use serde::{Deserialize, Serialize};
 use systole_kit::money::{Currency, Money, decimal};
@@ -16,15 +16,15 @@ pub enum Measure {
     Children,
     /// Turns of one call.
     Turns,
-    /// Milliseconds in which something was worked on.
+    /// Milliseconds of work.
     Time,
     /// Tokens of models.
     Tokens,
-    /// What models cost, in millionths of that currency's unit.
+    /// The cost of model calls, in millionths of the currency's unit.
     Money(Coin),
 }
 
-/// A currency, as a fold keeps it.
+/// A currency code, in the form that a fold stores.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Coin([u8; 3]);
 
@@ -41,17 +41,17 @@ impl From<Currency> for Coin {
     }
 }
 
-/// Money that was used: nothing so far, or an amount of one currency.
+/// Money used so far: nothing, or an amount in one currency.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Spent {
     /// Millionths of the currency's unit.
     pub micros: u64,
-    /// The currency; none where nothing was spent yet.
+    /// The currency. `None` if nothing was spent yet.
     pub coin: Option<Coin>,
 }
 
 impl Spent {
-    /// An amount, where one is known.
+    /// The amount, or nothing if it is unknown.
     pub fn of(money: Option<Money>) -> Spent {
         money.map_or_else(Spent::default, |money| Spent {
             micros: money.micros,
@@ -59,7 +59,7 @@ impl Spent {
         })
     }
 
-    /// This and that. An amount in another currency is left out: the door lets none in.
+    /// The sum. An amount in another currency is left out, because the door rejects such amounts.
     fn and(self, other: Spent) -> Spent {
         match (self.coin, other.coin) {
             (None, _) => other,
@@ -70,14 +70,14 @@ impl Spent {
         }
     }
 
-    /// The amount; none where nothing was spent.
+    /// The amount. `None` if nothing was spent.
     pub fn money(self) -> Option<Money> {
         Some(Money { micros: self.micros, currency: self.coin?.currency()? })
     }
 }
 
 impl Measure {
-    /// The word for it in core payloads.
+    /// The measure's name in core payloads.
     pub const fn as_str(self) -> &'static str {
         match self {
             Measure::Messages => "messages",
@@ -89,12 +89,12 @@ impl Measure {
         }
     }
 
-    /// Whether the word is one for several things.
+    /// Whether the name is a plural.
     pub const fn is_plural(self) -> bool {
         !matches!(self, Measure::Time | Measure::Money(_))
     }
 
-    /// Reads the word beside an amount of it, which says the currency of money.
+    /// Reads the name. For money, `amount` gives the currency.
     pub fn parse(text: &str, amount: &str) -> Option<Measure> {
         if text == "money" {
             return Some(Measure::Money(Money::parse(amount)?.currency.into()));
@@ -103,7 +103,7 @@ impl Measure {
         all.into_iter().find(|measure| measure.as_str() == text)
     }
 
-    /// The code by which its end is known. The turns of a call are messages to its listener.
+    /// The error code for a used-up budget. The turns of a call count as messages to its listener.
     pub const fn code(self) -> Code {
         match self {
             Measure::Messages | Measure::Turns => Code::MessagesBudget,
@@ -115,17 +115,18 @@ impl Measure {
     }
 }
 
-/// Amounts of what is used by a message from outside and everything it brings about. A further kind of
-/// use is a further field, and a line in `and`.
+/// Amounts used by a message from outside and everything that follows from it. A new kind of use needs a
+/// new field and a line in `and`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Use {
-    /// Calls and spawns that were taken.
+    /// Calls and spawns.
     pub messages: u64,
-    /// Child threads that were begun.
+    /// Child threads.
     pub children: u64,
-    /// Tokens of models: what is kept for calls that have no result, and what those with one used.
+    /// Model tokens: the amount reserved by calls without a result, plus the amount used by calls with
+    /// one.
     pub tokens: u64,
-    /// The same for what models cost.
+    /// The cost of models, counted in the same way.
     pub spent: Spent,
 }
 
@@ -133,17 +134,17 @@ impl Use {
     /// Nothing.
     pub const NOTHING: Use =
         Use { messages: 0, children: 0, tokens: 0, spent: Spent { micros: 0, coin: None } };
-    /// What a call to a peer uses.
+    /// The use of one call to a peer.
     pub const CALL: Use = Use { messages: 1, ..Use::NOTHING };
-    /// What a spawn uses: the child, and the message that begins it.
+    /// The use of a spawn: the child and its first message.
     pub const SPAWN: Use = Use { messages: 1, children: 1, ..Use::NOTHING };
 
-    /// What calls to so many peers use.
+    /// The use of `count` calls to peers.
     pub const fn calls(count: u64) -> Use {
         Use { messages: count, ..Use::NOTHING }
     }
 
-    /// This and that.
+    /// The sum.
     #[must_use]
     pub fn and(self, other: Use) -> Use {
         Use {
@@ -154,7 +155,7 @@ impl Use {
         }
     }
 
-    /// This without what was kept of tokens and money, and not used after all.
+    /// This use minus the tokens and money that were reserved but not used.
     #[must_use]
     pub fn without(self, kept: Use) -> Use {
         let micros = self.spent.micros.saturating_sub(kept.spent.micros);
@@ -164,19 +165,19 @@ impl Use {
     }
 }
 
-/// What a child may use, with all below it, where that is limited.
+/// Limits for a child and all threads below it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Ceiling {
     /// Most calls and spawns.
     pub messages: Option<u64>,
     /// Most tokens.
     pub tokens: Option<u64>,
-    /// The most that models may cost.
+    /// Highest cost of models.
     pub spent: Option<Spent>,
 }
 
 impl Ceiling {
-    /// This one, or what is wanted where that is less. An amount in another currency counts for nothing.
+    /// The smaller limit of each kind. An amount in another currency is ignored.
     pub fn within(self, wanted: Ceiling) -> Ceiling {
         let least = |own: Option<u64>, wanted: Option<u64>| own.into_iter().chain(wanted).min();
         let spent = match (self.spent, wanted.spent) {
@@ -192,20 +193,20 @@ impl Ceiling {
     }
 }
 
-/// What one message from outside may use.
+/// The budgets of one message from outside.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Budgets {
     /// Most calls and spawns.
     pub messages: u64,
-    /// How deep calls and spawns may nest, both counted together from the top call on.
+    /// How deep calls and spawns may nest, counted together from the top call.
     pub depth: usize,
-    /// Most child threads, at all depths together.
+    /// Most child threads, summed over all depths.
     pub children: u64,
-    /// How long anything of it may be worked on, in milliseconds; none where that is not limited.
+    /// Longest working time in milliseconds. `None` means no limit.
     pub wall_ms: Option<u64>,
-    /// Most tokens of models; none where they are not limited.
+    /// Most model tokens. `None` means no limit.
     pub tokens: Option<u64>,
-    /// The most that models may cost; none where that is not limited.
+    /// Highest cost of models. `None` means no limit.
     pub money: Option<Money>,
 }
 
@@ -215,12 +216,12 @@ impl Default for Budgets {
     }
 }
 
-/// When calls that repeat themselves are told and refused.
+/// When repeated calls get a warning, and when they are refused.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Loops {
-    /// The how many-th of the same calls is told.
+    /// The warning goes out with this many identical calls.
     pub told: u32,
-    /// The how many-th is refused.
+    /// This many identical calls are refused.
     pub refused: u32,
     /// How many rounds with one party may bring nothing new.
     pub ping_pong: u32,
@@ -232,20 +233,20 @@ impl Default for Loops {
     }
 }
 
-/// A limit, and how much of it is used: at first one that leaves no room for what was wanted.
+/// A limit and how much of it is used. Usually the first limit that is too small for the requested use.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Exceeded {
-    /// What of.
+    /// The kind of use.
     pub what: Measure,
-    /// How much of it was used.
+    /// The amount used.
     pub used: u64,
-    /// How much there was.
+    /// The limit.
     pub limit: u64,
 }
 
 impl Exceeded {
-    /// An amount of it as core payloads carry it: a number, a stretch of time with its unit, or money with
-    /// its currency.
+    /// The amount in the form used by core payloads: a number, a duration with its unit, or money with its
+    /// currency.
     pub fn written(&self, amount: u64) -> String {
         match self.what {
             Measure::Time => stretch(amount),
@@ -258,13 +259,13 @@ impl Exceeded {
     }
 }
 
-/// What a record says of the time that a message from outside takes.
+/// What a record says about the working time of a message from outside.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Clocked {
-    /// Whether the time runs from here on.
+    /// Whether the time runs from this record on.
     pub runs: bool,
-    /// How long it ran until here, in milliseconds.
+    /// Working time up to this record, in milliseconds.
     pub used_ms: u64,
-    /// How long it may.
+    /// The limit, in milliseconds.
     pub limit_ms: u64,
 }

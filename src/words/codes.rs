@@ -1,13 +1,13 @@
-//! The one table of codes: what each means, whether the same call, mended, may be sent at once, and
-//! the mend. The reference, `explain` and tests are made from it; nothing else in the house spells a code.
+//! The one table of codes: what each code means, whether the corrected call may be sent at once, and the
+//! fix. The reference, `explain` and tests are made from it. No other file spells a code.
 //!
-//! The examples beside it are what the house says itself: tests bring each about and write it down.
+//! The examples are real messages: tests produce each one and write it to the file.
 
 use std::fmt;
 
 macro_rules! codes {
     ($($variant:ident $text:literal $again:literal $meaning:literal try $mend:literal;)*) => {
-        /// What went wrong, as a name that people, prompts and stored logs depend on.
+        /// What went wrong, as a stable name: people, prompts and stored logs depend on it.
         #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
         pub enum Code {
             $(#[doc = $meaning] $variant,)*
@@ -15,23 +15,23 @@ macro_rules! codes {
         impl Code {
             /// Every code, in the order of the table.
             pub const ALL: &[Code] = &[$(Code::$variant,)*];
-            /// The code as it is written everywhere.
+            /// The code's text, the same everywhere.
             pub const fn as_str(self) -> &'static str {
                 match self { $(Code::$variant => $text,)* }
             }
-            /// Whether the same call, mended, may be sent now.
+            /// Whether the corrected call may be sent now.
             pub const fn retry_allowed(self) -> bool {
                 match self { $(Code::$variant => $again,)* }
             }
-            /// One sentence on what it means.
+            /// One sentence that says what it means.
             pub const fn meaning(self) -> &'static str {
                 match self { $(Code::$variant => $meaning,)* }
             }
-            /// What to do about it, for people.
+            /// The fix, for people.
             pub const fn mend(self) -> &'static str {
                 match self { $(Code::$variant => $mend,)* }
             }
-            /// Reads a code; none for a text that is not in the table.
+            /// Reads a code. `None` if the text is not in the table.
             pub fn parse(text: &str) -> Option<Code> {
                 match text { $($text => Some(Code::$variant),)* _ => None }
             }
@@ -204,23 +204,23 @@ codes! {
         try "the same `when` at the step that has the condition, if that is not meant";
 }
 
-/// What the house says where each code is given out: below `== CODE ==`, up to the next such line.
+/// An example message for each code: the text below `== CODE ==`, up to the next such line.
 const EXAMPLES: &str = include_str!("examples.txt");
 
 impl Code {
-    /// The family: what stands before the dot.
+    /// The family: the part before the dot.
     pub fn family(self) -> &'static str {
         self.as_str().split('.').next().unwrap_or_default()
     }
 
-    /// What is said where it is given out, as it was brought about.
+    /// An example message with this code, as a test produced it.
     pub fn example(self) -> Option<&'static str> {
         let head = format!("== {} ==\n", self.as_str());
         let (_, after) = EXAMPLES.split_once(&head)?;
         Some(after.split("\n== ").next().unwrap_or_default().trim_end())
     }
 
-    /// Whether it is a warning: it hinders nothing, and may not be what its composer meant.
+    /// Whether it is a warning. A warning stops nothing; it points at a possible mistake in the file.
     pub const fn is_warning(self) -> bool {
         matches!(
             self,

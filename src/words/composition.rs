@@ -1,5 +1,5 @@
-//! The composition: an organism as its file describes it, checked and resolved. Pure data, the same
-//! for the running pump and for somebody who reads an old log with the configuration of its time.
+//! The composition: an organism as its file describes it, checked and resolved. Pure data, the same for the running
+//! pump and for a reader of an old log with its old configuration.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -11,33 +11,33 @@ use super::budget::{Budgets, Loops};
 use super::client::Client;
 use super::ids::{Digest, Name};
 
-/// A checked organism. Everything a decision may depend on is in here, and its hash names it.
+/// A checked organism. It holds everything that a decision may depend on, and its hash identifies it.
 #[derive(Clone, Debug)]
 pub struct Composition {
     /// The organism's name.
     pub organism: Name,
     /// SHA-256 of `source`.
     pub hash: Digest,
-    /// The self-contained text from which the same composition can be read again: the file with what
-    /// was set on the command line, and every schema it names.
+    /// The self-contained text from which the same composition can be read again: the file, the settings from the
+    /// command line, and every schema it names.
     pub source: Arc<[u8]>,
-    /// What a message from outside without an addressee goes to.
+    /// The listener that gets a message from outside without an addressee.
     pub entry: Option<Name>,
     /// The listeners by name.
     pub listeners: BTreeMap<Name, Listener>,
-    /// Every schema, in the order in which the judge compiles them; `SchemaId` counts here.
+    /// All schemas, in the order in which the judge compiles them. `SchemaId` is an index into it.
     pub schemas: Vec<Schema>,
-    /// Largest message taken from anybody, in bytes.
+    /// Largest accepted message, in bytes.
     pub message_bytes: usize,
-    /// What one message from outside may use; none in configurations from before there were budgets.
+    /// The budgets of one message from outside. `None` for configurations older than budgets.
     pub budgets: Option<Budgets>,
-    /// When calls that repeat themselves are told and refused; none in configurations from before that.
+    /// When repeated calls get a warning or are refused. `None` for configurations older than loop detection.
     pub loops: Option<Loops>,
-    /// Elements that go to every peer of the sender that takes them.
+    /// Elements that go to every peer of the sender that accepts them.
     pub broadcasts: Vec<Broadcast>,
-    /// Who may come in from outside beside the operator, by name.
+    /// The clients by name, without the operator.
     pub clients: BTreeMap<Name, Client>,
-    /// What the file says of each listener, by the listener's name.
+    /// The section of the file for each listener, by the listener's name.
     pub sections: BTreeMap<Name, Section>,
 }
 
@@ -46,11 +46,11 @@ pub struct Composition {
 pub struct Section {
     /// Where it is in the file: `listeners.NAME`, `agents.NAME` or `workflows.NAME`.
     pub path: String,
-    /// What it says, with what was set on the command line: as YAML, or a workflow in the form that its listener reads.
+    /// The section with the settings from the command line: YAML, or for a workflow the form that its listener reads.
     pub text: String,
 }
 
-/// Which schema of a composition.
+/// Index of a schema in a composition.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct SchemaId(pub usize);
 
@@ -59,7 +59,7 @@ impl SchemaId {
     pub const CORE: SchemaId = SchemaId(0);
     /// The schema of the envelope, the second of every composition.
     pub const ENVELOPE: SchemaId = SchemaId(1);
-    /// The schema of introspection. It is part of no composition: what may be asked is the same in all.
+    /// The schema of introspection. It belongs to no composition: the possible questions are the same in all.
     pub const META: SchemaId = SchemaId(usize::MAX);
 }
 
@@ -72,23 +72,23 @@ pub struct Schema {
     pub text: Arc<[u8]>,
 }
 
-/// An element that goes to every peer of the sender that takes it.
+/// An element that goes to every peer of the sender that accepts it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Broadcast {
     /// The root element.
     pub element: QName,
-    /// Which answers its sender waits for.
+    /// Which answers the sender waits for.
     pub gather: Gather,
-    /// Who takes it, in order of the file.
+    /// The listeners that accept it, in file order.
     pub takers: Vec<Name>,
 }
 
-/// Which of the answers of several takers answer the item that went to them.
+/// Which answers complete an item that went to several listeners.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Gather {
     /// All of them, failures too.
     All,
-    /// The first that is no failure; where all are, all of them.
+    /// The first that is not a failure. If all are failures, all of them.
     First,
 }
 
@@ -103,23 +103,23 @@ pub enum OnUnknown {
     Ask,
 }
 
-/// Whose payloads are described to a listener that asks.
+/// Which payloads a listener can have described.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Describe {
-    /// Nobody's.
+    /// No payloads.
     None,
-    /// Those of its peers.
+    /// The payloads of its peers.
     Peers,
-    /// Everybody's.
+    /// The payloads of all listeners.
     All,
 }
 
-/// How often and how fast a failed delivery is tried again.
+/// How often and how fast a failed delivery is retried.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Retry {
-    /// Attempts at one turn, the first included.
+    /// Attempts at one turn, including the first.
     pub attempts: u32,
-    /// Pause before the second attempt; doubles with each further one.
+    /// Pause before the second attempt. It doubles before each further attempt.
     pub first_ms: u64,
     /// Longest pause.
     pub longest_ms: u64,
@@ -133,19 +133,19 @@ impl Retry {
     }
 }
 
-/// When a person must approve what goes to a listener, how long that is waited for, and who is told.
+/// When a person must approve payloads for a listener, how long they wait, and which listeners are notified.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ApprovalRule {
-    /// Whether everything waits for a person, not only what is dangerous.
+    /// Whether every payload waits for a person, not only dangerous ones.
     pub always: bool,
     /// How long a payload waits before it expires.
     pub expires_ms: u64,
-    /// Listeners that are told of every request for approval.
+    /// Listeners that are notified of every request for approval.
     pub tell: Vec<Name>,
 }
 
 impl Default for ApprovalRule {
-    /// What holds where the file says nothing: what is dangerous waits, for an hour.
+    /// The default: dangerous payloads wait, for one hour.
     fn default() -> ApprovalRule {
         ApprovalRule { always: false, expires_ms: 3_600_000, tell: Vec::new() }
     }
@@ -154,18 +154,18 @@ impl Default for ApprovalRule {
 /// How a listener is reached.
 #[derive(Clone, Debug)]
 pub enum Reach {
-    /// A Rust value in this process, given by the program that runs the organism.
+    /// A Rust value in this process, supplied by the program that runs the organism.
     Inline,
-    /// A program spoken to over stdin and stdout.
+    /// A program that talks over stdin and stdout.
     Process(Program),
-    /// Whoever takes its work from the broker.
+    /// A program that takes its work from the broker.
     Nats,
-    /// What the file says, in another process that takes its work from the broker: a host of listeners.
+    /// A listener of the file that runs in another process, a host, and takes its work from the broker.
     Hosted,
 }
 
 impl Reach {
-    /// Whether the way there leads over the broker.
+    /// Whether it is reached over the broker.
     pub fn is_over_broker(&self) -> bool {
         matches!(self, Reach::Nats | Reach::Hosted)
     }
@@ -176,19 +176,19 @@ impl Reach {
 pub struct Program {
     /// The program and its arguments.
     pub run: Vec<String>,
-    /// Its working directory: that of the organism's file.
+    /// Its working directory: the folder of the organism's file.
     pub directory: PathBuf,
     /// Variables set for it.
     pub env: BTreeMap<String, String>,
-    /// Variables passed on to it from our environment.
+    /// Variables passed to it from this process's environment.
     pub pass: Vec<String>,
-    /// Whether it stays and takes many messages, or is started once for each.
+    /// Whether it keeps running for many messages. If not, it is started once per message.
     pub stays: bool,
     /// Whether documents are framed by lines or by their length.
     pub by_length: bool,
 }
 
-/// A root element, and the schema that judges payloads of this name.
+/// A root element, and the schema that judges payloads with this name.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Element {
     /// Its name.
@@ -203,7 +203,7 @@ pub enum Sees {
     /// The call, and earlier ones of the same listener in the thread.
     #[default]
     Call,
-    /// Beside that whatever was said between others in the thread, as far as it was over for whoever asked.
+    /// Also the messages between others in the thread that were complete for the caller by then.
     Thread,
 }
 
@@ -214,25 +214,25 @@ pub struct Listener {
     pub name: Name,
     /// How it is reached.
     pub reach: Reach,
-    /// Root elements it takes as requests.
+    /// Root elements that it accepts as requests.
     pub accepts: Vec<Element>,
     /// Root elements that answer a call to it.
     pub returns: Vec<Element>,
-    /// The schema that declares the root tag of its own notes, if one does.
+    /// The schema of the root tag of its own notes, if it has one.
     pub note: Option<SchemaId>,
-    /// Whom it may address.
+    /// The listeners that it may address.
     pub peers: Vec<Name>,
     /// Turns a call to it may take.
     pub turns: u32,
-    /// How much a child that it begins may use of the messages that are left, of a hundred.
+    /// Largest share of the remaining message budget that a child thread may use, in percent.
     pub share_percent: u32,
-    /// Deliveries that may be out to it at once.
+    /// Most deliveries that it may have at the same time.
     pub in_flight: usize,
-    /// The hard end of an attempt.
+    /// Timeout of an attempt.
     pub timeout_ms: u64,
-    /// The longest silence within an attempt; progress renews it.
+    /// Longest silence within an attempt. Progress restarts it.
     pub idle_ms: Option<u64>,
-    /// How failed deliveries are repeated.
+    /// How failed deliveries are retried.
     pub retry: Retry,
     /// What happens to an attempt whose outcome is unknown.
     pub on_unknown: OnUnknown,
@@ -242,19 +242,19 @@ pub struct Listener {
     pub timer_tell: Vec<Name>,
     /// Whether messages from outside may go to it.
     pub entry: bool,
-    /// Whose payloads are described to it.
+    /// Which payloads are described to it.
     pub describe: Describe,
     /// What its view shows.
     pub sees: Sees,
 }
 
 impl Listener {
-    /// The schema that judges a request of this name to it, if it takes any.
+    /// The schema that judges a request with this name to it. `None` if it does not accept such requests.
     pub fn accepted(&self, name: &QName) -> Option<SchemaId> {
         self.accepts.iter().find(|element| element.name == *name).map(|element| element.schema)
     }
 
-    /// The schema that judges an answer of this name by it, if it gives any.
+    /// The schema that judges an answer with this name from it. `None` if it gives no such answers.
     pub fn returned(&self, name: &QName) -> Option<SchemaId> {
         self.returns.iter().find(|element| element.name == *name).map(|element| element.schema)
     }
@@ -264,20 +264,20 @@ impl Listener {
         Listener::namespace_of(&self.name)
     }
 
-    /// The namespace that a listener of this name has for its own notes.
+    /// The namespace for the notes of a listener with this name.
     pub fn namespace_of(name: &Name) -> String {
         format!("https://xml-pipeline.org/ns/{}/v1", name.as_str())
     }
 }
 
 impl Composition {
-    /// Whether the time that a message from outside may take is limited.
+    /// Whether the working time of a message from outside is limited.
     pub fn limits_time(&self) -> bool {
         self.budgets.is_some_and(|budgets| budgets.wall_ms.is_some())
     }
 
-    /// The same where every listener runs in a process that is none of the pump's. What judges payloads, and the hash,
-    /// stay as they are: how a listener is reached is no part of what a decision depends on.
+    /// The same composition with every listener in a process outside the pump. The hash and the judging of payloads
+    /// stay the same, because decisions do not depend on how a listener is reached.
     #[must_use]
     pub fn hosted(mut self) -> Composition {
         for listener in self.listeners.values_mut().filter(|one| !one.reach.is_over_broker()) {

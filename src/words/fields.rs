@@ -1,10 +1,10 @@
-//! Length-prefixed fields: the decimal length, a colon, the bytes, a line break. What is hashed and what travels in
-//! bundles is made of them, because no byte of a field can end it. Written without a copy; read with every length
-//! checked against what is there, since the bytes may have come from anywhere.
+//! Length-prefixed fields: the decimal length, a colon, the bytes, a line break. Hashed data and bundles use them,
+//! because no byte inside a field can end it. Writing copies nothing. Reading checks every length against the
+//! available bytes, since the bytes may come from an untrusted source.
 
 use std::fmt::Display;
 
-/// Digits that a length may have: more than any length needs.
+/// Most digits of a length.
 const LENGTH_DIGITS: usize = 20;
 
 /// The decimal digits of a number, at the end of a buffer that has room for the longest.
@@ -36,15 +36,15 @@ pub fn number_field(out: &mut Vec<u8>, number: Option<u64>) {
     field(out, number.map_or(&[], |n| digits(&mut buffer, n)));
 }
 
-/// Fields, as they are read one after the other.
+/// Reads fields in order.
 pub struct Fields<'b> {
     rest: &'b [u8],
-    /// Bytes before the rest, for words.
+    /// Bytes already read, for error messages.
     read: usize,
 }
 
 impl<'b> Fields<'b> {
-    /// From the first byte on.
+    /// Starts at the first byte.
     pub fn new(bytes: &'b [u8]) -> Fields<'b> {
         Fields { rest: bytes, read: 0 }
     }
@@ -61,7 +61,7 @@ impl<'b> Fields<'b> {
         else {
             return self.no("there is no length");
         };
-        // One way to write each length, so that equal fields are equal bytes.
+        // Each length has one spelling, so that equal fields are equal bytes.
         let is_plain = length == b"0" || length.first().is_some_and(|digit| (b'1'..=b'9').contains(digit));
         let number = std::str::from_utf8(length).ok().filter(|_| is_plain).and_then(|text| text.parse().ok());
         let Some(number) = number.filter(|number: &usize| *number < rest.len()) else {
@@ -77,13 +77,13 @@ impl<'b> Fields<'b> {
         Ok(value)
     }
 
-    /// A field of so many bytes.
+    /// A field of exactly `N` bytes.
     pub fn exact<const N: usize>(&mut self, what: &str) -> Result<[u8; N], String> {
         let value = self.take()?;
         value.try_into().or_else(|_| self.no(&format!("{what}: {} bytes, not {N}", value.len())))
     }
 
-    /// A field of text; none where it is empty.
+    /// A text field. `None` if it is empty.
     fn text(&mut self, what: &str) -> Result<Option<&'b str>, String> {
         match std::str::from_utf8(self.take()?) {
             Ok("") => Ok(None),
@@ -104,7 +104,7 @@ impl<'b> Fields<'b> {
         }
     }
 
-    /// A field that has a value.
+    /// A field that must have a value.
     pub fn parsed<T, E: Display>(
         &mut self,
         what: &str,
@@ -116,7 +116,7 @@ impl<'b> Fields<'b> {
         }
     }
 
-    /// A field whose value is one of those that this version knows.
+    /// A field whose value must be known to this version.
     pub fn known<T>(&mut self, what: &str, parse: impl Fn(&str) -> Option<T>) -> Result<T, String> {
         self.parsed(what, |text| parse(text).ok_or("not known to this version"))
     }
@@ -126,7 +126,7 @@ impl<'b> Fields<'b> {
         self.parsed(what, str::parse)
     }
 
-    /// That nothing comes behind the last field.
+    /// Checks that nothing follows the last field.
     pub fn end(self) -> Result<(), String> {
         if self.rest.is_empty() { Ok(()) } else { self.no("there is more behind the last field") }
     }

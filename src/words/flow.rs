@@ -1,6 +1,6 @@
-//! The values that move from room to room. Each is made only from the one before it, so code that
-//! skips a check does not compile: a payload becomes `Admitted` only with a judge's `Verdict`, and
-//! only what is `Admitted` can be decided upon.
+//! The values that move from module to module. Each is made only from the previous one, so code that skips a
+//! check does not compile: a payload becomes `Admitted` only with a judge's `Verdict`, and only an `Admitted`
+//! payload can be decided upon.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use super::ports::Lease;
 use super::primitive::Primitive;
 use super::refusal::Refusal;
 
-/// A judge's word that a payload fits a schema. Only a `Judge` makes one.
+/// A judge's statement that a payload fits a schema. Only a `Judge` makes one.
 #[derive(Debug)]
 #[must_use = "a verdict that admits nothing was not needed"]
 pub struct Verdict {
@@ -24,20 +24,20 @@ pub struct Verdict {
 }
 
 impl Verdict {
-    /// The judge swears that it found these very bytes valid. A payload that says of itself that it is
-    /// dangerous is taken at its word; that it is not is nobody's to say.
+    /// The judge states that exactly these bytes are valid. A payload that is marked dangerous counts as
+    /// dangerous. No payload can declare itself harmless.
     pub fn sworn(payload: Payload) -> Verdict {
         let dangerous = payload.is_marked("is_dangerous");
         Verdict { payload, dangerous }
     }
 
-    /// The schema may say so as well.
+    /// Adds the schema's statement that the element is dangerous.
     pub fn of_dangerous_element(mut self, dangerous: bool) -> Verdict {
         self.dangerous |= dangerous;
         self
     }
 
-    /// Whether the payload is dangerous, so that a person must approve it.
+    /// Whether the payload is dangerous: then a person must approve it.
     pub fn is_dangerous(&self) -> bool {
         self.dangerous
     }
@@ -45,40 +45,39 @@ impl Verdict {
 
 /// Judges payloads by the schemas of a composition.
 pub trait Judge {
-    /// Whether the payload is valid under that schema; consumes it, so that nothing else is routed
-    /// than what was judged.
+    /// Judges the payload under that schema. It takes the payload by value, so that only the judged bytes are
+    /// routed.
     fn judge(&mut self, config: Digest, schema: SchemaId, payload: Payload) -> Result<Verdict, Refused>;
 }
 
-/// What an admitted payload is, by the name of its root element and its sender's place.
+/// The kind of an admitted payload: it follows from the name of the root element and the sender's role.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum What {
     /// A request or a call for that listener.
     For(Name),
-    /// A call for each of several peers that take it.
+    /// One call for each peer that accepts it.
     ForEach {
-        /// Which answers are waited for.
+        /// Which answers the sender waits for.
         gather: Gather,
-        /// The peers, in order of the file, each with whether a person must approve what goes to it.
+        /// The peers in file order, each with whether a person must approve its call.
         takers: Vec<(Name, bool)>,
     },
-    /// In the sender's own root tag.
+    /// A note in the sender's own root tag.
     Note,
-    /// It answers the call.
+    /// The answer to the call.
     Final,
-    /// `<spawn-thread>`: the label that was suggested, whom the child's first payload is for, and
-    /// that payload.
+    /// `<spawn-thread>`: the suggested label, the addressee of the child's first payload, and that payload.
     Spawn {
         /// The suggested label.
         label: Option<String>,
-        /// Whom the initial payload is for.
+        /// The addressee of the initial payload.
         to: Name,
         /// The initial payload, judged by its addressee's schema.
         initial: Arc<[u8]>,
     },
-    /// `<steer>` from outside: the listener whose schema took the payload inside, and that payload.
+    /// `<steer>` from outside: the listener whose schema accepted the inner payload, and that payload.
     Steer {
-        /// Who takes it.
+        /// The listener.
         to: Name,
         /// The payload.
         payload: Arc<[u8]>,
@@ -87,7 +86,7 @@ pub enum What {
     Primitive(Primitive),
 }
 
-/// A payload that may move.
+/// A payload that passed the checks.
 #[derive(Debug)]
 #[must_use = "an admitted payload must be recorded"]
 pub struct Admitted {
@@ -97,19 +96,19 @@ pub struct Admitted {
 }
 
 impl Admitted {
-    /// Admits what a judge found valid.
+    /// Admits a payload that the judge found valid.
     pub fn new(what: What, verdict: Verdict) -> Admitted {
         Admitted { what, payload: verdict.payload, dangerous: verdict.dangerous }
     }
 
-    /// Admits a `<spawn-thread>` with the judge's word on the payload inside it, which is what goes out.
+    /// Admits a `<spawn-thread>` with the verdict on its inner payload, which is the one that goes out.
     pub fn spawn(label: Option<String>, to: Name, initial: Verdict, verdict: Verdict) -> Admitted {
         let what = What::Spawn { label, to, initial: initial.payload.bytes().clone() };
         Admitted { what, payload: verdict.payload, dangerous: initial.dangerous }
     }
 
-    /// Admits a payload that several peers take, with the judge's word on it for each of them. It is that of
-    /// one payload under several schemas, so each holds for the same bytes. None without a taker.
+    /// Admits a payload that several peers accept. The verdicts are on the same bytes, one under each peer's
+    /// schema. `None` without a taker.
     pub fn for_each(gather: Gather, verdicts: Vec<(Name, Verdict)>) -> Option<Admitted> {
         let takers = verdicts.iter().map(|(to, verdict)| (to.clone(), verdict.dangerous)).collect();
         let dangerous = verdicts.iter().any(|(_, verdict)| verdict.dangerous);
@@ -117,13 +116,13 @@ impl Admitted {
         Some(Admitted { what: What::ForEach { gather, takers }, payload, dangerous })
     }
 
-    /// Admits a `<steer>` from outside with the judge's word on the payload inside it, which is what goes out.
+    /// Admits a `<steer>` from outside with the verdict on its inner payload, which is the one that goes out.
     pub fn steer(to: Name, inside: Verdict, verdict: Verdict) -> Admitted {
         let what = What::Steer { to, payload: inside.payload.bytes().clone() };
         Admitted { what, payload: verdict.payload, dangerous: inside.dangerous || verdict.dangerous }
     }
 
-    /// Whether what goes out is dangerous, so that a person must approve it.
+    /// Whether the outgoing payload is dangerous: then a person must approve it.
     pub fn is_dangerous(&self) -> bool {
         self.dangerous
     }
@@ -133,7 +132,7 @@ impl Admitted {
         &self.payload.name().local
     }
 
-    /// What it is.
+    /// Its kind.
     pub fn what(&self) -> &What {
         &self.what
     }
@@ -144,56 +143,56 @@ impl Admitted {
     }
 }
 
-/// Something that may not move: what its sender is told, and the bytes that the log keeps.
+/// A rejected payload: the refusal for its sender, and the bytes that the log keeps.
 #[derive(Debug)]
 #[must_use = "a refusal that nobody is told is a silent loss"]
 pub struct Refused {
-    /// What the sender is told.
+    /// The refusal for the sender.
     pub refusal: Refusal,
     /// The refused bytes, as far as they are kept.
     pub kept: Option<Arc<[u8]>>,
 }
 
-/// One item of a reply, as the door judged it.
+/// One item of a reply, after the door judged it.
 #[derive(Debug)]
 #[must_use = "every item has exactly one answer"]
 pub enum Item {
-    /// It may move.
+    /// The item is accepted.
     Admitted(Admitted),
-    /// It may not.
+    /// The item is refused.
     Refused(Refused),
-    /// It names a thread; only the pump knows which threads are the sender's.
+    /// The item names a thread. Only the pump knows which threads belong to the sender.
     ForThread {
         /// The thread as the sender wrote it.
         thread: String,
         /// The payload.
         payload: Arc<[u8]>,
-        /// What it is among the sender's own words. It counts only once the thread is known.
+        /// The judgement of the payload as one of the sender's items. It counts only once the thread is known.
         judged: Box<Result<Admitted, Refused>>,
     },
 }
 
-/// What the receipt of a reply says beside that its reply is on disk.
+/// What the receipt of a reply reports, apart from the fact that the reply is on disk.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Taken {
-    /// Whether another reply to the same delivery was taken before, so that this one counts for nothing.
+    /// Whether an earlier reply to the same delivery was taken. If so, this reply is ignored.
     pub is_superseded: bool,
-    /// What answers the items that were refused, by their numbers in the reply.
+    /// The answers to the refused items, by item number.
     pub refused: Vec<(u32, Arc<[u8]>)>,
 }
 
-/// What a listener said, as the door judged it.
+/// A listener's message, after the door judged it.
 #[derive(Debug)]
 pub enum Said {
-    /// A reply with its items.
+    /// A reply with items.
     Items(Vec<Item>),
-    /// The listener says that it failed.
+    /// The listener reports a failure.
     Failure {
         /// Its own code.
         code: String,
         /// Whether trying again may help.
         retry: bool,
-        /// Its words.
+        /// Its message.
         words: String,
     },
     /// The listener's output was unusable; the next turn opens with this feedback.
@@ -215,16 +214,16 @@ pub enum Said {
         /// For the live view.
         words: String,
     },
-    /// An entry for the journal, which is answered once it is on disk.
+    /// An entry for the journal. It is acknowledged when it is on disk.
     Journal {
-        /// Its number, which the answer bears.
+        /// Its number, repeated in the acknowledgement.
         id: u64,
         /// The entry.
         entry: Result<Entry, Refused>,
     },
-    /// A question, which is answered.
+    /// A question that gets an answer.
     Ask {
-        /// Its number, which the answer bears.
+        /// Its number, repeated in the answer.
         id: u64,
         /// The question.
         question: Result<Question, Refused>,
@@ -232,7 +231,7 @@ pub enum Said {
 }
 
 impl Said {
-    /// The number that an answer to it bears, where it is a word that the pump answers.
+    /// The number that the answer carries. `None` if the pump does not answer this message.
     pub fn waits_for(&self) -> Option<u64> {
         match self {
             Said::Journal { id, .. } | Said::Ask { id, .. } => Some(*id),
@@ -246,55 +245,55 @@ impl Said {
     }
 }
 
-/// A listener's document after the door: who said what under which lease.
+/// A listener's document after the door: the lease, and what the listener said.
 #[derive(Debug)]
 pub struct Judged {
-    /// The lease it answers.
+    /// The lease that it belongs to.
     pub lease: Arc<Lease>,
     /// What was said.
     pub said: Said,
-    /// The first name of somebody else that an item gave as its sender's. The items go on under the
-    /// listener's own.
+    /// The first sender name in an item that is not the listener's own. The items are processed under the
+    /// listener's own name.
     pub claimed: Option<String>,
-    /// Where its receipt is waited for, if it is.
+    /// The place that waits for the receipt, if any.
     pub ticket: Option<Ticket>,
 }
 
-/// A listener's document that could not be connected to any work.
+/// A listener's document that matches no delivery.
 #[derive(Debug)]
 pub struct Unconnected {
     /// The listener, from the connection.
     pub listener: Name,
     /// Why.
     pub refused: Refused,
-    /// The delivery that it names and the number of the answer that is waited for, where one is.
+    /// The delivery that it names and the number of the answer it waits for, if any.
     pub waits: Option<(String, u64)>,
-    /// The delivery that it names, where it is a reply to one.
+    /// The delivery that it names, if it is a reply.
     pub replies_to: Option<String>,
-    /// Where its receipt is waited for, if it is.
+    /// The place that waits for the receipt, if any.
     pub ticket: Option<Ticket>,
 }
 
-/// Where an asker waits for its receipt.
+/// Identifies the place where a sender waits for its receipt.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct Ticket(pub u64);
 
 /// A message from outside after the door.
 #[derive(Debug)]
 pub struct Asked {
-    /// Where the asker waits.
+    /// Where the sender waits.
     pub ticket: Ticket,
     /// The client, from the credential.
     pub client: Name,
-    /// The idempotency key, chosen or drawn.
+    /// The idempotency key, chosen by the sender or generated.
     pub key: Key,
-    /// The thread it goes on with; none opens a root.
+    /// The thread that it continues. `None` opens a root.
     pub thread: Option<ThreadId>,
-    /// The payload and its addressee, or why not.
+    /// The payload with its addressee, or the refusal.
     pub payload: Result<Admitted, Refused>,
 }
 
-/// What an asker gets when its message is on disk.
+/// What a sender gets when its message is on disk.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Receipt {
     /// The thread it opened or joined.
@@ -305,17 +304,17 @@ pub struct Receipt {
     pub id: super::ids::MessageId,
     /// The call it opened.
     pub call: super::ids::CallPath,
-    /// The name that stands as its sender.
+    /// The recorded sender name.
     pub sender: Name,
-    /// Whether the same key and bytes had come before.
+    /// Whether the same key and bytes were already received.
     pub repeated: bool,
 }
 
-/// A failure as the pump words it: code and words.
+/// A failure reported by the pump: code and message.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Failing {
     /// The code.
     pub code: Code,
-    /// The words.
+    /// The message.
     pub words: String,
 }

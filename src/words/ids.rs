@@ -1,6 +1,5 @@
-//! Names and identifiers. Each is checked once, where it is parsed, and is a type of its own from
-//! then on. Nothing here invents an id: roots are hashes of what opened them, message ids come from
-//! the seed of an event.
+//! Names and identifiers. Each is checked once, when it is parsed, and has its own type from then on. This file
+//! invents no ids: the id of a root is the hash of what opened it, and message ids come from the seed of an event.
 
 use std::borrow::Borrow;
 use std::fmt;
@@ -10,7 +9,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::limits;
 
-/// Why a text is no name or id: the text, and the grammar it misses.
+/// The error for a text that is not a valid name or id: the text and the expected grammar.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{what} \"{}\" is not of the form {grammar}", one_line(.text))]
 pub struct Malformed {
@@ -19,14 +18,14 @@ pub struct Malformed {
     grammar: &'static str,
 }
 
-/// A text with its line breaks and tabs written out. Whoever shows it writes out what else is hidden in it; if that were
-/// done here, it would be done twice.
+/// The text with line breaks and tabs escaped. The code that shows it escapes other hidden characters; escaping them
+/// here would escape them twice.
 pub fn one_line(text: &str) -> String {
     text.replace('\n', "\\n").replace('\r', "\\r").replace('\t', "\\t")
 }
 
 fn malformed(what: &'static str, text: &str, grammar: &'static str) -> Malformed {
-    // The excerpt is bounded: the text may come from a hostile sender and end up in a record.
+    // The excerpt is limited: the text may come from a hostile sender and end up in a record.
     Malformed { what, text: text.chars().take(80).collect(), grammar }
 }
 
@@ -37,7 +36,7 @@ macro_rules! text_id {
         pub struct $name(Arc<str>);
 
         impl $name {
-            /// The text of it.
+            /// Its text.
             pub fn as_str(&self) -> &str {
                 &self.0
             }
@@ -84,7 +83,7 @@ text_id! {
     CallPath
 }
 text_id! {
-    /// The idempotency key a sender chose, or had drawn for it.
+    /// The idempotency key that a sender chose or that was generated for it.
     Key
 }
 
@@ -103,7 +102,7 @@ impl TimerId {
         }
     }
 
-    /// The id of a timer that was given none: the first of `t1`, `t2` … that is free.
+    /// A free timer id: the first of `t1`, `t2` … that is not taken.
     pub fn free(is_taken: impl Fn(&TimerId) -> bool) -> TimerId {
         let mut number = 1u32;
         loop {
@@ -134,22 +133,22 @@ impl Name {
 
     /// The pump itself, as sender and addressee of primitives and system payloads.
     pub fn core() -> Name {
-        // Almost every hop names it.
+        // Used by almost every hop.
         static CORE: LazyLock<Name> = LazyLock::new(|| Name("core".into()));
         CORE.clone()
     }
 
-    /// The client behind the local token.
+    /// The client that authenticates with the local token.
     pub fn operator() -> Name {
         Name("operator".into())
     }
 
-    /// Whoever decides about what waits for a person, before it is known who that is.
+    /// The person who decides a request, before it is known who that is.
     pub fn person() -> Name {
         Name("person".into())
     }
 
-    /// Names nobody may register, because the house uses them.
+    /// Names that are reserved for the system.
     pub fn is_reserved(&self) -> bool {
         matches!(self.as_str(), "core" | "sys" | "cli" | "console" | "person" | "operator")
     }
@@ -158,7 +157,7 @@ impl Name {
 const THREAD_GRAMMAR: &str = "sys, or sess-<12 hex digits or more> with .labels of [a-z0-9][a-z0-9-]{0,31}";
 
 impl ThreadId {
-    /// Checks the grammar of thread ids. Whether the thread exists is another question.
+    /// Checks the grammar of thread ids, not whether the thread exists.
     pub fn parse(text: &str) -> Result<ThreadId, Malformed> {
         let bad = || malformed("thread", text, THREAD_GRAMMAR);
         if text == "sys" {
@@ -173,13 +172,13 @@ impl ThreadId {
         Ok(ThreadId(text.into()))
     }
 
-    /// The thread of boot, shutdown and of refusals that belong to no other.
+    /// The thread for startup, shutdown, and refusals that belong to no other thread.
     pub fn sys() -> ThreadId {
         ThreadId("sys".into())
     }
 
-    /// The root that `(sender, key)` opens, with `digits` hex digits: 12, and longer only where an
-    /// earlier root of another `(sender, key)` already has the shorter one.
+    /// The root that `(sender, key)` opens, with `digits` hex digits: 12, or more if an earlier root of another
+    /// `(sender, key)` already has the shorter id.
     pub fn root(organism: &Name, sender: &Name, key: &Key, digits: usize) -> ThreadId {
         let mut hash = Sha256::new();
         for field in [organism.as_str(), sender.as_str(), key.as_str()] {
@@ -195,39 +194,39 @@ impl ThreadId {
         ThreadId(id.into())
     }
 
-    /// The child of this thread with that label.
+    /// The child of this thread with this label.
     pub fn child(&self, label: &str) -> Result<ThreadId, Malformed> {
         ThreadId::parse(&[self.as_str(), label].join("."))
     }
 
-    /// The thread that spawned this one; none for roots and `sys`.
+    /// The thread that spawned this one. `None` for roots and `sys`.
     pub fn parent(&self) -> Option<ThreadId> {
         self.0.rfind('.').and_then(|dot| self.0.get(..dot)).map(|p| ThreadId(p.into()))
     }
 
-    /// The root of this thread's tree: itself for a root.
+    /// The root of this thread's tree. For a root, the thread itself.
     pub fn root_of(&self) -> ThreadId {
         self.0.split('.').next().map_or_else(|| self.clone(), |r| ThreadId(r.into()))
     }
 
-    /// The first twelve digits of the tree's root: what every thread of a tree has in common with the
-    /// roots whose ids are longer only because of it. Itself where it is no longer than that.
+    /// The id of the tree's root, cut to twelve digits. All threads of a tree share it, and so do roots that got a
+    /// longer id because of a collision. A shorter id is returned unchanged.
     pub fn stem(&self) -> ThreadId {
         const STEM_BYTES: usize = "sess-".len() + 12;
         self.0.get(..STEM_BYTES).map_or_else(|| self.clone(), |stem| ThreadId(stem.into()))
     }
 
-    /// Whether this thread is `other`, or was spawned below it.
+    /// Whether this thread is `other` or below it.
     pub fn is_within(&self, other: &ThreadId) -> bool {
         self.0.strip_prefix(&*other.0).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
     }
 
-    /// How many spawns lie between this thread and its root.
+    /// The number of spawns between this thread and its root.
     pub fn depth(&self) -> usize {
         self.0.bytes().filter(|b| *b == b'.').count()
     }
 
-    /// Whether this is the pump's own thread.
+    /// Whether it is the pump's own thread.
     pub fn is_sys(&self) -> bool {
         &*self.0 == "sys"
     }
@@ -278,13 +277,13 @@ impl CallPath {
         CallPath(format!("{}:{number}", self.0).into())
     }
 
-    /// Which of the takers of its item this call is to; none where the item went to one alone.
+    /// Which taker of its item this call goes to. `None` if the item went to one listener only.
     pub fn taker_number(&self) -> Option<u32> {
         let (_, step) = self.0.rsplit_once('/')?;
         step.split_once(':')?.1.parse().ok()
     }
 
-    /// The call that made this one, with the turn and ordinal of the item; none for a top call.
+    /// The call that made this one, with the turn and ordinal of the item. `None` for a top call.
     pub fn caller(&self) -> Option<(CallPath, u32, u32)> {
         let (caller, step) = self.0.rsplit_once('/')?;
         let (turn, item) = step.split_once('.')?;
@@ -292,23 +291,23 @@ impl CallPath {
         Some((CallPath(caller.into()), turn.parse().ok()?, ordinal.parse().ok()?))
     }
 
-    /// The number of the top call that this one belongs to.
+    /// The number of its top call.
     pub fn top_number(&self) -> u32 {
         self.0.split('/').next().and_then(|n| n.parse().ok()).unwrap_or(0)
     }
 
-    /// How many calls lie between this one and its top call.
+    /// The number of calls between this one and its top call.
     pub fn depth(&self) -> usize {
         self.0.bytes().filter(|b| *b == b'/').count()
     }
 
-    /// Whether this call lies under `other`, or is it.
+    /// Whether this call is `other` or below it.
     pub fn is_within(&self, other: &CallPath) -> bool {
         self.0.strip_prefix(&*other.0).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     }
 
-    /// Its steps from the thread down: the number of its top call, then turn, ordinal and taker of each
-    /// item. In their order calls stand as they were asked for.
+    /// Its steps from the thread down: the number of its top call, then turn, ordinal and taker of each item. Sorting
+    /// by steps gives the order in which the calls were requested.
     pub fn steps(&self) -> Vec<(u32, u32, u32)> {
         let step = |step: &str| {
             let (turn, item) = step.split_once('.').unwrap_or((step, "0"));
@@ -318,14 +317,15 @@ impl CallPath {
         self.0.split('/').map(step).collect()
     }
 
-    /// Whether this call and those that it lies in are waited for by whoever made them; turn 0 only tells.
+    /// Whether the caller waits for this call, and the same holds for every call above it. Calls of turn 0 only
+    /// notify.
     pub fn is_awaited(&self) -> bool {
         self.steps().iter().all(|(turn, ..)| *turn > 0)
     }
 
-    /// Whether whoever asked for `other` had the outcome of this call by then, whatever ran beside it: it
-    /// belongs to an earlier top call of the thread, or to an earlier turn of a call that both belong to.
-    /// Calls that only tell of something (turn 0) are waited for by nobody, so they precede nothing.
+    /// Whether the caller of `other` already had the outcome of this call, no matter what ran in parallel. This is so
+    /// if this call belongs to an earlier top call of the thread, or to an earlier turn of a call that contains both.
+    /// Calls that only notify (turn 0) precede nothing, because no caller waits for them.
     pub fn precedes(&self, other: &CallPath) -> bool {
         let steps = self.steps();
         let parting = steps.iter().zip(other.steps()).find(|(own, other)| *own != other);
@@ -334,7 +334,7 @@ impl CallPath {
 }
 
 impl Key {
-    /// A key of 1 to 128 visible ASCII characters.
+    /// Checks for 1 to 128 visible ASCII characters.
     pub fn parse(text: &str) -> Result<Key, Malformed> {
         if (1..=limits::KEY_BYTES).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_graphic()) {
             Ok(Key(text.into()))
@@ -368,7 +368,7 @@ impl Digest {
         Ok(Digest(out))
     }
 
-    /// Its text. Every record's header holds some, so it is made without formatting.
+    /// Its text. Every record header holds several, so it is made without formatting.
     pub fn hex(&self) -> [u8; 64] {
         let digit = |n: u8| if n < 10 { b'0' + n } else { b'a' + n - 10 };
         let mut text = [0; 64];
@@ -391,7 +391,7 @@ impl fmt::Debug for Digest {
     }
 }
 
-/// A record's id: a UUIDv7, its random part from the seed of the event that made it.
+/// A record's id: a UUIDv7. Its random part comes from the seed of the event that made it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
 pub struct MessageId(pub [u8; 16]);
 
@@ -408,7 +408,7 @@ impl MessageId {
             .map_err(|_| malformed("message id", text, "a UUID"))
     }
 
-    /// Its text, written into a buffer that has room for it.
+    /// Its text, written into the given buffer.
     pub fn text<'a>(&self, buffer: &'a mut [u8; 36]) -> &'a str {
         uuid::Uuid::from_bytes(self.0).as_hyphenated().encode_lower(buffer)
     }

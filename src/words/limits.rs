@@ -1,4 +1,4 @@
-//! The limits of the house, in one place, with the relations between them.
+//! All built-in limits, in one place, with the relations between them.
 
 /// Longest name of a party, in bytes.
 pub const NAME_BYTES: usize = 63;
@@ -6,11 +6,11 @@ pub const NAME_BYTES: usize = 63;
 pub const KEY_BYTES: usize = 128;
 /// Longest thread id, in bytes: a root and a few dozen labels.
 pub const THREAD_ID_BYTES: usize = 640;
-/// Largest message taken from anybody, in bytes.
+/// Largest accepted message, in bytes.
 pub const MESSAGE_BYTES: usize = 1 << 20;
 /// Most items in one reply.
 pub const REPLY_ITEMS: usize = 64;
-/// Bytes of a body that stand in its record; a longer one is stored once under its hash.
+/// Largest body that is stored inside its record, in bytes. A longer one is stored once under its hash.
 pub const LARGE_BODY: usize = 64 << 10;
 /// Notices of one turn that are kept for the next one.
 pub const NOTICES: usize = 64;
@@ -18,99 +18,97 @@ pub const NOTICES: usize = 64;
 pub const ASKS: usize = 64;
 /// Journal entries that one delivery may make.
 pub const JOURNAL: usize = 64;
-/// Bytes of an answer to a question; what is more comes with the next one.
+/// Bytes of an answer to a question. The rest comes with the next question.
 pub const PAGE_BYTES: usize = 256 << 10;
-/// Words from elsewhere that may wait for the next turn of one call.
+/// Messages from elsewhere that may wait for the next turn of one call.
 pub const STEERS: usize = 64;
-/// Top calls that may wait behind the open one of a root, whoever opened them.
+/// Top calls that may wait behind the open one of a root.
 pub const QUEUED_TOP_CALLS: usize = 16;
-/// Most turns that a file may allow a call to a listener. Nothing that is kept of a call grows with its turns.
+/// Most turns that a file may allow a call to a listener. The data kept for a call does not grow with its turns.
 pub const TURNS: u32 = 1_000_000;
-/// The same for an agent, which may pay for each of them.
+/// Most turns that a file may allow an agent, which may pay for each turn.
 pub const AGENT_TURNS: u32 = 1_000;
-/// How deep calls and spawns may nest at most, both counted together, whatever the file allows.
+/// Deepest nesting of calls and spawns, counted together. The file cannot raise it.
 pub const DEPTH: usize = 16;
 /// Children of one call that may be open at once. Every decision about the call may look at all of them, and they are
-/// in its thread's row.
+/// stored in its thread's row.
 pub const OPEN_CHILDREN: usize = 1_000;
-/// Most messages that a file may allow one message from outside. What was used is counted, not kept.
+/// Most messages that a file may allow one message from outside. The use is counted, not stored.
 pub const BUDGET_MESSAGES: u32 = 1_000_000;
-/// Most child threads that a file may allow one message from outside, over its whole life. The tree's use is added up
-/// over those that run. A child whose end a turn has shown is only counted.
+/// Most child threads that a file may allow one message from outside, over its whole life. The use of the tree is
+/// summed over the running children. After a turn has shown the end of a child, that child is only counted.
 pub const BUDGET_CHILDREN: u32 = 10_000;
 /// Most tokens that a file may allow one message from outside.
 pub const BUDGET_TOKENS: u64 = 1_000_000_000_000;
 /// The most that a file may allow one message from outside to cost, in millionths of the currency's unit.
 pub const BUDGET_MICROS: u64 = 1_000_000 * 1_000_000;
-/// Of a hundred parts of a budget, how many are used when its warning is given.
+/// The share of a budget that triggers its warning, in percent.
 pub const WARNING_PERCENT: u64 = 80;
-/// Characters of messages that one `<recalled>` shows: a model's share of a turn. 64 of them, escaped in the
-/// worst way, still fit into memory many times over.
+/// Characters of messages that one `<recalled>` shows: a fair share of a model's turn. 64 of them fit into memory
+/// many times over, even with the longest escapes.
 pub const RECALL_CHARACTERS: u64 = 32_768;
-/// Bytes of messages, or of a document, on one page of what answers a question. A message that is larger has
-/// a page to itself.
+/// Bytes of messages, or of a document, on one page of an answer to a question. A larger message gets its own page.
 pub const ANSWER_BYTES: usize = 256 << 10;
-/// Todo lists with different conditions that one call may have. All of them are in its thread's row.
+/// Todo lists with different conditions that one call may have. They are stored in its thread's row.
 pub const TODO_LISTS: usize = 32;
-/// Timers of one thread that may be set at once. All of them are in its row.
+/// Timers of one thread that may be set at once. They are stored in its row.
 pub const TIMERS: usize = 32;
-/// Characters of a timer's note that the outcome of the call it opens repeats. While that call is open, they are
-/// in its thread's row.
+/// Characters of a timer's note that are repeated in the outcome of the call it opens. While that call is open, they
+/// are stored in its thread's row.
 pub const TIMER_NOTE_CHARACTERS: usize = 1_000;
-/// The shortest time after which a timer fires.
+/// Shortest time until a timer fires.
 pub const TIMER_LEAST_MS: u64 = 1_000;
-/// The longest: ten years.
+/// Longest time until a timer fires: ten years.
 pub const TIMER_MOST_MS: u64 = 3_650 * 86_400_000;
-/// Deliveries of one turn that the pump's own death may cost before it becomes a dead letter; more only
-/// for a listener that may be tried more often than that.
+/// Deliveries of one turn that may be lost because the pump died, before the turn becomes a dead letter. The limit is
+/// higher only for a listener that allows more attempts.
 pub const LOST_WITH_PUMP: u32 = 5;
-/// Bytes of a refused message from outside that are kept beside its hash.
+/// Bytes of a refused message from outside that are stored with its hash.
 pub const EXCERPT_BYTES: usize = 1024;
-/// Bytes of a program's last words that are kept with its failure.
+/// Bytes of a program's last output that are stored with its failure.
 pub const LAST_WORDS_BYTES: usize = 2048;
-/// Bytes of a code that a listener chose for its own failure or feedback; the core's schema takes no
-/// longer one.
+/// Bytes of a listener's own code for a failure or feedback. The core's schema allows no longer one.
 pub const OWN_CODE_BYTES: usize = 128;
-/// Bytes of a listener's words about its own failure or feedback: some pages. They travel in a payload of
-/// the core, which nobody else bounds.
+/// Bytes of a listener's message about its own failure or feedback: some pages. It travels in a core payload, which
+/// has no other limit.
 pub const OWN_WORDS_BYTES: usize = 16 << 10;
-/// Bytes of a person's note: some pages, which the caller is told.
+/// Bytes of a person's note: some pages. The caller sees the note.
 pub const NOTE_BYTES: usize = 4 << 10;
 /// Bytes of a question to a person.
 pub const QUESTION_BYTES: usize = 4 << 10;
 /// Messages that one question may show.
 pub const QUESTION_SHOWS: usize = 16;
-/// Choices that one question may have. All of them are in its thread's row.
+/// Choices that one question may have. They are stored in its thread's row.
 pub const QUESTION_CHOICES: usize = 16;
-/// Characters of a choice: a word that a person types.
+/// Characters of a choice: a word that a person can type.
 pub const CHOICE_CHARACTERS: usize = 64;
-/// Characters of the label of a message that a question shows: a line.
+/// Characters of the label of a message that a question shows: one line.
 pub const LABEL_CHARACTERS: usize = 200;
-/// The shortest time that a question waits.
+/// Shortest time that a question waits.
 pub const QUESTION_LEAST_MS: u64 = 1_000;
-/// The longest: a year.
+/// Longest time that a question waits: one year.
 pub const QUESTION_MOST_MS: u64 = 365 * 86_400_000;
 /// Largest organism file and largest schema, in bytes.
 pub const CONFIG_FILE_BYTES: usize = 1 << 20;
-/// How deep an organism file may nest. Its own keys need five levels; each level of a workflow's steps needs three: the
-/// list, the entry and the step. So 64 levels of steps fit.
+/// Deepest nesting of an organism file. The file's own keys need five levels. Each level of a workflow's steps needs
+/// three: the list, the entry and the step. So 64 levels of steps fit.
 pub const CONFIG_DEPTH: usize = 208;
-/// Most entries in any list or map of an organism file, and so most listeners.
+/// Most entries in any list or map of an organism file, and therefore most listeners.
 pub const CONFIG_ENTRIES: usize = 1024;
-/// Replies with a receipt that are known when they come again.
+/// Replies with a receipt that are remembered, so that repeats are recognized.
 pub const REPLIES: usize = 65_536;
-/// Records that a start reads for the newest of them.
+/// Records that a start reads to find the newest of these replies.
 pub const REPLIES_READ: u64 = 4096;
-/// Bytes of bodies among those, after which it reads no further back.
+/// Bytes of bodies among these records. After that many, the start stops reading back.
 pub const REPLIES_READ_BYTES: usize = 8 << 20;
 /// Fewest records between two checkpoints of the fold.
 pub const CHECKPOINT_RECORDS: usize = 4096;
-/// Records for each row that a checkpoint writes, where many threads are at work.
+/// Records for each row that a checkpoint writes, when many threads are working.
 pub const RECORDS_PER_ROW: usize = 8;
-/// Most records between two checkpoints: what opening a log may have to fold.
+/// Most records between two checkpoints, and therefore most records to fold when a log opens.
 pub const RECORDS_TO_FOLD: usize = 16_384;
 
-// A thread id has room for as many labels as the depth allows, or a legal spawn could not be named.
+// A thread id must have room for as many labels as the depth allows. Otherwise a legal spawn could not get an id.
 const _: () = assert!("sess-".len() + 64 + DEPTH * 33 <= THREAD_ID_BYTES);
 const _: () = assert!(CHECKPOINT_RECORDS <= RECORDS_TO_FOLD);
 const _: () = assert!(EXCERPT_BYTES < MESSAGE_BYTES && LAST_WORDS_BYTES < MESSAGE_BYTES);

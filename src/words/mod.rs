@@ -1,7 +1,7 @@
-//! What things are: names, records, refusals, the composition, and the ports that edges implement.
+//! The data types: names, records, refusals, the composition, and the ports that edges implement.
 //!
-//! Pure data. This room reads no clock, draws no id and does no I/O; it may import the kit and
-//! nothing else of the house.
+//! Pure data. This module reads no clock, draws no id and does no I/O. It may import the kit and
+//! no other module.
 
 pub mod budget;
 pub mod client;

@@ -1,7 +1,7 @@
-//! Requests to a person, and what a person says about them. Pure data.
+//! Requests to a person, and the person's decisions about them. Pure data.
 //!
-//! There are two kinds. An approval holds a payload until a person lets it go. A question holds the call that asks it
-//! until a person answers. Both have ids from one counter, both expire, and both may be answered by the same roles.
+//! There are two kinds. An approval holds a payload until a person releases it. A question holds the call that asks
+//! it until a person answers. Both take their ids from one counter, both expire, and the same roles may answer both.
 
 use std::fmt;
 
@@ -9,8 +9,8 @@ use super::flow::{Admitted, Refused, Ticket};
 use super::ids::{CallPath, Digest, Name, ThreadId};
 use super::time::Millis;
 
-/// Which request: `a1`, `a2` … They are counted over the whole log and never used again, so that what
-/// somebody types means one of them, whenever it is typed.
+/// A request's id: `a1`, `a2` … Ids are counted over the whole log and never reused, so that a typed id always means
+/// the same request.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, serde::Serialize, serde::Deserialize)]
 pub struct PersonRequestId(pub u64);
 
@@ -32,14 +32,14 @@ impl fmt::Display for PersonRequestId {
 /// The two kinds of requests.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RequestKind {
-    /// Whether a payload may go.
+    /// May this payload go out?
     Approval,
     /// A question of a listener.
     Question,
 }
 
 impl RequestKind {
-    /// The word for it.
+    /// Its name.
     pub const fn as_str(self) -> &'static str {
         match self {
             RequestKind::Approval => "approval",
@@ -53,7 +53,7 @@ impl RequestKind {
 pub struct ApprovalRequest {
     /// Its id.
     pub id: PersonRequestId,
-    /// The hash of the payload: an answer may be bound to it.
+    /// The hash of the payload. An answer may name it, so that it applies only to these bytes.
     pub hash: Digest,
     /// When it expires.
     pub expires: Millis,
@@ -65,7 +65,7 @@ pub struct ApprovalRequest {
     pub to: Name,
     /// The local name of the payload's root element.
     pub element: String,
-    /// What is unknown, where the payload was out already and a person decides about one more attempt.
+    /// What is unknown, if the payload already went out and a person decides about another attempt.
     pub unknown: Option<String>,
 }
 
@@ -99,35 +99,35 @@ pub struct ShownMessage {
     pub record: u64,
     /// The hash of its bytes, as they were when the question was asked.
     pub hash: Digest,
-    /// What it is called.
+    /// Its label.
     pub label: String,
 }
 
-/// What somebody says about a request.
+/// A person's decision about a request.
 #[derive(Debug)]
 pub struct Ruling {
     /// Where the asker waits.
     pub ticket: Ticket,
-    /// Who says it, from the credential.
+    /// Who decides, from the credential.
     pub by: Name,
-    /// About which request.
+    /// The request.
     pub request: PersonRequestId,
-    /// The hash of what was looked at, where it was given.
+    /// The hash of the payload that the person saw, if given.
     pub hash: Option<Digest>,
-    /// What for, or the answer itself.
+    /// The reason, or the answer itself.
     pub note: Option<String>,
-    /// What is said; an amendment as the door judged it.
+    /// The decision. An amendment is already judged by the door.
     pub says: Says<Box<Result<Admitted, Refused>>>,
 }
 
-/// What a person can say.
+/// The possible decisions.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Says<A> {
     /// The payload may go.
     Approve,
-    /// It may not.
+    /// The payload must not go.
     Reject,
-    /// This goes in its place.
+    /// This payload goes instead.
     Amend(A),
     /// The answer to a question: a choice, or the note alone.
     Choose(Option<String>),
@@ -136,18 +136,18 @@ pub enum Says<A> {
 /// How a request for approval ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Decided {
-    /// It went as it was.
+    /// The payload went out unchanged.
     Approved,
-    /// Another payload went in its place.
+    /// Another payload went out instead.
     Amended,
-    /// A person said no.
+    /// A person rejected it.
     Rejected,
-    /// Nobody said anything in time.
+    /// No person answered in time.
     Expired,
 }
 
 impl Decided {
-    /// The word for it.
+    /// Its name.
     pub const fn as_str(self) -> &'static str {
         match self {
             Decided::Approved => "approved",

@@ -1,5 +1,5 @@
-//! The ports: what the pump needs from the outside, as traits that edges implement. Pure data
-//! otherwise; nothing here says how.
+//! The ports: the traits through which the pump uses the outside, implemented by edges. They say what is needed, not
+//! how it is done. Everything else here is pure data.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use super::ids::{Digest, Key, Name, ThreadId};
 use super::record::Record;
 use super::time::Millis;
 
-/// The place of a record in the whole log, from 1, in the order of commits.
+/// The position of a record in the whole log, from 1, in commit order.
 #[derive(
     Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, serde::Serialize, serde::Deserialize,
 )]
@@ -29,72 +29,72 @@ pub struct Document {
     pub bytes: Arc<[u8]>,
 }
 
-/// The fold of one thread as it stood after some record of it: a cache that may be dropped and is
-/// then folded again from the thread's first record.
+/// The fold of one thread after some of its records. It is a cache: if it is dropped, the thread is folded again from
+/// its first record.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Row {
-    /// Whose fold it is.
+    /// The thread.
     pub thread: ThreadId,
-    /// The thread's last record that is folded in.
+    /// The last record of the thread that is folded in.
     pub seq: u64,
-    /// Whether a call of it is open or a timer set: such rows are read when the log opens.
+    /// Whether a call is open or a timer is set. Such rows are read when the log opens.
     pub working: bool,
     /// The encoded fold.
     pub bytes: Vec<u8>,
 }
 
-/// What is committed at once or not at all.
+/// Data that is committed as a whole or not at all.
 #[derive(Clone, Debug, Default)]
 pub struct Batch {
     /// Records in the order of their positions.
     pub records: Vec<Arc<Record>>,
-    /// Documents they name; one that is already stored is left as it is.
+    /// Documents that the records name. One that is already stored stays as it is.
     pub documents: Vec<Document>,
-    /// Rows that replace the stored ones. If `checkpoint` is set they are those of every thread
-    /// touched since the last checkpoint, as they stand after the last record of this batch.
+    /// Rows that replace the stored ones. If `checkpoint` is set, they cover every thread touched since the last
+    /// checkpoint, in its state after the last record of this batch.
     pub rows: Vec<Row>,
-    /// Whether opening need only fold what comes after this batch.
+    /// Whether opening the log needs to fold only the records after this batch.
     pub checkpoint: bool,
 }
 
 /// How a commit ended.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Commit {
-    /// On disk and fsynced; the position of the batch's last record, or of the log's last where the
-    /// batch had none.
+    /// On disk and fsynced. Holds the position of the batch's last record, or the log's last position if the batch
+    /// had no records.
     Committed(Position),
-    /// Nothing was stored, because a uniqueness rule or another writer was in the way.
+    /// Nothing was stored, because of a uniqueness rule or another writer.
     Conflict(String),
-    /// It may or may not have been stored: read back before anything else.
+    /// The batch may or may not be stored: read back before doing anything else.
     Unknown(String),
-    /// Nothing was stored and the same batch may be tried again later: no space.
+    /// Nothing was stored because there is no space. The same batch may be retried later.
     NotNow(String),
 }
 
-/// What reading back after an unknown commit found.
+/// The result of reading back after an unknown commit.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum ReadBack {
-    /// The batch is there, whole, and durable.
+    /// The whole batch is stored and durable.
     Stored(Position),
-    /// Nothing of it is there.
+    /// Nothing of the batch is stored.
     Absent,
-    /// The log cannot be trusted any further: stop.
+    /// The log can no longer be trusted: stop.
     Broken(String),
 }
 
-/// The one writer of a log. Lives on a thread of its own; every call blocks.
+/// The only writer of a log. It lives on its own thread, and every call blocks.
 pub trait LogWriter: Send {
     /// Commits a batch.
     fn commit(&mut self, batch: &Batch) -> Commit;
-    /// After `Commit::Unknown`: reopens the log and looks whether that batch is stored.
+    /// After `Commit::Unknown`: reopens the log and checks whether the batch is stored.
     fn read_back(&mut self, batch: &Batch) -> ReadBack;
-    /// Whether a commit may wait for another machine: then nobody else's thread makes one.
+    /// Whether a commit may wait for another machine. If so, only the writer's own thread commits.
     fn is_far(&self) -> bool {
         false
     }
 }
 
-/// Positions of a log that was damaged, from the first to the last: it goes on without what was there.
+/// A range of lost positions in a damaged log, first to last. The log continues without them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct GivenUp {
     /// The first.
@@ -109,15 +109,15 @@ impl std::fmt::Display for GivenUp {
     }
 }
 
-/// A fault of the log: ours or the machine's, never a sender's.
+/// A fault of the log. It is our fault or the machine's, never a sender's.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum LogFault {
-    /// The file is not a log, or one of another program.
+    /// The file is not a log, or is another program's log.
     #[error("{path} is not a Systole log: {why}")]
     Foreign {
         /// The file.
         path: String,
-        /// What gave it away.
+        /// The reason.
         why: String,
     },
     /// The log was written by a newer version.
@@ -127,7 +127,7 @@ pub enum LogFault {
         path: String,
         /// Its format number.
         found: u32,
-        /// The newest this version knows.
+        /// The newest format that this version knows.
         known: u32,
     },
     /// A record does not verify.
@@ -137,34 +137,34 @@ pub enum LogFault {
         path: String,
         /// The first bad position.
         position: Position,
-        /// What does not fit.
+        /// The mismatch.
         why: String,
     },
-    /// Records that were acknowledged are not there any more.
+    /// Acknowledged records are missing.
     #[error("{path}: {why}")]
     Lost {
         /// The file.
         path: String,
-        /// The positions that are missing.
+        /// The missing positions.
         gone: GivenUp,
-        /// How that shows.
+        /// The evidence.
         why: String,
     },
-    /// Positions were given up of a log that lacks none.
+    /// Positions were given up in a log that misses none.
     #[error("{path} lacks no position that was acknowledged")]
     NothingLost {
         /// The file.
         path: String,
     },
-    /// A log that is kept elsewhere, and its copy here, differ.
+    /// A log that is stored elsewhere differs from its local copy.
     #[error("the log {path} is not what it was: {why}")]
     Apart {
-        /// What the log is called there.
+        /// The log's name there.
         path: String,
-        /// How that shows.
+        /// The difference.
         why: String,
     },
-    /// Another organism runs on it.
+    /// Another organism uses the log.
     #[error("{path} is in use by process {pid}")]
     InUse {
         /// The file.
@@ -172,33 +172,33 @@ pub enum LogFault {
         /// The process that has it.
         pid: u32,
     },
-    /// The file system or the database said no.
+    /// The file system or the database returned an error.
     #[error("{path}: {why}")]
     Io {
         /// The file.
         path: String,
-        /// Its words.
+        /// The error text.
         why: String,
     },
 }
 
-/// What is read when a log opens.
+/// The data that is read when a log opens.
 #[derive(Clone, Debug, Default)]
 pub struct Opening {
     /// The log's last position.
     pub last: Position,
-    /// Rows of the threads that were working, or had timers set, at the checkpoint.
+    /// Rows of the threads that were working or had timers set at the checkpoint.
     pub rows: Vec<Row>,
-    /// Every record after the checkpoint, verified among themselves.
+    /// All records after the checkpoint, verified against each other.
     pub records: Vec<Record>,
-    /// Whether the rows cannot be trusted, or too many records came after them: then neither are here, and every thread
-    /// is to be woken by itself.
+    /// Whether the rows cannot be trusted, or too many records follow them. Then `rows` and `records` are empty, and
+    /// each thread must be woken separately.
     pub by_thread: bool,
 }
 
-/// The reading side of a log; may be used from several threads while the writer works.
+/// The reading side of a log. Several threads may use it while the writer works.
 pub trait LogReader: Send + Sync {
-    /// What recovery folds.
+    /// The data that recovery folds.
     fn opening(&self) -> Result<Opening, LogFault>;
     /// The log's last position.
     fn last(&self) -> Result<Position, LogFault>;
@@ -213,41 +213,41 @@ pub trait LogReader: Send + Sync {
     ) -> Result<Vec<(Position, Record)>, LogFault>;
     /// At most `limit` records after a position.
     fn after(&self, position: Position, limit: usize) -> Result<Vec<(Position, Record)>, LogFault>;
-    /// The record that bound this key of this sender in this thread.
+    /// The record that first used this key of this sender in this thread.
     fn by_key(
         &self,
         thread: &ThreadId,
         sender: &Name,
         key: &Key,
     ) -> Result<Option<(Position, Record)>, LogFault>;
-    /// Ids of the newest threads, newest first, `sys` left out.
+    /// Ids of the newest threads, newest first, without `sys`.
     fn threads(&self, limit: usize) -> Result<Vec<ThreadId>, LogFault>;
-    /// Ids of threads whose id starts with a text, at most `limit`.
+    /// At most `limit` ids of threads that start with `prefix`.
     fn threads_like(&self, prefix: &str, limit: usize) -> Result<Vec<ThreadId>, LogFault>;
     /// A stored document.
     fn document(&self, hash: Digest) -> Result<Option<Arc<[u8]>>, LogFault>;
 }
 
-/// Where time comes from.
+/// The source of time.
 pub trait Clock: Send + Sync {
-    /// Now, as people and records know it. It may be set back or forward at any moment.
+    /// The wall-clock time, for people and records. It may be set back or forward at any moment.
     fn now(&self) -> Millis;
-    /// Milliseconds since some moment before the organism started. Nobody sets it: deadlines and
-    /// pauses are counted here.
+    /// Milliseconds on the monotonic clock, since some moment before the organism started. Deadlines and pauses use
+    /// it.
     fn ticks(&self) -> Millis;
 }
 
-/// Sixteen bytes nobody can guess, from which an event's ids and salts are derived.
+/// Sixteen unguessable bytes, from which an event's ids and salts are derived.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Seed(pub [u8; 16]);
 
-/// Where seeds come from.
+/// The source of seeds.
 pub trait Seeds: Send + Sync {
     /// A fresh seed.
     fn draw(&self) -> Seed;
 }
 
-/// The name of one delivery attempt, which nobody can guess.
+/// The unguessable name of one delivery attempt.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
 pub struct Token(pub Arc<str>);
 
@@ -257,9 +257,9 @@ impl std::borrow::Borrow<str> for Token {
     }
 }
 
-/// The sign by which a listener tells in one call what the core said from what others say it did. It is equal over
-/// the turns, attempts and restarts of the call, and cannot be guessed by whoever has neither log nor call. It
-/// entitles to nothing.
+/// The mark that lets a listener tell, within one call, what the core says from what others claim the core says. It
+/// stays the same across the turns, attempts and restarts of the call. It cannot be guessed without the log or the
+/// call. It grants no rights.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct CallMark(pub [u8; 4]);
 
@@ -269,12 +269,12 @@ impl std::fmt::Display for CallMark {
     }
 }
 
-/// One attempt to hand a turn to its listener.
+/// One attempt to deliver a turn to its listener.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Lease {
     /// Its token.
     pub token: Token,
-    /// The listener it was handed to.
+    /// The listener.
     pub listener: Name,
     /// The thread of the call.
     pub thread: ThreadId,
@@ -282,7 +282,7 @@ pub struct Lease {
     pub call: super::ids::CallPath,
     /// Its turn.
     pub turn: u32,
-    /// Which attempt at that turn.
+    /// The number of the attempt at that turn.
     pub attempt: u32,
     /// The configuration the call began with.
     pub config: Digest,
@@ -291,10 +291,10 @@ pub struct Lease {
 /// A turn on its way to a listener.
 #[derive(Clone, Debug)]
 pub struct Delivery {
-    /// What the reply is judged under.
+    /// The lease under which the reply is judged.
     pub lease: Arc<Lease>,
-    /// What the listener is handed. A carrier to another process writes it down; one within ours need
-    /// not, since the payload in it is the stored bytes either way.
+    /// The content for the listener. A carrier to another process serializes it. A carrier within this process need
+    /// not: the payload in it is the stored bytes.
     pub envelope: Box<Delivered>,
 }
 
@@ -307,7 +307,7 @@ impl Delivery {
     }
 }
 
-/// Why a delivery is called back.
+/// Why the pump withdraws a delivery.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CallBack {
     /// Its call was cancelled.
@@ -316,32 +316,32 @@ pub enum CallBack {
     TimedOut,
 }
 
-/// How deliveries reach a listener. No call blocks: the pump counts slots, so there is room for what it
-/// hands over. For every delivery handed over the carrier reports, once, `Heard::Said` with
-/// its token, `Heard::Gone` or `Heard::NotNow`; only then is its slot free again.
+/// Delivers turns to listeners. No call blocks: the pump counts slots, so there is always room for what it hands
+/// over. For every delivery the carrier reports exactly once: `Heard::Said` with its token, `Heard::Gone`, or
+/// `Heard::NotNow`. Only then is its slot free again.
 pub trait Carrier: Send + Sync {
     /// Hands a delivery to the listener.
     fn hand(&self, delivery: Delivery);
-    /// Tells the listener that an answer is no longer wanted; a program that goes on all the same is
-    /// stopped after a grace period.
+    /// Tells the listener that its answer is no longer wanted. A program that keeps working is stopped after a grace
+    /// period.
     fn call_back(&self, token: &Token, why: CallBack);
-    /// Answers a journal entry or a question of the listener. Whether its delivery is still out does not
-    /// matter: whoever asked waits. A program that has gone meanwhile waits no more.
+    /// Answers a journal entry or a question of the listener, which waits for it. The delivery may already be over.
+    /// The answer for a program that has ended is dropped.
     fn answer(&self, listener: &Name, answer: Answer);
 }
 
-/// What a listener said, as it came.
+/// A listener's message as it arrived.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Speech {
     /// Bytes from outside the process.
     Bytes(Vec<u8>),
-    /// The word of a listener in this process. It passes the gate as bytes do, but is not written first
-    /// to be read again.
+    /// A message of a listener in this process. It passes the same gate as bytes, but is not serialized and parsed
+    /// again.
     Word(Word),
 }
 
 impl Speech {
-    /// Reads it: the gate's rules hold for both.
+    /// Reads it. The gate's rules apply to both variants.
     pub fn read(&self, limits: &Limits) -> Result<Word, Fault> {
         match self {
             Speech::Bytes(document) => Word::read(document, limits),
@@ -349,7 +349,7 @@ impl Speech {
         }
     }
 
-    /// The document of it. A word that cannot be written has none.
+    /// The message as a document. Empty if the message cannot be serialized.
     pub fn document(&self) -> Cow<'_, [u8]> {
         match self {
             Speech::Bytes(document) => Cow::Borrowed(document),
@@ -358,106 +358,107 @@ impl Speech {
     }
 }
 
-/// What carriers report.
+/// The reports of carriers.
 #[derive(Clone, Debug)]
 pub enum Heard {
-    /// A word of a listener, whole and unjudged. A one-shot program's output is put into a
-    /// `<reply>` by its carrier first.
+    /// A complete message of a listener, not yet judged. The carrier of a one-shot program wraps its output into a
+    /// `<reply>` first.
     Said {
         /// The listener, from the connection.
         listener: Name,
-        /// What it said.
+        /// The message.
         speech: Speech,
-        /// Where its receipt is waited for, if it is: by a listener outside of this machine's pipes, which
-        /// cannot know otherwise that what it said is on disk.
+        /// The place that waits for the receipt, if any. Only a listener outside this machine's pipes needs one,
+        /// because it cannot see otherwise that its message is on disk.
         ticket: Option<super::flow::Ticket>,
     },
-    /// What came where something else belongs. It is refused, whatever it says.
+    /// A message in a place where it does not belong. It is always refused.
     Misplaced {
         /// The listener, from the connection.
         listener: Name,
-        /// What it said.
+        /// The message.
         speech: Speech,
-        /// Where its receipt is waited for, if it is.
+        /// The place that waits for the receipt, if any.
         ticket: Option<super::flow::Ticket>,
     },
-    /// A delivery that will not be answered any more.
+    /// A delivery that will get no answer any more.
     Gone {
-        /// Which.
+        /// The delivery.
         token: Token,
         /// `listener.failed`, `listener.lost`, `listener.silent` …
         code: Code,
-        /// What is known: exit code, time, last words.
+        /// The details: exit code, time, last output.
         words: String,
     },
-    /// A delivery whose program cannot be started because the machine has no room for it just now. The listener has seen
-    /// nothing of it: it is no attempt, and is handed over again a little later.
+    /// A delivery whose program cannot start now because the machine lacks resources. The listener has seen nothing
+    /// of it. It does not count as an attempt and is retried a little later.
     NotNow {
-        /// Which.
+        /// The delivery.
         token: Token,
-        /// What is known.
+        /// The details.
         words: String,
     },
-    /// A listener became ready, or was again after a fall.
+    /// A listener became ready, also after a crash.
     Joined {
-        /// Which.
+        /// The listener.
         listener: Name,
     },
-    /// A listener's program ended or does not start. `down` if it is not tried again before a pause.
+    /// A listener's program ended or does not start.
     Left {
-        /// Which.
+        /// The listener.
         listener: Name,
-        /// What is known.
+        /// The details.
         words: String,
-        /// Whether its waiting calls should be failed.
+        /// Whether its waiting calls should fail: the program is not restarted before a pause.
         down: bool,
     },
 }
 
-/// The live table of leases: written by the pump when a delivery goes out, read where replies come in.
+/// The live table of leases. The pump writes a lease when a delivery goes out; incoming replies look it up.
 pub trait Leases: Send + Sync {
     /// A delivery goes out.
     fn put(&self, lease: Arc<Lease>);
-    /// Its lease, also a while after it is over, so that a late reply is refused in its own thread.
+    /// The lease of a token. It remains for a while after the delivery is over, so that a late reply is refused in
+    /// its own thread.
     fn find(&self, token: &str) -> Option<Arc<Lease>>;
     /// The delivery is over.
     fn retire(&self, token: &Token);
 }
 
-/// Makes tokens and marks that nobody can guess.
+/// Makes unguessable tokens and marks.
 pub trait Tokens: Send + Sync {
-    /// The token of an attempt; the same for the same attempt, also after a restart.
+    /// The token of an attempt. The same attempt always gets the same token, also after a restart.
     fn token(&self, thread: &ThreadId, call: &super::ids::CallPath, turn: u32, attempt: u32) -> Token;
-    /// The mark of a call; the same for the same call, also after a restart.
+    /// The mark of a call. The same call always gets the same mark, also after a restart.
     fn mark(&self, thread: &ThreadId, call: &super::ids::CallPath) -> CallMark;
 }
 
-/// Where askers wait.
+/// The senders that wait for a receipt.
 pub trait Askers: Send + Sync {
-    /// The message is on disk. The position is known unless the receipt repeats an earlier one.
+    /// The message is on disk. The position is `None` if the receipt repeats an earlier one.
     fn receipt(&self, ticket: super::flow::Ticket, receipt: super::flow::Receipt, position: Option<Position>);
-    /// The message, the order, or what a listener said was refused.
+    /// The message or order was refused.
     fn refused(&self, ticket: super::flow::Ticket, refusal: super::refusal::Refusal);
-    /// The order was carried out, or what a listener said was taken, and is on disk.
+    /// The order was carried out, or the listener's message was taken, and it is on disk.
     fn done(&self, ticket: super::flow::Ticket);
-    /// A listener's reply was taken, and is on disk. Who tells nobody what follows need not look into it.
+    /// A listener's reply was taken and is on disk. Implementations that do not pass on the details can ignore them.
     fn taken(&self, ticket: super::flow::Ticket, _: super::flow::Taken) {
         self.done(ticket);
     }
 }
 
-/// The steps of the pump at which a fault may strike, as the reliability tests name them.
+/// The steps of the pump at which reliability tests inject faults.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Step {
-    /// K1: bytes came in.
+    /// K1: bytes arrived.
     Received,
-    /// K2: they passed the gate.
+    /// K2: the bytes passed the gate.
     GatePassed,
     /// K3: a schema admitted them.
     SchemaPassed,
-    /// K4: what follows is decided.
+    /// K4: the consequences are decided.
     Decided,
-    /// K6: it is on disk, and nobody knows yet.
+    /// K6: the commit is on disk, and no one has been notified.
     Stored,
     /// K7: the sender has its receipt.
     Acknowledged,
@@ -471,22 +472,22 @@ pub enum Step {
     ReplyStored,
     /// K12: the delivery's slot is free again.
     Released,
-    /// C4: a commit with a child's end and the news for its parent is about to be written.
+    /// C4: the commit with a child's end and the notice for its parent is about to be written.
     ChildEnding,
-    /// C6: both are on disk, and nobody knows yet.
+    /// C6: both are on disk, and no one has been notified.
     ChildEnded,
-    /// During recovery, after each record that is folded.
+    /// During recovery, after each folded record.
     Recovering,
 }
 
-/// Told of every step that is passed. In production nobody listens; a test's may kill the process.
-/// (K5, between a commit's write and its fsync, lies below this code and is struck with strace.)
+/// Gets every step that the pump passes. In production it does nothing; in a test it may kill the process. (K5,
+/// between a commit's write and its fsync, is below this code; tests inject it with strace.)
 pub trait Steps: Send + Sync {
-    /// The step was passed.
+    /// The pump passed the step.
     fn passed(&self, step: Step);
 }
 
-/// Watches nothing: for a room that is tried alone.
+/// Observes nothing. For code and tests that need no observer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Unwatched;
 

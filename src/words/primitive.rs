@@ -1,5 +1,5 @@
-//! Payloads that the pump answers itself, read once and for all: what is in them that deciding needs.
-//! Pure data. The bytes they were read from are what is recorded.
+//! Payloads that the pump answers itself, parsed once: the parts that decisions need. Pure data. The log
+//! records the original bytes, not these types.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ pub enum Primitive {
     SetTimer(SetTimer),
     /// `<cancel-timer>`.
     CancelTimer(TimerId),
-    /// `<describe>` or `<list-capabilities>`, with its answer: that follows from the configuration alone.
+    /// `<describe>` or `<list-capabilities>`, with its answer, which depends only on the configuration.
     Introspect(Arc<[u8]>),
     /// `<todo-until>` alone.
     Todo,
@@ -30,32 +30,32 @@ pub enum Primitive {
     AskPerson(AskPerson),
 }
 
-/// How much of its view a listener keeps: so many of the last messages.
+/// How many of the last messages a listener keeps in its view.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Clear {
-    /// So many; a number beyond what there is means all of them.
+    /// The number of messages. A number larger than the view keeps all of them.
     pub keep: u64,
 }
 
-/// Which messages of its view a listener wants to read again. Nothing here is known to be there.
+/// The messages of its view that a listener wants to read again. They may not exist.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Recall {
     /// The first, counted from 1.
     pub from: u64,
     /// The last.
     pub to: u64,
-    /// How many characters of their text are passed over.
+    /// How many characters of their text are skipped.
     pub offset: u64,
-    /// How many are wanted after those; none leaves that to the pump.
+    /// How many characters are wanted after those. `None` lets the pump choose.
     pub length: Option<u64>,
 }
 
-/// What an `<ask-person>` asks.
+/// The content of an `<ask-person>`.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct AskPerson {
     /// The question.
     pub words: String,
-    /// The messages that are shown with it. Nothing here is known to be there.
+    /// The messages that are shown with it. They may not exist.
     pub shows: Vec<Show>,
     /// The possible answers. If there are none, the note is the answer.
     pub choices: Vec<String>,
@@ -68,16 +68,16 @@ pub struct AskPerson {
 pub struct Show {
     /// Its number, counted from 1.
     pub number: u64,
-    /// What it is called.
+    /// Its label.
     pub label: String,
 }
 
-/// What an `<await-threads>` waits for.
+/// The content of an `<await-threads>`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Await {
     /// How many of the threads must have finished.
     pub mode: Mode,
-    /// The threads it names, each once; none means all that are open.
+    /// The threads it names, each once. If empty, it waits for all open children.
     pub threads: Vec<ThreadId>,
 }
 
@@ -88,12 +88,12 @@ pub enum Mode {
     All,
     /// One.
     Any,
-    /// So many, or every one where there are fewer.
+    /// This many, or every one if there are fewer.
     Count(u32),
 }
 
 impl Mode {
-    /// How many of that many threads must have finished.
+    /// How many of `threads` threads must have finished.
     pub fn of(self, threads: usize) -> usize {
         match self {
             Mode::All => threads,
@@ -103,11 +103,11 @@ impl Mode {
     }
 }
 
-/// What a `<set-timer>` asks for. Its note is not here: it stays in the record and is read again when the
-/// timer fires.
+/// The content of a `<set-timer>`, without its note. The note stays in the record and is read again when
+/// the timer fires.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SetTimer {
-    /// The id it is to have; none leaves that to the pump.
+    /// The requested id. `None` lets the pump choose.
     pub id: Option<TimerId>,
     /// When it fires.
     pub pace: Pace,
@@ -116,18 +116,18 @@ pub struct SetTimer {
 /// When a timer fires.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Pace {
-    /// After so long.
+    /// The time until it fires.
     pub span_ms: u64,
-    /// Whether again and again after as long.
+    /// Whether it fires again and again, each time after the same time.
     pub repeats: bool,
 }
 
-/// A todo list. The newest with the same condition stands.
+/// A todo list. It replaces an earlier list with the same condition.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TodoList {
-    /// What is to be reached.
+    /// The condition to reach.
     pub condition: String,
-    /// What there is to do.
+    /// The steps to do.
     pub steps: Vec<TodoStep>,
 }
 
@@ -136,6 +136,6 @@ pub struct TodoList {
 pub struct TodoStep {
     /// Whether it is done.
     pub is_done: bool,
-    /// What it is.
+    /// Its text.
     pub text: String,
 }

@@ -1,7 +1,7 @@
-//! The record: one line of the log, its header bytes and its hashes, as the format fixes them.
+//! The record: one line of the log, with its header bytes and its hashes, as the format defines them.
 //!
-//! A record is also the *fact* that state is folded from: there is nothing between the log and the
-//! state. What a record means for the fold stands in its kind and its `code` alone.
+//! A record is also the *fact* that state is folded from: the state comes from the log alone. For the fold, a
+//! record's meaning depends only on its kind and its `code`.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use super::fields::{Fields, field, number_field};
 use super::ids::{CallPath, Digest, Key, MessageId, Name, ThreadId};
 use super::time::Millis;
 
-/// The number of the log's format. A change gets a new number, a fixture and a migration.
+/// The version number of the log format. A change needs a new number, a fixture and a migration.
 pub const FORMAT: u32 = 3;
 
 macro_rules! words {
@@ -22,11 +22,11 @@ macro_rules! words {
         #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
         pub enum $name { $($(#[$vdoc])* $variant,)* }
         impl $name {
-            /// The word as records carry it.
+            /// The name that records store.
             pub const fn as_str(self) -> &'static str {
                 match self { $($name::$variant => $text,)* }
             }
-            /// Reads the word; none where this version does not know it.
+            /// Reads the name. `None` if this version does not know it.
             pub fn parse(text: &str) -> Option<$name> {
                 match text { $($text => Some($name::$variant),)* _ => None }
             }
@@ -35,23 +35,23 @@ macro_rules! words {
 }
 
 words! {
-    /// What sort of line a record is.
+    /// The kind of a record.
     Kind {
-        /// A payload that moves, or a payload of the core.
+        /// A payload that is routed, or a payload of the core.
         Message "message",
-        /// A payload that was refused, with what its sender is told.
+        /// A refused payload, with the refusal for its sender.
         Refusal "refusal",
         /// How a call or a turn ended without a payload of its listener.
         Outcome "outcome",
-        /// A further attempt to hand a turn to its listener.
+        /// Another attempt to deliver a turn to its listener.
         Attempt "attempt",
-        /// A payload waits for a person, or waits no longer; or a question does.
+        /// A payload or a question waits for a person, or its wait is over.
         Approval "approval",
-        /// A person halts a thread or everything, or lets it go on.
+        /// A person pauses or steers a thread or everything, or lets it continue.
         Steer "steer",
         /// A timer: set, cancelled, fired.
         Timer "timer",
-        /// What a listener has on record before it calls a model, and what the model said.
+        /// A listener's journal entry: before it calls a model, and after the model's result.
         Journal "journal",
         /// The end of a thread.
         Terminal "terminal",
@@ -59,69 +59,69 @@ words! {
 }
 
 words! {
-    /// What a record of kind `approval` does: it is about a request to a person.
+    /// The effect of a record of kind `approval`, which is about a request to a person.
     Approving {
-        /// Asks a person; from here on the call waits. In `sys` it counts the requests of the log.
+        /// Asks a person to approve; the call waits from here on. In `sys`, it counts the requests of the log.
         Requested "requested",
-        /// The payload that a person puts in place of the one that waits; `amended` follows.
+        /// The payload that a person puts in place of the waiting one. `amended` follows.
         Amendment "amendment",
-        /// The call goes on.
+        /// The call continues.
         Approved "approved",
-        /// The call goes on with the amendment.
+        /// The call continues with the amendment.
         Amended "amended",
-        /// The outcome of the call follows.
+        /// A person rejected it. The outcome of the call follows.
         Rejected "rejected",
-        /// The outcome of the call follows.
+        /// The request expired. The outcome of the call follows.
         Expired "expired",
-        /// Asks a person a question; its item waits for the answer. In `sys` it counts the requests of the log.
+        /// Asks a person a question; its item waits for the answer. In `sys`, it counts the requests of the log.
         Asked "asked",
     }
 }
 
 words! {
-    /// What a record of kind `steer` does. A pause holds for its thread and all below it; in `sys`, for all
-    /// threads.
+    /// The effect of a record of kind `steer`. A pause applies to its thread and all threads below it; in `sys`, to
+    /// all threads.
     Steering {
-        /// Nothing new goes out.
+        /// No new deliveries go out.
         Paused "paused",
-        /// It goes on.
+        /// Deliveries go out again.
         Resumed "resumed",
-        /// A word for the inbox of the top call that is open.
+        /// A message for the inbox of the open top call.
         Steered "steered",
     }
 }
 
 words! {
-    /// What a record of kind `timer` means for the state.
+    /// The meaning of a record of kind `timer` for the state.
     Timing {
-        /// An item that sets one. The answer to it names the timer and says when it is due.
+        /// An item that sets a timer. Its answer names the timer and when it is due.
         Set "set",
-        /// An item that cancels one. The answer to it is what takes effect.
+        /// An item that cancels a timer. The cancellation takes effect with its answer.
         Cancel "cancel",
-        /// It fired into the inbox of the call that set it.
+        /// The timer fired into the inbox of the call that set it.
         Fired "fired",
-        /// It fired after that call had closed, and opens a top call.
+        /// The timer fired after that call had closed, and opens a top call.
         Opens "opens",
-        /// It is cancelled because the call that set it is over.
+        /// The timer is cancelled because the call that set it is over.
         Cancelled "cancelled",
-        /// No timer of anybody's: the time that a message from outside takes begins to run, stands still
-        /// while nobody but persons and timers is waited for, is mostly used, or is over.
+        /// The working-time clock of a message from outside, not a timer: it starts, stops while only persons and
+        /// timers are waited for, is mostly used, or is over.
         Wall "wall",
     }
 }
 
 words! {
-    /// What a record of kind `journal` says.
+    /// The content of a record of kind `journal`.
     Journaling {
         /// A model is about to be called.
         Started "model-started",
-        /// What came of that.
+        /// The result of that call.
         Result "model-result",
     }
 }
 
 words! {
-    /// What a message means for the state: the `code` of a record of kind `message`.
+    /// The meaning of a message for the state: the `code` of a record of kind `message`.
     Role {
         /// From outside; opens a top call.
         Request "request",
@@ -129,71 +129,71 @@ words! {
         Begin "begin",
         /// An item for a peer; opens a nested call.
         Call "call",
-        /// An item for every peer that takes it: a record for each of them, in order, whose call is the one
-        /// that it opens. The item is answered when all are.
+        /// An item for every peer that accepts it. Each peer gets a record, in order, whose call is the one it opens.
+        /// The item is answered when all calls are answered.
         ToAll "to-all",
-        /// The same, but answered by the first that is no failure.
+        /// Like `ToAll`, but answered by the first result that is not a failure.
         ToFirst "to-first",
-        /// An item in the sender's own root tag; answered by being recorded.
+        /// An item in the sender's own root tag. Recording it answers it.
         Note "note",
-        /// A `<cancel-thread>` that was taken.
+        /// An accepted `<cancel-thread>`.
         CancelThread "cancel-thread",
-        /// An item for a child that runs; answered when it has joined that child's inbox.
+        /// An item for a running child. It is answered when it has joined the child's inbox.
         Steer "steer",
-        /// A question about payloads that its sender may send.
+        /// A question about the payloads that its sender may send.
         Introspect "introspect",
-        /// A `<todo-until>`; answered by being recorded.
+        /// A `<todo-until>`. Recording it answers it.
         Todo "todo",
-        /// A `<clear-context>`. The answer to it is what takes effect.
+        /// A `<clear-context>`. It takes effect with its answer.
         Clear "clear",
         /// A `<recall>`.
         Recall "recall",
-        /// An `<ask-person>` that was taken: its answer comes when a person has answered.
+        /// An accepted `<ask-person>`. It is answered when a person has answered.
         AskPerson "ask-person",
         /// The item that answers the call.
         Final "final",
-        /// A `<spawn-thread>` that was taken.
+        /// An accepted `<spawn-thread>`.
         Spawn "spawn",
-        /// An `<await-threads>` that was taken: its answer comes when the wait is over.
+        /// An accepted `<await-threads>`. It is answered when the wait is over.
         Await "await",
-        /// An answer of the core to an item: `<thread-spawned>`, `<await-over>`.
+        /// The core's answer to an item: `<thread-spawned>`, `<await-over>`.
         Answer "answer",
         /// A core payload for the inbox of a call: `<thread-finished>`.
         Inbox "inbox",
-        /// A budget of a call is used up: it may only answer. Shown in its next turn, the wrap-up turn.
+        /// A budget of a call is used up: the call may only answer. Shown in its next turn, the wrap-up turn.
         WrapUp "wrap-up",
-        /// What the core tells the `sys` thread.
+        /// A message of the core to the `sys` thread.
         Told "told",
-        /// News for a listener: a request for approval, below the call that waits, or the outcome of a call that a timer
-        /// opened, as a top call. It opens a call that nobody waits for.
+        /// A notification for a listener. It is about a request for approval, below the waiting call, or about the
+        /// outcome of a call that a timer opened, as a top call. It opens a call that no caller waits for.
         Tell "tell",
     }
 }
 
-/// The `code` field: a role on messages, a code of the table on everything that went wrong.
+/// The `code` field: a role on messages, a code of the table on failures and refusals.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Mark {
-    /// What a message means for the state.
+    /// The meaning of a message for the state.
     Role(Role),
-    /// What went wrong.
+    /// The error code.
     Code(Code),
-    /// What became of a request to a person.
+    /// The state of a request to a person.
     Approving(Approving),
-    /// What a person orders.
+    /// A person's order.
     Steering(Steering),
-    /// What became of a timer.
+    /// The state of a timer.
     Timing(Timing),
-    /// What a listener has on record about a model.
+    /// A listener's journal entry about a model.
     Journaling(Journaling),
-    /// A call that closed without a payload, as its `returns` allow.
+    /// The call closed without a payload, as its `returns` allow.
     Handled,
-    /// A delivery that will not be tried again; the outcome of its call follows.
+    /// A delivery that will not be retried. The outcome of its call follows.
     DeadLetter,
-    /// A root at rest that somebody ended.
+    /// An idle root was ended.
     Ended,
-    /// The first final of a call with running children; the next is taken.
+    /// The first final of a call with running children is not accepted; the next one is.
     ChildrenOpen,
-    /// The first final of a call with open steps; the next is taken.
+    /// The first final of a call with open steps is not accepted; the next one is.
     TodoOpen,
 }
 
@@ -240,48 +240,48 @@ impl fmt::Display for Mark {
     }
 }
 
-/// Everything about a record but its body. The order of the fields is the order of the hash.
+/// A record without its body. The order of the fields is the order of the hash.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Header {
-    /// The chain it belongs to.
+    /// The thread, and so the hash chain, that it belongs to.
     pub thread: ThreadId,
-    /// Its place in that chain, from 1.
+    /// Its position in that chain, from 1.
     pub seq: u64,
     /// Its id.
     pub id: MessageId,
-    /// What sort of line it is.
+    /// Its kind.
     pub kind: Kind,
-    /// Who sent it, as stamped by the pump.
+    /// The sender, stamped by the pump.
     pub from: Name,
-    /// Whom it is for; absent on notes.
+    /// The addressee. `None` on notes.
     pub to: Option<Name>,
-    /// The call it belongs to: for an item the call that sent it, for one that goes to several the call that
-    /// it opens, for an answer of the core the path of the item that it answers.
+    /// Its call. For an item: the call that sent it. For an item to several peers: the call that it opens. For an
+    /// answer of the core: the path of the item that it answers.
     pub call: Option<CallPath>,
     /// The turn of that call.
     pub turn: Option<u32>,
-    /// Which item of the turn's reply it is.
+    /// The position of the item in the turn's reply.
     pub ordinal: Option<u32>,
     /// The record that caused it.
     pub cause: Option<MessageId>,
-    /// The ingress record's key.
+    /// The idempotency key, on records of incoming messages.
     pub key: Option<Key>,
     /// In a child's first record, the leaf of the `<spawn-thread>` record.
     pub origin: Option<Digest>,
     /// When it was made.
     pub time: Millis,
-    /// The configuration in force for the top call it belongs to.
+    /// The configuration of its top call.
     pub config: Digest,
-    /// What it means for the state.
+    /// Its meaning for the state.
     pub code: Option<Mark>,
 }
 
 /// A sealed record: header, body, salt, and its place in the hash chain.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Record {
-    /// Everything but the body.
+    /// The header.
     pub header: Header,
-    /// Part 0 of the body. Values marked sensitive, and with them holes, come with a later step.
+    /// Part 0 of the body. This version has no values marked sensitive, and no holes.
     pub body: Arc<[u8]>,
     /// The salt of part 0.
     pub salt: [u8; 16],
@@ -292,8 +292,8 @@ pub struct Record {
 }
 
 impl Header {
-    /// The header as it is hashed: length-prefixed fields in their fixed order. It is made for every
-    /// record that is written or verified, so nothing in it is formatted or allocated on its own.
+    /// The header bytes for the hash: length-prefixed fields in fixed order. They are made for every record that is
+    /// written or verified, so no field is formatted or allocated separately.
     pub fn bytes(&self, body_length: usize) -> Vec<u8> {
         let mut out = Vec::with_capacity(512);
         let mut id = [0; 36];
@@ -318,8 +318,8 @@ impl Header {
         out
     }
 
-    /// Reads the header as it is hashed, and the length of the body. In words what does not fit: the bytes may
-    /// have come from anywhere.
+    /// Reads the hashed header bytes and the length of the body. The error names the problem: the bytes may come from
+    /// an untrusted source.
     pub fn read(bytes: &[u8]) -> Result<(Header, u64), String> {
         let mut fields = Fields::new(bytes);
         if fields.take()? != b"systole record v1" {
@@ -343,7 +343,7 @@ impl Header {
             code: fields.maybe("code", |text| Mark::parse(text).ok_or("not known to this version"))?,
         };
         let body_length = fields.number("body length")?;
-        // Holes come with a later step.
+        // This version knows no holes.
         if !fields.take()?.is_empty() {
             return Err("holes: not known to this version".to_owned());
         }
@@ -351,7 +351,7 @@ impl Header {
         Ok((header, body_length))
     }
 
-    /// Seals the record: computes its leaf and the head after it.
+    /// Seals the record: computes its leaf and the chain head after it.
     pub fn seal(self, body: Arc<[u8]>, salt: [u8; 16], head_before: Digest) -> Record {
         let leaf = leaf(&self.bytes(body.len()), &body, &salt);
         let head = head_after(head_before, leaf);
@@ -360,7 +360,7 @@ impl Header {
 }
 
 impl Record {
-    /// Whether leaf and head are what the record's own bytes give after `head_before`.
+    /// Whether leaf and head match the record's own bytes after `head_before`.
     pub fn verifies(&self, head_before: Digest) -> bool {
         let leaf = leaf(&self.header.bytes(self.body.len()), &self.body, &self.salt);
         leaf == self.leaf && head_after(head_before, leaf) == self.head
@@ -377,7 +377,7 @@ fn head_after(before: Digest, leaf: Digest) -> Digest {
     Digest(Sha256::new().chain_update([0x02]).chain_update(before.0).chain_update(leaf.0).finalize().into())
 }
 
-/// The head of a thread before its first record.
+/// The chain head of a thread before its first record.
 pub fn head_zero(thread: &ThreadId) -> Digest {
     let hash =
         Sha256::new().chain_update([0x02]).chain_update("systole thread v1").chain_update(thread.as_str());
@@ -388,7 +388,7 @@ pub fn head_zero(thread: &ThreadId) -> Digest {
 pub(crate) mod tests {
     use super::*;
 
-    /// A note at that place of its thread, for tests: nothing else is said of it.
+    /// For tests: a note at this position of its thread, with every other field empty.
     pub(crate) fn note(seq: u64) -> Header {
         Header {
             thread: ThreadId::parse("sess-1f0c9a2b77d1").unwrap(),

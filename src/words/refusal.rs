@@ -1,12 +1,12 @@
-//! A refusal: what a sender is told about its own bytes, worded so that it can mend them from that
-//! text alone. What the log keeps beside it is the refused bytes, named by their hash.
+//! A refusal: the message to a sender about its own bytes, worded so that the sender can fix them from that
+//! text alone. The log also keeps the refused bytes, identified by their hash.
 
 use std::borrow::Cow;
 
 use super::codes::Code;
 use super::ids::Digest;
 
-/// Why something was refused. `code` and `message` always stand; the rest where it is known.
+/// Why something was refused. `code` and `message` are always set; the other fields are set if known.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[must_use = "a refusal that nobody is told is a silent loss"]
 pub struct Refusal {
@@ -18,23 +18,23 @@ pub struct Refusal {
     pub element: Option<String>,
     /// The path to the place inside the payload.
     pub path: Option<String>,
-    /// Line and column in the bytes as their sender wrote them, both from 1.
+    /// Line and column in the sender's bytes, both from 1.
     pub at: Option<(u32, u32)>,
-    /// What would have been taken.
+    /// The accepted values.
     pub expected: Option<String>,
-    /// What came.
+    /// The value that came.
     pub received: Option<String>,
-    /// The smallest piece of the schema that says so.
+    /// The smallest part of the schema with this rule.
     pub schema: Option<String>,
-    /// The mend.
+    /// The fix.
     pub fix: Option<String>,
     /// The hash of the refused bytes, which the log keeps.
     pub hash: Option<Digest>,
 }
 
 impl Refusal {
-    /// A refusal with a code and a sentence. One of a payload or of a reply begins with the mend that the table
-    /// of codes knows, since whoever is told of it has to go on; a nearer one takes its place.
+    /// A refusal with a code and a sentence. A refusal of a payload or a reply starts with the general fix from
+    /// the table of codes. A more specific fix replaces it.
     pub fn new(code: Code, message: impl Into<Cow<'static, str>>) -> Refusal {
         Refusal {
             code,
@@ -50,41 +50,42 @@ impl Refusal {
         }
     }
 
-    /// With what would have been taken.
+    /// Adds the accepted values.
     pub fn expecting(mut self, expected: impl Into<String>) -> Refusal {
         self.expected = Some(expected.into());
         self
     }
 
-    /// With what came.
+    /// Adds the value that came.
     pub fn receiving(mut self, received: impl Into<String>) -> Refusal {
         self.received = Some(received.into());
         self
     }
 
-    /// Where in the payload.
+    /// Adds the place in the payload.
     pub fn in_place(mut self, path: impl Into<String>) -> Refusal {
         self.path = Some(path.into());
         self
     }
 
-    /// With the mend.
+    /// Adds the fix.
     pub fn mended_by(mut self, fix: impl Into<String>) -> Refusal {
         self.fix = Some(fix.into());
         self
     }
 
-    /// With the element that was refused.
+    /// Adds the refused element.
     pub fn of_element(mut self, element: impl Into<String>) -> Refusal {
         self.element = Some(element.into());
         self
     }
 }
 
-/// What helps against every refusal of that code that a sender is told of its own bytes.
+/// The general fix for refusals with this code, if a sender gets it about its own bytes.
 fn known_mend(code: Code) -> Option<&'static str> {
     match code {
-        // The table's own words point to the mend that a refusal has; this is for those without a nearer one.
+        // The table's fix refers to the fix in the refusal. This one is for refusals without a more specific
+        // fix.
         Code::Invalid => {
             Some("compare it with its schema: `<describe element=\"…\"/>` tells a listener the whole form")
         }

@@ -14,12 +14,12 @@ impl Millis {
         Millis(self.0.saturating_add(ms))
     }
 
-    /// Milliseconds from `earlier` to this moment; 0 where the clock went backwards.
+    /// Milliseconds from `earlier` to this moment. 0 if the clock went backwards.
     pub fn since(self, earlier: Millis) -> u64 {
         self.0.saturating_sub(earlier.0)
     }
 
-    /// Its day in UTC, as `2026-11-20`.
+    /// Its date in UTC, as `2026-11-20`.
     pub fn date(self) -> String {
         self.text().iter().take(10).map(|digit| char::from(*digit)).collect()
     }
@@ -30,13 +30,13 @@ impl Millis {
         u64::try_from(stamp.as_millisecond()).ok().map(Millis)
     }
 
-    /// RFC 3339 with milliseconds, in UTC, as records and stamps carry it: four digits of the year and
-    /// so always as long. A moment that the calendar has no date for is written as its last one.
+    /// RFC 3339 with milliseconds, in UTC, as in records and stamps. The year has four digits, so the
+    /// length is fixed. A moment beyond the calendar is written as the last possible date.
     pub fn text(self) -> [u8; 24] {
         let stamp = i64::try_from(self.0).ok().and_then(|ms| jiff::Timestamp::from_millisecond(ms).ok());
         let at = jiff::tz::Offset::UTC.to_datetime(stamp.unwrap_or(jiff::Timestamp::MAX));
         let mut text = *b"0000-00-00T00:00:00.000Z";
-        // Of each part the place of its last digit: digits are put before it until none is left.
+        // Each part with the position of its last digit. Digits are written from right to left.
         let parts = [
             (3, at.year()),
             (6, at.month().into()),
@@ -67,12 +67,12 @@ impl fmt::Display for Millis {
     }
 }
 
-/// The units in which people write stretches of time, and how many milliseconds each has.
+/// The duration units that people write, and the milliseconds of each.
 pub const UNITS: &[(&str, u64)] =
     &[("ms", 1), ("s", 1000), ("m", 60_000), ("h", 3_600_000), ("d", 86_400_000)];
 
-/// Reads a stretch of time: a whole number and its unit, without a blank. One too long to be counted is
-/// the longest there is.
+/// Reads a duration: a whole number and its unit, without a space. One that is too long becomes the
+/// longest possible.
 pub fn stretch_ms(text: &str) -> Option<u64> {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let (number, unit) = text.split_at_checked(digits)?;
@@ -80,14 +80,14 @@ pub fn stretch_ms(text: &str) -> Option<u64> {
     Some(number.parse::<u64>().ok().and_then(|n| n.checked_mul(*factor)).unwrap_or(u64::MAX))
 }
 
-/// A stretch of time in the form that `stretch_ms` reads, in the largest unit that leaves no rest.
+/// A duration in the form that `stretch_ms` reads, in the largest unit that divides it exactly.
 pub fn stretch(ms: u64) -> String {
     let fits = |(_, factor): &&(&str, u64)| ms != 0 && ms.is_multiple_of(*factor);
     let (unit, factor) = UNITS.iter().rev().find(fits).unwrap_or(&("ms", 1));
     [&(ms / factor).to_string(), *unit].concat()
 }
 
-/// A stretch of time as a person would say it: `0.2 s`, `4 m 12 s`, `55 m`, `1 h 5 m`.
+/// A duration for people: `0.2 s`, `4 m 12 s`, `55 m`, `1 h 5 m`.
 pub fn spoken(ms: u64) -> String {
     let s = ms / 1000;
     let two = |large: u64, unit: &str, small: u64, part: &str| match small {

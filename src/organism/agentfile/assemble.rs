@@ -1,6 +1,6 @@
-//! Puts the organism's file together: models, payloads, agents and the workflow, laid out for people.
+//! Assembles the organism's file: models, payloads, agents and the workflow, laid out for people.
 //!
-//! An Agentfile and the steps that were made of it come in, text goes out. Nothing is decided here but names and layout.
+//! Input: an Agentfile and its steps. Output: text. This module decides only names and layout.
 
 use super::Note;
 use super::declared::Declared;
@@ -41,7 +41,7 @@ pub(super) fn organism(declared: &Declared, planned: &Planned, notes: &[Note], m
     written(&sections)
 }
 
-/// What stands above everything: where it comes from, and what is missing.
+/// The lines at the top: the source of the file, and what is missing.
 fn header(notes: &[Note]) -> Vec<String> {
     let mut lines = vec!["Converted from an Agentfile with `systole workflow from`.".to_owned()];
     if !notes.is_empty() {
@@ -56,14 +56,14 @@ fn header(notes: &[Note]) -> Vec<String> {
 struct Names<'d> {
     /// Agents that are used, with their names.
     agents: Vec<(&'d Statement, String)>,
-    /// Who pursues goals that name no agent.
+    /// The agent for goals that name none.
     worker: Option<String>,
     supervisor: Option<String>,
-    /// Profiles that agents ask for, with the name of the model of each.
+    /// Profiles that agents ask for, each with the name of its model.
     models: Vec<(String, String)>,
-    /// The agent that the workflow names for all of its goals.
+    /// The agent that the workflow names for all its goals.
     usual: Option<String>,
-    /// Who looks at all goals.
+    /// Who supervises all goals.
     supervision: Option<Supervision>,
 }
 
@@ -110,7 +110,7 @@ impl<'d> Names<'d> {
     }
 }
 
-/// Every goal in a step.
+/// Collects every goal in a step.
 fn collect<'s>(step: &'s Step, goals: &mut Vec<&'s Goal>) {
     match step {
         Step::Goal(goal) => goals.push(goal),
@@ -154,7 +154,7 @@ fn fields(payload: &Payload) -> Node {
     Node::Map(entries)
 }
 
-/// The field by which a goal says that nothing is left to change.
+/// The field with which a goal says that nothing is left to change.
 const CONVERGED: &str = "converged";
 
 fn agents(declared: &Declared, planned: &Planned, names: &Names<'_>) -> Vec<Entry> {

@@ -1,6 +1,6 @@
-//! What an Agentfile declares: inputs, agents, goals, and the order in which goals are pursued.
+//! The declarations of an Agentfile: inputs, agents, goals, and the order of the goals.
 //!
-//! Statements come in. What is left of them goes out with every name looked up, and a note about each that means nothing.
+//! Input: statements. Output: the usable statements with every name looked up, and a note about each unusable one.
 
 use systole_kit::schema::nearest;
 
@@ -20,7 +20,7 @@ pub(super) struct Declared {
     pub(super) orders: Vec<Statement>,
 }
 
-/// The name of a workflow that has none.
+/// The name of an unnamed workflow.
 const UNNAMED: &str = "converted";
 
 impl Declared {
@@ -108,7 +108,7 @@ fn add(all: &mut Vec<Statement>, statement: Statement, notes: &mut Vec<Note>) {
     }
 }
 
-/// Puts the text of the file that is named in place of the name.
+/// Replaces a file name by the text of the file.
 fn load(statement: &mut Statement, surroundings: &dyn Surroundings, notes: &mut Vec<Note>) {
     let text = match (&statement.text, &statement.from) {
         (None, Some(path)) => surroundings.read(path).unwrap_or_else(|why| {
@@ -125,7 +125,7 @@ fn load(statement: &mut Statement, surroundings: &dyn Surroundings, notes: &mut 
     statement.text = (!text.is_empty()).then(|| text.to_owned());
 }
 
-/// Takes names out of USING that are declared nowhere.
+/// Removes undeclared names from USING.
 fn only_known(statement: &mut Statement, known: &[String], what: &str, notes: &mut Vec<Note>) {
     let using = std::mem::take(&mut statement.using);
     for name in using {

@@ -1,6 +1,6 @@
-//! Names that the organism's file takes, made from names that an Agentfile may have.
+//! Turns the names of an Agentfile into names that are valid in an organism's file.
 //!
-//! A name comes in; a free one that is as near to it as possible goes out.
+//! Input: a name. Output: a free name that is as similar as possible.
 
 use std::collections::BTreeSet;
 
@@ -11,12 +11,12 @@ pub(super) struct Labels {
 }
 
 impl Labels {
-    /// With the longest name that is allowed, and those that are taken.
+    /// With the greatest length in bytes, and the names already taken.
     pub(super) fn new<'t>(bytes: usize, taken: impl IntoIterator<Item = &'t str>) -> Labels {
         Labels { taken: taken.into_iter().map(str::to_owned).collect(), bytes }
     }
 
-    /// The name itself in small letters, digits and `-`, with a number behind it if that is taken.
+    /// The name in lower-case letters, digits and `-`, with a number appended if it is taken.
     pub(super) fn pick(&mut self, wanted: &str) -> String {
         let lower = wanted.to_lowercase();
         let changed: String =

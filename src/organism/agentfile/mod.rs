@@ -1,7 +1,7 @@
-//! Converts an Agentfile, a flat list of goals in a language of its own, into an organism's file with a workflow.
+//! Converts an Agentfile, a flat list of goals in its own language, into an organism's file with a workflow.
 //!
-//! The text of an Agentfile comes in, the text of an organism.yaml goes out, with a note about each line that was left out
-//! or changed. Other files are read through what the caller gives; nothing is written here, and nothing is looked up in a
+//! Input: the text of an Agentfile. Output: the text of an organism.yaml, with a note about each line that was left
+//! out or changed. Other files are read through the caller's `Surroundings`. This module writes nothing and reads no
 //! log.
 
 mod assemble;
@@ -20,48 +20,46 @@ use systole_kit::writer::visible;
 pub struct Note {
     /// The line, from 1.
     pub line: usize,
-    /// How it begins.
+    /// Its beginning.
     pub written: String,
     /// Why.
     pub why: String,
 }
 
-/// What an Agentfile becomes.
+/// The result of a conversion.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Converted {
     /// The text of an organism.yaml.
     pub text: String,
     /// The name of the workflow in it.
     pub workflow: String,
-    /// What was left out or changed, in the order of the lines.
+    /// The lines that were left out or changed, in order.
     pub notes: Vec<Note>,
 }
 
 /// Why nothing was converted.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct NotConverted {
-    /// Why.
+    /// The reason.
     pub why: String,
-    /// What was left out before that was known.
+    /// The lines that were left out before the conversion failed.
     pub notes: Vec<Note>,
 }
 
-/// What the conversion asks its caller for.
+/// The services that the conversion needs from its caller.
 pub trait Surroundings {
-    /// The text of a file or of a skill that the Agentfile names, or why there is none.
+    /// The text of a file or a skill that the Agentfile names.
     ///
-    /// # Errors
-    /// Why it cannot be read, in words.
+    /// # Errors The reason why it cannot be read.
     fn read(&self, path: &str) -> Result<String, String>;
 
-    /// The model that agents get, as the organism's file writes it.
+    /// The model for agents, in the syntax of the organism's file.
     fn model(&self) -> String;
 }
 
 /// Converts a text.
 ///
-/// # Errors
-/// When it has no goal that could become a step.
+/// # Errors If no goal can become a step.
 pub fn convert(text: &str, surroundings: &dyn Surroundings) -> Result<Converted, NotConverted> {
     let mut notes = Vec::new();
     let text = text.strip_prefix('\u{feff}').unwrap_or(text).replace("\r\n", "\n");
@@ -79,10 +77,10 @@ pub fn convert(text: &str, surroundings: &dyn Surroundings) -> Result<Converted,
     Ok(Converted { text, workflow: planned.workflow, notes })
 }
 
-/// The beginning of a text, with `…` if there is more of it.
+/// The beginning of a text, with `…` if there is more.
 fn short(text: &str, columns: usize) -> String {
     match text.char_indices().nth(columns) {
-        // The result is the same on every screen.
+        // The width is fixed, so the result does not depend on the screen.
         Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default().trim_end()),
         None => text.to_owned(),
     }

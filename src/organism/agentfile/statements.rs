@@ -1,14 +1,14 @@
-//! Reads an Agentfile: one statement in each line, a keyword first. Only a text between triple quotes goes on over several
-//! lines.
+//! Parses an Agentfile: one statement per line, beginning with a keyword. Only a text between triple quotes may span
+//! several lines.
 //!
-//! Text comes in. Statements go out, and a note about each line that is none. No name is looked up here.
+//! Input: text. Output: statements, and a note about each line that is not one. No names are looked up here.
 
 use systole_kit::schema::nearest;
 
 use super::Note;
 use super::tokens::{Token, Tokens};
 
-/// What a statement begins with.
+/// The keyword of a statement.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Keyword {
     Name,
@@ -23,7 +23,7 @@ pub(super) enum Keyword {
     Security,
 }
 
-/// All of them as they are written, with the clauses that each may have.
+/// All keywords with their spelling and permitted clauses.
 const KEYWORDS: [(&str, Keyword, &[&str]); 10] = [
     ("NAME", Keyword::Name, &[]),
     ("INPUT", Keyword::Input, &["DEFAULT"]),
@@ -37,7 +37,7 @@ const KEYWORDS: [(&str, Keyword, &[&str]); 10] = [
     ("SECURITY", Keyword::Security, &[]),
 ];
 
-/// Who looks at what a goal did.
+/// Who checks the result of a goal.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Supervision {
     Agent,
@@ -45,7 +45,7 @@ pub(super) enum Supervision {
     Off,
 }
 
-/// How many passes a loop has at most.
+/// The greatest number of passes of a loop.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Within {
     Passes(String),
@@ -57,19 +57,19 @@ pub(super) enum Within {
 pub(super) struct Statement {
     /// Its line, from 1.
     pub(super) line: usize,
-    /// How it begins, for people.
+    /// Its beginning, for people.
     pub(super) written: String,
     /// The comments above it.
     pub(super) comments: Vec<String>,
     pub(super) keyword: Keyword,
-    /// The name behind the keyword; empty where it takes none.
+    /// The name after the keyword. Empty if the keyword takes none.
     pub(super) name: String,
     /// The text between quotes.
     pub(super) text: Option<String>,
     /// The file that holds the text.
     pub(super) from: Option<String>,
     pub(super) default: Option<String>,
-    /// The fields behind `->`.
+    /// The fields after `->`.
     pub(super) gives: Vec<String>,
     pub(super) using: Vec<String>,
     pub(super) within: Option<Within>,
@@ -137,7 +137,7 @@ fn statement(
             made.supervision = Some(rest.supervision());
         }
         Keyword::Unsupervised => made.supervision = Some(Supervision::Off),
-        // Nothing of it is used, so nothing of it is read.
+        // The statement is not used, so the rest of it is not parsed.
         Keyword::Security => return Ok(made),
         _ => made.name = rest.name()?,
     }
@@ -168,7 +168,7 @@ fn statement(
     Ok(made)
 }
 
-/// Whether everything is there that the statement needs.
+/// Checks that the statement is complete.
 fn whole(made: &Statement, word: &str) -> Result<(), String> {
     let has_words = made.text.is_some() || made.from.is_some();
     match made.keyword {
@@ -185,7 +185,7 @@ fn whole(made: &Statement, word: &str) -> Result<(), String> {
     }
 }
 
-/// The tokens of a statement that are not read yet, and the keyword before them.
+/// The unread tokens of a statement, and the keyword before them.
 struct Rest<'t> {
     tokens: &'t [Token],
     word: &'t str,
@@ -202,7 +202,7 @@ impl<'t> Rest<'t> {
         self.next();
     }
 
-    /// The keyword of the next clause; none at the end.
+    /// The keyword of the next clause. `None` at the end.
     fn clause(&mut self) -> Result<Option<String>, String> {
         let clause = match self.next() {
             None => return Ok(None),

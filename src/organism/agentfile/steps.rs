@@ -1,7 +1,8 @@
-//! The steps of the workflow: goals in the order of RUN and LOOP, with loops, views of several agents, and what each goal
-//! sees and gives.
+//! The steps of the workflow: goals in the order of RUN and LOOP, with loops, views of several agents, and what each
+//! goal sees and gives.
 //!
-//! An Agentfile comes in whose names are looked up. Steps and payloads go out, with notes about what they cannot say.
+//! Input: an Agentfile with its names looked up. Output: steps and payloads, with notes about everything that they
+//! cannot express.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,11 +25,11 @@ pub(super) struct Goal {
     pub(super) id: String,
     pub(super) comments: Vec<String>,
     pub(super) words: String,
-    /// Agents by the names that the Agentfile has for them; none: the agent of the workflow.
+    /// Agents by their names in the Agentfile. Empty means the agent of the workflow.
     pub(super) by: Vec<String>,
-    /// The payload that it gives, by its place.
+    /// The index of the payload that it gives.
     pub(super) gives: Option<usize>,
-    /// What it sees; empty: everything before it.
+    /// The steps that it sees. Empty means all steps before it.
     pub(super) sees: Vec<String>,
     pub(super) supervision: Option<Supervision>,
 }
@@ -37,36 +38,36 @@ pub(super) struct Goal {
 pub(super) struct Payload {
     pub(super) name: String,
     pub(super) fields: Vec<String>,
-    /// Whether it may say that nothing is left to change.
+    /// Whether it has the field that says that nothing is left to change.
     pub(super) converges: bool,
 }
 
 /// A workflow.
 pub(super) struct Planned {
     pub(super) workflow: String,
-    /// The payload that it takes; none: a question.
+    /// The payload that it accepts. `None` means a plain question.
     pub(super) request: Option<String>,
     pub(super) payloads: Vec<Payload>,
     pub(super) steps: Vec<Step>,
-    /// Inputs that are numbers of the file now, and no part of the request.
+    /// Inputs that became numbers in the file and are not part of the request.
     pub(super) limits: BTreeSet<String>,
-    /// What each agent is told that it is, by the name that the Agentfile has for it.
+    /// Each agent's prompt, by the agent's name in the Agentfile.
     pub(super) prompts: BTreeMap<String, String>,
 }
 
-/// Payloads of the house that a workflow's own names must not hide.
+/// Built-in payloads that a workflow's own names must not hide.
 const HOUSE: [&str; 2] = ["goal-request", "goal-output"];
 const ID_BYTES: usize = 32;
 const NAME_BYTES: usize = 40;
 const PAYLOAD_BYTES: usize = 60;
 const MOST_PASSES: u32 = 1_000;
-/// Passes of a loop whose limit is not known.
+/// Passes of a loop whose limit is unknown.
 const PASSES: u32 = 5;
 
-/// Lays out the steps.
+/// Plans the steps.
 pub(super) fn plan(declared: &Declared, notes: &mut Vec<Note>) -> Planned {
     let workflow = Labels::new(NAME_BYTES, super::assemble::TAKEN).pick(&declared.name);
-    // The root tag of a workflow's notes is its name, in the namespace of the organism.
+    // The root tag of a workflow's notes is its name, in the organism's namespace.
     let mut names = Labels::new(PAYLOAD_BYTES, HOUSE.into_iter().chain([workflow.as_str()]));
     let request = (!declared.inputs.is_empty()).then(|| names.pick(&format!("{workflow}-request")));
     let mut planning = Planning {
@@ -97,12 +98,12 @@ struct Planning<'d, 'n> {
     notes: &'n mut Vec<Note>,
     ids: Labels,
     names: Labels,
-    /// The id of each goal's first step; taken out when that is made.
+    /// The id of each goal's first step. It is removed when the step is made.
     first_ids: BTreeMap<String, String>,
     payloads: Vec<Payload>,
     /// The payload of each goal and agent that gives fields.
     given: BTreeMap<String, usize>,
-    /// Inputs behind WITHIN.
+    /// Inputs named by WITHIN.
     within: BTreeSet<String>,
     /// Lines whose variables were reported.
     told: BTreeSet<usize>,
@@ -112,7 +113,7 @@ struct Planning<'d, 'n> {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Place {
     Outside,
-    /// In a loop; or at its end, where it says whether anything is left to change.
+    /// In a loop. `is_end`: at its end, where it says whether anything is left to change.
     Inside {
         is_end: bool,
     },
@@ -122,7 +123,7 @@ impl<'d> Planning<'d, '_> {
     fn orders(&mut self) -> Vec<Step> {
         let declared = self.known.declared;
         if declared.orders.is_empty() {
-            // Without RUN every goal is pursued in the order of the file.
+            // Without RUN, all goals run in file order.
             return declared.goals.iter().flat_map(|goal| self.goal(goal, None, Place::Outside)).collect();
         }
         let is_one = declared.orders.len() == 1;
@@ -150,7 +151,7 @@ impl<'d> Planning<'d, '_> {
     fn repeat(&mut self, order: &Statement, goals: &[&'d Statement]) -> Step {
         let id = self.ids.pick(&order.name);
         let at_most = self.passes(order);
-        // In a loop a goal may see what a later one gave in the pass before.
+        // In a loop, a goal may see what a later goal gave in the previous pass.
         for goal in goals {
             let id = self.first_ids.get(&goal.name).cloned();
             for field in &goal.gives {
@@ -186,7 +187,7 @@ impl<'d> Planning<'d, '_> {
         vec![Step::Repeat { id: loop_id, at_most, steps, comments }]
     }
 
-    /// A goal once: by its agent, or by several and then as one answer.
+    /// One run of a goal: by its agent, or by several agents whose views are then merged into one answer.
     fn pursued(
         &mut self,
         goal: &'d Statement,
@@ -225,7 +226,7 @@ impl<'d> Planning<'d, '_> {
                 steps.push(views);
             }
         }
-        // In a loop it goes on from its own last pass.
+        // In a loop, a goal continues from its own last pass.
         if place != Place::Outside && !last.sees.is_empty() && !last.sees.iter().any(|one| one == id) {
             last.sees.push(id.to_owned());
         }
@@ -236,7 +237,7 @@ impl<'d> Planning<'d, '_> {
         steps
     }
 
-    /// The views that several agents have of one goal, and the ids under which they are seen.
+    /// The views of several agents on one goal, and the ids under which later steps see them.
     fn views(&mut self, agents: &[&'d Statement], goal: &Goal) -> (Step, Vec<String>) {
         let id = self.ids.pick(&format!("{}-views", goal.id));
         let view = |id: &str, agents: &[&Statement]| Goal {
@@ -262,7 +263,7 @@ impl<'d> Planning<'d, '_> {
         (Step::Parallel { id, comments: goal.comments.clone(), goals }, ids)
     }
 
-    /// The words of a goal and of its agents, with what they need to see.
+    /// The text of a goal and its agents, with the steps that it needs to see.
     fn words(&mut self, goal: &Statement) -> Worded {
         let text = goal.text.clone().unwrap_or_else(|| format!("{}.", goal.name));
         let made = worded(&text, &self.known);
@@ -272,7 +273,7 @@ impl<'d> Planning<'d, '_> {
         made
     }
 
-    /// The texts of agents, whose variables mean what they mean at the end.
+    /// The prompts of agents. Their variables are resolved with the fields that are known after the last step.
     fn prompts(&mut self) -> BTreeMap<String, String> {
         let mut prompts = BTreeMap::new();
         for agent in &self.known.declared.agents {
@@ -312,7 +313,7 @@ impl<'d> Planning<'d, '_> {
         payload.and_then(|at| self.payloads.get(at)).map(|one| one.fields.clone()).unwrap_or_default()
     }
 
-    /// How many passes a loop has at most: a number of the file.
+    /// The greatest number of passes of a loop: a number in the file.
     fn passes(&mut self, statement: &Statement) -> u32 {
         let (text, variable) = match &statement.within {
             Some(Within::Passes(number)) => (Some(number.clone()), None),
@@ -343,7 +344,7 @@ impl<'d> Planning<'d, '_> {
         passes
     }
 
-    /// Inputs that only say how often a loop repeats.
+    /// Inputs that are only used as the number of passes of a loop.
     fn limits_only(&self) -> BTreeSet<String> {
         let declared = self.known.declared;
         let is_named = |name: &str| {
@@ -354,7 +355,7 @@ impl<'d> Planning<'d, '_> {
         self.within.iter().filter(|name| !is_named(name)).cloned().collect()
     }
 
-    /// Notes about goals and agents that nothing uses.
+    /// Notes about unused goals and agents.
     fn unused(&mut self) {
         let declared = self.known.declared;
         for goal in declared.goals.iter().filter(|goal| self.first_ids.contains_key(&goal.name)) {
@@ -369,7 +370,7 @@ impl<'d> Planning<'d, '_> {
     }
 }
 
-/// Why variables stay as they are.
+/// Why variables were left unchanged.
 fn unknown(names: &[String]) -> String {
     let names: Vec<String> = names.iter().map(|name| format!("${}", super::short(name, 32))).collect();
     format!("{}: no INPUT and no earlier goal gives it, so it stays as it is", names.join(", "))

@@ -1,18 +1,18 @@
-//! Takes an Agentfile apart: into lines, and each line into words, texts between quotes, and signs.
+//! Splits an Agentfile into lines, and each line into words, quoted texts and signs.
 //!
-//! Text comes in. Lines go out in order, each with its number and its tokens, or with the reason why it has none.
+//! Input: text. Output: lines in order, each with its number and its tokens, or with the reason why it has none.
 
 /// A part of a line.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Token {
     /// A keyword or a name.
     Word(String),
-    /// What stands between quotes.
+    /// The text between quotes.
     Text(String),
-    /// What stands behind FROM.
+    /// The path after FROM.
     Path(String),
     Number(String),
-    /// The name behind a `$`.
+    /// The name after a `$`.
     Variable(String),
     Comma,
     Arrow,
@@ -20,7 +20,7 @@ pub(super) enum Token {
 }
 
 impl Token {
-    /// What it is, for people.
+    /// A description of the token, for people.
     pub(super) fn told(&self) -> String {
         match self {
             Token::Word(word) => format!("`{}`", super::short(word, 32)),
@@ -35,23 +35,23 @@ impl Token {
     }
 }
 
-/// A line with something in it.
+/// A line that is not empty.
 pub(super) struct Line {
     pub(super) number: usize,
-    /// How it begins, for people.
+    /// Its beginning, for people.
     pub(super) written: String,
-    /// What it says, if it is a comment and nothing else.
+    /// The comment, if the line has nothing else.
     pub(super) comment: Option<String>,
     pub(super) tokens: Result<Vec<Token>, String>,
 }
 
-/// What is left of a text.
+/// The unread rest of a text.
 pub(super) struct Tokens<'t> {
     rest: &'t str,
     number: usize,
 }
 
-/// Columns of a line that people are shown.
+/// Columns of a line that are shown to people.
 const SHOWN: usize = 60;
 
 impl<'t> Tokens<'t> {
@@ -80,7 +80,7 @@ impl<'t> Tokens<'t> {
         }
     }
 
-    /// Goes behind the end of the line.
+    /// Moves past the end of the line.
     fn end_line(&mut self) {
         self.rest = self.rest.split_once('\n').map_or("", |(_, rest)| rest);
         self.number += 1;
@@ -127,7 +127,7 @@ impl<'t> Tokens<'t> {
         taken.to_owned()
     }
 
-    /// The text between quotes, which the rest begins with.
+    /// The quoted text at the start of the rest.
     fn text(&mut self) -> Result<String, String> {
         if let Some(rest) = self.rest.strip_prefix("\"\"\"") {
             let Some((text, rest)) = rest.split_once("\"\"\"") else {

@@ -1,30 +1,31 @@
-//! Variables in a text: `$x`, and `{x}` as older files write it. Each becomes words that name a field of the request or of
-//! an earlier goal, since an agent sees both in its context.
+//! Variables in a text: `$x`, or `{x}` in older files. Each becomes words that name a field of the request or of an
+//! earlier goal, since an agent sees both in its context.
 //!
-//! A text and what is known at its place come in. The text with words goes out, with the goals that it needs to see.
+//! Input: a text, and the variables known at its place. Output: the text with words, and the goals that it needs to
+//! see.
 
 use std::collections::BTreeMap;
 
 use super::declared::Declared;
 
-/// What the variables of a text mean at a place.
+/// The meaning of variables at one place.
 pub(super) struct Known<'d> {
     pub(super) declared: &'d Declared,
     /// The step that gives each field.
     pub(super) fields: BTreeMap<String, String>,
 }
 
-/// A text in which every known variable is words.
+/// A text in which every known variable has become words.
 #[derive(Default, PartialEq, Eq, Debug)]
 pub(super) struct Worded {
     pub(super) text: String,
-    /// The steps that give the fields in it, in order.
+    /// The steps that give these fields, in order.
     pub(super) sees: Vec<String>,
-    /// Variables that nothing gives.
+    /// Unknown variables.
     pub(super) unknown: Vec<String>,
 }
 
-/// The text with its variables as words.
+/// Replaces the variables of a text by words.
 pub(super) fn worded(text: &str, known: &Known<'_>) -> Worded {
     let mut made = Worded::default();
     let mut named: Vec<String> = Vec::new();
@@ -69,7 +70,7 @@ pub(super) fn worded(text: &str, known: &Known<'_>) -> Worded {
 }
 
 impl Known<'_> {
-    /// The longest beginning that is known: a variable may be followed by a hyphen that is none of its name.
+    /// The longest known prefix: a variable may be followed by a hyphen that does not belong to its name.
     fn longest<'w>(&self, word: &'w str, is_dollar: bool) -> Option<&'w str> {
         let mut word = word;
         loop {
@@ -80,7 +81,7 @@ impl Known<'_> {
         }
     }
 
-    /// Where a variable comes from.
+    /// The source of a variable.
     fn origin(&self, name: &str) -> String {
         if let Some(step) = self.fields.get(name) {
             return format!(" of {step}");

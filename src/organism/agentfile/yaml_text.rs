@@ -1,17 +1,17 @@
-//! Writes YAML as a person would: short maps between braces, long ones line by line, long texts folded, and comments where
-//! they belong.
+//! Writes YAML for people: short maps in braces, long ones line by line, long texts folded, and comments at their
+//! entries.
 //!
-//! A tree comes in, text goes out. A text stands without quotes if YAML then reads the same text.
+//! Input: a tree. Output: text. A text has no quotes if YAML reads the same text without them.
 
 /// A value.
 pub(super) enum Node {
-    /// A text, written so that it is read as it is.
+    /// A text, quoted if necessary.
     Text(String),
-    /// Something that is YAML already.
+    /// Text that is already YAML.
     Plain(String),
-    /// A list, between brackets if it fits.
+    /// A list, in brackets if it fits.
     List(Vec<Node>),
-    /// A map, between braces if it fits.
+    /// A map, in braces if it fits.
     Map(Vec<Entry>),
     /// A map with a line for each entry.
     Section(Vec<Entry>),
@@ -33,7 +33,7 @@ impl Entry {
     }
 }
 
-/// Columns of a line, if its words can be broken.
+/// Greatest width of a line whose words can be wrapped.
 const COLUMNS: usize = 100;
 
 /// The entries of a file.
@@ -74,7 +74,7 @@ fn put(out: &mut String, indent: usize, dash: &str, entry: &Entry) {
     }
 }
 
-/// The value behind its key, if it fits there.
+/// The value on the line of its key, if it fits there.
 fn in_line(node: &Node, room: usize) -> Option<String> {
     let line = match node {
         Node::Text(text) if is_plain(text) => text.clone(),
@@ -84,7 +84,7 @@ fn in_line(node: &Node, room: usize) -> Option<String> {
     (line.chars().count() <= room).then_some(line)
 }
 
-/// The value as it stands between braces or brackets; none for what needs lines of its own.
+/// The value inside braces or brackets. `None` if it needs its own lines.
 fn between_braces(node: &Node) -> Option<String> {
     match node {
         Node::Text(text) if text.contains('\n') => None,
@@ -104,7 +104,7 @@ fn between_braces(node: &Node) -> Option<String> {
     }
 }
 
-/// A text on lines of its own, if YAML then reads the same; else between quotes.
+/// A text on its own lines, if YAML then reads the same text; otherwise a quoted text.
 fn in_block(text: &str, indent: usize) -> String {
     let is_safe = !text.starts_with(char::is_whitespace)
         && !text.ends_with(char::is_whitespace)
@@ -116,7 +116,7 @@ fn in_block(text: &str, indent: usize) -> String {
         let lines: String = text.split('\n').map(line).collect();
         return format!("|-{lines}");
     }
-    // Folded lines are joined by one blank, so only words with one blank between them come back as they are.
+    // YAML joins folded lines with one space, so only texts with single spaces are read back unchanged.
     if is_safe && !text.split(' ').any(str::is_empty) {
         let room = COLUMNS.saturating_sub(indent).max(40);
         let mut lines: Vec<String> = Vec::new();
@@ -135,7 +135,7 @@ fn in_block(text: &str, indent: usize) -> String {
     quoted(text)
 }
 
-/// Whether YAML reads the text as it is, without quotes.
+/// Whether YAML reads the unquoted text as the same text.
 fn is_plain(text: &str) -> bool {
     let is_other = matches!(
         text.to_ascii_lowercase().as_str(),
@@ -150,14 +150,14 @@ fn is_plain(text: &str) -> bool {
         && text.parse::<f64>().is_err()
 }
 
-/// Whether a character cannot be told from another one, or is none that YAML takes as it is.
+/// Whether a character looks like another one, or YAML does not accept it as it is.
 fn is_unseen(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}')
         || (c.is_whitespace() && c != ' ')
 }
 
-/// The text between quotes.
+/// The text in quotes.
 fn quoted(text: &str) -> String {
     let mut out = String::from("\"");
     for c in text.chars() {

@@ -1,8 +1,8 @@
-//! The section `agents`: listeners that think, key by key, each value read alone. What an agent has as every
-//! listener has it is read where that of listeners is; what makes it an agent is its `Mind`.
+//! The section `agents`: listeners that use a model. It reads each value on its own. The keys that an agent shares
+//! with every listener are read where listeners are read; the rest becomes its `Mind`.
 //!
-//! In comes the node, out come parties. It opens no file and looks up no name: which model, which tool and which
-//! schema are meant is said where all of them are known.
+//! Input: the node. Output: parties. This module opens no files and looks up no names: models, tools and schemas are
+//! looked up later, when all of them are known.
 
 use systole_agent::spec::{Actions, Dialect, Format, Thinking};
 
@@ -15,7 +15,7 @@ use super::yaml::{Entry, Node, Span, Value};
 use crate::words::codes::Code;
 use crate::words::composition::{OnUnknown, Sees};
 
-/// What makes a listener an agent, as it is declared.
+/// The part of an agent that other listeners do not have, as declared.
 #[derive(Clone)]
 pub(super) struct Mind {
     pub(super) model: Option<At<String>>,
@@ -28,32 +28,32 @@ pub(super) struct Mind {
     pub(super) tool_output_max: usize,
     pub(super) tool_choice: Option<At<String>>,
     pub(super) format: Format,
-    /// The JSON Schema of its final, by the name of its file.
+    /// The JSON Schema of its final, by file name.
     pub(super) schema: Option<At<String>>,
     pub(super) prompt: Vec<prompt::Section>,
-    /// Whether it takes talk's `ask`, as nothing else is said.
+    /// Whether it accepts talk's `ask`, because the file names nothing else.
     pub(super) takes_talk: bool,
-    /// Whether it gives talk's `answer`, as nothing else is said.
+    /// Whether it returns talk's `answer`, because the file names nothing else.
     pub(super) gives_talk: bool,
-    /// Whether a workflow has goals for it.
+    /// Whether a workflow gives it goals.
     pub(super) serves_goals: bool,
-    /// Whether the file says nothing that hangs on its dialect.
+    /// Whether the file sets nothing that depends on its dialect.
     pub(super) has_free_dialect: bool,
-    /// Where the file says whether it is open.
+    /// Where the file says whether it is open to the outside.
     pub(super) entry_at: Option<Span>,
 }
 
-/// What an agent takes and gives where the file says nothing.
+/// What an agent accepts and returns by default.
 pub(super) const ASK: &str = "ask";
 pub(super) const ANSWER: &str = "answer";
 
 const TURNS: u32 = 10;
-/// A model may need minutes for one answer, and be asked several times for it.
+/// A model may need minutes for one answer, and an attempt may call it several times.
 const TIMEOUT_MS: u64 = 600_000;
 const SHOWN: Bounds = Bounds { least: ("256B", 256), most: ("1MiB", 1 << 20) };
 
 impl Mind {
-    /// One with every default.
+    /// An agent with all defaults.
     fn bare() -> Mind {
         Mind {
             model: None,
@@ -76,7 +76,7 @@ impl Mind {
         }
     }
 
-    /// Whether what it does are native calls of the model.
+    /// Whether its actions are native tool calls of the model.
     pub(super) fn is_native(&self) -> bool {
         matches!(self.dialect, Dialect::Native | Dialect::XmlFinal)
     }
@@ -130,7 +130,7 @@ fn agent(desk: &mut Desk, entry: &Entry) -> Party {
     party
 }
 
-/// What makes it an agent.
+/// Reads the agent's own part.
 fn thinks(desk: &mut Desk, own: &Fields<'_>) -> Mind {
     let mut mind = Mind::bare();
     if let Some((node, path)) = own.need(desk, "model", "model: NAME, a model under `models`") {
@@ -175,7 +175,7 @@ fn thinks(desk: &mut Desk, own: &Fields<'_>) -> Mind {
     mind
 }
 
-/// How many actions a turn has, and what is said of their choice: both hang on the dialect.
+/// Reads how many actions a turn may have, and the tool choice. Both depend on the dialect.
 fn actions(desk: &mut Desk, own: &Fields<'_>, mind: &mut Mind) {
     mind.actions = if mind.is_native() { Actions::Many } else { Actions::One };
     if let Some((node, path)) = own.get("actions")
@@ -206,7 +206,8 @@ fn actions(desk: &mut Desk, own: &Fields<'_>, mind: &mut Mind) {
     }
 }
 
-/// Whether an answer can be cut behind its first action: it must be seen where that ends, and there must be one alone.
+/// Whether an answer may be cut after its first action. This needs a dialect that shows where the action ends, and
+/// only one action per turn.
 fn ends_early(desk: &mut Desk, own: &Fields<'_>, at: Span, path: &str, mind: &Mind) {
     if mind.dialect != Dialect::Xml {
         let why =
@@ -220,7 +221,7 @@ fn ends_early(desk: &mut Desk, own: &Fields<'_>, at: Span, path: &str, mind: &Mi
     }
 }
 
-/// Tells of a value that the dialect does not go with, with the dialect in view.
+/// Reports a value that does not fit the dialect, and shows the dialect too.
 fn tell_by_dialect(desk: &mut Desk, own: &Fields<'_>, at: Span, told: &str, mend: &str) {
     match own.get("dialect") {
         Some((dialect, _)) => {

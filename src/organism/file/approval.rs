@@ -1,6 +1,6 @@
-//! The section `approval` of a listener: when a person must approve what goes to it, how long that is
-//! waited for, and who is told. In comes the node, out comes what it declares; names are looked up where
-//! all of them are known.
+//! The section `approval` of a listener: when a person must approve payloads for it, how long they wait,
+//! and which listeners are notified. Input: the node. Output: the declared rule. Names are looked up
+//! later, when all of them are known.
 
 use super::declared::single;
 use super::desk::Desk;
@@ -11,10 +11,10 @@ use crate::words::codes::Code;
 use crate::words::composition::ApprovalRule;
 use crate::words::ids::Name;
 
-/// Nobody can decide faster than this.
+/// A person cannot decide faster.
 const SHORTEST_MS: u64 = 1_000;
 
-/// What the section declares.
+/// The declared values.
 #[derive(Default)]
 pub(super) struct Approval {
     pub(super) always: bool,
@@ -23,19 +23,19 @@ pub(super) struct Approval {
 }
 
 impl Approval {
-    /// The rule, with what was left out at its default.
+    /// The rule, with defaults for missing values.
     pub(super) fn rule(&self) -> ApprovalRule {
         let by_default = ApprovalRule::default();
         ApprovalRule {
             always: self.always,
             expires_ms: self.expires_ms.unwrap_or(by_default.expires_ms),
-            // A name that does not parse is told where it is looked up.
+            // An invalid name is reported where it is looked up.
             tell: self.tell.iter().filter_map(|named| Name::parse(&named.value).ok()).collect(),
         }
     }
 }
 
-/// Reads the section, whose keys stand in the table under `table`.
+/// Reads the section. `table` is its path in the table of keys.
 pub(super) fn read(desk: &mut Desk, node: &Node, table: &str, path: &str) -> Approval {
     let mut approval = Approval::default();
     let Some(section) = fields(desk, node, node.span, table, path) else {

@@ -1,7 +1,7 @@
-//! The section `broadcast`: elements that go to every peer of the sender that takes them. In comes the
-//! node, out comes what it declares; elements are looked up where those of all listeners are known.
+//! The section `broadcast`: elements that go to every peer of the sender that accepts them. Input: the
+//! node. Output: the declared broadcasts. Elements are looked up when those of all listeners are known.
 //!
-//! It never says who may address whom: that stands in `peers`, and holds here as well.
+//! It does not say who may address whom: `peers` says that, also for broadcasts.
 
 use systole_kit::QName;
 use systole_kit::schema::nearest;
@@ -14,7 +14,7 @@ use crate::words::codes::Code;
 use crate::words::composition::{Broadcast, Element, Gather};
 use crate::words::ids::Name;
 
-/// One element as it is declared.
+/// One declared element.
 pub(super) struct Declaration {
     element: At<String>,
     gather: Gather,
@@ -32,7 +32,7 @@ pub(super) fn read(desk: &mut Desk, node: &Node, path: &str) -> Vec<Declaration>
     declared
 }
 
-/// What the elements are looked up in: a listener, what it takes, and whom it may address.
+/// A listener as the look-up sees it: its name, its accepted elements and its peers.
 pub(super) struct Known<'d> {
     pub(super) name: Option<&'d Name>,
     pub(super) accepts: &'d [At<Element>],
@@ -45,8 +45,8 @@ impl Known<'_> {
     }
 }
 
-/// Looks up the elements, and who takes them, in order of the file. The same name in several namespaces is
-/// several elements.
+/// Looks up the elements and the listeners that accept them, in file order. The same name in several
+/// namespaces means several elements.
 pub(super) fn resolve(desk: &mut Desk, declared: &[Declaration], all: &[Known<'_>]) -> Vec<Broadcast> {
     let accepted = || all.iter().flat_map(|one| one.accepts).map(|taken| &taken.value.name);
     let mut broadcasts = Vec::new();

@@ -1,6 +1,6 @@
-//! The sections `budgets` and `loops`, and a listener's share: what one message from outside may use, how
-//! much of that a child, and when calls that repeat themselves are told and refused. In comes the node, out comes what it declares, with every key that is left out at its
-//! default.
+//! The sections `budgets` and `loops`, and a listener's share: what one message from outside may use, how much of it
+//! a child may use, and when repeated calls get a warning or are refused. Input: the node. Output: the declared
+//! values, with defaults for missing keys.
 
 use systole_kit::money::{Currency, Money};
 
@@ -12,19 +12,19 @@ use crate::words::budget::{Budgets, Loops};
 use crate::words::codes::Code;
 use crate::words::limits;
 
-/// The share of a child whose listener names none, of a hundred.
+/// Default share of a child, in percent.
 pub(super) const SHARE_PERCENT: u32 = 50;
 
-/// Most repetitions that a file may allow.
+/// Greatest number of repetitions that a file may allow.
 const MOST_ROUNDS: u32 = 1000;
 
-/// The time that a message may take lies between these.
+/// Bounds of the time budget of a message.
 const WALL: Bounds = Bounds { least: ("1s", 1_000), most: ("1d", 86_400_000) };
 
-/// Tokens that a message may use lie between these.
+/// Bounds of the token budget of a message.
 pub(super) const TOKENS: Bounds = Bounds { least: ("1", 1), most: ("1000000M", limits::BUDGET_TOKENS) };
 
-/// Where the file says how much may be used; none where it leaves that to the default.
+/// Where the file sets each budget. `None` if it keeps the default.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Written {
     pub(super) messages: Option<Span>,
@@ -34,7 +34,7 @@ pub(super) struct Written {
     pub(super) money: Option<Span>,
 }
 
-/// Reads the section `budgets`, with the place where its currency stands.
+/// Reads the section `budgets`. Also returns its currency with its place.
 pub(super) fn read(desk: &mut Desk, node: &Node, path: &str) -> (Budgets, Option<At<Currency>>, Written) {
     let (mut budgets, mut currency) = (Budgets::default(), None);
     let Some(section) = fields(desk, node, node.span, "budgets", path) else {
@@ -114,7 +114,7 @@ pub(super) fn loops(desk: &mut Desk, node: &Node, path: &str) -> Loops {
     loops
 }
 
-/// Reads a share: a whole number of a hundred.
+/// Reads a share: a whole number of percent.
 pub(super) fn share(desk: &mut Desk, node: &Node, path: &str) -> Option<u32> {
     let found = value::text(desk, node, path)?;
     let digits = found.value.strip_suffix('%').filter(|text| text.bytes().all(|b| b.is_ascii_digit()));

@@ -1,7 +1,7 @@
-//! The broker over which listeners on other machines are reached, and which listeners those are.
+//! The broker for listeners on other machines, and the listeners that are reached over it.
 //!
-//! It never goes there: that is for whoever runs the organism. What the file says comes in; an address without
-//! credentials, the variable that holds the pump's key, and who has no program, go out.
+//! This module does not connect: the program that runs the organism does. Input: the nodes. Output: an address
+//! without credentials, the variable that holds the pump's key, and the listeners without a program.
 
 use super::declared::{Declared, Party, variable};
 use super::desk::Desk;
@@ -12,19 +12,19 @@ use super::yaml::{Node, Span, Value};
 use crate::edges::nats::Credentials;
 use crate::words::codes::Code;
 
-/// What stands under `bus`.
+/// The content of the section `bus`.
 pub(super) struct Declaration {
-    /// Where the broker is; none where what stands there says it not.
+    /// The place of the broker. `None` if the section does not give a valid one.
     pub(super) at: Option<At>,
     /// The variable that holds the seed of the pump's nkey.
     pub(super) key: Option<BusKey>,
 }
 
-/// Where the broker is.
+/// The place of the broker.
 pub(super) enum At {
-    /// There.
+    /// This address.
     Url(String),
-    /// Nowhere yet: the organism starts one of its own.
+    /// No address yet: the organism starts its own broker.
     Managed,
 }
 
@@ -33,13 +33,13 @@ pub(super) enum At {
 pub struct BusKey {
     /// Its name.
     pub variable: String,
-    /// The key of the file that names it, as `bus.key_env`.
+    /// The key of the file that names the variable, as `bus.key_env`.
     pub key: String,
     /// Where the file names it.
     pub place: Place,
 }
 
-/// Why the pump cannot show the broker who it is. The seed stands in none of it.
+/// Why the pump has no credentials for the broker. The error never contains the seed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{file}:{line}: the variable {variable}, which {key} names, {what}: set it to the seed of the pump's nkey, \
@@ -54,8 +54,8 @@ pub struct Keyless {
 }
 
 impl BusKey {
-    /// What lets the pump in, which `read` finds under the name of the variable. Line breaks and blanks at its ends are
-    /// those of the file it was read from.
+    /// The pump's credentials. `read` returns the value of a variable. Line breaks and spaces around the seed are
+    /// removed, because they come from the file it was read from.
     pub fn credentials(&self, read: impl FnOnce(&str) -> Option<String>) -> Result<Credentials, Keyless> {
         let seed = read(&self.variable).map(|seed| seed.trim().to_owned()).filter(|seed| !seed.is_empty());
         match seed {
@@ -71,8 +71,8 @@ impl BusKey {
     }
 }
 
-/// What lets somebody in whose key a command names, which `read` finds under the name of the variable; in words why not.
-/// Neither a seed nor what may be one is repeated.
+/// The credentials from a variable that a command names. `read` returns the value of a variable. The error says what
+/// is wrong, but never repeats a seed or anything that may be one.
 pub fn named_key(
     variable: &str,
     read: impl FnOnce(&str) -> Option<String>,
@@ -90,19 +90,19 @@ pub fn named_key(
     }
 }
 
-/// What may stand there.
+/// The permitted forms.
 const FORMS: &str = "nats://HOST:PORT, or tls://HOST:PORT";
-/// What stands in place of an address where the organism starts a broker of its own.
+/// The value for an organism that starts its own broker.
 const MANAGED: &str = "managed";
 const EXAMPLE: &str = "nats: nats://127.0.0.1:4222";
-/// Keys that say something of a program.
+/// Keys that describe a program.
 const PROGRAM: [&str; 5] = ["run", "env", "pass", "mode", "framing"];
 
 /// Reads the section.
 pub(super) fn read(desk: &mut Desk, node: &Node, path: &str) -> Option<Declaration> {
     spare(desk, node);
     let section = fields(desk, node, node.span, "bus", path)?;
-    // Told where it is wrong, also where no address stands beside it.
+    // A wrong key is reported even if the address is missing.
     let Some((node, path)) = section.need(desk, "nats", EXAMPLE) else {
         key_beside(desk, &section);
         return None;
@@ -113,7 +113,7 @@ pub(super) fn read(desk: &mut Desk, node: &Node, path: &str) -> Option<Declarati
     }
 }
 
-/// A broker of the organism's own makes the keys that it needs.
+/// The organism's own broker. It makes its keys itself.
 fn managed(desk: &mut Desk, at: Span, section: &Fields<'_>) -> Declaration {
     key_beside(desk, section);
     if let Some((other, path)) = section.get("key_env") {
@@ -124,18 +124,19 @@ fn managed(desk: &mut Desk, at: Span, section: &Fields<'_>) -> Declaration {
     Declaration { at: Some(At::Managed), key: None }
 }
 
-/// Reads the key that stands in the same section as an address.
+/// Reads the key from the section of an address.
 pub(super) fn key_beside(desk: &mut Desk, section: &Fields<'_>) -> Option<BusKey> {
     section.get("key_env").and_then(|(node, path)| key_env(desk, node, &path))
 }
 
-/// Reads an address, and the key that stands beside it in the same section.
+/// Reads an address, and the key from the same section.
 pub(super) fn broker(desk: &mut Desk, (node, path): (&Node, &str), section: &Fields<'_>) -> Declaration {
     let key = key_beside(desk, section);
     Declaration { at: servers(desk, node, path).map(At::Url), key }
 }
 
-/// One address or several: those of the servers of a cluster, of which one has to run when the organism starts.
+/// One address or several. Several are the servers of a cluster, one of which must be running when the organism
+/// starts.
 fn servers(desk: &mut Desk, node: &Node, path: &str) -> Option<String> {
     let Value::List(all) = &node.value else {
         return value::text(desk, node, path).and_then(|found| url(desk, &found, path));
@@ -146,13 +147,13 @@ fn servers(desk: &mut Desk, node: &Node, path: &str) -> Option<String> {
         return None;
     }
     let found = value::texts(desk, node, path)?;
-    // All are read, so that each bad one is told.
+    // All addresses are read, so that each bad one is reported.
     let urls: Vec<Option<String>> = found.iter().map(|one| url(desk, one, path)).collect();
     let urls: Option<Vec<String>> = urls.into_iter().collect();
     urls.map(|urls| urls.join(","))
 }
 
-/// Hides what stands where people expect that a secret may stand.
+/// Hides values in places where people may write a secret.
 pub(super) fn spare(desk: &mut Desk, node: &Node) {
     let Value::Map(entries) = &node.value else { return };
     for entry in entries {
@@ -178,7 +179,7 @@ fn key_env(desk: &mut Desk, node: &Node, path: &str) -> Option<BusKey> {
     Some(BusKey { variable: found.value, key: path.to_owned(), place: desk.place(found.at) })
 }
 
-/// An address that a client of NATS can go to.
+/// An address that a NATS client can connect to.
 fn url(desk: &mut Desk, found: &value::At<String>, path: &str) -> Option<String> {
     let written = found.value.as_str();
     if written == MANAGED {
@@ -211,7 +212,7 @@ fn url(desk: &mut Desk, found: &value::At<String>, path: &str) -> Option<String>
     Some(written.to_owned())
 }
 
-/// Reads whether a listener is reached over the broker; then it has no program.
+/// Reads whether a listener is reached over the broker. Such a listener has no program.
 pub(super) fn reached(desk: &mut Desk, own: &Fields<'_>) -> Option<Span> {
     let (node, path) = own.get("nats")?;
     if !value::flag(desk, node, &path)? {
@@ -227,7 +228,7 @@ pub(super) fn reached(desk: &mut Desk, own: &Fields<'_>) -> Option<Span> {
     Some(node.span)
 }
 
-/// Tells of listeners that nobody can reach.
+/// Reports listeners that cannot be reached.
 pub(super) fn check(desk: &mut Desk, declared: &Declared) {
     if declared.bus.is_some() || declared.log_kept.is_some() {
         return;
@@ -240,7 +241,7 @@ pub(super) fn check(desk: &mut Desk, declared: &Declared) {
     }
 }
 
-/// Tells that somebody needs a broker, and none is named.
+/// Reports that a broker is needed and none is named.
 pub(super) fn unnamed(desk: &mut Desk, path: &str, at: Span, what: &str) {
     let told = format!("{path}.nats: no broker is named over which {what}");
     let mend = format!("bus: {{{EXAMPLE}}} at the top of the file");

@@ -1,7 +1,8 @@
-//! The section `clients`: who may come in from outside, with which credential, to whom, and in which
-//! roles. In comes the node, out comes what it declares; names are looked up where all of them are known.
+//! The section `clients`: who may send messages from outside, with which credential, to which listeners,
+//! and in which roles. Input: the node. Output: the declared clients. Names are looked up later, when all
+//! of them are known.
 //!
-//! It reads no environment: whether a variable is set is said when the door is opened.
+//! This module reads no environment: whether a variable is set is checked when the door opens.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +19,7 @@ use crate::words::client::{Client, Role};
 use crate::words::codes::Code;
 use crate::words::ids::Name;
 
-/// Where a client's credential is to be found.
+/// The source of a client's credential.
 #[derive(Clone, Debug)]
 pub struct TokenSource {
     /// The client.
@@ -36,7 +37,7 @@ pub(super) struct Declaration {
     token_env: Option<At<String>>,
     may: Option<Vec<At<String>>>,
     roles: Vec<Role>,
-    /// Where the file says that it comes over the broker, if it does.
+    /// Where the file says that it connects over the broker, if it does.
     nats: Option<Span>,
 }
 
@@ -97,7 +98,7 @@ fn role(desk: &mut Desk, named: &At<String>, path: &str) -> Option<Role> {
     found.copied()
 }
 
-/// Looks up what the clients name, and says where their credentials are.
+/// Looks up the names in the clients, and collects the sources of their credentials.
 pub(super) fn resolve(desk: &mut Desk, declared: &Declared) -> (BTreeMap<Name, Client>, Vec<TokenSource>) {
     let (mut clients, mut sources) = (BTreeMap::new(), Vec::<TokenSource>::new());
     for one in &declared.clients {
@@ -125,7 +126,8 @@ pub(super) fn resolve(desk: &mut Desk, declared: &Declared) -> (BTreeMap<Name, C
     (clients, sources)
 }
 
-/// Where a client's token is. Whoever else has it is that client, so nobody else may.
+/// The source of a client's token. Two clients may not share a token, because the token identifies the
+/// client.
 fn token(
     desk: &mut Desk,
     client: &Name,
@@ -149,14 +151,14 @@ fn token(
     TokenSource { client: client.clone(), variable: named.value.clone(), place: desk.place(named.at) }
 }
 
-/// Those that a client may address: listeners that are open to the outside, each known by its name.
+/// The listeners that a client may address. Each must exist and be open to the outside.
 fn addressees(desk: &mut Desk, client: &str, may: &[At<String>], declared: &Declared) -> Vec<Name> {
     let path = format!("clients.{client}.may");
     let mut found = Vec::with_capacity(may.len());
     for named in may {
         let Some(party) = declared.parties.iter().find(|party| party.key.value == named.value) else {
             if declared.parties.is_empty() {
-                // That there is no listener is told where there should be one.
+                // A missing listener is reported elsewhere.
                 continue;
             }
             let known = || declared.parties.iter().map(|party| party.key.value.as_str());

@@ -1,35 +1,36 @@
-//! The JSON Schema of the organism's file, for editors: made from the table of keys, so that it names every
-//! key and no other. It says of each value what can be said of it alone; whatever joins two places, and the
-//! bounds of durations, sizes and amounts, stays with the loader. It never refuses what the loader takes.
+//! The JSON Schema of the organism's file, for editors. It is made from the table of keys, so it names
+//! exactly these keys. It checks only what can be checked for one value alone. Rules between values, and
+//! the bounds of durations, sizes and amounts, are left to the loader. It never rejects a file that the
+//! loader accepts.
 
 use serde_json::{Map, Value, json};
 
 use super::keys::{self, Form, Key};
 
-/// The place of all steps in the table of keys.
+/// The path of all steps in the table of keys.
 const STEPS: &str = "workflows.NAME.goals";
 
-/// The schema's text, as it lies in `schemas/organism.schema.json`.
+/// The schema's text, as stored in `schemas/organism.schema.json`.
 pub const ORGANISM_JSON_SCHEMA: &str = include_str!("../../../schemas/organism.schema.json");
 
-/// The schema, made from the table of keys.
+/// Makes the schema from the table of keys.
 pub fn organism_json_schema() -> Value {
     let mut schema = map("");
     if let Value::Object(top) = &mut schema {
         top.insert("$schema".to_owned(), json!("https://json-schema.org/draft/2020-12/schema"));
-        // What takes messages stands under one of the two.
+        // The file must have one of these two.
         top.insert("anyOf".to_owned(), json!([{"required": ["listeners"]}, {"required": ["agents"]}]));
         top.insert("title".to_owned(), json!("organism.yaml of Systole"));
-        // Steps hold steps.
+        // Steps contain steps.
         top.insert("$defs".to_owned(), json!({"step": step()}));
     }
     schema
 }
 
-/// The schema of test files, as it lies in `schemas/test.schema.json`.
+/// The schema of test files, as stored in `schemas/test.schema.json`.
 pub const TEST_JSON_SCHEMA: &str = include_str!("../../../schemas/test.schema.json");
 
-/// The schema of test files, made from their table of keys.
+/// Makes the schema of test files from their table of keys.
 pub fn test_json_schema() -> Value {
     let mut schema = map(super::rehearsal::TOP);
     if let Value::Object(top) = &mut schema {
@@ -39,13 +40,13 @@ pub fn test_json_schema() -> Value {
     schema
 }
 
-/// A map of the keys below a place in the table.
+/// A map of the keys below a path in the table.
 fn map(table: &str) -> Value {
     let mut properties = Map::new();
     let mut required = Vec::new();
     for (name, key) in keys::under(table).filter(|(_, key)| key.built) {
         properties.insert(name.to_owned(), described(key));
-        // A listener that a Rust program brings itself has none.
+        // A listener in Rust has no `run`.
         if key.default == "required" && !["listeners.NAME.run", "clients.NAME.token_env"].contains(&key.path)
         {
             required.push(json!(name));
@@ -62,27 +63,27 @@ fn described(key: &Key) -> Value {
     schema
 }
 
-/// One step of a workflow: its id, with words or a map.
+/// One step of a workflow: its id, with text or a map.
 fn step() -> Value {
     let below = keys::under(STEPS).next().map_or(json!(true), |(_, below)| described(below));
     json!({"type": "object", "minProperties": 1, "maxProperties": 1,
            "propertyNames": {"pattern": "^[a-z][a-z0-9-]{0,31}$"}, "additionalProperties": below})
 }
 
-/// A map of any names, each with what stands below `NAME`.
+/// A map of any names, each with the keys below `NAME`.
 fn names(key: &Key, pattern: &str) -> Value {
     let below = keys::under(key.path).next().map_or(json!(true), |(_, below)| described(below));
     json!({"type": "object", "propertyNames": {"pattern": pattern}, "additionalProperties": below})
 }
 
-/// A text, or several; what stands in a list is read as text as well.
+/// A text, or several. Other scalars in a list are also read as text.
 fn lines() -> Value {
     json!({"type": ["string", "number", "boolean", "null", "array"],
            "items": {"type": ["string", "number", "boolean", "null"]}})
 }
 
 fn form(key: &Key) -> Value {
-    // A plain number or `true` is a text to the loader, and to an editor is not.
+    // For the loader, a plain number or `true` is a text; for an editor it is not.
     let text = json!({"type": ["string", "number", "boolean"], "minLength": 1});
     match key.form {
         Form::Later => json!(false),

@@ -1,7 +1,7 @@
-//! From what is declared to the composition: names are looked up, elements are resolved against their
-//! schemas, and what could be told apart by nobody is refused.
+//! Turns a declaration into a composition: looks up names, resolves elements against their schemas, and rejects what
+//! would be ambiguous.
 //!
-//! In comes a declaration and a shelf of schemas, out come the listeners; every mistake goes to the desk.
+//! Input: a declaration and a shelf of schemas. Output: the listeners. Every mistake is reported to the desk.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -26,21 +26,21 @@ use crate::words::ids::Name;
 /// The vocabulary of plain talk.
 const TALK: &str = "talk/";
 
-/// What the checks have made of a declaration.
+/// The result of the checks.
 pub(super) struct Composed {
     pub(super) entry: Option<Name>,
     pub(super) listeners: BTreeMap<Name, Listener>,
     pub(super) collected: Collected,
-    /// The elements of the house, whether they are used or not.
+    /// The built-in elements, used or not.
     pub(super) shipped: Vec<Shipped>,
     pub(super) broadcasts: Vec<Broadcast>,
     pub(super) clients: BTreeMap<Name, Client>,
     pub(super) tokens: Vec<TokenSource>,
-    /// The payloads that goals of workflows give.
+    /// The payloads that the goals of workflows return.
     pub(super) links: workflows::Links,
 }
 
-/// A listener whose elements are resolved, with the places they were named at.
+/// A listener with resolved elements and the places that named them.
 pub(super) struct Resolved<'d> {
     pub(super) party: &'d Party,
     pub(super) accepts: Vec<At<Element>>,
@@ -48,7 +48,7 @@ pub(super) struct Resolved<'d> {
     note: Option<SchemaId>,
 }
 
-/// Resolves and checks. What comes out is only whole if the desk is still clean.
+/// Resolves and checks. The result is only complete if the desk has no mistakes.
 pub(super) fn compose(desk: &mut Desk, declared: &Declared, shelf: &dyn Shelf, directory: &Path) -> Composed {
     let collected = collect(desk, declared, shelf);
     let mut lookup = Lookup::new(collected, declared, shelf);
@@ -101,7 +101,7 @@ pub(super) fn compose(desk: &mut Desk, declared: &Declared, shelf: &dyn Shelf, d
     Composed { entry, listeners, collected, shipped, broadcasts, clients, tokens, links }
 }
 
-/// The schemas of the file: what `payloads` makes, those that all share, then each listener's own.
+/// The schemas of the file: the one made from `payloads`, the shared ones, then each listener's own.
 fn collect(desk: &mut Desk, declared: &Declared, shelf: &dyn Shelf) -> Collected {
     let mut collected = Collected::new(shelf);
     if let Some(section) = &declared.payloads {
@@ -130,7 +130,7 @@ fn own_tag(party: &Party) -> Option<QName> {
 }
 
 pub(super) fn one_of<'a>(known: impl Iterator<Item = &'a str>) -> String {
-    // A dozen names are enough to recognise one's own mistake.
+    // A dozen names are enough to recognize a typing error.
     let some: Vec<&str> = known.take(12).collect();
     if some.is_empty() {
         "leave it out, since there is none yet".to_owned()
@@ -139,7 +139,7 @@ pub(super) fn one_of<'a>(known: impl Iterator<Item = &'a str>) -> String {
     }
 }
 
-/// Checks whom a listener may address, and that each item of its replies can only be one thing.
+/// Checks the peers of a listener, and that each item of its replies can only mean one thing.
 fn peers(desk: &mut Desk, one: &Resolved<'_>, all: &[Resolved<'_>]) {
     let party = one.party;
     let path = party.path();
@@ -161,7 +161,7 @@ fn peers(desk: &mut Desk, one: &Resolved<'_>, all: &[Resolved<'_>]) {
     for peer in &party.peers {
         let Some(other) = all.iter().find(|r| r.party.key.value == peer.value) else {
             if party.workflow.is_some() {
-                // It has no `peers`; whom its steps name was looked up with them.
+                // A workflow has no `peers`; the names in its steps were looked up with the steps.
                 continue;
             }
             let told = format!("{path}.peers: nothing here is called `{}`", peer.value);
@@ -190,8 +190,8 @@ fn overlap(desk: &mut Desk, path: &str, peer: &At<String>, taken: &At<Element>, 
     desk.tell_seeing(Code::ConfigOverlap, peer.at, &told, mend, (taken.at, "accepted here"));
 }
 
-/// Checks the listeners that get requests for approval and outcomes of timers. Every listener takes such a payload of
-/// the core, whatever else it accepts, and also if what goes to it waits for a person otherwise.
+/// Checks the listeners that get requests for approval and outcomes of timers. Every listener accepts these core
+/// payloads, whatever else it accepts, and without a person's approval.
 fn told(desk: &mut Desk, party: &Party, declared: &Declared) {
     told_under(
         desk,
@@ -224,8 +224,7 @@ fn told_under(
     }
 }
 
-/// Whom the organism speaks with where the file does not say: the only workflow that is open, else the only agent that
-/// is.
+/// The default addressee of messages from outside: the only open workflow, else the only open agent.
 fn only_open(declared: &Declared) -> Option<Name> {
     let only = |is_meant: fn(&Party) -> bool| {
         let mut open = declared.parties.iter().filter(|party| party.entry && is_meant(party));
@@ -246,7 +245,7 @@ fn entry(desk: &mut Desk, named: &At<String>, declared: &Declared) -> Option<Nam
         return party.name.clone();
     }
     if declared.parties.is_empty() {
-        // That there is no listener is told where there should be one; the entry may well be right.
+        // The missing listener is reported elsewhere; the entry may be correct.
         return None;
     }
     let told = format!("organism.entry: nothing here is called `{}`", named.value);
@@ -255,7 +254,7 @@ fn entry(desk: &mut Desk, named: &At<String>, declared: &Declared) -> Option<Nam
     None
 }
 
-/// Without a program it can only be a Rust value; where none was to be expected that was told before.
+/// A listener without a program must be a Rust value. An unexpected one was already reported.
 fn reach(party: &Party, directory: &Path) -> Reach {
     if party.nats.is_some() {
         return Reach::Nats;
@@ -276,7 +275,7 @@ fn reach(party: &Party, directory: &Path) -> Reach {
 fn listener(one: Resolved<'_>, name: Name, open: bool, directory: &Path) -> Listener {
     let party = one.party;
     let bare = |all: Vec<At<Element>>| all.into_iter().map(|at| at.value).collect();
-    // A name that does not parse is told where it is declared or looked up.
+    // An invalid name is reported where it is declared or looked up.
     let mut peers: Vec<Name> = party.peers.iter().filter_map(|p| Name::parse(&p.value).ok()).collect();
     if party.workflow.is_some() {
         // Branches of a workflow are calls to itself.

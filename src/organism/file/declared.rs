@@ -1,8 +1,7 @@
-//! What the file declares, key by key: each value read alone, none compared with another yet.
+//! Reads the declarations of the file, key by key. Each value is read on its own and not yet compared with others.
 //!
-//! In comes the tree, out comes a declaration in which whatever could not be read stands at its
-//! default, so that the checks between values can still run. It opens no schema and looks for no
-//! program.
+//! Input: the tree. Output: a declaration in which every unreadable value has its default, so that the checks between
+//! values can still run. This module opens no schemas and searches for no programs.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -31,7 +30,7 @@ use crate::words::limits;
 
 const SMALLEST: &str = "organism: {name: hello} and a listener below `listeners:`";
 const MESSAGE: Bounds = Bounds { least: ("1KiB", 1 << 10), most: ("1MiB", limits::MESSAGE_BYTES as u64) };
-/// Where the HTTP door listens if the file does not say it and nothing else listens there.
+/// The default address of the HTTP door, if no other process listens there.
 pub const DEFAULT_LISTEN: SocketAddr =
     SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 7474);
 
@@ -41,20 +40,20 @@ pub(super) struct Declared {
     pub(super) entry: Option<At<String>>,
     pub(super) description: Option<String>,
     pub(super) preamble: Option<At<String>>,
-    /// Listeners and agents, the section that stands first in the file before the other, then workflows.
+    /// Listeners and agents, in the order of the two sections in the file, then workflows.
     pub(super) parties: Vec<Party>,
     pub(super) models: Vec<models::Declaration>,
     pub(super) message_bytes: usize,
     pub(super) budgets: Budgets,
-    /// The currency of the money that a message may use.
+    /// The currency of the money budget.
     pub(super) currency: Option<At<Currency>>,
     pub(super) loops: Loops,
-    /// Which budgets the file says.
+    /// Where the file sets budgets.
     pub(super) written: budgets::Written,
-    /// Whether the file says anything of budgets.
+    /// Whether the file has any budgets.
     pub(super) has_budgets: bool,
     pub(super) log: String,
-    /// Where the file says so; none where it leaves it out.
+    /// Where the file sets it. `None` if it does not.
     pub(super) log_at: Option<Span>,
     pub(super) listen: Option<SocketAddr>,
     pub(super) broadcasts: Vec<broadcast::Declaration>,
@@ -67,9 +66,9 @@ pub(super) struct Declared {
     pub(super) log_kept: Option<log_kept::Kept>,
 }
 
-/// One listener or agent as it is declared.
+/// One declared listener or agent.
 pub(super) struct Party {
-    /// The key it stands under, also where that is no name.
+    /// Its key, even if that is not a valid name.
     pub(super) key: At<String>,
     pub(super) name: Option<Name>,
     pub(super) run: Vec<String>,
@@ -77,10 +76,11 @@ pub(super) struct Party {
     pub(super) accepts: Vec<At<String>>,
     pub(super) returns: Vec<At<String>>,
     pub(super) peers: Vec<At<String>>,
-    /// Agents that take tasks of goals: at an agent those to which it gives them, at a workflow those that its goals name.
+    /// Agents that accept tasks of goals. For an agent: those to which it gives tasks. For a workflow: those that its
+    /// goals name.
     pub(super) task_takers: Vec<At<String>>,
     pub(super) turns: u32,
-    /// Where the file says so.
+    /// The share, if the file sets it.
     pub(super) share_percent: Option<u32>,
     pub(super) env: BTreeMap<String, String>,
     pub(super) pass: Vec<String>,
@@ -95,15 +95,15 @@ pub(super) struct Party {
     pub(super) timer_tell: Vec<At<String>>,
     pub(super) entry: bool,
     pub(super) describe: Describe,
-    /// What makes it an agent; none for a listener.
+    /// The agent's part. `None` for a listener.
     pub(super) mind: Option<Mind>,
-    /// What makes it a workflow; none for a listener.
+    /// The workflow's part. `None` for a listener.
     pub(super) workflow: Option<workflows::Declaration>,
     /// Where the file says that it is reached over NATS.
     pub(super) nats: Option<Span>,
 }
 
-/// Reads the declaration; none where the file is no map at all.
+/// Reads the declaration. `None` if the file is not a map.
 pub(super) fn read(desk: &mut Desk, root: &Node) -> Option<Declared> {
     let top_of_file = Span { start: root.span.start, end: root.span.start };
     let top = fields(desk, root, top_of_file, "", "")?;
@@ -141,7 +141,7 @@ pub(super) fn read(desk: &mut Desk, root: &Node) -> Option<Declared> {
     Some(declared)
 }
 
-/// Everybody who takes messages. Listeners and agents are one space of names.
+/// All parties that accept messages. Listeners and agents share one namespace.
 fn parties(desk: &mut Desk, top: &Fields<'_>) -> Vec<Party> {
     let (listeners, agents) = (top.get("listeners"), top.get("agents"));
     if listeners.is_none() && agents.is_none() {
@@ -205,7 +205,7 @@ fn organism(desk: &mut Desk, section: &Fields<'_>, declared: &mut Declared) {
     declared.preamble = section.get("preamble").and_then(|(node, path)| value::text(desk, node, &path));
 }
 
-/// The sections about the house around the listeners.
+/// The sections that are not about listeners.
 fn house(desk: &mut Desk, top: &Fields<'_>, declared: &mut Declared) {
     if let Some((node, _)) = top.get("payloads") {
         declared.payloads = payloads::read(desk, node);
@@ -271,7 +271,7 @@ fn party(desk: &mut Desk, entry: &Entry) -> Option<Party> {
     let own = fields(desk, &entry.value, entry.at, "listeners.NAME", &path);
     let key = At { at: entry.at, value: entry.key.clone() };
     let Some(own) = own else {
-        // Its peers may name it all the same: what is wrong with it has been told once.
+        // Peers may still name it: its mistake was already reported.
         return Some(Party::bare(key, None));
     };
     let mut party = Party::bare(key, name);
@@ -293,13 +293,13 @@ fn party(desk: &mut Desk, entry: &Entry) -> Option<Party> {
     Some(party)
 }
 
-/// A list of names, each once.
+/// A list of names without repetition.
 pub(super) fn names(desk: &mut Desk, node: &Node, path: &str) -> Vec<At<String>> {
     let found = value::texts(desk, node, path).unwrap_or_default();
     single(desk, found, path)
 }
 
-/// What a listener takes as requests: something.
+/// The elements that a listener accepts as requests. The list must not be empty.
 pub(super) fn accepted(desk: &mut Desk, node: &Node, path: &str) -> Vec<At<String>> {
     let found = value::texts(desk, node, path);
     if found.as_ref().is_some_and(Vec::is_empty) {
@@ -311,7 +311,7 @@ pub(super) fn accepted(desk: &mut Desk, node: &Node, path: &str) -> Vec<At<Strin
 }
 
 impl Party {
-    /// The place of its section in the file, for people: `listeners.search`.
+    /// The path of its section for people: `listeners.search`.
     pub(super) fn path(&self) -> String {
         let section = match (&self.mind, &self.workflow) {
             (Some(_), _) => "agents",
@@ -321,7 +321,7 @@ impl Party {
         value::joined(section, &self.key.value)
     }
 
-    /// The place of its section in the table of keys.
+    /// The path of its section in the table of keys.
     fn table(&self) -> &'static str {
         if self.mind.is_some() { "agents.NAME" } else { "listeners.NAME" }
     }
@@ -359,10 +359,10 @@ impl Party {
     }
 }
 
-/// Deliveries out at once to a listener that is no program.
+/// Most deliveries at the same time for a listener that is not a program.
 pub(super) const IN_FLIGHT_INLINE: usize = 16;
 
-/// The program and its arguments; none for a listener that is a Rust value.
+/// The program and its arguments. Empty for a listener that is a Rust value.
 fn program(desk: &mut Desk, own: &Fields<'_>, listener: &str) -> Vec<String> {
     if desk.is_given(listener) && own.get("run").is_none() {
         return Vec::new();
@@ -380,7 +380,7 @@ fn program(desk: &mut Desk, own: &Fields<'_>, listener: &str) -> Vec<String> {
     words.into_iter().map(|w| w.value).collect()
 }
 
-/// What the listener's program finds around it.
+/// The environment of the listener's program.
 fn surroundings(desk: &mut Desk, own: &Fields<'_>, party: &mut Party) {
     if let Some((node, path)) = own.get("env") {
         let entries = if matches!(node.value, Value::Nothing) {
@@ -424,7 +424,7 @@ fn surroundings(desk: &mut Desk, own: &Fields<'_>, party: &mut Party) {
     }
 }
 
-/// Tells where a text is no name that an environment variable may have.
+/// Reports a name that is not valid for an environment variable.
 pub(super) fn variable(desk: &mut Desk, name: &str, at: Span, path: &str) {
     let start = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
     let word = start && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
@@ -441,7 +441,7 @@ pub(super) fn variable(desk: &mut Desk, name: &str, at: Span, path: &str) {
     }
 }
 
-/// How deliveries to the listener go, and how they are repeated.
+/// How deliveries to the listener run and are retried.
 pub(super) fn delivery(desk: &mut Desk, own: &Fields<'_>, party: &mut Party) {
     if let Some((node, path)) = own.get("turns") {
         let most = if party.mind.is_some() { limits::AGENT_TURNS } else { limits::TURNS };
@@ -512,7 +512,7 @@ fn on_unknown(desk: &mut Desk, node: &Node, path: &str) -> OnUnknown {
     value::word(desk, node, path, &choices).unwrap_or(OnUnknown::Fail)
 }
 
-/// The entries of a list, each once; a second one is told.
+/// The entries of a list without repetition. A repeated one is reported.
 pub(super) fn single(desk: &mut Desk, found: Vec<At<String>>, path: &str) -> Vec<At<String>> {
     let mut kept: Vec<At<String>> = Vec::with_capacity(found.len());
     for item in found {

@@ -1,8 +1,8 @@
-//! The desk at which a file is read: its text, where its lines begin, and what was found wrong so far.
+//! The desk holds the state of reading a file: its text, its line starts, and the mistakes so far.
 //!
-//! Every reader of the file takes the desk along and tells it what is wrong, then goes on, so that all
-//! mistakes come out at once. The desk never judges. What was set on the command line lies behind the file
-//! in the same text, a line each, so that a stretch of it is a stretch like any other.
+//! Every reader of the file reports its mistakes to the desk and continues, so that all mistakes are shown
+//! at once. The desk judges nothing. The settings from the command line follow the file in the same text,
+//! one per line, so that their spans work like any other.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -11,30 +11,30 @@ use super::diagnostic::{Diagnostic, Place, Refused};
 use super::yaml::Span;
 use crate::words::codes::Code;
 
-/// Most mistakes kept of one file: whoever has more mends these first.
+/// Most mistakes kept for one file.
 const MISTAKES: usize = 200;
 
-/// Which listeners answer for themselves, as Rust values, and so need no program.
+/// The listeners that are Rust values and need no program.
 pub(super) enum Given {
-    /// Those of these names.
+    /// The listeners with these names.
     These(Vec<String>),
-    /// Any: a stored configuration was checked by whoever ran it.
+    /// Any listener: a stored configuration was checked when it was run.
     Any,
 }
 
-/// How the place of what was set is named.
+/// The file name shown for settings from the command line.
 pub(super) const SET: &str = "--set";
 
 pub(super) struct Desk {
     file: String,
     text: Arc<str>,
-    /// Where the file's text ends; what was set begins one byte later.
+    /// The end of the file's text. The settings begin one byte later.
     file_end: usize,
-    /// Where each line begins, in bytes.
+    /// The start of each line, in bytes.
     lines: Vec<usize>,
     found: Vec<(usize, Diagnostic)>,
     given: Given,
-    /// What nobody may read in what is told.
+    /// Texts that must not appear in any output.
     hidden: Vec<String>,
 }
 
@@ -49,7 +49,7 @@ impl Desk {
         Desk { file: file.to_owned(), text, file_end, lines, found: Vec::new(), given, hidden: Vec::new() }
     }
 
-    /// Whether that listener needs no program.
+    /// Whether this listener needs no program.
     pub(super) fn is_given(&self, listener: &str) -> bool {
         match &self.given {
             Given::These(names) => names.iter().any(|name| name == listener),
@@ -57,44 +57,44 @@ impl Desk {
         }
     }
 
-    /// Whether it is a stored configuration, which ran as it is.
+    /// Whether this is a stored configuration, which has already run.
     pub(super) fn is_stored(&self) -> bool {
         matches!(self.given, Given::Any)
     }
 
-    /// Everything that is read: the file, and what was set behind it.
+    /// The whole text: the file and the settings after it.
     pub(super) fn text(&self) -> Arc<str> {
         Arc::clone(&self.text)
     }
 
-    /// The stretch of the file.
+    /// The span of the file.
     pub(super) fn file(&self) -> Span {
         Span { start: 0, end: self.file_end }
     }
 
-    /// The stretches of what was set, one for each.
+    /// The spans of the settings, one for each.
     pub(super) fn settings(&self) -> Vec<Span> {
         let starts = self.lines.iter().filter(|start| **start > self.file_end);
         let text = |start: usize| self.text.get(start..).and_then(|rest| rest.split('\n').next());
         starts.map(|start| Span { start: *start, end: start + text(*start).map_or(0, str::len) }).collect()
     }
 
-    /// Whether that was set, and does not stand in the file.
+    /// Whether this span is a setting and not part of the file.
     pub(super) fn is_set(&self, at: Span) -> bool {
         at.start > self.file_end
     }
 
-    /// The line of everything, from 1, that a byte stands in.
+    /// The line of a byte in the whole text, from 1.
     fn line_of(&self, at: usize) -> usize {
         self.lines.partition_point(|start| *start <= at).max(1)
     }
 
-    /// Notes a mistake.
+    /// Reports a mistake.
     pub(super) fn tell(&mut self, code: Code, at: Span, message: &str, mend: Option<&str>) {
         self.tell_at(at.start, Diagnostic::new(code, self.place(at), message, mend));
     }
 
-    /// Notes a mistake that is better understood with another place in view.
+    /// Reports a mistake and shows a second place that explains it.
     pub(super) fn tell_seeing(
         &mut self,
         code: Code,
@@ -107,7 +107,7 @@ impl Desk {
         self.tell_at(at.start, told.seeing(self.place(second.0), second.1));
     }
 
-    /// Notes a mistake that lies in another file, in the order of the place that names that file.
+    /// Reports a mistake in another file, sorted by the place that names that file.
     pub(super) fn tell_at(&mut self, order: usize, diagnostic: Diagnostic) {
         match self.found.len().cmp(&MISTAKES) {
             Ordering::Less => self.found.push((order, diagnostic)),
@@ -120,7 +120,7 @@ impl Desk {
         }
     }
 
-    /// How many mistakes were noted so far.
+    /// The number of mistakes so far.
     pub(super) fn mistakes(&self) -> usize {
         self.found.len()
     }
@@ -129,18 +129,18 @@ impl Desk {
         self.found.is_empty()
     }
 
-    /// Hides a secret, and how it is written, from everything that is told, also from what was told before.
+    /// Hides a secret, and its spelling in the file, from all output, including earlier mistakes.
     pub(super) fn hide(&mut self, at: Span, secret: &str) {
         let written = self.text.get(at.start..at.end).unwrap_or_default();
         let inner = written.trim_matches(['"', '\'']);
         let all = [written, inner, secret].map(str::trim).map(str::to_owned);
-        // The longest first, so that a part of it leaves nothing over.
+        // The longest first, so that hiding a part of a secret leaves nothing visible.
         self.hidden.extend(all.into_iter().filter(|text| !text.is_empty()));
         self.hidden.sort_by_key(|text| std::cmp::Reverse(text.len()));
         self.hidden.dedup();
     }
 
-    /// Everything found, in order of place.
+    /// All mistakes, sorted by place.
     pub(super) fn found(mut self) -> Vec<Diagnostic> {
         self.found.sort_by_key(|(order, _)| *order);
         self.found.dedup();
@@ -149,19 +149,19 @@ impl Desk {
         self.found.into_iter().map(blind).collect()
     }
 
-    /// The same, as what the file is refused for.
+    /// All mistakes, as the reason why the file is rejected.
     pub(super) fn refused(self) -> Refused {
         Refused(self.found())
     }
 
-    /// A stretch of the file, as people know it.
+    /// A span as a place for people.
     pub(super) fn place(&self, at: Span) -> Place {
         let line = self.line_of(at.start);
         let start = self.lines.get(line - 1).copied().unwrap_or(0);
         let end = self.lines.get(line).copied().unwrap_or(self.text.len());
         let text = self.text.get(start..end).unwrap_or_default().trim_end_matches(['\n', '\r']);
         let column = self.text.get(start..at.start).map_or(0, |before| before.chars().count()) + 1;
-        // A stretch over several lines is shown up to the end of its first.
+        // A span over several lines is shown up to the end of its first line.
         let stop = at.end.min(start + text.len());
         let span = self.text.get(at.start..stop).unwrap_or_default();
         let (file, line) = if self.is_set(at) {

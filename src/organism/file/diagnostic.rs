@@ -1,38 +1,38 @@
-//! What is told about the organism's file: a mistake, or a warning, with its place and a way out.
+//! Diagnostics about the organism's file: a mistake or a warning, with its place and a fix.
 //!
-//! Plain values that anybody may read; how they look on a terminal is drawn next door, in `drawing`.
+//! Plain values; `drawing` shows them on a terminal.
 
 use std::fmt;
 
 use super::drawing;
 use crate::words::codes::Code;
 
-/// A stretch of a line of a file.
+/// A span within a line of a file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Place {
-    /// The file, as people know it.
+    /// The file's name, for people.
     pub file: String,
-    /// The line, from 1; 0 where the file as a whole is meant.
+    /// The line, from 1. 0 means the whole file.
     pub line: usize,
-    /// The column of the stretch's first character, from 1.
+    /// The column of the span's first character, from 1.
     pub column: usize,
-    /// The stretch itself; empty where something is missing.
+    /// The text of the span. Empty if something is missing there.
     pub span: String,
     /// The whole line.
     pub text: String,
 }
 
-/// How much a finding weighs.
+/// The severity of a diagnostic.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Severity {
-    /// The file is refused.
+    /// The file is rejected.
     Error,
-    /// The organism runs, and may not do what its composer meant.
+    /// The organism runs, but may not do what the author intended.
     Warning,
 }
 
 impl Severity {
-    /// The word for it.
+    /// Its name.
     pub const fn as_str(self) -> &'static str {
         match self {
             Severity::Error => "error",
@@ -41,27 +41,27 @@ impl Severity {
     }
 }
 
-/// Another place that helps to see what is wrong.
+/// A second place that explains the mistake.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Second {
-    /// Where it is.
+    /// The place.
     pub place: Place,
-    /// What stands there, in a few words.
+    /// A short description of what is there.
     pub words: String,
 }
 
 /// One mistake, or one warning.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Diagnostic {
-    /// What sort of mistake: a `config.…` code.
+    /// The kind of mistake: a `config.…` code.
     pub code: Code,
-    /// Where it is.
+    /// Its place.
     pub place: Place,
-    /// What is wrong: the value, and what it would have to be.
+    /// The message: the value, and what it must be.
     pub message: String,
-    /// What to write instead, where that can be said.
+    /// The fix, if there is one.
     pub mend: Option<String>,
-    /// Another place that helps, where there is one.
+    /// A second place that explains it, if there is one.
     pub second: Option<Second>,
 }
 
@@ -72,14 +72,14 @@ impl Diagnostic {
         Diagnostic { code, place, message, mend, second: None }
     }
 
-    /// With another place.
+    /// Adds a second place.
     #[must_use]
     pub fn seeing(mut self, place: Place, words: &str) -> Diagnostic {
         self.second = Some(Second { place, words: words.to_owned() });
         self
     }
 
-    /// The same with asterisks in place of each of these texts, so that no column moves.
+    /// Replaces each of these texts by asterisks of the same length, so that columns do not move.
     #[must_use]
     pub(super) fn without(mut self, hidden: &[String]) -> Diagnostic {
         let second = self.second.as_mut().map(|second| &mut second.place);
@@ -93,13 +93,13 @@ impl Diagnostic {
         self
     }
 
-    /// How much it weighs: the code says it.
+    /// Its severity, which follows from the code.
     pub const fn severity(&self) -> Severity {
         if self.code.is_warning() { Severity::Warning } else { Severity::Error }
     }
 }
 
-/// Everything that is wrong with an organism's file, in order of line.
+/// All mistakes in an organism's file, sorted by line.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Refused(pub Vec<Diagnostic>);
 

@@ -1,8 +1,8 @@
-//! Diagnostics as people see them: plain text that fits the layout, with the stretch underlined, the
-//! second place below it and the way out last.
+//! Formats diagnostics for people: plain text that fits the layout, with the span underlined, the second
+//! place below it, and the fix last.
 //!
-//! Nothing from the file reaches the terminal unescaped. Colour is drawn only for whoever asks for it,
-//! and changes no column.
+//! Text from the file is always escaped for the terminal. Colour is used only on request and changes no
+//! columns.
 
 use std::collections::BTreeMap;
 
@@ -16,11 +16,11 @@ use crate::words::codes::Code;
 /// Columns of the gutter before an excerpt.
 const GUTTER: usize = 12;
 
-/// Most warnings with one code that are drawn: whoever has more has one reason for all of them, and a page
-/// that nobody reads to its end hides the others.
+/// Most warnings with the same code that are shown. More of them usually have one common cause, and would
+/// hide the other warnings.
 const WARNINGS: usize = 20;
 
-/// Everything that was found, and how much that is. Of warnings with one code only the first are drawn.
+/// All diagnostics, with their number. Only the first warnings of each code are shown.
 pub fn page(all: &[Diagnostic], colour: bool) -> String {
     let mut page = String::new();
     let mut warned: BTreeMap<Code, usize> = BTreeMap::new();
@@ -44,7 +44,7 @@ pub fn page(all: &[Diagnostic], colour: bool) -> String {
     page
 }
 
-/// How many mistakes and warnings there are, in words.
+/// The numbers of mistakes and warnings, as text.
 pub fn counted(all: &[Diagnostic]) -> String {
     let warnings = all.iter().filter(|one| one.severity() == Severity::Warning).count();
     let number = |count: usize, word: &str| {
@@ -57,7 +57,7 @@ pub fn counted(all: &[Diagnostic]) -> String {
     }
 }
 
-/// One diagnostic, with a line break at its end.
+/// One diagnostic, ending with a line break.
 pub(super) fn drawn(one: &Diagnostic, colour: bool) -> String {
     let pen = Pen { colour };
     let mut out = String::new();
@@ -90,7 +90,7 @@ pub(super) fn drawn(one: &Diagnostic, colour: bool) -> String {
     out
 }
 
-/// How a place is pointed at.
+/// The style of the marker at a place.
 struct Mark<'a> {
     lead: &'a str,
     sign: &'a str,
@@ -124,7 +124,7 @@ fn excerpt(out: &mut String, pen: &Pen, place: &Place, digits: usize, mark: Mark
         "" => out.push_str(&format!("{line}\n")),
         words if beside => out.push_str(&format!("{line} {}\n", pen.draw(mark.ink, words))),
         words => {
-            // Behind the stretch there is no room: the words stand below it, as far left as they must.
+            // There is no room after the span: the words go below it, moved left as far as necessary.
             let indent = excerpt.indent.min(excerpt_columns().saturating_sub(width(words)));
             let below = format!("{} {bar} {}", gutter.as_str(), " ".repeat(indent));
             out.push_str(&format!("{line}\n{below}{}\n", pen.draw(mark.ink, words)));
@@ -132,12 +132,12 @@ fn excerpt(out: &mut String, pen: &Pen, place: &Place, digits: usize, mark: Mark
     }
 }
 
-/// Columns of an excerpt beside its gutter.
+/// Columns of an excerpt without its gutter.
 fn excerpt_columns() -> usize {
     layout::columns().saturating_sub(GUTTER)
 }
 
-/// What is drawn in a colour of its own.
+/// The colours.
 #[derive(Clone, Copy)]
 enum Ink {
     Error,
@@ -147,7 +147,7 @@ enum Ink {
     Mend,
 }
 
-/// Draws in colour, or not.
+/// Draws with or without colour.
 struct Pen {
     colour: bool,
 }
@@ -166,7 +166,7 @@ impl Pen {
     }
 }
 
-/// The part of a line that is shown, with where the carets stand below it.
+/// The shown part of a line, with the position of the carets below it.
 struct Excerpt {
     text: String,
     indent: usize,
@@ -178,8 +178,8 @@ impl Excerpt {
         let line: Vec<char> = place.text.chars().collect();
         let start = place.column.saturating_sub(1).min(line.len());
         let length = place.span.chars().count();
-        // A long line is cut so that the stretch stands in view with some of what precedes it, and no
-        // further than the view is full.
+        // A long line is cut so that the span is visible, with some of the text before it, and the view is
+        // filled.
         let widths: Vec<usize> = (0..line.len()).map(|at| width(&shown_char(&line, at))).collect();
         let up_to = |end: usize| widths.iter().take(end).sum::<usize>();
         let in_view = up_to(line.len()) <= excerpt_columns() || up_to(start + length) < excerpt_columns() - 1;
@@ -223,8 +223,7 @@ impl Excerpt {
     }
 }
 
-/// Words behind a lead, in lines that do not pass the right edge; a word that is longer than a line stands
-/// alone.
+/// Wraps text after a lead at the right edge. A word longer than a line gets its own line.
 fn wrapped(lead: &str, indent: usize, text: &str) -> Vec<String> {
     let (mut lines, mut line, mut fresh) = (Vec::new(), lead.to_owned(), true);
     for word in text.split(' ') {
@@ -242,8 +241,8 @@ fn wrapped(lead: &str, indent: usize, text: &str) -> Vec<String> {
     lines
 }
 
-/// Our own words, in which a value may stand, without anything that a terminal would obey, on one line. What
-/// was made visible when the words were put together stays as it is.
+/// Our own text, which may contain a value, on one line and without terminal control characters. Characters
+/// that were already escaped stay as they are.
 fn shown(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {
@@ -256,10 +255,10 @@ fn shown(text: &str) -> String {
     shown
 }
 
-/// A character of a line, the same way.
+/// A character of a line, escaped in the same way.
 fn shown_char(line: &[char], at: usize) -> String {
     match line.get(at) {
-        // It would pretend that a hidden character stood there.
+        // An unescaped backslash here would look like an escaped hidden character.
         Some('\\') if line.get(at + 1..at + 3) == Some(&['u', '{']) => "\\u{5c}".to_owned(),
         Some(c) => shown(c.encode_utf8(&mut [0; 4])),
         None => String::new(),
@@ -290,7 +289,7 @@ mod tests {
         assert_eq!(line.chars().skip(at).take(4).collect::<String>(), "HERE");
     }
 
-    /// Letters of double width, and what is written out because a terminal would obey it.
+    /// Characters of double width, and characters that are escaped for the terminal.
     #[test]
     fn a_stretch_behind_wide_letters_is_in_view() {
         for wide in ["語", "\u{1b}"] {

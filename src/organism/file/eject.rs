@@ -1,9 +1,8 @@
-//! Taking `payloads` out of an organism's file: the schema that it means goes into a file of its own, which
-//! then stands under `schemas`, and every other byte of the organism's file stays.
+//! Moves `payloads` out of an organism's file: their schema goes into its own file, which is then listed
+//! under `schemas`. Every other byte of the organism's file stays the same.
 //!
-//! In comes the path, out comes the text as it would be; whoever writes it down stands elsewhere. Where the
-//! place cannot be edited safely it says what to write by hand, and what comes out was loaded once more and
-//! means the same.
+//! Input: the path. Output: the new text; the caller writes it. If the section cannot be edited safely, the
+//! result says what to write by hand. The new text is loaded again and must mean the same.
 
 use std::ops::Range;
 use std::path::Path;
@@ -17,29 +16,29 @@ use super::yaml::{Entry, Node, Value};
 use super::{Page, check, folder, load, yaml};
 use crate::words::composition::{Composition, Element, Schema};
 
-/// What taking the payloads out of a file gives: two texts to be written down.
+/// The result: two texts to write.
 #[derive(Clone, Debug)]
 pub struct Ejected {
-    /// The schema, under the name that the file then has for it.
+    /// The schema, with the name that the file then uses for it.
     pub schema: Schema,
-    /// The file, without its payloads and with that schema.
+    /// The file without its payloads and with that schema.
     pub file: String,
-    /// Comments that stood inside of the block, and are gone with it.
+    /// Comments inside the removed section, which are lost.
     pub comments: Vec<String>,
 }
 
-/// Why payloads are not taken out of a file.
+/// Why payloads were not moved.
 #[derive(Clone, Debug)]
 pub enum NotEjected {
-    /// The file is refused.
+    /// The file is rejected.
     Refused(Refused),
-    /// It declares none.
+    /// It declares no payloads.
     Nothing,
-    /// It is written in a way that only a person should edit. The schema is as it would be.
+    /// Its layout is one that only a person should edit. Contains the schema.
     ByHand(Schema),
 }
 
-/// Takes the payloads out of an organism's file. Writes nothing.
+/// Computes the result. Writes nothing.
 pub fn eject(path: &Path) -> Result<Ejected, NotEjected> {
     let organism = load(path).map_err(NotEjected::Refused)?.composition;
     let made = organism.schemas.iter().find(|schema| schema.name == PAYLOADS);
@@ -66,12 +65,12 @@ pub fn eject(path: &Path) -> Result<Ejected, NotEjected> {
 /// The text of a file without its payloads.
 struct Edited {
     text: String,
-    /// Comments that stood inside of the block, and are gone with it.
+    /// Comments inside the removed section, which are lost.
     comments: Vec<String>,
 }
 
-/// The text with `payloads` replaced by a schema of that name; none where it stands in a way that only a
-/// person should edit.
+/// Replaces `payloads` by a schema with this name. `None` if the layout is one that only a person should
+/// edit.
 fn edit(text: &str, root: &Node, name: &str) -> Option<Edited> {
     let Value::Map(entries) = &root.value else { return None };
     let find = |key: &str| entries.iter().find(|entry| entry.key == key);
@@ -85,14 +84,14 @@ fn edit(text: &str, root: &Node, name: &str) -> Option<Edited> {
             changes.push((block.removed.clone(), format!("schemas: [{name}]{behind}")));
         }
         Some(schemas) => {
-            // A comment behind a block between braces is left; with it its line.
+            // A comment after a block in braces stays, and so does its line.
             let whole = block.is_flow && block.rest_of_line(text).trim().is_empty();
             let removed = if whole { block.line(text) } else { block.removed.clone() };
             changes.push((removed, String::new()));
             changes.push(added(text, &schemas.value, name, end_of_line)?);
         }
     }
-    // From the end on, so that no change moves another.
+    // From the end to the start, so that no change moves another.
     changes.sort_by_key(|(place, _)| std::cmp::Reverse(place.start));
     let mut edited = text.to_owned();
     for (place, written) in changes {
@@ -103,10 +102,10 @@ fn edit(text: &str, root: &Node, name: &str) -> Option<Edited> {
     Some(Edited { text: edited, comments: comments.collect() })
 }
 
-/// Where the section stands.
+/// The place of the section.
 struct Block {
     is_flow: bool,
-    /// From the key on: to the end of a value between brackets, else to the end of the last line.
+    /// From the key to the end of a value in brackets, or else to the end of the last line.
     removed: Range<usize>,
 }
 
@@ -114,7 +113,7 @@ impl Block {
     fn of(text: &str, payloads: &Entry) -> Option<Block> {
         let start = payloads.at.start;
         let line = line_start(text, start);
-        // Between braces, or behind a `---` or a `?`, lines are not the file's own.
+        // In braces, or after `---` or `?`, the section does not have its own lines.
         if line != start {
             return None;
         }
@@ -133,8 +132,8 @@ impl Block {
     }
 }
 
-/// Where a value ends: a map or list without brackets says so only where the next thing begins, behind the
-/// comments between.
+/// The end of a value. The parser ends a map or list without brackets only where the next entry begins, after
+/// the comments between. So this returns the end of its last entry.
 fn end_of(text: &str, node: &Node) -> usize {
     let last = match &node.value {
         Value::Map(entries) if !is_flow(text, node) => entries.last().map(|entry| &entry.value),
@@ -152,12 +151,12 @@ fn line_start(text: &str, at: usize) -> usize {
     text.get(..at).and_then(|before| before.rfind('\n')).map_or(0, |at| at + 1)
 }
 
-/// Behind the line break that ends the line of `at`.
+/// The position after the line break that ends the line of `at`.
 fn line_end(text: &str, at: usize) -> usize {
     text.get(at..).and_then(|rest| rest.find('\n')).map_or(text.len(), |length| at + length + 1)
 }
 
-/// A comment of a line, if it has one that is no part of a quoted text.
+/// The comment of a line, if it has one outside quotes.
 fn comment(line: &str) -> Option<String> {
     let whole = line.trim_start();
     if whole.starts_with('#') {
@@ -168,11 +167,11 @@ fn comment(line: &str) -> Option<String> {
     (!quoted('\'') && !quoted('"')).then(|| format!("#{}", comment.trim_end()))
 }
 
-/// One more entry of the list `schemas`.
+/// Adds an entry to the list `schemas`.
 fn added(text: &str, schemas: &Node, name: &str, end_of_line: &str) -> Option<(Range<usize>, String)> {
     let Value::List(items) = &schemas.value else { return None };
     let Some(last) = items.last() else {
-        // `[]`: an empty list has no other form.
+        // `[]` is the only form of an empty list.
         return Some((schemas.span.start + 1..schemas.span.start + 1, name.to_owned()));
     };
     if is_flow(text, schemas) {
@@ -193,7 +192,7 @@ fn added(text: &str, schemas: &Node, name: &str, end_of_line: &str) -> Option<(R
     Some((end..end, entry))
 }
 
-/// A shelf on which the new schema lies already.
+/// A shelf that already has the new schema.
 struct With<'s> {
     shelf: &'s dyn Shelf,
     name: &'s str,
@@ -242,7 +241,7 @@ impl Shelf for With<'_> {
     }
 }
 
-/// Whether two compositions take and give the same elements, each judged by the same schema text.
+/// Whether two compositions accept and return the same elements, judged by the same schema texts.
 fn mean_the_same(one: &Composition, other: &Composition) -> bool {
     let words = |composition: &Composition| {
         let text = |element: &Element| {

@@ -1,5 +1,5 @@
-//! Files on disk: the organism's file and the schemas beside it. The only I/O of this room; it reads
-//! and never writes, and takes nothing larger than the limits.
+//! Files on disk: the organism's file and the schemas next to it. This is the only I/O of this
+//! module tree. It only reads, and rejects files above the size limits.
 
 use std::io::{ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
@@ -23,13 +23,13 @@ pub const ENVELOPE_XSD: &[u8] = include_bytes!("../../../schemas/envelope.xsd");
 pub const TALK_XSD: &[u8] = include_bytes!("../../../schemas/talk.xsd");
 pub use systole_workflow::WORKFLOW_XSD;
 
-/// The folder that an organism's file lies in.
+/// The folder of an organism's file.
 pub(super) struct Folder {
-    /// From the root of the file system.
+    /// The absolute path.
     pub(super) path: PathBuf,
-    /// As it was typed, for people.
+    /// The path as it was typed, for people.
     pub(super) as_typed: PathBuf,
-    /// Whether nobody compiles what is taken from it, so that nobody need try that before.
+    /// Whether the schemas are never compiled, so that the trial compilation can be skipped.
     pub(super) is_only_read: bool,
 }
 
@@ -134,14 +134,14 @@ fn no_utf8(file: &str, bytes: &[u8], at: usize) -> Diagnostic {
     told
 }
 
-/// Why a file was not read, without its path.
+/// Why a file could not be read, without its path.
 struct Unread {
     why: String,
-    /// Whether there is too much of it, which another path does not mend.
+    /// Whether the file is too large. Then a different path does not help.
     is_large: bool,
 }
 
-/// Reads a file up to the limit, or says why not.
+/// Reads a file up to the size limit.
 fn bounded(path: &Path) -> Result<Vec<u8>, Unread> {
     let unread = |why: String| Unread { why, is_large: false };
     regular(path).map_err(unread)?;
@@ -156,13 +156,13 @@ fn bounded(path: &Path) -> Result<Vec<u8>, Unread> {
     Ok(bytes)
 }
 
-/// Whether there is a file that has an end.
+/// Checks that there is a regular file.
 fn regular(path: &Path) -> Result<(), String> {
     let kind = std::fs::metadata(path).map_err(|error| in_words(&error))?;
     if kind.is_dir() {
         return Err("this is a folder, not a file".to_owned());
     }
-    // A pipe or a device would have no end and could block.
+    // A pipe or a device has no end and could block.
     if !kind.is_file() {
         return Err("this is not a regular file".to_owned());
     }

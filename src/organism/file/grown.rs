@@ -1,15 +1,15 @@
-//! A file with one more entry in a section, in whichever way the file is laid out: to be checked, so that whoever
-//! asks what would become of a name is told the same everywhere.
+//! Adds one entry to a section of a file, whatever its layout. The result is only checked, so that a name is judged
+//! by the same rules everywhere.
 //!
-//! In comes the text and an entry on one line, out comes the text with it; none where its layout is one that nobody
-//! should edit. It never judges the result, and nothing of it is ever written down.
+//! Input: the text, and an entry on one line. Output: the text with the entry, or `None` if the layout is one that
+//! only a person should edit. This module does not judge the result, and the result is never written to disk.
 
 use std::sync::Arc;
 
 use super::desk::{Desk, Given};
 use super::yaml::{self, Entry, Node, Value};
 
-/// The text with that entry, `NAME: {…}`, in that section, which is made where it is not there.
+/// Adds the entry, `NAME: {…}`, to this section. A missing section is created.
 pub fn grown(text: &str, section: &str, entry: &str) -> Option<String> {
     let text: Arc<str> = text.into();
     let mut desk = Desk::new("", &text, &[], Given::Any);
@@ -22,14 +22,14 @@ pub fn grown(text: &str, section: &str, entry: &str) -> Option<String> {
     }
 }
 
-/// The text with one more entry in a map: before the bracket that ends it, or in a line before its first.
+/// Adds an entry to a map: before its closing bracket, or on a line before its first entry.
 fn put(text: &str, map: &Node, entry: &str) -> Option<String> {
     let Value::Map(entries) = &map.value else { return None };
     if text.get(map.span.start..)?.starts_with('{') {
         let end = map.span.end.checked_sub(1)?;
         let (before, after) = (text.get(..end)?, text.get(end..)?);
         let follows = !entries.is_empty() && !before.trim_end().ends_with(',');
-        // A line of its own: what stands before it may be a remark.
+        // On its own line, because the text before it may end in a comment.
         let comma = if follows { "\n , " } else { "\n " };
         return after.starts_with('}').then(|| [before, comma, entry, after].concat());
     }

@@ -1,5 +1,5 @@
-//! The one table of keys: every key of an organism's file with its default. What the loader takes and
-//! what the reference lists are both this table; a key outside it is refused.
+//! The one table of keys: every key of an organism's file with its default. The loader and the reference both
+//! use this table. A key that is not in it is rejected.
 
 use super::rehearsal::TEST_KEYS;
 use crate::words::limits;
@@ -7,77 +7,76 @@ use crate::words::limits;
 /// A key of the organism's file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Key {
-    /// Where it stands; `NAME` is any name.
+    /// Its path; `NAME` is any name.
     pub path: &'static str,
-    /// What holds where it is left out: a value, `required` or `none`. A value that is one of these two words
-    /// stands in backticks.
+    /// The default: a value, `required` or `none`. A value that is one of these two words is in backticks.
     pub default: &'static str,
-    /// What it says, in a few words; for a key that is not built yet, what it will be for.
+    /// Its meaning, in a few words. For a key that is not built yet: its future meaning.
     pub meaning: &'static str,
-    /// Whether this version acts on it. One that is not built is refused, never ignored.
+    /// Whether this version supports it. An unsupported key is rejected, never ignored.
     pub built: bool,
-    /// What stands there, as far as an editor can know it.
+    /// The form of its value, as far as an editor can know it.
     pub form: Form,
 }
 
-/// What stands behind a key. It is the part of the loader's checks that an editor can make while somebody
-/// writes: a test holds that it refuses nothing that the loader takes.
+/// The form of a key's value: the part of the loader's checks that an editor can do. A test makes sure that
+/// it rejects nothing that the loader accepts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Form {
     /// Nothing yet: the key is not built.
     Later,
     /// A map of the keys below it.
     Map,
-    /// A map of names that fit a pattern, or of any, each with what stands below `NAME`.
+    /// A map of names that match a pattern, or of any names, each with the keys below `NAME`.
     Names(&'static str),
-    /// A payload in the compact form, which has a grammar of its own.
+    /// A payload in the compact form, which has its own grammar.
     Compact,
     /// One value, and whether it may be empty.
     Text {
-        /// Whether it may be.
+        /// Whether it may be empty.
         empty: bool,
     },
     /// A list of values.
     List,
-    /// A list in which nothing stands twice.
+    /// A list without repeated values.
     Set,
-    /// The same, of these words.
+    /// A list of these words, without repetition.
     SetOf(&'static [&'static str]),
     /// `true` or `false`.
     Flag,
-    /// A whole number from one to another.
+    /// A whole number in a range, bounds included.
     Count(u32, u32),
     /// One of these words.
     Words(&'static [&'static str]),
-    /// One text that fits a pattern; neither a plain number nor `true` does.
+    /// A text that matches a pattern. A plain number or `true` is not one.
     Pattern(&'static str),
-    /// A name: one that is `true` is a name as well.
+    /// A name. `true` is also a name.
     Name(&'static str),
-    /// A number, or a text that fits a pattern.
+    /// A number, or a text that matches a pattern.
     Number(&'static str),
-    /// An amount: a number that need not be whole and is not negative, or a text that fits a pattern.
+    /// An amount: a non-negative number, or a text that matches a pattern.
     Amount(&'static str),
-    /// One value or a list of values, any of which may be empty.
+    /// One value or a list of values. Each may be empty.
     Lines,
-    /// The same, or a map.
+    /// One value, a list of values, or a map.
     LinesOrMap,
     /// A list of maps of the keys below it.
     Maps,
     /// Text or a list of texts.
     Texts,
-    /// One value, or a map of any names, each with what stands below `NAME`.
+    /// One value, or a map of any names, each with the keys below `NAME`.
     TextOrNames,
-    /// This word, or a map of any names, each with what stands below `NAME`.
+    /// This word, or a map of any names, each with the keys below `NAME`.
     WordOrNames(&'static str),
     /// One value, or a map of the keys below it.
     TextOrMap,
-    /// A list of steps of a workflow: each a map of one id, with words or the keys below `NAME`.
+    /// A list of steps of a workflow. Each is a map of one id, with text or the keys below `NAME`.
     Steps,
-    /// Anything that YAML has.
+    /// Any YAML value.
     Anything,
 }
 
-/// The deepest that calls and spawns may nest.
+/// Deepest nesting of calls and spawns.
 const DEEPEST: u32 = 16;
 const _: () = assert!(DEEPEST as usize == limits::DEPTH);
 
@@ -387,13 +386,13 @@ pub const KEYS: &[Key] = &[
     key("bus.key_env", "none", "the environment variable that holds the seed of the pump's nkey; the seed itself stands in no file").of(Form::Name("^[A-Za-z_][A-Za-z0-9_]*$")),
 ];
 
-/// A key that is looked for and never will be there.
+/// A key that people look for and that will never exist.
 pub(super) struct Never {
-    /// Where it stands.
+    /// Its path.
     pub(super) path: &'static str,
-    /// Why not.
+    /// The reason.
     pub(super) why: &'static str,
-    /// What to do instead.
+    /// The alternative.
     pub(super) mend: &'static str,
 }
 
@@ -406,7 +405,7 @@ const fn never(path: &'static str, why: &'static str, mend: &'static str) -> Nev
     Never { path, why, mend }
 }
 
-/// Keys that people expect where they cannot be.
+/// Keys that people expect in places where they cannot be.
 const NEVER: &[Never] = &[
     never("agents.NAME.run", PROGRAM, NO_PROGRAM),
     never("agents.NAME.env", PROGRAM, NO_PROGRAM),
@@ -429,14 +428,14 @@ const NEVER: &[Never] = &[
     never("bus.password", SECRET, BY_NAME),
 ];
 
-/// Why a key of that name cannot stand in the map at `path`, where it is known that it never will.
+/// Why a key of this name can never be in the map at `path`, if that is known.
 pub(super) fn never_under(path: &str, name: &str) -> Option<&'static Never> {
     NEVER
         .iter()
         .find(|never| never.path.strip_prefix(path).and_then(|rest| rest.strip_prefix('.')) == Some(name))
 }
 
-/// The keys that may stand in the map at `path`; the empty path is the top of the file.
+/// The keys that may be in the map at `path`. The empty path is the top of the file.
 pub(super) fn under(path: &str) -> impl Iterator<Item = (&'static str, &'static Key)> {
     KEYS.iter().chain(TEST_KEYS).filter_map(move |key| {
         let name = match path {
@@ -447,7 +446,7 @@ pub(super) fn under(path: &str) -> impl Iterator<Item = (&'static str, &'static 
     })
 }
 
-/// Whether the key at a path, as people know it, has to be there.
+/// Whether the key at this path is required.
 pub(super) fn is_required(path: &str) -> bool {
     let parts = |path: &'static str| path.split('.');
     let fits = |key: &&Key| {

@@ -1,7 +1,7 @@
-//! A log that is kept in NATS: at which broker, how sure a commit has to be, in how many copies.
+//! A log that is stored in NATS: at which broker, how durable a commit must be, and in how many copies.
 //!
-//! The broker that keeps the log also carries what goes to listeners over NATS, so a file names one broker, in `log` or
-//! in `bus`. It never goes there: that is for whoever runs the organism.
+//! The broker of the log also carries the messages of listeners over NATS, so a file names one broker, in `log` or in
+//! `bus`. This module does not connect: the program that runs the organism does.
 
 use super::bus::{self, Declaration};
 use super::desk::Desk;
@@ -9,33 +9,33 @@ use super::value::{self, At, Fields};
 use super::yaml::{Node, Span, Value};
 use crate::words::codes::Code;
 
-/// How the log is kept at a broker.
+/// How a broker stores the log.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LogKept {
-    /// How sure a commit is.
+    /// The durability of a commit.
     pub durability: Durability,
-    /// Copies in a cluster.
+    /// Replicas in a cluster.
     pub replicas: usize,
 }
 
-/// How sure a commit is.
+/// The durability of a commit.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Durability {
-    /// On disk, as the broker's pages of its own state show it. These are their addresses.
+    /// On disk, confirmed by the broker's monitoring pages. These are their addresses.
     Always(Vec<String>),
-    /// The broker may lose what it took, when its machine loses power.
+    /// The broker may lose acknowledged data when its machine loses power.
     Relaxed,
 }
 
-/// What stands under `log` of a broker.
+/// The broker part of the section `log`.
 pub(super) struct Kept {
     pub(super) broker: Declaration,
-    /// None where what stands there is no way to keep a log.
+    /// `None` if the section is not valid.
     pub(super) kept: Option<LogKept>,
     pub(super) at: Span,
 }
 
-/// Keys that say something of a broker.
+/// Keys that describe a broker.
 const OF_A_BROKER: [&str; 4] = ["key_env", "durability", "replicas", "monitor"];
 const MONITOR: &str = "monitor: http://127.0.0.1:8222";
 
@@ -45,7 +45,7 @@ enum Word {
     Relaxed,
 }
 
-/// Reads what the section `log` says of a broker; none where it names none.
+/// Reads the broker part of the section `log`. `None` if it names no broker.
 pub(super) fn read(desk: &mut Desk, section: &Fields<'_>) -> Option<Kept> {
     let word = section.get("durability").map(|(node, path)| {
         value::word(desk, node, &path, &[("always", Word::Always), ("relaxed", Word::Relaxed)])
@@ -94,7 +94,7 @@ fn durability(
     }
 }
 
-/// One address or several: a page for each server of a cluster.
+/// One address or several: one page for each server of a cluster.
 fn monitors(desk: &mut Desk, node: &Node, path: &str) -> Option<Vec<String>> {
     let found = match &node.value {
         Value::List(_) => value::texts(desk, node, path)?,
@@ -118,7 +118,7 @@ fn monitor(desk: &mut Desk, page: &At<String>, path: &str) -> Option<String> {
     rest.map(str::to_owned)
 }
 
-/// Tells of a file that names two brokers.
+/// Reports a file that names two brokers.
 pub(super) fn check(desk: &mut Desk, bus: Option<Span>, kept: Option<&Kept>) {
     if let (Some(bus), Some(kept)) = (bus, kept) {
         let told = "bus: the broker that keeps the log carries everything else as well";

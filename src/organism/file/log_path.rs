@@ -1,8 +1,8 @@
-//! Where the log is to lie: whether a log could ever be there.
+//! Checks whether a log can be stored at its path.
 //!
-//! In comes the path as the file has it, out goes a mistake to the desk where something lies there that no log can
-//! take the place of. Whether a file is a log of ours, and one of this version, is for whoever opens it; a file that
-//! is not there yet is made then. Looks, and never opens anything.
+//! Input: the path from the file. Output: a mistake for the desk if something else is at that path. Whether a file
+//! there is a log of this version is checked when it is opened; a missing file is created then. This module looks at
+//! the path and opens nothing.
 
 use std::fs;
 use std::path::Path;
@@ -12,7 +12,7 @@ use super::desk::{Desk, about_file};
 use super::schemas::Collected;
 use crate::words::codes::Code;
 
-/// Tells of what lies where the log is to be.
+/// Reports an obstacle at the log's path.
 pub(super) fn check(
     desk: &mut Desk,
     declared: &Declared,
@@ -25,7 +25,7 @@ pub(super) fn check(
     let told = format!("log.path: `{log}` is {why}");
     match declared.log_at {
         Some(at) => desk.tell(Code::ConfigValue, at, &told, Some(&mend)),
-        // Nobody named it: it is where a log lies that nobody names.
+        // The file names no path, so this is the default path.
         None => {
             let mend = format!("log: {{path: {mend}}}");
             let told = about_file(&file.display().to_string(), Code::ConfigValue, &told, Some(&mend));
@@ -34,7 +34,7 @@ pub(super) fn check(
     }
 }
 
-/// What lies there, in words, with a path that would do.
+/// The obstacle as text, with a path that would work.
 fn hindrance(log: &Path, collected: &Collected, file: &Path, directory: &Path) -> Option<(String, String)> {
     let found = fs::metadata(log).ok()?;
     let free = || "a path where nothing else lies, as ./organism.db".to_owned();
@@ -52,13 +52,13 @@ fn hindrance(log: &Path, collected: &Collected, file: &Path, directory: &Path) -
     if is(file) {
         return Some(("the organism's file itself".to_owned(), free()));
     }
-    // Those of the house and what is made of payloads lie in no folder.
+    // Built-in schemas and the one made from payloads are in no folder.
     let mut schemas = collected.schemas.iter().skip(2).filter(|schema| !schema.name.ends_with('/'));
     let schema = schemas.find(|schema| is(&directory.join(&schema.name)))?;
     Some((format!("the schema {}", schema.name), free()))
 }
 
-/// Whether two paths lead to one file.
+/// Whether two paths lead to the same file.
 fn same(one: &Path, other: &Path) -> bool {
     let whole = |path: &Path| fs::canonicalize(path).ok();
     whole(one).is_some_and(|one| whole(other) == Some(one))

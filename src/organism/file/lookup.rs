@@ -1,8 +1,8 @@
-//! Where an element that a listener accepts or returns is declared: in its own schema, among the payloads
-//! of the file, in the schemas that all share, in the vocabularies of the house; the first that has it.
+//! Finds the declaration of an element that a listener accepts or returns. It looks in the listener's own schema, the
+//! payloads of the file, the shared schemas and the built-in vocabularies, and takes the first match.
 //!
-//! In come local names, out come elements with the schema that judges each. What stands in two schemas of
-//! one rank is refused: nobody could tell which is meant.
+//! Input: local names. Output: elements, each with the schema that judges it. An element that two schemas of the same
+//! rank declare is rejected as ambiguous.
 
 use std::sync::Arc;
 
@@ -20,20 +20,21 @@ use super::workflows;
 use crate::words::codes::Code;
 use crate::words::composition::{Element, Listener, Schema, SchemaId};
 
-/// A vocabulary of the house, which joins the composition once it is used.
+/// A built-in vocabulary. It joins the composition when it is used.
 struct Vocabulary {
     schema: Schema,
     outline: Outline,
 }
 
 impl Vocabulary {
-    /// Whether listeners may name its elements. Those of workflows come with being one, or with its goals.
+    /// Whether listeners may name its elements. The elements of workflows cannot be named: a workflow or an agent
+    /// with goals has them anyway.
     fn is_named(&self) -> bool {
         self.schema.name != workflows::VOCABULARY
     }
 }
 
-/// An element of a vocabulary of the house.
+/// An element of a built-in vocabulary.
 pub(super) struct Shipped {
     pub(super) vocabulary: Arc<str>,
     pub(super) local: Arc<str>,
@@ -42,12 +43,12 @@ pub(super) struct Shipped {
 /// The declarations that every listener of a file may name.
 pub(super) struct Lookup {
     collected: Collected,
-    /// The names of the schemas that all share, in order of the file.
+    /// The names of the shared schemas, in file order.
     shared: Vec<String>,
     vocabularies: Vec<Vocabulary>,
-    /// The payloads of the file if they have mistakes: their names are known although their schema is not.
+    /// The payloads of the file, if they have mistakes: their names are known although their schema is not.
     unread: Vec<String>,
-    /// Whether every schema that all may name could be read, at least its names.
+    /// Whether at least the names of every shared schema could be read.
     is_whole: bool,
 }
 
@@ -55,7 +56,7 @@ impl Lookup {
     pub(super) fn new(collected: Collected, declared: &Declared, shelf: &dyn Shelf) -> Lookup {
         let shared: Vec<String> = declared.schemas.iter().map(|schema| schema.value.clone()).collect();
         let vocabularies = shelf.vocabularies().into_iter().filter_map(|schema| {
-            // The house's own can be read, which a test holds.
+            // Built-in vocabularies are readable, which a test checks.
             let outline = outlined(&Model::read(&schema.text).ok()?, SchemaId::CORE);
             Some(Vocabulary { schema, outline })
         });
@@ -67,8 +68,8 @@ impl Lookup {
         Lookup { collected, shared, vocabularies, unread, is_whole }
     }
 
-    /// The schemas that the composition holds in the end, where each was named, and the elements of the
-    /// house that a listener names where the file has none of that name.
+    /// The schemas of the composition, with the places that named them, and the built-in elements that a listener
+    /// names and the file does not declare.
     pub(super) fn into_parts(self) -> (Collected, Vec<Shipped>) {
         let of = |vocabulary: &Vocabulary| {
             let name: Arc<str> = vocabulary.schema.name.trim_end_matches('/').into();
@@ -79,7 +80,7 @@ impl Lookup {
         (self.collected, shipped)
     }
 
-    /// Resolves what a listener names under `path`.
+    /// Resolves the elements that a listener names under `path`.
     pub(super) fn elements(
         &mut self,
         desk: &mut Desk,
@@ -110,7 +111,7 @@ impl Lookup {
         if let Some(value) = self.shipped(&named.value, Vocabulary::is_named) {
             return Some(At { at: named.at, value });
         }
-        // If a schema could not be read, the element may be declared there.
+        // If a schema could not be read, it may declare the element.
         if self.is_whole && is_own_read && !self.unread.contains(&named.value) {
             self.unknown(desk, own, named, path);
         }
@@ -133,8 +134,8 @@ impl Lookup {
         Some(first)
     }
 
-    /// What is taken or given although the file does not name it: an element of that vocabulary, whatever else has its
-    /// name.
+    /// An element that is accepted or returned although the file does not name it: always the one of this vocabulary,
+    /// even if others have the same name.
     pub(super) fn of_vocabulary(&mut self, vocabulary: &str, named: &At<String>) -> Option<At<Element>> {
         let meant = |one: &Vocabulary| one.schema.name == vocabulary;
         self.shipped(&named.value, meant).map(|value| At { at: named.at, value })
@@ -185,7 +186,7 @@ impl Lookup {
     fn declarer(&self, party: &Party, tag: &QName) -> Option<(&str, &Outline)> {
         let own = party.schema.as_ref().map(|own| own.value.as_str());
         let names = own.into_iter().chain([PAYLOADS]).chain(self.shared.iter().map(String::as_str));
-        // What another listener's own schema declares is no word of this one.
+        // Another listener's own schema does not count for this listener.
         let found = self.collected.outlines().filter(|(_, outline)| outline.namespace == tag.ns);
         let found: Vec<(&str, &Outline)> = found.collect();
         names.into_iter().find_map(|name| {
@@ -196,8 +197,8 @@ impl Lookup {
         })
     }
 
-    /// Tells of a schema that imports the namespace of an agent's notes: one more schema has it, so that nobody
-    /// could say which is meant.
+    /// Reports a schema that imports the namespace of an agent's notes. A second schema with this namespace would be
+    /// ambiguous.
     fn no_import(&self, desk: &mut Desk, party: &Party, tag: &QName) {
         for (file, outline) in self.collected.outlines() {
             if outline.imports.contains(&tag.ns) {
@@ -209,7 +210,7 @@ impl Lookup {
         }
     }
 
-    /// Tells of an element that nothing declares, with the nearest that something does: its own schema first.
+    /// Reports an undeclared element, with the most similar declared one. The listener's own schema comes first.
     fn unknown(&self, desk: &mut Desk, own: Option<&At<String>>, named: &At<String>, path: &str) {
         let own_outline = own.and_then(|own| self.collected.outline(&own.value));
         let near: Vec<&str> = own_outline.iter().flat_map(|outline| names(outline)).collect();
@@ -241,13 +242,13 @@ impl Lookup {
         desk.tell_at(named.at.start, told);
     }
 
-    /// The schemas that every listener may name elements of, the payloads of the file first.
+    /// The schemas whose elements every listener may name, the payloads of the file first.
     fn everybodys(&self) -> impl Iterator<Item = &Outline> {
         let names = [PAYLOADS].into_iter().chain(self.shared.iter().map(String::as_str));
         names.filter_map(|name| self.collected.outline(name))
     }
 
-    /// Tells of payloads that stand in a schema of the file as well.
+    /// Reports payloads that a schema of the file also declares.
     pub(super) fn declared_twice(&self, desk: &mut Desk, declared: &Declared) {
         let (Some(payloads), Some(section)) = (self.collected.outline(PAYLOADS), &declared.payloads) else {
             return;

@@ -1,9 +1,9 @@
-//! What an organism means, beyond what each value says: whom no message can reach, what nobody sends or
-//! reads, whose item could go to two, who calls in a circle. None of it hinders a run, so all of it is a
-//! warning, each with a code of its own.
+//! Checks the organism as a whole for likely mistakes: listeners that no message can reach, answers that no listener
+//! uses, items that could go to two listeners, calls in a circle. None of these prevents a run, so each is a warning
+//! with its own code.
 //!
-//! In comes a declaration that has no mistake, with what was made of it; out come the warnings in order of
-//! place. It never refuses anything: what could not be delivered or told apart was refused before.
+//! Input: a declaration without mistakes, and its composition. Output: the warnings, sorted by place. This module
+//! rejects nothing: ambiguous and undeliverable items were already rejected.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -22,7 +22,7 @@ use super::yaml::Span;
 use crate::words::codes::Code;
 use crate::words::composition::{Element, Listener};
 
-/// Everything that may not be what the composer meant; `found` is what was noticed before.
+/// All warnings. `found` are the earlier ones.
 pub(super) fn warnings(
     desk: &Desk,
     declared: &Declared,
@@ -51,7 +51,7 @@ struct Warnings<'a> {
     found: Vec<(usize, Diagnostic)>,
 }
 
-/// A warning about a stretch of the file.
+/// A warning about a span of the file.
 struct Warning<'w> {
     code: Code,
     at: Span,
@@ -82,7 +82,7 @@ impl<'a> Warnings<'a> {
         self.listener(party).is_some_and(|listener| listener.entry)
     }
 
-    /// Those whom a message can come to: from outside, or from somebody it can come to.
+    /// The parties that a message can reach, from outside or through other reachable parties.
     fn called(&self) -> BTreeSet<&'a str> {
         let open = self.declared.parties.iter().filter(|party| self.is_open(party));
         let mut waiting: VecDeque<&'a str> = open.map(|party| party.key.value.as_str()).collect();
@@ -99,7 +99,7 @@ impl<'a> Warnings<'a> {
         called
     }
 
-    /// Whether somebody who can be called has that listener told of requests for approval.
+    /// Whether a reachable party notifies this listener of its requests for approval.
     fn is_told(&self, name: &str, called: &BTreeSet<&str>) -> bool {
         let parties = self.declared.parties.iter();
         let mut askers = parties.filter(|party| called.contains(party.key.value.as_str()));
@@ -135,7 +135,7 @@ impl<'a> Warnings<'a> {
         }
     }
 
-    /// A budget of money counts only what models with a price cost.
+    /// A money budget counts only models with a price.
     fn unpriced(&mut self) {
         let Some(budget) = &self.declared.currency else { return };
         let minds = self.declared.parties.iter().filter_map(|party| party.mind.as_ref()?.model.as_ref());
@@ -185,13 +185,13 @@ impl<'a> Warnings<'a> {
         }
     }
 
-    /// Whose item, if it names nobody, could go to two. An agent is told to whom it may say each, and a workflow always
-    /// says to whom.
+    /// Senders whose item, without an addressee, could go to two peers. Agents and workflows always name the
+    /// addressee.
     fn several_takers(&mut self) {
         let names_each = |party: &&Party| party.mind.is_some() || party.workflow.is_some();
         for party in self.declared.parties.iter().filter(|party| !names_each(party)) {
             let mut seen: Vec<(&systole_kit::QName, &At<String>)> = Vec::new();
-            // The mend is one for all who take it, so that each element is told once.
+            // One fix applies to all takers, so each element is reported once.
             let mut told: Vec<&systole_kit::QName> = Vec::new();
             for peer in &party.peers {
                 let Some(taker) = self.party(&peer.value).and_then(|other| self.listener(other)) else {
@@ -226,14 +226,14 @@ impl<'a> Warnings<'a> {
         }
     }
 
-    /// What comes from outside and, if it names nobody, could go to two.
+    /// Messages from outside that, without an addressee, could go to two listeners.
     fn several_open(&mut self) {
         let mut seen: Vec<(&systole_kit::QName, &Party)> = Vec::new();
         let entry = self.composed.entry.as_ref().and_then(|name| self.composed.listeners.get(name));
         let open: Vec<&Party> = self.declared.parties.iter().filter(|party| self.is_open(party)).collect();
         for party in open {
             for element in self.listener(party).map_or(&[][..], |listener| &listener.accepts) {
-                // Goals and branches always name whom they go to.
+                // Goals and branches always name their addressee.
                 if workflows::is_own(&element.name) {
                     continue;
                 }
@@ -241,7 +241,7 @@ impl<'a> Warnings<'a> {
                     seen.push((&element.name, party));
                     continue;
                 };
-                // What the entry takes goes to the entry.
+                // The entry gets the elements that it accepts.
                 if entry.is_some_and(|entry| entry.accepted(&element.name).is_some()) {
                     continue;
                 }
@@ -263,8 +263,8 @@ impl<'a> Warnings<'a> {
         }
     }
 
-    /// What all may name and is called like an element of the house: who names it may have meant that. A
-    /// listener's own `schema` says whose it means.
+    /// Elements of shared schemas with the name of a built-in element: a listener that names one may mean the
+    /// built-in one. A listener's own `schema` is explicit, so it does not count.
     fn shadowed(&mut self) {
         for (name, outline) in self.composed.collected.outlines() {
             for Shipped { vocabulary, local } in &self.composed.shipped {
@@ -288,7 +288,7 @@ impl<'a> Warnings<'a> {
         }
     }
 
-    /// Who can call itself through others, where only the budgets that hold for everybody end that.
+    /// Listeners that can call themselves through others, limited only by the default budgets.
     fn circles(&mut self) {
         if self.declared.has_budgets {
             return;
@@ -312,7 +312,7 @@ impl<'a> Warnings<'a> {
         }
     }
 
-    /// The shortest way from a listener back to itself, as the peers that are named on it.
+    /// The shortest path from a listener back to itself, as the peer names on it.
     fn circle(&self, start: &'a Party) -> Option<Vec<&'a At<String>>> {
         let mut ways: VecDeque<Vec<&'a At<String>>> = start.peers.iter().map(|peer| vec![peer]).collect();
         let mut seen = BTreeSet::new();
@@ -329,7 +329,7 @@ impl<'a> Warnings<'a> {
         None
     }
 
-    /// Root elements of the schemas that no listener takes or gives.
+    /// Root elements of the schemas that no listener accepts or returns.
     fn unused_elements(&mut self) {
         let listeners = || self.composed.listeners.values();
         let used = |namespace: &str, element: &str| {
@@ -356,7 +356,7 @@ impl<'a> Warnings<'a> {
         self.found.extend(found);
     }
 
-    /// Whether some schema refers to that element from inside another.
+    /// Whether some schema refers to this element inside another element.
     fn is_part(&self, element: &str) -> bool {
         let mut texts =
             self.composed.collected.schemas.iter().map(|schema| String::from_utf8_lossy(&schema.text));

@@ -1,5 +1,5 @@
-//! Durations and sizes: a whole number and its unit. A bare number is refused, because `30` reads as
-//! seconds to one and as milliseconds to another. Tokens are counted, in thousands and millions.
+//! Durations and sizes: a whole number and its unit. A bare number is rejected, because `30` could mean
+//! seconds or milliseconds. Tokens are counted in thousands and millions.
 
 use systole_kit::schema::nearest;
 
@@ -11,13 +11,13 @@ use crate::words::time::UNITS as DURATIONS;
 
 const SIZES: &[(&str, u64)] = &[("B", 1), ("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30)];
 
-/// Bounds of a measure, as they are written and as they count.
+/// Bounds of a measure: the text and the value of each.
 pub(super) struct Bounds {
     pub(super) least: (&'static str, u64),
     pub(super) most: (&'static str, u64),
 }
 
-/// Every duration of the file lies between these.
+/// Bounds of all durations without their own bounds.
 pub(super) const DURATION: Bounds = Bounds { least: ("1ms", 1), most: ("1d", 86_400_000) };
 
 /// A duration in milliseconds.
@@ -26,7 +26,7 @@ pub(super) fn duration_ms(desk: &mut Desk, node: &Node, path: &str) -> Option<At
     measured(desk, &found, path, DURATIONS, "s", &DURATION).map(|value| At { at: found.at, value })
 }
 
-/// A duration in milliseconds that lies between bounds of its own.
+/// A duration in milliseconds with its own bounds.
 pub(super) fn between_ms(desk: &mut Desk, node: &Node, path: &str, bounds: &Bounds) -> Option<u64> {
     let found = text(desk, node, path)?;
     measured(desk, &found, path, DURATIONS, "s", bounds)
@@ -38,7 +38,7 @@ pub(super) fn size_bytes(desk: &mut Desk, node: &Node, path: &str, bounds: &Boun
     measured(desk, &found, path, SIZES, "KiB", bounds)
 }
 
-/// A number of tokens: a whole number, of thousands with `k` behind it, of millions with `M`.
+/// A number of tokens: a whole number, optionally with `k` for thousands or `M` for millions.
 pub(super) fn tokens(desk: &mut Desk, node: &Node, path: &str, bounds: &Bounds) -> Option<At<u64>> {
     let found = text(desk, node, path)?;
     let written = found.value.as_str();
@@ -58,7 +58,7 @@ pub(super) fn tokens(desk: &mut Desk, node: &Node, path: &str, bounds: &Bounds) 
     number.map(|value| At { at: found.at, value })
 }
 
-/// Two durations, the first no longer than the second: `1s..30s`.
+/// Two durations, the first not longer than the second: `1s..30s`.
 pub(super) fn durations_ms(desk: &mut Desk, node: &Node, path: &str) -> Option<(u64, u64)> {
     let found = text(desk, node, path)?;
     let Some((first, last)) = found.value.split_once("..") else {
@@ -100,7 +100,7 @@ fn measured(
         }
         None => {
             let unit = unit.trim();
-            // Whoever writes `4k` means a thousand of something, and not the unit that is one letter away.
+            // `4k` means thousands of something, not the unit that differs by one letter.
             let lower = unit.to_ascii_lowercase();
             let short = units.iter().map(|(name, _)| *name);
             let short = short.clone().find(|name| name.to_ascii_lowercase().starts_with(&lower));
@@ -110,7 +110,7 @@ fn measured(
         }
         Some(_) if digits == 0 => (format!("`{written}` has no number"), format!("1{unit}")),
         Some(factor) => {
-            // A number too long to be read is one that is too large.
+            // A number that is too long to parse is too large.
             let value = number.parse::<u64>().ok().and_then(|n| n.checked_mul(factor)).unwrap_or(u64::MAX);
             if value < bounds.least.1 {
                 (

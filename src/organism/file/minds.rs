@@ -1,8 +1,8 @@
-//! From what is declared of agents and models to what the agents are made from: models, fallbacks and tools are
-//! looked up, contracts are those of the composition, and the files that only an agent reads are opened.
+//! Builds the data of agents from the declarations of agents and models. It looks up models, fallbacks and tools,
+//! takes contracts from the composition, and opens the files that only an agent reads.
 //!
-//! In come the declaration and what was composed of it, out comes plain data. It asks no model and reads no
-//! environment, and the pump never sees what it makes.
+//! Input: the declaration and its composition. Output: plain data. This module calls no model and reads no
+//! environment. The pump never sees its output.
 
 use std::sync::Arc;
 
@@ -28,15 +28,15 @@ use crate::rules::introspection::META_XSD;
 use crate::words::codes::Code;
 use crate::words::composition::{Element, Listener, Sees};
 
-/// What the house makes agents from.
+/// The data that agents are built from.
 pub(super) struct Thinking {
     pub(super) agents: Vec<Agent>,
     pub(super) models: Vec<Model>,
-    /// What may not be meant, each with the place it is sorted by.
+    /// Warnings, each with its sort position.
     pub(super) warnings: Vec<(usize, Diagnostic)>,
 }
 
-/// Looks everything up. What comes out is only whole if the desk is still clean.
+/// Looks everything up. The result is only complete if the desk has no mistakes.
 pub(super) fn resolve(
     desk: &mut Desk,
     declared: &Declared,
@@ -57,7 +57,7 @@ pub(super) fn resolve(
     one_currency(desk, declared);
     let schema = |name: &str, text: Arc<[u8]>| Schema { name: name.to_owned(), text };
     let collected = composed.collected.schemas.iter();
-    // In the order of the composition, so that its numbers hold; introspection stands behind.
+    // In the order of the composition, so that its indexes are valid. The introspection schema comes last.
     let schemas: Schemas = collected
         .map(|one| schema(&one.name, Arc::clone(&one.text)))
         .chain([schema("meta.xsd", META_XSD.into())])
@@ -70,14 +70,14 @@ pub(super) fn resolve(
     Thinking { agents: agents.collect(), models, warnings }
 }
 
-/// The answers of a model that is a script, and where the file of them is named.
+/// The answers of a script model, and the place that names their file.
 struct Answers {
     path: String,
     at: Span,
     script: Script,
 }
 
-/// Warns about answers that nobody ever gives: of an agent that there is not, and native calls of an agent whose
+/// Warns about answers that are never given: for an agent that does not exist, and native calls for an agent whose
 /// dialect has none.
 fn unscripted(desk: &Desk, declared: &Declared, scripts: &[Answers]) -> Vec<(usize, Diagnostic)> {
     let mut found = Vec::new();
@@ -110,14 +110,14 @@ fn unscripted(desk: &Desk, declared: &Declared, scripts: &[Answers]) -> Vec<(usi
 fn model(desk: &mut Desk, one: &Declaration, declared: &Declared) -> Model {
     let path = format!("models.{}", one.key.value);
     let others: Vec<&str> = names(declared).filter(|name| *name != one.key.value).collect();
-    // That it names itself is told as a circle.
+    // A model that names itself is reported as a circle.
     for named in one.fallback.iter().filter(|named| named.value != one.key.value) {
         known_model(desk, named, &format!("{path}.fallback"), &others);
     }
     one.model.clone()
 }
 
-/// Reads the answers of a model that is a script.
+/// Reads the answers of a script model.
 fn scripted(
     desk: &mut Desk,
     one: &Declaration,
@@ -141,7 +141,7 @@ fn scripted(
     }
 }
 
-/// Reads the answers of a script, which the organism needs at its start, and reports what is wrong with them.
+/// Reads the answers of a script and reports mistakes in them. The organism needs them when it starts.
 fn script(desk: &mut Desk, named: &At<String>, path: &str, shelf: &dyn Shelf) -> Option<Script> {
     let read = match shelf.read(&named.value) {
         Ok(None) => return None,
@@ -167,7 +167,7 @@ fn names(declared: &Declared) -> impl Iterator<Item = &str> {
     declared.models.iter().map(|one| one.key.value.as_str())
 }
 
-/// Tells of the name of a model that none of the known ones has.
+/// Reports the name of an unknown model.
 fn known_model(desk: &mut Desk, named: &At<String>, path: &str, known: &[&str]) {
     if known.contains(&named.value.as_str()) {
         return;
@@ -183,7 +183,8 @@ fn known_model(desk: &mut Desk, named: &At<String>, path: &str, known: &[&str]) 
     desk.tell(Code::ConfigUnknownName, named.at, &told, Some(&mend));
 }
 
-/// Tells of prices in a second currency: an organism counts in one, and every call in another would be refused.
+/// Reports prices in a second currency. An organism counts in one currency, and calls in another would all be
+/// refused.
 fn one_currency(desk: &mut Desk, declared: &Declared) {
     let priced = declared.models.iter().filter_map(|one| Some((one, one.currency.as_ref()?)));
     let priced: Vec<(&Declaration, &At<Currency>)> = priced.collect();
@@ -199,7 +200,7 @@ fn one_currency(desk: &mut Desk, declared: &Declared) {
     }
 }
 
-/// Tells of models that stand in for one another in a circle: where none can answer nobody would be asked last.
+/// Reports models that are each other's fallback in a circle: if none can answer, there would be no last one.
 fn circles(desk: &mut Desk, models: &[Declaration]) {
     let mut told: Vec<&str> = Vec::new();
     for start in models {
@@ -218,7 +219,7 @@ fn circles(desk: &mut Desk, models: &[Declaration]) {
     }
 }
 
-/// The shortest way from a model back to itself, as the fallbacks that are named on it.
+/// The shortest path from a model back to itself, as the fallback names on it.
 fn circle<'m>(models: &'m [Declaration], start: &'m Declaration) -> Option<Vec<&'m At<String>>> {
     let mut ways: std::collections::VecDeque<Vec<&At<String>>> =
         start.fallback.iter().map(|named| vec![named]).collect();
@@ -237,7 +238,7 @@ fn circle<'m>(models: &'m [Declaration], start: &'m Declaration) -> Option<Vec<&
     None
 }
 
-/// An agent with what its names are looked up in.
+/// An agent, with the data that its names are looked up in.
 struct Found<'d> {
     party: &'d Party,
     mind: &'d Mind,
@@ -258,7 +259,7 @@ impl Found<'_> {
         let named = mind.schema.as_ref();
         let schema = named.and_then(|named| schema(desk, shelf, named, &format!("{path}.output.schema")));
         let own = self.listener(party.name.as_ref()?.as_str())?;
-        // Agents that take tasks are among the peers of its listener.
+        // Agents that accept tasks are also peers of its listener.
         let peers = party.peers.iter().filter_map(|name| self.listener(&name.value)).map(|peer| Peer {
             name: peer.name.to_string(),
             accepts: contracts(peer.accepts.iter().filter(|one| !workflows::is_own(&one.name))),
@@ -266,7 +267,7 @@ impl Found<'_> {
             needs_approval: peer.approval.always,
         });
         self.hides_tasks(desk, own);
-        // What only goals ask for is added after the output in words.
+        // The elements that only goals ask for come after the text output.
         let output = own.returns.iter().position(|one| workflows::is_own(&one.name));
         let (returns, gives) = own.returns.split_at(output.map_or(own.returns.len(), |at| at + 1));
         Some(Agent {
@@ -293,7 +294,7 @@ impl Found<'_> {
         })
     }
 
-    /// Reports an element with the name of a task: in text, the name would mean that element.
+    /// Reports an element with the name of a task: in text, the name would mean the element.
     fn hides_tasks(&self, desk: &mut Desk, own: &Listener) {
         if self.party.task_takers.is_empty() || self.mind.dialect != Dialect::Xml {
             return;
@@ -316,7 +317,7 @@ impl Found<'_> {
         self.composed.listeners.values().find(|listener| listener.name.as_str() == name)
     }
 
-    /// What is said of the choice of tools; the name of a tool is an element of a peer, alone or behind the peer's.
+    /// The tool choice. A tool's name is an element of a peer, with or without the peer's name before it.
     fn tool_choice(&self, desk: &mut Desk, named: &At<String>) -> Option<ToolChoice> {
         match named.value.as_str() {
             "auto" => return Some(ToolChoice::Auto),
@@ -352,7 +353,7 @@ fn contracts<'e>(elements: impl IntoIterator<Item = &'e Element>) -> Vec<Contrac
     elements.into_iter().map(contract).collect()
 }
 
-/// The JSON Schema of a final: a file that holds an object of JSON, or a schema that is `true` or `false`.
+/// The JSON Schema of a final: a file with a JSON object, or with `true` or `false`.
 fn schema(desk: &mut Desk, shelf: &dyn Shelf, named: &At<String>, path: &str) -> Option<Arc<Json>> {
     let mend = "a JSON Schema, as {\"type\": \"object\"}, in a file of this folder";
     let text = match shelf.read(&named.value) {

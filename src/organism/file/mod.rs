@@ -1,8 +1,8 @@
-//! organism.yaml: from the text a composer wrote to a checked `Composition`, or to every mistake at once.
+//! organism.yaml: from the file's text to a checked `Composition`, or to all mistakes at once.
 //!
-//! `load` reads a file and the schemas it names; `read_source` reads the same composition back from the
-//! self-contained text that is stored with a log. Both run the same checks. This room starts nothing,
-//! looks for no program and reads no environment: whether a program can be run is said when it is started.
+//! `load` reads a file and the schemas it names. `read_source` reads the same composition back from the
+//! self-contained text that is stored with a log. Both run the same checks. This module starts nothing, searches
+//! for no programs and reads no environment: whether a program can run shows when it is started.
 
 mod agents;
 mod approval;
@@ -76,34 +76,35 @@ pub use schemas::PAYLOADS;
 pub use workflows::bounds;
 pub(super) use workflows::taken_ids;
 
-/// An organism's file, read and checked: what the pump runs, and what the house around it needs.
+/// An organism's file, read and checked: the data for the pump, and for the program around it.
 #[derive(Clone, Debug)]
 pub struct OrganismFile {
-    /// What the pump runs.
+    /// The data for the pump.
     pub composition: Composition,
-    /// The agents, whose listeners the composition has as values that are given.
+    /// The agents. In the composition, their listeners are Rust values.
     pub agents: Vec<Agent>,
-    /// The workflows, whose listeners the composition has as values that are given.
+    /// The workflows. In the composition, their listeners are Rust values.
     pub workflows: Vec<Workflow>,
-    /// The models that they may ask.
+    /// The models that the agents may call.
     pub models: Vec<Model>,
-    /// What the organism is for, in its composer's words.
+    /// The purpose of the organism, in its author's words.
     pub description: Option<String>,
-    /// Where the log, or the copy of one in NATS, lies: beside the file, unless the file gives an absolute path.
+    /// The path of the log, or of the local copy of one in NATS: next to the file, unless the file gives an
+    /// absolute path.
     pub log: PathBuf,
-    /// How the log is kept at the broker, where it is.
+    /// How the broker stores the log, if it does.
     pub log_kept: Option<LogKept>,
-    /// Where the HTTP door listens, if the file says so. Otherwise on the default address, or on a free port.
+    /// The address of the HTTP door, if the file sets it. Otherwise the default address or a free port is used.
     pub listen: Option<SocketAddr>,
-    /// The address of the broker, where the file names one.
+    /// The address of the broker, if the file names one.
     pub bus: Option<String>,
-    /// Whether the organism starts a broker of its own instead.
+    /// Whether the organism starts its own broker instead.
     pub managed: bool,
-    /// The variable that holds what lets the pump in there.
+    /// The variable with the pump's credentials for the broker.
     pub bus_key: Option<BusKey>,
-    /// Where the credentials of its clients are to be found.
+    /// The sources of the clients' credentials.
     pub tokens: Vec<TokenSource>,
-    /// What does not hinder it, and may not be what its composer meant.
+    /// Warnings: they do not prevent a run.
     pub warnings: Vec<Diagnostic>,
 }
 
@@ -112,34 +113,34 @@ pub fn load(path: &Path) -> Result<OrganismFile, Refused> {
     load_set(path, &[])
 }
 
-/// The same with what is set besides, each as `PATH=VALUE`, in place of what the file says there.
+/// Like `load`, with settings of the form `PATH=VALUE` that replace values of the file.
 pub fn load_set(path: &Path, settings: &[String]) -> Result<OrganismFile, Refused> {
     whole(path, settings, &[], Reads::All)
 }
 
-/// The same for a test that has the answers of all models itself: no script is looked for.
+/// Like `load_set`, for a test that has the answers of all models: no script is read.
 fn load_rehearsed(path: &Path, settings: &[String]) -> Result<OrganismFile, Refused> {
     whole(path, settings, &[], Reads::NoScripts)
 }
 
-/// The log of a file, for whoever reads that alone. Every mistake is told, but nobody tries what nobody
-/// compiles.
+/// The log path of a file, for commands that only read the log. All mistakes are reported, but schemas are not
+/// compiled.
 pub fn log_of(path: &Path, settings: &[String]) -> Result<PathBuf, Refused> {
     whole(path, settings, &[], Reads::NoProof).map(|organism| organism.log)
 }
 
-/// The same for a program that brings some of the listeners itself, as Rust values: those need no `run`.
+/// Like `load`, for a program that supplies some listeners as Rust values. These need no `run`.
 pub fn load_given(path: &Path, given: &[&str]) -> Result<OrganismFile, Refused> {
     whole(path, &[], given, Reads::All)
 }
 
-/// What is read beside the file itself.
+/// What to read, apart from the file itself.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Reads {
     All,
     /// Schemas are not compiled.
     NoProof,
-    /// Scripts of models are not looked for.
+    /// The scripts of models are not read.
     NoScripts,
 }
 
@@ -148,7 +149,7 @@ fn whole(path: &Path, settings: &[String], given: &[&str], reads: Reads) -> Resu
     let text = folder::organism_text(path)?;
     let file = path.display().to_string();
     let as_typed = path.parent().unwrap_or(Path::new("")).to_owned();
-    // Programs are started there later; a relative folder would then mean another one.
+    // Programs are started there later, when a relative path could mean another folder.
     let directory = std::path::absolute(as_typed.join(".")).unwrap_or_else(|_| as_typed.clone());
     let is_only_read = reads == Reads::NoProof;
     let shelf = folder::Folder { path: directory.clone(), as_typed, is_only_read };
@@ -162,7 +163,7 @@ fn whole(path: &Path, settings: &[String], given: &[&str], reads: Reads) -> Resu
     )
 }
 
-/// Reads and checks a text as if it stood in that file: for an organism that lies nowhere.
+/// Reads and checks a text as if it were in this file. For an organism that is not stored in a file.
 pub fn load_text(path: &Path, text: &str) -> Result<OrganismFile, Refused> {
     let file = path.display().to_string();
     let as_typed = path.parent().unwrap_or(Path::new("")).to_owned();
@@ -172,8 +173,8 @@ pub fn load_text(path: &Path, text: &str) -> Result<OrganismFile, Refused> {
     check(page, &shelf, &directory, Given::These(Vec::new()), Era::NOW)
 }
 
-/// Reads a composition back from its source. A source knows no folder, because the same organism may
-/// lie in different ones: `directory` is that of the organism that runs now.
+/// Reads a composition back from its source. A source stores no folder, because the same organism may be in
+/// different ones: `directory` is the folder of the organism that runs now.
 pub fn read_source(source: &[u8], directory: &Path) -> Result<Composition, Refused> {
     let stored = source::read(source).map_err(|why| stored_badly(&why))?;
     let page = Page {
@@ -196,23 +197,24 @@ fn empty(file: &str) -> Refused {
     Refused(vec![about_file(file, Code::ConfigMissing, "the file is empty", mend)])
 }
 
-/// The path without the `.` that it may hold: people read it.
+/// The path for people, without `.` parts.
 fn plain(path: &Path) -> PathBuf {
     path.components().filter(|part| *part != Component::CurDir).collect()
 }
 
-/// What is read: the file's name and text, and what was set besides.
+/// The input: the file's name and text, and the settings.
 struct Page<'p> {
     file: &'p str,
     text: Arc<str>,
     settings: &'p [String],
-    /// Where the file lies, beside which its log is to be; none for a text that lies nowhere and runs nowhere.
+    /// The file's path, next to which the log is stored. `None` for a text that is not in a file and does not
+    /// run.
     lies: Option<&'p Path>,
-    /// Whether the scripts of models are read.
+    /// Whether to read the scripts of models.
     has_scripts: bool,
 }
 
-/// The one check that loading, `check` and reading back share.
+/// The checks that loading, `check` and reading back share.
 fn check(
     Page { file, text, settings, lies, has_scripts }: Page<'_>,
     shelf: &dyn Shelf,
@@ -244,7 +246,7 @@ fn check(
     thinking.warnings.append(&mut following.warnings);
     let is_finite = workflows::no_circle(&mut desk, &declared);
     let bounds = if is_finite { workflows::bounds(&following.workflows) } else { Vec::new() };
-    // What was taken once is read back as it is.
+    // A stored configuration was accepted before and must stay readable.
     if !is_stored && desk.is_clean() {
         prompt::check(&mut desk, &declared, &thinking.agents);
         windows::check(&mut desk, &declared, &thinking);
@@ -291,7 +293,7 @@ fn check(
     })
 }
 
-/// The address of a broker, whether the organism starts it, and what lets the pump in.
+/// The address of a broker, whether the organism starts it, and the variable of the pump's key.
 fn reached(broker: Option<bus::Declaration>) -> (Option<String>, bool, Option<BusKey>) {
     match broker.map(|broker| (broker.at, broker.key)) {
         Some((Some(bus::At::Managed), _)) => (None, true, None),
@@ -301,7 +303,7 @@ fn reached(broker: Option<bus::Declaration>) -> (Option<String>, bool, Option<Bu
     }
 }
 
-/// What the file says of each listener. The listener of a workflow reads the workflow again from it.
+/// The section of each listener. The listener of a workflow parses the workflow from it again.
 fn sections_of(root: &yaml::Node, workflows: &[Workflow]) -> BTreeMap<Name, Section> {
     let section = |workflow: &Workflow| {
         let name = Name::parse(&workflow.name).ok()?;

@@ -1,8 +1,8 @@
-//! The section `models`: who is asked, how, and what that costs. In comes the node, out come the models as an agent
-//! has them, with the places of what is looked up later.
+//! The section `models`: the models, their parameters and their prices. Input: the node. Output: the models in the
+//! form that agents use, with the places of names that are looked up later.
 //!
-//! It reads no environment and opens no file, and nothing that looks like a key is ever repeated: not in what is told
-//! of it, and not in the lines around it.
+//! This module reads no environment and opens no files. It never repeats anything that looks like a key: not in a
+//! message, and not in the shown lines around it.
 
 use systole_agent::spec::{Model, Price, Provider, Retry, Timeout};
 use systole_kit::money::{Currency, Money};
@@ -17,15 +17,15 @@ use super::{params, reach};
 use crate::words::codes::Code;
 use crate::words::limits;
 
-/// A model as it is declared.
+/// A declared model.
 pub(super) struct Declaration {
-    /// The key it stands under, also where that is no name.
+    /// Its key, even if that is not a valid name.
     pub(super) key: At<String>,
     pub(super) model: Model,
     pub(super) fallback: Vec<At<String>>,
-    /// In what its tokens are paid.
+    /// The currency of its prices.
     pub(super) currency: Option<At<Currency>>,
-    /// The file of answers, where that is who is asked.
+    /// The file of answers, for a script model.
     pub(super) script: Option<At<String>>,
 }
 
@@ -33,12 +33,12 @@ const WINDOW: u64 = 128_000;
 const MAX_OUTPUT: u64 = 4_000;
 const PER: u64 = 1_000_000;
 const AT_ONCE: u32 = 4;
-/// How long a model may be waited for.
+/// Bounds of the time that a model may take.
 const WAIT: Bounds = Bounds { least: ("1s", 1_000), most: ("1d", 86_400_000) };
 const TOKENS: Bounds = Bounds { least: ("1", 1), most: ("1000M", 1_000_000_000) };
-/// What a request keeps free for what counts differently at the provider.
+/// Tokens that a request keeps free, because the provider may count differently.
 const SPARE: u64 = 256;
-/// The answers of a script where the file names none.
+/// The default file of a script's answers.
 const REPLIES: &str = "replies.yaml";
 
 const PROVIDERS: [(&str, Provider); 5] = [
@@ -124,8 +124,8 @@ fn bare(name: &str) -> Model {
     }
 }
 
-/// What is asked, where, and with which key. Where a script stands in for a model all of it is read, and none of it
-/// used: whoever rehearses changes one word.
+/// Reads the provider's model name, the address and the key. For a script model, all of them are read but not used,
+/// so that changing one word is enough for a rehearsal.
 fn asked(desk: &mut Desk, own: &Fields<'_>, model: &mut Model, provider: Option<Provider>) {
     let name = if provider.is_some_and(|provider| provider != Provider::Script) {
         own.need(desk, "model", "model: NAME, as its provider calls it")
@@ -152,7 +152,7 @@ fn script(desk: &mut Desk, own: &Fields<'_>, at: Span, provider: Option<Provider
     file.filter(|_| provider == Some(Provider::Script))
 }
 
-/// How much goes into it and comes out.
+/// Reads the sizes of input and output.
 fn size(desk: &mut Desk, own: &Fields<'_>, model: &mut Model) {
     let window = own.get("window").and_then(|(node, path)| tokens(desk, node, &path, &TOKENS));
     let output = own.get("max_output").and_then(|(node, path)| tokens(desk, node, &path, &TOKENS));
@@ -169,7 +169,7 @@ fn size(desk: &mut Desk, own: &Fields<'_>, model: &mut Model) {
     }
 }
 
-/// How long it is waited for.
+/// Reads the timeouts.
 fn timeout(desk: &mut Desk, node: &Node, path: &str) -> Timeout {
     let Some(section) = fields(desk, node, node.span, "models.NAME.timeout", path) else {
         return Timeout::default();

@@ -1,18 +1,19 @@
-//! The schema of the own notes of an agent or a workflow, which no composer writes: what an agent thought and what it has
-//! still to do, what a workflow started and what it decided.
+//! The schema for the notes of an agent or a workflow, which the author does not write. An agent notes its thoughts
+//! and its open steps. A workflow notes what it started and decided.
 //!
-//! In comes a name, out comes an XSD, the same bytes for the same name. Thoughts stand before lists, since the profile
-//! has a wildcard in no choice. What a list is made of is held where notes are read: a schema imports nothing of the core.
+//! Input: a name. Output: an XSD, always the same bytes for the same name. Thoughts come before lists, because the
+//! profile allows no wildcard in a choice. The form of a list is checked where notes are read, because this schema
+//! does not import the core's.
 
 use std::sync::Arc;
 
 use crate::words::composition::{Listener, Schema};
 use crate::words::ids::Name;
 
-/// What names of such schemas begin with. Like every name that ends in a slash they are no file's.
+/// The name prefix of these schemas. Like every name that ends in a slash, they are not names of files.
 pub(super) const NOTES: &str = "notes/";
 
-/// Agents of these names would write notes in a namespace of the house.
+/// Agents with these names would write notes in a reserved namespace.
 pub(super) const HOUSE: [&str; 4] = ["envelope", "meta", "talk", "workflow"];
 
 /// The name of an agent's schema.
@@ -20,7 +21,7 @@ pub(super) fn name_of(agent: &Name) -> String {
     format!("{NOTES}{}/", agent.as_str())
 }
 
-/// The schema as this version makes it.
+/// The schema in the form of this version.
 pub(super) fn made(agent: &Name) -> Schema {
     let namespace = Listener::namespace_of(agent);
     with_body(agent, &namespace, BODY)
@@ -32,7 +33,7 @@ pub(super) fn made_for_workflow(workflow: &Name) -> Schema {
 }
 
 fn with_body(owner: &Name, namespace: &str, body: &str) -> Schema {
-    // A name has no sign that XML would have to escape.
+    // A name contains no characters that XML must escape.
     let xsd = [
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<xs:schema xmlns:xs=\"http://www.w3.org/2001/XMLSchema\"",
         " targetNamespace=\"",

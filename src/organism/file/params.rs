@@ -1,7 +1,7 @@
-//! What the file passes on to a provider as it stands: from YAML to JSON, with nothing guessed.
+//! Parameters that the file passes to a provider unchanged: from YAML to JSON, without guessing.
 //!
-//! In comes a node, out comes the value that JSON has for it. A number that only YAML can write, or that would lose
-//! digits, is refused with the way to write it.
+//! Input: a node. Output: its value in JSON. A number that JSON cannot write, or that would lose digits, is
+//! rejected with the correct form.
 
 use serde_json::{Map, Number, Value as Json};
 
@@ -10,7 +10,7 @@ use super::value::joined;
 use super::yaml::{Entry, Node, Value};
 use crate::words::codes::Code;
 
-/// The entries of a map as JSON; what cannot be read is told and left out.
+/// The entries of a map as JSON. Unreadable entries are reported and left out.
 pub(super) fn object(desk: &mut Desk, entries: &[Entry], path: &str) -> Map<String, Json> {
     let mut object = Map::new();
     for entry in entries {
@@ -39,7 +39,7 @@ fn json(desk: &mut Desk, node: &Node, path: &str) -> Option<Json> {
     }
 }
 
-/// Whether YAML 1.2 takes a plain text for a number.
+/// Whether YAML 1.2 reads a plain text as a number.
 fn is_yaml_number(text: &str) -> bool {
     let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);

@@ -1,7 +1,7 @@
-//! The section `payloads`: payloads in the compact form, from the tree to the schema that they mean.
+//! The section `payloads`: from payloads in the compact form to their schema.
 //!
-//! In comes the node, out comes an XSD, or every mistake with its very place. What a type means is for the
-//! kit; how it was written in YAML, and what YAML did to it, is for this room.
+//! Input: the node. Output: an XSD, or all mistakes with their exact places. The kit knows the types; this module
+//! knows how they are written in YAML, and what YAML did to them.
 
 use systole_kit::compact::{self, Body, Field, List, Payload, Type, Wrong};
 use systole_kit::name::is_ncname;
@@ -17,17 +17,17 @@ use crate::words::codes::Code;
 use crate::words::composition::Listener;
 use crate::words::ids::Name;
 
-/// Largest schema that the judge takes.
+/// Largest schema that the judge accepts.
 const SCHEMA_BYTES: usize = 1 << 20;
 
-/// The section as it stands in the file.
+/// The section of the file.
 pub(super) struct Section {
-    /// Where it begins.
+    /// Its start.
     pub(super) at: Span,
     entries: Vec<Entry>,
 }
 
-/// Takes the section; its payloads are read where the name of the organism is known.
+/// Takes the section. Its payloads are read when the organism's name is known.
 pub(super) fn read(desk: &mut Desk, node: &Node) -> Option<Section> {
     if matches!(node.value, Value::Text { .. } | Value::List(_)) {
         let told = "payloads: a value or a list stands where a map is expected";
@@ -43,7 +43,7 @@ pub(super) fn read(desk: &mut Desk, node: &Node) -> Option<Section> {
 }
 
 impl Section {
-    /// The schema that the section means; none where it has mistakes, which are told.
+    /// The schema of the section. `None` if it has mistakes, which are reported.
     pub(super) fn schema(&self, desk: &mut Desk, organism: Option<&Name>) -> Option<Vec<u8>> {
         let before = desk.mistakes();
         let mut reading = Reading { desk };
@@ -69,26 +69,26 @@ impl Section {
         (desk.mistakes() == before && !payloads.is_empty()).then_some(xsd)
     }
 
-    /// The names of the payloads, also of those with mistakes; none if a name itself is one.
+    /// The names of the payloads, including those with mistakes. `None` if a name is invalid.
     pub(super) fn names(&self) -> Option<Vec<&str>> {
         let names = self.entries.iter().map(|entry| entry.key.strip_suffix('?').unwrap_or(&entry.key));
         names.map(|name| is_element_name(name).then_some(name)).collect()
     }
 
-    /// Where a payload stands.
+    /// The place of a payload.
     pub(super) fn place_of(&self, name: &str) -> Span {
         self.entries.iter().find(|entry| entry.key == name).map_or(self.at, |entry| entry.at)
     }
 }
 
-/// Where a body stands, which decides what may be said in it.
+/// The role of a body, which decides what is permitted in it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Stands {
-    /// It is a payload: it cannot be left out.
+    /// A payload: it cannot be optional.
     Alone,
-    /// It is a field of a group.
+    /// A field of a group.
     AsField,
-    /// It is what a list repeats.
+    /// The repeated item of a list.
     AsItem,
 }
 
@@ -108,7 +108,7 @@ impl Reading<'_> {
         Some(Payload { name, dangerous, body })
     }
 
-    /// The name of an element, and whether it may be left out.
+    /// The name of an element, and whether it is optional.
     fn name(&mut self, entry: &Entry, path: &str) -> Option<(String, bool)> {
         let written = entry.key.as_str();
         let (name, optional) = written.strip_suffix('?').map_or((written, false), |name| (name, true));
@@ -123,7 +123,7 @@ impl Reading<'_> {
         None
     }
 
-    /// What stands below a key, and whether it is marked as dangerous.
+    /// The body below a key, and whether it is marked as dangerous.
     fn body(&mut self, node: &Node, at: Span, path: &str, stands: Stands) -> Option<(Body, bool)> {
         match &node.value {
             Value::Text { text, .. } => {
@@ -160,7 +160,7 @@ impl Reading<'_> {
         Some(read.of)
     }
 
-    /// Tells of something wrong within a scalar.
+    /// Reports a mistake inside a scalar.
     fn tell(&mut self, node: &Node, text: &str, path: &str, wrong: &Wrong) {
         let at = stretch::within(&self.desk.text(), node.span, text, &wrong.at);
         let told = format!("{path}: {}", wrong.words);
@@ -213,7 +213,7 @@ impl Reading<'_> {
         self.desk.tell(Code::ConfigUnknownKey, entry.at, &told, Some(&mend));
     }
 
-    /// `query` and `query?` are two keys for YAML and one element.
+    /// Reports a repeated element. `query` and `query?` are two keys in YAML but one element.
     fn twice(&mut self, entries: &[Entry], path: &str) {
         for (place, entry) in entries.iter().enumerate() {
             let name = entry.key.trim_end_matches('?');
@@ -227,8 +227,8 @@ impl Reading<'_> {
         }
     }
 
-    /// Of two that differ only in whether they may be left out: what is set takes the place of the other if it says it as
-    /// that one does.
+    /// The fix for two keys that differ only in `?`. For a setting, it is the setting with the other key's spelling,
+    /// which replaces that key.
     fn one_of_two(&self, first: &Entry, entry: &Entry, name: &str) -> String {
         if !self.desk.is_set(entry.at) {
             return format!("one of the two: `{name}` has to be there, `{name}?` may be left out");
@@ -283,12 +283,12 @@ impl Reading<'_> {
     }
 }
 
-/// A dot would be read as the way to a field inside.
+/// A dot would be read as the path to an inner field.
 fn is_element_name(name: &str) -> bool {
     is_ncname(name) && !name.contains('.') && name.len() <= 64
 }
 
-/// The name that a text becomes once what an element cannot be called by is put right.
+/// The text with everything corrected that an element name cannot contain.
 fn mended(name: &str) -> Option<String> {
     let legal = |c: char| if c.is_alphanumeric() || matches!(c, '-' | '_') { c } else { '-' };
     let mended: String = name.trim().chars().take(64).map(legal).collect();

@@ -1,7 +1,7 @@
-//! The sections of an agent's prompt, and what may be wrong with words that nobody but a model reads: sections
-//! that say nothing, markup that a model would take for the protocol, characters that no reader of the file sees.
+//! The sections of an agent's prompt, and mistakes in text that only a model reads: empty sections, markup that a
+//! model would take for the protocol, characters that are invisible in the file.
 //!
-//! In come the node and later the declaration, out come sections and warnings. It never changes the text.
+//! Input: the node, and later the declaration. Output: sections and warnings. This module never changes the text.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -25,7 +25,7 @@ use super::yaml::{Entry, Node, Span, Value};
 use crate::words::codes::Code;
 use crate::words::composition::Schema;
 
-/// A section as it stands in the file.
+/// A section of the file.
 #[derive(Clone)]
 pub(super) struct Section {
     /// Its name.
@@ -37,7 +37,7 @@ pub(super) struct Section {
     file: Option<At<String>>,
 }
 
-/// Sections that an agent makes itself, under every name that people give them.
+/// Sections that an agent makes itself, under all their usual names.
 const MADE: [&str; 4] = ["environment", "response protocol", "response-protocol", "response_protocol"];
 
 /// Names that most prompts have.
@@ -88,7 +88,7 @@ fn section(desk: &mut Desk, entry: &Entry, path: &str) -> Option<Section> {
     Some(Section { key: At { at: entry.at, value: entry.key.clone() }, lines, is_list, file: None })
 }
 
-/// A text of a section, which may be empty: that is warned of and hinders nothing.
+/// A text of a section. It may be empty, which only causes a warning.
 fn line(desk: &mut Desk, node: &Node, path: &str) -> Option<At<String>> {
     match &node.value {
         Value::Text { text, .. } => Some(At { at: node.span, value: text.clone() }),
@@ -102,7 +102,7 @@ fn line(desk: &mut Desk, node: &Node, path: &str) -> Option<At<String>> {
     }
 }
 
-/// Reads the files that sections name, and gives each once, as the configuration keeps it.
+/// Reads the files that sections name. Returns each file once, for the stored configuration.
 pub(super) fn fetch(desk: &mut Desk, declared: &mut Declared, shelf: &dyn Shelf) -> Vec<Schema> {
     let mut kept: Vec<Schema> = Vec::new();
     for party in &mut declared.parties {
@@ -136,7 +136,7 @@ pub(super) fn fetch(desk: &mut Desk, declared: &mut Declared, shelf: &dyn Shelf)
     kept
 }
 
-/// Refuses sections that a model would take for something else, or that do not end where they seem to.
+/// Rejects sections that a model would take for something else, or that do not end where they seem to.
 pub(super) fn check(desk: &mut Desk, declared: &Declared, agents: &[spec::Agent]) {
     let agents: HashMap<&str, &spec::Agent> = agents.iter().map(|agent| (&*agent.name, agent)).collect();
     for party in &declared.parties {
@@ -158,7 +158,7 @@ pub(super) fn check(desk: &mut Desk, declared: &Declared, agents: &[spec::Agent]
                         "{path}: {}`{tag}` ends a section of the prompt",
                         section.place(&line.value, part.start)
                     );
-                    // For a text of another file this is the name of the file.
+                    // For a text from another file, this is the name of that file.
                     let at = stretch::within(&desk.text(), line.at, &line.value, &part);
                     desk.tell(
                         Code::ConfigValue,
@@ -173,7 +173,7 @@ pub(super) fn check(desk: &mut Desk, declared: &Declared, agents: &[spec::Agent]
 }
 
 impl Section {
-    /// Where an offset of the text is, if that comes from a file.
+    /// The place of an offset in the text, if the text comes from a file.
     fn place(&self, text: &str, at: usize) -> String {
         let line = text.get(..at).unwrap_or_default().matches('\n').count() + 1;
         self.file.as_ref().map(|file| format!("{}, line {line}: ", file.value)).unwrap_or_default()
@@ -183,7 +183,7 @@ impl Section {
         self.lines.iter().all(|line| line.value.trim().is_empty())
     }
 
-    /// The section as the agent has it; none where it says nothing.
+    /// The section in the form for agents. `None` if it is empty.
     pub(super) fn spec(&self) -> Option<spec::Section> {
         let lines = self.lines.iter().map(|line| line.value.clone());
         (!self.is_empty()).then(|| spec::Section {
@@ -194,7 +194,7 @@ impl Section {
     }
 }
 
-/// Everything in the prompts that may not be meant, in no order, each with the place it is sorted by.
+/// All warnings about the prompts, unsorted, each with its sort position.
 pub(super) fn warnings(desk: &Desk, declared: &Declared) -> Vec<(usize, Diagnostic)> {
     let mut lint = Lint { desk, found: Vec::new() };
     if let Some(preamble) = &declared.preamble {
@@ -208,10 +208,10 @@ pub(super) fn warnings(desk: &Desk, declared: &Declared) -> Vec<(usize, Diagnost
     lint.found
 }
 
-/// What begins a payload of the core in every dialect's view.
+/// The start of a core payload in every dialect's view.
 const CORE: &str = "<core-";
 
-/// How the dialect marks what is not prose; in a prompt a model takes it for the thing itself.
+/// The markup of the dialect. In a prompt, a model would take it for the real thing.
 fn markup(dialect: Dialect) -> &'static [&'static str] {
     match dialect {
         Dialect::Xml => &["<attempt_completion>", "<tool_result", CORE],
@@ -267,7 +267,7 @@ impl Lint<'_> {
         }
     }
 
-    /// What stands in a text, each kind once.
+    /// Checks a text and reports each kind of mistake once.
     fn text(&mut self, line: &At<String>, path: &str, markup: &[&str]) {
         let text = line.value.as_str();
         for sign in markup {
@@ -295,7 +295,7 @@ impl Lint<'_> {
     }
 }
 
-/// What the terminal would have to be spared is what no reader of the file sees either.
+/// Characters that are escaped for the terminal are also invisible in the file.
 fn is_hidden(c: char) -> bool {
     matches!(visible(c.encode_utf8(&mut [0; 4])), Cow::Owned(_))
 }

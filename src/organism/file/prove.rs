@@ -1,8 +1,8 @@
-//! Proves that the schemas of a file can be read and compile, in a process that may die of it.
+//! Checks that the schemas of a file can be read and compiled, in a separate process that may crash.
 //!
-//! The schemas that a file names come in, before anything else looks into them; which of them libxml2 does
-//! not take, or not within its caps, goes out. Where no program is at hand that tries schemas, they are
-//! compiled in this process, within what the model lets through.
+//! Input: the schemas of a file, before any other code reads them. Output: the first schema that libxml2
+//! rejects or cannot compile within its limits. Without the program that tries schemas, they are compiled in
+//! this process, after the model's own checks.
 
 use super::diagnostic::{Diagnostic, Place};
 use crate::edges::schemas::trial::{Caps, Failed, Trial, Why};
@@ -12,7 +12,8 @@ use crate::words::codes::Code;
 const SMALLER: &str = "write the type more plainly: fewer elements in one content, shorter enumerations and \
                        patterns, smaller counts; or split it over several schemas";
 
-/// The first schema that does not compile. One outside the profile is none: whoever reads it says more of it.
+/// The first schema that does not compile. A schema outside the profile does not count: its reader reports it
+/// in more detail.
 pub(super) fn prove(sources: &[Source]) -> Option<Failed> {
     if sources.is_empty() {
         return None;
@@ -21,7 +22,7 @@ pub(super) fn prove(sources: &[Source]) -> Option<Failed> {
     tried.unwrap_or_else(|| here(sources)).err()
 }
 
-/// The same in this process.
+/// Compiles them in this process.
 fn here(sources: &[Source]) -> Result<(), Failed> {
     match Judge::compile(sources) {
         Ok(_) | Err(Refused::Unfit { .. }) => Ok(()),
@@ -32,7 +33,7 @@ fn here(sources: &[Source]) -> Result<(), Failed> {
     }
 }
 
-/// What is told of it, with the schema's name as people know it.
+/// The diagnostic, with the schema's name for people.
 pub(super) fn told(file: &str, text: &[u8], failed: Failed) -> Diagnostic {
     let Caps { memory_bytes, processor_s, wall_ms } = Caps::USUAL;
     let (message, mend) = match failed.why {
@@ -59,7 +60,7 @@ pub(super) fn told(file: &str, text: &[u8], failed: Failed) -> Diagnostic {
     Diagnostic::new(Code::ConfigSchema, place, &message, Some(mend))
 }
 
-/// What to write where libxml2's words alone do not tell.
+/// The fix, if libxml2's message alone is not enough.
 fn mend_of(words: &str) -> &'static str {
     let known = [
         (
@@ -74,7 +75,7 @@ fn mend_of(words: &str) -> &'static str {
     found.map_or("correct what it names, or leave the type out", |(_, mend)| mend)
 }
 
-/// libxml2 says several things of one fault; the first one names it.
+/// The first line of libxml2's messages, which names the fault.
 fn first_line(words: &str) -> &str {
     words.lines().next().unwrap_or_default()
 }

@@ -1,7 +1,7 @@
-//! How a model is reached: its address, and the variables that hold its key and its further headers.
+//! How a model is reached: its address, and the variables for its key and its extra headers.
 //!
-//! In come the nodes of the file, out come checked values. It reads no environment, and nothing that looks like a key is
-//! ever repeated.
+//! Input: the nodes of the file. Output: checked values. This module reads no environment and never repeats anything
+//! that looks like a key.
 
 use super::declared::variable;
 use super::desk::Desk;
@@ -10,9 +10,9 @@ use super::value;
 use super::yaml::Node;
 use crate::words::codes::Code;
 
-/// The longest name of a header.
+/// Longest name of a header.
 const NAME: usize = 64;
-/// Headers that say how a request is sent, which only the sender knows.
+/// Headers that only the sender can set.
 const OURS: [&str; 10] = [
     "host",
     "content-length",
@@ -25,7 +25,7 @@ const OURS: [&str; 10] = [
     "expect",
     "proxy-authorization",
 ];
-/// What the names of parameters contain that hold secrets.
+/// Texts in the names of parameters that hold secrets.
 const SECRET: [&str; 5] = ["key", "token", "secret", "password", "sig"];
 
 /// The name of the variable that holds the key.
@@ -42,7 +42,7 @@ pub(super) fn key_env(desk: &mut Desk, node: &Node, path: &str) -> Option<String
     Some(found.value)
 }
 
-/// An address: with a host, over HTTP, perhaps with a query, and without credentials.
+/// An address: with a host, over HTTP, optionally with a query, and without credentials.
 pub(super) fn url(desk: &mut Desk, node: &Node, path: &str) -> Option<String> {
     let found = value::text(desk, node, path)?;
     let written = found.value.as_str();
@@ -96,7 +96,7 @@ fn holds_secret(query: &str) -> bool {
     })
 }
 
-/// Further headers: each name with the variable that holds its value.
+/// Extra headers: each name with the variable of its value.
 pub(super) fn headers(desk: &mut Desk, node: &Node, path: &str) -> Vec<(String, String)> {
     let entries = value::map(desk, node, node.span, path).unwrap_or_default();
     let mut headers: Vec<(String, String)> = Vec::new();

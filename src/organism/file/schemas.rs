@@ -1,9 +1,9 @@
-//! The schemas of an organism's file: fetched from a shelf, read into outlines, each once.
+//! The schemas of an organism's file. Each is fetched from a shelf once and read into an outline.
 //!
-//! Only the outline is looked at here, the namespace and the root elements; whether a payload fits is
-//! for the judge. Nothing is ever fetched from elsewhere: a shelf is the file's folder or a stored source.
+//! This module looks only at the outline: the namespace and the root elements. The judge checks payloads. A
+//! shelf is the file's folder or a stored source; nothing is fetched from elsewhere.
 //!
-//! First every text is taken, then all are read, since a schema may be read with the others at hand.
+//! All texts are fetched before any is read, because a schema may import others.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -22,73 +22,73 @@ use crate::words::codes::Code;
 use crate::words::composition::{Schema, SchemaId};
 use crate::words::ids::Name;
 
-/// The name of the schema that is made of `payloads:`. A name that ends in a slash is no file's, so that
-/// no schema which the organism's file names is ever called so.
+/// The name of the schema made from `payloads:`. A name that ends in a slash belongs to no file, so no
+/// schema of an organism's file can have it.
 pub const PAYLOADS: &str = "payloads/";
 
-/// Where the namespaces of listeners and organisms begin. One of a name that nobody may bear is the house's.
+/// Prefix of the namespaces of listeners and organisms. Those of reserved names are built-in.
 const NAMESPACES: &str = "https://xml-pipeline.org/ns/";
-/// What the house calls vocabularies of its own, beside the names that nobody may bear.
+/// Names of the built-in vocabularies, in addition to the reserved names.
 const VOCABULARIES: [&str; 4] = ["envelope", "meta", "talk", "workflow"];
 const HOUSE_URN: &str = "urn:systole:";
 
-/// Whether nobody but the house may give words to a namespace, in whatever version.
+/// Whether a namespace is reserved for built-in schemas, in any version.
 pub(super) fn belongs_to_house(namespace: &str) -> bool {
     let Some(rest) = namespace.strip_prefix(NAMESPACES) else { return namespace.starts_with(HOUSE_URN) };
     let name = rest.split('/').next().unwrap_or_default();
     VOCABULARIES.contains(&name) || Name::parse(name).is_ok_and(|name| name.is_reserved())
 }
 
-/// Why a schema cannot be had, and what to do about it.
+/// Why a schema is not available, and the fix.
 pub(super) struct Absent {
     pub(super) why: String,
     pub(super) mend: Option<String>,
 }
 
-/// Where schema texts are found.
+/// The source of schema texts.
 pub(super) trait Shelf {
-    /// The house's own schemas, core payloads first, then the envelope.
+    /// The built-in schemas: core payloads, then the envelope.
     fn house(&self) -> [Schema; 2];
-    /// The vocabularies that come with the house, under names that no file has.
+    /// The built-in vocabularies, under names that no file has.
     fn vocabularies(&self) -> Vec<Schema>;
-    /// What was once made of `payloads:`. Where it is there it counts, not what would be made of it now.
+    /// The stored schema made from `payloads:`. If there is one, it is used instead of a new one.
     fn payloads(&self) -> Option<Arc<[u8]>>;
-    /// What was once made for the notes of an agent. Where it is there it counts.
+    /// The stored schema for an agent's notes. If there is one, it is used.
     fn note(&self, name: &str) -> Option<Arc<[u8]>>;
-    /// Where a file lies that is read later than the organism's, once it is seen to be there.
+    /// The path of a file that is read later than the organism's file. The file must exist.
     fn find(&self, name: &str) -> Result<PathBuf, Absent>;
-    /// The text of a file that the pump knows nothing of; none where only what the pump runs is wanted.
+    /// The text of a file that the pump does not use. `None` if only the pump's data is needed.
     fn read(&self, name: &str) -> Result<Option<Vec<u8>>, Absent>;
-    /// The text of a file with a section of a prompt.
+    /// The text of a file with a prompt section.
     fn prompt(&self, name: &str) -> Result<Arc<[u8]>, Absent>;
-    /// A schema's name as people find it.
+    /// The name of a schema for people.
     fn shown(&self, name: &str) -> String;
     /// The text of a schema that the organism's file names.
     fn take(&self, name: &str) -> Result<Arc<[u8]>, Absent>;
-    /// Whether these schemas were proved to compile when they were stored.
+    /// Whether these schemas were compiled before they were stored.
     fn is_proved(&self) -> bool;
 }
 
-/// What the checks need to know of a schema.
+/// The parts of a schema that the checks need.
 pub(super) struct Outline {
     pub(super) id: SchemaId,
     pub(super) namespace: Arc<str>,
     pub(super) elements: Vec<Arc<str>>,
     /// The namespaces that it imports.
     pub(super) imports: Vec<Arc<str>>,
-    /// Where the file names it, or what it stands for there.
+    /// The place in the file that names it or stands for it.
     pub(super) named: Span,
-    /// Where its root elements are declared.
+    /// The places of its root elements.
     declared: BTreeMap<Arc<str>, Place>,
 }
 
 impl Outline {
-    /// Where a root element is declared; none for a vocabulary of the house.
+    /// The place of a root element. `None` for a built-in vocabulary.
     pub(super) fn declared(&self, element: &str) -> Option<&Place> {
         self.declared.get(element)
     }
 
-    /// The root element of that local name.
+    /// The root element with this local name.
     pub(super) fn element(&self, local: &str) -> Option<&Arc<str>> {
         self.elements.iter().find(|element| &***element == local)
     }
@@ -98,17 +98,17 @@ impl Outline {
 pub(super) struct Collected {
     /// In the order in which the judge compiles them.
     pub(super) schemas: Vec<Schema>,
-    /// By name; none for a schema that cannot be used, which has been told.
+    /// By name. `None` for an unusable schema, which was reported.
     outlines: BTreeMap<String, Option<Outline>>,
-    /// Those whose text was taken and not yet read, with the place that names each.
+    /// Schemas whose text was fetched but not yet read, with the place that names each.
     unread: Vec<(SchemaId, Span)>,
 }
 
-/// A schema whose text is at hand, as it is read.
+/// A schema with its text, during reading.
 struct Taken {
-    /// Its name, and the place in the organism's file that stands for it.
+    /// Its name, and its place in the organism's file.
     name: At<String>,
-    /// The name as people find it.
+    /// The name for people.
     shown: String,
     id: SchemaId,
     text: Arc<[u8]>,
@@ -119,7 +119,7 @@ impl Collected {
         Collected { schemas: shelf.house().into(), outlines: BTreeMap::new(), unread: Vec::new() }
     }
 
-    /// Takes a schema from the shelf, unless it was taken before.
+    /// Fetches a schema from the shelf, unless it was fetched before.
     pub(super) fn add(&mut self, desk: &mut Desk, shelf: &dyn Shelf, name: &At<String>) {
         if self.outlines.contains_key(&name.value) {
             return;
@@ -133,7 +133,7 @@ impl Collected {
         }
     }
 
-    /// Adds a schema whose text is at hand; `at` is what it stands for in the organism's file.
+    /// Adds a schema with its text. `at` is its place in the organism's file.
     pub(super) fn put(&mut self, name: &str, text: Arc<[u8]>, at: Span) {
         let id = SchemaId(self.schemas.len());
         self.schemas.push(Schema { name: name.to_owned(), text });
@@ -141,13 +141,13 @@ impl Collected {
         self.miss(name);
     }
 
-    /// Notes that there is no schema of this name that could be used.
+    /// Records that no usable schema has this name.
     pub(super) fn miss(&mut self, name: &str) {
         self.outlines.insert(name.to_owned(), None);
     }
 
-    /// Reads all that were taken, each among the others: one may import another. Before this process reads
-    /// them, another one has.
+    /// Reads all fetched schemas together, because one may import another. Another process has tried them
+    /// before.
     pub(super) fn read(&mut self, desk: &mut Desk, shelf: &dyn Shelf) {
         let taken: Vec<Taken> = std::mem::take(&mut self.unread)
             .into_iter()
@@ -165,7 +165,7 @@ impl Collected {
                 prove::told(&one.shown, &one.text, unproved).seeing(desk.place(one.name.at), "named here");
             desk.tell_at(one.name.at.start, told);
             if dies {
-                // What one process died of is not done again in this one.
+                // If the other process died, this one does not read them.
                 return;
             }
         }
@@ -179,7 +179,7 @@ impl Collected {
         self.outlines.get(name).and_then(Option::as_ref)
     }
 
-    /// Says where the payloads of the file stand in it.
+    /// Sets the places of the file's payloads.
     pub(super) fn place_payloads(&mut self, place: impl Fn(&str) -> Place) {
         if let Some(Some(outline)) = self.outlines.get_mut(PAYLOADS) {
             let places = outline.elements.iter().map(|element| (Arc::clone(element), place(element)));
@@ -187,12 +187,12 @@ impl Collected {
         }
     }
 
-    /// Every schema of the file that can be used, by name.
+    /// All usable schemas of the file, by name.
     pub(super) fn outlines(&self) -> impl Iterator<Item = (&str, &Outline)> {
         self.outlines.iter().filter_map(|(name, outline)| Some((name.as_str(), outline.as_ref()?)))
     }
 
-    /// Adds a schema of the house that is used, unless it was added before.
+    /// Adds a built-in schema, unless it was added before.
     pub(super) fn ship(&mut self, vocabulary: &Schema) -> SchemaId {
         let there = self.schemas.iter().position(|schema| schema.name == vocabulary.name);
         SchemaId(there.unwrap_or_else(|| {
@@ -212,7 +212,7 @@ fn outline(desk: &mut Desk, one: &Taken, among: &[(&str, &[u8])]) -> Option<Outl
     let model = match Model::read_among(text, among) {
         Ok(model) => model,
         Err(all) => {
-            // What is wrong in a schema that it imports is told when that one is read.
+            // Mistakes in an imported schema are reported when that schema is read.
             for (nth, unfit) in all.into_iter().filter(|unfit| unfit.document.is_none()).enumerate() {
                 let mut told = unfit_diagnostic(shown, text, unfit);
                 if nth == 0 {
@@ -224,7 +224,7 @@ fn outline(desk: &mut Desk, one: &Taken, among: &[(&str, &[u8])]) -> Option<Outl
         }
     };
     let namespace = model.target_namespace();
-    // What an earlier version let pass judges what its log holds, for ever.
+    // A stored schema that an earlier version accepted must still judge its log.
     if belongs_to_house(namespace) && !desk.is_stored() {
         let told = format!("{}: the namespace {namespace} belongs to the house", name.value);
         desk.tell(Code::ConfigSchema, name.at, &told, Some("a targetNamespace of your own"));
@@ -239,7 +239,7 @@ fn outline(desk: &mut Desk, one: &Taken, among: &[(&str, &[u8])]) -> Option<Outl
     Some(Outline { named: name.at, ..outline })
 }
 
-/// The outline of a schema that has been read.
+/// The outline of a schema.
 pub(super) fn outlined(model: &Model, id: SchemaId) -> Outline {
     let elements = model.elements().map(Arc::from).collect();
     let namespace = model.target_namespace().into();
@@ -247,7 +247,7 @@ pub(super) fn outlined(model: &Model, id: SchemaId) -> Outline {
     Outline { id, namespace, elements, imports, named: Span::default(), declared: BTreeMap::new() }
 }
 
-/// A place in a schema: the stretch is the start of the construct, up to the next blank or the end of a tag.
+/// A place in a schema. The span is the start of the construct, up to the next space or the end of a tag.
 fn place_in(file: &str, text: &[u8], line: u64, column: u64) -> Place {
     let line = usize::try_from(line).unwrap_or(usize::MAX);
     let column = usize::try_from(column).unwrap_or(usize::MAX);

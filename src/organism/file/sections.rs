@@ -1,8 +1,8 @@
-//! What the file says of each listener, as text: the section below `listeners` or `agents`, with what was set on the
-//! command line in place of what the file says there.
+//! The section of each listener as text: the one below `listeners` or `agents`, with the settings from the command
+//! line applied.
 //!
-//! In comes the file's tree, out comes YAML that reads as the same values. Comments and layout are not kept. A scalar
-//! without quotes stays without them, so `1.10` and `true` mean what they meant.
+//! Input: the file's tree. Output: YAML with the same values. Comments and layout are not kept. A scalar without
+//! quotes stays without quotes, so `1.10` and `true` keep their meaning.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -35,7 +35,7 @@ fn child<'n>(node: &'n Node, key: &str) -> Option<&'n Value> {
     entries.iter().find(|entry| entry.key == key).map(|entry| &entry.value.value)
 }
 
-/// Writes a value of its own lines, at that indentation.
+/// Writes a value on its own lines, with this indentation.
 fn block(out: &mut String, node: &Node, indent: usize) {
     let blank = " ".repeat(indent);
     match &node.value {
@@ -55,7 +55,7 @@ fn block(out: &mut String, node: &Node, indent: usize) {
     }
 }
 
-/// Writes what stands behind a key or the sign of an entry: in the same line, or below it.
+/// Writes the value after a key or a list marker: on the same line or below it.
 fn inside(out: &mut String, node: &Node, indent: usize) {
     match &node.value {
         Value::Map(entries) if !entries.is_empty() => {
@@ -70,7 +70,7 @@ fn inside(out: &mut String, node: &Node, indent: usize) {
     }
 }
 
-/// A value that has one line.
+/// A value on one line.
 fn line(node: &Node) -> String {
     match &node.value {
         Value::Text { text, plain } => scalar(text, *plain),
@@ -80,12 +80,12 @@ fn line(node: &Node) -> String {
     }
 }
 
-/// A scalar: as it is where it had no quotes and has one line, else in double quotes.
+/// A scalar: unchanged if it had no quotes and has one line, else in double quotes.
 fn scalar(text: &str, plain: bool) -> String {
     if plain && !text.is_empty() && !text.contains(['\n', '\r']) { text.to_owned() } else { quoted(text) }
 }
 
-/// Whether a key means the same without quotes, however the file had it.
+/// Whether a key has the same meaning without quotes.
 fn is_plain_key(key: &str) -> bool {
     let is_sign = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
     key.starts_with(|c: char| c.is_ascii_alphabetic()) && key.chars().all(is_sign)
@@ -102,7 +102,7 @@ fn quoted(text: &str) -> String {
             '\r' => out.push_str("\\r"),
             '\t' => out.push_str("\\t"),
             c if c.is_control() || matches!(c, '\u{2028}' | '\u{2029}' | '\u{feff}') => {
-                // Writing into a String does not fail.
+                // Writing into a String cannot fail.
                 let _written = write!(out, "\\u{:04x}", u32::from(c));
             }
             c => out.push(c),

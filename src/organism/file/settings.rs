@@ -1,8 +1,8 @@
-//! What was set on the command line, `PATH=VALUE`, put in place of what the file says there.
+//! Applies the settings from the command line, `PATH=VALUE`, to the file's tree.
 //!
-//! In comes the file's tree, and the settings that lie behind the file on the desk; the same tree goes on,
-//! changed, so that every later check sees one organism. A path is looked up by the table of keys and never
-//! invents a name on its way: whatever is wrong with it is told with its place in `--set`.
+//! Input: the file's tree, and the settings that follow the file in the desk's text. Output: the changed
+//! tree, so that all later checks see one organism. Paths are looked up in the table of keys and never
+//! create a name on the way. Mistakes are reported with their place in `--set`.
 
 use systole_kit::schema::nearest;
 
@@ -16,7 +16,7 @@ use crate::words::codes::Code;
 /// The table's word for any name.
 const NAME: &str = "NAME";
 
-/// Puts everything that was set into the tree.
+/// Applies all settings to the tree.
 pub(super) fn apply(desk: &mut Desk, root: &mut Node) {
     let mut before: Vec<(String, Span)> = Vec::new();
     for stretch in desk.settings() {
@@ -28,7 +28,7 @@ pub(super) fn apply(desk: &mut Desk, root: &mut Node) {
             continue;
         };
         let at = Span { start: stretch.start, end: stretch.start + path.len() };
-        // One that takes the place of another would leave that one without effect.
+        // A setting inside another setting's path would cancel it.
         let covers = |over: &str, under: &str| {
             under.strip_prefix(over).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
         };
@@ -41,7 +41,7 @@ pub(super) fn apply(desk: &mut Desk, root: &mut Node) {
         before.push((path.to_owned(), at));
         let value = Span { start: stretch.end - text.len(), end: stretch.end };
         if let Some(value) = read_value(desk, value, path) {
-            // Where the path leads nowhere nobody else looks at it, and the whole line is shown.
+            // If the path is invalid, no other check hides secrets, and the whole line is shown.
             secrets::hide(desk, &value);
             let step = Step { table: String::new(), shown: String::new(), rest: path, at: stretch.start };
             place(desk, root, step, Setting { path, at, value });
@@ -53,7 +53,7 @@ fn is_path(path: &str) -> bool {
     !path.is_empty() && path.split('.').all(|part| !part.is_empty() && part.trim() == part)
 }
 
-/// The value: one scalar, or a list or map in brackets, with nothing behind it.
+/// Reads the value: one scalar, or a list or map in brackets, and nothing after it.
 fn read_value(desk: &mut Desk, stretch: Span, path: &str) -> Option<Node> {
     let whole = desk.text();
     let written = whole.get(stretch.start..stretch.end).unwrap_or_default();
@@ -90,33 +90,33 @@ fn read_value(desk: &mut Desk, stretch: Span, path: &str) -> Option<Node> {
     }
 }
 
-/// What is set, and where.
+/// A setting.
 struct Setting<'s> {
     path: &'s str,
     at: Span,
     value: Node,
 }
 
-/// How far the way has been gone.
+/// A step on the way along the path.
 struct Step<'s> {
-    /// The place in the table of keys.
+    /// The current path in the table of keys.
     table: String,
-    /// The same as people know it.
+    /// The current path for people.
     shown: String,
-    /// What is left of the path.
+    /// The rest of the path.
     rest: &'s str,
-    /// Where that begins.
+    /// The start of the rest.
     at: usize,
 }
 
-/// Goes one step down, or puts the value there.
+/// Goes one step down, or sets the value.
 fn place(desk: &mut Desk, node: &mut Node, step: Step<'_>, set: Setting<'_>) {
     if matches!(node.value, Value::Nothing) {
         *node = Node { span: set.at, value: Value::Map(Vec::new()) };
     }
     let entries = match &mut node.value {
         Value::Map(entries) => entries,
-        // What is wrong with it has been told.
+        // Its mistake was already reported.
         Value::Told => return,
         _ => {
             let told = format!("--set {}: {} has no keys", set.path, step.shown);
@@ -157,7 +157,7 @@ fn place(desk: &mut Desk, node: &mut Node, step: Step<'_>, set: Setting<'_>) {
     }
 }
 
-/// The name that a path goes on with: a name may have dots, so the longest that stands there is meant.
+/// The next name in the path. A name may contain dots, so the longest existing match is used.
 fn named<'p>(entries: &[Entry], rest: &'p str) -> &'p str {
     let fits = |name: &&str| {
         rest.strip_prefix(*name).is_some_and(|after| after.is_empty() || after.starts_with('.'))
@@ -167,7 +167,7 @@ fn named<'p>(entries: &[Entry], rest: &'p str) -> &'p str {
     rest.get(..length).unwrap_or(rest)
 }
 
-/// Tells that a path leads nowhere, with the nearest that does.
+/// Reports an invalid path, with the most similar valid name.
 fn lost(desk: &mut Desk, entries: &[Entry], step: &Step<'_>, key: &str, at: Span, names: bool) {
     let place = if step.shown.is_empty() { "the file" } else { &step.shown };
     let told = format!("--set: `{key}` is not in {place}");

@@ -5,18 +5,18 @@
 //! field  = decimal length ":" bytes LF
 //! ```
 //!
-//! Where something was set on the command line, the first field is `systole configuration v2 with settings`,
-//! and what was set follows the file as one more field, a line each. The hash of what nobody set anything in
-//! stays what it was.
+//! If there are settings from the command line, the first field is `systole configuration v2 with settings`, and the
+//! settings follow the file as one more field, one per line. Without settings, the hash does not change.
 //!
-//! `file` is the organism's file as it was read, without a byte order mark. The schemas follow in the
-//! order of `Composition::schemas`: the core's, the envelope's, what was made of `payloads:`, those that
-//! the file names, then the vocabularies of the house that it uses and what was made for the notes of agents; so that an old configuration is judged by
-//! the schemas of its own time. Files with prompt text come last, each as `prompt:` and its path. What no file holds has a name that ends in a slash. The text of a folder, of a program,
-//! of a script's answers or of a JSON Schema of an output is never part of it.
+//! `file` is the organism's file as it was read, without a byte order mark. The schemas follow in the order of
+//! `Composition::schemas`: the core's, the envelope's, the one made from `payloads:`, those that the file names, then
+//! the used built-in vocabularies and the ones made for the notes of agents. So an old configuration is judged by the
+//! schemas of its time. Files with prompt text come last, each as `prompt:` and its path. A text that is not from a
+//! file has a name that ends in a slash. The source never contains the path of a folder, the text of a program, a
+//! script's answers or the JSON Schema of an output.
 //!
-//! The number in the first field says which defaults hold for what the file leaves out. Under `v1`, which
-//! is read and no longer written, a message from outside had no budgets.
+//! The number in the first field selects the defaults for keys that the file leaves out. `v1` is read but no longer
+//! written; under it, a message from outside had no budgets.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -29,10 +29,10 @@ const FORMAT: &[u8] = b"systole configuration v2";
 const FORMAT_WITH_SETTINGS: &[u8] = b"systole configuration v2 with settings";
 const FORMAT_WITHOUT_BUDGETS: &[u8] = b"systole configuration v1";
 
-/// What stands before the names of files with prompt text, so that none is taken for a schema.
+/// Name prefix of files with prompt text, so that none is taken for a schema.
 pub(super) const PROMPTS: &str = "prompt:";
 
-/// Which defaults hold for what a file leaves out.
+/// The version of the defaults.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Era {
     /// Whether a message from outside has budgets.
@@ -40,7 +40,7 @@ pub(super) struct Era {
 }
 
 impl Era {
-    /// Those of this version.
+    /// The defaults of this version.
     pub(super) const NOW: Era = Era { has_budgets: true };
 }
 
@@ -66,7 +66,7 @@ fn field(out: &mut Vec<u8>, value: &[u8]) {
     out.push(b'\n');
 }
 
-/// A source taken apart. It is the shelf of its own schemas.
+/// A parsed source. It is the shelf of its own schemas.
 pub(super) struct Stored {
     pub(super) era: Era,
     pub(super) file: Arc<str>,
@@ -75,7 +75,7 @@ pub(super) struct Stored {
     schemas: Vec<Schema>,
 }
 
-/// Takes a source apart, or says what is wrong with it.
+/// Parses a source, or says what is wrong with it.
 pub(super) fn read(source: &[u8]) -> Result<Stored, String> {
     let mut rest = source;
     let mut next = |what: &str| take(&mut rest).ok_or_else(|| format!("{what} is missing or cut off"));
@@ -111,7 +111,7 @@ fn schema(rest: &mut &[u8]) -> Result<Schema, String> {
 fn take<'s>(rest: &mut &'s [u8]) -> Option<&'s [u8]> {
     let colon = rest.iter().take(20).position(|b| *b == b':')?;
     let (digits, after) = rest.split_at_checked(colon)?;
-    // One form for one length: no sign, no leading zero, or two texts would mean the same source.
+    // Each length has one spelling, without sign or leading zeros. Otherwise two texts would mean the same source.
     let canonical =
         digits.iter().all(u8::is_ascii_digit) && (digits.len() == 1 || digits.first() != Some(&b'0'));
     let length: usize = std::str::from_utf8(digits).ok().filter(|_| canonical)?.parse().ok()?;
@@ -126,7 +126,7 @@ impl Shelf for Stored {
     }
 
     fn vocabularies(&self) -> Vec<Schema> {
-        // Only those that were used are stored, and no other is looked at.
+        // Only used vocabularies are stored; others are not searched.
         let no_files = self.schemas.iter().filter(|schema| schema.name.ends_with('/'));
         no_files
             .filter(|schema| schema.name != PAYLOADS && !schema.name.starts_with(NOTES))

@@ -1,14 +1,14 @@
-//! Where a part of a scalar stands in the file. Quotes, escapes, folding and indentation are undone in the
-//! scalar's text, so that a place in it has to be looked for in what was written.
+//! Finds the place of a part of a scalar in the file. A scalar's text has no quotes, escapes, folding and
+//! indentation, so a position in it must be searched in the written text.
 //!
-//! In come the scalar's span, its text and a stretch of that; out comes the span of the stretch, or that of
-//! the whole scalar where the two cannot be laid side by side. Never wrong by a line.
+//! Input: the scalar's span, its text and a range of that text. Output: the span of the range, or the whole
+//! scalar's span if the two texts cannot be aligned. The result is never on a wrong line.
 
 use std::ops::Range;
 
 use super::yaml::Span;
 
-/// The span of `part`, a stretch of `text`, which the scalar at `span` of `file` stands for.
+/// The span of `part`, a range of `text`, where `text` is the scalar at `span` of `file`.
 pub(super) fn within(file: &str, span: Span, text: &str, part: &Range<usize>) -> Span {
     let mut laid = Laid::begin(file, span);
     let (mut start, mut end) = (None, None);
@@ -21,7 +21,7 @@ pub(super) fn within(file: &str, span: Span, text: &str, part: &Range<usize>) ->
             end = Some(to);
         }
     }
-    // What is missing stands at the end.
+    // A missing part is placed at the end.
     let at_end = Span { start: laid.at.min(span.end), end: laid.at.min(span.end) };
     match (start, end) {
         (Some(start), Some(end)) if start < end && part.start < part.end => Span { start, end },
@@ -39,7 +39,7 @@ enum Style {
     Block,
 }
 
-/// What was written, as far as it has been laid beside the text.
+/// The written text, as far as it is aligned with the scalar's text.
 struct Laid<'f> {
     file: &'f str,
     at: usize,
@@ -53,7 +53,7 @@ impl<'f> Laid<'f> {
         let (style, skipped) = match written.chars().next() {
             Some('\'') => (Style::Single, 1),
             Some('"') => (Style::Double, 1),
-            // The line of the indicator holds nothing of the text.
+            // The line of the indicator contains no part of the text.
             Some('|' | '>') => (Style::Block, written.find('\n').map_or(written.len(), |at| at + 1)),
             _ => (Style::Plain, 0),
         };
@@ -64,7 +64,7 @@ impl<'f> Laid<'f> {
         self.file.get(self.at..self.end).unwrap_or_default()
     }
 
-    /// Goes over what stands for one character of the text, and says where that is.
+    /// Moves past the spelling of one character of the text and returns its place.
     fn next(&mut self, wanted: char) -> Option<(usize, usize)> {
         loop {
             let rest = self.rest();
@@ -74,17 +74,17 @@ impl<'f> Laid<'f> {
                 Some('\\') if escape => escaped(rest),
                 Some('\'') if self.style == Style::Single => 2,
                 Some(found) if found == wanted => found.len_utf8(),
-                // A folded line break is a blank in the text.
+                // A folded line break is a space in the text.
                 Some(found) if found.is_whitespace() && wanted.is_whitespace() => found.len_utf8(),
                 Some(found) if found.is_whitespace() => {
                     self.at += found.len_utf8();
                     continue;
                 }
-                // The line break at the end of a block lies outside of its span.
+                // The line break at the end of a block is outside its span.
                 _ if wanted.is_whitespace() => return Some((self.at, self.at)),
                 _ => return None,
             };
-            // An escaped line break stands for nothing.
+            // An escaped line break is not part of the text.
             if escape && rest.get(1..).is_some_and(|after| after.starts_with(['\n', '\r'])) {
                 self.at += 1;
                 continue;
@@ -96,7 +96,7 @@ impl<'f> Laid<'f> {
     }
 }
 
-/// The length of the escape that a text begins with.
+/// The length of the escape at the start of a text.
 fn escaped(rest: &str) -> usize {
     let digits = match rest.chars().nth(1) {
         Some('x') => 2,
@@ -111,7 +111,7 @@ fn escaped(rest: &str) -> usize {
 mod tests {
     use super::*;
 
-    /// What of a file stands for the given part of a text.
+    /// The written form of a part of a text.
     fn part<'f>(file: &'f str, text: &str, part: &str) -> &'f str {
         let start = text.find(part).unwrap();
         let found = within(file, Span { start: 0, end: file.len() }, text, &(start..start + part.len()));

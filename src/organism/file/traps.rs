@@ -1,14 +1,14 @@
-//! What YAML does to the words behind `--` and `.about:`: `: ` begins a key there, ` #` a comment, and a comma ends an
-//! entry between brackets. Each silently or loudly leaves another text than was written, so each is told
-//! in its own words.
+//! Reports YAML traps in the descriptions after `--` and `.about:`. `: ` starts a key there, ` #` a comment, and a
+//! comma ends an entry in brackets. Each trap changes the text, with or without a syntax error, so each has its own
+//! message.
 //!
-//! In comes the tree beside the raw text, out comes whether a trap was told. Nothing is ever read past one.
+//! Input: the tree and the raw text. Output: whether a trap was reported. Nothing is read past a trap.
 
 use super::desk::Desk;
 use super::yaml::{Entry, Node, Span, Value};
 use crate::words::codes::Code;
 
-/// Behind what words stand, and how they are written so that YAML takes them as they are.
+/// The sign before a description, and how to write the description so that YAML keeps it.
 #[derive(Clone, Copy)]
 struct Sign {
     shown: &'static str,
@@ -18,18 +18,18 @@ struct Sign {
 const HYPHENS: Sign = Sign { shown: "--", quoted: "quotes around the whole value: 'TYPE -- WORDS'" };
 const ABOUT: Sign = Sign { shown: ".about", quoted: "quotes around the words: .about: 'WORDS'" };
 
-/// Whether a text has the sign that words begin with.
+/// Whether a text has the sign of a description.
 pub(super) fn has_words(text: &str) -> bool {
     text.split_whitespace().any(|word| word == "--")
 }
 
-/// Tells of a ` #` that cuts the words of a type off.
+/// Reports a ` #` that cuts off the description of a type.
 pub(super) fn cut_words(desk: &mut Desk, node: &Node, path: &str) -> bool {
     let has_words = matches!(&node.value, Value::Text { text, .. } if has_words(text));
     has_words && cut_off(desk, node, path, HYPHENS)
 }
 
-/// Tells of a ` #` that cuts the words of `.about` off.
+/// Reports a ` #` that cuts off the text of `.about`.
 pub(super) fn cut_about(desk: &mut Desk, node: &Node, path: &str) -> bool {
     cut_off(desk, node, path, ABOUT)
 }
@@ -54,7 +54,7 @@ fn comment_cuts(desk: &mut Desk, at: Span, path: &str, sign: Sign) {
     desk.tell(Code::ConfigValue, at, &told, Some(&mend));
 }
 
-/// Tells of a key that is no key but words which a `: ` or, between braces, a comma has cut.
+/// Reports a key that is really text, cut off by `: ` or, in braces, by a comma.
 pub(super) fn cut_by_sign(
     desk: &mut Desk,
     map: &Node,
@@ -70,7 +70,7 @@ pub(super) fn cut_by_sign(
     let is_cut = matches!(entry.value.value, Value::Nothing) && is_flow(desk, map);
     let sign = previous.and_then(|previous| match &previous.value.value {
         Value::Text { text, plain: true } if has_words(text) => Some(HYPHENS),
-        // A single word may be a field whose type was forgotten.
+        // A single word may be a field without a type.
         Value::Text { plain: true, .. } if previous.key == ".about" && entry.key.contains(' ') => Some(ABOUT),
         _ => None,
     });
@@ -81,11 +81,11 @@ pub(super) fn cut_by_sign(
     false
 }
 
-/// Tells of a second entry of a list that is words which a comma has cut.
+/// Reports a second list entry that is really text, cut off by a comma.
 pub(super) fn cut_by_comma(desk: &mut Desk, list: &Node, first: &Node, next: &Node, path: &str) -> bool {
     let words = matches!(&first.value, Value::Text { text, plain: true } if has_words(text));
     let range = matches!(&next.value, Value::Text { text, .. } if text.contains(".."));
-    // With three entries the comma stands in the words whatever comes last.
+    // With three entries, the comma is part of the text, whatever the last entry is.
     let several = matches!(&list.value, Value::List(items) if items.len() > 2);
     if !words || (range && !several) || !is_flow(desk, list) {
         return false;
@@ -94,7 +94,7 @@ pub(super) fn cut_by_comma(desk: &mut Desk, list: &Node, first: &Node, next: &No
     true
 }
 
-/// Tells of a key of a step that is no key but words which a comma between braces has cut.
+/// Reports a key of a step that is really text, cut off by a comma in braces.
 pub(super) fn cut_step(desk: &mut Desk, map: &Node, previous: &Entry, entry: &Entry, path: &str) -> bool {
     let is_cut = matches!(entry.value.value, Value::Nothing) && is_flow(desk, map);
     let words = matches!(&previous.value.value, Value::Text { plain: true, .. } | Value::Nothing);
@@ -113,13 +113,13 @@ pub(super) fn cut_step(desk: &mut Desk, map: &Node, previous: &Entry, entry: &En
     true
 }
 
-/// A step's map without what commas have cut off its words, which is told; none where nothing is.
+/// A step's map without the text that commas have cut off, which is reported. `None` if nothing was cut off.
 pub(super) fn uncut(desk: &mut Desk, map: &Node, path: &str) -> Option<Node> {
     let Value::Map(entries) = &map.value else { return None };
     let mut kept: Vec<Entry> = Vec::with_capacity(entries.len());
     for entry in entries {
         let is_key = super::keys::under(super::workflows::STEP_TABLE).any(|(name, _)| name == entry.key);
-        // Of words that have several commas the first says enough.
+        // For a text with several commas, one report is enough.
         let previous = kept.last().filter(|_| !is_key && entry.key.contains(' '));
         if previous.is_some_and(|previous| {
             matches!(entry.value.value, Value::Nothing) && cut_step(desk, map, previous, entry, path)
@@ -140,8 +140,7 @@ fn is_flow(desk: &Desk, node: &Node) -> bool {
     matches!(desk.text().as_bytes().get(node.span.start), Some(b'[' | b'{'))
 }
 
-/// Tells of a trap that has made a file no YAML at all; `from` is where the trouble may begin, `at` where
-/// the parser gave up.
+/// Reports a trap that made the file invalid YAML. The mistake may start at `from`; the parser failed at `at`.
 pub(super) fn in_broken(desk: &mut Desk, from: usize, at: usize) -> bool {
     let file = desk.text();
     let start = file.get(..from).and_then(|before| before.rfind('\n')).map_or(0, |at| at + 1);
@@ -172,8 +171,8 @@ pub(super) fn in_broken(desk: &mut Desk, from: usize, at: usize) -> bool {
     false
 }
 
-/// The words behind each sign of a line that is neither quoted nor a comment, with the byte they begin at.
-/// Between brackets they end where the next entry begins.
+/// The text after each sign on a line, outside quotes and comments, with its byte position. In brackets it ends where
+/// the next entry begins.
 fn words_of(line: &str, is_flow: bool) -> Vec<(Sign, usize, &str)> {
     let mut found = Vec::new();
     let hyphens = line.match_indices(" -- ").map(|(at, sign)| (HYPHENS, at, at + sign.len()));

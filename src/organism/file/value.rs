@@ -1,5 +1,5 @@
-//! Values of the file: from what is written to a number, a duration, a name, or a mistake with its
-//! mend. Each reader gives none after having told the desk; none of them stops the others.
+//! Reads values of the file: a number, a duration, a name, or a mistake with its fix. Each reader
+//! returns `None` after reporting a mistake, and the other readers continue.
 
 use systole_kit::schema::nearest;
 
@@ -9,37 +9,37 @@ use super::yaml::{Entry, Node, Span, Value};
 use crate::words::codes::Code;
 use crate::words::ids::Name;
 
-/// A value that remembers where it stands.
+/// A value with its place.
 #[derive(Clone, Debug)]
 pub(super) struct At<T> {
     pub(super) at: Span,
     pub(super) value: T,
 }
 
-/// The keys of one map, checked against the table.
+/// The entries of one map, checked against the table of keys.
 pub(super) struct Fields<'n> {
-    /// The map's path as people know it: `listeners.search`.
+    /// The map's path for people: `listeners.search`.
     pub(super) path: String,
-    /// Where something that is missing in it is told.
+    /// The place for reports about something missing in it.
     pub(super) at: Span,
     entries: Vec<&'n Entry>,
-    /// Keys of the table that are missing because they are misspelled, which was told already.
+    /// Keys that are missing because they are misspelled, which was already reported.
     misspelled: Vec<String>,
 }
 
 impl<'n> Fields<'n> {
-    /// The value of a key, with the path of it.
+    /// The value of a key, with its path.
     pub(super) fn get(&self, key: &str) -> Option<(&'n Node, String)> {
         let entry = self.entries.iter().find(|e| e.key == key)?;
         Some((&entry.value, joined(&self.path, key)))
     }
 
-    /// Where a key stands.
+    /// The place of a key.
     pub(super) fn place_of(&self, key: &str) -> Option<Span> {
         self.entries.iter().find(|entry| entry.key == key).map(|entry| entry.at)
     }
 
-    /// As `get`; tells the desk where the key is missing, unless an unknown key was taken for it.
+    /// Like `get`, but reports a missing key, unless it was misspelled.
     pub(super) fn need(&self, desk: &mut Desk, key: &str, mend: &str) -> Option<(&'n Node, String)> {
         let found = self.get(key);
         if found.is_none() && !self.misspelled.iter().any(|meant| meant == key) {
@@ -54,7 +54,7 @@ pub(super) fn joined(path: &str, key: &str) -> String {
     if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") }
 }
 
-/// Reads a map whose keys stand in the table under `table`.
+/// Reads a map whose keys are in the table under `table`.
 pub(super) fn fields<'n>(
     desk: &mut Desk,
     node: &'n Node,
@@ -83,7 +83,7 @@ pub(super) fn fields<'n>(
     Some(Fields { path: path.to_owned(), at, entries: known, misspelled })
 }
 
-/// The mend for `name:hello`, which is one text to YAML.
+/// The fix for `name:hello`, which YAML reads as one text.
 fn no_blank(node: &Node, names: &[&str]) -> Option<String> {
     let Value::Text { text, plain: true } = &node.value else { return None };
     let (key, value) = text.split_once(':')?;
@@ -91,7 +91,7 @@ fn no_blank(node: &Node, names: &[&str]) -> Option<String> {
     known.then(|| format!("{key}: {value}, with a blank behind the colon"))
 }
 
-/// Tells that a key is unknown, and gives the key that it was taken for, if that one is not there.
+/// Reports an unknown key. Returns the key that was probably meant, if that one is missing.
 fn unknown_key(desk: &mut Desk, entry: &Entry, entries: &[Entry], table: &str, path: &str) -> Option<String> {
     if let Some(never) = keys::never_under(table, &entry.key) {
         let told = format!("{}: {}", joined(path, &entry.key), never.why);
@@ -116,7 +116,7 @@ fn unknown_key(desk: &mut Desk, entry: &Entry, entries: &[Entry], table: &str, p
     meant.filter(|name| !is_set(name)).map(str::to_owned)
 }
 
-/// The entries of a map; a key without a value is an empty one.
+/// The entries of a map. A key without a value is an empty map.
 pub(super) fn map<'n>(desk: &mut Desk, node: &'n Node, at: Span, path: &str) -> Option<&'n [Entry]> {
     match &node.value {
         Value::Map(entries) => Some(entries),
@@ -137,7 +137,7 @@ pub(super) fn map<'n>(desk: &mut Desk, node: &'n Node, at: Span, path: &str) -> 
     }
 }
 
-/// The mend for a key that has to be there, and for one that need not.
+/// The fix for a required key, or for an optional one.
 fn instead<'m>(path: &str, required: &'m str, optional: &'m str) -> &'m str {
     if keys::is_required(path) { required } else { optional }
 }
@@ -185,10 +185,10 @@ pub(super) fn text(desk: &mut Desk, node: &Node, path: &str) -> Option<At<String
     }
 }
 
-/// A list of texts; `mend` shows one where a single value stands instead.
+/// A list of texts. `mend` shows an example if there is a single value instead.
 pub(super) fn texts(desk: &mut Desk, node: &Node, path: &str) -> Option<Vec<At<String>>> {
     match &node.value {
-        // All items are read, so that each bad one is told.
+        // All items are read, so that each bad one is reported.
         Value::List(items) => {
             items.iter().map(|i| text(desk, i, path)).collect::<Vec<_>>().into_iter().collect()
         }
@@ -207,7 +207,7 @@ pub(super) fn texts(desk: &mut Desk, node: &Node, path: &str) -> Option<Vec<At<S
     }
 }
 
-/// `true` or `false`, as YAML 1.2 has them.
+/// `true` or `false`, as in YAML 1.2.
 pub(super) fn flag(desk: &mut Desk, node: &Node, path: &str) -> Option<bool> {
     let found = text(desk, node, path)?;
     let plain = matches!(&node.value, Value::Text { plain: true, .. });
@@ -256,7 +256,7 @@ pub(super) fn word<T: Copy>(desk: &mut Desk, node: &Node, path: &str, choices: &
     None
 }
 
-/// A name somebody may bear.
+/// A name that is not reserved.
 pub(super) fn name(desk: &mut Desk, text: &str, at: Span, path: &str) -> Option<Name> {
     match Name::parse(text) {
         Ok(name) if name.is_reserved() => {
@@ -274,7 +274,7 @@ pub(super) fn name(desk: &mut Desk, text: &str, at: Span, path: &str) -> Option<
     }
 }
 
-/// The name that a text becomes once everything a name cannot hold is put right.
+/// The text with everything corrected that a name cannot contain.
 fn suggestion(text: &str) -> Option<String> {
     let lower = text.to_lowercase();
     let mended: String =

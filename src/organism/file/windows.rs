@@ -1,7 +1,7 @@
-//! Whether what stands in every request of an agent, its prompt and its tools, leaves room in the window of its model.
-//! With many peers or long sections it may not, and the agent would end before it began.
+//! Checks that the fixed part of an agent's requests, its prompt and its tools, leaves room in the context window of
+//! its model. With many peers or long sections it may not, and the agent would fail at once.
 //!
-//! In come agents and models that are whole, out come mistakes. It counts as the agent's own guard does, and nothing else.
+//! Input: complete agents and models. Output: mistakes. It counts exactly as the agent's own guard does.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -11,7 +11,7 @@ use super::desk::Desk;
 use super::minds::Thinking;
 use crate::words::codes::Code;
 
-/// Tells of agents whose prompts do not fit.
+/// Reports agents whose prompts do not fit.
 pub(super) fn check(desk: &mut Desk, declared: &Declared, thinking: &Thinking) {
     let models: HashMap<&str, _> = thinking.models.iter().map(|model| (&*model.name, model)).collect();
     let named = |party: &'_ Party| Some(party.name.as_ref()?.to_string());
@@ -19,7 +19,7 @@ pub(super) fn check(desk: &mut Desk, declared: &Declared, thinking: &Thinking) {
         declared.parties.iter().filter_map(|party| Some((named(party)?, party))).collect();
     for agent in &thinking.agents {
         let Some(model) = models.get(&*agent.model).copied() else { continue };
-        // A schema that only an agent could not read is told where the agent is made.
+        // An unreadable schema that only an agent uses is reported where the agent is built.
         let Ok(measured) = systole_agent::measure(agent, model) else { continue };
         let party = parties.get(&*agent.name);
         let named = party.and_then(|party| Some((party.path(), party.mind.as_ref()?.model.as_ref()?)));

@@ -1,10 +1,9 @@
-//! Text to a tree in which everything knows where it stands.
+//! Parses text into a tree in which every value knows its place.
 //!
-//! The parser's events are used rather than its values, for three reasons: a scalar keeps the text
-//! that was written (`1.10` in an environment variable stays `1.10`, and only `true` and `false` are
-//! booleans, as YAML 1.2 says), every key has a place of its own, and all repeated keys are found
-//! and not only the first. Anchors, aliases and tags are refused, so nothing expands. Never fails at
-//! the first mistake where it can go on.
+//! It uses the parser's events instead of its values, for three reasons. A scalar keeps its written text:
+//! `1.10` in an environment variable stays `1.10`, and only `true` and `false` are booleans, as in YAML 1.2.
+//! Every key has its own place. All repeated keys are found, not only the first. Anchors, aliases and tags
+//! are rejected, so nothing expands. Parsing continues after a mistake if possible.
 
 use std::ops::ControlFlow;
 
@@ -17,14 +16,14 @@ use super::traps;
 use crate::words::codes::Code;
 use crate::words::limits;
 
-/// A stretch of the text, in bytes.
+/// A span of the text, in bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Span {
     pub(super) start: usize,
     pub(super) end: usize,
 }
 
-/// A value and where it stands.
+/// A value with its place.
 #[derive(Clone, Debug)]
 pub(super) struct Node {
     pub(super) span: Span,
@@ -32,7 +31,7 @@ pub(super) struct Node {
 }
 
 impl Node {
-    /// Whether nothing stands there, in whichever way that is written.
+    /// Whether the value is empty, in any of its spellings.
     pub(super) fn is_empty(&self) -> bool {
         match &self.value {
             Value::Nothing => true,
@@ -42,14 +41,14 @@ impl Node {
     }
 }
 
-/// What stands there.
+/// The kind of a value.
 #[derive(Clone, Debug)]
 pub(super) enum Value {
     /// Nothing: a key without a value, `~` or `null`.
     Nothing,
-    /// Something that is refused for how it is written, which has been told.
+    /// A value in a forbidden form, which was already reported.
     Told,
-    /// A scalar as it is written; `plain` if it stands without quotes.
+    /// A scalar as written. `plain` means without quotes.
     Text { text: String, plain: bool },
     /// A list.
     List(Vec<Node>),
@@ -65,10 +64,10 @@ pub(super) struct Entry {
     pub(super) value: Node,
 }
 
-/// A list or map that is not closed yet.
+/// A list or map that is still open.
 struct Open {
     start: usize,
-    /// Whether it is written with brackets.
+    /// Whether it is in brackets.
     flow: bool,
     what: Collection,
 }
@@ -81,12 +80,12 @@ enum Collection {
 /// A key whose value has not come yet.
 enum Key {
     Named(String, Span),
-    /// One that cannot be a key, which has been told; its value is left out.
+    /// An invalid key, which was already reported. Its value is left out.
     Told,
 }
 
-/// Builds the tree of a stretch of what lies on the desk; none where there is none to go on with, which has
-/// then been told.
+/// Builds the tree of a span of the desk's text. `None` if there is nothing to continue with; then a mistake
+/// was reported.
 pub(super) fn read(desk: &mut Desk, stretch: Span) -> Option<Node> {
     let whole = desk.text();
     let text = whole.get(stretch.start..stretch.end)?;
@@ -111,7 +110,7 @@ pub(super) fn read(desk: &mut Desk, stretch: Span) -> Option<Node> {
     tree.root
 }
 
-/// A stretch of the text, and where it begins.
+/// A part of the text, and its position.
 #[derive(Clone, Copy)]
 struct Sheet<'t> {
     text: &'t str,
@@ -119,7 +118,7 @@ struct Sheet<'t> {
 }
 
 impl Sheet<'_> {
-    /// The parser's place in bytes, without the white space and line breaks it may count in at the end.
+    /// The parser's span in bytes, without the white space and line breaks that it may include at the end.
     fn bytes(self, place: &ParsedSpan) -> Span {
         let offset = |m: Option<usize>| m.unwrap_or(0).min(self.text.len());
         let start = offset(place.start.byte_offset());
@@ -129,19 +128,19 @@ impl Sheet<'_> {
     }
 }
 
-/// The tree as far as it has grown.
+/// The tree built so far.
 struct Tree<'t> {
     sheet: Sheet<'t>,
-    /// The lists and maps that are not closed, the outermost first.
+    /// The open lists and maps, the outermost first.
     open: Vec<Open>,
     root: Option<Node>,
     documents: usize,
-    /// Whether an alias was told: a file that is written with aliases has many.
+    /// Whether an alias was reported. A file with aliases usually has many.
     aliased: bool,
 }
 
 impl Tree<'_> {
-    /// Takes an event; breaks where reading further would only repeat what has been told.
+    /// Handles an event. Stops if further reading would only repeat reports.
     fn take(&mut self, desk: &mut Desk, event: Event<'_>, span: Span) -> ControlFlow<()> {
         let node = match event {
             Event::DocumentStart(..) => {
@@ -162,7 +161,7 @@ impl Tree<'_> {
                 None => return ControlFlow::Break(()),
             },
             Event::Scalar(text, style, ..) => {
-                // A stored configuration was run as it is; it may not be refused for what is told now.
+                // A stored configuration has already run. It must not be rejected for a new kind of mistake.
                 let swallowed = if desk.is_stored() { None } else { self.goes_on(&style, span) };
                 let value = match swallowed {
                     Some(at) => {
@@ -190,7 +189,8 @@ impl Tree<'_> {
         ControlFlow::Continue(())
     }
 
-    /// Where a plain value goes on with what looks like an entry of a list, and would silently swallow it.
+    /// The place where a plain value continues with something that looks like a list entry, which YAML would
+    /// silently swallow.
     fn goes_on(&self, style: &ScalarStyle, span: Span) -> Option<Span> {
         if !matches!(style, ScalarStyle::Plain) {
             return None;
@@ -237,7 +237,8 @@ fn place_in(desk: &mut Desk, parent: &mut Open, node: Node) {
     }
 }
 
-/// Whether a list or map takes one more. The one beyond the limit is told and kept, so that it is told once.
+/// Whether a list or map may have one more entry. The first one over the limit is reported and kept, so that
+/// there is only one report.
 fn room(desk: &mut Desk, length: usize, at: Span) -> bool {
     if length == limits::CONFIG_ENTRIES {
         let most = limits::CONFIG_ENTRIES.to_string();
@@ -294,8 +295,8 @@ fn scalar(text: &str, style: ScalarStyle) -> Value {
     }
 }
 
-/// Anchors and tags have no use in a file whose every key has one meaning, and aliases can make a
-/// short file long; all three are told apart so that the words fit what was written.
+/// Anchors and tags are useless in a file in which every key has one meaning, and aliases can expand a short
+/// file. Each has its own message.
 fn refuse_properties(desk: &mut Desk, event: &Event<'_>, place: &ParsedSpan, span: Span, sheet: Sheet<'_>) {
     let (anchor, tag) = match event {
         Event::Scalar(_, _, anchor, tag)
@@ -322,15 +323,16 @@ fn too_deep(desk: &mut Desk, at: Span) {
     desk.tell(Code::ConfigValue, at, &told, Some("fewer levels: no key has so many below it"));
 }
 
-/// Tells what has nothing to do with how the file is laid out, which the parser gives up at all the same.
+/// Reports parser errors that have nothing to do with the layout of the file.
 fn told_apart(desk: &mut Desk, sheet: Sheet<'_>, error: &ScanError, at: usize) -> bool {
     let place = |start: usize, length: usize| {
         let start = sheet.base + start;
         Span { start, end: start + length }
     };
-    // YAML carries no control character, and the parser may take one for the end of the file.
+    // YAML allows no control characters, and the parser may take one for the end of the file.
     let is_carried = |c: char| !c.is_control() || matches!(c, '\t' | '\n' | '\r' | '\u{85}');
-    // It gives up where the value begins that has one: often in the same line, and sure to if it says so.
+    // The parser fails at the start of the value that contains one: often on the same line, and certainly if
+    // its message says so.
     let is_named =
         matches!(error.kind(), ErrorKind::UnexpectedCharacter { character } if !is_carried(*character));
     let line_end = sheet.text.get(at..).and_then(|rest| rest.find('\n')).map(|length| at + length);
@@ -383,13 +385,13 @@ fn syntax(desk: &mut Desk, sheet: Sheet<'_>, error: &ScanError, innermost: Optio
         desk.tell_seeing(Code::ConfigSyntax, span, told, Some(BRACKETS), second);
         return;
     }
-    // The parser says what it found; its own line and column are left out, ours stand beside it.
+    // The parser's message is used without its line and column, which the diagnostic shows.
     let words = error.kind().to_string();
     let (told, mend) = wording(line, &words);
     desk.tell(Code::ConfigSyntax, stretch(at, at), &told, Some(mend));
 }
 
-/// What is wrong with a line that is no YAML, and the mend, for the slips that are made most.
+/// The message and the fix for a line that is invalid YAML, for the most common mistakes.
 fn wording(line: &str, words: &str) -> (String, &'static str) {
     let told = format!("not YAML from here on: {words}");
     let after = line.split_once(": ").map_or("", |(_, after)| after.trim_start());

@@ -1,8 +1,9 @@
-//! A host: listeners of an organism that run here, while its log and its pump are elsewhere. Each is a worker at the broker
-//! under its own key, and behind it stand the same carriers as where everything is one process.
+//! A host: listeners of an organism that run in this process, while its log and its pump are elsewhere. Each listener
+//! is a worker at the broker under its own key, and uses the same carriers as in a single process.
 //!
-//! It opens no log and no door, judges nothing and counts no attempt. In: the listeners' part of a composition, and a word
-//! that it is to stop. Out: what the listeners say, to the pump; and what befalls them, to whoever runs the host.
+//! A host opens no log and no door, judges nothing and counts no attempts. Input: the hosted part of a composition,
+//! and a stop signal. Output: the listeners' messages, to the pump; and events about the listeners, to the program
+//! that runs the host.
 
 mod relay;
 
@@ -21,73 +22,73 @@ use crate::words::ids::Name;
 use crate::words::ports::Steps;
 use relay::Relays;
 
-/// How long what is under way may take to end when the host stops.
+/// How long running deliveries may take to end when the host stops.
 pub const GRACE: Duration = Duration::from_secs(5);
-/// How long everything may take by then: a question for the next delivery that was asked just before has an end within
-/// seven seconds, what it brings has the grace again, and the pump is to hear of what is left.
+/// How long the whole stop may take. A request for the next delivery, made just before the stop, ends within seven
+/// seconds. A delivery that it brings gets the grace again, and the pump must hear about the rest.
 const LAST: Duration = Duration::from_secs(15);
-/// Reports of carriers that may wait to be sent on; behind them reading from programs pauses.
+/// Reports of carriers that may wait to be sent. When the queue is full, reading from programs pauses.
 const REPORTS: usize = 1024;
 /// The most deliveries that one worker takes at once.
 const SLOTS: usize = 256;
-/// How often a host says that it lives, where the listener's idle time is not shorter.
+/// Longest interval between a host's signs of life. A shorter idle time of the listener shortens it.
 const RENEW_MS: u64 = 1_000;
-/// What a service can show at most, of each kind.
+/// Most entries of each kind that a service can show.
 const SHOWN: usize = 16;
 
-/// What to host.
+/// The plan of a host.
 pub struct Hosting {
-    /// The organism, with the listeners alone that are hosted here.
+    /// The organism, with only the hosted listeners.
     pub composition: Composition,
     /// The Rust listeners among them, by name.
     pub inline: BTreeMap<Name, Arc<dyn Answering>>,
     /// The variables that programs see.
     pub surroundings: Surroundings,
-    /// Who watches steps.
+    /// The observer of steps.
     pub steps: Arc<dyn Steps>,
-    /// Where the broker is.
+    /// The broker's address.
     pub url: String,
-    /// The file of each listener's key; none where the broker lets in everybody.
+    /// The key file of each listener. `None` if the broker needs no credentials.
     pub keys: BTreeMap<Name, PathBuf>,
-    /// Who is told what happens.
+    /// Called with the events of each listener.
     pub tell: Tell,
 }
 
-/// Who is told what happens to a listener.
+/// Called with the events of a listener.
 pub type Tell = Arc<dyn Fn(&Name, &Happened) + Send + Sync>;
 
-/// What happens to a listener that is hosted.
+/// An event of a hosted listener.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Happened {
-    /// At the broker.
+    /// An event at the broker.
     AtBroker(News),
-    /// Its program ended, or does not start.
+    /// The listener's program ended or does not start.
     Fell(String),
-    /// What it said could not be sent on.
+    /// A message of the listener could not be sent.
     Unsent(String),
 }
 
-/// Why a host ends by itself.
+/// Why a host stops on its own.
 #[derive(Debug, thiserror::Error)]
 pub enum Unhosted {
-    /// A listener has no program and no value.
+    /// A listener has no program and no Rust value.
     #[error(transparent)]
     Listener(#[from] NoWay),
-    /// A worker does not serve.
+    /// A worker cannot serve.
     #[error("{listener}: {why}")]
     Worker {
-        /// Of which listener.
+        /// The listener.
         listener: Name,
-        /// Why.
+        /// The reason.
         why: Unserved,
     },
-    /// Something was still under way when the time for it was over.
+    /// Something was still running when the time for the stop was over.
     #[error("not everything that was under way had ended after {} s", LAST.as_secs())]
     Late,
 }
 
-/// Hosts listeners until it is told to stop, or one of them cannot be. What is under way then may end within the grace;
-/// of what does not, the pump is told that it is lost.
+/// Hosts listeners until `stop`, or until one of them cannot be hosted. Running deliveries may then end within the
+/// grace. The others are reported to the pump as lost.
 pub async fn host(hosting: Hosting, mut stop: watch::Receiver<bool>) -> Result<(), Unhosted> {
     let (reports, heard) = mpsc::channel(REPORTS);
     let (pace, steps) = (Pace::default(), hosting.steps);
@@ -114,7 +115,7 @@ pub async fn host(hosting: Hosting, mut stop: watch::Receiver<bool>) -> Result<(
         async |_| (),
     );
     let listeners = &hosting.composition.listeners;
-    // One word of each at most.
+    // At most one message from each worker.
     let (say, mut said) = mpsc::channel(listeners.len().max(1));
     for listener in listeners.values() {
         let worker = worker(&hosting.composition, listener, &hosting.url, hosting.keys.get(&listener.name));
@@ -123,7 +124,7 @@ pub async fn host(hosting: Hosting, mut stop: watch::Receiver<bool>) -> Result<(
     drop(say);
     let ended = tokio::select! {
         ended = all(&mut said) => ended,
-        // Who told it to run and forgot it wants it no longer.
+        // A dropped sender also means stop.
         _ = stop.wait_for(|stop| *stop) => Ok(()),
     };
     drain.send_replace(true);
@@ -142,7 +143,7 @@ async fn all(said: &mut mpsc::Receiver<Result<(), Unhosted>>) -> Result<(), Unho
     Ok(())
 }
 
-/// The worker of a listener, as it shows itself.
+/// The worker of a listener, with its description for the broker.
 fn worker(composition: &Composition, listener: &Listener, url: &str, key: Option<&PathBuf>) -> Worker {
     let renew = listener.idle_ms.map_or(RENEW_MS, |idle| (idle / 3).clamp(1, RENEW_MS));
     let mut worker = Worker::new(url, composition.organism.as_str(), listener.name.as_str())
@@ -177,7 +178,7 @@ fn works(
     let work = move |held| relays.clone().relays(carried.clone(), idle, held);
     let mut stop = drain.subscribe();
     let stopped = async move {
-        // Who drains lives as long as the host.
+        // The sender of `stop` lives as long as the host.
         let _drained = stop.wait_for(|stop| *stop).await;
     };
     let (say, fell) = (say.clone(), say.clone());
@@ -185,10 +186,10 @@ fn works(
     let whole = async move {
         let ended = worker.carry(work, stopped).await;
         let ended = ended.map_err(|why| Unhosted::Worker { listener: of, why });
-        // A host that has gone on without it needs no word.
+        // The host may have stopped waiting for this worker.
         let _nobody_waits = say.send(ended).await;
     };
-    // Its word is how its end is waited for.
+    // The worker reports its end over the channel, so the task itself is not awaited.
     let _heard_of = tasks::start(Kind::Listener(name), whole, async move |panicked| {
         let why = Unserved::Told(format!("panicked: {}", panicked.0));
         let _nobody_waits = fell.send(Err(Unhosted::Worker { listener: fallen, why })).await;

@@ -1,8 +1,8 @@
-//! The relay between workers at the broker and the carriers of a host. A delivery goes to the carriers as the pump would
-//! hand it over; what they report of it goes back over the broker, in the order in which it was said.
+//! The relay between workers at the broker and the carriers of a host. A delivery goes to the carriers as the pump
+//! would pass it. The carriers' reports go back over the broker in their order.
 //!
-//! It judges nothing: documents go on as they came, and the pump refuses what it refuses of programs of its own. Each
-//! delivery has one relay, which ends when the carriers are done with it.
+//! It judges nothing: documents are passed on unchanged, and the pump refuses them as it refuses those of its own
+//! programs. Each delivery has one relay, which ends when the carriers are done with the delivery.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::pin::pin;
@@ -25,31 +25,31 @@ use crate::words::ports::{CallBack, Carrier as _, Delivery, Heard, Lease, Speech
 use crate::words::refusal::Refusal;
 use crate::words::time::spoken;
 
-/// Words of one delivery that may wait to be sent on; behind them whoever speaks waits.
+/// Messages of one delivery that may wait to be sent. When the queue is full, the speaker waits.
 const WORDS: usize = 64;
-/// Words of one listener that may wait for its next delivery, since they belong to none that is here.
+/// Messages of one listener that belong to no delivery here and may wait for its next one.
 const STRAYS: usize = 64;
 
-/// The pause before the carriers are handed a delivery again that they could not begin.
+/// The pause before the carriers get a delivery again that they could not start.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// What the carriers report of a delivery.
+/// A carrier's report about a delivery.
 #[derive(Debug)]
 enum Report {
-    /// A word.
+    /// A message.
     Said(Sort, Vec<u8>),
-    /// It will not be answered.
+    /// No answer will come.
     Gone(Code, String),
-    /// It cannot be begun just now.
+    /// It cannot be started now.
     NotNow,
 }
 
-/// What is in whose hands.
+/// The deliveries and their relays.
 #[derive(Default)]
 struct Routes {
-    /// By the token of the delivery: its listener, and the way to its relay.
+    /// By the delivery's token: its listener, and the channel to its relay.
     out: HashMap<Arc<str>, (Name, mpsc::Sender<Report>)>,
-    /// What belongs to no delivery that is here.
+    /// Messages that belong to no delivery here.
     strays: BTreeMap<Name, VecDeque<Vec<u8>>>,
 }
 
@@ -67,18 +67,18 @@ pub(super) struct Relays {
 enum Goes {
     On,
     Over,
-    /// The carriers take it again after a pause.
+    /// The carriers get it again after a pause.
     Again,
 }
 
-/// How a delivery stands.
+/// The state of a delivery.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Stand {
-    /// Its answer is waited for.
+    /// The pump waits for its answer.
     Wanted,
-    /// The pump called it back: nothing more is said of it.
+    /// The pump cancelled it: nothing more is reported about it.
     CalledBack,
-    /// The pump was told that it is over; what is still said of it is refused there.
+    /// It was reported to the pump as over. The pump refuses later messages about it.
     GivenUp,
 }
 
@@ -93,11 +93,11 @@ impl Relays {
     }
 
     fn routes(&self) -> MutexGuard<'_, Routes> {
-        // Every change below is one step, so poisoned routes are in order.
+        // Each change below is one step, so the data behind a poisoned lock is consistent.
         self.routes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Brings what carriers report to the relay that it belongs to.
+    /// Passes the carriers' reports to the relays of their deliveries.
     pub(super) async fn sorts(self: Arc<Relays>, mut heard: mpsc::Receiver<Heard>) {
         while let Some(report) = heard.recv().await {
             match report {
@@ -134,7 +134,8 @@ impl Relays {
         }
     }
 
-    /// A word that no document can carry: who waits for its answer is told, and a reply ends its delivery.
+    /// A message that cannot be written as a document. A question or journal entry gets an error; a reply ends its
+    /// delivery.
     async fn unwritten(&self, listener: &Name, word: Word, why: &str) {
         match word {
             Word::Reply { delivery, .. } => {
@@ -155,15 +156,16 @@ impl Relays {
 
     async fn goes(&self, delivery: &str, report: Report) {
         if let Some(way) = self.way(delivery) {
-            // One whose relay has ended was given up by it.
+            // If the relay has ended, it has already given up this delivery.
             let _given_up = way.send(report).await;
         }
     }
 
-    /// What belongs to no delivery that is here: the pump refuses it, and is told by way of any other of the listener.
+    /// A message that belongs to no delivery here. It goes to the pump through another delivery of the listener, and
+    /// the pump refuses it.
     async fn strays(&self, listener: Name, sort: Sort, document: Vec<u8>) {
         if matches!(sort, Sort::Progress { .. }) {
-            // It was for whoever looked on while there was something to be seen.
+            // Live progress is only useful during its delivery.
             return;
         }
         let another = {
@@ -181,7 +183,7 @@ impl Relays {
         self.waits(&listener, document);
     }
 
-    /// Has something wait for the next delivery of the listener.
+    /// Keeps a document for the next delivery of the listener.
     fn waits(&self, listener: &Name, document: Vec<u8>) {
         let mut routes = self.routes();
         let waiting = routes.strays.entry(listener.clone()).or_default();
@@ -193,7 +195,7 @@ impl Relays {
         (self.tell)(listener, &Happened::Unsent(words.to_owned()));
     }
 
-    /// Answers a journal entry or a question that was not sent on.
+    /// Answers a journal entry or question that could not be sent, with a refusal.
     fn refuses(&self, listener: &Name, delivery: String, id: u64, refusal: Refusal) {
         match Payload::trusted(core_payload::system_error(&refusal)) {
             Ok(payload) => self.carriers.answer(listener, Answer { delivery, id, payload: Some(payload) }),
@@ -201,7 +203,7 @@ impl Relays {
         }
     }
 
-    /// Relays one delivery, until the carriers are done with it.
+    /// Relays one delivery until the carriers are done with it.
     pub(super) async fn relays(self: Arc<Relays>, listener: Name, idle: Option<Duration>, held: Held) {
         let delivery = match handed(&listener, &held) {
             Ok(delivery) => delivery,
@@ -219,7 +221,7 @@ impl Relays {
             self.passes(Report::Said(Sort::Other, document), &listener, &held, Stand::Wanted).await;
         }
         self.carriers.hand(delivery.clone());
-        // When it is handed to the carriers again, because they could not begin it.
+        // When the carriers get the delivery again, after they could not start it.
         let mut again = None;
         let mut stand = Stand::Wanted;
         let mut overdue = pin!(self.overdue());
@@ -267,7 +269,7 @@ impl Relays {
         }
     }
 
-    /// Sends a report on to the pump.
+    /// Sends a report to the pump.
     async fn passes(&self, report: Report, listener: &Name, held: &Held, stand: Stand) -> Goes {
         let (sort, document) = match report {
             Report::Said(sort, document) => (sort, document),
@@ -290,9 +292,9 @@ impl Relays {
             Sort::Progress { .. } => held.progress(document).await,
             Sort::Waits { delivery, id } => match held.told(&document).await {
                 Ok(Told::Answer(answer)) => self.carriers.answer(listener, answer),
-                // Its number was not read, so nobody can be told.
+                // The number of the message could not be read, so no answer can be passed on.
                 Ok(_) => {}
-                // Whoever waits for it is called back as well.
+                // The delivery is cancelled, and the carriers cancel the waiting program too.
                 Err(Untold::CalledBack) => {}
                 Err(unsent @ Untold::TooLarge { .. }) => {
                     let words = format!("what it said {unsent}");
@@ -319,16 +321,16 @@ impl Relays {
         }
     }
 
-    /// Waits until a delivery that is here from now on has had its time after the host was told to stop.
+    /// Waits until the host has to stop, then for the grace.
     async fn overdue(&self) {
         let mut draining = self.draining.clone();
-        // Who drains lives as long as the host.
+        // The sender of `draining` lives as long as the host.
         drop(draining.wait_for(|draining| *draining).await);
         sleep(GRACE).await;
     }
 }
 
-/// Waits until that moment; for ever if there is none.
+/// Waits until `at`, or forever if there is no such moment.
 async fn moment(at: Option<Instant>) {
     match at {
         Some(at) => sleep_until(at).await,
@@ -336,7 +338,7 @@ async fn moment(at: Option<Instant>) {
     }
 }
 
-/// A delivery as the pump would hand it to a carrier.
+/// A delivery in the form in which the pump passes it to a carrier.
 fn handed(listener: &Name, held: &Held) -> Result<Delivery, Malformed> {
     let delivered = held.delivered();
     let stamp = &delivered.stamp;
@@ -347,13 +349,13 @@ fn handed(listener: &Name, held: &Held) -> Result<Delivery, Malformed> {
         call: CallPath::parse(&stamp.call)?,
         turn: stamp.turn,
         attempt: stamp.attempt,
-        // Whoever judges the reply knows under which configuration.
+        // The pump judges the reply and knows the configuration.
         config: Digest::of(b""),
     };
     Ok(Delivery { lease: Arc::new(lease), envelope: Box::new(delivered.clone()) })
 }
 
-/// The way to a relay, which ends with it.
+/// A route to a relay, removed when the relay ends.
 struct Routed<'r> {
     relays: &'r Relays,
     token: &'r Token,

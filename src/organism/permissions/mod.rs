@@ -1,7 +1,7 @@
-//! Who may publish and hear what at the broker: each listener over NATS, the pump, and an auditor.
+//! The rights to publish and subscribe at the broker: for each listener over NATS, the pump, and an auditor.
 //!
-//! In comes a composition; out come parties with their rights, for people and as the configuration of a nats-server.
-//! Both are made from the same rights. It holds no key, opens no connection and writes nothing.
+//! Input: a composition. Output: parties with their rights, for people and as a nats-server configuration. Both
+//! outputs are made from the same rights. This module holds no keys, opens no connections and writes nothing.
 
 mod rights;
 mod server;

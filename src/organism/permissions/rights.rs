@@ -1,70 +1,70 @@
-//! The rights of each party, none of which another one has.
+//! The rights of each party. No two parties share a right.
 //!
-//! Each party has an account of its own at the broker. Within one account for all, who may ask the broker anything could
-//! name another's subject as the place for the answer, and the broker checks no right for what it answers itself.
+//! Each party has its own account at the broker. In one common account, a party that may send any request to the
+//! broker could name another party's subject for the answer. The broker checks no rights for its own answers.
 
 use crate::edges::nats::{Subjects, token};
 use crate::words::composition::Composition;
 use crate::words::ids::Name;
 
-/// How a right reaches from one account into another.
+/// How a right crosses from one account into another.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Way {
-    /// Not at all: it ends in the party's own account.
+    /// Not at all: it stays in the party's own account.
     Own,
-    /// A request into the pump's account, answered once at most.
+    /// A request into the pump's account with at most one answer.
     Asks,
-    /// A request into the pump's account that waits for what comes, and what comes may be several.
+    /// A request into the pump's account that waits for answers, of which there may be several.
     Waits,
-    /// What the pump's account says.
+    /// Messages of the pump's account.
     Hears,
-    /// A question of the pump's account, answered within a moment.
+    /// A question from the pump's account that is answered within a moment.
     Answers,
-    /// What the server says of itself, in its own account.
+    /// Events of the server, in the server's own account.
     Server,
 }
 
-/// A subject that a party may publish to or hear, and what for.
+/// A subject that a party may publish or subscribe to, and its purpose.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Right {
-    /// The subject, as the broker's configuration has it.
+    /// The subject, in the syntax of the broker's configuration.
     pub subject: String,
-    /// What for.
+    /// The purpose.
     pub words: &'static str,
-    /// How it gets there.
+    /// How it crosses accounts.
     pub way: Way,
-    /// What it is called in the pump's account, where that is another name.
+    /// Its name in the pump's account, if it differs.
     pub there: Option<String>,
 }
 
 /// One user of the broker.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Party {
-    /// What people call it: a listener's name, `the pump`, `an auditor`.
+    /// The party's name for people: a listener's name, `the pump`, `an auditor`.
     pub shown: String,
     /// The listener, if it is one.
     pub listener: Option<Name>,
     /// The client, if it is one.
     pub client: Option<Name>,
-    /// What its key's file is called, without the end. No listener's name has a `_`.
+    /// The file name of its key, without the extension. No listener's name contains `_`.
     pub key: String,
     /// Its account.
     pub account: String,
-    /// What its inboxes begin with.
+    /// The prefix of its inboxes.
     pub inbox: String,
-    /// What it may publish to.
+    /// The subjects it may publish to.
     pub publish: Vec<Right>,
-    /// What it may hear.
+    /// The subjects it may subscribe to.
     pub subscribe: Vec<Right>,
 }
 
 impl Party {
-    /// Its rights that reach into or out of the pump's account.
+    /// Its rights that cross into or out of the pump's account.
     pub fn reaching(&self) -> impl Iterator<Item = &Right> {
         self.publish.iter().chain(&self.subscribe).filter(|right| right.way != Way::Own)
     }
 
-    /// Whether it answers questions that come from elsewhere.
+    /// Whether it answers questions from another account.
     pub fn answers(&self) -> bool {
         self.subscribe.iter().any(|right| right.way == Way::Answers)
     }
@@ -74,7 +74,7 @@ fn right(way: Way, subject: String, words: &'static str) -> Right {
     Right { subject, words, way, there: None }
 }
 
-/// The parties of an organism, the pump first; none where nobody is reached or comes in over NATS and no log is there.
+/// The parties of an organism, the pump first. Empty if nothing uses NATS: no listener, no client, no log.
 pub fn parties(composition: &Composition, has_log: bool) -> Vec<Party> {
     let organism = &composition.organism;
     let listeners = composition.listeners.values().filter(|one| one.reach.is_over_broker());
@@ -176,7 +176,7 @@ fn pump(organism: &Name) -> Party {
             publish.push(right(Way::Own, api, "making, reading and clearing its streams and consumers"));
         }
     }
-    // What lies apart is looked for and read in another way than the log itself.
+    // Separate storage is found and read through other subjects than the log.
     for begin in ["$JS.API.DIRECT.GET.", "$JS.FC."] {
         let subject = format!("{begin}{}.>", apart(organism));
         publish.push(right(Way::Own, subject, "reading what was too large for one message"));
@@ -238,7 +238,7 @@ fn log_stream(organism: &Name) -> String {
     Subjects::of(organism).log_stream()
 }
 
-/// The stream of what is too large for one message of the log.
+/// The stream for data that is too large for one log message.
 fn apart(organism: &Name) -> String {
     Subjects::of(organism).apart_stream()
 }

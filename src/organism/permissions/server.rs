@@ -1,7 +1,7 @@
-//! The configuration of a nats-server, from the parties' rights: an account for each of them, so that nobody can name a
-//! subject of another's, not even as the place for an answer. What is not allowed is denied.
+//! Writes a nats-server configuration from the parties' rights. Each party gets its own account, so that no party can
+//! name a subject of another, not even for an answer. Everything that is not allowed is denied.
 //!
-//! The same rights and keys give the same text. Keys come as their public halves; no secret can get here.
+//! The same rights and keys give the same text. Only public keys come in, so no secret can get into the text.
 
 use std::fmt::Write as _;
 use std::net::SocketAddr;
@@ -9,30 +9,30 @@ use std::net::SocketAddr;
 use super::rights::{Party, Right, Way};
 use crate::words::ids::Name;
 
-/// How long the broker knows whom an answer goes to. Twice as long as anybody may wait for a delivery.
+/// How long the broker remembers where an answer goes. Twice the longest wait for a delivery.
 const THRESHOLD: &str = "\"10m\"";
-/// How long, and how often, a listener may answer who looks for services.
+/// How long, and how often, a listener may answer a search for services.
 const ANSWER: &str = "{ max: 1, expires: \"10s\" }";
-/// Each worker of a listener answers, and they share its account: one answer for all would show one of them by chance.
+/// Each worker of a listener answers, and all share one account. A single allowed answer would show a random worker.
 const EACH: &str = ", response: stream, threshold: \"10s\"";
 
-/// The account in which a server speaks of itself, where its configuration names no other.
+/// The server's own account, unless its configuration names another.
 const SERVER: &str = "$SYS";
 
-/// What the rights do not say.
+/// The data that the rights do not contain.
 pub struct Server<'a> {
     /// The organism.
     pub organism: &'a Name,
-    /// Where the server listens.
+    /// The address that the server listens on.
     pub listen: SocketAddr,
-    /// The folder where it keeps what is out.
+    /// The folder for its data.
     pub store: &'a str,
 }
 
 /// The whole text. Each party comes with its public key.
 pub fn written(server: &Server<'_>, parties: &[(&Party, String)]) -> String {
     let mut text = String::new();
-    // Nothing that is written into a String can be refused.
+    // Writing into a String cannot fail.
     let _written = write!(
         text,
         "# Who may do what in the organism {}. Whoever has a key is who the key was made for.\n\
@@ -84,17 +84,17 @@ fn block(text: &mut String, party: &Party, key: &str, exports: &[String], import
     ]);
 }
 
-/// Lines of one name; nothing where there are none.
+/// Lines under one name. Empty if there are none.
 fn list(name: &str, all: &[String]) -> String {
     if all.is_empty() { String::new() } else { format!("    {name}: [\n{}    ]\n", all.concat()) }
 }
 
-/// What a party hears of the server.
+/// The server's events that a party receives.
 fn of_server(party: &Party) -> impl Iterator<Item = &Right> {
     party.subscribe.iter().filter(|right| right.way == Way::Server)
 }
 
-/// What the server says to the pump's account alone.
+/// The server's events for the pump's account only.
 fn exports_of_server(pump: &Party) -> Vec<String> {
     let line = |right: &Right| {
         let subject = quoted(right.there.as_ref().unwrap_or(&right.subject));
@@ -103,7 +103,7 @@ fn exports_of_server(pump: &Party) -> Vec<String> {
     of_server(pump).map(line).collect()
 }
 
-/// What the pump's account opens, to each of the others alone.
+/// The subjects that the pump's account opens, each for one other account.
 fn exports_of_pump(others: &[(&Party, String)]) -> Vec<String> {
     let reaching = others.iter().flat_map(|(party, _)| party.reaching().map(move |right| (party, right)));
     let open = reaching.filter_map(|(party, right)| {
@@ -131,7 +131,7 @@ fn exports_of_pump(others: &[(&Party, String)]) -> Vec<String> {
     merged.into_iter().map(line).collect()
 }
 
-/// What the pump's account hears of the server, and the questions that it may ask the others.
+/// The pump's account: the server's events it receives, and the questions it may ask the others.
 fn imports_of_pump(pump: &Party, others: &[(&Party, String)]) -> Vec<String> {
     let heard = of_server(pump).map(|right| import("stream", SERVER, right));
     let answered = others.iter().flat_map(|(party, _)| {
@@ -169,7 +169,7 @@ fn import(kind: &str, account: &str, right: &Right) -> String {
     format!("      {{ {kind}: {{ account: {}, subject: {there} }}{here} }}\n", quoted(account))
 }
 
-/// A text as the configuration takes it whatever stands in it.
+/// Quotes any text for the configuration.
 fn quoted(text: &str) -> String {
     format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
 }

@@ -1,5 +1,5 @@
-//! Stand-ins: answers in place of a listener, so that a test needs no real program. What a test file says comes in; for
-//! each listener a list of answers goes out, and the listener itself is reached in the process of the test.
+//! Stand-ins: answers in place of a listener, so that a test needs no real program. Input: the stand-ins of a test
+//! file. Output: a list of answers for each listener, which then runs inside the test's process.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -16,29 +16,29 @@ use crate::words::codes::Code;
 use crate::words::composition::Composition;
 use crate::words::ids::Name;
 
-/// What answers in place of a listener.
+/// The answers in place of a listener.
 #[derive(Clone, Debug, Default)]
 pub struct StandIn {
     /// Its answers, in order.
     pub answers: Vec<StandInAnswer>,
-    /// Why the listener was not started, if the test gives no answers in place of it.
+    /// Why the listener was not started, if the test has no answers for it.
     pub why: Option<String>,
 }
 
 /// An answer in place of a listener.
 #[derive(Clone, Debug)]
 pub struct StandInAnswer {
-    /// Where it is written.
+    /// Its place in the test file.
     pub place: Place,
-    /// It is given only if the request holds this text.
+    /// The text that the request must contain for this answer to be given.
     pub only_if: Option<String>,
-    /// The payload, or the words of a failure and whether the request may be tried again.
+    /// The payload, or the message of a failure and whether the request may be retried.
     pub says: Result<Vec<u8>, (String, bool)>,
-    /// How often it is given.
+    /// How many times it is given.
     pub times: usize,
 }
 
-/// A stand-in as it is written.
+/// An unresolved stand-in.
 pub(super) struct Written {
     listener: At<String>,
     answers: Vec<WrittenAnswer>,
@@ -99,7 +99,7 @@ fn answer(desk: &mut Desk, node: &Node, path: &str, folder: &Path) -> Option<Wri
     Some(WrittenAnswer { place: desk.place(node.span), only_if, says, times })
 }
 
-/// Looks up the listeners and what they answer.
+/// Looks up the listeners and their answers.
 pub(super) fn resolve<'w>(
     desk: &mut Desk,
     composition: &Composition,
@@ -128,7 +128,7 @@ pub(super) fn resolve<'w>(
             let (place, only_if) = (answer.place.clone(), answer.only_if.clone());
             Some(StandInAnswer { place, only_if, says, times: answer.times })
         });
-        // What a test says takes the place of what its file says.
+        // A test's answers replace those of its file.
         found.insert(listener.name.clone(), StandIn { answers: answers.collect(), why: None });
     }
     found

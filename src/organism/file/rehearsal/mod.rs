@@ -1,7 +1,8 @@
-//! Test files (`*.test.yaml`): from the text to tests that can be run, or to every mistake in it at once.
+//! Test files (`*.test.yaml`): from the text to runnable tests, or to all mistakes at once.
 //!
-//! The organism of each test is loaded here with what the test sets, and each payload is built by the schemas of that
-//! organism. So a wrong name or field is reported with its place before anything starts. Nothing is started here.
+//! The organism of each test is loaded here with the test's settings, and each payload is built with the schemas of
+//! that organism. So a wrong name or field is reported with its place before anything starts. This module starts
+//! nothing.
 
 mod answers;
 mod payload;
@@ -29,7 +30,7 @@ pub use payload::{Exact, Expected};
 pub use steps::{Decision, Failure, Question, REPORT, Sending, Step, Text};
 pub use table::{TEST_KEYS, TOP};
 
-/// The file name of an organism that a test does not name.
+/// The default file name of an organism.
 const ORGANISM: &str = "organism.yaml";
 
 /// The tests of one file.
@@ -40,39 +41,39 @@ pub struct TestFile {
 
 /// One test.
 pub struct Rehearsal {
-    /// What it shows.
+    /// Its description.
     pub name: String,
-    /// Where it begins.
+    /// Its place.
     pub place: Place,
-    /// The organism, as the test sets it.
+    /// The organism with the test's settings.
     pub organism: OrganismFile,
     /// The folder of the organism's file.
     pub directory: PathBuf,
     /// The script of all models, if the test file gives one.
     pub replies: Option<Replies>,
-    /// What answers in place of listeners.
+    /// The answers in place of listeners.
     pub stand_ins: BTreeMap<Name, StandIn>,
-    /// What happens.
+    /// The steps.
     pub steps: Vec<Step>,
 }
 
-/// A script that a test file gives.
+/// A script from a test file.
 #[derive(Clone)]
 pub struct Replies {
-    /// The file that it is in.
+    /// The file that contains it.
     pub file: PathBuf,
     /// The script.
     pub script: Arc<Script>,
-    /// Whether it belongs to one test alone.
+    /// Whether it belongs to only one test.
     pub is_own: bool,
 }
 
-/// What a file and a test both may say.
+/// The keys that a file and a test share.
 struct Setup {
     settings: Vec<At<String>>,
     replies: Option<Replies>,
     stand_ins: Vec<answers::Written>,
-    /// Whether all settings and replies could be read, so that the organism is the one that is meant.
+    /// Whether all settings and replies could be read, so that the organism is the intended one.
     is_read: bool,
 }
 
@@ -103,7 +104,7 @@ struct Reader<'p> {
     folder: PathBuf,
 }
 
-/// A test as it is written.
+/// An unresolved test.
 struct Written {
     name: At<String>,
     setup: Setup,
@@ -122,7 +123,7 @@ impl Reader<'_> {
         for test in written.into_iter().filter(|test| test.setup.is_read) {
             match self.test(desk, &organism, &setup, test) {
                 Ok(test) => tests.push(test),
-                // The tests of a file mostly share one organism, and with it its mistakes.
+                // The tests of a file often share one organism and its mistakes.
                 Err(refused) => {
                     let new: Vec<_> = refused.0.into_iter().filter(|one| !elsewhere.contains(one)).collect();
                     elsewhere.extend(new);
@@ -133,7 +134,7 @@ impl Reader<'_> {
         tests
     }
 
-    /// The organism's file: the one that is named, or the nearest above.
+    /// The organism's file: the named one, or the nearest one in a folder above.
     fn organism(&self, desk: &mut Desk, named: Option<At<String>>, at: Span) -> Option<PathBuf> {
         if let Some(named) = named {
             return Some(self.folder.join(named.value));
@@ -144,7 +145,7 @@ impl Reader<'_> {
             let told = "there is no organism.yaml in the folder of this file, nor above it";
             desk.tell(Code::ConfigMissing, at, told, Some("organism: PATH, from the folder of this file"));
         }
-        // People read the path: as short as it can be.
+        // People read the path, so it is as short as possible.
         found.map(|up| self.folder.join("../".repeat(up)).join(ORGANISM))
     }
 
@@ -186,7 +187,7 @@ impl Reader<'_> {
         Setup { settings, replies, stand_ins: stand_ins.unwrap_or_default(), is_read }
     }
 
-    /// A script: a file, or answers by agent in this one. What is wrong with it is told with its line here.
+    /// A script: a file, or answers by agent in this file. Mistakes are reported with their line here.
     fn replies(&self, desk: &mut Desk, node: &Node, path: &str, is_own: bool) -> Option<Replies> {
         let mend = "a file of answers, or answers by agent, as docs/reference/script.md has them";
         let (file, text) = match &node.value {
@@ -217,7 +218,7 @@ impl Reader<'_> {
         }
     }
 
-    /// A test with its organism, in which its names and payloads are looked up.
+    /// A test with its organism, in which names and payloads are looked up.
     fn test(
         &self,
         desk: &mut Desk,
@@ -230,7 +231,7 @@ impl Reader<'_> {
         let replies = test.setup.replies.or_else(|| shared.replies.clone());
         let load = if replies.is_some() { load_rehearsed } else { load_set };
         let mut organism = load(file, &settings).map_err(|mut refused| {
-            // What is wrong with a setting is told where the test says it.
+            // A mistake in a setting is reported at its place in the test.
             for one in refused.0.iter_mut().filter(|one| one.place.file == SET) {
                 let found = one.place.line.checked_sub(1).and_then(|line| set.get(line));
                 one.place = found.map_or_else(|| one.place.clone(), |set| desk.place(set.at));
@@ -261,8 +262,8 @@ impl Reader<'_> {
     }
 }
 
-/// Listeners that a test does not start: a real model costs money and answers something else each time, and there is no
-/// broker. The test fails if one of them is asked.
+/// Listeners that a test does not start: a real model costs money and varies its answers, and there is no broker. The
+/// test fails if one of them is called.
 fn not_started(organism: &OrganismFile) -> Vec<(Name, String)> {
     let provider = |model: &str| organism.models.iter().find(|one| one.name == model);
     let mut found = Vec::new();
@@ -287,7 +288,7 @@ fn not_started(organism: &OrganismFile) -> Vec<(Name, String)> {
     found
 }
 
-/// What is set: each path with the text of its value, as it is written.
+/// The settings: each path with the text of its value, as written.
 fn settings(desk: &mut Desk, node: &Node, path: &str) -> Vec<At<String>> {
     let mut settings = Vec::new();
     for entry in super::value::map(desk, node, node.span, path).unwrap_or_default() {
@@ -309,7 +310,7 @@ fn settings(desk: &mut Desk, node: &Node, path: &str) -> Vec<At<String>> {
     settings
 }
 
-/// A part of a text alone, in the lines and columns in which it is.
+/// A part of a text without the rest, at the same lines and columns.
 fn alone(text: &str, at: Span) -> String {
     let before = text.get(..at.start).unwrap_or_default();
     let blank = |line: &str| " ".repeat(line.chars().count());

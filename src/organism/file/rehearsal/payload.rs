@@ -1,5 +1,5 @@
-//! A payload in a test file: an element with its fields, an element alone, XML as it is, or the path of an XML file.
-//! What is written comes in; bytes and the form in which two payloads are compared go out.
+//! A payload in a test file: an element with its fields, an element alone, XML, or the path of an XML file. Input:
+//! the written payload. Output: its bytes, and the form in which payloads are compared.
 
 use std::path::Path;
 
@@ -16,9 +16,9 @@ use crate::words::composition::{Composition, Element, SchemaId};
 const MEND: &str =
     "{ELEMENT: TEXT}, {ELEMENT: {FIELD: VALUE}}, ELEMENT alone, XML, or the path of an .xml file";
 
-/// A payload as it is written.
+/// An unresolved payload.
 pub(super) enum Written {
-    /// An element, whatever it holds.
+    /// An element with any content.
     Element(String),
     /// XML, byte for byte.
     Xml(Vec<u8>),
@@ -26,12 +26,12 @@ pub(super) enum Written {
     Fields(String, Vec<String>),
 }
 
-/// A payload that has to come.
+/// An expected payload.
 #[derive(Clone, Debug)]
 pub struct Expected {
     /// The element.
     pub element: String,
-    /// All of it; none if any payload with this element will do.
+    /// The whole payload. `None` if every payload with this element matches.
     pub exact: Option<Exact>,
 }
 
@@ -42,7 +42,7 @@ pub struct Exact {
     pub xml: Vec<u8>,
     /// Its name with its namespace.
     pub name: QName,
-    /// What it says, in which neither prefixes nor white space between elements count.
+    /// Its content. Prefixes and white space between elements do not count.
     pub json: serde_json::Value,
     /// The schema that judges it.
     pub schema: SchemaId,
@@ -86,7 +86,7 @@ fn is_name(text: &str) -> bool {
     !text.is_empty() && text.chars().all(|c| c.is_alphanumeric() || "-_.".contains(c))
 }
 
-/// Fields as a person gives them on the command line: `address.city=Rome`, `line[2].sku=b`.
+/// Turns fields into the command-line form: `address.city=Rome`, `line[2].sku=b`.
 fn flatten(node: &Node, path: &str, into: &mut Vec<String>) {
     match &node.value {
         Value::Text { text, .. } => into.push(format!("{path}={text}")),
@@ -105,7 +105,7 @@ fn flatten(node: &Node, path: &str, into: &mut Vec<String>) {
     }
 }
 
-/// What a payload is looked up among, and how it is called in what is told.
+/// The elements among which a payload is looked up, and their description for messages.
 pub(super) struct Among<'c> {
     pub(super) composition: &'c Composition,
     pub(super) elements: Vec<&'c Element>,
@@ -113,7 +113,7 @@ pub(super) struct Among<'c> {
 }
 
 impl<'c> Among<'c> {
-    /// Everything that any listener takes or gives.
+    /// All elements that any listener accepts or returns.
     pub(super) fn all(composition: &'c Composition, what: &'static str) -> Among<'c> {
         let listeners = composition.listeners.values();
         let elements = listeners.flat_map(|listener| listener.accepts.iter().chain(&listener.returns));
@@ -138,7 +138,7 @@ impl<'c> Among<'c> {
         model_of(self.composition, &self.composition.schemas.get(schema.0)?.text)
     }
 
-    /// The document of a payload. XML is not looked at: a test may send what is refused.
+    /// The document of a payload. XML is not checked: a test may send something that is refused.
     pub(super) fn document(&self, desk: &mut Desk, written: &At<Written>) -> Option<Vec<u8>> {
         let (local, fields): (&str, &[String]) = match &written.value {
             Written::Xml(bytes) => return Some(bytes.clone()),
@@ -158,7 +158,7 @@ impl<'c> Among<'c> {
         }
     }
 
-    /// A payload that has to come.
+    /// An expected payload.
     pub(super) fn expected(&self, desk: &mut Desk, written: &At<Written>) -> Option<Expected> {
         if let Written::Element(local) = &written.value {
             self.element(desk, local, written.at)?;
@@ -201,7 +201,7 @@ impl<'c> Among<'c> {
 }
 
 impl Expected {
-    /// Whether a payload is this one.
+    /// Whether a payload matches.
     pub fn is(&self, composition: &Composition, payload: &[u8]) -> bool {
         let Ok(read) = Payload::read(payload, &Limits::FROM_PUMP) else { return false };
         let Some(exact) = &self.exact else { return *read.name().local == *self.element };

@@ -1,5 +1,5 @@
-//! The steps of a test: what is sent or decided, how much time passes, and what has to come of it. Read first as they
-//! are written, then with the organism, in which names and payloads are looked up.
+//! The steps of a test: what is sent or decided, how much time passes, and the expected results. A step is first read
+//! as written; then its names and payloads are looked up in the organism.
 
 use std::path::Path;
 
@@ -16,37 +16,37 @@ use crate::words::codes::Code;
 use crate::words::composition::Composition;
 use crate::words::ids::Name;
 
-/// A step: everything that is given of it happens and is looked at in the order of these fields.
+/// A step. Its parts run and are checked in the order of these fields.
 #[derive(Debug)]
 pub struct Step {
-    /// Where it begins.
+    /// Its place.
     pub place: Place,
-    /// What is sent.
+    /// The message to send.
     pub send: Option<Sending>,
-    /// How many milliseconds pass.
+    /// The time that passes, in milliseconds.
     pub after_ms: Option<u64>,
-    /// What waits for a person.
+    /// The expected payload that waits for a person.
     pub held: Option<(Place, Expected)>,
-    /// What the person says about it.
+    /// The person's decision about it.
     pub decision: Option<(Place, Decision)>,
-    /// The question that waits for a person, with the person's answer.
+    /// The expected question that waits for a person, with the person's answer.
     pub question: Option<Question>,
-    /// The refusal of what was sent.
+    /// The expected refusal of the message.
     pub refused: Option<Failure>,
-    /// The answer to the last message. Inside none: it is handled without one.
+    /// The expected answer to the last message. An inner `None` means that it is handled without an answer.
     pub answer: Option<(Place, Option<Expected>)>,
-    /// The failure of the last message.
+    /// The expected failure of the last message.
     pub fails: Option<Failure>,
-    /// What holds for the answer, or for what waits.
+    /// Conditions on the answer or on the waiting payload.
     pub xpath: Vec<Text>,
-    /// What is in the log.
+    /// Conditions on the log.
     pub log: Vec<Text>,
 }
 
 /// A text with its place.
 #[derive(Clone, Debug)]
 pub struct Text {
-    /// Where it is written.
+    /// Its place in the test file.
     pub place: Place,
     /// The text.
     pub text: String,
@@ -55,26 +55,26 @@ pub struct Text {
 /// A message from outside.
 #[derive(Debug)]
 pub struct Sending {
-    /// Where it is written.
+    /// Its place in the test file.
     pub place: Place,
     /// The payload.
     pub document: Vec<u8>,
-    /// The listener that it is for.
+    /// Its addressee.
     pub to: Option<String>,
-    /// Who sends it.
+    /// The sender.
     pub from: Name,
-    /// Whether it continues the thread of the message before.
+    /// Whether it continues the thread of the previous message.
     pub is_same_thread: bool,
 }
 
-/// What a person says about the waiting payload with that element.
+/// A person's decision about the waiting payload with this element.
 #[derive(Debug)]
 pub struct Decision {
     /// The element of the waiting payload.
     pub element: String,
-    /// Which way: `approve`, `reject` or `amend`.
+    /// The decision: `approve`, `reject` or `amend`.
     pub verb: &'static str,
-    /// The payload in place of it.
+    /// The replacing payload.
     pub amended: Option<Vec<u8>>,
     /// The person's note.
     pub note: Option<String>,
@@ -83,9 +83,9 @@ pub struct Decision {
 /// A question that waits for a person. Without a choice and a note it is not answered.
 #[derive(Debug)]
 pub struct Question {
-    /// Where it is written.
+    /// Its place in the test file.
     pub place: Place,
-    /// A text in the question.
+    /// A text that the question must contain.
     pub contains: Option<String>,
     /// The choice.
     pub choice: Option<String>,
@@ -96,20 +96,20 @@ pub struct Question {
 /// A refusal, or the failure of a call.
 #[derive(Clone, Debug)]
 pub struct Failure {
-    /// Where it is written.
+    /// Its place in the test file.
     pub place: Place,
-    /// Its code, if that is given.
+    /// Its code, if given.
     pub code: Option<String>,
-    /// A text in its words.
+    /// A text that its message must contain.
     pub contains: Option<String>,
 }
 
-/// A step as it is written.
+/// An unresolved step.
 pub(super) struct Written {
     at: Span,
     send: Option<At<payload::Written>>,
     to: Option<At<String>>,
-    /// Whether there is a `to`, even if it cannot be read.
+    /// Whether there is a `to`, even an unreadable one.
     has_to: bool,
     from: Option<At<String>>,
     is_same_thread: bool,
@@ -126,7 +126,7 @@ pub(super) struct Written {
     log: Vec<Text>,
 }
 
-/// The code under which a test knows a report in place of an answer.
+/// The code that test files use for a report in place of an answer.
 pub const REPORT: &str = "report";
 const TABLE: &str = "#test.tests.steps";
 const STRETCH: Bounds = Bounds { least: ("1ms", 1), most: ("3650d", 3_650 * 86_400_000) };
@@ -147,7 +147,7 @@ pub(super) fn read(desk: &mut Desk, node: &Node, path: &str, folder: &Path) -> V
         let path = format!("{path}[{}]", number + 1);
         let mistakes = desk.mistakes();
         let step = fields(desk, item, item.span, TABLE, &path).map(|own| step(desk, item.span, &own, folder));
-        // A step with a mistake may have been meant to send something.
+        // A step with a mistake may contain a `send`.
         has_sent |= step.as_ref().is_none_or(|step| step.send.is_some()) || desk.mistakes() > mistakes;
         let Some(step) = step else { continue };
         if (step.answer.is_some() || step.fails.is_some()) && !has_sent {
@@ -209,7 +209,7 @@ fn step(desk: &mut Desk, at: Span, own: &Fields<'_>, folder: &Path) -> Written {
     }
 }
 
-/// Keys that cannot be in one step.
+/// Keys that exclude each other.
 const CLASHES: &[(&str, &str)] = &[
     ("approve", "reject"),
     ("approve", "amend"),
@@ -228,7 +228,7 @@ const CLASHES: &[(&str, &str)] = &[
     ("refused", "held"),
 ];
 
-/// Keys that need another one beside them.
+/// Keys that need another key in the same step.
 const NEEDS: &[(&str, &[&str])] = &[
     ("to", &["send"]),
     ("from", &["send"]),
@@ -295,7 +295,7 @@ fn failure(desk: &mut Desk, node: &Node, path: &str) -> Option<Failure> {
     Some(failure)
 }
 
-/// Looks up what the steps name.
+/// Looks up the names in the steps.
 pub(super) fn resolve(desk: &mut Desk, composition: &Composition, steps: Vec<Written>) -> Vec<Step> {
     steps.into_iter().map(|step| resolved(desk, composition, step)).collect()
 }
@@ -335,7 +335,7 @@ fn resolved(desk: &mut Desk, composition: &Composition, step: Written) -> Step {
         };
         let place = desk.place(written.at);
         let among = match &to {
-            // It is not known what that listener takes.
+            // That listener's elements are unknown.
             None if step.has_to => Among::all(composition, "send"),
             to => sent(composition, to.as_deref()),
         };
@@ -357,7 +357,7 @@ fn resolved(desk: &mut Desk, composition: &Composition, step: Written) -> Step {
     }
 }
 
-/// What may be sent: what a listener takes that is open to the outside, or the one that is named.
+/// The elements that may be sent: those of the named listener, or of all listeners open to the outside.
 fn sent<'c>(composition: &'c Composition, to: Option<&str>) -> Among<'c> {
     let open = composition.listeners.values().filter(|listener| match to {
         Some(to) => listener.name.as_str() == to,
@@ -367,7 +367,7 @@ fn sent<'c>(composition: &'c Composition, to: Option<&str>) -> Among<'c> {
     Among { composition, elements, what: "send" }
 }
 
-/// A name that has to be among the known ones.
+/// Checks that a name is known.
 fn named<'n>(
     desk: &mut Desk,
     known: impl Iterator<Item = &'n Name>,

@@ -1,9 +1,9 @@
 //! The table of keys of a test file. The reader of test files and the JSON Schema for editors both use it, so a key
-//! outside this table is refused.
+//! that is not in this table is rejected.
 
 use crate::organism::file::keys::{Form, Key, key};
 
-/// The path in the table below which the keys of a test file are.
+/// The path in the table above the keys of a test file.
 pub const TOP: &str = "#test";
 
 const TEXT: Form = Form::Text { empty: false };

@@ -1,7 +1,7 @@
-//! Reads conditions as they are written: a map of paths, each with a value, a list of values, or a range.
+//! Reads conditions: a map of paths, each with a value, a list of values, or a range.
 //!
-//! In comes the node of `when` or `until`, out come paths and texts with their places. Whether a path leads anywhere,
-//! and whether a value can be met, is for `judging`.
+//! Input: the node of `when` or `until`. Output: paths and texts with their places. `judging` checks whether a path
+//! leads anywhere and whether a value is possible.
 
 use super::super::desk::Desk;
 use super::super::value::{At, wrong_kind};
@@ -9,7 +9,7 @@ use super::super::yaml::{Node, Value};
 use super::{Condition, Wanted};
 use crate::words::codes::Code;
 
-/// Whether a text compares two things by a sign, as other tools have it.
+/// Whether a text compares two things with an operator, as in other tools.
 pub(super) fn is_comparison(text: &str) -> bool {
     ["==", "!=", ">", "<", "=", " is "].iter().any(|sign| text.contains(sign))
 }
@@ -43,7 +43,7 @@ pub(super) fn read(desk: &mut Desk, node: &Node, path: &str) -> Vec<Condition> {
     found
 }
 
-/// What somebody meant who wrote a comparison.
+/// The correct form of a comparison.
 fn meant(text: &str) -> String {
     for (sign, behind) in [(">=", ".."), ("<=", ""), ("==", ""), ("=", ""), (">", ".."), ("<", "")] {
         if let Some((path, value)) = text.split_once(sign) {

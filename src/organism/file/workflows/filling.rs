@@ -1,8 +1,8 @@
-//! Makes the payload of a call out of earlier outputs: each field of its schema with the path that it comes from, in the
-//! order of the schema.
+//! Builds the payload of a call from earlier outputs: each field of its schema, in schema order, with the path of its
+//! value.
 //!
-//! In come `with` as it is written and the element that is called, out come the fields, or a report of each that is
-//! missing, unknown, or of another type.
+//! Input: the written `with` and the called element. Output: the fields, or a report of each field that is missing,
+//! unknown, or of another type.
 
 use systole_kit::schema::{Part, PartKind, nearest};
 use systole_workflow::spec::{Field, Path, Source};
@@ -20,13 +20,13 @@ use crate::words::codes::Code;
 /// The name of an element's own text.
 pub(super) const OWN_TEXT: &str = ".";
 
-/// What is filled, and where.
+/// The element to fill, and the place for reports.
 pub(super) struct Target<'t> {
-    /// The element that is called.
+    /// The called element.
     pub(super) element: &'t Part<'t>,
-    /// Where `with` is written, or the step if it is not.
+    /// The place of `with`, or of the step if there is no `with`.
     pub(super) at: Span,
-    /// How people call that place.
+    /// The name of that place, for people.
     pub(super) place: &'t str,
 }
 
@@ -65,7 +65,7 @@ pub(super) fn fields(
             }
         }
     }
-    // What is missing follows from what is wrong, as long as something is.
+    // Missing fields are reported only if there are no other mistakes, which may be their cause.
     if is_whole && desk.mistakes() == before {
         missing(desk, &slots, &filled, target);
     }
@@ -81,7 +81,7 @@ pub(super) fn fields(
     slots.iter().filter_map(field).collect()
 }
 
-/// A place in the payload that one field fills.
+/// A field of the payload that can be filled.
 struct Slot<'t> {
     name: &'t str,
     part: Part<'t>,
@@ -89,7 +89,7 @@ struct Slot<'t> {
     is_list: bool,
 }
 
-/// The fields of an element; its own text stands under a dot.
+/// The fields of an element. Its own text has the name `.`.
 fn slots<'t>(element: &'t Part<'t>) -> Vec<Slot<'t>> {
     let parts = element.parts().into_iter().map(|part| Slot {
         name: part.name(),
@@ -133,7 +133,7 @@ fn slot<'s, 't>(
     None
 }
 
-/// The equally named fields of a goal's output.
+/// The fields of a goal's output with the same names.
 fn copied(
     desk: &mut Desk,
     scope: &Scope<'_>,
@@ -208,12 +208,12 @@ fn copied(
     filled
 }
 
-/// Whether there are several outputs of that goal.
+/// Whether that goal has several outputs.
 fn is_several(scope: &Scope<'_>, found: &Found<'_, '_>) -> bool {
     scope.is_fanned_out(found.known) || (!found.known.agents.is_empty() && found.path.agent.is_none())
 }
 
-/// Whether what a path leads to can stand in a field; reports it where it cannot.
+/// Whether the value at a path fits into a field. Reports it if not.
 fn goes_into(
     desk: &mut Desk,
     scope: &Scope<'_>,
@@ -297,7 +297,7 @@ fn kind_words(kind: PartKind) -> &'static str {
     }
 }
 
-/// Reports the fields that the payload needs and nothing fills.
+/// Reports required fields that are not filled.
 fn missing(desk: &mut Desk, slots: &[Slot<'_>], filled: &[(String, Source)], target: &Target<'_>) {
     let is_filled = |slot: &&Slot<'_>| filled.iter().any(|(name, _)| name == slot.name);
     let lacking: Vec<&str> =

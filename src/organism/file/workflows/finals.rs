@@ -1,7 +1,7 @@
-//! Whether the last step of a workflow gives its final, one payload whatever happens before; and whether the last step
-//! of a loop can say that it has converged.
+//! Checks that the last step of a workflow always returns its final, which is a single payload. Also checks that the
+//! last step of a loop can say that it has converged.
 //!
-//! In come steps whose names are looked up; what is wrong with the last one goes to the desk.
+//! Input: steps with looked-up names. Output: mistakes in the last step, reported to the desk.
 
 use systole_kit::schema::PartKind;
 
@@ -13,7 +13,7 @@ use crate::words::codes::Code;
 use crate::words::composition::Element;
 
 impl Resolving<'_, '_> {
-    /// Checks that the last step gives the final.
+    /// Checks that the last step returns the final.
     pub(super) fn last(&self, desk: &mut Desk, returns: &Element, returns_text: bool) {
         let Some(last) = self.workflow.steps.last() else { return };
         self.gives_final(desk, last, returns, returns_text);

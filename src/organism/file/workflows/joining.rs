@@ -1,7 +1,8 @@
-//! What a workflow adds to the other parties: its agents take goals and give outputs, and it calls itself for branches.
+//! Adds to parties what workflows need: their agents accept goals and return outputs, and a workflow calls itself for
+//! branches.
 //!
-//! `adapt` works on what is declared, before any element is looked up. `link` adds the elements of the vocabulary of
-//! workflows and the payloads that goals give. Names that mean nothing are reported here.
+//! `adapt` works on the declarations, before any element is looked up. `link` adds the elements of the workflow
+//! vocabulary and the payloads of goals. Unknown names are reported here.
 
 use std::collections::BTreeMap;
 
@@ -18,20 +19,20 @@ use super::{Declaration, Goal, Step, VOCABULARY, Work, supervising};
 use crate::words::codes::Code;
 use crate::words::composition::Element;
 
-/// What a workflow sends to itself, and what comes back.
+/// The elements of a workflow's calls to itself: request and answer.
 const BRANCH: [&str; 2] = ["branch", "branch-output"];
-/// What it sends to agents, and what comes back if the goal gives no payload.
+/// The elements of its calls to agents: request, and the answer if the goal names no payload.
 const GOAL: [&str; 2] = ["goal-request", "goal-output"];
 
-/// Whether an element is one that only workflows and their agents exchange.
+/// Whether only workflows and their agents exchange this element.
 pub(in crate::organism::file) fn is_own(name: &QName) -> bool {
     *name.ns == *systole_kit::namespaces::WORKFLOW
 }
 
-/// The payloads that goals give, by the name of the workflow and the local name that is written.
+/// The payloads of goals, by the workflow's name and the written local name.
 pub(in crate::organism::file) type Links = BTreeMap<(String, String), Element>;
 
-/// Finds the agents and listeners of each workflow, and changes what these take and give.
+/// Finds the agents and listeners of each workflow, and adds to what they accept and return.
 pub(in crate::organism::file) fn adapt(desk: &mut Desk, declared: &mut Declared) {
     let mut peers = Vec::new();
     for (at, party) in declared.parties.iter().enumerate() {
@@ -57,7 +58,7 @@ pub(in crate::organism::file) fn adapt(desk: &mut Desk, declared: &mut Declared)
             party.peers = named.into_iter().filter(|one| one.is_called).map(|one| one.name).collect();
         }
     }
-    // Several workflows may name an agent, and one of them is enough to give tasks.
+    // Several workflows may name an agent. The agent may give tasks if one of them allows it.
     for party in declared.parties.iter_mut().filter(|party| !party.task_takers.is_empty()) {
         if let Some(mind) = party.mind.as_mut().filter(|mind| mind.has_free_dialect) {
             mind.dialect = Dialect::Xml;
@@ -65,7 +66,7 @@ pub(in crate::organism::file) fn adapt(desk: &mut Desk, declared: &mut Declared)
     }
 }
 
-/// Adds names that are not there yet.
+/// Adds names that are not yet in the list.
 fn add(names: &mut Vec<At<String>>, more: &[At<String>]) {
     for name in more {
         if !names.iter().any(|known| known.value == name.value) {
@@ -74,7 +75,7 @@ fn add(names: &mut Vec<At<String>>, more: &[At<String>]) {
     }
 }
 
-/// Somebody whom a workflow names.
+/// A party that a workflow names.
 struct Peer {
     name: At<String>,
     is_agent: bool,
@@ -101,13 +102,13 @@ fn peers_of(desk: &mut Desk, declared: &Declared, party: &Party, workflow: &Decl
         None => found.push(one),
     };
     let mut reported: Vec<usize> = Vec::new();
-    // Tasks of a whole workflow are looked at once for each agent.
+    // Tasks of a whole workflow are checked once for each agent.
     let mut mute: Vec<(usize, &String)> = Vec::new();
     for step in workflow.every_step() {
         let path = format!("{}.{}", party.path(), step.id.value);
         match &step.work {
             Work::Do(goal) => {
-                // One name, written once for many goals, is reported once.
+                // A name that is written once for many goals is reported once.
                 let mut known = |desk: &mut Desk, name: &At<String>, place: &str| {
                     let is_new = !reported.contains(&name.at.start);
                     let is_agent = is_agent(desk, declared, name, place, is_new);
@@ -202,7 +203,7 @@ fn is_agent(desk: &mut Desk, declared: &Declared, name: &At<String>, path: &str,
     false
 }
 
-/// Reports an agent that gives tasks although its file says that it makes no calls.
+/// Reports an agent that must give tasks although the file forbids it to make calls.
 fn can_give_tasks(desk: &mut Desk, declared: &Declared, name: &At<String>, taker: &At<String>, path: &str) {
     let party = declared.parties.iter().find(|party| party.key.value == name.value);
     let mind = party.and_then(|party| party.mind.as_ref());
@@ -225,7 +226,7 @@ fn is_party(desk: &mut Desk, declared: &Declared, name: &At<String>, path: &str)
     false
 }
 
-/// Makes an agent one that pursues goals.
+/// Turns an agent into one that works on goals.
 fn serve(desk: &mut Desk, party: &mut Party) {
     let path = party.path();
     let Some(mind) = &mut party.mind else { return };
@@ -250,7 +251,7 @@ fn serve(desk: &mut Desk, party: &mut Party) {
     }
 }
 
-/// Adds what workflows and their agents exchange to what they take and give.
+/// Adds the elements that workflows and their agents exchange to what they accept and return.
 pub(in crate::organism::file) fn link(
     desk: &mut Desk,
     declared: &Declared,

@@ -1,6 +1,6 @@
-//! Checks a condition: whether its path leads to one value, and whether that value can be what is wanted.
+//! Checks a condition: whether its path leads to one value, and whether that value can have the wanted values.
 //!
-//! In comes a condition as it is written with what its path leads to, out comes a test that cannot fail when it runs.
+//! Input: a written condition and the target of its path. Output: a test that cannot fail at run time.
 
 use systole_kit::schema::{Part, PartKind, nearest};
 use systole_workflow::spec::{self, Test};
@@ -14,7 +14,7 @@ use super::scope::Scope;
 use super::{Condition, Wanted};
 use crate::words::codes::Code;
 
-/// Checks one condition; `place` is how people call where it stands.
+/// Checks one condition. `place` is its description for people.
 pub(super) fn judge(
     desk: &mut Desk,
     scope: &Scope<'_>,
@@ -93,27 +93,27 @@ fn is_one(
     None
 }
 
-/// The two ends of a range as it is written, or none for what is none.
+/// The two ends of a written range. `None` if the text is not a range.
 fn range(text: &str) -> Option<(Option<&str>, Option<&str>)> {
     let (from, to) = text.split_once("..")?;
     let end = |text| Some(text).filter(|text: &&str| !text.is_empty());
     Some((end(from), end(to)))
 }
 
-/// Whether a text is a decimal as XSD writes it.
+/// Whether a text is a decimal number in XSD syntax.
 fn is_decimal(text: &str) -> bool {
     let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
     let (whole, rest) = digits.split_once('.').unwrap_or((digits, "0"));
     [whole, rest].iter().all(|part| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit()))
 }
 
-/// Any text.
+/// A test for texts.
 fn texts(desk: &mut Desk, condition: &Condition, place: &str) -> Option<Test> {
     let values = condition.wanted.iter().map(|wanted| no_range(desk, condition, wanted, place));
     values.collect::<Vec<_>>().into_iter().collect::<Option<Vec<_>>>().map(Test::Text)
 }
 
-/// The text that is wanted, unless it is a range.
+/// The wanted text. A range is reported.
 fn no_range(desk: &mut Desk, condition: &Condition, wanted: &Wanted, place: &str) -> Option<String> {
     let ends = range(&wanted.text).filter(|_| wanted.is_plain);
     let is_number = |end: Option<&str>| end.is_none_or(is_decimal);
@@ -236,7 +236,7 @@ fn number(desk: &mut Desk, condition: &Condition, part: &Part<'_>, place: &str) 
     (ranges.len() == condition.wanted.len()).then_some(Test::Number(ranges))
 }
 
-/// What somebody meant who wrote `>= 9` or `1-5`.
+/// The correct form for `>= 9` or `1-5`.
 fn likely(written: &str) -> String {
     let is_digit = |c: char| c.is_ascii_digit() || c == '.';
     let numbers: Vec<&str> = written

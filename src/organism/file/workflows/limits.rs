@@ -1,7 +1,7 @@
-//! What workflows can use at most, beside the budgets: a file that cannot work as it is written is refused, and budgets
-//! that it does not write have room for its workflows.
+//! Compares the greatest possible use of workflows with the budgets. A file that cannot work as written is rejected,
+//! and budgets that the file does not set get enough room for its workflows.
 //!
-//! In come workflows that are whole, out come mistakes and budgets. The bound itself is counted in `systole_workflow`.
+//! Input: complete workflows. Output: mistakes and budgets. `systole_workflow` computes the bound itself.
 
 use std::collections::BTreeSet;
 
@@ -24,7 +24,7 @@ pub fn bounds(workflows: &[Workflow]) -> Vec<Bound> {
     workflows.iter().map(|workflow| bound(workflow, &find)).collect()
 }
 
-/// Reports workflows that can come to call themselves. No bound can be counted then.
+/// Reports workflows that can call themselves. Then no bound can be computed.
 pub(in crate::organism::file) fn no_circle(desk: &mut Desk, declared: &Declared) -> bool {
     let mut told: BTreeSet<&str> = BTreeSet::new();
     for party in declared.parties.iter().filter(|party| party.workflow.is_some()) {
@@ -40,11 +40,11 @@ pub(in crate::organism::file) fn no_circle(desk: &mut Desk, declared: &Declared)
     told.is_empty()
 }
 
-/// The shortest way from a workflow back to itself: the parties that are called, and where they are named.
+/// The shortest path from a workflow back to itself: the called parties, and the places that name them.
 fn circle<'d>(declared: &'d Declared, start: &str) -> Option<Vec<(&'d str, Span)>> {
     let peers = |name: &str| {
         let party = declared.parties.iter().find(|party| party.key.value == name);
-        // Only goals give tasks, so that the way to who takes them begins at the workflow.
+        // Only goals give tasks, so a path to a task taker starts at the workflow.
         let takers = party.filter(|party| party.workflow.is_some()).into_iter();
         let takers = takers.flat_map(|party| &party.task_takers);
         let called = party.into_iter().flat_map(|party| &party.peers);
@@ -65,7 +65,7 @@ fn circle<'d>(declared: &'d Declared, start: &str) -> Option<Vec<(&'d str, Span)
     None
 }
 
-/// Budgets with room for the largest workflow wherever the file says nothing.
+/// The budgets, with room for the largest workflow in every budget that the file does not set.
 pub(in crate::organism::file) fn allow(declared: &Declared, bounds: &[Bound]) -> Budgets {
     let mut budgets = declared.budgets;
     let written = declared.written;
@@ -85,7 +85,7 @@ pub(in crate::organism::file) fn allow(declared: &Declared, bounds: &[Bound]) ->
     budgets
 }
 
-/// Reports workflows that cannot run within the budgets that the file writes.
+/// Reports workflows that cannot run within the budgets of the file.
 pub(in crate::organism::file) fn check(
     desk: &mut Desk,
     declared: &Declared,
@@ -101,7 +101,7 @@ pub(in crate::organism::file) fn check(
     }
 }
 
-/// One workflow beside the budgets.
+/// One workflow, for comparison with the budgets.
 struct Checked<'c> {
     desk: &'c mut Desk,
     name: &'c str,
@@ -175,7 +175,7 @@ impl Checked<'_> {
         }
     }
 
-    /// The requests that are made whatever happens have to fit.
+    /// Checks that the requests that every run makes fit into the budgets.
     fn cost(&mut self, declared: &Declared, thinking: &Thinking) {
         let mut tokens = 0_u64;
         let mut micros = 0_u64;
@@ -217,7 +217,7 @@ fn found<'t>(thinking: &'t Thinking, agent: &str) -> Option<(&'t Agent, &'t Mode
     Some((agent, thinking.models.iter().find(|model| model.name == agent.model)?))
 }
 
-/// What so many tokens cost, in millionths, rounded down.
+/// The cost of `tokens` tokens in millionths, rounded down.
 fn cost(price: Money, tokens: u64, per: u64) -> u64 {
     let whole = u128::from(price.micros).saturating_mul(tokens.into());
     u64::try_from(whole.checked_div(per.into()).unwrap_or(0)).unwrap_or(u64::MAX)

@@ -1,11 +1,12 @@
 //! The section `workflows`: listeners whose behaviour is a list of goals in the file.
 //!
-//! The files of this folder follow the way of a workflow. `steps`, `works` and `conditions` read what is written, each
-//! value alone. `joining` makes a party of it, and adds what its agents take and give. `resolve` checks names, paths and
-//! types against the composition, with `scope` for what a step can see, `paths` for the way into a payload, `judging`
-//! for values, `filling` for payloads that are made, `supervising` for who supervises which goals, and `finals` for the last step. `limits` compares the bound with the budgets.
+//! The files of this folder follow a workflow's way through the loader. `steps`, `works` and `conditions` read the
+//! written values, each on its own. `joining` turns a workflow into a party, and adds what its agents accept and
+//! return. `resolve` checks names, paths and types against the composition. It uses `scope` for what a step can see,
+//! `paths` for paths into a payload, `judging` for values, `filling` for the payloads of calls, `supervising` for the
+//! supervisors of goals, and `finals` for the last step. `limits` compares the bound with the budgets.
 //!
-//! Nothing here runs a workflow: out comes `systole_workflow::spec::Workflow`, plain data.
+//! This module runs no workflow. Output: `systole_workflow::spec::Workflow`, plain data.
 
 mod conditions;
 mod filling;
@@ -38,48 +39,48 @@ pub(super) use resolve::resolve;
 pub(super) use steps::TABLE as STEP_TABLE;
 pub(in crate::organism) use steps::taken_ids;
 
-/// The name of the vocabulary of workflows among the schemas that come with the program.
+/// The name of the workflow vocabulary among the built-in schemas.
 pub(super) const VOCABULARY: &str = "workflow/";
 
-/// A turn of a workflow only reads what came and says what is next.
+/// A turn of a workflow only reads its input and decides the next step.
 const TIMEOUT_MS: u64 = 600_000;
 
-/// What makes a listener a workflow, as it is declared.
+/// A declared workflow, without the parts that every listener has.
 pub(super) struct Declaration {
     pub(super) description: Option<String>,
-    /// The agent of goals that name none.
+    /// The agent for goals that name none.
     pub(super) by: Option<At<String>>,
-    /// Who takes tasks of goals that say nothing else.
+    /// Who takes tasks, for goals that do not say it.
     pub(super) tasks: Option<Tasks>,
     /// Who supervises goals: an agent, or a person.
     pub(super) supervise: Option<At<String>>,
     pub(super) steps: Vec<Step>,
-    /// Whether it takes talk's `ask` because the file says nothing else.
+    /// Whether it accepts talk's `ask`, because the file names nothing else.
     pub(super) takes_talk: bool,
-    /// Whether it gives talk's `answer` because the file says nothing else.
+    /// Whether it returns talk's `answer`, because the file names nothing else.
     pub(super) gives_talk: bool,
 }
 
-/// A step as it is declared.
+/// A declared step.
 pub(super) struct Step {
     pub(super) id: At<String>,
     pub(super) work: Work,
     pub(super) each: Option<At<String>>,
     pub(super) at_once: u32,
     pub(super) when: Vec<Condition>,
-    /// Where `when` is written.
+    /// The place of `when`.
     pub(super) when_at: Span,
     pub(super) keeps_failure: bool,
     pub(super) timeout_ms: Option<u64>,
     pub(super) tries: u32,
     pub(super) pause_ms: (u64, u64),
-    /// None where the file says nothing of it.
+    /// `None` if the file sets none.
     pub(super) budget: Option<Budget>,
     /// Who supervises its goal, and the goals inside it.
     pub(super) supervise: Option<At<String>>,
 }
 
-/// What a step does, as it is declared.
+/// The declared work of a step.
 pub(super) enum Work {
     Do(Goal),
     Call {
@@ -97,7 +98,7 @@ pub(super) enum Work {
         until: Option<Until>,
         at_most: u32,
     },
-    /// Something that could not be read, which has been reported.
+    /// An unreadable work, which was already reported.
     Unread,
 }
 
@@ -109,7 +110,7 @@ pub(super) struct Goal {
     pub(super) tasks: Option<Tasks>,
 }
 
-/// Who takes tasks of a goal's agent, as it is declared.
+/// Who takes tasks of a goal's agent.
 pub(super) struct Tasks {
     pub(super) by: At<String>,
     pub(super) at_most: u32,
@@ -123,38 +124,38 @@ pub(super) struct Question {
     pub(super) otherwise: Option<At<String>>,
 }
 
-/// Where the fields of a call come from.
+/// The sources of a call's fields.
 pub(super) enum With {
-    /// Equally named fields of this goal.
+    /// The fields of this goal's output with the same names.
     Goal(At<String>),
-    /// One field, from this path.
+    /// One field, with the path of its value.
     Path { field: At<String>, path: At<String> },
-    /// One field, from the file.
+    /// One field, with a text from the file.
     Text { field: At<String>, text: At<String> },
-    /// One that could not be read, which has been reported.
+    /// An unreadable one, which was already reported.
     Unread,
 }
 
 pub(super) enum Until {
-    /// With the place where it is written.
+    /// With its place.
     Converged(Span),
     Holds(Vec<Condition>),
 }
 
-/// A condition as it is written.
+/// A declared condition.
 pub(super) struct Condition {
     pub(super) path: At<String>,
-    /// One of these.
+    /// The accepted values.
     pub(super) wanted: Vec<Wanted>,
-    /// Where the value is written.
+    /// The place of the value.
     pub(super) at: Span,
 }
 
-/// A value or a range as it is written.
+/// A written value or range.
 pub(super) struct Wanted {
     pub(super) at: Span,
     pub(super) text: String,
-    /// Whether it is written without quotes.
+    /// Whether it has no quotes.
     pub(super) is_plain: bool,
 }
 
@@ -239,7 +240,7 @@ fn one_final(desk: &mut Desk, returns: &[At<String>], written: Option<(&Node, St
 }
 
 impl Declaration {
-    /// Every step, each before those inside it.
+    /// All steps, each before the steps inside it.
     pub(super) fn every_step(&self) -> Vec<&Step> {
         let mut found = Vec::new();
         collect(&self.steps, &mut found);

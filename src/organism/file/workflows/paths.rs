@@ -1,7 +1,7 @@
-//! Paths into what is known: `request/question`, `plan/step/name`, `evaluate[critic]/score`.
+//! Paths into earlier outputs: `request/question`, `plan/step/name`, `evaluate[critic]/score`.
 //!
-//! A text of the file and a scope come in; out comes the path with what it leads to, or a report of the first word in it
-//! that means nothing, with the nearest that does.
+//! Input: a text of the file and a scope. Output: the path with its target, or a report of its first unknown word,
+//! with the most similar known one.
 
 use systole_kit::schema::{Part, PartKind, nearest};
 use systole_workflow::spec;
@@ -15,41 +15,41 @@ use super::scope::{Gives, Known, Scope};
 use super::steps::REQUEST;
 use crate::words::codes::Code;
 
-/// What a path leads to.
+/// The target of a path.
 pub(super) enum Leads<'m> {
     /// An element or an attribute.
     Part(Part<'m>),
-    /// The choice of a person: one of these.
+    /// A person's choice: one of these.
     Choice(Vec<At<String>>),
     /// Text.
     Words,
-    /// Nothing of its own; the steps inside it.
+    /// No output, only inner steps.
     Group,
-    /// Something that has been reported.
+    /// Unknown, because of a mistake that was already reported.
     Unknown,
 }
 
-/// A path that leads somewhere.
+/// A resolved path.
 pub(super) struct Found<'s, 'm> {
     pub(super) path: spec::Path,
     pub(super) known: &'s Known<'m>,
     pub(super) leads: Leads<'m>,
-    /// The first of its fields that may come several times.
+    /// The index of its first field that may repeat.
     pub(super) list: Option<usize>,
-    /// Whether any field before the last may come several times.
+    /// Whether any field before the last one may repeat.
     pub(super) is_nested_list: bool,
-    /// Whether any field before the last may be left out.
+    /// Whether any field before the last one is optional.
     pub(super) is_in_optional: bool,
 }
 
-/// A path as it is written, in its parts.
+/// A written path, split into its parts.
 struct Written<'p> {
     goal: (&'p str, Span),
     agent: Option<(&'p str, Span)>,
     fields: Vec<(&'p str, Span)>,
 }
 
-/// Finds what a path means at a place; `place` is how people call that place.
+/// Resolves a path. `place` is its description for people.
 pub(super) fn find<'s, 'm>(
     desk: &mut Desk,
     scope: &'s Scope<'m>,
@@ -75,7 +75,7 @@ pub(super) fn find<'s, 'm>(
 fn taken_apart<'p>(desk: &mut Desk, named: &'p At<String>, place: &str) -> Option<Written<'p>> {
     let text = named.value.as_str();
     let file = desk.text();
-    // What stands in quotes has no place of its own for each part.
+    // The parts of a quoted text have no places of their own.
     let is_as_written = file.get(named.at.start..named.at.end) == Some(text);
     let span = |part: &str| {
         let offset = (part.as_ptr() as usize).saturating_sub(text.as_ptr() as usize);
@@ -132,7 +132,7 @@ fn unknown_goal(desk: &mut Desk, scope: &Scope<'_>, order: &Order, written: &Wri
     desk.tell(Code::ConfigUnknownName, at, &told, Some(&mend));
 }
 
-/// The agent that a path names: one of several, or none where there is one.
+/// The agent that a path names, if any. Only a goal with several agents can have one in its path.
 fn agent_of(
     desk: &mut Desk,
     known: &Known<'_>,
@@ -160,10 +160,10 @@ fn agent_of(
     }
 }
 
-/// What is wrong has been reported.
+/// The mistake was already reported.
 struct Reported;
 
-/// What the fields of a path lead to, as `Found` has it.
+/// The target of a path's fields; the parts are as in `Found`.
 struct Inside<'m> {
     leads: Leads<'m>,
     list: Option<usize>,
@@ -177,7 +177,7 @@ impl<'m> Inside<'m> {
     }
 }
 
-/// What the fields of a path lead to.
+/// Resolves the fields of a path.
 fn inside<'m>(
     desk: &mut Desk,
     scope: &Scope<'m>,
@@ -242,7 +242,7 @@ fn payload<'m>(
     written: &Written<'_>,
     place: &str,
 ) -> Option<Inside<'m>> {
-    // Of several payloads the first that has the field is meant: in the others it is absent.
+    // With several possible payloads, the first one that has the field is used. In the others the field is absent.
     let has_first =
         |root: &&Part<'m>| written.fields.first().is_none_or(|(field, _)| root.part(field).is_some());
     let Some(root) = roots.iter().find(has_first).or(roots.first()) else {

@@ -1,8 +1,8 @@
-//! From a workflow as it is declared to one that can run: every name is looked up, every path is typed, and the last
-//! step gives the final.
+//! Turns a declared workflow into one that can run: every name is looked up, every path is typed, and the last step
+//! returns the final.
 //!
-//! In come the declaration and what was composed of it, out comes plain data. All mistakes are reported; what comes out
-//! is only whole if none was.
+//! Input: the declaration and its composition. Output: plain data. All mistakes are reported. The result is only
+//! complete if there were none.
 
 use systole_kit::schema::{Model, Part, PartKind};
 use systole_workflow::spec::{self, ElementName};
@@ -21,10 +21,10 @@ use super::{Condition, Declaration, Goal, Question, Step, Until, With, Work, is_
 use crate::words::codes::Code;
 use crate::words::composition::{Element, Listener, Schema};
 
-/// What was made of the workflows of a file.
+/// The resolved workflows of a file.
 pub(in crate::organism::file) struct Resolution {
     pub(in crate::organism::file) workflows: Vec<spec::Workflow>,
-    /// What may not be meant, each with the place it is sorted by.
+    /// Warnings, each with its sort position.
     pub(in crate::organism::file) warnings: Vec<(usize, Diagnostic)>,
 }
 
@@ -56,18 +56,18 @@ pub(in crate::organism::file) fn resolve(
     made
 }
 
-/// The models of all schemas, at their places.
+/// The models of all schemas, at the same indexes.
 fn models(schemas: &[Schema]) -> Vec<Option<Model>> {
     let among: Vec<(&str, &[u8])> = schemas.iter().map(|one| (&*one.name, &*one.text)).collect();
     schemas.iter().map(|one| Model::read_among(&one.text, &among).ok()).collect()
 }
 
-/// The ids of a workflow in their order, with why a step cannot see one.
+/// The ids of a workflow in order. It explains why a step cannot see another one.
 pub(super) struct Order {
     ids: Vec<(String, Span)>,
-    /// The step that is looked at.
+    /// The current step.
     here: String,
-    /// The ids of steps that run beside it.
+    /// The ids of steps that run in parallel with it.
     beside: Vec<String>,
 }
 
@@ -77,7 +77,7 @@ impl Order {
         Order { ids, here: String::new(), beside: Vec::new() }
     }
 
-    /// Whether a goal's step could not be read.
+    /// Whether the step of a goal could not be read.
     pub(super) fn is_unread(&self, id: &str) -> bool {
         id.is_empty()
     }
@@ -90,7 +90,7 @@ impl Order {
         self.ids.iter().find(|(known, _)| known == id).map(|(_, at)| *at)
     }
 
-    /// Why a step that is there is not seen.
+    /// Why an existing step is not visible.
     pub(super) fn why_unseen(&self, id: &str) -> &'static str {
         if id == self.here {
             "is this step itself"
@@ -170,7 +170,7 @@ impl<'m> Resolving<'_, 'm> {
             may_fail: step.keeps_failure,
             ..self.known(&step.id.value, step.id.at, gives, scope)
         };
-        // Its id comes before those of the steps inside it, which are known by now.
+        // In the file, its id comes before the ids of its inner steps. Here, the inner steps are already in the list.
         scope.known.push(known);
         scope.branches.truncate(branches);
         scope.guards.truncate(guards);
@@ -216,7 +216,7 @@ impl<'m> Resolving<'_, 'm> {
         judged.into_iter().map(|(_, condition)| condition).collect()
     }
 
-    /// The list of a step with `each`; from then on the scope is that of a branch.
+    /// The list of a step with `each`. After this call, the scope is that of a branch.
     fn each(
         &self,
         desk: &mut Desk,
@@ -332,7 +332,7 @@ impl<'m> Resolving<'_, 'm> {
         })
     }
 
-    /// Steps that run beside one another: none sees what is in the others.
+    /// Parallel steps: none sees the others' inner steps.
     fn parallel(&mut self, desk: &mut Desk, steps: &[Step], scope: &mut Scope<'m>) -> Vec<spec::Step> {
         let outer = std::mem::take(&mut self.order.beside);
         let before = scope.known.len();
@@ -372,7 +372,7 @@ impl<'m> Resolving<'_, 'm> {
         self.composed.links.get(&(self.party.key.value.clone(), gives.value.clone()))
     }
 
-    /// What a goal's context shows. In a loop that may be what an earlier pass gave.
+    /// The steps that a goal's context shows. In a loop, their outputs may come from an earlier pass.
     fn seen(&self, desk: &mut Desk, sees: &[At<String>], scope: &Scope<'m>, place: &str) -> Vec<spec::Path> {
         let mut paths = Vec::new();
         for one in sees {
@@ -450,7 +450,7 @@ impl<'m> Resolving<'_, 'm> {
         self.composed.listeners.values().find(|listener| listener.name.as_str() == to.value)
     }
 
-    /// The element of a listener that a call sends.
+    /// The accepted element of a listener that a call sends.
     fn taken<'l>(
         &self,
         desk: &mut Desk,
@@ -474,7 +474,7 @@ impl<'m> Resolving<'_, 'm> {
         None
     }
 
-    /// What a step gives, and the agents if there are several.
+    /// The output of a step, and its agents if there are several.
     fn gives(&self, step: &Step, scope: &Scope<'m>) -> (Gives<'m>, Vec<String>) {
         let gives = match &step.work {
             Work::Unread => Gives::Unknown,
@@ -501,7 +501,7 @@ impl<'m> Resolving<'_, 'm> {
                     Some(_) => Gives::Several,
                 }
             }
-            // What later goals see of a branch is the output of its last step.
+            // Later goals see the output of the branch's last step.
             Work::Group(steps) | Work::Repeat { steps, .. } if step.each.is_some() => {
                 let last = steps.last().and_then(|last| scope.find(&last.id.value));
                 return last
@@ -525,7 +525,7 @@ fn element_name(element: &Element) -> ElementName {
     ElementName { namespace: element.name.ns.to_string(), local: element.name.local.to_string() }
 }
 
-/// A condition as it is compared with others.
+/// A condition in a form that can be compared.
 fn guard(condition: &spec::Condition) -> String {
     format!("{condition:?}")
 }

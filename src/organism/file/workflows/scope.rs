@@ -70,7 +70,7 @@ impl<'m> Scope<'m> {
         steps.iter().flat_map(inside).collect()
     }
 
-    /// Whether a goal has one output for each item of a list, seen from this place.
+    /// Whether a goal has one output per item of a list, seen from this place.
     pub(super) fn is_fanned_out(&self, known: &Known<'_>) -> bool {
         !self.branches.starts_with(&known.branches)
     }

@@ -1,6 +1,6 @@
-//! Reads what a step does: a goal, a call, a question to a person, a wait, or the steps inside it.
+//! Reads the work of a step: a goal, a call, a question to a person, a wait, or inner steps.
 //!
-//! In come the keys of one step, out comes its work as it is declared. No name is looked up here.
+//! Input: the keys of one step. Output: its declared work. No names are looked up here.
 
 use super::super::desk::Desk;
 use super::super::measure::between_ms;
@@ -10,20 +10,20 @@ use super::steps::{self, WAIT};
 use super::{Goal, Question, Step, Tasks, Until, With, Work, conditions};
 use crate::words::codes::Code;
 
-/// The keys of which a step has one.
+/// The keys of the kinds of work. A step has exactly one.
 const WORKS: [&str; 6] = ["do", "call", "ask", "goals", "parallel", "wait"];
 const MOST_PASSES: u32 = 1_000;
 const EXPIRES_MS: u64 = 86_400_000;
-/// Tasks of a goal where the file says nothing, and the most. One answer of a model may hold all of them.
+/// Default and greatest number of a goal's tasks. One answer of a model may contain all of them.
 const TASKS: u32 = 8;
 const MOST_TASKS: u32 = 32;
 
-/// The work of a step that is nothing but words.
+/// The work of a step that is only text.
 pub(super) fn words_alone(words: String) -> Work {
     Work::Do(Goal { words, by: Vec::new(), gives: None, sees: None, tasks: None })
 }
 
-/// Reads the work; `path` is that of the workflow.
+/// Reads the work. `path` is the path of the workflow.
 pub(super) fn read(desk: &mut Desk, own: &Fields<'_>, path: &str, step: &Step) -> Work {
     let mut found: Vec<(&str, Span)> =
         WORKS.iter().filter_map(|work| Some((*work, own.place_of(work)?))).collect();
@@ -95,7 +95,7 @@ fn goal(desk: &mut Desk, own: &Fields<'_>, node: &Node, key: &str) -> Work {
     Work::Do(Goal { words: words.value, by, gives, sees, tasks })
 }
 
-/// Who takes tasks, and how many there may be for each agent of a goal.
+/// Who takes tasks, and how many tasks each agent of a goal may give.
 pub(super) fn tasks(desk: &mut Desk, node: &Node, table: &str, path: &str) -> Option<Tasks> {
     let own = fields(desk, node, node.span, table, path)?;
     let by = own.need(desk, "by", "by: AGENT, which takes the tasks");
@@ -113,7 +113,7 @@ fn call(desk: &mut Desk, own: &Fields<'_>, node: &Node, key: &str) -> Work {
     element.map_or(Work::Unread, |element| Work::Call { element, to, with, with_at })
 }
 
-/// Where the fields come from: a goal, or a map of fields.
+/// The sources of the fields: a goal, or a map of fields.
 fn with(desk: &mut Desk, node: &Node, path: &str) -> Vec<With> {
     let entries = match &node.value {
         Value::Text { .. } => return value::text(desk, node, path).map(With::Goal).into_iter().collect(),
