@@ -1,58 +1,58 @@
-//! What a step can see: the request and the steps before it, each with what it gives.
+//! The things that a step can see: the request and the earlier steps, each with its output.
 //!
-//! The scope grows as the steps of a workflow are walked through in order. It judges no value and reports nothing.
+//! The scope grows while the steps of a workflow are visited in order. It judges no values and reports nothing.
 
 use systole_kit::schema::Part;
 
 use super::super::value::At;
 use super::super::yaml::Span;
 
-/// Something that a path can begin with.
+/// Something that a path can start with.
 pub(super) struct Known<'m> {
     pub(super) id: String,
-    /// Where it is declared.
+    /// Its place.
     pub(super) at: Span,
     pub(super) gives: Gives<'m>,
     /// The agents, if there are several outputs.
     pub(super) agents: Vec<String>,
-    /// The steps with `each` that it is in, itself included, from outside inwards.
+    /// The steps with `each` around it, including itself, outermost first.
     pub(super) branches: Vec<String>,
-    /// The conditions under which it is done.
+    /// The conditions under which it runs.
     pub(super) guards: Vec<String>,
-    /// Whether the run goes on without it if it fails.
+    /// Whether the run continues if it fails.
     pub(super) may_fail: bool,
 }
 
-/// What a step gives.
+/// The output of a step.
 #[derive(Clone)]
 pub(super) enum Gives<'m> {
-    /// One of these payloads; almost always there is one.
+    /// One of these payloads. Almost always there is only one.
     Payloads(Vec<Part<'m>>),
-    /// The choice of a person, and a note.
+    /// A person's choice, and a note.
     Choice(Vec<At<String>>),
     /// Text.
     Words,
-    /// Nothing of its own: a group, or a loop, with the steps inside it.
+    /// No output: a group or a loop, with its inner steps.
     Group(Vec<String>),
-    /// Nothing: time passes.
+    /// No output: time passes.
     Nothing,
     /// An answer that may be one of several payloads.
     Several,
-    /// Not known, because of something that has been reported.
+    /// Unknown, because of a mistake that was already reported.
     Unknown,
 }
 
-/// What is known at a step.
+/// What is visible at a place.
 #[derive(Default)]
 pub(super) struct Scope<'m> {
     pub(super) known: Vec<Known<'m>>,
-    /// The steps with `each` that the place is in.
+    /// The steps with `each` around the place.
     pub(super) branches: Vec<String>,
-    /// The lists whose items those work on: the goal and the fields.
+    /// The lists whose items these steps work on: the goal and the fields.
     pub(super) items: Vec<(String, Vec<String>)>,
     /// The conditions that hold at this place.
     pub(super) guards: Vec<String>,
-    /// The steps of the loops that the place is in, which an earlier pass has done.
+    /// The steps of the loops around the place, which an earlier pass has run.
     pub(super) earlier_pass: Vec<String>,
 }
 
@@ -75,12 +75,12 @@ impl<'m> Scope<'m> {
         !self.branches.starts_with(&known.branches)
     }
 
-    /// Whether the place is in a branch that works on an item of this list.
+    /// Whether the place is in a branch for an item of this list.
     pub(super) fn is_item(&self, goal: &str, fields: &[String]) -> bool {
         self.items.iter().any(|(list, inside)| list == goal && inside == fields)
     }
 
-    /// Whether a goal may have been skipped although this place is reached, and these conditions are the place's own.
+    /// Whether a goal may have been skipped when this place runs. `own` are the place's own conditions.
     pub(super) fn may_be_skipped(&self, known: &Known<'_>, own: &[String]) -> bool {
         !known.guards.iter().all(|guard| self.guards.contains(guard) || own.contains(guard))
     }

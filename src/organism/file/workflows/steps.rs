@@ -1,7 +1,7 @@
-//! Reads the steps of a workflow: the id of each, what all steps may say, and the mistakes that its shape invites.
+//! Reads the steps of a workflow: their ids, the keys that all steps share, and typical mistakes in their form.
 //!
-//! In comes a list of the file, out come declared steps. What a step does is read next door, in `works`. No name is
-//! looked up here.
+//! Input: a list of the file. Output: declared steps. `works` reads the work of a step. No names are looked up
+//! here.
 
 use systole_kit::money::Money;
 use systole_workflow::spec::Budget;
@@ -17,19 +17,19 @@ use super::{Step, Work, conditions, works};
 use crate::words::codes::Code;
 use crate::words::limits;
 
-/// The place of a step in the table of keys.
+/// The path of a step in the table of keys.
 pub(in crate::organism::file) const TABLE: &str = "workflows.NAME.goals.NAME";
 
-/// The goal that every context begins with.
+/// The goal at the start of every context.
 pub(super) const REQUEST: &str = "request";
 
 const ID_BYTES: usize = 32;
 const AT_ONCE: u32 = 4;
 const MOST_AT_ONCE: u32 = 32;
-/// Anything that a step waits for lies between these.
+/// Bounds of everything that a step waits for.
 pub(super) const WAIT: Bounds = Bounds { least: ("1s", 1_000), most: ("365d", 31_536_000_000) };
 
-/// Reads a list of steps; `key` is how people call it.
+/// Reads a list of steps. `key` is its name for people.
 pub(super) fn list(
     desk: &mut Desk,
     node: &Node,
@@ -52,7 +52,7 @@ pub(super) fn list(
     items.iter().filter_map(|item| step(desk, item, path, key, budget)).collect()
 }
 
-/// Reports ids that two steps of a workflow have.
+/// Reports ids that occur twice in a workflow.
 pub(super) fn no_id_twice(desk: &mut Desk, steps: &[Step], path: &str) {
     let mut all = Vec::new();
     super::collect(steps, &mut all);
@@ -103,7 +103,7 @@ fn step(desk: &mut Desk, item: &Node, path: &str, key: &str, budget: Option<&Bud
     step.filter(|_| is_good)
 }
 
-/// The entry of a step's map, which has one: the id with what the step does.
+/// The only entry of a step's map: the id with the step's content.
 fn the_one<'n>(desk: &mut Desk, item: &Node, entries: &'n [Entry], key: &str) -> Option<&'n Entry> {
     let (first, others) = entries.split_first()?;
     let mut is_told = false;
@@ -165,7 +165,7 @@ fn check_id(desk: &mut Desk, id: &At<String>, path: &str, value: &Node) -> bool 
     false
 }
 
-/// The id that a text becomes once everything that an id cannot hold is changed.
+/// The text with everything changed that an id cannot contain.
 fn nearest_id(text: &str) -> Option<String> {
     let lower = text.to_lowercase();
     let changed: String = lower.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
@@ -174,7 +174,7 @@ fn nearest_id(text: &str) -> Option<String> {
     (id.starts_with(|c: char| c.is_ascii_lowercase()) && !is_keyword(&id) && id != REQUEST).then_some(id)
 }
 
-/// What stands behind the id: words, or a map of keys.
+/// The content after the id: text, or a map of keys.
 fn body(
     desk: &mut Desk,
     id: At<String>,
@@ -198,7 +198,7 @@ fn body(
     let Some(own) = fields(desk, node, id.at, TABLE, own_path) else { return Some(bare(id, Work::Unread)) };
     let mut step = bare(id, Work::Unread);
     terms(desk, &own, &mut step);
-    // What a step says of budgets holds for the steps inside it.
+    // A step's budget also applies to the steps inside it.
     step.budget = match own.get("budget") {
         Some((node, path)) => self::budget(desk, node, "workflows.NAME.goals.NAME.budget", &path),
         None => budget.cloned(),
@@ -225,7 +225,7 @@ fn bare(id: At<String>, work: Work) -> Step {
     }
 }
 
-/// What every step may say, whatever it does.
+/// Reads the keys that every kind of step can have.
 fn terms(desk: &mut Desk, own: &Fields<'_>, step: &mut Step) {
     step.each = own.get("each").and_then(|(node, path)| value::text(desk, node, &path));
     if let Some((node, path)) = own.get("at_once") {
@@ -261,7 +261,7 @@ fn terms(desk: &mut Desk, own: &Fields<'_>, step: &mut Step) {
     }
 }
 
-/// What a child may use.
+/// The limits of a child.
 pub(super) fn budget(desk: &mut Desk, node: &Node, table: &str, path: &str) -> Option<Budget> {
     let own = fields(desk, node, node.span, table, path)?;
     let mut budget = Budget::default();
@@ -278,7 +278,7 @@ pub(super) fn budget(desk: &mut Desk, node: &Node, table: &str, path: &str) -> O
     Some(budget)
 }
 
-/// Reports a key that does not belong to what the step does.
+/// Reports a key that does not fit the step's kind of work.
 pub(super) fn stray(desk: &mut Desk, own: &Fields<'_>, work: &str, work_at: Span, allowed: &[&str]) {
     const ALWAYS: [&str; 3] = ["each", "at_once", "when"];
     // Nothing goes wrong while time passes, and a question has a time of its own.

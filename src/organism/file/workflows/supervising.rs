@@ -1,6 +1,7 @@
-//! Who supervises which goals: `supervise` at a workflow or a step holds for every `do` inside, and the innermost counts.
+//! Finds the supervisor of each goal. `supervise` at a workflow or a step applies to every `do` inside it, and the
+//! innermost one wins.
 //!
-//! In come declared workflows; out come their supervised goals and what is wrong with a `supervise`. Nothing is resolved
+//! Input: declared workflows. Output: their supervised goals, and mistakes in `supervise`. Nothing is resolved
 //! against schemas here.
 
 use systole_kit::schema::nearest;
@@ -13,14 +14,14 @@ use super::super::value::At;
 use super::{Declaration, Goal, Step, Work};
 use crate::words::codes::Code;
 
-/// The supervisor that is no agent.
+/// The supervisor that is not an agent.
 const PERSON: &str = "person";
 
-/// What agents give of a goal that is supervised, and what its supervisor gives.
+/// The elements that agents return for a supervised goal, and the element of its supervisor.
 pub(super) const OF_AGENT: [&str; 2] = ["commit", "assessment"];
 pub(super) const OF_SUPERVISOR: &str = "verdict";
 
-/// A goal that is supervised.
+/// A supervised goal.
 pub(super) struct Supervised<'d> {
     step: &'d Step,
     pub(super) goal: &'d Goal,
@@ -28,7 +29,7 @@ pub(super) struct Supervised<'d> {
 }
 
 impl<'d> Supervised<'d> {
-    /// The agent that supervises it; none: a person does.
+    /// The agent that supervises it. `None` if a person does.
     pub(super) fn agent(&self) -> Option<&'d At<String>> {
         (self.by.value != PERSON).then_some(self.by)
     }
@@ -51,7 +52,7 @@ fn collect<'d>(steps: &'d [Step], around: Option<&'d At<String>>, found: &mut Ve
     }
 }
 
-/// Who supervises the goal of that step, if it is one.
+/// The supervisor of the goal in this step, if it is one.
 pub(super) fn of_step(workflow: &Declaration, id: &str) -> Option<Supervisor> {
     let found = goals(workflow).into_iter().find(|one| one.step.id.value == id)?;
     Some(match found.agent() {
@@ -60,7 +61,7 @@ pub(super) fn of_step(workflow: &Declaration, id: &str) -> Option<Supervisor> {
     })
 }
 
-/// Reports what is wrong with every `supervise` of a workflow; out come the agents that supervise.
+/// Reports mistakes in every `supervise` of a workflow, and returns the supervising agents.
 pub(super) fn check<'d>(
     desk: &mut Desk,
     declared: &Declared,
@@ -85,8 +86,8 @@ pub(super) fn check<'d>(
     agents
 }
 
-/// Every `supervise` where it can mean something, with the path of what it belongs to. Beside anything else it was
-/// reported when the step was read.
+/// Every `supervise` in a valid position, with the path of its workflow or step. Other positions were reported when
+/// the step was read.
 fn written<'d>(party: &Party, workflow: &'d Declaration) -> Vec<(String, &'d At<String>)> {
     let own = workflow.supervise.iter().map(|by| (party.path(), by));
     let has_goals = |step: &&Step| matches!(step.work, Work::Do(_)) || !step.work.inside().is_empty();
