@@ -1,5 +1,5 @@
-//! An answer while it comes in, for observers: the first words at once, then a line at a time, or whatever comes
-//! within a moment.
+//! An answer while it comes in, for observers: the first words at once, then portions of about a line. A smaller
+//! portion is sent after a moment.
 //!
 //! Text shown here is never executed. A piece for which there is no room is left out.
 

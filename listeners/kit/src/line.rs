@@ -28,7 +28,7 @@ pub enum NotTaken {
     /// No answer will come: the delivery is over, or the organism is stopping.
     #[error("the delivery is over")]
     Over,
-    /// The pump answered something else than what was asked for.
+    /// The pump's answer does not fit the question.
     #[error("the answer of the pump cannot be read: {0}")]
     Unreadable(Fault),
 }

@@ -61,7 +61,7 @@ pub(crate) struct Overheard {
 pub(crate) struct Turn {
     /// The model's answer, if known.
     pub(crate) heard: Option<Heard>,
-    /// Messages inside the agent's own requests, for an agent that sees its thread.
+    /// Messages between others while they answered its requests, for an agent that sees its thread.
     pub(crate) inside: Vec<Overheard>,
     /// The answers to its items.
     pub(crate) answers: Vec<Answered>,

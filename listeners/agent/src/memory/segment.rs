@@ -223,8 +223,8 @@ impl Teller<'_> {
         Some(words)
     }
 
-    /// Everything else: messages inside its requests, results of actions in text, the core's messages, faults of the
-    /// output, and unrequested payloads.
+    /// Everything else: messages between others about its requests, results of actions in text, the core's messages,
+    /// faults of the output, and unrequested payloads.
     fn words(&self, turn: &Turn) -> Vec<String> {
         let mut words: Vec<String> = turn.inside.iter().map(|inside| self.overheard(inside)).collect();
         let several = self.taken.is_some_and(|taken| taken.acts.len() > 1);

@@ -26,7 +26,7 @@ fn between(seq: u64, from: &str, to: &str, turn: Option<u32>, words: &str) -> Sh
     message(seq, from, Some(to), Spot::Thread { turn }, payload)
 }
 
-/// A turn in which the agent searched, and the messages inside that search, under these numbers.
+/// A turn in which the agent searched, and the messages between others about that search, under these numbers.
 fn turn(turn: u32, first: u64, query: &str, inside: &[&str], answer: Payload) -> Vec<Shown> {
     let text = format!("<thinking>t</thinking><search><query>{query}</query></search>");
     let (stop, tokens_in, tokens_out) = ("end".to_owned(), None, None);

@@ -30,7 +30,7 @@ pub(crate) fn needed(form: Provider) -> Option<usize> {
     match form {
         // A CR alone ends a line, so the last LF has no meaning.
         Provider::OpenAi => behind("[DONE]\r\n\r"),
-        // The second line break of an event is what ends it.
+        // The second line break ends an event.
         Provider::Anthropic => behind("{\"type\":\"message_stop\"}\n\n"),
         Provider::Ollama => Some(body(form).len()),
         _ => None,

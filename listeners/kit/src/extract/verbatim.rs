@@ -72,7 +72,7 @@ pub(super) fn look(names: &Names, limits: &Limits, raw: &str, start: Place) -> V
     }
 }
 
-/// What to write instead of text that cannot be taken.
+/// The suggested fix for text that cannot be accepted.
 pub(super) const FIX: &str = "put the text into <![CDATA[…]]>";
 
 /// Unescaped text, together with another fault that needs a fix.
@@ -83,7 +83,7 @@ pub(super) fn combined(element: &str, place: Place, what: &str) -> Problem {
         .fix(format!("{FIX}, and correct the other"))
 }
 
-/// The first end tag without a start tag of elements of one name, counted anew from each of these ends on.
+/// The first end tag of that name without a start tag. The count starts again at each of these ends.
 pub(super) fn unmatched(held: &Held, name: &str, ends: &[usize]) -> Option<usize> {
     let (name, mut open, mut ends) = (local(name.as_bytes()), 0_usize, ends.iter().peekable());
     let mut at = **ends.peek()?;
@@ -106,7 +106,7 @@ pub(super) fn unmatched(held: &Held, name: &str, ends: &[usize]) -> Option<usize
     None
 }
 
-/// The tag that begins at a `<`, and where it ends.
+/// The tag that begins at a `<`, and its end.
 fn whole(held: &Held, at: usize) -> Option<(Tag, usize)> {
     let mut tag = Tag::begin(held, at).ok()??;
     loop {
@@ -128,7 +128,7 @@ struct Walk<'n> {
     taken: Taken,
 }
 
-/// Why the markup is read no further.
+/// Why reading the markup stops.
 enum Stopped {
     Open(String),
     Refused(Box<Problem>),

@@ -75,8 +75,8 @@ impl std::fmt::Debug for Worker {
 }
 
 impl Worker {
-    /// A worker of that listener of that organism, over the broker at `url`. Of a cluster the addresses of several servers
-    /// have commas between.
+    /// A worker of a listener of an organism, over the broker at `url`. For a cluster, `url` holds the addresses of
+    /// several servers, separated by commas.
     #[must_use]
     pub fn new(url: &str, organism: &str, listener: &str) -> Self {
         let wrong = [("organism", organism), ("listener", listener)]
@@ -125,13 +125,13 @@ impl Worker {
         }
     }
 
-    /// The file with the key of this listener, one of those that `systole permissions --nats-config` makes.
+    /// The file with the key of this listener. `systole permissions --nats-config` creates it.
     #[must_use]
     pub fn key_file(self, path: impl Into<PathBuf>) -> Self {
         Self { key_file: Some(path.into()), ..self }
     }
 
-    /// How many deliveries it works on at once; 1 where nothing is said, 256 at most.
+    /// How many deliveries it works on at once. The default is 1, the maximum 256.
     #[must_use]
     pub fn slots(self, slots: usize) -> Self {
         if (1..=SLOTS).contains(&slots) {

@@ -21,7 +21,7 @@ fn payload(document: &str) -> Payload {
     Payload::read(document.as_bytes(), &Limits::default()).expect(document)
 }
 
-/// The one value of a text, by the same way that any value is read.
+/// The only value of a text, read like any other value.
 fn value(inside: &str) -> Result<String, Fault> {
     let document = format!("<progress xmlns='urn:systole:listener:v1' delivery='d'>{inside}</progress>");
     match Word::read(document.as_bytes(), &Limits::default())? {

@@ -8,9 +8,9 @@ use systole_kit::{Fault, Limits, Payload, namespaces};
 
 /// A payload as a context shows it.
 ///
-/// The output of a goal and a payload that holds only text are shown as their text. Any other is shown as canonical XML
-/// without namespaces: local names, attributes in order of name, no comments or CDATA, both tags of an empty element. So
-/// the text does not depend on how the sender wrote the payload.
+/// The output of a goal and a payload that holds only text are shown as their text. Any other is shown as canonical
+/// XML without namespaces: local names, attributes in order of name, no comments or CDATA, both tags of an empty
+/// element. So the text does not depend on how the sender wrote the payload.
 #[must_use]
 pub fn shown_text(payload: &Payload) -> String {
     if payload.name().is(namespaces::WORKFLOW, "goal-output") {

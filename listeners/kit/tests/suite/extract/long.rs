@@ -14,7 +14,7 @@ fn worked() -> f64 {
     nanoseconds / 1e9
 }
 
-/// Extracts `length` bytes of a text made of `part` over and over, in fours, and gives what it took.
+/// Extracts `length` bytes of a text that repeats `part`, in chunks of four. Returns the seconds it took.
 fn seconds(part: &str, length: usize) -> f64 {
     worked_on(&part.repeat(length / part.len()))
 }
@@ -32,7 +32,7 @@ fn worked_on(text: &str) -> f64 {
     worked() - began
 }
 
-/// Texts that cost more than their length wherever something is read again.
+/// Texts that would cost too much if any part were read again.
 const BLOWS: [&str; 30] = [
     "a",
     "\n",

@@ -60,7 +60,7 @@ fn names() -> Arc<Names> {
     NAMES.clone()
 }
 
-/// The schemas of the elements, by which a missing end tag is judged as well.
+/// The schemas of the elements. They also decide about a missing end tag.
 static MODELS: LazyLock<Vec<Model>> = LazyLock::new(|| {
     ["search", "talk", "commands"]
         .map(|name| {
