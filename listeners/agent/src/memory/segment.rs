@@ -1,6 +1,6 @@
 //! Events as messages for a model: requests and results in the user's role, the model's own words as received.
 //!
-//! Events come in; messages go out. Foreign text is escaped; the core's text is inside the mark.
+//! Events come in; messages go out. Text from others is escaped; the core's text is inside the mark.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! The JSON Schema of an answer, for the providers' own fields. Keywords that a provider does not accept are left out
+//! The JSON Schema of an answer, for the providers' own fields. Parts that a provider does not accept are left out
 //! of its request: the prompt has the schema too, and the final is checked against it in any case.
 
 use serde_json::{Map, Value, json};

@@ -1,7 +1,7 @@
 //! The core's messages as a model sees them: inside a tag that only this call's prompt has, without heads, digests
 //! and hashes.
 //!
-//! A payload of the core comes in; a block goes out. Foreign text inside it stays foreign and is escaped.
+//! A payload of the core comes in; a block goes out. Text from others inside it is escaped.
 
 use systole_kit::gate::{Gate, Step};
 use systole_kit::{Limits, Payload, namespaces};
@@ -16,7 +16,7 @@ pub(crate) fn block(mark: &Mark, words: &str) -> String {
     format!("<core-{}>\n{}\n</core-{}>", mark.0, words.trim_matches('\n'), mark.0)
 }
 
-/// A core payload: its own tag and attributes, with foreign content as text.
+/// A core payload: its own tag and attributes, with content from others as text.
 pub(crate) fn core_words(payload: &Payload, mark: &Mark) -> String {
     let name = &*payload.name().local;
     let mut tag = format!("<{name}");
@@ -37,7 +37,7 @@ fn attributes(payload: &Payload) -> Vec<(String, String)> {
     told.map(|a| (a.local.to_owned(), a.value().into_owned())).collect()
 }
 
-/// A payload inside a core payload is foreign. Elements of the core inside it are read by their text.
+/// A payload inside a core payload comes from others. Elements of the core inside it are read by their text.
 fn inside(payload: &Payload, mark: &Mark) -> String {
     match payload.child() {
         Ok(child)

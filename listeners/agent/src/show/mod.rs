@@ -1,6 +1,6 @@
 //! How a model sees a payload: text as text, anything else as escaped markup.
 //!
-//! Foreign text is escaped, and the mark of the call is removed from it. So nothing in it can pretend to be the
+//! Text from others is escaped, and the mark of the call is removed from it. So nothing in it can pretend to be the
 //! core's message or the end of its block. Payloads come in; text goes out.
 
 mod core;
@@ -67,7 +67,7 @@ pub(crate) fn escaped(text: &str) -> String {
     out
 }
 
-/// A foreign payload in words: its text, or its markup.
+/// A payload from others in words: its text, or its markup.
 pub(crate) fn words_of(payload: &Payload) -> String {
     only_text(payload).unwrap_or_else(|| markup(payload))
 }
@@ -91,7 +91,7 @@ fn is_prompt_part(agent: &Agent, name: &str) -> bool {
     is_block || name.starts_with("core-") || crate::prompt::sections::is_one(agent, &name)
 }
 
-/// A foreign payload as escaped text.
+/// A payload from others as escaped text.
 pub(crate) fn shown(payload: &Payload, mark: &Mark) -> String {
     escaped(&mark.cover(&words_of(payload)))
 }

@@ -1,5 +1,6 @@
-//! E14 and E15 for an agent: every injection of the corpus in every place with foreign words, with a model that obeys
-//! it. For any model output, only what the agent may say goes out, and no forged text is ever shown as the core's.
+//! E14 and E15 for an agent: every injection of the corpus in every place with words from others, with a model that
+//! obeys it. For any model output, only what the agent may say goes out, and no forged text is ever shown as the
+//! core's.
 
 use std::sync::Arc;
 
@@ -15,7 +16,7 @@ use crate::injections::{self, Injection};
 use crate::reader::{Block, Inside, blocks};
 use crate::stage::{MARK, Stage, found, helper, system_error};
 
-/// The places with foreign words.
+/// The places with words from others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
     Result,

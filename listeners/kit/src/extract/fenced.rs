@@ -42,7 +42,7 @@ pub(super) struct Fenced {
 }
 
 impl Extractor {
-    /// Begins a run of lines that are only shown. The run begins at `at`, on the line that begins at `line`.
+    /// Begins a run of lines that are only shown. `at` is its first character, on the line that begins at `line`.
     pub(super) fn begin_shown(&mut self, fence: Fence, line: usize, at: usize) -> Flow {
         let begin = if fence.sign == b'>' { at } else { line };
         self.prose.lists.pass(self.held.slice(line, at + 1));

@@ -124,8 +124,8 @@ impl Extractor {
         }
     }
 
-    /// Whether `byte`, the first on its line that is not blank, begins a line that is only shown. Returns where that
-    /// line begins.
+    /// Whether `byte`, the first on its line that is not blank, begins a line that is only shown. Returns
+    /// the kind of such lines and where the line begins.
     fn shown_line(&self, at: usize, byte: u8) -> Option<(Fence, usize)> {
         let line = self.prose.line.filter(|_| !matches!(byte, b' ' | b'\t' | b'\r' | b'\n'))?;
         let lead = self.held.slice(line, at);

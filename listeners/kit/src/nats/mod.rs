@@ -1,9 +1,9 @@
 //! A whole listener around one function, over a broker. Any process with the listener's key can be the listener, on
 //! any machine.
 //!
-//! It takes one delivery for each free slot and never more, reports that it is alive while it works, and sends its
-//! reply again until the pump says that it is on disk. At the broker it creates nothing and only asks for its next
-//! delivery. It makes no decisions. Deliveries come in; the function's replies go out.
+//! It takes one delivery for each free slot and never more. It reports that it is alive while it works, and sends its
+//! reply again until the pump says that the reply is on disk. At the broker it creates nothing and only asks for its
+//! next delivery. It makes no decisions. Deliveries come in; the function's replies go out.
 //!
 //! ```no_run
 //! use systole_kit::Payload;
