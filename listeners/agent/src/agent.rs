@@ -222,7 +222,7 @@ impl Agent {
         Ok((conversation, viewed.count))
     }
 
-    /// Drops everything in an output that contains the code of the core's own tags.
+    /// An output that contains the code of the core's own tags has no effect. Hides the code in all reports.
     fn look_for_mark(&self, conversation: &Conversation, heard: &Heard, taken: &mut Taken) {
         let mark = &conversation.mark;
         let said_it = || {

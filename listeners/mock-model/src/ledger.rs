@@ -1,5 +1,5 @@
 //! The requests, in order, and how each answer ended. A request is recorded here, and in the file if there is one,
-//! before the first byte of its answer. So even a killed client is counted.
+//! before the first byte of its answer. So the request still counts if the client or the mock is killed.
 //!
 //! It never keeps a whole key. In: requests and the ends of answers. Out: the list, the counts.
 

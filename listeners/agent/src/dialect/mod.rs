@@ -94,7 +94,7 @@ impl Taken {
         self.acts.iter().any(|act| act.is_task)
     }
 
-    /// Removes everything that could be executed.
+    /// Removes the actions and all fixes, and no longer counts the answer as a note.
     pub(crate) fn clear_acts(&mut self) {
         self.acts.clear();
         self.mends.clear();

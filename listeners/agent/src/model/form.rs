@@ -160,7 +160,7 @@ pub(super) fn arguments(raw: Option<&RawValue>) -> Halved {
 
 /// The error in an event, if there is one.
 pub(super) fn complaint(event: &Event) -> Option<Wrong> {
-    // A quick search comes first: most events are no errors, and are not parsed twice.
+    // A quick search comes first: most events are not errors, and are not parsed twice.
     if !event.text.contains("\"error\"") {
         return None;
     }

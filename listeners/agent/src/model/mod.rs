@@ -1,8 +1,8 @@
 //! A model as an agent sees it: messages and tools go in; an answer with a stop reason comes out, or a fault that
 //! says whether anything may be charged. It knows no payload and no thread.
 //!
-//! An answer must end with an explicit sign of the provider, or with our own cut because enough was read. A stream
-//! that stops without a reason is a fault.
+//! An answer must end with an explicit stop reason of the provider, or with our own cut because enough was read. A
+//! stream that stops without a reason is a fault.
 
 pub mod script;
 
