@@ -56,8 +56,8 @@ pub(crate) fn reconcile(goal: &str, triggers: &[String]) -> Payload {
         .unwrap_or_else(|_| Payload::write(namespaces::WORKFLOW, "reconcile", |_| {}))
 }
 
-/// The question to a person about a goal. `by` names who caused it. After a correction, the person cannot give
-/// another.
+/// The question to a person about a goal. `by` says who asks for it. If `is_last`, the goal was corrected before and
+/// the person cannot order another correction.
 pub(crate) fn question(goal: &str, by: &str, triggers: &[String], is_last: bool) -> Question {
     let why = match triggers {
         [] => String::new(),

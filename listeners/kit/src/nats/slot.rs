@@ -44,7 +44,7 @@ pub(super) struct Slot {
     pulls: BTreeMap<u64, Instant>,
     pulled: u64,
     waiting: VecDeque<Held>,
-    /// How many pulls in a row were refused for a reason other than that there was no delivery.
+    /// How many pulls in a row the broker refused. A pull that finds no delivery is not refused.
     idle: u32,
 }
 

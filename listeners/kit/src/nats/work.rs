@@ -105,14 +105,14 @@ impl House {
         format!("SYSTOLE_{}_BUS", token(&self.organism))
     }
 
-    /// Reports, once, that a slot gets no delivery for a reason other than that there is none.
+    /// Reports, once, that the broker refuses a slot's pulls.
     pub(super) fn idles(&self, words: &str) {
         if !self.is_idle.swap(true, Ordering::Relaxed) {
             (self.tell)(&News::Idle { words: words.to_owned() });
         }
     }
 
-    /// Notes that a slot got a delivery.
+    /// Notes that the broker accepts a slot's pulls.
     pub(super) fn is_served(&self) {
         self.is_idle.store(false, Ordering::Relaxed);
     }
