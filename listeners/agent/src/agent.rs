@@ -1,8 +1,8 @@
-//! The agent itself: a delivery comes in, its model is asked, and what it does goes out. One delivery of a call is
-//! answered at a time; many calls run beside one another.
+//! The agent: it gets a delivery, asks its model, and sends out what the model decided. It answers one delivery of a
+//! call at a time; many calls run in parallel.
 //!
-//! It decides nothing about other threads, judges no payload and keeps nothing but the conversations of calls that are
-//! open: those it can make again from their view.
+//! It decides nothing about other threads, judges no payload and keeps only the conversations of open calls. It can
+//! rebuild those from their views.
 
 use std::sync::Arc;
 
@@ -24,18 +24,18 @@ use crate::terms::{AgentTerms, CallTerms};
 use crate::turn::{self, Ask, Came};
 use crate::{primitives, viewing};
 
-/// Turns of a call that are taken up with a link for each; more of them share their links.
+/// The most turns that get a link each when a conversation is rebuilt. More turns share their links.
 const TURNS: usize = 24;
 
-/// Answers that say the same in a row, after which the agent ends with a report.
+/// The number of identical answers in a row after which the agent ends with a report.
 const SAME: u32 = 4;
 
-/// An agent that runs.
+/// A running agent.
 pub struct Agent {
     pub(crate) spec: spec::Agent,
     terms: AgentTerms,
     pub(crate) models: Arc<Models>,
-    /// What its model can take and costs.
+    /// The limits and prices of its model.
     pub(crate) limits: spec::Model,
     kept: OpenCalls<KeptConversation>,
 }
@@ -43,18 +43,18 @@ pub struct Agent {
 /// Whether a turn is the last of its call.
 #[derive(Clone, Copy)]
 struct Last<'a> {
-    /// What ends it: a budget, or the window.
+    /// The reason: a budget, or the window.
     wrap_up: Option<&'a str>,
-    /// Whether only a final is taken.
+    /// Whether only a final is accepted.
     only_final: bool,
 }
 
 /// A conversation between two deliveries.
 struct KeptConversation {
     conversation: Conversation,
-    /// What the model said in the turn that was answered last.
+    /// The model's answer in the last turn.
     heard: Option<Heard>,
-    /// The messages of the view that it has been shown, where that was looked at.
+    /// How many messages of the view it has been shown, if that was read.
     seen: u64,
 }
 
@@ -65,10 +65,10 @@ impl std::fmt::Debug for Agent {
 }
 
 impl Agent {
-    /// An agent that speaks to its model, one of these.
+    /// An agent whose model is one of `models`.
     ///
     /// # Errors
-    /// When its model is not among them, or one of its schemas cannot be read.
+    /// If its model is not among them, or one of its schemas cannot be read.
     pub fn new(spec: spec::Agent, models: Arc<Models>) -> Result<Self, Unreadable> {
         let terms = AgentTerms::of(&spec)?;
         let Some(limits) = models.model(&spec.model).cloned() else {
@@ -78,14 +78,14 @@ impl Agent {
         Ok(Self { spec, terms, models, limits, kept: OpenCalls::default() })
     }
 
-    /// The same where others answer under its name as well, in other processes. A turn that was answered here may have
-    /// been taken as another one answered it, so a conversation goes on from here only after [`Agent::taken`].
+    /// For an agent with several processes under one name. The accepted reply to a turn may be another process's. So
+    /// a conversation continues from here only after [`Agent::taken`].
     #[must_use]
     pub fn one_of_many(self) -> Self {
         Self { kept: self.kept.one_of_many(), ..self }
     }
 
-    /// Tells it that what it answered to this delivery was taken.
+    /// Notes that the answer to this delivery was accepted.
     pub fn taken(&self, asked: &Delivered) {
         self.kept.taken(asked);
     }
@@ -94,7 +94,7 @@ impl Agent {
     pub async fn answer(self: Arc<Self>, asked: Delivered, line: Arc<dyn Line>) -> Said {
         match self.whole(&asked, &*line).await {
             Ok(said) => said,
-            // Whoever called it back knows.
+            // The delivery was cancelled, and the canceller knows.
             Err(NotTaken::Over) => Said::Items(Vec::new()),
             Err(not_taken) => {
                 Said::Failure { code: "agent".to_owned(), retry: false, words: not_taken.to_string() }
@@ -153,12 +153,12 @@ impl Agent {
         if conversation.told_to_think {
             taken.reasons.retain(|reason| reason.failure.slug != "thinking-missing");
         }
-        // A final that was questioned, as steps or children are open, is said again with good reason.
+        // A final that was held back because steps or children are open may rightly be repeated.
         let said_again = conversation.last_said.as_deref() == Some(heard.text().as_str());
         if said_again && heard.calls().next().is_none() && taken.ending.is_none() {
             taken.wrong("stuck-repeating", "");
         }
-        // A final is nearly always taken; where it is not, the conversation is made again from its view.
+        // A final is nearly always accepted. If it is not, the conversation is rebuilt from its view.
         let ends = taken.ending.is_some();
         let full = (room == Room::FinalOnly).then_some("the model's window is nearly full");
         let last = Last { wrap_up: wrap_up.or(full), only_final };
@@ -178,7 +178,7 @@ impl Agent {
         Some(Said::Failure { code: "agent".to_owned(), retry: false, words })
     }
 
-    /// The conversation up to this delivery, and how many messages the view has by now if that is known.
+    /// The conversation up to this delivery, and the number of messages in the view, if known.
     async fn conversation(
         &self,
         asked: &Delivered,
@@ -195,7 +195,8 @@ impl Agent {
                 conversation.add(&self.terms, &Happened::Turn(turn));
                 return Ok((conversation, 0));
             }
-            // What others said in the turn is not delivered: it is asked for, with the turn, from where it was left.
+            // A delivery does not contain what others said during the turn. So the agent reads the view, with the
+            // turn, from where it stopped.
             let viewed = viewing::view(line, kept.seen + 1).await?;
             for happened in &viewed.happened {
                 conversation.add(&self.terms, happened);
@@ -210,7 +211,7 @@ impl Agent {
         let request = viewed.happened.iter().enumerate().rev().find_map(request);
         let (request, terms) = request.unwrap_or_else(|| (0, self.terms.ordinary()));
         let mut conversation = Conversation::new(viewed.mark, terms, &viewed.began);
-        // Of a delivery 64 questions are answered, so that many turns cannot be put down one by one.
+        // A delivery may ask only 64 questions, so many turns cannot be stored one by one.
         let is_long = viewed.happened.len() - request > TURNS;
         let (earlier, since) =
             viewed.happened.split_at(if is_long { viewed.happened.len() } else { request });
@@ -221,14 +222,14 @@ impl Agent {
         Ok((conversation, viewed.count))
     }
 
-    /// What holds the code of the core's own tags does nothing.
+    /// An output that contains the code of the core's own tags has no effect. Hides the code in all reports.
     fn look_for_mark(&self, conversation: &Conversation, heard: &Heard, taken: &mut Taken) {
         let mark = &conversation.mark;
         let said_it = || {
             let calls = heard.calls().any(|call| mark.is_in(&call.arguments) || mark.is_in(&call.name));
             calls || mark.is_in(&heard.text())
         };
-        // It may be written by references or escapes, so that only what is made of the words shows it.
+        // The code may be written with references or escapes, so it shows only in the resulting payloads.
         let does_it = |taken: &Taken| {
             let acts = taken.acts.iter().map(|act| &act.payload);
             let payloads = acts.chain(&taken.plans).chain(&taken.ending);
@@ -243,14 +244,14 @@ impl Agent {
             taken.ending = None;
             taken.wrong("mark-in-output", "");
         }
-        // What is told of the words may quote them, and reaches the caller where no further turn does.
+        // Reports may quote the model's words, and they reach the caller if there is no further turn.
         let mends = taken.mends.iter_mut().map(|mend| &mut mend.reason);
         for reason in taken.reasons.iter_mut().chain(mends) {
             reason.words = mark.cover(&reason.words);
         }
     }
 
-    /// What the agent says, once its model has.
+    /// The reply of the agent, given its model's answer.
     async fn said(
         &self,
         conversation: &Conversation,
@@ -283,13 +284,13 @@ impl Agent {
             thread: act.thread,
             ..Item::plain(act.payload)
         }));
-        // The next turn comes when the tasks have ended.
+        // The next turn begins when the tasks have ended.
         items.extend(waits.then(primitives::await_all).flatten().map(Item::plain));
         items.extend(taken.ending.map(Item::plain));
         Ok(Said::Items(items))
     }
 
-    /// Nothing can be made of the output: the model is told why, in its next turn.
+    /// The output is unusable. The model sees why in its next turn.
     async fn again(&self, reasons: &[Reason], line: &(dyn Line + '_)) -> Result<Said, NotTaken> {
         for second in reasons.iter().skip(1) {
             line.notice(&second.code(), &second.told()).await?;
@@ -299,7 +300,7 @@ impl Agent {
         Ok(Said::Again { code, words: first.map(Reason::told).unwrap_or_default() })
     }
 
-    /// The end of a call that its model does not end: why, and what it last thought.
+    /// The report that ends a call without a final from its model: the reason, and the model's last thought.
     fn report(&self, conversation: &Conversation, wrap_up: Option<&str>, why: &str) -> Said {
         let outcome = if conversation.last_thought.is_some() { "partial" } else { "failure" };
         let reason = match wrap_up {
@@ -317,13 +318,13 @@ impl Agent {
     }
 }
 
-/// Why a call ends after so many answers of which nothing could be made.
+/// Why a call ends after that many unusable answers.
 fn unusable(attempts: u32, last: Option<&str>) -> String {
     let last = last.map(|last| format!("; the last one: {last}")).unwrap_or_default();
     format!("no usable answer of the model in {attempts} attempts{last}")
 }
 
-/// Whether nothing more of the call can be expected.
+/// Whether the call is over.
 fn is_over(said: &Said) -> bool {
     match said {
         Said::Items(items) => items.is_empty(),
@@ -332,7 +333,7 @@ fn is_over(said: &Said) -> bool {
     }
 }
 
-/// Whether a model had said everything that it wanted to.
+/// Whether the provider withheld the rest of the answer.
 pub(crate) fn is_refused(stop: Stop) -> bool {
     stop == Stop::Filtered
 }

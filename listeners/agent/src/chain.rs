@@ -1,7 +1,7 @@
-//! A prompt as a chain: a base, one segment after the other, and a header for this turn alone. Each link names the
-//! one before it by hash, so what repeats is stored once, and one hash names everything that a model was sent.
+//! A prompt as a chain: a base, segments in order, and a header for this turn only. Each link names the previous
+//! one by hash. So repeated parts are stored once, and one hash names everything that a model was sent.
 //!
-//! Texts come in; the texts of links and their hashes go out. Storing them is another's.
+//! Texts come in; the texts of links and their hashes go out. This module stores nothing.
 
 use sha2::{Digest as _, Sha256};
 
@@ -9,10 +9,10 @@ const BASE: &str = "systole prompt base v1";
 const SEGMENT: &str = "systole prompt segment v1";
 const PROMPT: &str = "systole prompt v1";
 
-/// A link: what is stored, and the hash that names it.
+/// A link: the stored text, and the hash that names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Link {
-    /// SHA-256 of the text, in 64 small hex digits.
+    /// SHA-256 of the text, in 64 lowercase hex digits.
     pub hash: String,
     /// The text.
     pub text: String,
@@ -23,26 +23,26 @@ impl Link {
         Self { hash: hex(&Sha256::digest(text.as_bytes())), text }
     }
 
-    /// The base: what stands before everything else.
+    /// The base: the first link.
     #[must_use]
     pub fn base(system: &str, tools: &str) -> Self {
         Self::of([&head(BASE, &[("system", system), ("tools", tools)]), system, tools].concat())
     }
 
-    /// A segment behind the link of that hash.
+    /// A segment after the link with that hash.
     #[must_use]
     pub fn segment(before: &str, messages: &str) -> Self {
         Self::of(format!("{}{before}\n{messages}", head(SEGMENT, &[("messages", messages)])))
     }
 
-    /// A whole prompt: the chain up to the link of that hash, and the header of the turn.
+    /// A whole prompt: the chain up to the link with that hash, and the header of the turn.
     #[must_use]
     pub fn prompt(before: &str, header: &str) -> Self {
         Self::of(format!("{}{before}\n{header}", head(PROMPT, &[("header", header)])))
     }
 }
 
-/// The first lines of a link: what it is, and how many bytes each of its parts has.
+/// The first lines of a link: its kind, and the size of each part in bytes.
 fn head(what: &str, parts: &[(&str, &str)]) -> String {
     let mut head = format!("{what}\n");
     for (name, text) in parts {
@@ -58,7 +58,7 @@ pub enum Read<'t> {
     Base {
         /// The system prompt.
         system: &'t str,
-        /// The tools, as JSON; empty where there are none.
+        /// The tools, as JSON. Empty if there are none.
         tools: &'t str,
     },
     /// A segment.
@@ -77,7 +77,7 @@ pub enum Read<'t> {
     },
 }
 
-/// Reads a link back; none where the text is none.
+/// Reads a link. `None` if the text is not a link.
 #[must_use]
 pub fn read(text: &str) -> Option<Read<'_>> {
     let (what, rest) = text.split_once('\n')?;

@@ -1,6 +1,7 @@
-//! What an agent may say, and to whom: its peers' elements and its own answers, each with the model of its schema.
+//! What an agent may say, and to which peers: its peers' elements and its own answers, each with the model of its
+//! schema.
 //!
-//! The agent's data comes in; lookups by name go out. It never judges a payload: that is the pump's.
+//! The agent's data comes in; lookups by name go out. It never judges a payload: the pump does.
 
 use std::sync::Arc;
 
@@ -24,26 +25,26 @@ pub(crate) struct Action {
     pub(crate) known: Known,
     /// The peers that take it, in order.
     pub(crate) takers: Vec<String>,
-    /// What the first of them gives.
+    /// What the first of them returns.
     pub(crate) given: Vec<Known>,
-    /// Whether a person must approve it, at one of them at least.
+    /// Whether at least one of them requires a person's approval.
     pub(crate) needs_approval: bool,
 }
 
 /// Everything that an agent may say.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Contracts {
-    /// In order of the peers, each element once.
+    /// In the order of the peers, each element once.
     pub(crate) actions: Vec<Action>,
-    /// What answers a call.
+    /// The answers to a call.
     pub(crate) finals: Vec<Known>,
-    /// The goal that the call asks for, if it asks for one: then there is one final at most.
+    /// The goal that the call asks for, if any. Then there is at most one final.
     pub(crate) goal: Option<Goal>,
-    /// What reaches the agent only after a schema has judged it: its requests, and what its peers answer.
+    /// Payloads that reach the agent only after a schema check: its requests, and the answers of its peers.
     judged: Vec<Known>,
 }
 
-/// A schema that cannot be read, though the organism's file was checked.
+/// A schema that cannot be read, although the organism file was checked.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("schema {name} cannot be read: {words}")]
 pub struct Unreadable {
@@ -77,7 +78,7 @@ impl Contracts {
         Ok(contracts)
     }
 
-    /// Contracts of that agent with the models of their schemas.
+    /// The agent's contracts with the models of their schemas.
     pub(crate) fn known(agent: &Agent, contracts: &[Contract]) -> Result<Vec<Known>, Unreadable> {
         Shelf { agent }.all(contracts)
     }
@@ -88,7 +89,7 @@ impl Contracts {
         actions.chain(&self.finals).any(|known| &*known.element.local == local)
     }
 
-    /// Whether a schema has judged every element of a payload: none came in by a wildcard.
+    /// Whether a schema has checked every element of a payload, so that none came in by a wildcard.
     pub(crate) fn have_judged(&self, payload: &systole_kit::Payload) -> bool {
         let known = self.judged.iter().filter(|known| known.element == *payload.name());
         let judges =
@@ -96,7 +97,7 @@ impl Contracts {
         known.into_iter().any(|known| judges(&known.model))
     }
 
-    /// The answers whose content is only text, so that a result in words fills them.
+    /// The only answer, if its content is only text, so that a result in words can fill it.
     pub(crate) fn text_final(&self) -> Option<&Known> {
         match self.finals.as_slice() {
             [one] if one.is_text() => Some(one),
@@ -104,18 +105,18 @@ impl Contracts {
         }
     }
 
-    /// The payload that a goal asks for, if there is more than text in it: outside of `xml` it is given as JSON.
+    /// The payload that a goal asks for, if it holds more than text. Outside of `xml` it is written as JSON.
     pub(crate) fn json_final(&self) -> Option<&Known> {
         let is_typed = self.goal.as_ref().is_some_and(|goal| goal.gives.is_some());
         self.finals.first().filter(|_| is_typed && self.text_final().is_none())
     }
 
-    /// To whom the agent may give tasks in this call, and how many.
+    /// Which agents may get tasks in this call, and how many.
     pub(crate) fn tasks(&self) -> Option<&Tasks> {
         self.goal.as_ref()?.tasks.as_ref()
     }
 
-    /// Whether there is anything that the agent can do but answer.
+    /// Whether the agent can do anything besides answering.
     pub(crate) fn can_act(&self) -> bool {
         !self.actions.is_empty() || self.tasks().is_some()
     }
@@ -147,7 +148,7 @@ impl Known {
         self.model.has_attribute(&self.element.local, name)
     }
 
-    /// A payload of it around a text.
+    /// A payload of it with a text as its content.
     pub(crate) fn around(&self, text: &str) -> Option<systole_kit::Payload> {
         let name = systole_kit::writer::Name::new(&self.element.local)?;
         let mut writer = systole_kit::writer::Writer::new();
@@ -162,7 +163,7 @@ impl Known {
     }
 }
 
-/// The schemas of an agent, each read when it is first needed.
+/// The schemas of an agent, each read when first needed.
 struct Shelf<'a> {
     agent: &'a Agent,
 }

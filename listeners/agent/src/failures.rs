@@ -1,26 +1,26 @@
-//! Everything that a model's output can get wrong, in one table: its slug, how much it matters, and what the model is told.
+//! All faults of a model's output, in one table: the slug, how much it matters, and the message to the model.
 //!
-//! A reply that was unusable is told at most two of them, the weightiest first.
+//! For an unusable reply, the model sees at most two of them, the most important first.
 
 /// How much a failure matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Weight {
-    /// Nothing can be made of the output.
+    /// The output is unusable.
     Critical,
-    /// A part of it that was meant to be acted upon cannot be.
+    /// A part that was meant to be executed cannot be.
     High,
-    /// It is usable, or nearly.
+    /// The output is usable, or nearly.
     Normal,
 }
 
 /// A row of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Failure {
-    /// Its slug; the code is `agent.` and this.
+    /// Its slug. The code is `agent.` and this slug.
     pub slug: &'static str,
     /// How much it matters.
     pub weight: Weight,
-    /// What the model is told, before what is particular to this output.
+    /// The message to the model, before the details of this output.
     pub told: &'static str,
 }
 
@@ -135,30 +135,30 @@ pub fn failure(slug: &str) -> Option<&'static Failure> {
 /// A failure that happened.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reason {
-    /// Which.
+    /// The row of the table.
     pub failure: &'static Failure,
-    /// What is particular to it: the place, the name, the mend.
+    /// The details: the place, the name, the fix.
     pub words: String,
-    /// The element or the tool that it is about, where there is one.
+    /// The element or tool concerned, if any.
     pub about: Option<String>,
     /// Its line in the model's text.
     pub line: Option<u32>,
 }
 
 impl Reason {
-    /// A failure by its slug; a slug outside of the table is none.
+    /// A failure by its slug. `None` if the slug is not in the table.
     #[must_use]
     pub fn of(slug: &str, words: impl Into<String>) -> Option<Self> {
         Some(Self { failure: failure(slug)?, words: words.into(), about: None, line: None })
     }
 
-    /// The code of the log.
+    /// The code in the log.
     #[must_use]
     pub fn code(&self) -> String {
         format!("agent.{}", self.failure.slug)
     }
 
-    /// What the model is told.
+    /// The message to the model.
     #[must_use]
     pub fn told(&self) -> String {
         match self.words.is_empty() {
@@ -168,7 +168,7 @@ impl Reason {
     }
 }
 
-/// The weightiest two, in order of their weight; of equal ones those that came first.
+/// The two most important failures, in order of weight. Of equal ones, the earlier comes first.
 #[must_use]
 pub fn weightiest(mut reasons: Vec<Reason>) -> Vec<Reason> {
     reasons.sort_by_key(|reason| reason.failure.weight);

@@ -1,7 +1,7 @@
-//! A goal of a workflow, as an agent is asked for it: what is shown of it, and the output that answers it.
+//! A goal of a workflow, as an agent sees it: what it shows the model, and the output that answers it.
 //!
-//! A request or a text comes in; words for the model, or a payload, go out. What the payload that a goal asks for must be
-//! is in the contracts of the call.
+//! A request or a text comes in; a text for the model, or a payload, goes out. The contracts of the call say what the
+//! goal's payload must be.
 
 use systole_kit::gate::{Gate, Step};
 use systole_kit::writer::Writer;
@@ -22,34 +22,34 @@ pub(crate) const CONVERGED: &str = "CONVERGED";
 /// A goal.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Goal {
-    /// The workflow that it belongs to.
+    /// The workflow of the goal.
     pub(crate) workflow: String,
-    /// Its id; the role for a task.
+    /// Its id. For a task, the role.
     pub(crate) id: String,
-    /// The payload that it asks for; none: text.
+    /// The payload that it asks for. `None` means text.
     pub(crate) gives: Option<QName>,
     /// Whether the answer [`CONVERGED`] ends its loop.
     pub(crate) converges: bool,
     /// The pass of its loop, from 1.
     pub(crate) pass: u32,
-    /// To whom its agent may give tasks, and how many.
+    /// Which agents may get tasks, and how many.
     pub(crate) tasks: Option<Tasks>,
-    /// Whether it was pursued before, and a correction is wanted.
+    /// Whether it was run before and now needs a correction.
     pub(crate) is_corrected: bool,
 }
 
-/// Whether that is a request for a goal.
+/// Whether the name is that of a request for a goal.
 pub(crate) fn is_request(name: &QName) -> bool {
     name.is(namespaces::WORKFLOW, REQUEST)
 }
 
-/// Whether that is an output in words.
+/// Whether the name is that of an output in words.
 pub(crate) fn is_output(name: &QName) -> bool {
     name.is(namespaces::WORKFLOW, OUTPUT)
 }
 
 impl Goal {
-    /// The goal that a payload asks for; none if it is another request.
+    /// The goal that a payload asks for. `None` for any other request.
     pub(crate) fn of(payload: &Payload) -> Option<Self> {
         if !is_request(payload.name()) {
             return None;
@@ -83,7 +83,7 @@ impl Goal {
         }
     }
 
-    /// Whether that text is the answer that ends its loop.
+    /// Whether a text is the answer that ends its loop.
     pub(crate) fn is_ended_by(&self, text: &str) -> bool {
         self.converges && text.trim() == CONVERGED
     }
@@ -98,7 +98,7 @@ impl Goal {
         self.is_ended_by(&output.text()) || self.converges && output.is_marked("converged")
     }
 
-    /// What is wrong with a payload of supervision that its schema allows, with the place and the fix.
+    /// A fault of a supervision payload that its schema allows, with the place and the fix.
     pub(crate) fn supervision_fault(&self, ending: &Payload) -> Option<String> {
         let local = &*ending.name().local;
         if *ending.name().ns != *namespaces::WORKFLOW || is_output(ending.name()) {
@@ -128,10 +128,10 @@ impl Goal {
     }
 }
 
-/// What a model is shown of a request: the inside, in the layout in which it was written.
+/// The text of a request for a model: the inside, in its original layout.
 pub(crate) fn words(request: &Payload, mark: &Mark) -> String {
     match request.child() {
-        // A carriage return that is not a reference would be read as a line feed.
+        // A plain carriage return would be read as a line feed.
         Ok(workflow) => mark.cover(&markup(&workflow)).replace('\r', "&#13;"),
         Err(_) => shown(request, mark),
     }

@@ -1,4 +1,4 @@
-//! The guard of the model's window: what would not fit is not sent. Pure.
+//! The guard of the model's window: a prompt that would not fit is not sent. Pure.
 
 use std::sync::Arc;
 
@@ -8,10 +8,10 @@ use crate::show::Mark;
 use crate::terms::{AgentTerms, CallTerms};
 use crate::{spec, turn};
 
-/// Tokens that are kept free beside the answer.
+/// Tokens kept free besides the answer.
 const SPARE: u64 = 256;
 
-/// Tokens that a question has to have room for, if there is to be a conversation at all.
+/// Tokens that a question needs, for a conversation to be possible at all.
 const QUESTION: u64 = 512;
 
 /// How much room a prompt leaves.
@@ -19,13 +19,13 @@ const QUESTION: u64 = 512;
 pub(crate) enum Room {
     /// Enough.
     Enough,
-    /// The prompt fits, and with another result it may not: only a final is asked for.
+    /// The prompt fits, but with another result it may not. Only a final is asked for.
     FinalOnly,
     /// It does not fit.
     None,
 }
 
-/// The room that a prompt leaves, with the tokens of its tools.
+/// The room left by a prompt and the tokens of its tools.
 pub(crate) fn room(limits: &spec::Model, conversation: &Conversation, tools: u64) -> Room {
     room_beside(limits, conversation.tokens() + tools)
 }
@@ -33,7 +33,7 @@ pub(crate) fn room(limits: &spec::Model, conversation: &Conversation, tools: u64
 fn room_beside(limits: &spec::Model, tokens: u64) -> Room {
     let limit = most(limits);
     let projected = tokens + SPARE;
-    // What comes next is an answer of the model and the results of what it does.
+    // The next additions are an answer of the model and the results of its actions.
     let next = limits.max_output.min(limit / 8);
     if projected > limit {
         Room::None
@@ -49,24 +49,24 @@ fn most(limits: &spec::Model) -> u64 {
     limits.window.saturating_sub(SPARE).saturating_sub(limits.max_output)
 }
 
-/// What stands in every request of an agent before anybody has said anything.
+/// The fixed part of every request of an agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Measured {
-    /// Its tokens, by the estimate that the guard goes by: the system prompt and the tools.
+    /// Its tokens, by the guard's estimate: the system prompt and the tools.
     pub tokens: u64,
-    /// The most that a request may have.
+    /// The most tokens that a request may have.
     pub most: u64,
-    /// Whether it leaves room for a conversation. Where it does not, the agent would end at once, or could only answer.
+    /// Whether it leaves room for a conversation. If not, the agent would end at once, or could only answer.
     pub leaves_room: bool,
 }
 
 /// Measures an agent with a model.
 ///
 /// # Errors
-/// When one of its schemas cannot be read.
+/// If one of its schemas cannot be read.
 pub fn measure(agent: &spec::Agent, limits: &spec::Model) -> Result<Measured, Unreadable> {
     let terms = AgentTerms::of(agent)?;
-    // Every date and every mark is as long as any other.
+    // Every date and every mark has the same length.
     let tokens_of = |terms: Arc<CallTerms>| {
         let tools = turn::tools_tokens(&terms.tools);
         Conversation::new(Mark("00000000".to_owned()), terms, "2026-01-01").tokens() + tools

@@ -1,16 +1,15 @@
-//! What a model said, as the journal keeps it: its words as they came, or, where they are not words alone, its parts
-//! as JSON.
+//! A model's answer, as the journal keeps it: its words as received, or, if it is more than words, its parts as JSON.
 //!
-//! An answer comes in and a text with the reason of its end goes out, or the other way round. Nothing is lost between.
+//! An answer comes in and a text with the stop reason goes out, or the reverse. Nothing is lost in between.
 
 use serde_json::{Value, json};
 
 use crate::model::{Answer, Call, Part, Stop};
 
-/// Behind the reason of an end: the text is a list of parts.
+/// The suffix of a stop reason if the text is a list of parts.
 const PARTS: &str = "+parts";
 
-/// The reason of an end, and the text.
+/// The stop reason and the text.
 pub(crate) fn written(answer: &Answer) -> (String, String) {
     let stop = match answer.stop {
         Stop::End => "end",
@@ -36,7 +35,7 @@ fn as_json(part: &Part) -> Option<Value> {
             Some(json!({ "call": { "id": call.id, "name": call.name, "arguments": call.arguments } }))
         }
         Part::Reasoning(kept) => Some(json!({ "reasoning": kept })),
-        // A model answers no call.
+        // A model never answers a call.
         Part::Result { .. } => None,
     }
 }
@@ -44,11 +43,11 @@ fn as_json(part: &Part) -> Option<Value> {
 /// The most bytes of a text in a journal entry, written as XML. An entry is no longer than a message.
 const PIECE: usize = 900 << 10;
 
-/// A text in pieces of which each fits into an entry of the journal, or into a document.
+/// Splits a text so that each piece fits into a journal entry or a document.
 pub(crate) fn pieces(text: &str) -> Vec<&str> {
     let (mut pieces, mut from, mut bytes) = (Vec::new(), 0, 0);
     for (at, character) in text.char_indices() {
-        // The longest way to write one of these has six characters.
+        // The longest escape of one of these has six characters.
         let is_escaped = character.is_ascii_control() || matches!(character, '<' | '>' | '&' | '"' | '\'');
         let size = if is_escaped { 6 } else { character.len_utf8() };
         if bytes + size > PIECE {
@@ -61,10 +60,10 @@ pub(crate) fn pieces(text: &str) -> Vec<&str> {
     pieces
 }
 
-/// How the reason of an end begins where there is no answer.
+/// The beginning of a stop reason if there is no answer.
 const FAULT: &str = "model.";
 
-/// What a model said.
+/// A model's answer.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Heard {
     pub(crate) parts: Vec<Part>,
@@ -72,8 +71,8 @@ pub(crate) struct Heard {
 }
 
 impl Heard {
-    /// Reads it back; none where there was no answer, whatever had come of one. What cannot be read was never written by
-    /// this house; its text is taken as it stands.
+    /// Reads an answer back. `None` if there was no answer, even if parts of one had come. Text that cannot be read
+    /// was not written by this program, and is taken as it is.
     pub(crate) fn read(stop: &str, text: &str) -> Option<Self> {
         if stop.starts_with(FAULT) {
             return None;
@@ -93,7 +92,7 @@ impl Heard {
         Some(Self { parts: parts.unwrap_or_else(plain), stop })
     }
 
-    /// All its words, one part after the other.
+    /// All its text parts, joined.
     pub(crate) fn text(&self) -> String {
         let words = self.parts.iter().filter_map(|part| match part {
             Part::Text(text) => Some(text.as_str()),

@@ -1,8 +1,8 @@
-//! An agent: a listener that thinks. It stands on the kit alone and knows neither the pump nor the log; what it
-//! remembers is its view of its own call.
+//! An agent: a listener that thinks. It depends only on the kit and the workflow types, and knows neither the pump
+//! nor the log. Its memory is its view of its own call.
 //!
-//! One delivery after the other: the conversation so far becomes a prompt, the prompt goes to a model, what the model
-//! said is taken apart, and what it does goes out as items. Whatever is unusable is told to the model in its next turn.
+//! It handles one delivery after another. The conversation so far becomes a prompt, the prompt goes to a model, the
+//! answer is taken apart, and the actions go out as items. The model sees the faults of its output in its next turn.
 
 mod agent;
 pub mod chain;

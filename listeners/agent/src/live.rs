@@ -1,7 +1,7 @@
-//! An answer while it comes in, for whoever watches: its first words at once, then as many as make a line, or as come in a
-//! moment.
+//! An answer while it comes in, for observers: the first words at once, then portions of about a line. A smaller
+//! portion is sent after a moment.
 //!
-//! What is shown here is never acted upon, and a piece for which there is no room is left out.
+//! Text shown here is never executed. A piece for which there is no room is left out.
 
 use std::pin::pin;
 use std::time::Duration;
@@ -11,14 +11,14 @@ use tokio::sync::mpsc;
 
 use crate::model::{Answer, Ask, Ledger, Models, NoAnswer, Piece};
 
-/// Pieces that may wait while one is being told.
+/// The most pieces that wait while one is being sent.
 const WAITING: usize = 256;
-/// Bytes that are told at once.
+/// Bytes sent at once.
 const PORTION: usize = 64;
-/// How long words wait for more: who reads along sees no step, and a quick model is not told of word by word.
+/// How long words wait for more. A reader sees no stutter, and a fast model is not reported word by word.
 const MOMENT: Duration = Duration::from_millis(50);
 
-/// Asks, and tells what comes in on the way.
+/// Asks the model, and sends the incoming text to observers.
 pub(crate) async fn shown<L: Ledger>(
     models: &Models,
     name: &str,
@@ -27,7 +27,7 @@ pub(crate) async fn shown<L: Ledger>(
     line: &(dyn Line + '_),
 ) -> Result<Result<Answer, NoAnswer<L::Halt>>, NotTaken> {
     let (tell, mut pieces) = mpsc::channel(WAITING);
-    // A watcher that falls behind sees less; the answer itself comes whole.
+    // A slow observer sees less. The answer itself is complete.
     let watcher = Box::new(move |piece| drop(tell.try_send(piece)));
     let mut asking = pin!(models.ask(name, asked, books, watcher));
     let (mut portion, mut moment) = (Portion::default(), pin!(tokio::time::sleep(MOMENT)));
@@ -50,13 +50,13 @@ pub(crate) async fn shown<L: Ledger>(
     }
 }
 
-/// What a piece belongs to.
+/// The kind of a piece.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 enum Part {
     #[default]
     Text,
     Reasoning,
-    /// A native call: which, and of what tool.
+    /// A native call: its number and the tool.
     Call(usize, String),
 }
 
@@ -69,7 +69,7 @@ impl Part {
         }
     }
 
-    /// The element that tells it from text.
+    /// The element that separates it from text.
     fn element(&self) -> Option<&str> {
         match self {
             Part::Text => None,
@@ -79,7 +79,7 @@ impl Part {
     }
 }
 
-/// Words that are not told yet. Reasoning and native calls stand in elements, as they do where a model writes them itself.
+/// Words that are not sent yet. Reasoning and native calls are wrapped in elements, as models write them.
 #[derive(Default)]
 struct Portion {
     words: String,
@@ -88,12 +88,12 @@ struct Portion {
 }
 
 impl Portion {
-    /// Whether there are words to tell.
+    /// Whether there are words to send.
     fn waits(&self) -> bool {
         !self.words.trim().is_empty()
     }
 
-    /// Takes a piece, and gives what is to be told now.
+    /// Takes a piece, and returns the text to send now.
     fn take(&mut self, piece: &Piece) -> Option<String> {
         let part = Part::of(piece);
         if part != self.part {

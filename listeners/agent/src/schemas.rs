@@ -1,6 +1,6 @@
-//! The schemas of an organism that its agents share. Each schema is read once, however many agents use it.
+//! The schemas of an organism that its agents share. Each schema is read once for all agents.
 //!
-//! Schema texts go in, models come out. It judges no payload.
+//! Schema texts go in; models come out. It judges no payload.
 
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
@@ -16,10 +16,10 @@ pub struct Schema {
     pub text: Arc<[u8]>,
 }
 
-/// The model of a schema, or why there is none.
+/// The model of a schema, or the fault.
 type Reading = Result<Arc<Model>, String>;
 
-/// Schemas in a fixed order. A copy shares what was read before.
+/// Schemas in a fixed order. A copy shares the models already read.
 #[derive(Clone, Debug)]
 pub struct Schemas {
     texts: Arc<[Schema]>,

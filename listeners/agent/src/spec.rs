@@ -1,5 +1,5 @@
-//! What an agent is and which models there are, as plain data: the organism's file is read into it, and an agent is
-//! made from it. Nothing here checks, opens or starts anything.
+//! Agents and models as plain data: the organism file is read into it, and an agent is built from it. Nothing here
+//! checks, opens or starts anything.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -12,45 +12,45 @@ pub use crate::schemas::{Schema, Schemas};
 /// An agent.
 #[derive(Clone, Debug)]
 pub struct Agent {
-    /// Its name, which is that of its listener.
+    /// Its name, the same as its listener's.
     pub name: String,
-    /// The model that it speaks to, by the name it has in the file.
+    /// Its model, by the name in the file.
     pub model: String,
-    /// How it writes what it does.
+    /// How it writes its actions.
     pub dialect: Dialect,
     /// Whether it must reason in `<thinking>` before every action (`xml`).
     pub thinking: Thinking,
-    /// How many actions a turn may hold (`xml`; with native calls there may always be several).
+    /// How many actions a turn may hold (`xml`; native calls may always be several).
     pub actions: Actions,
-    /// Whether its answer is cut behind its first action (`xml`, with one action a turn).
+    /// Whether its answer is cut after its first action (`xml`, with one action a turn).
     pub stop_early: bool,
-    /// Whether its view shows what others said to one another in the thread.
+    /// Whether its view shows messages between others in the thread.
     pub sees_thread: bool,
-    /// Unusable outputs in a row after which it ends with a report.
+    /// The number of unusable outputs in a row after which it ends with a report.
     pub attempts: u32,
-    /// Turns that a call to it may take, as its listener has them.
+    /// The most turns of a call to it, from its listener.
     pub turns: u32,
-    /// Bytes of an answer that the model is shown; more lies in the log and can be read in parts.
+    /// The most bytes of an answer that the model sees. The log has the rest, and the agent can read it in parts.
     pub tool_output_max: usize,
-    /// What a request with native tools says of their choice; none: nothing.
+    /// The tool choice in a request with native tools. `None` sends nothing.
     pub tool_choice: Option<ToolChoice>,
     /// The format of its final, and the JSON Schema that a final in JSON must follow.
     pub output: Output,
-    /// Words before its prompt that all agents of the organism share.
+    /// Text before its prompt that all agents of the organism share.
     pub preamble: Option<String>,
     /// The sections of its prompt in order of the file: the name of the key and its text, a list as its lines.
     pub prompt: Vec<Section>,
-    /// What it takes as requests.
+    /// The requests that it takes.
     pub accepts: Vec<Contract>,
-    /// What answers a call to it.
+    /// The answers to a call.
     pub returns: Vec<Contract>,
-    /// What answers only goals of workflows, beside what it returns.
+    /// Answers that only goals of workflows get, in addition to `returns`.
     pub gives: Vec<Contract>,
-    /// Whom it may address, with what each takes and gives.
+    /// The listeners that it may address, with what each takes and returns.
     pub peers: Vec<Peer>,
-    /// Agents that take tasks of goals from it. Goals say which of them; no other message may go to them.
+    /// Agents that take tasks of goals from it. Goals choose among them; no other message may go to them.
     pub task_takers: Vec<String>,
-    /// The schemas that the contracts stand in; imports are resolved among them.
+    /// The schemas of the contracts. Imports are resolved among them.
     pub schemas: Schemas,
 }
 
@@ -72,7 +72,7 @@ pub struct Peer {
     pub name: String,
     /// What it takes.
     pub accepts: Vec<Contract>,
-    /// What it gives.
+    /// What it returns.
     pub returns: Vec<Contract>,
     /// Whether a person must approve every message to it.
     pub needs_approval: bool,
@@ -83,27 +83,27 @@ pub struct Peer {
 pub struct Contract {
     /// The element.
     pub element: QName,
-    /// The place of its schema among the agent's.
+    /// The index of its schema among the agent's.
     pub schema: usize,
 }
 
-/// How an agent writes what it does.
+/// How an agent writes its actions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dialect {
     /// Actions are elements in its text.
     Xml,
     /// Actions are native calls of the model; text without a call is the final.
     Native,
-    /// Actions are native calls; the final stands in a slot of its own in the text.
+    /// Actions are native calls; the final is in a slot in the text.
     XmlFinal,
     /// The whole answer is the result.
     Plain,
 }
 
-/// Whether reasoning stands before every action.
+/// Whether reasoning must come before every action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Thinking {
-    /// It must; where it is missing the agent is told once, and the action still runs.
+    /// It must. If it is missing, the model is reminded once, and the action still runs.
     Required,
     /// As the model likes.
     Free,
@@ -112,26 +112,26 @@ pub enum Thinking {
 /// How many actions a turn may hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Actions {
-    /// One; a second one is refused with feedback.
+    /// One. A second one is refused with feedback.
     One,
     /// Several, which run at once.
     Many,
 }
 
-/// What is said of the choice among native tools.
+/// The rule for choosing among native tools.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ToolChoice {
-    /// The model's.
+    /// The model decides.
     Auto,
-    /// One of them must be called.
+    /// The model must call one of them.
     Required,
-    /// None may be called.
+    /// The model may call none.
     None,
-    /// That one must be called.
+    /// The model must call that one.
     Tool(String),
 }
 
-/// What a final is to be.
+/// The required form of a final.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Output {
     /// The format.
@@ -156,39 +156,39 @@ pub enum Format {
 pub struct Model {
     /// Its name in the file.
     pub name: String,
-    /// Who is asked.
+    /// The provider.
     pub provider: Provider,
-    /// Its name at the provider; none for a script.
+    /// Its name at the provider. Empty for a script.
     pub model: String,
-    /// The address, where it is not the provider's own.
+    /// The address, if it is not the provider's default.
     pub url: Option<String>,
     /// The variable that holds the key.
     pub key_env: Option<String>,
-    /// Further headers of each request: the name, and the variable that holds the value.
+    /// More headers of each request: the name, and the variable that holds the value.
     pub headers_env: Vec<(String, String)>,
     /// The script, an absolute path.
     pub file: Option<PathBuf>,
-    /// Tokens that a request with its answer may have.
+    /// The most tokens of a request with its answer.
     pub window: u64,
-    /// Tokens that an answer may have.
+    /// The most tokens of an answer.
     pub max_output: u64,
     /// Whether its answers are streamed.
     pub stream: bool,
-    /// How long it is waited for.
+    /// Its timeouts.
     pub timeout: Timeout,
-    /// Further parameters, sent as they stand.
+    /// More parameters, sent as they are.
     pub params: serde_json::Map<String, serde_json::Value>,
     /// What tokens cost.
     pub price: Option<Price>,
-    /// Requests that may be out at once.
+    /// The most requests that may run at once.
     pub at_once: usize,
-    /// How failed requests are repeated.
+    /// How failed requests are retried.
     pub retry: Retry,
-    /// Models that are asked where this one cannot, by name and in order.
+    /// Models that are asked if this one cannot answer, by name and in order.
     pub fallback: Vec<String>,
 }
 
-/// How long a model is waited for, where the file says so.
+/// The timeouts of a model, if the file sets them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Timeout {
     /// From the request to the first piece of content.
@@ -197,10 +197,10 @@ pub struct Timeout {
     pub between_ms: Option<u64>,
 }
 
-/// Who answers for a model.
+/// The provider of a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Provider {
-    /// OpenAI, or whoever speaks its chat completions.
+    /// OpenAI, or another server that speaks its chat completions.
     OpenAi,
     /// Anthropic.
     Anthropic,
@@ -212,25 +212,25 @@ pub enum Provider {
     Script,
 }
 
-/// What tokens cost: each for so many of them.
+/// The prices of tokens, each for `per` tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Price {
-    /// Tokens that are read.
+    /// Tokens read.
     pub tokens_in: Money,
-    /// Tokens that are written.
+    /// Tokens written.
     pub tokens_out: Money,
-    /// Tokens that are read from the provider's cache; none: as those that are read.
+    /// Tokens read from the provider's cache. `None`: the same as `tokens_in`.
     pub cached: Option<Money>,
-    /// For how many tokens.
+    /// The number of tokens that the amounts are for.
     pub per: u64,
 }
 
-/// How failed requests are repeated.
+/// How failed requests are retried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Retry {
-    /// Requests for one answer, the first included.
+    /// Requests for one answer, including the first.
     pub attempts: u32,
-    /// The pause before the second; doubles with each further one.
+    /// The pause before the second request. It doubles with each further one.
     pub first_ms: u64,
     /// The longest pause.
     pub longest_ms: u64,

@@ -1,7 +1,7 @@
-//! What an agent may answer one call with, and how. A goal of a workflow narrows both: its own output alone is taken.
+//! How an agent may answer one call. A goal of a workflow narrows this: only its own output is accepted.
 //!
-//! The agent's data and a request come in; the terms of the call go out. Equal requests give equal terms, so a prompt
-//! that is made again is the same.
+//! The agent's data and a request come in; the terms of the call go out. Equal requests give equal terms, so a
+//! rebuilt prompt is the same.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ pub(crate) struct CallTerms {
     pub(crate) agent: Agent,
     /// What it may say in this call.
     pub(crate) contracts: Contracts,
-    /// The tools that its model is told of in each request.
+    /// The tools in each request to its model.
     pub(crate) tools: Vec<Tool>,
 }
 
@@ -30,7 +30,7 @@ pub(crate) struct CallTerms {
 pub(crate) struct AgentTerms {
     /// The terms of a call that asks for no goal.
     ordinary: Arc<CallTerms>,
-    /// Everything that answers a goal.
+    /// All possible answers to a goal.
     outputs: Vec<Known>,
 }
 
@@ -78,10 +78,10 @@ impl AgentTerms {
             };
         }
         if contracts.tasks().is_some() {
-            // Tasks run beside one another, so that an answer may hold several.
+            // Tasks run in parallel, so an answer may hold several.
             agent.actions = Actions::Many;
             agent.stop_early = false;
-            // What they need was read with the ordinary ones.
+            // Their schemas were read with the ordinary tools.
             tools = prompt::tools(&agent, &contracts).unwrap_or(tools);
         }
         CallTerms { agent, contracts, tools }

@@ -1,11 +1,11 @@
-//! How many tokens a text has, as an estimate on the high side. What a provider reports is better and comes first; this
-//! is for what it has not seen yet. Pure.
+//! The number of tokens of a text, estimated on the high side. A provider's report is better and takes precedence;
+//! this estimate is for text that the provider has not seen yet. Pure.
 
 /// Tokens of the frame around a message.
 const FRAME: u64 = 8;
 
-/// An estimate for a text: a little over three letters of ASCII make a token, and whatever lies far from it may take two tokens
-/// a character.
+/// An estimate for a text: a token has a little over three ASCII letters, and a character far from ASCII may take two
+/// tokens.
 #[must_use]
 pub(crate) fn estimate(text: &str) -> u64 {
     let (mut ascii, mut near, mut far) = (0u64, 0u64, 0u64);
@@ -19,7 +19,7 @@ pub(crate) fn estimate(text: &str) -> u64 {
     (ascii * 10).div_ceil(32) + near + far * 2
 }
 
-/// The same for a message, with its frame.
+/// An estimate for a message, with its frame.
 #[must_use]
 pub(crate) fn of_message(text: &str) -> u64 {
     estimate(text) + FRAME

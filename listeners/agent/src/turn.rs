@@ -1,5 +1,5 @@
-//! One question to the model: the prompt is put down and its hash written into the journal before the model is called,
-//! and what it says is in the journal before anything is made of it. What an earlier attempt bought is not bought again.
+//! One question to the model. The prompt is stored and its hash written into the journal before the model is called.
+//! The answer is in the journal before it is used. An answer that an earlier attempt paid for is not bought again.
 
 use serde_json::json;
 use systole_kit::envelope::Delivered;
@@ -21,7 +21,7 @@ use crate::show::{block, escaped};
 use crate::spec::{Actions, Dialect, Thinking, ToolChoice};
 use crate::terms::CallTerms;
 
-/// What the model is told about this turn alone.
+/// What the model is told about this turn only.
 pub(crate) struct Header<'a> {
     pub(crate) turn: u32,
     pub(crate) of: u32,
@@ -33,37 +33,38 @@ pub(crate) struct Header<'a> {
     pub(crate) only_final: bool,
 }
 
-/// What is asked.
+/// The question.
 pub(crate) struct Ask<'a> {
     pub(crate) agent: &'a Agent,
     pub(crate) conversation: &'a Conversation,
     pub(crate) header: &'a Header<'a>,
-    /// The delivery for which it is asked.
+    /// The delivery for which the model is asked.
     pub(crate) asked: &'a Delivered,
 }
 
-/// What came of it.
+/// The outcome.
 pub(crate) enum Came {
     /// An answer.
     Heard(Heard),
-    /// A budget leaves no room for it: the model was not called.
+    /// A budget leaves no room, so the model was not called.
     Refused { code: String, words: String },
-    /// There is no answer; the same may be asked again in another turn, or not.
+    /// There is no answer. `again` says whether another turn may ask the same.
     Fault { code: String, words: String, again: bool },
 }
 
-/// Asks, or finds what an earlier attempt was answered.
+/// Asks, or finds the answer to an earlier attempt.
 pub(crate) async fn ask(ask: Ask<'_>, has_past: bool, line: &(dyn Line + '_)) -> Result<Came, NotTaken> {
     let header = header_words(&ask);
     let prompt = Link::prompt(ask.conversation.last(), &header);
     let mut past = if has_past { line.past().await? } else { Past::default() };
-    // Requests that failed are known as well, and may be made again.
+    // Failed requests are known as well, and may be repeated.
     while let Standing::Known(outcome) = past.standing(&prompt.hash) {
         if let Some(heard) = Heard::read(&outcome.stop, &outcome.text) {
             return Ok(Came::Heard(heard));
         }
     }
-    // The same turn asks for the same; where its prompt reads otherwise by now, what was bought is used all the same.
+    // The same turn asks the same question. Even if its prompt reads differently by now, the answer already paid for
+    // is used.
     if let Some(heard) = bought(&past) {
         return Ok(Came::Heard(heard));
     }
@@ -95,7 +96,7 @@ pub(crate) async fn ask(ask: Ask<'_>, has_past: bool, line: &(dyn Line + '_)) ->
     })
 }
 
-/// The last answer that earlier attempts were given.
+/// The last answer that earlier attempts got.
 fn bought(past: &Past) -> Option<Heard> {
     past.entries.iter().rev().find_map(|recalled| match &recalled.entry {
         Entry::Result(outcome) => Heard::read(&outcome.stop, &outcome.text),
@@ -103,12 +104,12 @@ fn bought(past: &Past) -> Option<Heard> {
     })
 }
 
-/// The journal, as the books of the models.
+/// The journal, as the ledger of the models.
 struct Books<'l> {
     line: &'l (dyn Line + 'l),
     /// The hash of the prompt.
     prompt: String,
-    /// The entry of the request that is out.
+    /// The entry of the running request.
     of: u64,
 }
 
@@ -155,7 +156,7 @@ fn request(ask: &Ask<'_>, header: String, past: &Past) -> Request {
     messages.push(Message { role: Role::User, parts: vec![Part::Text(header)] });
     let CallTerms { agent: spec, contracts, tools } = &*ask.conversation.terms;
     let tools = tools.clone();
-    // Who sends calls of before must send their tools too: where only a final counts, none may be called.
+    // A request with earlier calls must contain their tools. If only a final counts, no tool may be called.
     let choice = match &spec.tool_choice {
         _ if tools.is_empty() => None,
         _ if ask.header.only_final => Some(Choice::None),
@@ -165,7 +166,7 @@ fn request(ask: &Ask<'_>, header: String, past: &Past) -> Request {
         Some(ToolChoice::Tool(name)) => Some(Choice::Tool(name.clone())),
         None => None,
     };
-    // In other dialects an answer is more than JSON, and so is the word that ends a loop.
+    // In other dialects an answer is more than JSON. The word that ends a loop is not JSON either.
     let is_json_alone = spec.dialect == Dialect::Native && !contracts.may_converge();
     let schema = spec.output.schema.clone().filter(|_| is_json_alone);
     Request {
@@ -181,7 +182,7 @@ fn request(ask: &Ask<'_>, header: String, past: &Past) -> Request {
     }
 }
 
-/// How the call went so far. What earlier attempts at this turn were answered was looked up before.
+/// The history of the call. The answers to earlier attempts at this turn were looked up before.
 fn course(ask: &Ask<'_>, past: &Past) -> Course {
     let Delivered { thread, stamp, .. } = ask.asked;
     let failed = past.entries.iter().filter(|recalled| matches!(recalled.entry, Entry::Result(_))).count();
@@ -194,10 +195,10 @@ fn course(ask: &Ask<'_>, past: &Past) -> Course {
     }
 }
 
-/// The header: where the conversation stands, and what is expected next.
+/// The header: the state of the conversation, and what is expected next.
 fn header_words(ask: &Ask<'_>) -> String {
     let header = ask.header;
-    // The turn in which only a final is taken comes after those that the call may take, or ends them early.
+    // The turn that accepts only a final comes after the allowed turns, or ends them early.
     let of = if header.wrap_up.is_some() { header.turn } else { header.of };
     let mut lines = vec![format!(
         "Turn {} of {of}. Attempt {} of {}. Window: about {} of {} tokens used.",
@@ -260,7 +261,7 @@ fn expected(ask: &Ask<'_>) -> String {
     }
 }
 
-/// Tools as the chain of a prompt keeps them.
+/// Tools as the prompt chain stores them.
 pub(crate) fn tools_text(tools: &[Tool]) -> String {
     let line = |tool: &Tool| {
         json!({ "name": tool.name, "description": tool.description, "parameters": tool.parameters })

@@ -1,7 +1,8 @@
-//! The view of a call, as what happened in it: turn by turn, with what the model said in each, and for an agent that sees
-//! its thread with what others said to one another.
+//! The view of a call as events: turn by turn, with the model's answer in each. For an agent that sees its thread, it
+//! includes messages between others.
 //!
-//! Answers of the pump come in, events go out. It leaves nothing out and adds nothing: what was cleared is not in the view.
+//! Answers of the pump come in; events go out. It omits nothing and adds nothing: cleared messages are not in the
+//! view.
 
 use systole_kit::answers::Answers;
 use systole_kit::ask::{Message, Shown, Spot};
@@ -12,17 +13,17 @@ use crate::heard::Heard;
 use crate::memory::{Answered, Happened, Overheard, Turn};
 use crate::show::Mark;
 
-/// A view that was read.
+/// A view as read.
 pub(crate) struct Viewed {
     pub(crate) mark: Mark,
     /// The day on which the thread began.
     pub(crate) began: String,
     pub(crate) happened: Vec<Happened>,
-    /// How many messages the whole view has.
+    /// The number of messages in the whole view.
     pub(crate) count: u64,
 }
 
-/// Reads the view of the call from that message on.
+/// Reads the view of the call from the given message on.
 pub(crate) async fn view(line: &(dyn Line + '_), from: u64) -> Result<Viewed, NotTaken> {
     let viewed = line.view_with_words(from).await?;
     let mut events = Events::default();
@@ -51,7 +52,7 @@ impl Events {
                     self.close();
                     self.all.push(Happened::Request { from: message.from, payload: message.payload });
                 }
-                // It was made of the words of the turn, and is told by its answer.
+                // It was made from the words of the turn, and the turn's answer reports it.
                 Spot::Said { turn, .. } => drop(self.turn(turn)),
                 Spot::Answer { turn, ordinal } => {
                     let (payload, number) = (message.payload, Some(message.seq));
@@ -73,7 +74,7 @@ impl Events {
         }
     }
 
-    /// The turn of that number, which begins if another one was being read.
+    /// The turn with that number. Begins it if another one was being read.
     fn turn(&mut self, number: u32) -> &mut Turn {
         if self.open.as_ref().is_none_or(|(open, _)| *open != number) {
             self.close();
@@ -91,7 +92,7 @@ impl Events {
     }
 }
 
-/// What a delivery says of the turn before it.
+/// The turn before a delivery, from the delivery's answers.
 pub(crate) fn turn_of(answers: Answers) -> Turn {
     let items = answers.items.into_iter();
     Turn {
@@ -104,8 +105,8 @@ pub(crate) fn turn_of(answers: Answers) -> Turn {
     }
 }
 
-/// Whether the view has to be read again: it was cleared in the turn before, or an answer is so long that it is shown in
-/// part, with its number in the view.
+/// Whether the view has to be read again: it was cleared in the turn before, or an answer is so long that only a part
+/// is shown, with its number in the view.
 pub(crate) fn is_wanted(answers: &Answers, longest: usize) -> bool {
     let cleared = |payload: &Payload| payload.name().is(namespaces::CORE, "context-cleared");
     let long = |payload: &Payload| payload.bytes().len() > longest;

@@ -1,5 +1,6 @@
-//! A listener over NATS: answers an `<ask>` by what was asked. Where it works is said by `SYSTOLE_NATS`,
-//! `SYSTOLE_ORGANISM`, `SYSTOLE_LISTENER` and, where the broker asks for keys, `SYSTOLE_KEY_FILE`.
+//! A listener over NATS: it answers an `<ask>` with the text that it was asked. It is configured by
+//! `SYSTOLE_NATS`, `SYSTOLE_ORGANISM`, `SYSTOLE_LISTENER` and, if the broker wants keys,
+//! `SYSTOLE_KEY_FILE`.
 
 use systole_kit::Payload;
 use systole_kit::nats::Worker;

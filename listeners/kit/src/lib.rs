@@ -1,10 +1,10 @@
-//! What every listener stands on: the gate that bytes pass, the payload cut out of them, the documents of the
-//! listener protocol, and the one writer through which XML leaves.
+//! The base of every listener: the gate that checks bytes, the payload cut out of them, the documents of the listener
+//! protocol, and the only writer that produces XML.
 //!
-//! Nothing here reads a clock, draws a number, opens a file or a socket, or knows the pump; only [`stdio`], which makes
-//! a program of a function, touches the streams of its process, and `nats` (with the feature of that name), which does
-//! the same over a broker, a connection. Bytes come in; values, or a [`Fault`] that says how to
-//! mend them, go out.
+//! Nothing here reads a clock, uses random numbers, opens a file or a socket, or knows the pump. There are two
+//! exceptions. [`stdio`] turns a function into a program and uses the streams of its process. `nats` (with the
+//! feature of that name) does the same over a broker and uses a connection. Bytes come in; values, or a [`Fault`]
+//! that says how to fix the bytes, go out.
 //!
 //! ```
 //! use systole_kit::reply::{Item, Said, Word};

@@ -1,7 +1,7 @@
-//! The line from a listener that is at work to the pump: what it says on it is answered.
+//! The line from a working listener to the pump. The pump answers what the listener says on this line.
 //!
-//! Whoever carries deliveries gives a listener one line for each. It judges nothing. Entries, questions and remarks go
-//! in; what the pump answers to the first two comes out, once whatever it confirms is on disk.
+//! Each delivery has its own line. The line makes no decisions. Entries, questions and remarks go in. The pump's
+//! answers to entries and questions come out, once the confirmed data is on disk.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -11,38 +11,39 @@ use crate::journal::{Entry, Past};
 use crate::told::Answer;
 use crate::{Fault, Payload, Place, codes};
 
-/// An answer that is waited for.
+/// An answer that is still to come.
 pub type Pending<'l, T> = Pin<Box<dyn Future<Output = T> + Send + 'l>>;
 
-/// Why what a listener said was not taken.
+/// Why the pump did not accept a message of the listener.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NotTaken {
     /// The pump refused it.
     #[error("{code}: {words}")]
     Refused {
-        /// The code, such as `budget.tokens`: then the model is not called.
+        /// The code, such as `budget.tokens`. With that code the model is not called.
         code: String,
-        /// What the pump says about it.
+        /// The pump's message.
         words: String,
     },
-    /// Nobody answers any more: the delivery is over, or the organism stops.
+    /// No answer will come: the delivery is over, or the organism is stopping.
     #[error("the delivery is over")]
     Over,
-    /// The pump answered something else than what was asked for.
+    /// The pump's answer does not fit the question.
     #[error("the answer of the pump cannot be read: {0}")]
     Unreadable(Fault),
 }
 
 /// The line of one delivery.
 pub trait Line: Send + Sync {
-    /// Says something that is answered. Numbers of entries and of questions are one count, in one delivery.
+    /// Sends something that the pump answers. Entries and questions of one delivery share one sequence of numbers.
     fn say(&self, what: Saying) -> Pending<'_, Result<Answer, NotTaken>>;
 
-    /// Says something that is not answered: it is on its way once this is ready, before whatever is said next.
+    /// Sends something that the pump does not answer. When the future is ready, the remark is on its way and precedes
+    /// anything sent later.
     fn tell(&self, what: Remark) -> Pending<'_, Result<(), NotTaken>>;
 }
 
-/// What is said on a line and answered.
+/// A message on the line that gets an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Saying {
     /// An entry for the journal.
@@ -51,87 +52,86 @@ pub enum Saying {
     Ask(Question),
 }
 
-/// What is said on a line and not answered.
+/// A message on the line that gets no answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Remark {
-    /// Feedback that is recorded and shown in the next turn.
+    /// Feedback. The pump records it and shows it in the next turn.
     Notice {
         /// What happened, such as `agent.second-action`.
         code: String,
         /// The feedback.
         words: String,
     },
-    /// A sign of life, for whoever watches.
+    /// A sign of life for observers.
     Progress {
-        /// What is being done.
+        /// What the listener is doing.
         words: String,
     },
 }
 
 impl dyn Line + '_ {
-    /// Puts an entry on record and waits until it is on disk. Its number is what a result names as its start.
+    /// Records an entry and waits until it is on disk. Returns its number, which a result names as its start.
     ///
     /// # Errors
-    /// When the pump refuses it, or nobody answers.
+    /// If the pump refuses the entry or does not answer.
     pub async fn journal(&self, entry: Entry) -> Result<u64, NotTaken> {
         Ok(taken(self.say(Saying::Journal(entry)).await?)?.id)
     }
 
-    /// Asks something.
+    /// Asks the pump a question.
     ///
     /// # Errors
-    /// When the pump refuses to answer, or nobody does.
+    /// If the pump refuses to answer or does not answer.
     pub async fn ask(&self, question: Question) -> Result<Option<Payload>, NotTaken> {
         Ok(taken(self.say(Saying::Ask(question)).await?)?.payload)
     }
 
-    /// Leaves feedback that is recorded and shown in the next turn. It is on disk before the reply is.
+    /// Leaves feedback that the pump records and shows in the next turn. The feedback is on disk before the reply is.
     ///
     /// # Errors
-    /// When the delivery is over.
+    /// If the delivery is over.
     pub async fn notice(&self, code: &str, words: &str) -> Result<(), NotTaken> {
         self.tell(Remark::Notice { code: code.to_owned(), words: words.to_owned() }).await
     }
 
-    /// Says what is being done. It is shown to whoever watches, and renews the idle timeout.
+    /// Reports what the listener is doing. Observers see it, and it renews the idle timeout.
     ///
     /// # Errors
-    /// When the delivery is over.
+    /// If the delivery is over.
     pub async fn progress(&self, words: &str) -> Result<(), NotTaken> {
         self.tell(Remark::Progress { words: words.to_owned() }).await
     }
 
-    /// Has a text kept, and gives its hash once it is on disk: SHA-256 in 64 small hex digits. So a prompt is kept
-    /// before the entry that names it.
+    /// Stores a text and returns its hash once the text is on disk: SHA-256 in 64 lowercase hex digits. Use it to
+    /// store a prompt before the entry that names it.
     ///
     /// # Errors
-    /// When the pump refuses it, or nobody answers.
+    /// If the pump refuses the text or does not answer.
     pub async fn put_blob(&self, text: impl Into<String>) -> Result<String, NotTaken> {
         let answer = self.ask(Question::PutBlob { text: text.into() }).await?;
         Ok(read(answer.as_ref(), Put::read)?.hash)
     }
 
-    /// Its own view from that message on: what is kept of it, in one piece.
+    /// The listener's own view from the given message on, joined into one piece.
     ///
     /// # Errors
-    /// When the pump refuses to answer, or nobody does.
+    /// If the pump refuses to answer or does not answer.
     pub async fn view(&self, from_seq: u64) -> Result<Viewed, NotTaken> {
         self.whole_view(from_seq, false, true).await
     }
 
-    /// The same without its own items, but for notes: what it was told, and what it wrote down about that. Numbers
-    /// stay as they are.
+    /// Like `view`, but of the listener's own items only the notes are included. Message numbers do not change.
     ///
     /// # Errors
-    /// When the pump refuses to answer, or nobody does.
+    /// If the pump refuses to answer or does not answer.
     pub async fn view_without_items(&self, from_seq: u64) -> Result<Viewed, NotTaken> {
         self.whole_view(from_seq, false, false).await
     }
 
-    /// The same, and between the messages what its models said: before what was made of it.
+    /// Like `view`, with the models' answers between the messages. Each answer comes before the items made from it.
     ///
     /// # Errors
-    /// When the pump refuses to answer, or nobody does.
+    /// If the pump refuses to answer or does not answer.
     pub async fn view_with_words(&self, from_seq: u64) -> Result<Viewed, NotTaken> {
         self.whole_view(from_seq, true, true).await
     }
@@ -143,7 +143,7 @@ impl dyn Line + '_ {
             let answer = self.ask(Question::View { from_seq: from, words, items }).await?;
             let page = read(answer.as_ref(), Viewed::read)?;
             all.extend(page.shown);
-            // A page that does not lead on is the last, whatever it says.
+            // A page that does not move forward is the last one, even if it names a next page.
             match page.next.filter(|after| *after > from) {
                 Some(next) => from = next,
                 None => return Ok(Viewed { next: None, shown: all, ..page }),
@@ -151,18 +151,18 @@ impl dyn Line + '_ {
         }
     }
 
-    /// Its own section of the organism's file, as text: what the call began with, whatever the file says by now.
-    /// The path is `listeners.NAME`, `agents.NAME` or `workflows.NAME`, with its own name.
+    /// The listener's own section of the organism file, as text, as it was when the call began. The path is
+    /// `listeners.NAME`, `agents.NAME` or `workflows.NAME`, with the listener's own name.
     ///
     /// # Errors
-    /// When the pump refuses to answer, or nobody does.
+    /// If the pump refuses to answer or does not answer.
     pub async fn configuration(&self, path: &str) -> Result<String, NotTaken> {
         let (mut all, mut from) = (Vec::new(), 0);
         loop {
             let answer = self.ask(Question::Configuration { path: path.to_owned(), from }).await?;
             let page = read(answer.as_ref(), Kept::read)?;
             all.extend(page.bytes);
-            // A page that does not lead on is the last, whatever it says.
+            // A page that does not move forward is the last one, even if it names a next page.
             match page.next.filter(|after| *after > from) {
                 Some(next) => from = next,
                 None => break,
@@ -173,10 +173,11 @@ impl dyn Line + '_ {
         })
     }
 
-    /// The whole journal of this turn's earlier attempts. Whoever was given a stamp without `journal` need not ask.
+    /// The whole journal of this turn's earlier attempts. A delivery whose stamp has no `journal` has none, so its
+    /// listener need not ask.
     ///
     /// # Errors
-    /// When the pump refuses to answer, or nobody does.
+    /// If the pump refuses to answer or does not answer.
     pub async fn past(&self) -> Result<Past, NotTaken> {
         let mut all = Past::default();
         let mut from = Some(0);
@@ -184,14 +185,15 @@ impl dyn Line + '_ {
             let answer = self.ask(Question::Journal { from: next }).await?;
             let page = read(answer.as_ref(), Past::read)?;
             all.entries.extend(page.entries);
-            // A page that does not lead on is the last, whatever it says.
+            // A page that does not move forward is the last one, even if it names a next page.
             from = page.next.filter(|after| *after > next);
         }
         Ok(all)
     }
 }
 
-/// What an answer holds. To take one that cannot be read for an empty one would hide what was said or paid.
+/// Reads the payload of an answer. An unreadable answer is an error: treating it as empty would hide what was said or
+/// paid.
 fn read<T>(answer: Option<&Payload>, as_what: impl Fn(&Payload) -> Result<T, Fault>) -> Result<T, NotTaken> {
     match answer {
         Some(payload) => as_what(payload).map_err(NotTaken::Unreadable),

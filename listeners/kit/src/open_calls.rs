@@ -1,21 +1,21 @@
-//! What a listener keeps of its open calls between two deliveries, so that it need not read their view each time.
+//! What a listener keeps about its open calls between two deliveries, so that it need not read their view each time.
 //!
-//! A delivery goes in with what was made of it, and the delivery of the next turn takes it out again. It comes out only if
-//! the reply is known to have been taken and no turn lies between; otherwise the view has to be read.
+//! A value is stored under a delivery, and the delivery of the next turn takes it out. The value comes out only if
+//! the reply is known to have been accepted and no turn was missed. Otherwise the listener reads the view.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::envelope::Delivered;
 
-/// Calls that are kept at most. The one that rested longest gives way to one more.
+/// The most calls that are kept. When there are more, the one stored longest ago is dropped.
 const MOST: usize = 1024;
 
-/// What is kept of the calls that are open.
+/// What is kept about the open calls.
 #[derive(Debug)]
 pub struct OpenCalls<T> {
     calls: Mutex<Calls<T>>,
-    /// Whether others answer under the same name, so that another's reply may be the one that was taken.
+    /// Whether other processes answer under the same name. Then the accepted reply may be another process's.
     is_one_of_many: bool,
 }
 
@@ -25,18 +25,18 @@ type CallKey = (String, String);
 #[derive(Debug)]
 struct Calls<T> {
     by_key: HashMap<CallKey, KeptCall<T>>,
-    /// How many were ever put here.
+    /// How many values were ever stored.
     puts: u64,
 }
 
 #[derive(Debug)]
 struct KeptCall<T> {
     value: T,
-    /// The turn and the delivery that were answered last.
+    /// The turn and the delivery answered last.
     turn: u32,
     delivery: String,
     is_taken: bool,
-    /// When it was put here, in puts.
+    /// The value of `puts` when it was stored.
     put: u64,
 }
 
@@ -48,14 +48,13 @@ impl<T> Default for OpenCalls<T> {
 }
 
 impl<T> OpenCalls<T> {
-    /// The same for a listener under whose name others answer as well, in other processes: what is kept counts only
-    /// after [`OpenCalls::taken`].
+    /// For a listener with several processes under one name: a kept value counts only after [`OpenCalls::taken`].
     #[must_use]
     pub fn one_of_many(self) -> Self {
         Self { is_one_of_many: true, ..self }
     }
 
-    /// Keeps something of a call until its next turn is delivered.
+    /// Keeps a value for a call until its next turn is delivered.
     pub fn keep(&self, asked: &Delivered, value: T) {
         let mut calls = self.calls();
         if calls.by_key.len() >= MOST {
@@ -73,7 +72,7 @@ impl<T> OpenCalls<T> {
         calls.by_key.insert(key(asked), kept);
     }
 
-    /// Notes that the reply to that delivery was taken.
+    /// Notes that the pump accepted the reply to that delivery.
     pub fn taken(&self, asked: &Delivered) {
         let mut calls = self.calls();
         let kept = calls.by_key.get_mut(&key(asked));
@@ -82,14 +81,14 @@ impl<T> OpenCalls<T> {
         }
     }
 
-    /// Takes out what was kept at the turn right before this delivery.
+    /// Takes out the value kept at the turn right before this delivery.
     pub fn take(&self, asked: &Delivered) -> Option<T> {
         let kept = self.calls().by_key.remove(&key(asked))?;
         (kept.turn + 1 == asked.stamp.turn && kept.is_taken).then_some(kept.value)
     }
 
     fn calls(&self) -> MutexGuard<'_, Calls<T>> {
-        // Each change is one step.
+        // Each change is a single step, so a poisoned lock leaves no half-made change.
         self.calls.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,8 +1,9 @@
-//! A whole listener around one function: deliveries come in on stdin, what the function says goes out on stdout.
+//! A whole listener around one function: deliveries come in on stdin, and what the function returns goes out on
+//! stdout.
 //!
-//! It handles one delivery after another, on the thread that called it, and ends when stdin does: that is how a
-//! program learns that the organism is gone. It judges nothing and opens nothing but the two streams it is given. Which
-//! framing the pump uses is seen from the first byte. Documents come in; the function's words go out.
+//! It handles one delivery after another on the calling thread. It ends when stdin ends, which is how a program
+//! learns that the organism is gone. It makes no decisions and opens nothing but its two streams. The first byte
+//! shows which framing the pump uses. Documents come in; the function's replies go out.
 //!
 //! ```no_run
 //! use systole_kit::Payload;
@@ -29,27 +30,26 @@ use crate::turn::Pump;
 pub use crate::turn::Turn;
 pub use systole_wire::Failure;
 
-/// Bytes that are read at once: a pipe of the usual size.
+/// Bytes per read: the usual size of a pipe.
 const PORTION: usize = 64 * 1024;
 
-/// Answers every delivery with what `answer` says about it, until stdin ends. What it says is a
-/// [`Payload`](crate::Payload), several, a
-/// [`Said`], or a `Result` of one of them and a [`Failure`].
+/// Answers every delivery with what `answer` returns, until stdin ends. `answer` returns a
+/// [`Payload`](crate::Payload), several, a [`Said`], or a `Result` of one of these and a [`Failure`].
 pub fn answer_each<A: Into<Said>>(answer: impl FnMut(&mut Turn<'_>) -> A) -> ExitCode {
     match serve(io::stdin().lock(), io::stdout().lock(), answer) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            // With stderr gone there is nobody to tell.
+            // If stderr is gone, no one can read the message.
             let _gone = writeln!(io::stderr(), "the pump cannot be spoken to: {error}");
             ExitCode::FAILURE
         }
     }
 }
 
-/// The same over any two streams.
+/// Like [`answer_each`], over any two streams.
 ///
 /// # Errors
-/// When a stream breaks, or what comes in is no document of a pump.
+/// If a stream breaks, or the input is not a document of a pump.
 pub fn serve<A: Into<Said>>(
     input: impl Read,
     output: impl Write,
@@ -57,7 +57,7 @@ pub fn serve<A: Into<Said>>(
 ) -> io::Result<()> {
     let mut pump = Streams { input, output, frames: Frames::Unknown, waiting: VecDeque::new() };
     while let Some(told) = pump.next()? {
-        // A cancel or an answer that nobody waits for any more is about a delivery that is over.
+        // A late cancel or answer belongs to a delivery that is over.
         let Told::Delivery(asked) = told else { continue };
         let delivery = asked.stamp.delivery.clone();
         let mut turn = Turn::of(*asked, &mut pump);
@@ -146,12 +146,12 @@ impl<I: Read, O: Write> Pump for Streams<I, O> {
     fn wait(&mut self, delivery: &str, id: u64) -> io::Result<Option<Answer>> {
         let mut seen = 0;
         loop {
-            // What else comes meanwhile, such as further deliveries, is taken up afterwards.
+            // Other documents, such as further deliveries, wait in the queue until later.
             while let Some(told) = self.waiting.get(seen) {
                 let ours = match told {
                     Told::Answer(answer) => answer.delivery == delivery && answer.id == id,
                     Told::Cancel { delivery: cancelled } => cancelled == delivery,
-                    // Over a pipe there are none.
+                    // A pipe carries no receipts.
                     Told::Delivery(_) | Told::Receipt(_) => false,
                 };
                 if ours {

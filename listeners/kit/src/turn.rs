@@ -1,7 +1,7 @@
-//! One delivery in the hands of a listener, and what the listener can say while it works on it.
+//! One delivery that a listener works on, and what the listener can say during that work.
 //!
-//! It judges nothing and knows no stream: words go to whatever carries them, a pipe or a broker, and answers come from
-//! there.
+//! It makes no decisions and knows no stream. Messages go to a carrier (a pipe or a broker), and answers come back
+//! from it.
 
 use std::io;
 
@@ -14,13 +14,13 @@ use crate::line::NotTaken;
 use crate::reply::Word;
 use crate::told::Answer;
 
-/// One delivery in the hands of the listener.
+/// One delivery that the listener works on.
 pub struct Turn<'p> {
     asked: Delivered,
     pump: &'p mut dyn Pump,
-    /// How many entries and questions were sent; each has the next number.
+    /// How many entries and questions were sent. The next one gets the next number.
     said: u64,
-    /// Whether its answer is no longer wanted.
+    /// Whether the answer is no longer wanted.
     over: bool,
     broken: Option<io::Error>,
 }
@@ -37,61 +37,62 @@ impl<'p> Turn<'p> {
         Self { asked, pump, said: 0, over: false, broken: None }
     }
 
-    /// Why the other end cannot be spoken to any more.
+    /// Why the connection to the pump broke.
     pub(crate) fn broken(self) -> Option<io::Error> {
         self.broken
     }
 
-    /// What was asked; on every turn but the first of a call these are the answers to its last items.
+    /// The request. From the second turn of a call on, this holds the answers to the last items.
     #[must_use]
     pub fn request(&self) -> &Payload {
         &self.asked.payload
     }
 
-    /// The answers to the items of the last turn; none in the first.
+    /// The answers to the items of the last turn. The first turn has none.
     #[must_use]
     pub fn answers(&self) -> Option<Answers> {
         Answers::read(&self.asked.payload).ok()
     }
 
-    /// The whole delivery: who asks, in which thread, which attempt this is.
+    /// The whole delivery: the caller, the thread, the number of the attempt.
     #[must_use]
     pub fn delivered(&self) -> &Delivered {
         &self.asked
     }
 
-    /// Says what is being done. It is shown to whoever watches, and renews the idle timeout.
+    /// Reports what the listener is doing. Observers see it, and it renews the idle timeout.
     pub fn progress(&mut self, words: &str) {
         let word = Word::Progress { delivery: self.delivery(), words: words.to_owned() };
         self.say(&word);
     }
 
-    /// Leaves a remark that is recorded and shown in the next turn.
+    /// Leaves feedback that the pump records and shows in the next turn.
     pub fn notice(&mut self, code: &str, words: &str) {
         let word = Word::Notice { delivery: self.delivery(), code: code.to_owned(), words: words.to_owned() };
         self.say(&word);
     }
 
-    /// Puts an entry on record and waits until it is on disk. Its number is what a result names as its start.
+    /// Records an entry and waits until it is on disk. Returns its number, which a result names as its start.
     ///
     /// # Errors
-    /// When the pump refuses it, or the answer is no longer wanted.
+    /// If the pump refuses the entry, or the answer is no longer wanted.
     pub fn journal(&mut self, entry: Entry) -> Result<u64, NotTaken> {
         let (delivery, id) = (self.delivery(), self.number());
         self.asked_for(&Word::Journal { delivery, id, entry: Ok(entry) }, id).map(|answer| answer.id)
     }
 
-    /// Asks the pump something and waits for its answer.
+    /// Asks the pump a question and waits for the answer.
     ///
     /// # Errors
-    /// When the pump refuses to answer, or the answer is no longer wanted.
+    /// If the pump refuses to answer, or the answer is no longer wanted.
     pub fn ask(&mut self, question: Question) -> Result<Option<Payload>, NotTaken> {
         let (delivery, id) = (self.delivery(), self.number());
         self.asked_for(&Word::Ask { delivery, id, question: Ok(question) }, id).map(|answer| answer.payload)
     }
 
-    /// Whether an answer is still wanted, as far as is known without waiting. A listener that works for long looks now
-    /// and then, and gives up where it is not. Over a pipe it is known once something was asked; over a broker at once.
+    /// Whether an answer is still wanted, as far as is known without waiting. A listener that works for a long time
+    /// checks this now and then, and gives up if the answer is not wanted. Over a pipe, a cancel shows at the next
+    /// question; over a broker, it shows at once.
     #[must_use]
     pub fn is_wanted(&self) -> bool {
         !self.over && self.pump.is_wanted()
@@ -134,12 +135,12 @@ impl<'p> Turn<'p> {
     }
 }
 
-/// The other end, whatever carries the words.
+/// The pump's side of a turn, over any carrier.
 pub(crate) trait Pump {
     fn say(&mut self, word: &Word) -> io::Result<()>;
-    /// The answer to that number; none where the delivery was called back, or the pump is gone.
+    /// The answer to that number. `None` if the delivery was cancelled or the pump is gone.
     fn wait(&mut self, delivery: &str, id: u64) -> io::Result<Option<Answer>>;
-    /// Whether the delivery was not called back, as far as is known without waiting.
+    /// Whether the delivery is still wanted, as far as is known without waiting.
     fn is_wanted(&self) -> bool {
         true
     }

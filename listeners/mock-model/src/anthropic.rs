@@ -1,4 +1,4 @@
-//! The wire of Anthropic's messages: what it answers. What it takes stands in `judge`.
+//! Anthropic's wire format: the answers. `judge` handles the requests.
 
 mod judge;
 
@@ -9,7 +9,7 @@ use crate::refusal::Refusal;
 use crate::script::Stop;
 use crate::turn::{Called, Frame, Frames, Turn};
 
-/// The only path there is.
+/// The only path.
 pub(crate) const PATH: &str = "/v1/messages";
 
 fn stop_reason(stop: Stop) -> Option<&'static str> {
@@ -22,7 +22,7 @@ fn stop_reason(stop: Stop) -> Option<&'static str> {
     }
 }
 
-/// What was read and what was written by then. The provider counts what was cached apart.
+/// The tokens read, and those written so far. The provider counts cached tokens separately.
 fn usage(turn: &Turn, output: u64) -> Json {
     fields! {
         "input_tokens": turn.usage.input.saturating_sub(turn.usage.cached),
@@ -45,9 +45,10 @@ fn message(turn: &Turn, content: Vec<Json>, stop: Option<&str>, output: u64) -> 
     }
 }
 
-/// The signature of a thought: made from it, so that one which was altered on its way is known.
+/// The signature of a thought. It is computed from the thought, so an altered thought is
+/// detected.
 pub(crate) fn signature(thinking: &str) -> String {
-    // FNV-1a: nobody is kept from forging it, but nothing changes by mistake.
+    // FNV-1a: it does not prevent forgery, but it detects accidental changes.
     let hash = thinking.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
     });
@@ -181,7 +182,7 @@ fn error(refusal: &Refusal) -> Json {
     fields! { "type": kind, "message": refusal.message.as_str() }
 }
 
-/// A refusal in this shape.
+/// A refusal in the provider's form.
 pub(crate) fn refused(refusal: &Refusal, number: u64) -> Json {
     fields! { "type": "error", "error": error(refusal), "request_id": format!("req_mock{number:06}") }
 }

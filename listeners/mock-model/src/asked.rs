@@ -1,4 +1,4 @@
-//! A request as it came, and what it wants once a provider has looked at it.
+//! A request as it came, and its meaning once a provider has checked it.
 
 use axum::body::Bytes;
 use axum::http::{HeaderMap, Method, Uri};
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::turn::tokens;
 
-/// A request, whole.
+/// A complete request.
 #[derive(Clone, Debug)]
 pub(crate) struct Asked {
     pub(crate) method: Method,
@@ -15,44 +15,44 @@ pub(crate) struct Asked {
     pub(crate) body: Bytes,
 }
 
-/// What is allowed: the options of the mock that judge requests.
+/// The options of the mock that decide about requests.
 #[derive(Clone, Debug)]
 pub(crate) struct Rules {
-    /// The only key that opens; without one, any does.
+    /// The only valid key. Without one, any key is valid.
     pub(crate) key: Option<String>,
-    /// The models that there are; without a list, all are there.
+    /// The existing models. Without a list, every model exists.
     pub(crate) models: Option<Vec<String>>,
-    /// Tokens that a request may have.
+    /// The most tokens of a request.
     pub(crate) window: Option<u64>,
 }
 
-/// A request that the provider takes.
+/// A request that the provider accepts.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Wanted {
     pub(crate) model: String,
     pub(crate) mode: Mode,
-    /// Whether the usage is told at the end of a stream.
+    /// Whether the usage is reported at the end of a stream.
     pub(crate) tells_usage: bool,
     /// The texts of the last message.
     pub(crate) last: String,
     /// Every text of the request.
     pub(crate) texts: String,
-    /// Tokens of what the model reads.
+    /// Tokens that the model reads.
     pub(crate) input: u64,
 }
 
-/// How the answer comes.
+/// The form of the answer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Mode {
     /// In one piece.
     Whole,
-    /// In a stream of the provider's.
+    /// As the provider's stream.
     Stream,
     /// As an array that grows: Gemini without `alt=sse`.
     Array,
 }
 
-/// Keys whose values say how something is meant and are no text of the message.
+/// Keys whose values are not text of the message.
 const NO_TEXT: [&str; 7] = ["type", "role", "id", "tool_use_id", "tool_call_id", "mimeType", "signature"];
 
 impl Asked {
@@ -60,7 +60,7 @@ impl Asked {
         self.uri.path()
     }
 
-    /// A header as a text; what is no text is not there.
+    /// A header as text. `None` if it is not text.
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name).and_then(|value| value.to_str().ok())
     }
@@ -78,32 +78,33 @@ impl Asked {
         pairs.into_iter().find(|(key, _)| *key == name).map(|(_, value)| value)
     }
 
-    /// The key, wherever a provider takes it.
+    /// The key, in any place where a provider accepts it.
     pub(crate) fn key(&self) -> Option<&str> {
         let header = self.header("x-api-key").or_else(|| self.header("x-goog-api-key"));
         header.or_else(|| self.bearer()).or_else(|| self.query("key"))
     }
 
-    /// The body as JSON, or where it is none.
+    /// The body as JSON, or the parse error.
     pub(crate) fn json(&self) -> Result<Value, serde_json::Error> {
         serde_json::from_slice(&self.body)
     }
 }
 
 impl Rules {
-    /// Whether there is such a model.
+    /// Whether that model exists.
     pub(crate) fn has_model(&self, name: &str) -> bool {
         self.models.as_ref().is_none_or(|models| models.iter().any(|model| model == name))
     }
 
-    /// Whether this key opens.
+    /// Whether this key is valid.
     pub(crate) fn takes(&self, key: &str) -> bool {
         self.key.as_ref().is_none_or(|only| only == key)
     }
 }
 
 impl Wanted {
-    /// What a body wants: `messages` is the key of its messages, `read` those of all that the model reads.
+    /// The meaning of a body. `messages` is the key of its messages; `read` lists the keys of everything
+    /// that the model reads.
     pub(crate) fn of(model: &str, mode: Mode, body: &Value, messages: &str, read: &[&str]) -> Wanted {
         let mut all = Vec::new();
         texts(body, &[], &mut all);
@@ -121,7 +122,7 @@ impl Wanted {
     }
 }
 
-/// Every text of a value at any depth, but for those under some keys.
+/// Every text of a value at any depth, except for those under some keys.
 fn texts<'a>(value: &'a Value, without: &[&str], found: &mut Vec<&'a str>) {
     match value {
         Value::String(text) => found.push(text),
@@ -135,22 +136,22 @@ fn texts<'a>(value: &'a Value, without: &[&str], found: &mut Vec<&'a str>) {
     }
 }
 
-/// A field that is a list, empty where it is none.
+/// A list field. Empty if it is not a list.
 pub(crate) fn list<'a>(value: &'a Value, key: &str) -> &'a [Value] {
     value.get(key).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
-/// A field that is a text, empty where it is none.
+/// A text field. Empty if it is not text.
 pub(crate) fn text<'a>(value: &'a Value, key: &str) -> &'a str {
     value.get(key).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// A field that is there and not null.
+/// A field that is present and not null.
 pub(crate) fn field<'a>(value: &'a Value, key: &str) -> Option<&'a Value> {
     value.get(key).filter(|value| !value.is_null())
 }
 
-/// Whether a name is one that providers take for a tool.
+/// Whether providers accept a name for a tool.
 pub(crate) fn is_tool_name(name: &str, longest: usize) -> bool {
     let fine = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     !name.is_empty() && name.len() <= longest && name.chars().all(fine)

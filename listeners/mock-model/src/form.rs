@@ -1,12 +1,12 @@
-//! The four wires. Which one a request speaks is said by its path; each has a room of its own that judges its
-//! requests and writes its answers.
+//! The four wire formats. The path of a request selects one. Each has a module that judges its requests and
+//! writes its answers.
 
 use crate::asked::{Asked, Mode, Rules, Wanted};
 use crate::refusal::Refusal;
 use crate::turn::{Frames, Turn};
 use crate::{anthropic, gemini, ollama, openai};
 
-/// A wire.
+/// A wire format.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Form {
     OpenAi,
@@ -16,7 +16,7 @@ pub(crate) enum Form {
 }
 
 impl Form {
-    /// The wire that a request speaks. A path that nobody has is refused by the one that it is nearest to.
+    /// The wire format of a request. An unknown path goes to the most similar format, which refuses it.
     pub(crate) fn of(asked: &Asked) -> Form {
         let path = asked.path();
         let anthropic = asked.header("anthropic-version").is_some() || asked.header("x-api-key").is_some();
@@ -40,7 +40,7 @@ impl Form {
         }
     }
 
-    /// A turn as the provider writes it.
+    /// A turn in the provider's form.
     pub(crate) fn answer(self, turn: &Turn, mode: Mode) -> Frames {
         match (self, mode) {
             (Form::OpenAi, Mode::Whole) => openai::whole(turn),
@@ -54,7 +54,7 @@ impl Form {
         }
     }
 
-    /// The body of a refusal, in the provider's shape.
+    /// The body of a refusal, in the provider's form.
     pub(crate) fn refused(self, refusal: &Refusal, number: u64, asked: &Asked) -> String {
         match self {
             Form::OpenAi => openai::refused(refusal).line(),
@@ -67,7 +67,7 @@ impl Form {
         }
     }
 
-    /// What the body is called where an answer comes in this mode.
+    /// The content type of an answer in this mode.
     pub(crate) fn media_type(self, mode: Mode) -> &'static str {
         match (self, mode) {
             (Form::OpenAi | Form::Anthropic, Mode::Whole) => "application/json",
@@ -79,7 +79,7 @@ impl Form {
         }
     }
 
-    /// What the body of a refusal is called.
+    /// The content type of a refusal.
     pub(crate) fn refusal_type(self, refusal: &Refusal) -> &'static str {
         match self {
             Form::Ollama if ollama::is_plain(refusal) => "text/plain",

@@ -1,4 +1,4 @@
-//! The wire of Gemini's content generation: what it answers. What it takes stands in `judge`.
+//! The wire format of Gemini's content generation: the answers. `judge` handles the requests.
 
 mod judge;
 
@@ -12,7 +12,7 @@ use crate::turn::{Called, Frame, Frames, Turn};
 
 fn finish(stop: Stop) -> Option<&'static str> {
     match stop {
-        // A call has no reason of its own here.
+        // Calls have no stop reason here.
         Stop::End | Stop::Tool => Some("STOP"),
         Stop::Length => Some("MAX_TOKENS"),
         Stop::Filter => Some("SAFETY"),
@@ -20,7 +20,7 @@ fn finish(stop: Stop) -> Option<&'static str> {
     }
 }
 
-/// What was read, and, once it is over, what was written.
+/// The tokens read, and at the end also those written.
 fn usage(turn: &Turn, over: bool) -> Json {
     let usage = turn.usage;
     let mut counts = fields! { "promptTokenCount": usage.input };
@@ -76,7 +76,7 @@ pub(crate) fn whole(turn: &Turn) -> Frames {
     turn.whole(&answer(turn, parts, true), "\n")
 }
 
-/// The answer part by part: events, or the elements of an array that grows.
+/// The answer part by part: events, or the elements of a growing array.
 pub(crate) fn stream(turn: &Turn, mode: Mode) -> Frames {
     let mut first = Vec::new();
     for piece in turn.pieces_of(turn.thinking.as_deref().unwrap_or_default()) {
@@ -117,7 +117,7 @@ pub(crate) fn wants_array(asked: &Asked) -> bool {
     asked.path().ends_with(":streamGenerateContent") && asked.query("alt") != Some("sse")
 }
 
-/// A refusal in this shape.
+/// A refusal in the provider's form.
 pub(crate) fn refused(refusal: &Refusal) -> Json {
     let status = match refusal.status {
         401 => "UNAUTHENTICATED",

@@ -1,7 +1,7 @@
-//! JSON with its fields in the order in which they were written, as the providers have theirs. Written only; what
-//! is read goes through `serde_json`.
+//! JSON whose fields keep the order in which they were written, like the providers'. For writing only;
+//! `serde_json` does the reading.
 
-/// A value that is going to be written.
+/// A value to be written.
 #[derive(Clone, Debug)]
 pub(crate) enum Json {
     /// `null`.
@@ -12,9 +12,9 @@ pub(crate) enum Json {
     Number(u64),
     /// A text, escaped when it is written.
     Text(String),
-    /// What is JSON already, or is meant to be none.
+    /// Text that is JSON already, or is deliberately not JSON.
     Raw(String),
-    /// The place of the text that the model says, which is written piece by piece: see [`around`].
+    /// The position of the model's text, which is written piece by piece: see [`around`].
     Said,
     /// An array.
     List(Vec<Json>),
@@ -22,7 +22,7 @@ pub(crate) enum Json {
     Fields(Vec<(&'static str, Json)>),
 }
 
-/// An object, its fields in this order.
+/// An object with its fields in this order.
 macro_rules! fields {
     ($($key:literal : $value:expr),* $(,)?) => {
         $crate::json::Json::Fields(vec![$(($key, $crate::json::Json::from($value))),*])
@@ -66,7 +66,7 @@ impl<T: Into<Json>> From<Option<T>> for Json {
     }
 }
 
-/// Stands for [`Json::Said`] while an answer is written. Written JSON never has it: it would be escaped.
+/// Marks [`Json::Said`] while an answer is written. Written JSON never contains it: it would be escaped.
 const HOLE: char = '\0';
 
 impl Json {
@@ -77,7 +77,7 @@ impl Json {
         out
     }
 
-    /// Adds a field to an object; to anything else there is nothing to add.
+    /// Adds a field to an object. Does nothing for other values.
     pub(crate) fn with(mut self, key: &'static str, value: impl Into<Json>) -> Json {
         if let Json::Fields(fields) = &mut self {
             fields.push((key, value.into()));
@@ -123,7 +123,7 @@ impl Json {
     }
 }
 
-/// What stands before and behind the text that the model says. A value without a place for it is all before.
+/// The text before and after the model's text. A value without a position for it is all before.
 pub(crate) fn around(value: &Json) -> (String, String) {
     let line = value.line();
     match line.split_once(HOLE) {
@@ -132,7 +132,7 @@ pub(crate) fn around(value: &Json) -> (String, String) {
     }
 }
 
-/// A text as it stands between the quotes of JSON.
+/// A text in the form between the quotes of JSON.
 pub(crate) fn escaped(text: &str) -> String {
     let quoted = serde_json::Value::from(text).to_string();
     let inner = quoted.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));

@@ -1,5 +1,5 @@
-//! What was asked, in order, and how each answer ended. A request stands here, and in the file if there is one,
-//! before the first byte of its answer: whoever is killed then can still be counted.
+//! The requests, in order, and how each answer ended. A request is recorded here, and in the file if there is one,
+//! before the first byte of its answer. So the request still counts if the client or the mock is killed.
 //!
 //! It never keeps a whole key. In: requests and the ends of answers. Out: the list, the counts.
 
@@ -17,24 +17,24 @@ use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::script::Script;
 
-/// A request, and what came of it.
+/// A request and its outcome.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Seen {
-    /// The number of the request, from 1, in the order of time.
+    /// The number of the request, from 1, in order of time.
     pub number: u64,
-    /// `POST` mostly.
+    /// Usually `POST`.
     pub method: String,
-    /// The path without its query, where a key may stand.
+    /// The path without its query, which may contain a key.
     pub path: String,
-    /// The model that was asked for, where the request was taken.
+    /// The requested model, if the request was accepted.
     pub model: Option<String>,
     /// The last characters of the key: four, or half of a short one.
     pub key: Option<String>,
     /// The status of the answer.
     pub status: u16,
-    /// Whether a reply of the script was used for it.
+    /// Whether it used a reply of the script.
     pub scripted: bool,
-    /// The body: JSON, or the text where it is none.
+    /// The body: JSON, or the text if it is not JSON.
     pub body: Value,
     /// How the answer ended.
     pub end: End,
@@ -44,38 +44,38 @@ pub struct Seen {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum End {
-    /// It is still being given.
+    /// It is still running.
     Open,
-    /// It was given to its end.
+    /// It was sent completely.
     Sent,
-    /// The script had it cut.
+    /// The script cut it.
     Cut,
-    /// The client went away before the end.
+    /// The client left before the end.
     Gone,
     /// The mock was stopped.
     Stopped,
 }
 
-/// How many there were.
+/// Counts of requests.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Count {
-    /// Requests, all of them.
+    /// All requests.
     pub requests: u64,
-    /// Those for which a reply of the script was used: what a provider would have begun to be paid for.
+    /// Those that used a reply of the script: a provider would have started to charge for them.
     pub scripted: u64,
-    /// Those that were refused before the script was looked at, or for which it had nothing.
+    /// Those refused before the script was checked, or for which the script had no reply.
     pub refused: u64,
-    /// Those whose client went away before the end.
+    /// Those whose client left before the end.
     pub gone: u64,
-    /// Those that are being answered now.
+    /// Those that are running now.
     pub open: u64,
-    /// The most that were being answered at once.
+    /// The most that ran at once.
     pub most_at_once: u64,
     /// Replies of the script that can still be used.
     pub left: u64,
 }
 
-/// What the mock remembers, and the place in its script.
+/// The mock's memory, and the position in its script.
 #[derive(Debug)]
 pub(crate) struct Ledger {
     state: Mutex<State>,
@@ -91,7 +91,7 @@ struct State {
     stopped: bool,
 }
 
-/// What is decided for a request.
+/// The decision about a request.
 #[derive(Debug)]
 pub(crate) struct Entry {
     pub(crate) number: u64,
@@ -99,7 +99,7 @@ pub(crate) struct Entry {
     pub(crate) ticket: Ticket,
 }
 
-/// The open end of a request. Dropping it says how the answer ended: if nothing else was said, the client went away.
+/// The open end of a request. Dropping it records how the answer ended. By default, the client left.
 #[derive(Debug)]
 pub(crate) struct Ticket {
     ledger: Arc<Ledger>,
@@ -107,7 +107,7 @@ pub(crate) struct Ticket {
     pub(crate) end: End,
 }
 
-/// What is shown of a key: four characters, or half of a short one, and never all.
+/// The shown part of a key: four characters, or half of a short key, and never all.
 pub(crate) fn last_of(key: &str) -> String {
     let characters: Vec<char> = key.chars().collect();
     let shown = 4.min(characters.len() / 2);
@@ -121,11 +121,11 @@ impl Ledger {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        // Whoever panicked with it in hand had no half of a change to leave: each is one assignment.
+        // A panic leaves no half-made change: each change is one assignment.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes a request, draws the reply for it, and writes it into the file.
+    /// Records a request, draws its reply, and writes it into the file.
     pub(crate) fn enter(self: &Arc<Ledger>, asked: &Asked, judged: Result<Wanted, Refusal>) -> Entry {
         let mut state = self.state();
         let number = u64::try_from(state.seen.len()).unwrap_or(u64::MAX).saturating_add(1);
@@ -154,7 +154,7 @@ impl Ledger {
         if let Some((path, file)) = &mut state.file
             && let Err(error) = append(file, &seen)
         {
-            // An answer that nobody could count is worse than none.
+            // An uncounted answer would be worse than none.
             let words = format!("{}: {error}; the request could not be noted", path.display());
             outcome = Err(Refusal::new(500, words));
             seen.status = 500;
@@ -178,7 +178,7 @@ impl Ledger {
         self.changed.notify_all();
     }
 
-    /// From here on an answer that breaks off was broken off by the mock.
+    /// Marks the mock as stopping: from now on, the mock itself breaks answers off.
     pub(crate) fn stopping(&self) {
         self.state().stopped = true;
     }
@@ -203,7 +203,7 @@ impl Ledger {
         }
     }
 
-    /// Waits until what was seen is as somebody wants it, or the time is over.
+    /// Waits until the requests are as `wanted` says, or the time is over.
     pub(crate) fn wait(
         &self,
         patience: Duration,
@@ -222,7 +222,7 @@ impl State {
     }
 }
 
-/// One line, with the kernel when this returns: it outlives the process.
+/// Writes one line to the kernel, so that it outlives the process.
 fn append(file: &mut File, seen: &Seen) -> io::Result<()> {
     let mut line = serde_json::to_vec(seen)?;
     line.push(b'\n');

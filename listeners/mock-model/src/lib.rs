@@ -1,11 +1,11 @@
-//! A provider of models for tests and for people without a key: it speaks the wire of four providers, answers
-//! from a script, refuses what they would refuse, and fails in every way that they fail.
+//! A model provider for tests and for people without a key. It speaks the wire formats of four providers,
+//! answers from a script, refuses what they would refuse, and fails in every way that they fail.
 //!
-//! It knows nothing of Systole: no XML, no kit, and no code of the side that asks. Whoever asks is judged
-//! against it, so it may not share that side's mistakes.
+//! It knows nothing of Systole: no XML, no kit, and no code of the client side. Clients are tested against it,
+//! so it must not share their mistakes.
 //!
-//! In: requests as `OpenAI`, Anthropic, Ollama and Gemini take them. Out: their answers, byte for byte from the
-//! same script, and a list of what was asked.
+//! In: requests in the forms of `OpenAI`, Anthropic, Ollama and Gemini. Out: their answers, byte for byte from
+//! the same script, and a list of the requests.
 
 mod anthropic;
 mod asked;

@@ -1,4 +1,4 @@
-//! The wire of Ollama's chat: a JSON value a line. What it takes and what it answers.
+//! The wire format of Ollama's chat: one JSON value per line. Requests and answers.
 
 use serde_json::Value;
 
@@ -9,10 +9,10 @@ use crate::schema;
 use crate::script::Stop;
 use crate::turn::{Frame, Frames, Turn};
 
-/// The only path there is.
+/// The only path.
 const PATH: &str = "/api/chat";
 
-/// When every answer was made; the mock has no clock.
+/// The creation time of every answer; the mock has no clock.
 const CREATED: &str = "2024-01-01T00:00:00.000000Z";
 
 /// Judges a request.
@@ -62,7 +62,7 @@ pub(crate) fn judge(asked: &Asked, rules: &Rules) -> Result<Wanted, Refusal> {
     Ok(wanted)
 }
 
-/// Marks what Ollama's router refuses, which it does in plain text.
+/// Marks refusals by Ollama's router, which are plain text.
 const PLAIN: &str = "plain";
 
 /// Whether a refusal is plain text.
@@ -70,7 +70,7 @@ pub(crate) fn is_plain(refusal: &Refusal) -> bool {
     refusal.code == Some(PLAIN)
 }
 
-/// A refusal in this shape.
+/// A refusal in the provider's form.
 pub(crate) fn refused(refusal: &Refusal) -> String {
     if is_plain(refusal) {
         refusal.message.clone()
@@ -95,7 +95,7 @@ fn calls(turn: &Turn) -> Option<Json> {
     (!turn.calls.is_empty()).then(|| Json::List(calls.collect()))
 }
 
-/// What stands at the end of an answer: why, how long, and how many tokens.
+/// The end of an answer: the reason, the durations, and the token counts.
 fn ended(turn: &Turn, message: Json) -> Json {
     let reason = match turn.stop {
         Stop::End | Stop::Tool | Stop::Filter => Some("stop"),

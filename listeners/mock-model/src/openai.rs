@@ -1,5 +1,5 @@
-//! The wire of `OpenAI`'s chat completions, which most servers of open models speak too: what it answers. What it
-//! takes stands in `judge`.
+//! The wire format of `OpenAI`'s chat completions, which most servers of open models speak too: the answers.
+//! `judge` handles the requests.
 
 mod judge;
 
@@ -10,10 +10,10 @@ use crate::refusal::Refusal;
 use crate::script::Stop;
 use crate::turn::{Called, Frame, Frames, Turn};
 
-/// The only path there is.
+/// The only path.
 pub(crate) const PATH: &str = "/v1/chat/completions";
 
-/// The second in which the first answer was made; the mock has no clock.
+/// The second in which the first answer was created; the mock has no clock.
 const CREATED: u64 = 1_700_000_000;
 
 fn head(turn: &Turn, object: &str) -> Json {
@@ -84,7 +84,7 @@ pub(crate) fn whole(turn: &Turn) -> Frames {
     turn.whole(&answer, "")
 }
 
-/// The pen of a stream: writes events that differ in one thing only.
+/// Writes the events of a stream, which differ in one field only.
 #[derive(Clone)]
 struct Pen {
     head: Json,
@@ -169,7 +169,7 @@ fn closing(turn: &Turn, pen: &Pen) -> Vec<Frame> {
     frames
 }
 
-/// A refusal in this shape.
+/// A refusal in the provider's form.
 pub(crate) fn refused(refusal: &Refusal) -> Json {
     let kind = match refusal.status {
         429 => "requests",

@@ -1,5 +1,5 @@
-//! At what pace an answer goes out, in what pieces, and where it breaks off: the steps of a body, one after the
-//! other. Pure: it waits for nothing itself.
+//! The pace of an answer, its pieces, and its cut: the steps of a body, in order. Pure: it waits for nothing
+//! itself.
 
 use std::iter::Peekable;
 use std::time::Duration;
@@ -10,31 +10,31 @@ use crate::reply::Reply;
 use crate::script::{Chunk, Cut};
 use crate::turn::{Frame, Frames};
 
-/// What is done next.
+/// The next step.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Step {
-    /// So long nothing.
+    /// Wait for this time.
     Wait(Duration),
-    /// Nothing until what is held is let go.
+    /// Wait until held text is released.
     Hold,
-    /// These bytes go out; with the last ones it is said that they are.
+    /// Write these bytes. The flag marks the last ones.
     Write(Bytes, bool),
-    /// The connection is closed.
+    /// Close the connection.
     Cut,
-    /// Nothing more, and no end.
+    /// Send nothing more, and no end.
     Hang,
 }
 
-/// How an answer goes out.
+/// The pace of an answer.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub(crate) struct Pace {
     first: Duration,
     between: Duration,
-    /// Bytes at once; none for a whole stretch.
+    /// Bytes per write. `None` for a whole frame.
     bytes: Option<usize>,
     pub(crate) cut: Option<Cut>,
     pub(crate) hangs: bool,
-    /// The text that is held, with all that follows.
+    /// The text that is held, with everything after it.
     pub(crate) hold: Option<String>,
 }
 
@@ -62,14 +62,14 @@ impl Pace {
 pub(crate) struct Steps {
     frames: Peekable<Frames>,
     pace: Pace,
-    /// What is left of the stretch that is going out.
+    /// The rest of the current frame.
     rest: Bytes,
-    /// Bytes that have gone out.
+    /// Bytes already sent.
     sent: u64,
     began: bool,
-    /// Whether `rest` waits to be let go.
+    /// Whether `rest` waits for its release.
     holds: bool,
-    /// Whether the connection is closed once `rest` is out.
+    /// Whether the connection is closed after `rest`.
     cuts: bool,
     /// A write that waits for its pause.
     waiting: Option<Step>,
@@ -90,16 +90,16 @@ impl Steps {
         }
     }
 
-    /// Takes up the next stretch, as far as it may go out. False where there is none.
+    /// Loads the next frame, as far as it may be sent. False if there is none.
     fn load(&mut self) -> bool {
-        // A stretch without bytes would end the body on the wire.
+        // A frame without bytes would end the body on the wire.
         while self.rest.is_empty() && !self.cuts {
             if self.pace.cut == Some(Cut::After(self.sent)) {
                 self.cuts = true;
                 break;
             }
             let Some(Frame { bytes, is_end }) = self.frames.next() else {
-                // A place that was never reached: what is left to break off is the end itself.
+                // The cut position was never reached, so only the end itself is cut off.
                 self.cuts = self.pace.cut.is_some();
                 break;
             };
@@ -167,7 +167,7 @@ mod tests {
         let frames = vec![Frame::body("abé"), Frame::body(""), Frame::body("cd"), Frame::end("e")];
         let steps = Steps::new(Box::new(frames.into_iter()), pace);
         let mut taken = Vec::new();
-        // Behind a cut, and while it hangs, nothing else comes.
+        // After a cut or a hang, nothing else comes.
         for step in steps {
             let is_last = matches!(step, Step::Cut | Step::Hang);
             taken.push(step);
@@ -196,7 +196,7 @@ mod tests {
         assert_eq!(cut(Cut::After(4)), [write("abé".as_bytes(), false), Step::Cut]);
         assert_eq!(cut(Cut::After(0)), [Step::Cut]);
         assert_eq!(cut(Cut::Inside("é".to_owned())), [write(b"ab\xc3", false), Step::Cut]);
-        // What is not there cuts off the end.
+        // A position that is not reached cuts off the end.
         let all = [write("abé".as_bytes(), false), write(b"cd", false), write(b"e", false), Step::Cut];
         assert_eq!(cut(Cut::After(99)), all);
         assert_eq!(cut(Cut::Inside("x".to_owned())), all);

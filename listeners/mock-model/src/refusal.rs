@@ -1,4 +1,4 @@
-//! What a provider refuses, before it is written in the provider's own shape.
+//! A provider's refusal, before it is written in the provider's form.
 
 use crate::script::NoReply;
 
@@ -7,44 +7,44 @@ use crate::script::NoReply;
 pub(crate) struct Refusal {
     pub(crate) status: u16,
     pub(crate) message: String,
-    /// The part of the request that is wrong, where the provider names it.
+    /// The faulty part of the request, if the provider names it.
     pub(crate) param: Option<String>,
-    /// The provider's own word for it, where it has one.
+    /// The provider's own code, if it has one.
     pub(crate) code: Option<&'static str>,
 }
 
 impl Refusal {
-    /// A refusal with the provider's words.
+    /// A refusal with the provider's message.
     pub(crate) fn new(status: u16, message: impl Into<String>) -> Refusal {
         Refusal { status, message: message.into(), param: None, code: None }
     }
 
-    /// A request that makes no sense.
+    /// An invalid request.
     pub(crate) fn bad(message: impl Into<String>) -> Refusal {
         Refusal::new(400, message)
     }
 
-    /// The same, with the part that is wrong.
+    /// The refusal with the faulty part.
     pub(crate) fn at(self, param: impl Into<String>) -> Refusal {
         Refusal { param: Some(param.into()), ..self }
     }
 
-    /// The same, with the provider's own word.
+    /// The refusal with the provider's own code.
     pub(crate) fn called(self, code: &'static str) -> Refusal {
         Refusal { code: Some(code), ..self }
     }
 
-    /// The script has no answer, which is nobody's fault but the test's.
+    /// The script has no answer. That is a mistake in the test.
     pub(crate) fn unscripted(why: &NoReply) -> Refusal {
         Refusal::new(503, why.to_string())
     }
 
-    /// What providers say when they broke down themselves.
+    /// The usual message of a provider that failed itself.
     pub(crate) fn broken() -> Refusal {
         Refusal::new(500, "The server had an error while processing your request. Sorry about that!")
     }
 
-    /// What stands behind a status that the script gives without words.
+    /// The message for a status that the script gives without one.
     pub(crate) fn of_status(status: u16) -> Refusal {
         let message = match status {
             401 => "The key is not valid.",

@@ -1,6 +1,6 @@
-//! One reply of a script as it is written: what is said, at what pace, and what goes wrong.
+//! One reply of a script as written: the content, the pace, and the faults.
 //!
-//! It holds what was written and says whether that makes sense. It knows no provider.
+//! It holds the written values and checks them. It knows no provider.
 
 use std::time::Duration;
 
@@ -59,11 +59,11 @@ pub(crate) struct Rate(pub(crate) Duration);
 #[derive(Clone, Default, PartialEq, Debug)]
 pub(crate) struct Calls(pub(crate) Vec<Call>);
 
-/// What stands in the header of that name.
+/// The value of the `Content-Type` header.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct MediaType(pub(crate) String);
 
-/// How often a reply serves; none is for ever.
+/// How often a reply can be used. `None` means always.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Times(pub(crate) Option<u64>);
 
@@ -83,7 +83,7 @@ impl Reply {
         }
     }
 
-    /// Whether the keys go together. The words of the mistake, if they do not.
+    /// Whether the keys fit together. Otherwise the message of the mistake.
     pub(crate) fn check(&self) -> Result<(), String> {
         let told = [
             ("say", self.say.is_some()),

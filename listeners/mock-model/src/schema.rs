@@ -1,11 +1,11 @@
-//! The field of a request that asks for JSON by a schema, as each provider judges it.
+//! The field of a request that asks for JSON by a schema, as each provider checks it.
 
 use serde_json::Value;
 
 use crate::asked::{field, is_tool_name, list, text};
 use crate::refusal::Refusal;
 
-/// Keywords that Anthropic takes; it refuses a request with any other.
+/// Keywords that Anthropic accepts. It refuses a request with any other.
 const TAKEN: [&str; 17] = [
     "type",
     "enum",

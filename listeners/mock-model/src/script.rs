@@ -1,6 +1,7 @@
-//! The script: what the mock answers, in order. One list for every model, or a list for each.
+//! The script: the mock's answers, in order. One list for every model, or a list for each.
 //!
-//! It decides which reply is next and never how one is written on the wire. In: YAML, then requests. Out: replies.
+//! It decides which reply is next, and never how a reply is written on the wire. In: YAML, then requests. Out:
+//! replies.
 
 mod values;
 
@@ -46,13 +47,13 @@ pub const KEYS: &[&str] = &[
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{}{words}", self.place())]
 pub struct BadScript {
-    /// The file, where it was one.
+    /// The file, if there was one.
     pub file: Option<PathBuf>,
-    /// The line of the mistake, from 1; 0 where there is none, as for a file that is not there.
+    /// The line of the mistake, from 1. 0 if there is none, as for a missing file.
     pub line: u64,
     /// Its column, from 1.
     pub column: u64,
-    /// What is wrong.
+    /// The mistake.
     pub words: String,
 }
 
@@ -63,7 +64,7 @@ impl BadScript {
     }
 }
 
-/// What the mock answers, in order.
+/// The mock's answers, in order.
 #[derive(Clone, Debug)]
 pub struct Script(Lists);
 
@@ -79,7 +80,7 @@ struct Slot {
     reply: Arc<Reply>,
     line: u64,
     column: u64,
-    /// None where it is never used up.
+    /// `None` if it is never used up.
     left: Option<u64>,
 }
 
@@ -89,17 +90,17 @@ pub(crate) enum NoReply {
     /// Every reply is used.
     #[error("the script has run out: its {0} replies for {1} are used")]
     RanOut(usize, String),
-    /// What is left waits for other words.
+    /// The remaining replies wait for other words.
     #[error(
         "the script has no reply for this: {0} are left for {1}, and the last message has none of their `if`"
     )]
     NoneFits(usize, String),
-    /// The next reply needs something that the request has not.
+    /// The request lacks a text that the next reply needs.
     #[error("the script needs {need} (line {line}), which is nowhere in the request")]
     Unmet {
         /// The expression.
         need: String,
-        /// Where the reply stands in the script.
+        /// The line of the reply in the script.
         line: u64,
     },
 }
@@ -136,7 +137,7 @@ impl Script {
         Script::parse(&yaml).map_err(|bad| BadScript { file: Some(path.to_owned()), ..bad })
     }
 
-    /// The models that the script knows; none where it has one list for all.
+    /// The models of the script. `None` if it has one list for all.
     pub(crate) fn models(&self) -> Option<Vec<&str>> {
         match &self.0 {
             Lists::One(_) => None,
@@ -144,15 +145,14 @@ impl Script {
         }
     }
 
-    /// How many replies are not used up.
+    /// How many replies are left.
     pub(crate) fn left(&self) -> usize {
         self.0.all().filter(|slot| slot.left != Some(0)).count()
     }
 
-    /// The next reply for a request, which is used with that.
+    /// The next reply for a request. It counts as used.
     ///
-    /// A reply whose `if` is not in the last message is passed over and stays. `texts` is where a `need` is looked
-    /// for.
+    /// A reply whose `if` is not in the last message is skipped and stays. A `need` is searched in `texts`.
     pub(crate) fn next(&mut self, model: &str, last: &str, texts: &[&str]) -> Result<Arc<Reply>, NoReply> {
         let mut none = Vec::new();
         let slots = match &mut self.0 {
@@ -190,7 +190,7 @@ impl Lists {
     }
 }
 
-/// The parser's words say their place again at the end; that stands in front here.
+/// Removes the place at the end of the parser's message: it comes first here.
 fn without_place(words: &str) -> String {
     let end = words.rfind(" at line ").unwrap_or(words.len());
     words.get(..end).unwrap_or(words).to_owned()

@@ -1,7 +1,7 @@
-//! The server: a thread with a runtime of its own, which ends with it. Nothing that runs here outlives `stop`, and
-//! a test without a runtime can use it as well as one with.
+//! The server: a thread with a separate runtime, which ends with it. Nothing here outlives `stop`. Tests with and
+//! without a runtime can use it.
 //!
-//! In: a script and what is allowed. Out: answers, and what was asked.
+//! In: a script and the rules. Out: answers, and the requests.
 
 use std::fs::File;
 use std::future::Future as _;
@@ -33,24 +33,24 @@ use crate::speech::Speech;
 use crate::turn::{Frame, Frames, Turn};
 use crate::wire::{Door, Scissors};
 
-/// The longest body that is read: far more than any window of tokens.
+/// The longest body that is read: far more than any token window.
 const LONGEST: usize = 64 * 1024 * 1024;
 
-/// Bytes that no form of any provider has.
+/// Bytes that match no provider's form.
 const GARBAGE: &[u8] = b"data: {\"choices\":[{\"delta\":\xff\xfe\x00 }}]<<<\n\n{\"done\":tru";
 
-/// What the mock is started with.
+/// The options of the mock.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Where it listens; port 0 is one that is free.
+    /// The address to listen on. Port 0 selects a free one.
     pub listen: SocketAddr,
-    /// Tokens that a request may have; without a number there is no limit.
+    /// The most tokens of a request. Without a number there is no limit.
     pub window: Option<u64>,
-    /// The only key that opens; without one, any does.
+    /// The only valid key. Without one, any key is valid.
     pub key: Option<String>,
-    /// The models that there are; without any, those of the script's lists, or all where it has one list.
+    /// The existing models. If empty: those of the script's lists, or all if it has one list.
     pub models: Vec<String>,
-    /// A file to which each request is appended, a line of JSON each.
+    /// A file to which each request is appended, as a line of JSON.
     pub log: Option<PathBuf>,
 }
 
@@ -61,15 +61,15 @@ impl Default for Options {
     }
 }
 
-/// Why the mock does not start.
+/// Why the mock cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum Unstarted {
-    /// Nobody can listen there.
+    /// The address is not available.
     #[error("{address}: {error}; another `listen`, or port 0 for one that is free")]
     Address {
-        /// Where it should have listened.
+        /// The address.
         address: SocketAddr,
-        /// What the machine says.
+        /// The operating system's error.
         error: io::Error,
     },
     /// The file for requests cannot be written.
@@ -77,15 +77,15 @@ pub enum Unstarted {
     Log {
         /// The file.
         path: PathBuf,
-        /// What the machine says.
+        /// The operating system's error.
         error: io::Error,
     },
-    /// The machine gives no thread, or no runtime for it.
+    /// The operating system provides no thread, or no runtime for it.
     #[error("no thread for the mock: {0}")]
     Thread(io::Error),
 }
 
-/// A mock that runs. Dropping it stops it.
+/// A running mock. Dropping it stops it.
 #[derive(Debug)]
 pub struct MockModel {
     address: SocketAddr,
@@ -131,7 +131,7 @@ impl MockModel {
         let (stop, stopped) = oneshot::channel();
         let work = move || {
             runtime.block_on(serve(Door(listener), house, stopped));
-            // Dropped with it: every connection that is still open.
+            // This also drops every open connection.
             drop(runtime);
         };
         let thread = std::thread::Builder::new().name("mock-model".to_owned()).spawn(work);
@@ -139,37 +139,38 @@ impl MockModel {
         Ok(MockModel { address, ledger, go, stop: Some(stop), thread })
     }
 
-    /// Where it listens, as `http://127.0.0.1:41233`.
+    /// Its address, such as `http://127.0.0.1:41233`.
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// Where it listens.
+    /// Its address.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// What was asked so far, in order.
+    /// The requests so far, in order.
     pub fn seen(&self) -> Vec<Seen> {
         self.ledger.seen()
     }
 
-    /// How many there were so far.
+    /// The counts so far.
     pub fn count(&self) -> Count {
         self.ledger.count()
     }
 
-    /// Lets all go that the script holds, from now on.
+    /// Releases everything that the script holds, from now on.
     pub fn release(&self) {
         self.go.send_replace(true);
     }
 
-    /// Waits until what was asked is as `wanted` says, and gives it; after `patience` it is given as an error.
+    /// Waits until the requests are as `wanted` says, and returns them. After `patience`, they are returned as an
+    /// error.
     pub fn wait(&self, patience: Duration, wanted: impl Fn(&[Seen]) -> bool) -> Result<Vec<Seen>, Vec<Seen>> {
         self.ledger.wait(patience, wanted)
     }
 
-    /// Stops: every connection is closed, and what was asked is given.
+    /// Stops the mock: closes every connection, and returns the requests.
     pub fn stop(mut self) -> Vec<Seen> {
         self.end();
         self.ledger.seen()
@@ -178,7 +179,7 @@ impl MockModel {
     fn end(&mut self) {
         self.ledger.stopping();
         if let Some(stop) = self.stop.take() {
-            // It may have ended by itself, which is all that is wanted.
+            // The thread may have ended already, which is fine.
             let _gone = stop.send(());
         }
         if let Some(thread) = self.thread.take()
@@ -204,7 +205,7 @@ async fn serve(door: Door, house: House, stopped: oneshot::Receiver<()>) {
     let service = router.into_make_service_with_connect_info::<Scissors>();
     let mut serving = std::pin::pin!(axum::serve(door, service).into_future());
     let mut stopped = std::pin::pin!(stopped);
-    // Whichever comes first; the server has no end of its own. That nobody holds the mock any more is an order too.
+    // Ends with the first of the two; the server never ends by itself. Dropping the mock is also an order to stop.
     std::future::poll_fn(|task| {
         if serving.as_mut().poll(task).is_ready() || stopped.as_mut().poll(task).is_ready() {
             return std::task::Poll::Ready(());
@@ -231,7 +232,7 @@ async fn answer(
     let (head, body) = request.into_parts();
     let (body, fits) = match read(body).await {
         Ok(read) => read,
-        // Who breaks off in the middle of a request has asked nothing, and nobody is there for an answer.
+        // A client that breaks off in the middle of a request has made no request, and no one receives an answer.
         Err(_gone) => return Response::new(Body::empty()),
     };
     let asked = Asked { method: head.method, uri: head.uri, headers: head.headers, body };
@@ -249,8 +250,8 @@ async fn answer(
     written.send(form, number, (ticket, scissors, house.go.subscribe()))
 }
 
-/// The body of a request, and whether it is no longer than what is read. What is too long is read to its end all
-/// the same, so that the client hears why it is refused.
+/// The body of a request, and whether it is within the limit. A longer body is still read to its end, so that the
+/// client receives the refusal.
 async fn read(body: Body) -> Result<(Bytes, bool), axum::Error> {
     let (mut body, mut whole, mut fits) = (body.into_data_stream(), Vec::new(), true);
     while let Some(part) = std::future::poll_fn(|task| Pin::new(&mut body).poll_next(task)).await {
@@ -263,7 +264,7 @@ async fn read(body: Body) -> Result<(Bytes, bool), axum::Error> {
     Ok((Bytes::from(if fits { whole } else { Vec::new() }), fits))
 }
 
-/// What the mock tells of itself.
+/// A report of the mock about itself.
 fn told(json: serde_json::Result<String>) -> Response {
     let (status, body) = match json {
         Ok(json) => (StatusCode::OK, json),
@@ -275,19 +276,19 @@ fn told(json: serde_json::Result<String>) -> Response {
     response
 }
 
-/// An answer before it goes out.
+/// An answer before it is sent.
 struct Written {
     status: u16,
     media_type: Option<String>,
     retry_after: Option<String>,
-    /// The length, where it is known and kept.
+    /// The length, if it is known and announced.
     length: Option<usize>,
     frames: Frames,
     pace: Pace,
 }
 
 impl Written {
-    /// Bytes that are known beforehand.
+    /// An answer with fixed bytes.
     fn fixed(status: u16, media_type: Option<&str>, bytes: Vec<u8>) -> Written {
         Written {
             status,
@@ -354,7 +355,7 @@ impl Written {
         (mut ticket, scissors, go): (Ticket, Scissors, watch::Receiver<bool>),
     ) -> Response {
         if self.length == Some(0) {
-            // A body that is known to be empty is never asked for.
+            // A body known to be empty is never polled.
             ticket.end = End::Sent;
         }
         let speech = Speech::new(Steps::new(self.frames, self.pace), ticket, scissors, go);
@@ -362,7 +363,7 @@ impl Written {
         *response.status_mut() =
             StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let mut put = |name: HeaderName, value: &str| {
-            // Every value was read from a script that was checked, or is made here.
+            // Every value comes from a checked script or is made here.
             if let Ok(value) = HeaderValue::from_str(value) {
                 response.headers_mut().insert(name, value);
             }
@@ -383,7 +384,7 @@ impl Written {
     }
 }
 
-/// A page as a proxy in front of a provider gives it.
+/// A page like that of a proxy in front of a provider.
 fn page(status: u16, words: &str) -> Vec<u8> {
     let reason = StatusCode::from_u16(status).ok().and_then(|status| status.canonical_reason());
     let title = format!("{status} {}", reason.unwrap_or("Error"));

@@ -1,5 +1,5 @@
-//! The body of an answer as the server takes it: step by step, with the pauses of the script. It says in the
-//! ledger how the answer ended, also where it is dropped in the middle because the client went away.
+//! The body of an answer for the server: step by step, with the pauses of the script. It records in the
+//! ledger how the answer ended, even if it is dropped because the client left.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -13,15 +13,15 @@ use crate::ledger::{End, Ticket};
 use crate::pace::{Step, Steps};
 use crate::wire::Scissors;
 
-/// An answer that is being given.
+/// A running answer.
 pub(crate) struct Speech {
     steps: Steps,
     ticket: Ticket,
     scissors: Scissors,
-    /// Whether what is held is let go.
+    /// Whether held text is released.
     go: watch::Receiver<bool>,
     pause: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
-    /// Whether bytes were handed over that may not have gone out yet.
+    /// Whether bytes were returned that may not have been sent yet.
     wrote: bool,
 }
 
@@ -37,7 +37,7 @@ impl Stream for Speech {
     fn poll_next(mut self: Pin<&mut Self>, task: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let this = &mut *self;
         if std::mem::take(&mut this.wrote) {
-            // The server sends what it has when there is nothing more at hand: each piece goes out alone.
+            // The server sends its buffer when nothing more is ready. So each piece is sent alone.
             task.waker().wake_by_ref();
             return Poll::Pending;
         }
@@ -50,7 +50,7 @@ impl Stream for Speech {
                 Some(Step::Wait(pause)) => this.pause = Some(Box::pin(tokio::time::sleep(pause))),
                 Some(Step::Hold) => {
                     let mut go = this.go.clone();
-                    // A mock that is gone holds nobody.
+                    // A dropped mock holds nothing.
                     this.pause = Some(Box::pin(async move { drop(go.wait_for(|go| *go).await) }));
                 }
                 Some(Step::Write(bytes, is_last)) => {
@@ -65,7 +65,7 @@ impl Stream for Speech {
                     this.scissors.cut();
                     return Poll::Pending;
                 }
-                // Nobody wakes it; it is dropped with its connection.
+                // No one wakes it. It is dropped with its connection.
                 Some(Step::Hang) => return Poll::Pending,
                 None => {
                     this.ticket.end = End::Sent;

@@ -1,34 +1,34 @@
-//! One turn of the model, before any provider has written it down: what is thought, said and called, why it
-//! stops, and what it costs. Texts of any length come in pieces, so that an endless one needs no memory.
+//! One turn of the model, before a provider's form is applied: the thoughts, the text and the calls, the stop
+//! reason, and the usage. Texts come in pieces, so that an endless one needs no memory.
 
 use crate::json::{self, Json};
 use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::script::{Arguments, Chunk, Stop};
 
-/// Characters of text in an event where the script says nothing.
+/// The default number of characters per event.
 const CHARACTERS: usize = 16;
 
-/// What filled texts are made of: two tokens.
+/// The filler text: two tokens.
 const FILLER: &str = "lub dub ";
 
-/// What the model does in one turn.
+/// One turn of the model.
 #[derive(Clone, Debug)]
 pub(crate) struct Turn {
-    /// The number of the request, from which ids and times are made.
+    /// The number of the request. Ids and times are made from it.
     pub(crate) number: u64,
     pub(crate) model: String,
     pub(crate) thinking: Option<String>,
-    /// None where nothing is said, which is not the same as an empty text.
+    /// `None` if there is no text, which differs from an empty text.
     pub(crate) words: Option<Words>,
     pub(crate) calls: Vec<Called>,
     pub(crate) stop: Stop,
     pub(crate) usage: Usage,
-    /// Characters in an event.
+    /// Characters per event.
     pub(crate) characters: usize,
-    /// An error that is told inside of an answer that began well.
+    /// An error inside an answer that began well.
     pub(crate) error: Option<Refusal>,
-    /// Whether who asked wants the usage at the end of the stream.
+    /// Whether the client wants the usage at the end of the stream.
     pub(crate) tells_usage: bool,
 }
 
@@ -36,17 +36,17 @@ pub(crate) struct Turn {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Words {
     say: String,
-    /// Tokens of filler behind it; none where it has no end.
+    /// Tokens of filler after it. `None` if it never ends.
     fill: Option<u64>,
 }
 
-/// A call, with the arguments as they go over the wire.
+/// A call, with its arguments in wire form.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Called {
     pub(crate) name: String,
-    /// The id that the script gives it.
+    /// The id from the script.
     pub(crate) id: Option<String>,
-    /// JSON, or what the script has in its place.
+    /// JSON, or the script's replacement for it.
     pub(crate) arguments: String,
     pub(crate) is_json: bool,
 }
@@ -54,44 +54,44 @@ pub(crate) struct Called {
 /// Tokens of a turn.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Usage {
-    /// All that was read, what was cached among it.
+    /// All tokens read, including cached ones.
     pub(crate) input: u64,
-    /// All that was written, what was thought among it.
+    /// All tokens written, including thoughts.
     pub(crate) output: u64,
     pub(crate) cached: u64,
     pub(crate) thought: u64,
 }
 
-/// A stretch of an answer.
+/// A part of an answer.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Frame {
     pub(crate) bytes: Vec<u8>,
-    /// Whether it says that the answer is over.
+    /// Whether it marks the end of the answer.
     pub(crate) is_end: bool,
 }
 
-/// An answer as it is written, stretch by stretch.
+/// The written answer, part by part.
 pub(crate) type Frames = Box<dyn Iterator<Item = Frame> + Send>;
 
 impl Frame {
-    /// A stretch inside of the answer.
+    /// A part inside the answer.
     pub(crate) fn body(text: impl Into<Vec<u8>>) -> Frame {
         Frame { bytes: text.into(), is_end: false }
     }
 
-    /// A stretch that says that the answer is over.
+    /// A part that marks the end of the answer.
     pub(crate) fn end(text: impl Into<Vec<u8>>) -> Frame {
         Frame { bytes: text.into(), is_end: true }
     }
 }
 
-/// A quarter of the characters, rounded up: the only count of tokens here.
+/// A quarter of the characters, rounded up: the only token count here.
 pub(crate) fn tokens(characters: usize) -> u64 {
     u64::try_from(characters).unwrap_or(u64::MAX).div_ceil(4)
 }
 
 impl Turn {
-    /// What a reply of the script means for one request.
+    /// The meaning of a script's reply for one request.
     pub(crate) fn of(reply: &Reply, number: u64, model: String, input: u64, tells_usage: bool) -> Turn {
         let words = Words::of(reply);
         let calls: Vec<Called> = reply.call.0.iter().map(Called::of).collect();
@@ -125,13 +125,13 @@ impl Turn {
         }
     }
 
-    /// A text in pieces of the size that the turn has.
+    /// A text in pieces of the turn's size.
     pub(crate) fn pieces_of(&self, text: &str) -> Vec<String> {
         let characters: Vec<char> = text.chars().collect();
         characters.chunks(self.characters).map(|piece| piece.iter().collect()).collect()
     }
 
-    /// What is said, in pieces. An empty text is one empty piece, none is none.
+    /// The text in pieces. An empty text is one empty piece; no text is no piece.
     pub(crate) fn pieces(&self) -> impl Iterator<Item = String> + Send + use<> {
         let words = self.words.clone();
         let empty = words.as_ref().is_some_and(|words| words.say.is_empty() && words.fill == Some(0));
@@ -152,12 +152,13 @@ impl Turn {
         })
     }
 
-    /// A whole answer: what stands around the text, and the text piece by piece, so that a long one is not held
+    /// A whole answer: the parts around the text, and the text piece by piece, so that a long text is not held
     /// in memory.
     pub(crate) fn whole(&self, value: &Json, behind: &str) -> Frames {
         let (before, after) = json::around(value);
         let pieces = self.pieces().map(|piece| Frame::body(json::escaped(&piece)));
-        // Where nothing is said the answer has no place for it, and so the end is empty: cut it in the middle.
+        // Without a text the answer has no position for one, so the end is empty. Split the answer in the
+        // middle.
         if after.is_empty() {
             let middle = before.floor_char_boundary(before.len() / 2);
             let (before, after) = before.split_at(middle);
@@ -190,7 +191,7 @@ impl Called {
         Called { name: call.name.clone(), id: call.id.clone(), arguments, is_json }
     }
 
-    /// The arguments where the wire has a value: what is no JSON stands there as a text.
+    /// The arguments for a wire format that needs a value: text that is not JSON becomes a string.
     pub(crate) fn value(&self) -> Json {
         if self.is_json { Json::Raw(self.arguments.clone()) } else { Json::from(self.arguments.clone()) }
     }

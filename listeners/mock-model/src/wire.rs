@@ -1,5 +1,5 @@
-//! Connections that can be cut: closed without an end, but only once everything before the cut has gone out. The
-//! server above would drop what it still holds when a body fails.
+//! Connections that can be cut: closed without an end, but only after everything before the cut was sent. The
+//! server above would drop its buffer when a body fails.
 
 use std::io;
 use std::net::SocketAddr;
@@ -18,13 +18,13 @@ use tokio::net::{TcpListener, TcpStream};
 pub(crate) struct Scissors(Arc<AtomicBool>);
 
 impl Scissors {
-    /// Closes the connection when what was written before has gone out.
+    /// Closes the connection once everything written before is sent.
     pub(crate) fn cut(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
 }
 
-/// Where connections come from.
+/// The source of connections.
 #[derive(Debug)]
 pub(crate) struct Door(pub(crate) TcpListener);
 
@@ -41,7 +41,8 @@ impl Listener for Door {
 
     async fn accept(&mut self) -> (Wire, SocketAddr) {
         let (stream, address) = Listener::accept(&mut self.0).await;
-        // A piece that waits for the next one would not be a piece; without this it still goes out, later.
+        // Without this option, a piece might wait for the next one. If setting it fails, the piece is still
+        // sent, only later.
         let _later = stream.set_nodelay(true);
         (Wire { stream, scissors: Scissors::default() }, address)
     }
@@ -72,7 +73,7 @@ impl AsyncWrite for Wire {
         Pin::new(&mut self.stream).poll_write(task, bytes)
     }
 
-    /// The server asks for this once it has written all that it holds, so here is where a cut is made.
+    /// The server calls this once it has written its whole buffer, so this is the place for a cut.
     fn poll_flush(mut self: Pin<&mut Self>, task: &mut Context<'_>) -> Poll<io::Result<()>> {
         if self.scissors.0.load(Ordering::Relaxed) {
             return Poll::Ready(Err(io::Error::from(io::ErrorKind::ConnectionAborted)));

@@ -1,13 +1,14 @@
-//! Whether a condition holds: one value against what it must be.
+//! Decides whether a condition holds: one value compared with its requirement.
 //!
-//! Text comes in, a yes or no goes out. Numbers are compared as XSD writes them, digit by digit, so that none is rounded.
+//! Text comes in; a yes or no goes out. Numbers are compared as XSD writes them, digit by digit, so that none is
+//! rounded.
 
 use std::cmp::Ordering;
 
 use crate::known::Known;
 use crate::spec::{Condition, Test};
 
-/// Whether all of them hold. A value that is absent is nothing of what it must be.
+/// Whether all conditions hold. A condition on a missing value never holds.
 pub(crate) fn hold(conditions: &[Condition], known: &Known) -> bool {
     conditions.iter().all(|one| known.texts(&one.path).first().is_some_and(|value| is(value, &one.test)))
 }
@@ -24,7 +25,7 @@ fn is(value: &str, test: &Test) -> bool {
     }
 }
 
-/// Two decimals, or two numbers of another kind as near as a machine has them.
+/// Compares two decimals, or two other numbers as floating point.
 fn compared(left: &str, right: &str) -> Option<Ordering> {
     match (Decimal::read(left.trim()), Decimal::read(right.trim())) {
         (Some(left), Some(right)) => Some(left.compared(&right)),
@@ -32,7 +33,7 @@ fn compared(left: &str, right: &str) -> Option<Ordering> {
     }
 }
 
-/// A decimal by its digits, without those that say nothing.
+/// A decimal by its significant digits.
 struct Decimal<'t> {
     is_below_zero: bool,
     whole: &'t str,

@@ -1,24 +1,25 @@
 //! A workflow as numbered sentences in plain English, for people who want to know what it does.
 //!
-//! In comes a workflow, out come sentences, a step each. The words of goals are quoted as they are.
+//! A workflow comes in; sentences go out, one entry per step. The words of goals are quoted
+//! unchanged.
 
 use crate::known::REQUEST;
 use crate::spec::{Budget, Condition, Path, Source, Step, Supervisor, Test, Until, Work, Workflow};
 
-/// One step as a sentence or a few.
+/// One step as one or more sentences.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sentence {
     /// Its number: `3`, or `3.1` for the first step inside the third.
     pub number: String,
-    /// In how many steps it is.
+    /// The number of steps around it.
     pub depth: usize,
     /// The id of the step.
     pub id: String,
-    /// What it says.
+    /// The text.
     pub text: String,
 }
 
-/// The steps of a workflow, each with those inside it behind it.
+/// The steps of a workflow, each followed by its inner steps.
 #[must_use]
 pub fn sentences(workflow: &Workflow) -> Vec<Sentence> {
     let mut found = Vec::new();
@@ -34,7 +35,7 @@ fn collect(steps: &[Step], above: &str, depth: usize, found: &mut Vec<Sentence>)
     }
 }
 
-/// What a step does, in plain words.
+/// A step's work, in plain words.
 #[must_use]
 pub fn sentence(step: &Step) -> String {
     let mut text = format!("{}: ", step.id);
@@ -124,7 +125,7 @@ fn work(work: &Work) -> String {
     }
 }
 
-/// The terms of a step that are not the usual ones.
+/// The terms of a step that differ from the usual.
 fn terms(step: &Step) -> Vec<String> {
     let mut all = Vec::new();
     let is_open = !step.inside().is_empty();
@@ -183,7 +184,8 @@ fn test(test: &Test) -> String {
     }
 }
 
-/// What a goal sees that says so. The request is always there, whole unless a path leads into it.
+/// The part that a goal with `sees` sees. The request is always there, as a whole unless a path
+/// leads into it.
 fn seen(sees: &[Path]) -> String {
     let is_whole_request = |path: &&Path| path.goal == REQUEST && path.fields.is_empty();
     let mut names: Vec<String> = Vec::new();
@@ -208,7 +210,7 @@ fn listed(parts: &[String], word: &str) -> String {
     }
 }
 
-/// The words with a sign behind them that ends a sentence.
+/// The words, with a final punctuation mark.
 fn sentence_end(words: &str) -> String {
     let words = words.trim();
     if words.ends_with(['.', '!', '?', ':', '…']) { words.to_owned() } else { format!("{words}.") }
@@ -219,7 +221,7 @@ fn capital(text: &str) -> String {
     chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
 }
 
-/// A stretch of time in the largest unit that leaves no rest.
+/// A duration in the largest unit that divides it.
 fn stretch(ms: u64) -> String {
     const UNITS: [(&str, u64); 4] = [("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1_000)];
     let fits = UNITS.iter().find(|(_, factor)| ms > 0 && ms.is_multiple_of(*factor));

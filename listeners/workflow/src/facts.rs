@@ -1,6 +1,6 @@
-//! What happened in a run so far: a fold of the view of its call. It decides nothing.
+//! The events of a run so far: a fold of the view of its call. It decides nothing.
 //!
-//! Notes, answers and arrivals come in, in order of the call; what became of each thing that was started goes out.
+//! Notes, answers and arrivals come in, in order of the call; the state of each started thing goes out.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -12,36 +12,35 @@ use crate::known::{Failure, Output};
 use crate::note::Note;
 use crate::tree::Node;
 
-/// What a note says of a final beside it: the question that is decided.
+/// The question in a note that is decided if the reply also has a final.
 pub(crate) const FINAL: &str = "final";
 
-/// What happened.
+/// The events.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Facts {
     starts: HashMap<String, Vec<State>>,
     decided: HashMap<(String, String), bool>,
-    /// Why a supervisor has to look at an output, by the key of the output.
+    /// Why a supervisor has to review an output, by the key of the output.
     reconciled: HashMap<String, Vec<String>>,
-    /// What the items of the last reply started: its key and its place among the tries, by ordinal.
+    /// The things that the items of the last reply started, by ordinal: the key and the index among the tries.
     items: HashMap<u32, (String, usize)>,
-    /// The same by the child or the timer that it is.
+    /// The same by child thread and by timer.
     threads: HashMap<String, (String, usize)>,
     timers: HashMap<String, (String, usize)>,
-    /// Whether the last reply had a final, and why that was refused.
+    /// Whether the last reply had a final, and why it was refused.
     final_said: bool,
     final_refused: Option<Failure>,
-    /// The numbers of messages in the view of the call, by the payload that came in them; none where the facts were
-    /// taken from deliveries, which have none.
+    /// The numbers of messages in the view of the call, by payload. `None` if the facts come from deliveries, which
+    /// have no numbers.
     numbers: Option<HashMap<Arc<[u8]>, u64>>,
-    /// How many items or branches are over, counted from the first, by the key of their step. It follows from the rest,
-    /// and saves looking at them.
+    /// How many items or branches are over, counted from the first, by the key of their step. A cache: it follows
+    /// from the rest.
     over: RefCell<HashMap<String, usize>>,
-    /// The outputs that lists of items are in, by the key of the step that is done for each of them. They follow from the
-    /// rest as well.
+    /// The outputs that hold lists of items, by the key of the step that runs for each item. A cache as well.
     lists: RefCell<HashMap<String, Arc<Node>>>,
 }
 
-/// How something that was started stands.
+/// The state of something that was started.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum State {
     /// Its item has no answer yet.
@@ -59,22 +58,22 @@ pub(crate) enum State {
 }
 
 impl Facts {
-    /// The tries of something.
+    /// The tries of a key.
     pub(crate) fn tries(&self, key: &str) -> &[State] {
         self.starts.get(key).map_or(&[], Vec::as_slice)
     }
 
-    /// What was decided about something.
+    /// The decision on a question about a key.
     pub(crate) fn decided(&self, key: &str, question: &str) -> Option<bool> {
         self.decided.get(&(key.to_owned(), question.to_owned())).copied()
     }
 
-    /// Why a supervisor has to look at an output; none: it was not compared with its commitment yet.
+    /// Why a supervisor has to review an output. `None` if it was not compared with its commitment yet.
     pub(crate) fn reconciled(&self, key: &str) -> Option<&[String]> {
         self.reconciled.get(key).map(Vec::as_slice)
     }
 
-    /// Why the final that was said was refused.
+    /// Why the final was refused.
     pub(crate) fn final_refused(&self) -> Option<&Failure> {
         self.final_refused.as_ref()
     }
@@ -86,17 +85,17 @@ impl Facts {
         ids
     }
 
-    /// How many items or branches of a step are over, counted from the first, as far as that was noted.
+    /// How many items or branches of a step are over, counted from the first, as far as noted.
     pub(crate) fn over_from_first(&self, key: &str) -> usize {
         self.over.borrow().get(key).copied().unwrap_or(0)
     }
 
-    /// Notes that.
+    /// Notes that number.
     pub(crate) fn note_over_from_first(&self, key: &str, count: usize) {
         self.over.borrow_mut().insert(key.to_owned(), count);
     }
 
-    /// The output that a step's list of items is in, read once.
+    /// The output that holds a step's list of items, read once.
     pub(crate) fn list(&self, key: &str, read: impl FnOnce() -> Option<Node>) -> Option<Arc<Node>> {
         if let Some(tree) = self.lists.borrow().get(key) {
             return Some(tree.clone());
@@ -151,7 +150,7 @@ impl Facts {
         self.set(&key, at, state);
     }
 
-    /// Takes what came unasked.
+    /// Takes an unrequested payload.
     pub(crate) fn arrival(&mut self, payload: &Payload) {
         let is_core = |local: &str| payload.name().is(namespaces::CORE, local);
         if is_core("timer-fired") {
@@ -163,7 +162,7 @@ impl Facts {
         }
     }
 
-    /// Takes the number of a message, by what came in it.
+    /// Stores the number of a message by its payload.
     pub(crate) fn number(&mut self, payload: &Payload, number: u64) {
         let inside =
             payload.name().is(namespaces::CORE, "thread-finished").then(|| payload.child().ok()).flatten();
@@ -171,7 +170,7 @@ impl Facts {
         self.numbers.get_or_insert_default().insert(bytes, number);
     }
 
-    /// The number of the message in which that came; none where numbers are not known.
+    /// The number of the message with that payload. `None` if numbers are not known.
     pub(crate) fn number_of(&self, payload: &Payload) -> Option<u64> {
         self.numbers.as_ref()?.get(payload.bytes()).copied()
     }
@@ -181,7 +180,7 @@ impl Facts {
         self.numbers.is_some()
     }
 
-    /// What was numbered is no longer all there is.
+    /// Forgets the numbers, which are no longer complete.
     pub(crate) fn forget_numbers(&mut self) {
         self.numbers = None;
     }
@@ -199,7 +198,7 @@ impl Facts {
     }
 }
 
-/// What a child's end says.
+/// The output of a finished child.
 fn finished(payload: &Payload) -> Output {
     let outcome = payload.attribute("outcome").unwrap_or_default();
     let inside = payload.child().ok();
@@ -218,7 +217,7 @@ fn finished(payload: &Payload) -> Output {
     }
 }
 
-/// A report in place of an answer. One that the model itself wrote may do for words.
+/// A report in place of an answer. A report that the model itself wrote may serve as an answer in words.
 fn report(report: Payload) -> Output {
     let is = |name: &str, value: &str| report.attribute(name).as_deref() == Some(value);
     if is("source", "model") && !is("outcome", "failure") {

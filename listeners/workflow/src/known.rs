@@ -1,6 +1,6 @@
-//! What a run knows at a place: the request, and what came of the steps before it, in order.
+//! The outputs known at a place in a run: the request, and the results of the earlier steps, in order.
 //!
-//! Outputs come in, and go out by path. What is shown of them to a goal is worked out beside this.
+//! Outputs come in, and go out by path. Another file decides what a goal sees of them.
 
 use std::sync::Arc;
 
@@ -9,15 +9,15 @@ use systole_kit::{Payload, namespaces};
 use crate::spec::Path;
 use crate::tree::Node;
 
-/// The id under which the request is known.
+/// The id of the request.
 pub(crate) const REQUEST: &str = "request";
 
-/// What came of a step.
+/// The result of a step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Output {
     /// A payload.
     Payload(Payload),
-    /// It failed, and the run went on.
+    /// The step failed, and the run continued.
     Failed(Failure),
 }
 
@@ -26,7 +26,7 @@ pub(crate) enum Output {
 pub(crate) struct Failure {
     /// The code.
     pub(crate) code: String,
-    /// Its listener's words.
+    /// Its listener's message.
     pub(crate) words: String,
 }
 
@@ -41,13 +41,13 @@ impl Failure {
 pub(crate) struct Entry {
     /// The step.
     pub(crate) id: String,
-    /// The item of a list that it is about.
+    /// The item of a list, if the step ran for an item.
     pub(crate) item: Option<usize>,
-    /// Which of several agents gave it.
+    /// The agent that gave it, if there are several.
     pub(crate) agent: Option<String>,
-    /// What it is.
+    /// The result.
     pub(crate) output: Output,
-    /// The way to the list that was narrowed to the item.
+    /// The path to the list that was narrowed to the item.
     pub(crate) narrowed: Option<Vec<String>>,
     /// Whether it is the last word of a loop that ended without being done.
     pub(crate) is_unfinished: bool,
@@ -58,7 +58,7 @@ impl Entry {
         Self { id: id.to_owned(), item: None, agent: None, output, narrowed: None, is_unfinished: false }
     }
 
-    /// The id under which a goal is shown it.
+    /// Its id in a goal's context.
     pub(crate) fn label(&self) -> String {
         let item = self.item.map(|item| format!("[{item}]")).unwrap_or_default();
         let agent = self.agent.as_ref().map(|agent| format!("[{agent}]")).unwrap_or_default();
@@ -73,7 +73,7 @@ impl Entry {
     }
 }
 
-/// An output, or an earlier pass of a loop that is going on.
+/// An output, or an earlier pass of a running loop.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Part {
     Entry(Arc<Entry>),
@@ -89,7 +89,7 @@ pub(crate) struct Known {
 }
 
 impl Known {
-    /// What is known when a run begins.
+    /// The outputs known when a run begins.
     pub(crate) fn of_request(request: Payload) -> Self {
         let mut known = Self::default();
         known.push(Entry::new(REQUEST, Output::Payload(request)));
@@ -112,7 +112,7 @@ impl Known {
         self.entries().next_back()
     }
 
-    /// The output that a path names, where there is one: no skipped step's, no failed one's, no list's.
+    /// The output that a path names. `None` for a skipped step, a failed step or a list.
     pub(crate) fn output(&self, path: &Path) -> Option<&Payload> {
         let is_it = |entry: &&Arc<Entry>| {
             let is_agent = path.agent.is_none() || path.agent == entry.agent;
@@ -121,7 +121,7 @@ impl Known {
         self.entries().rev().find(is_it)?.payload()
     }
 
-    /// What a path leads to, as text; nothing where it leads nowhere.
+    /// The texts that a path leads to. Empty if it leads nowhere.
     pub(crate) fn texts(&self, path: &Path) -> Vec<String> {
         let Some(output) = self.output(path) else { return Vec::new() };
         if output.name().is(namespaces::CORE, "person-said") && path.fields == ["note"] {
@@ -131,7 +131,7 @@ impl Known {
         node.values(&path.fields).iter().map(crate::tree::Value::text).collect()
     }
 
-    /// The same with that item of a list alone in place of the output that the list is in, whose tree is given.
+    /// The same outputs, with the output that holds the list reduced to that item. `tree` is that output.
     pub(crate) fn narrowed(&self, list: &Path, tree: &Node, item: usize) -> Self {
         let mut known = self.clone();
         let newest = known.parts.iter_mut().rev().find_map(|part| match part {
@@ -151,7 +151,7 @@ impl Known {
     }
 }
 
-/// Whether an output says of itself that nothing is left to change.
+/// Whether an output reports that nothing is left to change.
 pub(crate) fn is_converged(payload: &Payload) -> bool {
     if payload.is_marked("converged") {
         return true;
@@ -160,7 +160,7 @@ pub(crate) fn is_converged(payload: &Payload) -> bool {
 }
 
 impl Known {
-    /// The key of a step here: its id behind the passes of the loops around it.
+    /// The key of a step here: the passes of the loops around it, then its id.
     pub(crate) fn key(&self, id: &str) -> String {
         let mut key = String::new();
         for (name, pass) in &self.within {

@@ -1,7 +1,7 @@
-//! A listener that follows goals. It stands on the kit alone and knows neither the pump nor the log.
+//! A listener that follows goals. It depends on the kit alone and knows neither the pump nor the log.
 //!
-//! A workflow comes in as plain data ([`spec`]), deliveries come in one by one, and replies go out: children that pursue
-//! goals, timers, questions to people, and the final. What a run did is in its thread, and nowhere else.
+//! A workflow comes in as plain data ([`spec`]), deliveries come in one by one, and replies go out: children that
+//! work on goals, timers, questions to people, and the final. The only record of a run is its thread.
 
 pub mod bound;
 mod condition;
@@ -20,5 +20,5 @@ mod walk;
 
 pub use listener::Listener;
 
-/// The vocabulary of workflows: what a goal is asked with, and how it is answered.
+/// The vocabulary of workflows: the requests for goals, and their answers.
 pub const WORKFLOW_XSD: &[u8] = include_bytes!("../../../schemas/workflow.xsd");

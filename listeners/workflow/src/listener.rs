@@ -1,7 +1,7 @@
-//! The listener itself: a delivery comes in, the run is taken up where its call stands, and what is due goes out.
+//! The listener: a delivery comes in, the run continues from the state of its call, and the due items go out.
 //!
-//! What happened is read from the view of the call. While a call is open it is kept here as well, and grows by what each
-//! delivery brings, so that a run of a thousand turns reads a thousand answers and no more.
+//! The events of a run are read from the view of its call. While a call is open, they are also kept here and grow
+//! with each delivery. So a run of a thousand turns reads only a thousand answers.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use crate::note::Note;
 use crate::spec::Workflow;
 use crate::walk::{self, Turn};
 
-/// A workflow that runs.
+/// A running workflow.
 pub struct Listener {
     name: String,
     kept: OpenCalls<KeptRun>,
@@ -30,7 +30,7 @@ pub struct Listener {
 struct Run {
     workflow: Arc<Workflow>,
     request: Payload,
-    /// Who sent the request.
+    /// The sender of the request.
     asked_by: String,
     facts: Facts,
 }
@@ -38,7 +38,7 @@ struct Run {
 /// A run between two deliveries.
 struct KeptRun {
     run: Run,
-    /// The note of the reply to the turn that was answered last.
+    /// The note of the reply to the last turn.
     note: Note,
 }
 
@@ -49,19 +49,20 @@ impl std::fmt::Debug for Listener {
 }
 
 impl Listener {
-    /// The listener of the workflow of that name. What it does is read from the configuration that each call began with.
+    /// The listener of the workflow with that name. Each call reads its steps from the configuration that it began
+    /// with.
     #[must_use]
     pub fn new(name: &str) -> Self {
         Self { name: name.to_owned(), kept: OpenCalls::default() }
     }
 
-    /// The same where others answer under its name as well, in other processes.
+    /// For a workflow with several processes under its name.
     #[must_use]
     pub fn one_of_many(self) -> Self {
         Self { kept: self.kept.one_of_many(), ..self }
     }
 
-    /// Tells it that what it answered to this delivery was taken.
+    /// Notes that the answer to this delivery was accepted.
     pub fn taken(&self, asked: &Delivered) {
         self.kept.taken(asked);
     }
@@ -70,7 +71,7 @@ impl Listener {
     pub async fn answer(self: Arc<Self>, asked: Delivered, line: Arc<dyn Line>) -> Said {
         match self.whole(&asked, &*line).await {
             Ok(said) => said,
-            // Whoever called it back knows.
+            // The delivery was cancelled, and the canceller knows.
             Err(NotTaken::Over) => Said::Items(Vec::new()),
             Err(not_taken) => failed(Failure::new("workflow.unreadable", not_taken.to_string())),
         }
@@ -112,7 +113,7 @@ impl Listener {
         })
     }
 
-    /// The run as it was kept, with what this delivery brings.
+    /// The kept run, with the data of this delivery.
     fn gone_on(&self, asked: &Delivered, answers: &Answers) -> Option<Run> {
         let KeptRun { mut run, note } = self.kept.take(asked)?;
         run.facts.forget_numbers();
@@ -126,7 +127,7 @@ impl Listener {
         Some(run)
     }
 
-    /// The run as its configuration and its view have it.
+    /// The run, from its configuration and its view.
     async fn read(&self, line: &(dyn Line + '_)) -> Result<Run, NotTaken> {
         let text = line.configuration(&format!("workflows.{}", self.name)).await?;
         let workflow = Workflow::read(&text).map_err(|error| NotTaken::Refused {
@@ -143,7 +144,7 @@ impl Listener {
         for shown in line.view_without_items(0).await?.shown {
             let Shown::Message(message) = shown else { continue };
             match message.spot {
-                // What an earlier call in the thread did is over.
+                // The work of an earlier call in the thread is over.
                 Spot::Request => {
                     facts = Facts::default();
                     request = Some((message.payload.clone(), message.from.clone()));

@@ -1,5 +1,5 @@
-//! The note of a reply: what each of its items starts, and what was decided. It is what a run is read from again, so
-//! that nothing is decided twice.
+//! The note of a reply: the things that its items start, and the decisions. A run is rebuilt from its notes, so that
+//! nothing is decided twice.
 //!
 //! A note goes out as a payload in the workflow's own root tag, and comes back from the view of its call.
 
@@ -12,47 +12,47 @@ use crate::supervision;
 /// A note.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Note {
-    /// What items of the reply start.
+    /// The items of the reply that start something.
     pub(crate) starts: Vec<Started>,
-    /// What was decided.
+    /// The decisions.
     pub(crate) decided: Vec<Decided>,
-    /// Which outputs of supervised goals were compared with their commitments.
+    /// The outputs of supervised goals that were compared with their commitments.
     pub(crate) reconciled: Vec<Reconciled>,
 }
 
 /// A comparison of an output with its commitment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Reconciled {
-    /// Which output.
+    /// The output.
     pub(crate) key: String,
-    /// Why a supervisor has to look at it; empty: it has not.
+    /// Why a supervisor has to review it. Empty if no review is needed.
     pub(crate) triggers: Vec<String>,
 }
 
 /// An item that starts something.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Started {
-    /// Its place in the reply.
+    /// Its index in the reply.
     pub(crate) ordinal: u32,
-    /// What it starts: a step, with its loops' passes, item and agent.
+    /// The step that it starts, with the passes of its loops, the item and the agent.
     pub(crate) key: String,
-    /// Which try it is, from 1.
+    /// The number of the try, from 1.
     pub(crate) number: u32,
 }
 
 /// A decision.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Decided {
-    /// About which step.
+    /// The step.
     pub(crate) key: String,
-    /// What about it.
+    /// The question.
     pub(crate) question: String,
-    /// How.
+    /// The answer.
     pub(crate) answer: bool,
 }
 
 impl Note {
-    /// The payload of a workflow of that name.
+    /// The note as a payload of the workflow with that name.
     pub(crate) fn payload(&self, workflow: &str) -> Option<Payload> {
         let name = Name::new(workflow)?;
         let mut writer = Writer::new();
@@ -75,7 +75,7 @@ impl Note {
         Payload::read(&writer.finish(), &Limits::FROM_PUMP).ok()
     }
 
-    /// Reads one back.
+    /// Reads a note.
     pub(crate) fn read(payload: &Payload) -> Self {
         let mut note = Self::default();
         let Ok(mut gate) = Gate::strict(payload.bytes(), &Limits::FROM_PUMP) else { return note };

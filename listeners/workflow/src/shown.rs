@@ -1,4 +1,4 @@
-//! What a goal is shown of what is known: everything before it, or what its `sees` names.
+//! The part of the known outputs that a goal sees: everything before it, or what its `sees` names.
 
 use systole_kit::Payload;
 
@@ -8,17 +8,17 @@ use crate::known::{Entry, Failure, Known, Output, Part, REQUEST};
 use crate::spec::{ElementName, Goal, Path, Step, Workflow, found};
 use crate::tree::{Node, Value};
 
-/// What a request for a goal says that differs from an ordinary one: supervision asks four things about a goal.
+/// The special parts of a request for a goal. Supervision makes four kinds of requests about a goal.
 #[derive(Default)]
 pub(crate) struct Asked<'a> {
-    /// What to do, if it is not to pursue the goal: words before those of the goal, and the payload that is asked for.
+    /// Other work than the goal itself: words before those of the goal, and the requested payload.
     pub(crate) instead: Option<(&'a str, ElementName)>,
-    /// What is shown after everything that the goal sees.
+    /// Outputs shown after everything that the goal sees.
     pub(crate) more: &'a [Entry],
     pub(crate) correction: Option<Correction<'a>>,
 }
 
-/// The request to an agent that pursues a goal.
+/// The request to an agent that works on a goal.
 pub(crate) fn goal_request(
     workflow: &Workflow,
     step: &Step,
@@ -46,7 +46,7 @@ pub(crate) fn goal_request(
         }
         .into(),
         correction: asked.correction,
-        // Only who pursues a goal gives tasks.
+        // Only an agent that works on the goal itself gives tasks.
         tasks: goal.tasks.as_ref().filter(|_| asked.instead.is_none()),
     };
     request.payload().map_err(|_| too_large(&step.id, &request.context))
@@ -120,7 +120,7 @@ fn whole(entry: &Entry) -> Shown {
     }
 }
 
-/// The text of a payload; where it is nothing but a list that was narrowed to an item, that of the item.
+/// The text of a payload. If the payload is only a list narrowed to an item, the text of the item.
 fn text_of(entry: &Entry, payload: &Payload) -> String {
     let item = entry.narrowed.as_ref().and_then(|fields| Node::read(payload)?.only(fields)?.payload());
     shown_text(item.as_ref().unwrap_or(payload))

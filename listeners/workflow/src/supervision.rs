@@ -1,7 +1,7 @@
-//! Supervision of a goal as data: what its agent and its supervisor are asked, when the supervisor is asked, and the
-//! question to a person.
+//! Supervision of a goal as data: the requests to its agent and its supervisor, the triggers for the supervisor, and
+//! the question to a person.
 //!
-//! Payloads come in; words, names and payloads go out. It starts nothing and knows no step.
+//! Payloads come in; texts, names and payloads go out. It starts nothing and knows no step.
 
 use systole_kit::writer::Writer;
 use systole_kit::{Limits, Payload, namespaces};
@@ -9,18 +9,18 @@ use systole_kit::{Limits, Payload, namespaces};
 use crate::spec::{ElementName, Question};
 use crate::tree::Node;
 
-/// More assumptions than this need a second look.
+/// More assumptions than this need a review.
 const ASSUMPTIONS: usize = 3;
 
-/// How long a person is waited for.
+/// How long to wait for a person.
 const EXPIRES_MS: u64 = 86_400_000;
 
-/// The choices of a person, which are also the values of a verdict.
+/// A person's choices, which are also the values of a verdict.
 pub(crate) const CONTINUE: &str = "continue";
 pub(crate) const REORIENT: &str = "reorient";
 const STOP: &str = "stop";
 
-/// What comes before the words of a goal when its agent or its supervisor is asked about it.
+/// The text before the words of a goal in requests about it to its agent or its supervisor.
 pub(crate) const COMMIT: &str = "Do not pursue this goal yet. Commit to how you will pursue it: its scope, your predictions and your assumptions.";
 pub(crate) const ASSESS: &str = "You have pursued this goal. Assess your output against your commitment.";
 pub(crate) const VERDICT: &str =
@@ -32,7 +32,7 @@ pub(crate) fn element(local: &str) -> ElementName {
     ElementName { namespace: namespaces::WORKFLOW.to_owned(), local: local.to_owned() }
 }
 
-/// Why a supervisor has to look at an output; empty: it has not.
+/// Why a supervisor has to review an output. Empty if no review is needed.
 pub(crate) fn triggers(commitment: &Payload, assessment: &Payload) -> Vec<String> {
     let count = |payload: &Payload, local: &str| {
         Node::read(payload).map_or(0, |node| node.count(&[local.to_owned()]))
@@ -56,7 +56,8 @@ pub(crate) fn reconcile(goal: &str, triggers: &[String]) -> Payload {
         .unwrap_or_else(|_| Payload::write(namespaces::WORKFLOW, "reconcile", |_| {}))
 }
 
-/// What a person is asked about a goal; `by` says who asks for it, and after a correction the person cannot give another.
+/// The question to a person about a goal. `by` says who asks for it. If `is_last`, the goal was corrected before and
+/// the person cannot order another correction.
 pub(crate) fn question(goal: &str, by: &str, triggers: &[String], is_last: bool) -> Question {
     let why = match triggers {
         [] => String::new(),

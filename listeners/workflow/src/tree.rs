@@ -15,14 +15,14 @@ pub(crate) struct Node {
     content: Vec<Part>,
 }
 
-/// What stands in an element.
+/// The content of an element.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Part {
     Node(Node),
     Text(String),
 }
 
-/// What a path leads to.
+/// The target of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Value<'n> {
     Element(&'n Node),
@@ -30,7 +30,7 @@ pub(crate) enum Value<'n> {
 }
 
 impl Node {
-    /// The tree of a payload; none where it cannot be read.
+    /// The tree of a payload. `None` if it cannot be read.
     pub(crate) fn read(payload: &Payload) -> Option<Self> {
         let mut gate = Gate::strict(payload.bytes(), &Limits::FROM_PUMP).ok()?;
         let mut open: Vec<Self> = Vec::new();
@@ -78,7 +78,7 @@ impl Node {
         })
     }
 
-    /// What stands at the end of a path, in order of the document.
+    /// The values at the end of a path, in document order.
     pub(crate) fn values(&self, fields: &[String]) -> Vec<Value<'_>> {
         let Some((first, rest)) = fields.split_first() else { return vec![Value::Element(self)] };
         let attribute = self.attributes.iter().find(|(name, _)| rest.is_empty() && name == first);
@@ -93,12 +93,12 @@ impl Node {
         self.children().filter(|child| child.local == *first).map(|child| child.count(rest)).sum()
     }
 
-    /// The tree with that item of a list alone, counted from 1.
+    /// The tree with only that item of a list, counted from 1.
     pub(crate) fn narrowed(&self, fields: &[String], item: usize) -> Self {
         self.kept(fields, item, &mut 0)
     }
 
-    /// The same, where so many items were passed before.
+    /// Like `narrowed`, after `passed` earlier items.
     fn kept(&self, fields: &[String], item: usize, passed: &mut usize) -> Self {
         let Some((first, rest)) = fields.split_first() else { return self.clone() };
         let content = self.content.iter().filter_map(|part| match part {
@@ -117,7 +117,7 @@ impl Node {
         Self { namespace, local, attributes: self.attributes.clone(), content }
     }
 
-    /// The only element in it, where there is nothing beside it on the whole way.
+    /// The element at the end of a path, if there is nothing besides it along the whole path.
     pub(crate) fn only(&self, fields: &[String]) -> Option<&Self> {
         let Some((first, rest)) = fields.split_first() else { return Some(self) };
         let is_bare = self.attributes.is_empty()
@@ -146,7 +146,7 @@ impl Node {
         }
     }
 
-    /// It as a payload of its own.
+    /// The element as a separate payload.
     pub(crate) fn payload(&self) -> Option<Payload> {
         let mut writer = Writer::new();
         self.write(&mut writer, None);

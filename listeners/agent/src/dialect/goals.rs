@@ -1,7 +1,7 @@
-//! The answer to a goal: JSON becomes the payload that the goal asks for, and an answer that does not fit is refused with
-//! the place and the fix, before anybody else sees it.
+//! The answer to a goal. JSON becomes the payload that the goal asks for. An answer that does not fit is refused with
+//! the place and the fix, before any other listener sees it.
 //!
-//! What a dialect took for the final comes in; the output of the goal, or what is wrong, goes out.
+//! The text that a dialect took for the final comes in; the output of the goal, or the fault, goes out.
 
 use serde::de::IgnoredAny;
 use systole_kit::extract::Origin;
@@ -15,14 +15,15 @@ use crate::goal::{self, CONVERGED, Goal};
 use crate::heard::Heard;
 use crate::show::slip;
 
-/// An answer that is only the word that ends its loop. It means the same in every dialect, in or out of its tags.
+/// Recognises an answer that is only the word that ends its loop. It means the same in every dialect, inside or
+/// outside of its tags.
 pub(super) fn converged(contracts: &Contracts, heard: &Heard) -> Option<Taken> {
     let goal = contracts.goal.as_ref().filter(|goal| goal.is_ended_by(&heard.text()))?;
     let ending = heard.calls().next().is_none().then(|| goal.output(CONVERGED, true))?;
     Some(Taken { ending, ..Taken::default() })
 }
 
-/// Takes a text as the final: as JSON if the goal asks for a payload with more than text in it, else in words.
+/// Takes a text as the final: as JSON if the goal asks for a payload with more than text, otherwise as words.
 pub(super) fn end(contracts: &Contracts, text: &str, taken: &mut Taken) {
     let Some(known) = contracts.json_final() else {
         taken.ending = final_in_words(contracts, text, "success");
@@ -51,7 +52,7 @@ fn of_json(known: &Known, json: &str) -> Result<Payload, (&'static str, String)>
     Payload::read(&bytes, &Limits::default()).map_err(|fault| ("json-schema", fault.to_string()))
 }
 
-/// What is inside a code fence around the whole text, and whether there was one.
+/// The content of a code fence around the whole text, and whether there was one.
 fn unfenced(text: &str) -> (&str, bool) {
     let text = text.trim();
     let inside = || {
@@ -63,8 +64,8 @@ fn unfenced(text: &str) -> (&str, bool) {
     inside().map_or((text, false), |inside| (inside, true))
 }
 
-/// Makes the final of a call that asked for a goal what the goal takes. A report stays one: the workflow decides what it
-/// is worth.
+/// Turns the final of a goal's call into the goal's output. A report stays a report: the workflow decides what it is
+/// worth.
 pub(super) fn settle(contracts: &Contracts, taken: &mut Taken) {
     let Some(goal) = &contracts.goal else { return };
     let Some(ending) = taken.ending.take() else { return };
@@ -94,19 +95,19 @@ fn output(goal: &Goal, ending: &Payload, taken: &mut Taken) {
     taken.ending = goal.output(&ending.text(), is_ended);
 }
 
-/// The final is not taken, so that nothing that was repaired in it was either.
+/// Refuses the final, and drops the fixes made in it.
 fn refuse(taken: &mut Taken, slug: &str, words: &str) {
     taken.mends.retain(|repair| repair.act.is_some());
     taken.wrong(slug, words);
 }
 
-/// What is wrong with a final, the fix, and the place in the model's text.
+/// The fault of a final, the fix, and the place in the model's text.
 pub(super) fn words_of(finding: &Finding, origin: Option<&Origin>) -> String {
     let mut words = format!("{}: {}", finding.path, finding.message);
     if !finding.expected.is_empty() {
         words.push_str(&format!("; expected {}", finding.expected));
     }
-    // The fix is markup: an answer in words has none.
+    // The fix is markup, so it does not apply to an answer in words.
     if let Some(origin) = origin {
         if !finding.fix.is_empty() {
             words.push_str(&format!("; try {}", finding.fix));

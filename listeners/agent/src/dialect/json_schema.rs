@@ -1,13 +1,14 @@
-//! Whether the JSON of a final follows the composer's schema, in words of our own.
+//! Checks whether the JSON of a final follows the composer's schema, with our own messages.
 //!
-//! A schema and a value come in; nothing, or where it does not and what is expected there, goes out.
+//! A schema and a value come in; nothing, or the faulty places with what is expected there, goes
+//! out.
 
 use serde_json::Value;
 
-/// The most places that are told at once.
+/// The most places reported at once.
 const TOLD: usize = 5;
 
-/// What is said of a text that is no JSON.
+/// The message for text that is not JSON.
 pub(super) fn unread(error: &serde_json::Error) -> String {
     format!("Its parser says: {error}.")
 }

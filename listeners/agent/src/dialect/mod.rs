@@ -1,7 +1,7 @@
-//! From what a model said to what its agent does: thoughts, actions, a final, and whatever was wrong.
+//! From a model's answer to the agent's actions: thoughts, actions, a final, and faults.
 //!
-//! A dialect is a pure function of the answer and the contracts, so that the same words, read back from the log, mean the
-//! same again. It never speaks to a model and judges no payload by its schema: that is the pump's.
+//! A dialect is a pure function of the answer and the contracts, so the same words, read back from the log, mean the
+//! same again. It never speaks to a model and checks no payload against its schema: the pump does.
 
 mod goals;
 mod json_schema;
@@ -19,71 +19,71 @@ use crate::heard::Heard;
 use crate::model::{Enough, Stop};
 use crate::spec::{Agent, Dialect};
 
-/// What was made of an answer.
+/// The content of an answer.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Taken {
-    /// What the model thought aloud.
+    /// The model's visible thoughts.
     pub(crate) thoughts: Vec<String>,
     /// Plans, each a `<todo-until>`.
     pub(crate) plans: Vec<Payload>,
-    /// What it does, in order.
+    /// Its actions, in order.
     pub(crate) acts: Vec<Act>,
     /// Its final.
     pub(crate) ending: Option<Payload>,
-    /// Where each part of the final stands in the model's text, if it is an element there.
+    /// Maps each part of the final to the model's text, if the final is an element there.
     pub(crate) ending_origin: Option<systole_kit::extract::Origin>,
-    /// Whether it holds nothing but thoughts and plans: it is a note, which opens the next turn.
+    /// Whether it holds nothing but thoughts and plans. Then it is a note, which opens the next turn.
     pub(crate) is_note: bool,
-    /// What was wrong.
+    /// The faults.
     pub(crate) reasons: Vec<Reason>,
-    /// What was repaired, each with its slug: recorded, and told.
+    /// The fixes, each with its slug. They are recorded and reported.
     pub(crate) mends: Vec<Repair>,
     /// Native calls that were plans.
     pub(crate) planned_calls: Vec<String>,
-    /// Native calls that came to nothing, each with why.
+    /// Native calls that failed, each with the reason.
     pub(crate) failed_calls: Vec<(String, Reason)>,
 }
 
-/// A repair, and what came of it.
+/// A fix and the action that it belongs to.
 #[derive(Clone, Debug)]
 pub(crate) struct Repair {
-    /// What the model is told.
+    /// The message for the model.
     pub(crate) reason: Reason,
-    /// The action that was repaired, by its place among the actions; none for a note or a final.
+    /// The index of the fixed action among the actions. `None` for a note or a final.
     pub(crate) act: Option<usize>,
 }
 
 /// One action.
 #[derive(Clone, Debug)]
 pub(crate) struct Act {
-    /// Whom it is for, where it is said.
+    /// The recipient, if named.
     pub(crate) to: Option<String>,
     /// The payload.
     pub(crate) payload: Payload,
     /// What the model calls it.
     pub(crate) name: String,
-    /// The native call that it was.
+    /// The native call behind it.
     pub(crate) call: Option<String>,
-    /// The child thread that it is for, where it is said.
+    /// The child thread that it goes to, if named.
     pub(crate) thread: Option<String>,
-    /// Where each part of it stands in the model's text.
+    /// Maps each part of it to the model's text.
     pub(crate) origin: Option<systole_kit::extract::Origin>,
     /// Whether it gives a task.
     pub(crate) is_task: bool,
 }
 
 impl Taken {
-    /// Whether the turn can be answered with it.
+    /// Whether it is enough to answer the turn.
     pub(crate) fn is_usable(&self) -> bool {
         !self.acts.is_empty() || self.ending.is_some() || !self.plans.is_empty() || self.is_note
     }
 
-    /// Whether a note is the first item that is made of it.
+    /// Whether its first item is a note.
     pub(crate) fn has_note(&self) -> bool {
         self.is_note || !self.thoughts.is_empty() || !self.plans.is_empty()
     }
 
-    /// The action under the ordinal that its item has, with its place among the actions.
+    /// The action whose item has that ordinal, with its index among the actions.
     pub(crate) fn act(&self, ordinal: u32) -> Option<(usize, &Act)> {
         let at = usize::try_from(ordinal).ok()?.checked_sub(usize::from(self.has_note()))?;
         Some((at, self.acts.get(at)?))
@@ -94,7 +94,7 @@ impl Taken {
         self.acts.iter().any(|act| act.is_task)
     }
 
-    /// Leaves nothing of it that could be executed or taken.
+    /// Removes the actions and all fixes, and no longer counts the answer as a note.
     pub(crate) fn clear_acts(&mut self) {
         self.acts.clear();
         self.mends.clear();
@@ -106,19 +106,19 @@ impl Taken {
     }
 }
 
-/// What may be said in a turn.
+/// What is allowed in a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Allowed<'a> {
-    /// Only a final is taken.
+    /// Whether only a final is accepted.
     pub(crate) only_final: bool,
     /// The code in the slot of a final (`xml-final`).
     pub(crate) nonce: &'a str,
-    /// Tasks that were given before.
+    /// The number of tasks given before.
     pub(crate) tasks_given: u32,
 }
 
 impl Allowed<'_> {
-    /// What was allowed in an earlier turn, before which so many tasks were given.
+    /// The rules of an earlier turn, with that many tasks given before.
     pub(crate) fn before(tasks_given: u32) -> Self {
         Self { only_final: false, nonce: "", tasks_given }
     }
@@ -163,18 +163,18 @@ fn take_in_dialect(agent: &Agent, contracts: &Contracts, heard: &Heard, allowed:
     }
 }
 
-/// The thoughts and plans of an answer that has no calls and holds nothing else, in a dialect whose actions are calls.
+/// The thoughts and plans of an answer that holds nothing else, in a dialect whose actions are native calls.
 fn note_alone(agent: &Agent, contracts: &Contracts, heard: &Heard) -> Option<Taken> {
     heard.calls().next().is_none().then(|| xml::note_alone(agent, contracts, heard)).flatten()
 }
 
-/// Where its answer is cut, if that agent's is. Only actions in text have an end that can be seen.
+/// Where to cut the answer, if this agent stops early. Only actions in text have a visible end.
 pub(crate) fn enough(agent: &Agent, contracts: &Contracts, only_final: bool) -> Option<Enough> {
     (agent.stop_early && agent.dialect == Dialect::Xml).then(|| xml::listening(agent, contracts, only_final))
 }
 
-/// The note of a turn: the agent's own root tag around what it thought and plans. None where there is neither. Thoughts that
-/// no message can carry are cut: the journal has all of them.
+/// The note of a turn: the agent's own root tag around its thoughts and plans. `None` if there are neither. Thoughts
+/// that no message can carry are cut: the journal has all of them.
 pub(crate) fn note(agent: &str, taken: &Taken) -> Option<Payload> {
     if !taken.has_note() {
         return None;
@@ -184,11 +184,11 @@ pub(crate) fn note(agent: &str, taken: &Taken) -> Option<Payload> {
     if whole.bytes().len() <= most {
         return Some(whole);
     }
-    // A character has at most six times its bytes when it is written.
+    // Escaping makes a character at most six times as long.
     note_of(agent, taken, most / 8 / taken.thoughts.len().max(1))
 }
 
-/// The note with at most so many bytes of each thought.
+/// The note with at most that many bytes of each thought.
 fn note_of(agent: &str, taken: &Taken, most: usize) -> Option<Payload> {
     let name = systole_kit::writer::Name::new(agent)?;
     let mut writer = systole_kit::writer::Writer::new();
@@ -203,7 +203,7 @@ fn note_of(agent: &str, taken: &Taken, most: usize) -> Option<Payload> {
     Payload::read(&writer.finish(), &systole_kit::Limits::FROM_PUMP).ok()
 }
 
-/// A final in words: the one answer that is only text, or a report where the agent owes another.
+/// A final in words: the only answer that is just text, or a report if the agent owes another answer.
 pub(crate) fn final_in_words(contracts: &Contracts, text: &str, outcome: &str) -> Option<Payload> {
     let words = text.trim();
     if let Some(known) = contracts.text_final() {

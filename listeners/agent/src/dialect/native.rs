@@ -1,7 +1,7 @@
-//! `native`: actions are the model's native calls; an answer without one is the final.
+//! `native`: actions are the model's native calls. An answer without a call is the final.
 //!
-//! A call becomes a payload by the schema of its element, and nothing in it is coerced; one that does not follow the schema
-//! comes to nothing, and its model is told why. What was cut is never executed.
+//! A call becomes a payload by the schema of its element, without coercion. A call that does not follow the schema
+//! fails, and its model sees why. Cut-off calls are never executed.
 
 use std::collections::BTreeSet;
 
@@ -18,7 +18,7 @@ use crate::prompt::{self, Means, Native};
 use crate::show::slip;
 use crate::spec::{Actions, Agent, Format};
 
-/// Actions that one answer may hold.
+/// The most actions in one answer.
 const MOST: usize = 64;
 
 pub(super) fn take(agent: &Agent, contracts: &Contracts, heard: &Heard) -> Taken {
@@ -32,7 +32,7 @@ pub(super) fn take(agent: &Agent, contracts: &Contracts, heard: &Heard) -> Taken
         taken.thoughts.push(text.trim().to_owned());
     }
     if heard.stop == Stop::Length {
-        // The last call may be cut, and its arguments whole by chance.
+        // The last call may be cut, with arguments that are complete by chance.
         taken.wrong("output-truncated", "");
         let failed = heard.calls().filter_map(|call| failed(call, "output-truncated", ""));
         taken.failed_calls = failed.collect();
@@ -51,7 +51,7 @@ pub(super) fn take(agent: &Agent, contracts: &Contracts, heard: &Heard) -> Taken
             act(contracts, &tools, call)
         };
         match act {
-            // A plan is recorded with the note, and nothing else answers it.
+            // A plan is recorded with the note and gets no other answer.
             Ok(act) if act.payload.name().is(systole_kit::namespaces::CORE, PLAN) => {
                 taken.planned_calls.push(call.id.clone());
                 taken.plans.push(act.payload);
@@ -100,7 +100,7 @@ fn act(contracts: &Contracts, tools: &[Native], call: &Call) -> Result<Act, Opti
         return Err(reason.map(|reason| Reason { about: Some(call.name.clone()), ..reason }));
     };
     let invalid = |words: String| Reason::of("tool-payload-invalid", words);
-    // Several models write nothing at all where there is nothing to say.
+    // Several models send nothing at all if there are no arguments.
     let arguments = if call.arguments.trim().is_empty() { "{}" } else { call.arguments.as_str() };
     let made = |to, payload| {
         let (name, call) = (call.name.clone(), Some(call.id.clone()));

@@ -1,7 +1,8 @@
-//! Tasks that a goal's agent gives: each becomes a child thread of another agent, with a request that the program writes.
+//! Tasks that a goal's agent gives. Each becomes a child thread of another agent, with a request that the program
+//! writes.
 //!
-//! What a dialect took for actions comes in. Tasks are judged by their schema and counted; those beyond the limit and
-//! those that are not valid go out as reasons. A model can reach the agent that takes tasks in no other way.
+//! The actions of a dialect come in. Tasks are checked against their schema and counted. Tasks beyond the limit and
+//! invalid tasks go out as reasons. A model has no other way to reach the agent that takes tasks.
 
 use std::sync::LazyLock;
 
@@ -20,10 +21,10 @@ use crate::goal::Goal;
 use crate::primitives::{SPAWN, TASK};
 use crate::spec::Agent;
 
-/// The schema of a task. It comes with the program and is read by its tests.
+/// The schema of a task. It is part of the program, and its tests read it.
 static SCHEMA: LazyLock<Option<Model>> = LazyLock::new(|| Model::read(WORKFLOW_XSD).ok());
 
-/// Makes child threads of tasks, of which `given` were given before.
+/// Turns tasks into child threads. `given` tasks were given before.
 pub(super) fn settle(agent: &Agent, contracts: &Contracts, given: u32, taken: &mut Taken) {
     let mut given = given;
     let mut places = Vec::new();
@@ -47,7 +48,7 @@ pub(super) fn settle(agent: &Agent, contracts: &Contracts, given: u32, taken: &m
             }
         }
     }
-    // A repair goes with its action.
+    // A fix belongs to its action.
     taken.mends.retain_mut(|repair| match repair.act {
         None => true,
         Some(old) => {
@@ -57,7 +58,7 @@ pub(super) fn settle(agent: &Agent, contracts: &Contracts, given: u32, taken: &m
     });
 }
 
-/// The goal for which that action is a task.
+/// The goal, if the action is a task for it.
 fn task<'c>(contracts: &'c Contracts, act: &Act) -> Option<(&'c Goal, &'c Tasks)> {
     let goal = contracts.goal.as_ref()?;
     let tasks = goal.tasks.as_ref()?;
@@ -97,8 +98,8 @@ fn threaded(goal: &Goal, tasks: &Tasks, act: &Act, given: u32) -> Result<Payload
     Payload::read(&writer.finish(), &Limits::default()).map_err(|fault| invalid(fault.to_string()))
 }
 
-/// Sends an action to the peer that the file names for it: the agents that take tasks may take it as well, and the core
-/// would let it through to them.
+/// Sends an action to the peer that the file names for it. The agents that take tasks may take the element as well,
+/// and the core would let it through to them.
 fn address(agent: &Agent, contracts: &Contracts, act: &mut Act) -> Result<(), Option<Reason>> {
     if agent.task_takers.is_empty() {
         return Ok(());

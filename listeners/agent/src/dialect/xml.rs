@@ -1,6 +1,6 @@
-//! `xml`: actions are elements in the model's text, taken out of it by the kit's extractor.
+//! `xml`: actions are elements in the model's text, which the kit's extractor takes out.
 //!
-//! What is only quoted, cut or broken does nothing; the model is told of it. Prose beside an action is a thought.
+//! Quoted, cut or broken elements have no effect, and the model sees why. Prose next to an action is a thought.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use crate::model::{self, Enough};
 use crate::primitives::{self, PLAN};
 use crate::spec::{Actions, Agent, Thinking};
 
-/// Actions that one answer may hold.
+/// The most actions in one answer.
 const MOST: usize = 64;
 
 pub(super) fn take(agent: &Agent, contracts: &Contracts, heard: &Heard) -> Taken {
@@ -28,7 +28,7 @@ pub(super) fn take(agent: &Agent, contracts: &Contracts, heard: &Heard) -> Taken
     Reading::of(contracts, &text).read(agent, events)
 }
 
-/// What an answer thinks and plans that holds nothing else. Names of actions mean nothing in it.
+/// The thoughts and plans of an answer that holds nothing else. Names of actions have no meaning in it.
 pub(super) fn note_alone(agent: &Agent, contracts: &Contracts, heard: &Heard) -> Option<Taken> {
     let text = heard.text();
     let events = events(Names::new().with(own(agent)), contracts, heard.stop, &text);
@@ -43,7 +43,7 @@ pub(super) fn note_alone(agent: &Agent, contracts: &Contracts, heard: &Heard) ->
 
 fn events(names: Names, contracts: &Contracts, stop: model::Stop, text: &str) -> Vec<Event> {
     let stop = match stop {
-        // What was cut here was whole up to there.
+        // An answer cut by us is complete up to the cut.
         model::Stop::End | model::Stop::Tool | model::Stop::Cut => Stop::End,
         model::Stop::Length => Stop::Length,
         model::Stop::Filtered => Stop::Broken,
@@ -51,13 +51,13 @@ fn events(names: Names, contracts: &Contracts, stop: model::Stop, text: &str) ->
     let mut extractor = Extractor::new(names.into(), systole_kit::Limits::default());
     let mut events = Vec::new();
     extractor.push(text.as_bytes(), &mut events);
-    // Whatever was left open is told among the problems.
+    // An element left open is reported among the problems.
     let _open = extractor.finish(stop, &mut |event| fits(contracts, event), &mut events);
     events
 }
 
-/// Who listens for the end of the first action, or, where only a final is taken, of that: what comes after it is not read.
-/// It is told where the same words mean the same without anything behind them, in whatever pieces they come.
+/// Detects the end of the first action, or of the final if only a final is accepted. The text after it is not read.
+/// The end is reported only if the same words mean the same without anything after them, for any pieces.
 pub(super) fn listening(agent: &Agent, contracts: &Contracts, only_final: bool) -> Enough {
     let names: Arc<Names> = names(agent, contracts).into();
     Enough::new(move || {
@@ -69,7 +69,7 @@ pub(super) fn listening(agent: &Agent, contracts: &Contracts, only_final: bool) 
         };
         Box::new(move |words| {
             let mut bytes = 0;
-            // Whatever is complete is so with the sign that ends a tag.
+            // Everything that is complete ends with a `>`.
             words.split_inclusive('>').find_map(|part| {
                 let mut events = Vec::new();
                 extractor.push(part.as_bytes(), &mut events);
@@ -80,7 +80,7 @@ pub(super) fn listening(agent: &Agent, contracts: &Contracts, only_final: bool) 
     })
 }
 
-/// Whether an action is what the agent answers its call with.
+/// Whether an action answers the agent's call.
 fn is_ending(action: &Action) -> bool {
     action.role == Role::Returns || action.payload.name().is(namespaces::CORE, "final-report")
 }
@@ -93,7 +93,7 @@ fn names(agent: &Agent, contracts: &Contracts) -> Names {
     }
     let report = Known::new(Role::Primitive, namespaces::CORE, "final-report");
     names = names.with(report.with_texts(Some(Texts::text())));
-    // A plan is known to every extractor.
+    // Every extractor already knows plans.
     for primitive in primitives::named(agent, contracts).filter(|primitive| primitive.local != PLAN) {
         let known = Known::new(Role::Primitive, primitive.namespace, primitive.local);
         names = names.with(known.with_texts(primitive.texts()));
@@ -114,11 +114,11 @@ fn own(agent: &Agent) -> Known {
     Known::new(Role::Own, &format!("https://xml-pipeline.org/ns/{}/v1", agent.name), &agent.name)
 }
 
-/// Whether a payload whose end tag was supplied follows its schema, as far as our model of that can tell.
+/// Whether a payload whose end tag was added follows its schema, as far as our model of the schema can tell.
 fn fits(contracts: &Contracts, event: &Event) -> bool {
     let action = match event {
         Event::Action(action) => action,
-        // A completion is words, and a plan has a form of its own that was read.
+        // A completion is words, and a plan's form was already checked.
         Event::Completion(_) | Event::Plan(_) => return true,
         _ => return false,
     };
@@ -140,9 +140,9 @@ struct Reading<'a> {
     taken: Taken,
     prose: Vec<String>,
     thinks: bool,
-    /// Whether there is a thought or a plan in tags.
+    /// Whether tags hold a thought or a plan.
     notes: bool,
-    /// Repairs of the next action, completion or plan.
+    /// Fixes of the next action, completion or plan.
     mends: Vec<Reason>,
 }
 
@@ -194,7 +194,7 @@ impl<'a> Reading<'a> {
         }
     }
 
-    /// The repairs that came before belong to this.
+    /// Assigns the preceding fixes to this item.
     fn repaired(&mut self, act: Option<usize>) {
         let repairs = self.mends.drain(..).map(|reason| Repair { reason, act });
         self.taken.mends.extend(repairs);
@@ -278,8 +278,8 @@ impl<'a> Reading<'a> {
     }
 }
 
-/// A report that the model wrote says that a model did, whatever it says itself. One that is no report by its schema stays
-/// as it is, to be refused.
+/// A report written by the model always names a model as its source. A report that does not follow its schema stays
+/// as it is and is refused.
 fn own_report(payload: Payload) -> Option<Payload> {
     let told = |name: &str| payload.attribute(name);
     match (told("source"), told("outcome"), payload.child()) {
@@ -290,7 +290,7 @@ fn own_report(payload: Payload) -> Option<Payload> {
     }
 }
 
-/// What the model is told of a mend.
+/// The message to the model about a fix.
 fn mend_told(mended: &Mended) -> String {
     match mended.mend {
         Mend::EndTag => {
@@ -304,7 +304,7 @@ fn mend_told(mended: &Mended) -> String {
     }
 }
 
-/// What the model is told of a problem in its text.
+/// The message to the model about a problem in its text.
 fn told(problem: &Problem) -> String {
     let (line, column) = (problem.place.line.to_string(), problem.place.column.to_string());
     let mut words = format!("Line {line}, column {column} of your answer: {}.", problem.message);

@@ -1,8 +1,8 @@
-//! `xml-final`: actions are native calls, and the final stands in a slot of its own in the text, whose tag has a code
-//! that is told with each turn.
+//! `xml-final`: actions are native calls, and the final is in a slot in the text. The tag of the slot has a code that
+//! the model gets with each turn.
 //!
-//! Exactly one format is taken. Nothing is coerced and nothing is supplied: a slot of another code, name, format or
-//! status is refused with the reason.
+//! Exactly one format is accepted. Nothing is coerced or added: a slot with another code, name, format or status is
+//! refused with the reason.
 
 use serde_json::Value;
 
@@ -28,7 +28,7 @@ pub(super) fn take(agent: &Agent, contracts: &Contracts, heard: &Heard, allowed:
         return taken;
     };
     if calls {
-        // What stood before the calls were thoughts; the slot is none.
+        // The text before the calls is thoughts. The slot is not.
         taken.thoughts = vec![slot.before.trim().to_owned()];
         taken.thoughts.retain(|thought| !thought.is_empty());
     }
@@ -45,13 +45,13 @@ pub(super) fn take(agent: &Agent, contracts: &Contracts, heard: &Heard, allowed:
 
 type Wrong = (&'static str, String);
 
-/// What a final may say of itself.
+/// The statuses that a final may have.
 const STATUSES: [&str; 3] = [COMPLETE, "partial", "failure"];
 
-/// What it is where it says nothing.
+/// The default status.
 const COMPLETE: &str = "success";
 
-/// What stands in the slot, and its status.
+/// The content of the slot, and its status.
 fn content<'t>(
     agent: &Agent,
     contracts: &Contracts,
@@ -63,7 +63,7 @@ fn content<'t>(
     if slot.name != "FINAL" {
         return Err(("slot-mismatch", expected()));
     }
-    // Where the code is not known, the words were read back from the log, and were judged before.
+    // If the code is not known, the words were read back from the log and were checked before.
     if !allowed.nonce.is_empty() && slot.nonce != allowed.nonce {
         return Err(("nonce-mismatch", expected()));
     }
@@ -124,7 +124,7 @@ fn expected(agent: &Agent, nonce: &str) -> String {
     format!("Expected: {open}…</systole-{nonce}-FINAL>")
 }
 
-/// A final that succeeded is an answer; any other is a report, so that its status is not lost.
+/// A successful final is an answer. Any other is a report, so that its status is not lost.
 fn in_words(contracts: &Contracts, content: &str, status: &str) -> Option<systole_kit::Payload> {
     match status {
         "success" => final_in_words(contracts, content, status),
@@ -168,14 +168,14 @@ fn json(
     Ok(in_words(contracts, &text, &status))
 }
 
-/// The older form, `{status, format, content}`, taken apart.
+/// The older form, `{status, format, content}`, in parts.
 fn older(value: &Value) -> Option<(&Value, String)> {
     let object = value.as_object().filter(|object| object.len() == 3)?;
     object.get("format")?.as_str()?;
     Some((object.get("content")?, object.get("status")?.as_str()?.to_owned()))
 }
 
-/// A tool whose element the content begins with.
+/// The tool whose element the content begins with.
 fn tool_in<'c>(contracts: &'c Contracts, content: &str) -> Option<&'c str> {
     let inside = content.trim_start().strip_prefix('<')?;
     let name = inside.split(|c: char| c.is_whitespace() || c == '>' || c == '/').next()?;
@@ -183,7 +183,7 @@ fn tool_in<'c>(contracts: &'c Contracts, content: &str) -> Option<&'c str> {
     known.into_iter().find(|local| *local == name)
 }
 
-/// A slot as it stands in the text.
+/// A slot in the text.
 struct Slot<'t> {
     before: &'t str,
     nonce: &'t str,
@@ -194,7 +194,7 @@ struct Slot<'t> {
 }
 
 impl<'t> Slot<'t> {
-    /// The last slot of the text: an earlier one was quoted, or was thought better of.
+    /// The last slot of the text. An earlier one was quoted or replaced.
     fn find(text: &'t str) -> Option<Self> {
         let mut found = None;
         for (at, _) in text.match_indices("<systole-") {

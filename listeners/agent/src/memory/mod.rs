@@ -1,8 +1,8 @@
-//! The conversation of a call: what was asked, and for each turn what the model said and what came of it. It grows by
-//! what each delivery brings, and is made again from the view of the call where it is not there.
+//! The conversation of a call: the request, and for each turn the model's answer and its results. It grows with each
+//! delivery. If it is missing, it is rebuilt from the view of the call.
 //!
-//! Events come in; messages for a model, and the links of the prompt's chain, go out. Both ways of making it lead to the
-//! same messages, which is why nothing here looks at ids, times or attempts.
+//! Events come in; messages for a model, and the links of the prompt's chain, go out. Both ways of building it lead
+//! to the same messages, so nothing here depends on ids, times or attempts.
 
 mod segment;
 mod tasks;
@@ -24,63 +24,63 @@ use crate::turn::tools_text;
 use segment::Before;
 pub(crate) use segment::as_text;
 
-/// Bytes of a link that holds more than one turn. What is put down at once may have a megabyte.
+/// The size limit in bytes of a link that holds several turns. One stored text may have a megabyte.
 const LINK: usize = 256 << 10;
 
-/// What happened in a call, in its order.
+/// The events of a call, in order.
 #[derive(Clone, Debug)]
 pub(crate) enum Happened {
-    /// Somebody asked for something: the call itself, or an earlier one of the same agent in the thread.
+    /// A request: the call itself, or an earlier one to the same agent in the thread.
     Request {
-        /// Who.
+        /// The sender.
         from: String,
-        /// What.
+        /// The payload.
         payload: Payload,
     },
     /// A turn was answered.
     Turn(Turn),
-    /// Others spoke to one another before the call began.
+    /// A message between others before the call began.
     Overheard(Overheard),
 }
 
-/// What somebody else said to somebody else in the thread.
+/// A message between other listeners in the thread.
 #[derive(Clone, Debug)]
 pub(crate) struct Overheard {
-    /// Who.
+    /// The sender.
     pub(crate) from: String,
-    /// To whom.
+    /// The recipient.
     pub(crate) to: String,
-    /// What.
+    /// The payload.
     pub(crate) payload: Payload,
     /// Its number in the view.
     pub(crate) number: u64,
 }
 
-/// A turn: what the model said, and what came of it.
+/// A turn: the model's answer and its results.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Turn {
-    /// What it said; none where that is not known.
+    /// The model's answer, if known.
     pub(crate) heard: Option<Heard>,
-    /// What was said inside of what it asked for, for an agent that sees its thread.
+    /// Messages between others while they answered its requests, for an agent that sees its thread.
     pub(crate) inside: Vec<Overheard>,
     /// The answers to its items.
     pub(crate) answers: Vec<Answered>,
-    /// What came unasked.
+    /// Unrequested payloads.
     pub(crate) inbox: Vec<Payload>,
 }
 
 /// The answer to an item.
 #[derive(Clone, Debug)]
 pub(crate) struct Answered {
-    /// Which item.
+    /// The item.
     pub(crate) ordinal: u32,
     /// The answer.
     pub(crate) payload: Payload,
-    /// Its number in the view, where that was looked up.
+    /// Its number in the view, if that was looked up.
     pub(crate) number: Option<u64>,
 }
 
-/// A part of the conversation that never changes once it is there.
+/// A part of the conversation that never changes.
 #[derive(Clone, Debug)]
 pub(crate) struct Segment {
     pub(crate) messages: Vec<Message>,
@@ -91,7 +91,7 @@ pub(crate) struct Segment {
 /// The conversation of one call.
 #[derive(Clone, Debug)]
 pub(crate) struct Conversation {
-    /// The terms of the call that is being told.
+    /// The terms of the current call.
     pub(crate) terms: Arc<CallTerms>,
     /// The mark of the call.
     pub(crate) mark: Mark,
@@ -102,23 +102,23 @@ pub(crate) struct Conversation {
     /// The prompt itself.
     pub(crate) system: String,
     segments: Vec<Segment>,
-    /// Unusable answers in a row.
+    /// The number of unusable answers in a row.
     pub(crate) unusable: u32,
-    /// Why the last of them was unusable: its code and what the model was told.
+    /// Why the last of them was unusable: its code and the message to the model.
     pub(crate) last_failure: Option<String>,
-    /// What the model last thought.
+    /// The model's last thought.
     pub(crate) last_thought: Option<String>,
-    /// What it last said, to see whether it says the same again.
+    /// The model's last answer, to detect repetition.
     pub(crate) last_said: Option<String>,
-    /// How often in a row it said that.
+    /// How often in a row it was repeated.
     pub(crate) repeated: u32,
-    /// Whether it was told that it must reason before it acts: it is told once.
+    /// Whether the model was already reminded to reason before it acts. It is reminded once.
     pub(crate) told_to_think: bool,
-    /// What the model said in each turn of the call; none where there was no answer.
+    /// The model's answer in each turn of the call. `None` if there was no answer.
     pub(crate) said: Vec<Option<Vec<Part>>>,
-    /// Tasks that began in the call.
+    /// Tasks started in the call.
     pub(crate) tasks_given: u32,
-    /// Links that were put down for this prompt.
+    /// The number of links already stored.
     pub(crate) put: usize,
 }
 
@@ -127,7 +127,7 @@ impl Conversation {
     pub(crate) fn new(mark: Mark, terms: Arc<CallTerms>, began: &str) -> Self {
         let tools = tools_text(&terms.tools);
         let system = prompt::base(&terms.agent, &terms.contracts, began);
-        // It is told to the model as the mark is, and must not give that away.
+        // The model sees it as well as the mark, and it must not reveal the mark.
         let nonce = Link::segment("nonce", &mark.0).hash.chars().take(8).collect();
         Self {
             terms,
@@ -148,7 +148,7 @@ impl Conversation {
         }
     }
 
-    /// Begins with what was before, in as few links as it fits into.
+    /// Begins with the earlier events, in as few links as possible.
     pub(crate) fn begin(&mut self, every: &AgentTerms, earlier: &[Happened]) {
         let mut gathered = Vec::new();
         let mut bytes = 0;
@@ -165,7 +165,7 @@ impl Conversation {
         self.link(gathered);
     }
 
-    /// Goes on with what happened next.
+    /// Adds the next event.
     pub(crate) fn add(&mut self, every: &AgentTerms, happened: &Happened) {
         let messages = self.next(every, happened);
         self.link(messages);
@@ -199,7 +199,7 @@ impl Conversation {
         self.segments.push(Segment { messages, link, tokens });
     }
 
-    /// What a turn says about how the conversation goes.
+    /// Updates the counters after a turn.
     fn note(&mut self, turn: &Turn) {
         let failure = turn.answers.iter().find(|answer| is_own_failure(&answer.payload));
         self.unusable = if failure.is_some() { self.unusable + 1 } else { 0 };
@@ -220,7 +220,7 @@ impl Conversation {
         });
         self.tasks_given += u32::try_from(began.count()).unwrap_or(u32::MAX);
         let is_same = self.last_said.as_deref() == Some(said.as_str());
-        // An agent that only thinks has its turns for that.
+        // An agent that only thinks uses its turns for that.
         self.repeated = if is_same && !taken.is_note { self.repeated + 1 } else { 0 };
         self.last_said = Some(said);
         self.told_to_think |= taken.reasons.iter().any(|reason| reason.failure.slug == "thinking-missing");
@@ -234,18 +234,18 @@ impl Conversation {
         self.segments.last().map_or(&self.base.hash, |segment| &segment.link.hash)
     }
 
-    /// The links that a prompt stands on and that were not put down yet.
+    /// The links of the prompt that are not stored yet.
     pub(crate) fn unput(&self) -> impl Iterator<Item = &Link> {
         let all = std::iter::once(&self.base).chain(self.segments.iter().map(|segment| &segment.link));
         all.skip(self.put)
     }
 
-    /// Every link was put down.
+    /// Notes that every link is stored.
     pub(crate) fn was_put(&mut self) {
         self.put = self.segments.len() + 1;
     }
 
-    /// Everything that was said, as a model is shown it.
+    /// The whole conversation, as a model sees it.
     pub(crate) fn messages(&self) -> Vec<Message> {
         self.segments.iter().flat_map(|segment| segment.messages.iter().cloned()).collect()
     }
@@ -257,12 +257,12 @@ impl Conversation {
     }
 }
 
-/// Whether an answer says that a child thread began.
+/// Whether an answer reports the start of a child thread.
 fn is_spawned(answer: &Payload) -> bool {
     answer.name().is(systole_kit::namespaces::CORE, "thread-spawned")
 }
 
-/// Whether an answer is the core's word that the output of the turn was unusable, or that there was none.
+/// Whether an answer is the core's report that the output of the turn was unusable or missing.
 fn is_own_failure(answer: &Payload) -> bool {
     let code = answer.attribute("code").unwrap_or_default();
     let is_own = code.starts_with("agent.") && failure(&code).is_some();

@@ -1,6 +1,6 @@
-//! What happened, as messages for a model: requests and results in the user's role, the model's own words as received.
+//! Events as messages for a model: requests and results in the user's role, the model's own words as received.
 //!
-//! Events come in, messages go out. Whatever somebody else said is escaped; the core's words stand within the mark.
+//! Events come in; messages go out. Text from others is escaped; the core's text is inside the mark.
 
 use std::collections::BTreeSet;
 
@@ -17,15 +17,15 @@ use crate::show::{Mark, block, core_words, escaped, failure, quoted, shown_judge
 use crate::spec::{Agent, Dialect};
 use crate::{goal, prompt};
 
-/// What is shown of a repair in place of its remark where the action was refused after it.
+/// Replaces the remark about a fix if the action was refused afterwards.
 const NOT_RUN: &str = "Your action was repaired. Its result says why it was not executed.";
 
-/// What a turn is told by beside what happened in it.
+/// The state before a turn.
 #[derive(Clone, Copy)]
 pub(super) struct Before {
-    /// Unusable answers in a row, with that of the turn.
+    /// Unusable answers in a row, including this turn's.
     pub(super) unusable: u32,
-    /// Tasks that were given before the turn.
+    /// Tasks given before the turn.
     pub(super) tasks_given: u32,
 }
 
@@ -78,7 +78,7 @@ fn turn_messages(
     }
     let has_ended = taken.as_ref().is_some_and(|taken| taken.ending.is_some());
     if parts.is_empty() && !out.is_empty() && !has_ended {
-        // Two messages of the model would stand behind one another.
+        // Otherwise two messages of the model would follow each other.
         parts.push(Part::Text(block(mark, "Your note is recorded. Go on.")));
     }
     if !parts.is_empty() {
@@ -87,8 +87,8 @@ fn turn_messages(
     out
 }
 
-/// What the model said, without the mark where it wrote that: nobody but the core is shown as saying it. Reasoning in the
-/// provider's own form is signed, and goes back as it came.
+/// The model's words, with the mark covered: only the core may use it. Reasoning in the provider's own form is signed
+/// and goes back unchanged.
 fn without_mark(part: &Part, mark: &Mark) -> Part {
     match part {
         Part::Text(text) => Part::Text(mark.cover(text)),
@@ -110,7 +110,7 @@ struct Teller<'a> {
 }
 
 impl Teller<'_> {
-    /// The actions of the turn under the ordinals that their items had.
+    /// The action of the turn whose item has that ordinal.
     fn act(&self, ordinal: u32) -> Option<(usize, &dialect::Act)> {
         self.taken?.act(ordinal)
     }
@@ -129,24 +129,25 @@ impl Teller<'_> {
         })
     }
 
-    /// The tasks that began in the turn, whose ends are told as their results.
+    /// The tasks that began in the turn. Their ends appear as their results.
     fn began(&self, turn: &Turn) -> Vec<String> {
         let is_task = |answer: &&Answered| self.act(answer.ordinal).is_some_and(|(_, act)| act.is_task);
         turn.answers.iter().filter(is_task).filter_map(|answer| tasks::began(&answer.payload)).collect()
     }
 
-    /// The results of native calls: each has one, whatever came of it.
+    /// The results of native calls: each call has exactly one.
     fn results(&self, heard: &Heard, turn: &Turn) -> Vec<Part> {
         let Some(taken) = self.taken else { return Vec::new() };
         let answer_of = |id: &str| {
             let found = turn.answers.iter().find(|answer| {
                 self.act(answer.ordinal).is_some_and(|(_, act)| act.call.as_deref() == Some(id))
             });
-            // It stands in no markup, so nothing in it has to be escaped.
+            // It is not inside markup, so nothing is escaped.
             found.map(|answer| self.task(answer, turn).unwrap_or_else(|| self.told(answer)))
         };
         let planned_of = |id: &str| self.planned(id, turn);
-        // Of several calls with one id the first alone can have been executed, and why the others were not stands last.
+        // Of several calls with one id, only the first can have been executed. The reason why the others were not
+        // comes last.
         let failed_of = |id: &str, repeats: bool| {
             let mut failed = taken.failed_calls.iter().filter(|(failed, _)| failed == id);
             let found = if repeats { failed.next_back() } else { failed.next() };
@@ -167,7 +168,8 @@ impl Teller<'_> {
         heard.calls().map(result).collect()
     }
 
-    /// The result of a plan that was a native call: it stands in the note, whose refusal is its own.
+    /// The result of a plan made by a native call. The plan is part of the note, so a refusal of the note is its
+    /// result.
     fn planned(&self, id: &str, turn: &Turn) -> Option<(String, bool)> {
         let taken = self.taken?;
         if !taken.planned_calls.iter().any(|planned| planned == id) {
@@ -179,7 +181,7 @@ impl Teller<'_> {
         }
     }
 
-    /// An answer as the result of a call, as it reads, and whether it is a failure.
+    /// An answer as the result of a call: the text, and whether it is a failure.
     fn told(&self, answer: &Answered) -> (String, bool) {
         let payload = &answer.payload;
         if payload.name().is(namespaces::CORE, "system-error") {
@@ -187,15 +189,15 @@ impl Teller<'_> {
         }
         if *payload.name().ns == *namespaces::CORE && &*payload.name().local != "final-report" {
             let is_error = &*payload.name().local == "system-thread-error";
-            // A tool could say the same words: only what stands within the mark is the core's.
+            // A tool could say the same words. Only text inside the mark comes from the core.
             return (block(self.mark, &core_words(payload, self.mark)), is_error);
         }
         let words = self.in_part(payload, answer.number).unwrap_or_else(|| words_of(payload));
         (self.mark.cover(&words), false)
     }
 
-    /// What others said to one another. Whoever it is from, and be it the core, it is not said to this agent, and stands
-    /// where nothing in it can be more than a word of theirs.
+    /// A message between others. Even if the core sent it, it is not addressed to this agent. It is shown so that
+    /// nothing in it can be more than their words.
     fn overheard(&self, overheard: &Overheard) -> String {
         let Overheard { from, to, payload, number } = overheard;
         let words = self.in_part(payload, Some(*number)).unwrap_or_else(|| words_of(payload));
@@ -204,7 +206,7 @@ impl Teller<'_> {
         format!("<message from=\"{}\" to=\"{}\">{words}</message>", name(from), name(to))
     }
 
-    /// A long output is shown in part; all of it lies in the log, from where it can be read on.
+    /// Shows a long output in part. The log has all of it, and the agent can read on there.
     fn in_part(&self, payload: &Payload, number: Option<u64>) -> Option<String> {
         let most = self.agent.tool_output_max;
         let document = std::str::from_utf8(payload.bytes()).ok().filter(|text| text.len() > most)?;
@@ -221,7 +223,8 @@ impl Teller<'_> {
         Some(words)
     }
 
-    /// Everything else: what was said inside of what it asked for, results of actions in text, the core's words, what was unusable, and what came unasked.
+    /// Everything else: messages between others about its requests, results of actions in text, the core's messages,
+    /// faults of the output, and unrequested payloads.
     fn words(&self, turn: &Turn) -> Vec<String> {
         let mut words: Vec<String> = turn.inside.iter().map(|inside| self.overheard(inside)).collect();
         let several = self.taken.is_some_and(|taken| taken.acts.len() > 1);
@@ -264,7 +267,7 @@ impl Teller<'_> {
         self.result(act, several, &text)
     }
 
-    /// What came of an action, as a result.
+    /// The result of an action.
     fn result(&self, act: Option<(usize, &dialect::Act)>, several: bool, text: &str) -> String {
         let mut tag = "<tool_result".to_owned();
         if let Some((at, act)) = act {
@@ -276,7 +279,7 @@ impl Teller<'_> {
         format!("{tag}>{text}</tool_result>")
     }
 
-    /// A refusal of an action in text names the place in that text.
+    /// Adds the place in the model's text to a refusal of an action in text.
     fn placed(
         &self,
         act: Option<(usize, &dialect::Act)>,
@@ -299,7 +302,7 @@ impl Teller<'_> {
         }
     }
 
-    /// The core's word that nothing could be made of the turn.
+    /// The core's report that the turn was unusable.
     fn unusable(&self, payload: &Payload) -> String {
         let code = payload.attribute("code").unwrap_or_default();
         let told = payload.attribute("message").unwrap_or_default();
@@ -316,7 +319,7 @@ impl Teller<'_> {
         )
     }
 
-    /// Whether an action that was repaired was refused after that, so that it did not run as the remark says.
+    /// Whether a fixed action was refused afterwards, so that it did not run as the remark says.
     fn was_refused(&self, code: &str, told: &str, turn: &Turn) -> bool {
         let repaired =
             |repair: &&Repair| repair.reason.code() == code && self.mark.cover(&repair.reason.told()) == told;
@@ -336,7 +339,7 @@ impl Teller<'_> {
         format!("<tool_result>{}</tool_result>", escaped(&self.mark.cover(words)))
     }
 
-    /// How a failure of the turn's own output begins.
+    /// The first words about a fault of the turn's own output.
     fn first_words(&self, code: &str) -> String {
         let reasons = self.taken.map(|taken| taken.reasons.as_slice()).unwrap_or_default();
         match reasons.iter().find(|reason| reason.code() == code) {
@@ -345,13 +348,14 @@ impl Teller<'_> {
         }
     }
 
-    /// Whether what is told of an output is no failure: it was used, and this was mended or is to be done otherwise.
+    /// Whether a report about an output is a remark and not a failure: the output was used, with a fix or with
+    /// advice.
     fn is_remark(&self, code: &str) -> bool {
         let mended = |taken: &Taken| taken.mends.iter().any(|repair| repair.reason.code() == code);
         self.taken.is_some_and(|taken| taken.is_usable() && (mended(taken) || crate::show::is_of_form(code)))
     }
 
-    /// What came unasked. A remark of the agent about its own output is a result without a tool.
+    /// An unrequested payload. A remark of the agent about its own output is a result without a tool.
     fn arrival(&self, payload: &Payload, turn: &Turn) -> String {
         if is_own_failure(payload) {
             let code = payload.attribute("code").unwrap_or_default();
@@ -367,18 +371,18 @@ impl Teller<'_> {
     }
 }
 
-/// Whether a wait for tasks is over: the results of these say so.
+/// Whether a wait for tasks is over. The results of the tasks already say so.
 fn is_over(answer: &Answered) -> bool {
     answer.payload.name().is(namespaces::CORE, "await-over")
 }
 
-/// How a failure begins that is known with what it is about.
+/// The first words about a failure whose subject is known.
 fn first_words_of(reason: &Reason) -> String {
     let line = reason.line.map(|line| line.to_string());
     crate::show::first_words(&reason.code(), reason.about.as_deref(), line.as_deref())
 }
 
-/// Messages as the chain of a prompt keeps them: JSON, one message a line.
+/// Messages as the prompt chain stores them: JSON, one message per line.
 pub(crate) fn as_text(messages: &[Message]) -> String {
     let lines: Vec<String> = messages.iter().map(|message| line(message).to_string()).collect();
     lines.join("\n")

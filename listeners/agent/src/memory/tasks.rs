@@ -1,6 +1,6 @@
-//! What became of a task, as the agent that gave it is told: its result, or why there is none.
+//! The outcome of a task, as the agent that gave it sees it: its result, or why there is none.
 //!
-//! Payloads of the core come in, words go out. Each result is told once, with the task that it answers.
+//! Payloads of the core come in; text goes out. Each result is shown once, with its task.
 
 use systole_kit::{Payload, namespaces};
 
@@ -8,20 +8,20 @@ use super::is_spawned;
 use crate::goal;
 use crate::show::{Mark, words_of};
 
-/// What is told of a task that has not ended, as something else ended the wait for it.
+/// Shown for a task that is still running, if the wait for it was ended by something else.
 pub(super) const RUNS: &str = "The task still runs. Its end reaches you as <thread-finished>.";
 
-/// The child thread that an answer says has begun.
+/// The child thread that an answer reports as started.
 pub(super) fn began(answer: &Payload) -> Option<String> {
     is_spawned(answer).then(|| answer.attribute("assigned_id"))?
 }
 
-/// The child thread whose end that is.
+/// The child thread that ended.
 pub(super) fn ended(arrival: &Payload) -> Option<String> {
     arrival.name().is(namespaces::CORE, "thread-finished").then(|| arrival.attribute("id"))?
 }
 
-/// The result that the end of a task carries, and whether the task failed.
+/// The result of a finished task, and whether the task failed.
 pub(super) fn result(end: &Payload, mark: &Mark) -> (String, bool) {
     let outcome = end.attribute("outcome").unwrap_or_default();
     let inside = end.child().ok();

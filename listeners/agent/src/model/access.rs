@@ -1,5 +1,5 @@
-//! What a request needs that stands in no file: the key, the values of further headers, the proxy. Reads no environment by
-//! itself, and nothing of it can be shown.
+//! The parts of a request that come from the environment: the key, the values of extra headers, the proxy. It does
+//! not read the environment itself, and nothing of it can be shown.
 
 use hyper::header::{HeaderName, HeaderValue};
 
@@ -8,21 +8,21 @@ use super::http::Proxies;
 use super::key::Key;
 use crate::spec;
 
-/// What the environment gives a model.
+/// A model's values from the environment.
 #[derive(Clone, Default)]
 pub struct Access {
     pub(super) key: Option<Key>,
     pub(super) headers: Vec<(HeaderName, HeaderValue)>,
     pub(super) proxies: Proxies,
-    /// What stands in no words.
+    /// Secrets that no message may show.
     pub(super) secrets: Vec<Key>,
 }
 
 impl Access {
-    /// What `read` finds for a model under the names of its variables, and of those that name a proxy.
+    /// The values that `read` finds for a model under the names of its variables and of the proxy variables.
     ///
     /// # Errors
-    /// Where a variable that the file names is missing or holds what cannot be sent.
+    /// If a variable that the file names is missing or holds a value that cannot be sent.
     pub fn of(model: &spec::Model, read: impl Fn(&str) -> Option<String>) -> Result<Self, Unusable> {
         let key = Key::of(model, &read).map_err(|fault| Unusable::because(fault.to_string()))?;
         let mut access = Self { proxies: Proxies::of(&read), ..Self::from(key) };
@@ -45,7 +45,7 @@ impl Access {
     }
 }
 
-/// A key alone, without further headers and without a proxy.
+/// A key alone, without extra headers and without a proxy.
 impl From<Option<Key>> for Access {
     fn from(key: Option<Key>) -> Self {
         Self { secrets: key.iter().cloned().collect(), key, ..Self::default() }

@@ -1,5 +1,5 @@
-//! Asks a provider once: one request, one answer that is whole or a fault. Repeats nothing, and holds no more of an
-//! answer than its limits say. What a request and an answer look like is the form's.
+//! Asks a provider once: one request, and one complete answer or a fault. It retries nothing, and keeps no more of an
+//! answer than its limits allow. The form decides what a request and an answer look like.
 
 use std::sync::Arc;
 
@@ -23,13 +23,13 @@ use crate::spec;
 pub struct Unusable(String);
 
 impl Unusable {
-    /// In these words.
+    /// With this message.
     pub(super) fn because(words: String) -> Self {
         Self(words)
     }
 }
 
-/// A provider that is asked for one model of the file.
+/// A provider for one model of the file.
 pub struct Adapter {
     inner: Arc<Inner>,
 }
@@ -44,10 +44,10 @@ struct Inner {
 }
 
 impl Adapter {
-    /// Made ready for `model`; nothing is opened. Without roots of one's own those of the web are trusted.
+    /// Prepares requests for `model`. Opens nothing. Without `roots`, it trusts the web's certificates.
     ///
     /// # Errors
-    /// Where the address or the parameters are wrong, or the model is a script, which nobody is asked for.
+    /// If the address or the parameters are wrong, or the model is a script, which has no provider.
     pub fn new(
         model: &spec::Model,
         access: impl Into<Access>,
@@ -156,8 +156,8 @@ impl Inner {
         serde_json::to_vec(&body).map_err(|fault| wrong(format!("the request cannot be written: {fault}")))
     }
 
-    /// Reads to the end of the answer, be it good or bad. Where it returns well the form's end was seen, or it was enough:
-    /// then the connection is closed with what is still to come.
+    /// Reads to the end of the answer, good or bad. On success, the end sign of the form was seen, or enough was
+    /// read. In the second case, the connection is closed with the rest unread.
     async fn read(
         &self,
         mut answer: Incomings,
@@ -168,7 +168,7 @@ impl Inner {
         let mut events = Events::new(self.form.framing(), self.limits.line);
         let (mut until, mut silent) = (begun + self.limits.first, true);
         loop {
-            // Bytes that are always there would never let the time run out by themselves.
+            // If bytes always arrive, the timeout would never fire by itself.
             if Instant::now() >= until {
                 return Err(self.late(draft));
             }
@@ -204,7 +204,7 @@ impl Inner {
         }
     }
 
-    /// Reads a body to its end that is JSON as a whole: an answer that was not streamed, or a list of its events.
+    /// Reads a body that is JSON as a whole: an answer that was not streamed, or a list of its events.
     async fn whole(
         &self,
         mut answer: Incomings,
@@ -212,7 +212,7 @@ impl Inner {
         reading: &mut dyn Reading,
         draft: &mut Draft,
     ) -> Result<(), Fault> {
-        // Text needs more bytes as JSON than it has.
+        // Text needs more bytes as JSON than by itself.
         let most = self.limits.answer.saturating_mul(2);
         let (mut body, mut until) = (Vec::new(), begun + self.limits.first);
         loop {
@@ -243,8 +243,7 @@ impl Inner {
         if draft.has_content() { Ok(()) } else { Err(unfit::empty(&self.asked, &answer, text)) }
     }
 
-    /// The body is over, and the form's end was not seen in it. What stands at its end counts although nothing ends it,
-    /// if it is whole in itself.
+    /// The body is over without the form's end sign. A last event without an end counts if it is complete in itself.
     fn close(
         &self,
         close: Close,
@@ -253,7 +252,7 @@ impl Inner {
         draft: &mut Draft,
     ) -> Result<(), Fault> {
         while let Some(event) = events.left().map_err(|fault| self.line(fault, draft))? {
-            // Half an event, on a connection that may have ended too early, says nothing.
+            // Half an event, on a connection that may have ended too early, means nothing.
             if close == Close::Unmeasured && !form::is_complete(&event) {
                 break;
             }

@@ -1,5 +1,5 @@
-//! What a provider says went wrong, in its own form or in none, as a fault in words that a person can act on. Never
-//! shows a key, and never more than a short excerpt.
+//! Turns a provider's error, in its own form or in none, into a fault with a message that a person can act on. It
+//! never shows a key, and never more than a short excerpt.
 
 use serde_json::Value;
 
@@ -7,24 +7,24 @@ use super::form::Asked;
 use super::http::seconds_ms;
 use super::{Fault, FaultKind};
 
-/// Characters of an excerpt.
+/// The most characters of an excerpt.
 const EXCERPT: usize = 300;
 
-/// An error as a provider says it.
+/// A provider's error.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Complaint {
     /// What happened.
     message: String,
-    /// Its names for that: type, code, status.
+    /// The provider's names for it: type, code, status.
     names: Vec<String>,
-    /// A status that it gives inside the text.
+    /// A status inside the text.
     status: Option<u16>,
-    /// How long it asks us to wait.
+    /// How long the provider asks us to wait.
     wait_ms: Option<u64>,
 }
 
 impl Complaint {
-    /// The error that a value is, if it is one.
+    /// The error in a value, if there is one.
     pub(super) fn of(value: &Value) -> Option<Self> {
         let value = value.as_array().and_then(|list| list.first()).unwrap_or(value);
         let error = match value.get("error") {
@@ -53,7 +53,7 @@ impl Complaint {
         Some(found)
     }
 
-    /// The error in the body of an answer; without one in any form, an excerpt of what is there instead.
+    /// The error in the body of an answer. If no form matches, an excerpt of the body.
     pub(super) fn read(body: &[u8]) -> Self {
         let text = String::from_utf8_lossy(body);
         let value = serde_json::from_str::<Value>(&text).ok();
@@ -78,13 +78,13 @@ impl Complaint {
         one_of.iter().any(|words| message.contains(words))
     }
 
-    /// A short excerpt of its words, without the key.
+    /// A short excerpt of its message, without the key.
     pub(super) fn shown(&self, asked: &Asked) -> String {
         let shown = excerpt(&asked.blotted(&self.message));
         if shown.is_empty() { "without a word".to_owned() } else { shown }
     }
 
-    /// The fault that it is, said with this status of HTTP.
+    /// The fault for this error and this HTTP status.
     pub(super) fn fault(&self, asked: &Asked, http: u16, retry_after_ms: Option<u64>) -> Fault {
         let status = if http == 200 { self.status.unwrap_or(http) } else { http };
         let kind = self.kind(status);
@@ -100,7 +100,7 @@ impl Complaint {
             status: Some(status),
             retry_after_ms: retry_after_ms.or(self.wait_ms),
             partial: String::new(),
-            // A gateway that gave up waiting does not know what became of the request behind it.
+            // If a gateway timed out, the fate of the request behind it is unknown.
             may_be_paid: matches!(status, 504 | 524),
         }
     }
@@ -148,7 +148,7 @@ impl Complaint {
             ]);
         Some(match status {
             401 | 403 => key(),
-            // Gemini says of a wrong key that the argument is invalid.
+            // For a wrong key, Gemini reports an invalid argument.
             400 if self.says(&["api key not valid", "api key not found"]) => key(),
             400 | 413 | 422 if too_long => format!(
                 "the request with its answer is longer than the model takes: lower models.{model}.window or \
@@ -169,7 +169,7 @@ impl Complaint {
     }
 }
 
-/// A line of at most so many characters, without white space but single blanks.
+/// One line of limited length, with single spaces as its only whitespace.
 pub(super) fn excerpt(text: &str) -> String {
     let visible = |c: char| if c.is_control() { ' ' } else { c };
     let words: String = text.chars().map(visible).collect();
@@ -181,7 +181,7 @@ pub(super) fn excerpt(text: &str) -> String {
     short
 }
 
-/// The words of a page, without what only a browser reads.
+/// The words of a page, without the parts that only a browser reads.
 fn without_tags(page: &str) -> String {
     let (mut words, mut rest) = (String::new(), page);
     while let Some((before, tag)) = rest.split_once('<') {

@@ -1,5 +1,5 @@
-//! An answer while it comes in: its parts in their order, how large it is, and who watches. Keeps every byte of text
-//! as it was received, and no more of them than is taken. Knows no provider.
+//! An answer while it comes in: its parts in order, its size, and its observer. It keeps every accepted byte of text
+//! as received, up to a limit. It knows no provider.
 
 use serde_json::{Value, json};
 
@@ -9,9 +9,9 @@ use super::{Answer, Call, Fault, FaultKind, Listening, Part, Piece, Stop, Usage,
 /// A part that may still grow.
 enum Growing {
     Text(String),
-    /// With the half of a character that its arguments end with.
+    /// With the unpaired half of a character at the end of its arguments.
     Call(Call, Half),
-    /// Reasoning that comes as text: who gives it, under which name, and the text.
+    /// Reasoning that comes as text: the provider, the field name, and the text.
     Thought {
         provider: &'static str,
         field: &'static str,
@@ -20,36 +20,36 @@ enum Growing {
     Kept(Part),
 }
 
-/// The place of a call among the parts.
+/// The position of a call among the parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Slot(usize);
 
-/// An answer that is not whole yet.
+/// An answer that is not complete yet.
 pub(super) struct Draft {
     parts: Vec<Growing>,
     bytes: usize,
     most: usize,
-    /// Whether the next text begins a part of its own.
+    /// Whether the next text begins a new part.
     apart: bool,
-    /// The half of a character that the last part ends with, be it text or reasoning.
+    /// The unpaired half of a character at the end of the last part, in text or reasoning.
     half: Half,
-    /// The number of the next call that needs a name of ours.
+    /// The number of the next call that needs a generated id.
     drawn: usize,
     watcher: Watcher,
-    /// Who says when it is enough; nobody where it is read to its end.
+    /// Decides when enough was read. `None` if the answer is read to its end.
     listening: Option<Listening>,
-    /// The parts that it has, once it is enough: what comes after them is none of it.
+    /// The number of parts once enough was read. Later parts are dropped.
     enough: Option<usize>,
-    /// What was used, as far as it was said.
+    /// The usage, as far as reported.
     pub(super) usage: Usage,
-    /// Why it ended, once that was said.
+    /// The stop reason, once reported.
     pub(super) stop: Option<Stop>,
-    /// Whether the provider gave an empty reason instead: with its sign of the end that is enough.
+    /// Whether the provider gave an empty stop reason. Together with its end sign, that is enough.
     unsaid: bool,
 }
 
 impl Draft {
-    /// An empty one, which takes `most` bytes. Calls without a name are counted on from `calls`.
+    /// An empty answer that accepts `most` bytes. Generated ids count on from `calls`.
     pub(super) fn new(most: usize, calls: usize, watcher: Watcher, listening: Option<Listening>) -> Self {
         let (parts, usage) = (Vec::new(), Usage::default());
         let (bytes, apart, half, drawn) = (0, false, Half::default(), calls);
@@ -57,19 +57,19 @@ impl Draft {
         Self { parts, bytes, most, apart, half, drawn, watcher, listening, enough, usage, stop, unsaid }
     }
 
-    /// Whether what was wanted of it has come: it is not read on.
+    /// Whether enough was read, so that reading stops.
     pub(super) fn is_enough(&self) -> bool {
         self.enough.is_some()
     }
 
-    /// It ends here. Providers say at the end what they have written, so that nobody knows: what some of them say on the
-    /// way counts less.
+    /// Cuts the answer here. Providers report the output tokens at the end, so the number is unknown. Numbers that
+    /// some of them report earlier are too low.
     pub(super) fn cut(&mut self) {
         self.stop = Some(Stop::Cut);
         self.usage.tokens_out = None;
     }
 
-    /// The provider gives a reason why it ended; an empty one says nothing yet.
+    /// The provider gives a stop reason. An empty one decides nothing yet.
     pub(super) fn ends<E>(
         &mut self,
         reason: &str,
@@ -83,7 +83,7 @@ impl Draft {
         Ok(())
     }
 
-    /// The sign of the end came.
+    /// The end sign came.
     pub(super) fn ended(&mut self) {
         if self.stop.is_none() && self.unsaid {
             self.stop = Some(if self.has_calls() { Stop::Tool } else { Stop::End });
@@ -95,18 +95,18 @@ impl Draft {
         !self.parts.is_empty() || self.stop.is_some()
     }
 
-    /// Whether anything came that a provider may charge for: a part of the answer, or tokens that it counts.
+    /// Whether anything came that a provider may charge for: a part of the answer, or tokens that it reports.
     pub(super) fn may_be_paid(&self) -> bool {
         let counted = [self.usage.tokens_in, self.usage.tokens_out];
         self.has_content() || counted.iter().flatten().any(|tokens| *tokens > 0)
     }
 
-    /// Whether a tool is called.
+    /// Whether it holds a call.
     pub(super) fn has_calls(&self) -> bool {
         self.parts.iter().any(|part| matches!(part, Growing::Call(..)))
     }
 
-    /// Further words of the answer.
+    /// More text of the answer.
     pub(super) fn text(&mut self, more: &Halved) -> Result<(), Fault> {
         if more.is_empty() || self.is_enough() {
             return Ok(());
@@ -120,7 +120,7 @@ impl Draft {
         self.say(&text)
     }
 
-    /// The last part, which is text, grows.
+    /// Adds to the last part, which is text.
     fn say(&mut self, text: &str) -> Result<(), Fault> {
         if text.is_empty() || self.is_enough() {
             return Ok(());
@@ -136,7 +136,7 @@ impl Draft {
         self.within(beyond)
     }
 
-    /// Nothing more comes for the last part: a half that it ends with stays without the other.
+    /// The last part is over. An unpaired half at its end stays unpaired.
     fn close(&mut self) -> Result<(), Fault> {
         match (self.half.end(), self.parts.last()) {
             ("", _) => Ok(()),
@@ -145,7 +145,7 @@ impl Draft {
         }
     }
 
-    /// Nothing more comes at all.
+    /// The answer is over.
     pub(super) fn end(&mut self) -> Result<(), Fault> {
         self.close()?;
         for part in &mut self.parts {
@@ -153,7 +153,7 @@ impl Draft {
                 call.arguments.push_str(half.end());
             }
         }
-        // A provider that reports 0 although a prompt was read, or something came, has not counted.
+        // If a provider reports 0 although a prompt was read or an answer came, it has not counted.
         let known = |count: Option<u64>| count.filter(|tokens| *tokens > 0);
         self.usage.tokens_in = known(self.usage.tokens_in);
         if !self.parts.is_empty() {
@@ -162,13 +162,13 @@ impl Draft {
         Ok(())
     }
 
-    /// What is said next is a part of its own, even where it is text behind text.
+    /// The next text is a new part, even after text.
     pub(super) fn part_ends(&mut self) -> Result<(), Fault> {
         self.apart = true;
         self.close()
     }
 
-    /// Further words of reasoning, which are a part of the answer under the provider's name for them.
+    /// More reasoning, kept as a part of the answer under the provider's name for it.
     pub(super) fn thought(
         &mut self,
         provider: &'static str,
@@ -186,7 +186,7 @@ impl Draft {
         self.think(&words)
     }
 
-    /// The last part, which is reasoning, grows.
+    /// Adds to the last part, which is reasoning.
     fn think(&mut self, words: &str) -> Result<(), Fault> {
         let (fits, beyond) = self.room(words);
         if let Some(Growing::Thought { text, .. }) = self.parts.last_mut() {
@@ -196,7 +196,7 @@ impl Draft {
         self.within(beyond)
     }
 
-    /// Words of reasoning that are only shown, because their block is kept as a whole.
+    /// Reasoning that is only shown, because its block is kept as a whole.
     pub(super) fn reasoning_shown(&mut self, words: &str) -> Result<(), Fault> {
         if words.is_empty() {
             return Ok(());
@@ -206,14 +206,14 @@ impl Draft {
         self.within(beyond)
     }
 
-    /// A block of reasoning in the provider's own form, of which `further` bytes were not counted yet.
+    /// A block of reasoning in the provider's own form. `further` bytes of it were not counted yet.
     pub(super) fn block(&mut self, provider: &str, block: Value, further: usize) -> Result<(), Fault> {
         self.close()?;
         self.parts.push(Growing::Kept(reasoning::kept(provider, block)));
         self.counted(further)
     }
 
-    /// A call begins. Where the provider has no name for it, it has one of ours.
+    /// A call begins. If the provider gives no id, it gets a generated one.
     pub(super) fn call(&mut self, id: Option<&str>, name: &str) -> Result<Slot, Fault> {
         let id = id.filter(|id| !id.is_empty()).map_or_else(
             || {
@@ -230,7 +230,7 @@ impl Draft {
         Ok(Slot(self.parts.len() - 1))
     }
 
-    /// The call at that place.
+    /// The call at that position.
     pub(super) fn called(&self, slot: Slot) -> Option<&Call> {
         match self.parts.get(slot.0) {
             Some(Growing::Call(call, _)) => Some(call),
@@ -238,7 +238,7 @@ impl Draft {
         }
     }
 
-    /// Further characters of the name of the tool that is called.
+    /// More of the called tool's name.
     pub(super) fn name(&mut self, slot: Slot, text: &str) -> Result<(), Fault> {
         let (fits, beyond) = self.room(text);
         if let Some(Growing::Call(call, _)) = self.parts.get_mut(slot.0) {
@@ -247,7 +247,7 @@ impl Draft {
         self.within(beyond)
     }
 
-    /// Further characters of its arguments.
+    /// More of its arguments.
     pub(super) fn arguments(&mut self, slot: Slot, more: &Halved) -> Result<(), Fault> {
         let Some(Growing::Call(_, half)) = self.parts.get_mut(slot.0) else { return Ok(()) };
         let text = half.join(more);
@@ -260,7 +260,7 @@ impl Draft {
         self.within(beyond)
     }
 
-    /// A fault with what came so far. It may be paid as soon as the provider has begun to answer.
+    /// A fault with the partial answer. The request may be charged once the provider has begun to answer.
     pub(super) fn fault(&self, kind: FaultKind, words: impl Into<String>) -> Fault {
         Fault {
             kind,
@@ -272,12 +272,12 @@ impl Draft {
         }
     }
 
-    /// The whole answer, which `by` gave.
+    /// The complete answer, given by `by`.
     pub(super) fn finish(self, by: String, stop: Stop) -> Answer {
         let most = self.enough.unwrap_or(self.parts.len());
         let parts = self.parts.into_iter().take(most).map(|part| match part {
             Growing::Text(text) => Part::Text(text),
-            // Arguments that are text of JSON may hold lone halves of their own, which no parser takes.
+            // JSON in arguments may hold lone halves, which no parser accepts.
             Growing::Call(call, _) => {
                 let arguments = mended(&call.arguments).into_owned();
                 Part::Call(Call { arguments, ..call })
@@ -288,7 +288,7 @@ impl Draft {
         Answer { parts: parts.collect(), stop, usage: self.usage, by }
     }
 
-    /// Text as it came; a call as a line of its own, with its name and its arguments as far as they came.
+    /// Text as received; each call on a separate line, with its name and its arguments as far as they came.
     fn partial(&self) -> String {
         let mut partial = String::new();
         for part in &self.parts {
@@ -304,7 +304,7 @@ impl Draft {
         partial
     }
 
-    /// As much of a text as there is room for, in whole characters, and whether there was more.
+    /// As much of a text as fits, in whole characters, and whether there was more.
     fn room<'t>(&mut self, text: &'t str) -> (&'t str, bool) {
         let room = self.most.saturating_sub(self.bytes);
         let fits = text.get(..text.floor_char_boundary(room)).unwrap_or_default();
@@ -327,12 +327,12 @@ impl Draft {
         if beyond { Err(self.too_large()) } else { Ok(()) }
     }
 
-    /// Bytes that it takes.
+    /// The most bytes that it accepts.
     pub(super) fn most(&self) -> usize {
         self.most
     }
 
-    /// The fault of an answer that has more.
+    /// The fault of an answer that is too large.
     pub(super) fn too_large(&self) -> Fault {
         let words = format!(
             "gave an answer of more than {} bytes, the most that is taken; what came before is kept, and never \
@@ -343,14 +343,14 @@ impl Draft {
     }
 }
 
-/// What the names begin with that we give to calls.
+/// The prefix of generated call ids.
 const DRAWN: &str = "drawn-";
 
 fn drawn_id(number: usize) -> String {
     format!("{DRAWN}{number}")
 }
 
-/// Whether the name of a call is one of ours, which no provider knows.
+/// Whether a call id is generated, so that no provider knows it.
 pub(super) fn is_drawn(id: &str) -> bool {
     id.strip_prefix(DRAWN).is_some_and(|number| number.bytes().all(|digit| digit.is_ascii_digit()))
 }

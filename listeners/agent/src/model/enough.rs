@@ -1,26 +1,26 @@
-//! Where an answer is cut, because what is wanted of it has come: somebody who knows the dialect reads its words as they
-//! come in and says so. Knows no dialect and no provider itself.
+//! Where an answer is cut, because enough of it has come: code that knows the dialect reads the words as they come in
+//! and decides. This module knows no dialect and no provider.
 //!
-//! Words come in, in any pieces; the place behind which nothing is wanted goes out, and it is the same in any pieces.
+//! Words come in, in any pieces. The end of the wanted text goes out, and it is the same for any pieces.
 
 use std::fmt;
 use std::sync::Arc;
 
-/// Reads the words of one answer, piece by piece. With the piece that completes what is wanted it gives the bytes of that
-/// piece which belong to it.
+/// Reads the words of one answer, piece by piece. For the piece that completes the wanted text, it returns how many
+/// bytes of that piece belong to it.
 pub type Listening = Box<dyn FnMut(&str) -> Option<usize> + Send>;
 
-/// Makes somebody who listens, for each request anew: one that is repeated begins its answer again.
+/// Creates a listening function for each request. A repeated request begins its answer again.
 #[derive(Clone)]
 pub struct Enough(Arc<dyn Fn() -> Listening + Send + Sync>);
 
 impl Enough {
-    /// That is listened with what this makes.
+    /// Uses `listening` to create the listening functions.
     pub fn new(listening: impl Fn() -> Listening + Send + Sync + 'static) -> Self {
         Self(Arc::new(listening))
     }
 
-    /// Somebody who listens to one answer.
+    /// A listening function for one answer.
     #[must_use]
     pub fn listening(&self) -> Listening {
         (self.0)()

@@ -1,5 +1,5 @@
-//! What tells one provider from another: its address, its headers, the body of a request, and how its answers are
-//! read. Opens nothing and waits for nothing.
+//! The differences between providers: the address, the headers, the body of a request, and how answers are read.
+//! It opens nothing and waits for nothing.
 
 use std::fmt;
 
@@ -15,15 +15,15 @@ use super::key::Key;
 use super::{Fault, FaultKind, Request};
 use crate::spec;
 
-/// Who is asked, for words.
+/// The asked provider, for messages.
 pub(super) struct Asked {
     /// The name of the form.
     pub(super) provider: &'static str,
-    /// Where.
+    /// The address.
     pub(super) at: String,
     /// The model.
     pub(super) model: spec::Model,
-    /// The key and what else stands in no words.
+    /// The key and other secrets that no message may show.
     pub(super) secrets: Vec<Key>,
 }
 
@@ -39,30 +39,30 @@ impl Asked {
         self.secrets.iter().fold(text.to_owned(), |text, secret| secret.blotted(&text))
     }
 
-    /// A fault before anything was sent, or with nothing that could be paid.
+    /// A fault before anything was sent, or one that cannot have been charged.
     pub(super) fn fault(&self, kind: FaultKind, status: Option<u16>, words: impl fmt::Display) -> Fault {
         let words = self.blotted(&format!("{self} {words}"));
         Fault { kind, words, status, retry_after_ms: None, partial: String::new(), may_be_paid: false }
     }
 }
 
-/// What an event did.
+/// The effect of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
     /// Nothing: a ping, an empty piece.
     Nothing,
     /// The answer grew.
     Content,
-    /// That was the end.
+    /// The answer ended.
     End,
 }
 
-/// How a body ended without the form's sign of an end.
+/// How a body ended without the form's end sign.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Close {
-    /// As its head had announced.
+    /// With the length that its head had announced.
     Measured,
-    /// With the connection, and nothing said how long it would be.
+    /// With the connection, and without an announced length.
     Unmeasured,
 }
 
@@ -71,13 +71,13 @@ pub(super) trait Reading: Send {
     /// Reads one event into the draft.
     fn take(&mut self, event: &Event, draft: &mut Draft) -> Result<Step, Wrong>;
 
-    /// Whether an answer whose stop was said is whole although its sign of an end is missing.
+    /// Whether an answer with a stop reason is complete although its end sign is missing.
     fn is_whole(&self, close: Close) -> bool;
 }
 
-/// What is wrong with an event.
+/// The fault of an event.
 pub(super) enum Wrong {
-    /// The draft cannot take it, or it cannot be read.
+    /// The draft cannot accept it, or it cannot be read.
     Fault(Fault),
     /// It is an error of the provider.
     Complaint(Complaint),
@@ -91,22 +91,22 @@ impl From<Fault> for Wrong {
 
 /// One form of requests and answers.
 pub(super) trait Form: Send + Sync {
-    /// Its name, as the organism's file writes it.
+    /// Its name, as in the organism file.
     fn name(&self) -> &'static str;
 
-    /// Where it is asked without an address in the file.
+    /// The default address.
     fn home(&self) -> &'static str;
 
-    /// The path and query of a request, below that address.
+    /// The path and query of a request, relative to that address.
     fn path(&self, base: &str, model: &spec::Model) -> String;
 
-    /// Headers beside those that every request has.
+    /// Headers besides the common ones.
     fn headers(&self, key: Option<&Key>) -> HeaderMap;
 
     /// Keys of a request that parameters may not replace.
     fn reserved(&self) -> &'static [&'static str];
 
-    /// The body of a request, before the parameters are laid over it; or why it cannot be said in this form.
+    /// The body of a request, before the parameters are merged in, or why this form cannot express it.
     fn body(&self, model: &spec::Model, request: &Request) -> Result<Map<String, Value>, String>;
 
     /// How its answers are cut into events.
@@ -121,7 +121,7 @@ pub(super) fn json<'e, T: serde::Deserialize<'e>>(event: &'e Event, draft: &Draf
     serde_json::from_str(&event.text).map_err(|fault| unread(&fault, &event.text, draft))
 }
 
-/// The events in a body of JSON: itself, what stands in its list, or one value behind another.
+/// The events in a body of JSON: the value itself, the items of a list, or several values in a row.
 pub(super) fn events(text: &str, draft: &Draft) -> Result<Vec<Event>, Wrong> {
     let mut events = Vec::new();
     for value in serde_json::Deserializer::from_str(text).into_iter::<&RawValue>() {
@@ -139,28 +139,28 @@ pub(super) fn is_complete(event: &Event) -> bool {
     event.text.trim() == "[DONE]" || serde_json::from_str::<serde::de::IgnoredAny>(&event.text).is_ok()
 }
 
-/// Reads a value of any kind, in which a half of a character may stand alone.
+/// Reads a value of any kind, in which half a character may be unpaired.
 pub(super) fn value(text: &str, draft: &Draft) -> Result<Value, Wrong> {
     super::halves::value(text).map_err(|fault| unread(&fault, text, draft))
 }
 
-/// What is said of JSON that is none.
+/// The fault for text that is not JSON.
 pub(super) fn unread(fault: &serde_json::Error, text: &str, draft: &Draft) -> Wrong {
     let shown = super::complaint::excerpt(text);
-    // JSON that ends too early was cut on its way, though the body around it was closed as it should be.
+    // JSON that ends too early was cut on its way, even if the body around it was closed properly.
     let kind = if fault.is_eof() { FaultKind::Truncated } else { FaultKind::Unavailable };
     let words = format!("sent an event that cannot be read ({fault}): {shown}");
     Wrong::Fault(draft.fault(kind, words))
 }
 
-/// The arguments of a call that came whole: an object, or its text.
+/// The arguments of a complete call: an object, or its text.
 pub(super) fn arguments(raw: Option<&RawValue>) -> Halved {
     raw.map(Halved::of).filter(|text| !text.is_empty()).unwrap_or_else(|| Halved::from("{}"))
 }
 
-/// The error that an event is, if it is one.
+/// The error in an event, if there is one.
 pub(super) fn complaint(event: &Event) -> Option<Wrong> {
-    // Looked for by its name first: most events are none, and are not read twice.
+    // A quick search comes first: most events are not errors, and are not parsed twice.
     if !event.text.contains("\"error\"") {
         return None;
     }
@@ -168,11 +168,11 @@ pub(super) fn complaint(event: &Event) -> Option<Wrong> {
     Complaint::of(&value).map(Wrong::Complaint)
 }
 
-/// The address that a model is asked at.
+/// The address of a model.
 pub(super) fn address(form: &dyn Form, model: &spec::Model) -> Result<Address, String> {
     let url = model.url.as_deref().unwrap_or(form.home());
     let base = Address::parse(url).map_err(|why| {
-        // What stands before an `@` may be a password.
+        // The text before an `@` may be a password.
         let shown = url.rsplit_once('@').map_or(url, |(_, host)| host);
         format!("models.{}.url is {shown}, and {why}: write it as https://host/path", model.name)
     })?;

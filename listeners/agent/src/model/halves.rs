@@ -1,8 +1,8 @@
 //! Texts whose characters a provider may have cut in two. JSON writes a character beyond U+FFFF as two UTF-16 halves
-//! (`\ud83d\ude00`), and a provider that cuts its text anywhere sends each half in another event.
+//! (`\ud83d\ude00`), and a provider that cuts its text anywhere sends each half in a different event.
 //!
-//! Strings of JSON come in, with lone halves; texts go out in which halves are joined and lone ones are U+FFFD. Knows no
-//! provider.
+//! JSON strings come in, with lone halves. Texts go out in which halves are joined and lone ones are U+FFFD. It knows
+//! no provider.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -11,15 +11,15 @@ use serde::de::{Deserialize, Deserializer, Error, Visitor};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-/// What stands for a half without the other.
+/// Replaces a lone half.
 const LONE: char = char::REPLACEMENT_CHARACTER;
 
-/// The text of one string of JSON, in UTF-8 but for lone halves, which are three bytes each (WTF-8).
+/// The text of one JSON string, in UTF-8 except for lone halves, which are three bytes each (WTF-8).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Halved(Vec<u8>);
 
 impl Halved {
-    /// A value that should be a string: any other is its own JSON.
+    /// A value that should be a string. Any other value becomes its own JSON.
     pub(super) fn of(value: &RawValue) -> Self {
         serde_json::from_str(value.get()).unwrap_or_else(|_| Self(value.get().into()))
     }
@@ -28,7 +28,7 @@ impl Halved {
         self.0.is_empty()
     }
 
-    /// The text by itself, which nothing continues.
+    /// The text as a whole, without a continuation.
     pub(super) fn alone(&self) -> String {
         let mut half = Half::default();
         let text = half.join(self).into_owned();
@@ -56,17 +56,17 @@ impl<'de> Deserialize<'de> for Halved {
                 Ok(Halved(bytes.to_vec()))
             }
         }
-        // As bytes, because a text would be refused for a lone half.
+        // As bytes, because a string with a lone half would be refused.
         from.deserialize_bytes(Bytes)
     }
 }
 
-/// The first half of a character at the end of a text that may go on.
+/// The first half of a character at the end of a text that may continue.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Half(Option<u16>);
 
 impl Half {
-    /// What comes next of the text. A first half at its end is held back until more comes.
+    /// The next part of the text. A first half at its end is held back until more comes.
     pub(super) fn join<'t>(&mut self, more: &'t Halved) -> Cow<'t, str> {
         if let (None, Ok(text)) = (self.0, std::str::from_utf8(&more.0)) {
             return Cow::Borrowed(text);
@@ -99,13 +99,13 @@ impl Half {
         Cow::Owned(text)
     }
 
-    /// The text is over: what stands for a half that was held back.
+    /// The text is over. Returns the replacement for a half that was held back.
     pub(super) fn end(&mut self) -> &'static str {
         if self.0.take().is_some() { "\u{fffd}" } else { "" }
     }
 }
 
-/// The half that three bytes are.
+/// The UTF-16 unit encoded in three bytes.
 fn unit(bytes: &[u8]) -> u16 {
     bytes.iter().fold(0, |unit, byte| (unit << 6) | u16::from(byte & 0x3f)) | 0xd000
 }
@@ -118,7 +118,8 @@ const fn is_second(unit: u16) -> bool {
     unit & 0xfc00 == 0xdc00
 }
 
-/// JSON in which every lone half is U+FFFD, so that any parser takes it. What is no JSON stays as it is otherwise.
+/// JSON in which every lone half is U+FFFD, so that any parser accepts it. Text that is not JSON is otherwise
+/// unchanged.
 pub(super) fn mended(json: &str) -> Cow<'_, str> {
     let (mut mended, mut copied, mut at) = (String::new(), 0, 0);
     while let Some(found) = json.get(at..).and_then(|rest| rest.find('\\')) {
@@ -132,7 +133,7 @@ pub(super) fn mended(json: &str) -> Cow<'_, str> {
                 copied
             }
             (Some(_), _) => begin + 6,
-            // An escape of one character, which may be another backslash.
+            // An escape of one character, possibly another backslash.
             (None, _) => {
                 begin
                     + 1
@@ -147,14 +148,14 @@ pub(super) fn mended(json: &str) -> Cow<'_, str> {
     Cow::Owned(mended)
 }
 
-/// The unit that an escape at that place is.
+/// The unit of the escape at that offset.
 fn escape(json: &str, at: usize) -> Option<u16> {
     let digits = json.get(at..at.checked_add(6)?)?.strip_prefix("\\u")?;
     let is_hex = digits.bytes().all(|digit| digit.is_ascii_hexdigit());
     is_hex.then(|| u16::from_str_radix(digits, 16).ok())?
 }
 
-/// A value, whatever halves its strings have.
+/// A value, with any lone halves in its strings replaced.
 pub(super) fn value(json: &str) -> serde_json::Result<Value> {
     serde_json::from_str(&mended(json))
 }

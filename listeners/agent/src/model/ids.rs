@@ -1,12 +1,13 @@
-//! The ids of calls in a request: each once. A provider may give two calls one id, in an answer or over several, and then
-//! refuse to be shown that. Which call a result answers is told by their order. What the log holds stays as it was said.
+//! Unique ids for the calls in a request. A provider may give the same id to two calls, in one answer or in several,
+//! and then refuse to receive it twice. Their order shows which call a result answers. The log keeps the ids as
+//! received.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use super::{Part, Request};
 
-/// The request, with another id for each call whose id stood before it, and for the result of that call.
+/// The request with a new id for each call whose id occurred before, and for the result of that call.
 pub(super) fn distinct(request: &Request) -> Cow<'_, Request> {
     let mut seen = BTreeSet::new();
     let mut calls =
@@ -39,7 +40,7 @@ pub(super) fn distinct(request: &Request) -> Cow<'_, Request> {
     Cow::Owned(request)
 }
 
-/// The id itself, or with the first number behind it that makes it another.
+/// The id itself, or the id with the first number that makes it unique.
 fn free(id: &str, used: &BTreeSet<String>) -> String {
     let mut own = id.to_owned();
     let mut number = 2_u64;

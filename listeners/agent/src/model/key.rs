@@ -1,20 +1,20 @@
-//! A provider's key: read once, put into a header, and shown nowhere. It has no form for people, so that it cannot
-//! slip into words, and it can blot itself out of what others wrote. Reads no environment by itself.
+//! A provider's key: read once, put into a header, and never shown. It has no printable form, so it cannot get into
+//! messages, and it can redact itself in text from others. It does not read the environment itself.
 
 use hyper::header::HeaderValue;
 
 use crate::spec;
 
-/// What stands where a key was.
+/// Replaces a key.
 const BLOT: &str = "[key]";
-/// Fewer bytes of a key than these, at the end of a text that was cut, say nothing.
+/// A shorter part of a key, at the end of a cut text, reveals nothing.
 const TELLING: usize = 4;
 
-/// A key. It has no `Debug` and no `Display`, and whoever holds it can only send it.
+/// A key. It has no `Debug` and no `Display`, so code that holds it can only send it.
 #[derive(Clone)]
 pub struct Key(String);
 
-/// Why a model's key cannot be had.
+/// Why a model's key is not available.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum KeyFault {
     /// The variable is not set, or empty.
@@ -42,11 +42,11 @@ pub enum KeyFault {
 }
 
 impl Key {
-    /// The key of a model, which `read` finds under the name of its variable; none where no variable is named. Line
-    /// breaks and blanks at its ends are those of the file it was read from, and are left out.
+    /// The key of a model, which `read` finds under the name of its variable. `None` if no variable is named. Line
+    /// breaks and blanks at its ends are removed: they come from the file it was read from.
     ///
     /// # Errors
-    /// Where the variable is missing or holds what is no key.
+    /// If the variable is missing or holds something that cannot be a key.
     pub fn of(
         model: &spec::Model,
         read: impl FnOnce(&str) -> Option<String>,
@@ -60,19 +60,20 @@ impl Key {
         }
     }
 
-    /// Another secret, if it is long enough that a text in which it occurs says anything.
+    /// Another secret. `None` if it is so short that finding it in a text means nothing.
     pub(super) fn telling(secret: String) -> Option<Self> {
         (secret.len() >= TELLING).then_some(Self(secret))
     }
 
-    /// The value of a header that holds it, behind `before`. Whoever prints the header does not see it.
+    /// A header value that holds it, after `before`. Printing the header does not show it.
     pub(super) fn header(&self, before: &str) -> Option<HeaderValue> {
         let mut value = HeaderValue::from_str(&[before, &self.0].concat()).ok()?;
         value.set_sensitive(true);
         Some(value)
     }
 
-    /// A text without the key, nor its beginning at the text's end, where the text may have been cut.
+    /// A text without the key, and without a beginning of the key at the end of the text, where the text may have
+    /// been cut.
     pub(super) fn blotted(&self, text: &str) -> String {
         let mut text = text.replace(&self.0, BLOT);
         let ends = (TELLING..self.0.len()).rev().filter_map(|length| self.0.get(..length));

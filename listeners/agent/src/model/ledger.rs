@@ -1,5 +1,5 @@
-//! What is told to whoever keeps the books, around each request that goes out. Nothing goes out before the books say
-//! so, and each request ends with its answer or with a fault that is known. Writes no books itself.
+//! Reports to the ledger around each request. No request is sent before the ledger accepts it, and each request ends
+//! with its answer or with a known fault. It writes no ledger itself.
 
 use std::future::Future;
 
@@ -9,46 +9,46 @@ use super::price::Reserve;
 use super::{Answer, Fault};
 use crate::spec;
 
-/// Whoever keeps the books.
+/// Records requests and their costs.
 pub trait Ledger: Send {
-    /// Why nothing may go out, such as a budget without room.
+    /// Why no request may be sent, such as an exhausted budget.
     type Halt: Send;
 
-    /// A request is about to go out: it does once this has come back well, and so once it is on disk.
+    /// A request is about to be sent. It is sent once this returns successfully, which means it is on disk.
     fn started(&mut self, going: Going<'_>) -> impl Future<Output = Result<(), Self::Halt>> + Send;
 
-    /// What came of the request that was started last.
+    /// The outcome of the last started request.
     fn ended(&mut self, came: Came<'_>) -> impl Future<Output = Result<(), Self::Halt>> + Send;
 }
 
-/// A request that is about to go out.
+/// A request that is about to be sent.
 #[derive(Clone, Copy, Debug)]
 pub struct Going<'a> {
     /// The model, with its name in the file.
     pub model: &'a spec::Model,
-    /// The number of this request to that model for the one answer, from 1.
+    /// The number of this request to that model for this answer, from 1.
     pub attempt: u32,
     /// The most that it may use and cost.
     pub reserve: Reserve,
 }
 
-/// What came of a request.
+/// The outcome of a request.
 #[derive(Clone, Copy, Debug)]
 pub struct Came<'a> {
     /// The model.
     pub model: &'a spec::Model,
     /// The answer, or why there is none.
     pub outcome: Result<&'a Answer, &'a Fault>,
-    /// Tokens that were read: 0 where the provider did no work; none where nobody knows.
+    /// Tokens read. 0 if the provider did no work; `None` if unknown.
     pub tokens_in: Option<u64>,
-    /// Tokens that were written, likewise.
+    /// Tokens written, likewise.
     pub tokens_out: Option<u64>,
-    /// What it cost; none where the model has no price or nobody knows.
+    /// The cost. `None` if the model has no price or the usage is unknown.
     pub money: Option<Money>,
 }
 
 impl<'a> Came<'a> {
-    /// What an outcome means for the books.
+    /// The ledger's view of an outcome.
     pub(super) fn of(model: &'a spec::Model, outcome: Result<&'a Answer, &'a Fault>) -> Self {
         let usage = match outcome {
             Ok(answer) => answer.usage,

@@ -1,9 +1,9 @@
-//! Numbers that never cost an answer: how many tokens a provider says it used, in whatever form it says so.
+//! Token counts in any form that a provider uses. A bad one never costs an answer.
 
 use serde::de::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
-/// A value that is left out when it has another form than its own.
+/// A value that is left out if it has an unexpected form.
 #[derive(Debug)]
 pub(super) struct Lenient<T>(pub(super) Option<T>);
 
@@ -21,7 +21,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Lenient<T> {
 }
 
 /// A count: a whole number, one with decimals (rounded up), or either as a string. Anything else, such as a negative
-/// number, says nothing.
+/// number, is ignored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Count(pub(super) Option<u64>);
 

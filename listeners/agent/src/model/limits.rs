@@ -1,28 +1,28 @@
-//! How long a provider is waited for and how much of it is kept, in one place. Knows no provider.
+//! How long to wait for a provider and how much of its answer to keep, in one place. It knows no provider.
 
 use std::time::Duration;
 
-/// What is waited for and kept. The default is what agents use; tests have smaller ones.
+/// The timeouts and size limits. Agents use the default; tests use smaller ones.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Until there is a connection, TLS included, over all addresses of the name.
+    /// The time for a connection, including TLS, over all addresses of the name.
     pub connect: Duration,
-    /// From the request to the first piece of content: a model may have to be loaded, or thinks without a word.
+    /// The time from the request to the first content: a model may have to be loaded, or may think silently.
     pub first: Duration,
-    /// Between two pieces of content. Comments, pings and empty pieces do not count as any.
+    /// The time between two pieces of content. Comments, pings and empty pieces do not count.
     pub idle: Duration,
     /// Bytes of one line, and of one event.
     pub line: usize,
-    /// Bytes of an answer: text, reasoning, calls with their arguments.
+    /// Bytes of an answer: text, reasoning, and calls with their arguments.
     pub answer: usize,
     /// Bytes of the body of an error.
     pub error_body: usize,
-    /// The longest wait that a provider may ask for. Whoever asks for more is not asked again.
+    /// The longest wait that a provider may ask for. A provider that asks for more is not asked again.
     pub retry_after: Duration,
 }
 
 impl Limits {
-    /// The same with the waits that the file gives a model.
+    /// The same limits with the model's timeouts from the file.
     pub(super) fn of_model(self, timeout: &crate::spec::Timeout) -> Self {
         let (first, idle) = (timeout.first_ms, timeout.between_ms);
         Self {

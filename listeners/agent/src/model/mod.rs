@@ -1,8 +1,8 @@
-//! A model as an agent sees it: messages and tools go in, an answer with a reason why it ended comes out, or a fault
-//! that says whether anything was bought. Knows no payload and no thread.
+//! A model as an agent sees it: messages and tools go in; an answer with a stop reason comes out, or a fault that
+//! says whether anything may be charged. It knows no payload and no thread.
 //!
-//! An answer is only what the provider ended in so many words, or what was cut here because it was enough: a stream that
-//! stops without a reason is a fault.
+//! An answer must end with an explicit stop reason of the provider, or with our own cut because enough was read. A
+//! stream that stops without a reason is a fault.
 
 pub mod script;
 
@@ -46,33 +46,34 @@ pub use limits::Limits;
 pub use models::{Ask, Models, NoAnswer};
 pub use pauses::{Chance, Dice, RealTime, Sleeper};
 pub use price::{Reserve, cost, reserve};
-/// The certificates that TLS trusts, for whoever has others than those of the web.
+/// The certificates that TLS trusts, for callers that need others than the web's.
 pub use rustls::RootCertStore;
 
-/// What a model is asked.
+/// A request to a model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Request {
     /// The prompt.
     pub system: String,
-    /// What was said so far, the newest last. Roles need not alternate: whoever speaks to a provider joins them.
+    /// The conversation so far, the newest message last. Roles need not alternate: the code for a provider joins
+    /// them.
     pub messages: Vec<Message>,
-    /// What the model may call; where it is empty neither tools nor a choice are sent.
+    /// The tools that the model may call. If empty, neither tools nor a choice are sent.
     pub tools: Vec<Tool>,
-    /// What is said of the choice among them.
+    /// The rule for choosing among them.
     pub choice: Option<Choice>,
-    /// The JSON Schema that the whole answer is to follow, for the provider's own field.
+    /// The JSON Schema that the whole answer must follow, for the provider's own field.
     pub schema: Option<Arc<Value>>,
-    /// Tokens that the answer may have.
+    /// The most tokens of the answer.
     pub max_output: u64,
-    /// Further parameters, sent as they stand.
+    /// More parameters, sent as they are.
     pub params: Map<String, Value>,
-    /// Where the answer is cut; none: it is read to its end.
+    /// Where the answer is cut. `None`: it is read to its end.
     pub enough: Option<Enough>,
-    /// How the call went so far. A provider is not sent it: a script goes by it.
+    /// The history of the call. It is not sent to a provider; scripts use it.
     pub course: Course,
 }
 
-/// How a call went so far, as its journal shows it.
+/// The history of a call, from its journal.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Course {
     /// The call: its thread and its path.
@@ -81,16 +82,16 @@ pub struct Course {
     pub delivery: String,
     /// How many turns of the call are over.
     pub turns: usize,
-    /// What the model said in those that the agent still sees; none where there was no answer.
+    /// The model's answers in those turns that the agent still sees. `None` if there was no answer.
     pub said: Vec<Option<Vec<Part>>>,
-    /// Requests of earlier attempts at this turn that failed.
+    /// Failed requests in earlier attempts at this turn.
     pub failed: usize,
 }
 
-/// Who said something.
+/// The author of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// Whoever the model answers.
+    /// The model's counterpart.
     User,
     /// The model.
     Assistant,
@@ -99,20 +100,20 @@ pub enum Role {
 /// One message.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Message {
-    /// Who said it.
+    /// The author.
     pub role: Role,
-    /// What.
+    /// The content.
     pub parts: Vec<Part>,
 }
 
 /// A part of a message.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Part {
-    /// Words.
+    /// Text.
     Text(String),
     /// A native call that the model made.
     Call(Call),
-    /// The answer to one of them.
+    /// The result of a call.
     Result {
         /// The call that it answers.
         id: String,
@@ -123,19 +124,19 @@ pub enum Part {
         /// Whether the call failed.
         is_error: bool,
     },
-    /// Reasoning in the provider's own form, to be sent back as it came and in its place: an object with `provider` and
-    /// `block`. Another provider leaves it out.
+    /// Reasoning in the provider's own form, to be sent back unchanged in its place: an object with `provider` and
+    /// `block`. Other providers omit it.
     Reasoning(Value),
 }
 
 /// A native call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Call {
-    /// The provider's name for it; drawn by us where it has none.
+    /// The provider's id for it, or a generated one.
     pub id: String,
     /// The tool.
     pub name: String,
-    /// The arguments as the model wrote them: text, which may be no JSON at all.
+    /// The arguments as the model wrote them: text, which may not be valid JSON.
     pub arguments: String,
 }
 
@@ -150,27 +151,27 @@ pub struct Tool {
     pub parameters: Value,
 }
 
-/// What is said of the choice among tools.
+/// The rule for choosing among tools.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Choice {
-    /// The model's.
+    /// The model decides.
     Auto,
-    /// Some tool must be called.
+    /// The model must call a tool.
     Required,
-    /// None may be called.
+    /// The model may call no tool.
     None,
-    /// That tool must be called.
+    /// The model must call that tool.
     Tool(String),
 }
 
-/// A whole answer.
+/// A complete answer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Answer {
-    /// What was said, in its order: text as received, calls, reasoning.
+    /// The content, in order: text as received, calls, reasoning.
     pub parts: Vec<Part>,
-    /// Why it ended.
+    /// The stop reason.
     pub stop: Stop,
-    /// What it used, as far as the provider says.
+    /// The usage, as far as the provider reports it.
     pub usage: Usage,
     /// The model that answered, by its name in the file.
     pub by: String,
@@ -179,39 +180,39 @@ pub struct Answer {
 /// Why an answer ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stop {
-    /// The model had said everything.
+    /// The model was done.
     End,
-    /// It reached the most tokens that it may write.
+    /// It reached its maximum of output tokens.
     Length,
     /// It calls tools.
     Tool,
-    /// The provider would not let it say that.
+    /// The provider withheld the rest.
     Filtered,
-    /// It was cut here, as what was wanted of it had come.
+    /// It was cut here because enough was read.
     Cut,
 }
 
-/// Tokens that were used. What a provider does not say is none.
+/// Tokens used. Counts that a provider does not report are `None`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Usage {
-    /// Read, those from a cache included.
+    /// Tokens read, including those from a cache.
     pub tokens_in: Option<u64>,
-    /// Written, reasoning included.
+    /// Tokens written, including reasoning.
     pub tokens_out: Option<u64>,
-    /// Of those that were read, how many came from a cache.
+    /// How many of the tokens read came from a cache.
     pub cached: Option<u64>,
 }
 
-/// A piece of an answer while it comes in, for whoever watches.
+/// A piece of an answer while it comes in, for observers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Piece {
-    /// Words of the answer.
+    /// Text of the answer.
     Text(String),
-    /// Words of its reasoning, where the provider shows them.
+    /// Text of its reasoning, if the provider shows it.
     Reasoning(String),
-    /// Further arguments of a native call.
+    /// More arguments of a native call.
     Call {
-        /// Which call of the answer.
+        /// The number of the call in the answer.
         number: usize,
         /// The tool.
         name: String,
@@ -224,34 +225,34 @@ pub enum Piece {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{words}")]
 pub struct Fault {
-    /// What kind of fault.
+    /// The kind.
     pub kind: FaultKind,
-    /// What happened, with the status; never a key.
+    /// The message, with the status; never a key.
     pub words: String,
-    /// The status, where there was one.
+    /// The status, if there was one.
     pub status: Option<u16>,
     /// How long the provider asks us to wait.
     pub retry_after_ms: Option<u64>,
-    /// What came before it broke off: kept, never executed.
+    /// The part that came before the fault: kept, never executed.
     pub partial: String,
-    /// Whether the provider may have done, and charged for, the work.
+    /// Whether the provider may have done the work and charged for it.
     pub may_be_paid: bool,
 }
 
-/// Kinds of faults: each is a code of the table, behind `model.`.
+/// Kinds of faults: each is a code of the table, after `model.`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FaultKind {
-    /// The stream ended without its end.
+    /// The stream ended without its end sign.
     Truncated,
-    /// The answer passed the most that is taken.
+    /// The answer is larger than the limit.
     TooLarge,
     /// Too many requests.
     RateLimited,
-    /// Not reached, or it failed on its side.
+    /// The provider was not reached, or failed on its side.
     Unavailable,
-    /// It would not answer.
+    /// The provider refused to answer.
     Refused,
-    /// It found the request wrong.
+    /// The provider rejected the request as invalid.
     InvalidRequest,
 }
 
@@ -270,14 +271,14 @@ impl FaultKind {
     }
 }
 
-/// Where the pieces of an answer go while it comes in.
+/// Receives the pieces of an answer while it comes in.
 pub type Watcher = Box<dyn FnMut(Piece) + Send>;
 
 /// An answer on its way.
 pub type Answering = Pin<Box<dyn Future<Output = Result<Answer, Fault>> + Send>>;
 
-/// Whoever answers for a model, once: it repeats nothing by itself.
+/// Answers for a model, once: it retries nothing by itself.
 pub trait Model: Send + Sync {
-    /// Asks. Dropping what comes back ends the request.
+    /// Asks. Dropping the result ends the request.
     fn ask(&self, request: Request, watcher: Watcher) -> Answering;
 }

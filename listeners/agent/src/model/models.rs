@@ -1,8 +1,8 @@
-//! All models of a file, around the trait: how many requests are out at once, what is repeated and when, who is asked
-//! where one cannot answer, and that the books are kept. Knows no form of any provider.
+//! All models of a file: how many requests run at once, when a request is retried, which model is the fallback, and
+//! that the ledger is kept. It knows no provider's form.
 //!
-//! A request that may have been paid for is never repeated, neither here nor at another model: its fault goes to the
-//! caller, who knows what to do about it.
+//! A request that may have been charged is never repeated, neither here nor at another model. The caller gets its
+//! fault and decides.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -28,29 +28,30 @@ pub struct Models {
 struct Entry {
     model: spec::Model,
     asked: Arc<dyn Model>,
-    /// One place for each request that may be out.
+    /// One permit for each request that may run.
     places: Semaphore,
 }
 
-/// What a model is asked, and how many tokens that is at most.
+/// A request to a model, and its maximum of input tokens.
 #[derive(Clone, Debug)]
 pub struct Ask {
-    /// The request. The parameters of a model are added by who asks it: these are further ones, for every model.
+    /// The request. Its parameters apply to every model; the adapter adds those of the model.
     pub request: Request,
-    /// An estimate of the tokens that will be read, for what is kept aside.
+    /// An estimate of the tokens that will be read, for the reserve.
     pub tokens_in: u64,
 }
 
 /// Why there is no answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NoAnswer<H> {
-    /// Every model that could be asked failed, or one did whose work may be paid. The words tell each that was tried.
+    /// Every available model failed, or one failed whose work may be charged. The message lists each model that was
+    /// tried.
     Fault(Fault),
-    /// The books said no, and nothing more went out.
+    /// The ledger refused, so nothing more was sent.
     Halted(H),
 }
 
-/// A model that failed, for the words.
+/// A model that failed, for the message.
 struct Tried {
     name: String,
     attempts: u32,
@@ -58,10 +59,10 @@ struct Tried {
 }
 
 impl Models {
-    /// Each model with whoever answers for it.
+    /// Each model with its adapter.
     ///
     /// # Errors
-    /// Where two have one name, or one falls back on a model that is not there or on itself.
+    /// If two models have one name, or one falls back on a missing model or on itself.
     pub fn new(
         models: Vec<(spec::Model, Arc<dyn Model>)>,
         chance: Box<dyn Chance>,
@@ -86,7 +87,7 @@ impl Models {
         Ok(Self { entries, chance, sleeper: Arc::new(RealTime), patience: limits.retry_after })
     }
 
-    /// The same, where pauses are waited for in another way.
+    /// The same models with another way to wait for pauses.
     #[must_use]
     pub fn sleeping(self, sleeper: Arc<dyn Sleeper>) -> Self {
         Self { sleeper, ..self }
@@ -98,11 +99,11 @@ impl Models {
         self.entries.get(name).map(|entry| &entry.model)
     }
 
-    /// Asks the model of that name and, where it cannot answer, those it falls back on. Each request that goes out is in
-    /// the books before it does. Dropping what comes back ends the request that is out.
+    /// Asks the model of that name and, if it cannot answer, its fallbacks. Each request is in the ledger before it
+    /// is sent. Dropping the result ends the running request.
     ///
     /// # Errors
-    /// The last fault, in words that tell every model that was tried; or what the books said.
+    /// The last fault, with a message that lists every model that was tried; or the ledger's refusal.
     pub async fn ask<L: Ledger>(
         &self,
         name: &str,
@@ -133,14 +134,14 @@ impl Models {
         }))
     }
 
-    /// The model of that name and those it falls back on.
+    /// The model of that name and its fallbacks.
     fn in_order(&self, name: &str) -> VecDeque<&Entry> {
         let first = self.entries.get(name);
         let others = first.into_iter().flat_map(|entry| &entry.model.fallback);
         first.into_iter().chain(others.filter_map(|other| self.entries.get(other))).collect()
     }
 
-    /// Asks one model until it answers, its attempts are used up, or it makes no sense to repeat.
+    /// Asks one model until it answers, its attempts are used up, or a retry makes no sense.
     async fn at<L: Ledger>(
         &self,
         entry: &Entry,
@@ -153,7 +154,7 @@ impl Models {
         let reserve = reserve(model.price.as_ref(), ask.tokens_in, most);
         let mut attempt = 1;
         loop {
-            // The place is held while the request is out, and not while its repetition waits.
+            // The permit is held while the request runs, and not during the pause before a retry.
             let place = places.acquire().await;
             ledger.started(Going { model, attempt, reserve }).await.map_err(NoAnswer::Halted)?;
             let outcome = asked.ask(ask.request.clone(), shared(watcher)).await;
@@ -171,9 +172,10 @@ impl Models {
         }
     }
 
-    /// How long to wait before a model is asked again; none where it is not.
+    /// The pause before a model is asked again. `None` if it is not.
     fn pause(&self, model: &spec::Model, attempt: u32, fault: &Fault) -> Option<Duration> {
-        // What a script lacks it lacks a second time as well; the faults that it rehearses have a status, or are cuts.
+        // A missing script answer is missing the second time too. The faults that a script simulates have a status or
+        // are cuts.
         let lacks = model.provider == Provider::Script
             && fault.kind == FaultKind::Unavailable
             && fault.status.is_none();
@@ -184,7 +186,7 @@ impl Models {
             .then_some(pause)
     }
 
-    /// A fault that would have been repeated, had the provider not asked for too long a wait, says so.
+    /// If the provider asked for too long a wait, the fault says so.
     fn impatient(&self, model: &spec::Model, attempt: u32, fault: Fault) -> Fault {
         let asked = fault.retry_after_ms.filter(|asked| Duration::from_millis(*asked) > self.patience);
         match asked {
@@ -205,8 +207,8 @@ fn may_be_repeated(fault: &Fault) -> bool {
     passing && !fault.may_be_paid
 }
 
-/// A model that is not there, wants another key or has no money left says nothing of the others. One that finds the
-/// request itself wrong does.
+/// If a model is missing, rejects the key or has no credit left, another model may still work. If it rejects the
+/// request itself, no other will.
 fn may_go_elsewhere(fault: &Fault) -> bool {
     let its_own = matches!(fault.status, Some(401..=404 | 429));
     (may_be_repeated(fault) || its_own) && !fault.may_be_paid
@@ -221,7 +223,7 @@ fn told(tried: &[Tried]) -> String {
     each.collect::<Vec<_>>().join("; ")
 }
 
-/// A watcher for one attempt, which passes everything on to the one for all.
+/// A watcher for one attempt, which passes everything on to the shared one.
 fn shared(watcher: &Arc<Mutex<Watcher>>) -> Watcher {
     let watcher = Arc::clone(watcher);
     Box::new(move |piece| (watcher.lock().unwrap_or_else(PoisonError::into_inner))(piece))

@@ -1,14 +1,14 @@
-//! Further parameters of a request, laid over what the adapter wrote: objects key by key, `null` takes a key away,
-//! everything else replaces what stood there. What the conversation is made of cannot be replaced.
+//! More parameters of a request, merged over what the adapter wrote: objects key by key, `null` removes a key, any
+//! other value replaces the old one. The parts that carry the conversation cannot be replaced.
 
 use serde_json::{Map, Value};
 
-/// The first key of `params` that is not for parameters, if there is one.
+/// The first reserved key in `params`, if any.
 pub(super) fn reserved<'p>(params: &'p Map<String, Value>, reserved: &[&str]) -> Option<&'p str> {
     params.keys().map(String::as_str).find(|key| reserved.contains(key))
 }
 
-/// Lays `params` over `body`.
+/// Merges `params` over `body`.
 pub(super) fn lay_over(body: &mut Map<String, Value>, params: &Map<String, Value>) {
     for (key, value) in params {
         match (body.get_mut(key), value) {

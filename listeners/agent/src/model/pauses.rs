@@ -1,5 +1,5 @@
-//! How long to wait before a request is repeated: twice as long each time, up to a limit, and by chance up to half of
-//! it less, so that those who failed together do not come back together. How it is waited is a port: a test skips it.
+//! The pause before a request is retried: twice as long each time, up to a limit, and randomly up to half shorter, so
+//! that requests that failed together do not return together. Waiting is behind a trait, so tests can skip it.
 
 use std::hash::{BuildHasher, RandomState};
 use std::pin::Pin;
@@ -7,31 +7,31 @@ use std::time::Duration;
 
 use crate::spec::Retry;
 
-/// Where chance comes from.
+/// A source of random numbers.
 pub trait Chance: Send + Sync {
     /// A number from 0 to `most`.
     fn up_to(&self, most: u64) -> u64;
 }
 
-/// Chance that nobody foresees, good enough to spread requests and for nothing else.
+/// Unpredictable numbers, good enough to spread requests and for nothing else.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Dice;
 
 impl Chance for Dice {
     fn up_to(&self, most: u64) -> u64 {
-        // Each state has keys of its own, which the machine draws.
+        // Each state has new keys from the system's random source.
         let drawn = RandomState::new().hash_one(most);
         most.checked_add(1).map_or(drawn, |sides| drawn % sides)
     }
 }
 
-/// How a pause is waited for.
+/// Waits for a pause.
 pub trait Sleeper: std::fmt::Debug + Send + Sync {
     /// Ends when the pause is over.
     fn sleep(&self, pause: Duration) -> Pin<Box<dyn Future<Output = ()> + Send + '_>>;
 }
 
-/// Waits by the machine's clock.
+/// Waits on the machine's clock.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RealTime;
 
@@ -41,7 +41,7 @@ impl Sleeper for RealTime {
     }
 }
 
-/// Milliseconds before the request behind the `failed`th one that failed, from 1.
+/// Milliseconds before the request that follows the `failed`th failure, counted from 1.
 pub(super) fn pause_ms(retry: &Retry, failed: u32, chance: &dyn Chance) -> u64 {
     let doublings = failed.saturating_sub(1).min(63);
     let whole = retry.first_ms.saturating_mul(1_u64 << doublings).min(retry.longest_ms);

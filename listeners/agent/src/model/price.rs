@@ -1,5 +1,5 @@
-//! What tokens cost: exact, in millionths, rounded up once at the end. What has no price, or no count, costs nothing
-//! that could be said; that is none, and never zero.
+//! The cost of tokens: exact, in millionths, rounded up once at the end. Without a price or a count, the cost is
+//! unknown: `None`, never zero.
 
 use systole_kit::money::Money;
 
@@ -9,13 +9,13 @@ use crate::spec::Price;
 /// The most that a request may use and cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reserve {
-    /// Tokens, those of the answer included.
+    /// Tokens, including those of the answer.
     pub tokens: u64,
-    /// Money, where the model has a price.
+    /// Money, if the model has a price.
     pub money: Option<Money>,
 }
 
-/// What a usage costs; none where the model has no price or the provider did not say both counts.
+/// The cost of a usage. `None` if the model has no price or the provider did not report both counts.
 #[must_use]
 pub fn cost(price: Option<&Price>, usage: &Usage) -> Option<Money> {
     let (price, read, written) = (price?, usage.tokens_in?, usage.tokens_out?);
@@ -23,7 +23,7 @@ pub fn cost(price: Option<&Price>, usage: &Usage) -> Option<Money> {
     of(price, [(read - cached, price.tokens_in), (cached, cached_price(price)), (written, price.tokens_out)])
 }
 
-/// The most that a request may cost which reads `tokens_in` and writes at most `max_output`.
+/// The most that a request may cost if it reads `tokens_in` and writes at most `max_output`.
 #[must_use]
 pub fn reserve(price: Option<&Price>, tokens_in: u64, max_output: u64) -> Reserve {
     let money = price.and_then(|price| {
@@ -41,8 +41,8 @@ fn cached_price(price: &Price) -> Money {
     price.cached.unwrap_or(price.tokens_in)
 }
 
-/// Amounts of several currencies have no sum, and what stands for no tokens has no price. A sum beyond every amount is
-/// the greatest there is, so that a budget refuses it.
+/// The sum of the amounts. `None` for several currencies or a price for zero tokens. A sum beyond the range becomes
+/// the maximum, so that a budget refuses it.
 fn of(price: &Price, items: [(u64, Money); 3]) -> Option<Money> {
     let currency = price.tokens_in.currency;
     let one = items.iter().all(|(_, money)| money.currency == currency);
@@ -78,7 +78,7 @@ mod tests {
         assert_eq!(cost(&smart, &usage(1_000, 200, Some(900))), Some(300 + 270 + 3_000));
         assert_eq!(cost(&smart, &usage(1_000, 200, None)), Some(3_000 + 3_000));
         assert_eq!(cost(&smart, &usage(0, 0, None)), Some(0));
-        // 0.3 millionths and 0.3 millionths are 0.6, and that is one: not two, not none.
+        // 0.3 millionths plus 0.3 millionths are 0.6, rounded up to one: not two, not zero.
         assert_eq!(cost(&price(["0.3", "0.3", ""], 1_000_000), &usage(1, 1, None)), Some(1));
         assert_eq!(
             cost(&smart, &usage(10, 0, Some(99))),

@@ -1,5 +1,5 @@
-//! Reasoning in a provider's own form, as an answer's part: the provider's name and its block, as JSON. Never reads
-//! what is inside the block.
+//! Reasoning in a provider's own form, as a part of an answer: the provider's name and its block, as JSON. It never
+//! reads inside the block.
 
 use serde_json::{Value, json};
 
@@ -10,7 +10,7 @@ pub(super) fn kept(provider: &str, block: Value) -> Part {
     Part::Reasoning(json!({"provider": provider, "block": block}))
 }
 
-/// The block, if it is that provider's: another's reasoning is not sent.
+/// The block, if it belongs to that provider: another provider's reasoning is not sent.
 pub(super) fn block<'v>(provider: &str, kept: &'v Value) -> Option<&'v Value> {
     (kept.get("provider")?.as_str()? == provider).then(|| kept.get("block")).flatten()
 }

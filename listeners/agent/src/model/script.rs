@@ -1,11 +1,11 @@
-//! A model that is a file of answers: for rehearsals, demos and tests. It says that it is one, costs nothing, and
-//! answers each agent from a list of its own, in order.
+//! A model that is a file of answers: for rehearsals, demos and tests. It identifies itself as a script, costs
+//! nothing, and answers each agent from a separate list, in order.
 //!
-//! Each call of an agent reads the list from the top. What it has used already is worked out from the call's own course
-//! (`used.rs`), so a rehearsal goes on where it was after a restart, and calls do not disturb one another.
+//! Each call of an agent reads the list from the top. The call's own history shows which answers it has used
+//! (`used.rs`). So a rehearsal continues after a restart, and calls do not disturb one another.
 //!
-//! A file's text comes in; answers go out. It fails loudly: a list that ran out, or a prompt that lacks what an answer
-//! needs, is a fault with the agent and the place in its list.
+//! A file's text comes in; answers go out. It fails loudly: an exhausted list, or a prompt that lacks a required
+//! text, is a fault with the agent and the place in its list.
 
 mod used;
 
@@ -29,7 +29,7 @@ use super::{
 #[derive(Debug, Default)]
 pub struct Script {
     agents: BTreeMap<String, Vec<Reply>>,
-    /// What was asked for and could not be given, in words.
+    /// Requests that it could not answer, as messages.
     missed: Mutex<Vec<String>>,
 }
 
@@ -44,11 +44,11 @@ pub struct Unused {
     pub place: (usize, usize),
 }
 
-/// What is wrong with a file of answers.
+/// The fault of a file of answers.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{words}")]
 pub struct Unusable {
-    /// What, with line and column where they are known.
+    /// The message, with line and column if they are known.
     pub words: String,
 }
 
@@ -71,7 +71,7 @@ struct Written {
     error: Option<Failing>,
 }
 
-/// Native calls: a list has one tool several times.
+/// Native calls. A list can hold one tool several times.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(untagged, expecting = "`call` is a map of tools, as {search: {query: x}}, or a list of such maps")]
 enum Called {
@@ -99,7 +99,7 @@ struct Failing {
 struct Reply {
     /// Where it begins: line and column.
     place: (usize, usize),
-    /// How often it was given, in all calls.
+    /// How often it was given, over all calls.
     given: AtomicUsize,
     parts: Vec<Part>,
     only_if: Option<String>,
@@ -114,10 +114,10 @@ struct Reply {
 }
 
 impl Script {
-    /// Reads a file's text: for each agent a list of answers.
+    /// Reads a file's text: a list of answers for each agent.
     ///
     /// # Errors
-    /// What is wrong with it first.
+    /// The first fault.
     pub fn read(text: &str) -> Result<Self, Unusable> {
         let options = serde_saphyr::options! { strict_booleans: true, with_snippet: false };
         let written: BTreeMap<String, Vec<Spanned<Written>>> =
@@ -140,7 +140,7 @@ impl Script {
         Ok(Self { agents, missed: Mutex::default() })
     }
 
-    /// The answers that no call has used so far.
+    /// The answers that no call has used yet.
     #[must_use]
     pub fn unused(&self) -> Vec<Unused> {
         let each = self
@@ -153,7 +153,7 @@ impl Script {
             .collect()
     }
 
-    /// What was asked for and could not be given since this was called last, in words.
+    /// The requests that it could not answer since the last call of this function, as messages.
     #[must_use]
     pub fn take_missed(&self) -> Vec<String> {
         std::mem::take(&mut *self.missed.lock().unwrap_or_else(PoisonError::into_inner))
@@ -227,7 +227,7 @@ impl Written {
     }
 }
 
-/// What the parser says, behind the place.
+/// The parser's message, after the place.
 fn unreadable(error: &serde_saphyr::Error) -> Unusable {
     let said = error.without_snippet().to_string();
     let Some(place) = error.location() else { return Unusable { words: said } };
@@ -237,7 +237,7 @@ fn unreadable(error: &serde_saphyr::Error) -> Unusable {
     Unusable { words: format!("line {line}, column {column}: {told}") }
 }
 
-/// A stretch of time as the organism's file writes one, up to a minute.
+/// A duration as in the organism file, up to a minute.
 fn milliseconds(key: &str, text: &str) -> Result<u64, String> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let number: Option<u64> = digits.parse().ok();
@@ -257,9 +257,9 @@ fn milliseconds(key: &str, text: &str) -> Result<u64, String> {
 pub struct Scripted {
     script: Arc<Script>,
     agent: String,
-    /// The name of the model in the organism's file.
+    /// The name of the model in the organism file.
     name: String,
-    /// What the calls have used for which the model was asked last.
+    /// What recent calls have used.
     calls: Mutex<Calls>,
     sleeper: Arc<dyn Sleeper>,
 }
@@ -272,7 +272,7 @@ impl Scripted {
         Self { script, agent, name, calls: Mutex::default(), sleeper: Arc::new(RealTime) }
     }
 
-    /// The same, where its delays are waited for in another way.
+    /// The same model with another way to wait for its delays.
     #[must_use]
     pub fn sleeping(self, sleeper: Arc<dyn Sleeper>) -> Self {
         Self { sleeper, ..self }
@@ -283,7 +283,7 @@ impl Scripted {
         let Some(list) = self.script.agents.get(&self.agent) else {
             return Err(self.missing("the script has no answers for it"));
         };
-        // One step; a poisoned count is in order.
+        // A single step, so a poisoned count is still correct.
         let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
         let used = calls.of(list, course);
         if let Some(at) = used.next(list, shown) {
@@ -304,14 +304,14 @@ impl Scripted {
         Err(self.missing(&words))
     }
 
-    /// The fault of a script that lacks what it was asked for, which it keeps.
+    /// The fault for a missing answer. The script records it.
     fn missing(&self, words: &str) -> Box<Fault> {
         let fault = self.fault(words);
         self.script.missed.lock().unwrap_or_else(PoisonError::into_inner).push(fault.words.clone());
         fault
     }
 
-    /// An answer of which no more was wanted. A provider would not have come to its usage.
+    /// An answer that was cut because enough was read. A provider would not have reported its usage yet.
     fn cut(&self, said: String) -> Answer {
         let (parts, usage) = (vec![Part::Text(said)], Usage::default());
         Answer { parts, stop: Stop::Cut, usage, by: self.name.clone() }
@@ -330,7 +330,7 @@ impl Scripted {
     }
 
     async fn answer(script: Arc<Self>, request: Request, mut watcher: Watcher) -> Result<Answer, Box<Fault>> {
-        // The last message is the header of the turn; what came of the turn before stands in front of it.
+        // The last message is the header of the turn. The results of the previous turn come before it.
         let since = request.messages.rsplit(|message| message.role == Role::Assistant).next();
         let shown = since.unwrap_or_default().iter().map(words_of).collect::<Vec<_>>().join("\n");
         let (number, reply) = script.reply(&shown, &request.course)?;
@@ -392,7 +392,7 @@ impl Scripted {
     }
 }
 
-/// The kind of fault that a status is.
+/// The kind of fault for a status.
 fn kind_of(status: u16) -> FaultKind {
     match status {
         429 => FaultKind::RateLimited,

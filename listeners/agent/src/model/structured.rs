@@ -1,12 +1,12 @@
-//! The JSON Schema of an answer, for the providers' own fields. What a provider does not accept is left out of its request:
-//! the prompt has the schema too, and the final is checked against it in any case.
+//! The JSON Schema of an answer, for the providers' own fields. Parts that a provider does not accept are left out
+//! of its request: the prompt has the schema too, and the final is checked against it in any case.
 
 use serde_json::{Map, Value, json};
 
 use super::{Choice, Request};
 
-/// The schema of a request, if its root is an object: several providers accept no other. Beside tools that may be called
-/// it is sent only to providers that accept both. Others refuse the request, or stop calling tools.
+/// The schema of a request, if its root is an object: several providers accept no other. Together with callable tools
+/// it goes only to providers that accept both. Others refuse the request, or stop calling tools.
 pub(super) fn of(request: &Request, takes_both: bool) -> Option<&Value> {
     let schema = request.schema.as_deref()?;
     let is_alone = request.tools.is_empty() || request.choice == Some(Choice::None);
@@ -14,8 +14,8 @@ pub(super) fn of(request: &Request, takes_both: bool) -> Option<&Value> {
     (is_object && (is_alone || takes_both)).then_some(schema)
 }
 
-/// The schema in the part of JSON Schema that Anthropic takes, which refuses every other keyword. Keywords that only
-/// limit values are left out; none where the rest would mean something else.
+/// The schema, reduced to the part of JSON Schema that Anthropic accepts; it refuses every other keyword. Keywords
+/// that only limit values are left out. `None` if the rest would mean something else.
 pub(super) fn narrowed(schema: &Value) -> Option<Value> {
     let Value::Object(schema) = schema else { return None };
     let mut narrow = Map::new();
@@ -31,7 +31,7 @@ pub(super) fn narrowed(schema: &Value) -> Option<Value> {
             "anyOf" | "oneOf" => {
                 ("anyOf", value.as_array()?.iter().map(narrowed).collect::<Option<Value>>()?)
             }
-            // References may go in a circle, and the others ask for properties that have no name here.
+            // References may be circular, and the other keywords require properties that have no name here.
             "$ref" | "$dynamicRef" | "patternProperties" | "allOf" | "if" | "not" => return None,
             "additionalProperties" if *value != json!(false) => return None,
             _ => continue,

@@ -1,5 +1,5 @@
-//! Answers that are no stream of the form: another status, another type, an error where an answer should be. Reads no
-//! more of one than its limit says, and tells its beginning.
+//! Answers that are not a stream of the form: another status, another type, an error in place of an answer. It reads
+//! no more than the limit allows, and reports the beginning.
 
 use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderName};
 use serde_json::Value;
@@ -16,17 +16,17 @@ use super::{Fault, FaultKind};
 pub(super) enum Shape {
     /// Event by event.
     Stream,
-    /// To its end, and then all at once.
+    /// As a whole, after its end.
     Whole,
 }
 
-/// Bytes that tell an event from other text.
+/// The bytes needed to distinguish an event from other text.
 const TELLING: usize = 6;
-/// What the lines of server-sent events begin with.
+/// The beginnings of lines of server-sent events.
 const FIELDS: [&[u8]; 5] = [b"data:", b"event:", b"retry:", b"id:", b":"];
 
-/// Accepts an answer that can be one, and says how to read it. What the body begins with counts, not its type: servers
-/// name all kinds of types. Any other answer is a fault.
+/// Accepts a possible answer and decides how to read it. The beginning of the body counts, not the stated type:
+/// servers state many different types. Any other answer is a fault.
 pub(super) async fn refuse(
     answer: &mut Incomings,
     asked: &Asked,
@@ -36,7 +36,7 @@ pub(super) async fn refuse(
 ) -> Result<Shape, Fault> {
     let (stated, packed) = (stated(answer, CONTENT_TYPE), stated(answer, CONTENT_ENCODING));
     let is_plain = packed.is_empty() || packed == "identity";
-    // A page comes from a server before the provider, whatever it looks like.
+    // A page comes from a server in front of the provider.
     if answer.status == 200 && is_plain && stated != "text/html" {
         let is_typed = stated.is_empty() || types_of(framing).contains(&stated.as_str());
         let begin = answer.begins(TELLING, until).await;
@@ -48,7 +48,7 @@ pub(super) async fn refuse(
                 return Ok(Shape::Stream);
             }
             Framing::Lines if is_json && !is_typed => return Ok(Shape::Whole),
-            // Reading on tells why nothing came.
+            // Reading on shows why nothing came.
             _ if is_typed || begin.is_empty() => return Ok(Shape::Stream),
             _ => {}
         }
@@ -56,7 +56,7 @@ pub(super) async fn refuse(
     Err(unfit(answer, asked, framing, limits, (&stated, &packed)).await)
 }
 
-/// The fault for an answer that is none of the form.
+/// The fault for an answer that does not match the form.
 async fn unfit(
     answer: &mut Incomings,
     asked: &Asked,
@@ -81,12 +81,12 @@ async fn unfit(
             format!("{stated} instead of {}", types_of(framing).first().copied().unwrap_or_default())
         }
     };
-    // A provider that answers in another form has done the work all the same; a page comes from a server before it.
+    // A provider that answers in another form has still done the work. A page comes from a server in front of it.
     let may_be_paid = !is_page;
     Fault { retry_after_ms, may_be_paid, ..strange(asked, status, &with, &complaint) }
 }
 
-/// JSON that came whole and holds no answer.
+/// The fault for complete JSON without an answer.
 pub(super) fn empty(asked: &Asked, answer: &Incomings, body: &str) -> Fault {
     let stated = stated(answer, CONTENT_TYPE);
     let with = if stated.is_empty() {
@@ -111,13 +111,13 @@ pub(super) const fn types_of(framing: Framing) -> &'static [&'static str] {
     }
 }
 
-/// What a header says before its parameters, in small letters; nothing where it is not there.
+/// The value of a header before its parameters, in lowercase. Empty if it is missing.
 fn stated(answer: &Incomings, name: HeaderName) -> String {
     let value = answer.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
     value.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
 }
 
-/// The beginning of a body, as much as is taken of an error, and as much of it as comes in time.
+/// The beginning of a body, limited by the size of errors and by time.
 async fn beginning(answer: &mut Incomings, limits: &Limits) -> Vec<u8> {
     let (mut body, until) = (Vec::new(), Instant::now() + limits.idle.min(limits.first));
     while body.len() < limits.error_body {

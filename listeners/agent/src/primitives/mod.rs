@@ -1,8 +1,8 @@
-//! What an agent may ask of the core itself: threads, timers, its own view, plans. One table, from which prompts, names
-//! in a model's text and native tools are made.
+//! The core's own primitives for agents: threads, timers, the view, plans. One table is the source of prompts, names
+//! in a model's text and native tools.
 //!
-//! Contracts come in, because an element of a peer or a final comes before a primitive of its name; rows go out. It
-//! neither executes nor judges: a payload made here goes through the pump's door like every other.
+//! Contracts come in, because an element of a peer or a final takes precedence over a primitive with its name; rows
+//! go out. It neither executes nor judges: a payload made here passes the pump's checks like every other.
 
 mod tools;
 
@@ -21,13 +21,13 @@ pub(crate) struct Primitive {
     /// The local name of its element.
     pub(crate) local: &'static str,
     pub(crate) namespace: &'static str,
-    /// Its name as a native tool; none where the tools themselves say as much.
+    /// Its name as a native tool. `None` if the tools already cover it.
     pub(crate) tool: Option<&'static str>,
-    /// Whether it is of use to an agent that can act on nobody.
+    /// Whether it is useful to an agent without peers.
     pub(crate) alone: bool,
-    /// What it does.
+    /// Its description.
     pub(crate) about: &'static str,
-    /// A valid one. `{}` stands where a payload of a peer does.
+    /// A valid example. `{}` is replaced by a payload of a peer.
     pub(crate) example: &'static str,
 }
 
@@ -61,31 +61,31 @@ impl Primitive {
     }
 }
 
-/// The local name of what sets a timer, whose content is a text.
+/// The element that sets a timer. Its content is a text.
 const TIMER: &str = "set-timer";
 
-/// The local name of what asks a person, whose children hold text.
+/// The element that asks a person. Its children hold text.
 const ASK: &str = "ask-person";
 
-/// The local name of what opens a thread, which holds another payload.
+/// The element that opens a thread. It holds another payload.
 pub(crate) const SPAWN: &str = "spawn-thread";
 
-/// The local name of a plan, which is no action in a text.
+/// The element of a plan. In text, a plan is not an action.
 pub(crate) const PLAN: &str = "todo-until";
 
-/// The local name of a task, which only a goal that allows tasks has.
+/// The element of a task. Only a goal that allows tasks has it.
 pub(crate) const TASK: &str = "task";
 
-/// The local name of what clears the view.
+/// The element that clears the view.
 const CLEAR: &str = "clear-context";
 
-/// The local name of what waits for threads.
+/// The element that waits for threads.
 const AWAIT: &str = "await-threads";
 
-/// The local name of what shows messages again.
+/// The element that shows messages again.
 pub(crate) const RECALL: &str = "recall";
 
-/// Every primitive, in the order in which a model is told of them.
+/// Every primitive, in the order of the prompt.
 const ALL: [Primitive; 12] = [
     Primitive {
         namespace: namespaces::WORKFLOW,
@@ -153,14 +153,14 @@ const ALL: [Primitive; 12] = [
     ),
 ];
 
-/// The primitives whose elements mean something in the text of an agent: a peer's element, a final and the agent's own
-/// tag come before one of the same name.
+/// The primitives whose elements are known in the text of an agent. A peer's element, a final and the agent's own tag
+/// take precedence over a primitive with the same name.
 pub(crate) fn named(agent: &Agent, contracts: &Contracts) -> impl Iterator<Item = &'static Primitive> {
     let is_free = |primitive: &&Primitive| primitive.local != agent.name && !contracts.has(primitive.local);
     ALL.iter().filter(is_free).filter(|primitive| is_of_call(primitive, contracts))
 }
 
-/// Whether a call has that primitive. What was cleared is no longer counted, so a goal with tasks keeps its context.
+/// Whether a call has that primitive. Cleared messages are no longer counted, so a goal with tasks keeps its context.
 fn is_of_call(primitive: &Primitive, contracts: &Contracts) -> bool {
     match primitive.local {
         TASK => contracts.tasks().is_some(),
@@ -169,7 +169,7 @@ fn is_of_call(primitive: &Primitive, contracts: &Contracts) -> bool {
     }
 }
 
-/// Those of them that an agent is told of.
+/// The primitives that the agent's prompt lists.
 pub(crate) fn told(agent: &Agent, contracts: &Contracts) -> impl Iterator<Item = &'static Primitive> {
     let acts = !contracts.actions.is_empty();
     let spawns = spawned(contracts).next().is_some();
@@ -178,8 +178,8 @@ pub(crate) fn told(agent: &Agent, contracts: &Contracts) -> impl Iterator<Item =
     named(agent, contracts).filter(move |primitive| is_told(primitive) && threads(primitive))
 }
 
-/// Those that are native tools, each with its name. An agent that can act on nobody has none, so that its requests have
-/// no tools at all.
+/// The primitives that are native tools, each with its name. An agent without peers has none, so that its requests
+/// have no tools at all.
 pub(crate) fn native(contracts: &Contracts) -> impl Iterator<Item = (&'static Primitive, &'static str)> {
     let acts = !contracts.actions.is_empty();
     let spawns = spawned(contracts).next().is_some();
@@ -192,14 +192,14 @@ pub(crate) fn native(contracts: &Contracts) -> impl Iterator<Item = (&'static Pr
     })
 }
 
-/// A wait for all threads that are open.
+/// A wait for all open threads.
 pub(crate) fn await_all() -> Option<Payload> {
     let mut writer = Writer::new();
     writer.open(AWAIT).xmlns(namespaces::CORE).attr("mode", "all").empty();
     Payload::trusted(writer.finish().into()).ok()
 }
 
-/// The actions that a thread may begin with without an addressee.
+/// The actions that a thread may begin with, without a recipient.
 pub(crate) fn spawned(contracts: &Contracts) -> impl Iterator<Item = &Action> {
     contracts.actions.iter().filter(|action| action.takers.len() == 1)
 }

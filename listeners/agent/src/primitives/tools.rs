@@ -1,7 +1,7 @@
-//! The primitives as native tools: the JSON Schema of each, and the payload that arguments come to.
+//! The primitives as native tools: the JSON Schema of each, and the payload made from arguments.
 //!
-//! Arguments come in as the model wrote them, a payload goes out, written by the kit. Nothing is coerced; what does not
-//! fit is told with its place and the mend.
+//! Arguments come in as the model wrote them. A payload goes out, written by the kit. Nothing is coerced. A fault is
+//! reported with its place and the fix.
 
 use std::sync::LazyLock;
 
@@ -18,22 +18,22 @@ use crate::contracts::{Action, Unreadable};
 use crate::model::Tool;
 use crate::show::slip;
 
-/// What the arguments are made of. Only `spawn_thread` is no part of it, as its arguments are those of another tool.
+/// The schema of the arguments. Only `spawn_thread` is not part of it, since its arguments are those of another tool.
 static ARGUMENTS: LazyLock<Result<Model, String>> = LazyLock::new(|| {
     let read = Model::read_among(include_bytes!("tools.xsd"), &[]);
     read.map_err(|unfit| unfit.first().map_or_else(String::new, |first| first.message.clone()))
 });
 
-/// What the arguments are made of, which no agent with native calls begins without.
+/// The schema of the arguments. An agent with native calls cannot start without it.
 pub(crate) fn arguments() -> Result<&'static Model, Unreadable> {
     let unreadable = |words: &String| Unreadable { name: "tools.xsd".to_owned(), words: words.clone() };
     ARGUMENTS.as_ref().map_err(unreadable)
 }
 
-/// A label of a thread, as the core's schema has it.
+/// A thread label, as in the core's schema.
 const LABEL: &str = "[a-z0-9][a-z0-9-]{0,31}";
 
-/// The tool of a primitive, called `name`; threads may begin with those of `peers`.
+/// The tool of a primitive, called `name`. Threads may begin with the tools in `peers`.
 pub(crate) fn tool(primitive: &Primitive, name: String, peers: &[&str]) -> Option<Tool> {
     if primitive.local == SPAWN {
         return Some(Tool { name, description: primitive.about.to_owned(), parameters: spawning(peers) });
@@ -41,7 +41,7 @@ pub(crate) fn tool(primitive: &Primitive, name: String, peers: &[&str]) -> Optio
     let element = primitive.tool?;
     let model = arguments().ok()?;
     let schema = model.json_schema(element)?;
-    // What the schema leaves open stands in its own description, or is nothing that a model writes.
+    // The rest is either in the schema's documentation, or models never write it.
     let description = model.documentation(element).unwrap_or(primitive.about).to_owned();
     Some(Tool { name, description, parameters: schema.schema })
 }
@@ -64,7 +64,7 @@ fn spawning(peers: &[&str]) -> Value {
     })
 }
 
-/// The payload that arguments come to, or what is wrong with them. `peers` are the tools that a thread may begin with.
+/// The payload for arguments, or their fault. `peers` are the tools that a thread may begin with.
 pub(crate) fn build(
     primitive: &Primitive,
     arguments: &str,
@@ -95,7 +95,7 @@ fn task(fields: &[Field]) -> Writer {
     writer
 }
 
-/// A part of the arguments, as the schema's model has written it.
+/// A part of the arguments, as the schema's model wrote it.
 #[derive(Default)]
 struct Field {
     name: String,
@@ -129,7 +129,7 @@ fn text_of<'f>(fields: &'f [Field], name: &str) -> Option<&'f str> {
     fields.iter().find(|field| field.name == name).map(|field| field.text.as_str())
 }
 
-/// The attributes of each primitive, which are arguments of the same name.
+/// The attributes of each primitive. They are arguments of the same name.
 fn attributes(local: &str) -> &'static [&'static str] {
     match local {
         "await-threads" => &["mode"],
@@ -173,7 +173,7 @@ fn written(local: &'static str, fields: &[Field]) -> Writer {
     writer
 }
 
-/// What was written, under the limits of whatever a listener says.
+/// Reads the written payload back, under the limits of a listener's messages.
 fn read_back(writer: Writer) -> Result<Payload, String> {
     Payload::read(&writer.finish(), &Limits::default()).map_err(|fault| fault.to_string())
 }

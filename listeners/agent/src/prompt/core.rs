@@ -1,7 +1,7 @@
-//! What an agent may ask of the core itself, as a section of its prompt.
+//! The core's primitives, as a section of an agent's prompt.
 //!
-//! Contracts come in, a section goes out: a line and a valid example for each. Only for actions in text, as native tools
-//! describe themselves.
+//! Contracts come in; a section goes out, with a line and a valid example for each primitive. Only for actions in
+//! text, as native tools describe themselves.
 
 use crate::contracts::Contracts;
 use crate::primitives::{self, Primitive, RECALL, SPAWN};
@@ -21,7 +21,7 @@ pub(super) fn section(agent: &Agent, contracts: &Contracts) -> Option<String> {
     (!lines.is_empty()).then(|| titled(agent, "core_tools", &lines.join("\n")))
 }
 
-/// How an agent reads on behind that many characters of a message of its view; none where a peer has the name.
+/// How an agent reads the rest of a message of its view after `offset` characters. `None` if a peer has the name.
 pub(crate) fn reading_on(agent: &Agent, contracts: &Contracts, number: u64, offset: &str) -> Option<String> {
     let number = number.to_string();
     match agent.dialect {
@@ -43,7 +43,7 @@ pub(crate) fn reading_on(agent: &Agent, contracts: &Contracts, number: u64, offs
     }
 }
 
-/// A valid one: around the example of a tool, or with its name.
+/// A valid example, with the example of a tool or its name filled in.
 fn example(primitive: &Primitive, contracts: &Contracts) -> Option<String> {
     if !primitive.example.contains("{}") {
         return Some(primitive.example.to_owned());

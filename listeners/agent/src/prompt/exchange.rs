@@ -1,6 +1,7 @@
-//! One exchange, made from the contracts: what a request looks like, a call, its result, and the end.
+//! One example exchange, built from the contracts: a request, a call, its result, and the end.
 //!
-//! Contracts come in, a section goes out. Every payload in it is valid by its schema, so a model that imitates it is right.
+//! Contracts come in; a section goes out. Every payload in it is valid by its schema, so a model that imitates it is
+//! right.
 
 use crate::contracts::Contracts;
 use crate::show::{Mark, shown_judged};
@@ -8,7 +9,7 @@ use crate::spec::{Agent, Dialect, Thinking};
 
 use super::{protocol, titled, tools};
 
-/// The exchange; only where actions are text, as native calls have an example in their own form.
+/// The exchange. Only for actions in text, as native calls have an example in their own form.
 pub(super) fn section(agent: &Agent, contracts: &Contracts) -> Option<String> {
     let first = contracts.actions.first().filter(|_| agent.dialect == Dialect::Xml)?;
     let call = tools::example(first)?;

@@ -1,7 +1,7 @@
-//! The names that a section of a prompt may have, and what its text may not hold, so that every section ends where it
-//! seems to.
+//! The names that a section of a prompt may have, and the text that it must not contain, so that every section ends
+//! where it seems to.
 //!
-//! An agent and the words of a section come in; what is wrong with them goes out. It changes no text.
+//! An agent and the text of a section come in; faults go out. It changes no text.
 
 use std::ops::Range;
 
@@ -9,7 +9,7 @@ use crate::contracts::Contracts;
 use crate::primitives;
 use crate::spec::{Agent, Dialect};
 
-/// The sections that a prompt may have, whatever the file says.
+/// The sections that a prompt may always have.
 const USUAL: [&str; 9] = [
     "identity",
     "capabilities",
@@ -22,11 +22,11 @@ const USUAL: [&str; 9] = [
     "environment",
 ];
 
-/// Elements that mean something in the text of every agent.
+/// Elements that are known in the text of every agent.
 const KNOWN: [&str; 7] =
     ["thinking", "thought", "todo-until", "attempt_completion", "message", "final-report", "tool_result"];
 
-/// Whether a section of that name may be part of the prompt.
+/// Whether the prompt may have a section with that name.
 pub(crate) fn is_one(agent: &Agent, name: &str) -> bool {
     USUAL.contains(&name) || agent.prompt.iter().any(|section| section.name == name)
 }
@@ -36,8 +36,7 @@ fn are_elements(agent: &Agent) -> bool {
     matches!(agent.dialect, Dialect::Xml | Dialect::XmlFinal)
 }
 
-/// Whether a section of that name would be taken for something else that has it: an action, a final, a part of a
-/// conversation.
+/// Whether the name of a section would conflict with something else: an action, a final, a part of a conversation.
 #[must_use]
 pub fn is_taken(agent: &Agent, name: &str) -> bool {
     let elements = agent.accepts.iter().chain(&agent.returns).chain(&agent.gives);

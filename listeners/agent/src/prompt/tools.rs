@@ -1,6 +1,6 @@
 //! The contracts of an agent's peers: as lines of a prompt, or as tools for native calls.
 //!
-//! Contracts come in; text, or tools with JSON Schemas, go out. What a schema does not say is not said here either.
+//! Contracts come in; text, or tools with JSON Schemas, go out. It adds nothing beyond the schemas.
 
 use serde_json::{Value, json};
 use systole_kit::schema::ILLEGAL;
@@ -13,7 +13,7 @@ use crate::spec::{Agent, Dialect};
 
 use super::titled;
 
-/// The section about tools; none where there are none.
+/// The section about tools. `None` if there are none.
 pub(super) fn section(agent: &Agent, contracts: &Contracts) -> Option<String> {
     if contracts.actions.is_empty() || agent.dialect == Dialect::Native {
         return None;
@@ -37,7 +37,7 @@ pub(super) fn section(agent: &Agent, contracts: &Contracts) -> Option<String> {
     Some(titled(agent, "tools", &lines.join("\n")))
 }
 
-/// A smallest valid call of it, as the model may write it.
+/// A smallest valid call, as the model may write it.
 pub(super) fn example(action: &Action) -> Option<String> {
     let written = markup(&action.known.example()?);
     match action.takers.as_slice() {
@@ -52,26 +52,27 @@ pub(super) fn example(action: &Action) -> Option<String> {
 
 /// A tool for native calls.
 pub(crate) struct Native {
-    /// As its model is told of it.
+    /// The tool as its model sees it.
     pub(crate) tool: Tool,
-    /// What a call of it is.
+    /// The meaning of a call to it.
     pub(crate) means: Means,
 }
 
-/// What the call of a tool is.
+/// The meaning of a tool call.
 pub(crate) enum Means {
-    /// An action, by its place among the contracts', for that taker.
+    /// An action, by its index among the contracts' actions, for that peer.
     Peer {
-        /// The place.
+        /// The index.
         action: usize,
-        /// Who takes it.
+        /// The peer.
         taker: String,
     },
-    /// A word to the core.
+    /// A primitive of the core.
     Core(&'static Primitive),
 }
 
-/// Tools for native calls: those of the peers, then those of the core, which give way where a name is taken.
+/// Tools for native calls: those of the peers, then those of the core. If a name is taken, the core's tool gets
+/// another.
 pub(crate) fn native(contracts: &Contracts) -> Vec<Native> {
     let mut tools = peers(contracts);
     let spawned = tools.iter().filter(|tool| spawned(contracts, tool).is_some());
@@ -88,7 +89,7 @@ pub(crate) fn native(contracts: &Contracts) -> Vec<Native> {
     tools
 }
 
-/// The action of a tool that a thread may begin with.
+/// The action of a tool, if a thread may begin with it.
 pub(crate) fn spawned<'c>(contracts: &'c Contracts, native: &Native) -> Option<&'c Action> {
     match &native.means {
         Means::Peer { action, .. } => {
@@ -113,7 +114,7 @@ fn peers(contracts: &Contracts) -> Vec<Native> {
     tools
 }
 
-/// A name that every provider takes.
+/// A name that every provider accepts.
 fn tool_name(name: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '_' | '-') { c } else { '_' };
     name.chars().map(plain).take(64).collect()
@@ -133,7 +134,7 @@ fn tool(known: &Known, taker: &str, name: String) -> Tool {
     Tool { name, description: lines.join("\n"), parameters: object(parameters) }
 }
 
-/// Providers take objects alone; anything else stands under one key.
+/// Providers accept only objects. Any other schema is wrapped under one key.
 fn object(schema: Value) -> Value {
     match schema.get("type").and_then(Value::as_str) {
         Some("object") => schema,

@@ -1,22 +1,22 @@
-//! The core's own words as a model is shown them: inside a tag that only this call's prompt has, without heads,
-//! digests and hashes.
+//! The core's messages as a model sees them: inside a tag that only this call's prompt has, without heads, digests
+//! and hashes.
 //!
-//! A payload of the core comes in, a block goes out. What somebody else said inside it stays that, escaped.
+//! A payload of the core comes in; a block goes out. Text from others inside it is escaped.
 
 use systole_kit::gate::{Gate, Step};
 use systole_kit::{Limits, Payload, namespaces};
 
 use super::{Mark, quoted, shown};
 
-/// What nobody who thinks needs of a core payload.
+/// Parts of a core payload that a model does not need.
 const LEFT_OUT: [&str; 3] = ["head", "digest", "hash"];
 
-/// A block of the core's words, which stand in it as they are.
+/// A block of the core's text, unescaped.
 pub(crate) fn block(mark: &Mark, words: &str) -> String {
     format!("<core-{}>\n{}\n</core-{}>", mark.0, words.trim_matches('\n'), mark.0)
 }
 
-/// A core payload: its own tag and attributes, and in it what somebody else said, as text.
+/// A core payload: its own tag and attributes, with content from others as text.
 pub(crate) fn core_words(payload: &Payload, mark: &Mark) -> String {
     let name = &*payload.name().local;
     let mut tag = format!("<{name}");
@@ -37,7 +37,7 @@ fn attributes(payload: &Payload) -> Vec<(String, String)> {
     told.map(|a| (a.local.to_owned(), a.value().into_owned())).collect()
 }
 
-/// A payload inside one of the core is somebody else's word; elements of the core inside it are read by their text.
+/// A payload inside a core payload comes from others. Elements of the core inside it are read by their text.
 fn inside(payload: &Payload, mark: &Mark) -> String {
     match payload.child() {
         Ok(child)
@@ -50,7 +50,7 @@ fn inside(payload: &Payload, mark: &Mark) -> String {
     }
 }
 
-/// Messages that were recalled, and whatever else of the core stands inside: each by its attributes and its text.
+/// Recalled messages, and other core elements inside: each by its attributes and its text.
 fn children(payload: &Payload, mark: &Mark) -> String {
     let Ok(mut gate) = Gate::strict(payload.bytes(), &Limits::FROM_PUMP) else { return String::new() };
     if !matches!(gate.step(), Ok(Step::Open(_))) {

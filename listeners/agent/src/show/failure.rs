@@ -1,22 +1,22 @@
-//! A refusal or a failure in the words of one of five classes, so that a model can tell at a glance what to mend: its
-//! form, its markup, the tool's name, the parameters, or nothing, as the tool itself failed.
+//! A refusal or a failure in the words of one of five classes, so that a model sees at a glance what to fix: the
+//! form, the markup, the tool's name, the parameters, or nothing, if the tool itself failed.
 //!
-//! A `<system-error>` of the core comes in, words go out.
+//! A `<system-error>` of the core comes in; text goes out.
 
 use systole_kit::Payload;
 
-/// A failure as a model reads it.
+/// A failure as a model sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Failure {
     /// Its code.
     pub(crate) code: String,
-    /// The element that it is about.
+    /// The element concerned.
     pub(crate) element: Option<String>,
-    /// The words, which begin with `Error: `.
+    /// The text, which begins with `Error: `.
     pub(crate) words: String,
 }
 
-/// Reads one.
+/// Reads a failure.
 pub(crate) fn failure(error: &Payload) -> Failure {
     let told = |name: &str| error.attribute(name).filter(|value| !value.is_empty());
     let code = told("code").unwrap_or_default();
@@ -30,7 +30,7 @@ pub(crate) fn failure(error: &Payload) -> Failure {
     Failure { code, element, words }
 }
 
-/// How a failure of that code begins.
+/// The first words of a failure with that code.
 pub(crate) fn first_words(code: &str, element: Option<&str>, line: Option<&str>) -> String {
     match class(code) {
         Class::Form => "Error: No valid action.".to_owned(),
@@ -50,19 +50,19 @@ pub(crate) fn first_words(code: &str, element: Option<&str>, line: Option<&str>)
 /// The five classes of failures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Class {
-    /// There was nothing that could be done.
+    /// There was nothing to execute.
     Form,
-    /// What was to be done was no markup.
+    /// The action was not valid markup.
     Markup,
-    /// Nobody takes it.
+    /// No listener takes it.
     Tool,
     /// It does not follow its schema.
     Parameters,
-    /// It was done, and failed.
+    /// It was executed, and failed.
     Execution,
 }
 
-/// Whether that code says that an output had not the form of one that can be used.
+/// Whether the code means that an output did not have a usable form.
 pub(crate) fn is_of_form(code: &str) -> bool {
     class(code) == Class::Form
 }
@@ -80,7 +80,7 @@ pub(crate) fn class(code: &str) -> Class {
         | "payload.no-such-element"
         | "payload.undeclared"
         | "payload.no-namespace" => Class::Tool,
-        // Whom it is meant for is a parameter that is missing: the tool itself is known.
+        // A missing recipient is a missing parameter: the tool itself is known.
         "agent.tool-payload-invalid"
         | "agent.goal-answer-invalid"
         | "agent.ambiguous-action"
@@ -93,7 +93,7 @@ pub(crate) fn class(code: &str) -> Class {
     }
 }
 
-/// What is wrong with arguments, and the mend.
+/// The fault of arguments, and the fix.
 pub(crate) fn slip(slip: &systole_kit::schema::Slip) -> String {
     let mut words = format!("{}: {}", slip.path, slip.message);
     if !slip.expected.is_empty() {

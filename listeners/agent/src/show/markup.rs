@@ -1,6 +1,6 @@
-//! A payload as a model reads and writes one: by local names, without declarations.
+//! A payload as a model reads and writes it: by local names, without declarations.
 //!
-//! A payload comes in, text goes out. Never escapes that text as a whole: whoever puts it somewhere does.
+//! A payload comes in; text goes out. It never escapes that text as a whole: the caller does.
 
 use systole_kit::attributes::Attribute;
 use systole_kit::gate::{Gate, Step};
@@ -64,7 +64,7 @@ fn written(payload: &Payload) -> Option<String> {
     }
 }
 
-/// Everything in a payload that is no markup: names, values, and each text from one tag to the next. None where it
+/// Everything in a payload that is not markup: names, values, and each text from one tag to the next. `None` if it
 /// cannot be read.
 pub(super) fn values(payload: &Payload) -> Option<Vec<String>> {
     let mut gate = Gate::strict(payload.bytes(), &Limits::FROM_PUMP).ok()?;
@@ -85,7 +85,7 @@ pub(super) fn values(payload: &Payload) -> Option<Vec<String>> {
     }
 }
 
-/// The local names of all elements of a payload. None where it cannot be read.
+/// The local names of all elements of a payload. `None` if it cannot be read.
 pub(super) fn elements(payload: &Payload) -> Option<Vec<String>> {
     let mut gate = Gate::strict(payload.bytes(), &Limits::FROM_PUMP).ok()?;
     let mut names = Vec::new();
@@ -98,7 +98,7 @@ pub(super) fn elements(payload: &Payload) -> Option<Vec<String>> {
     }
 }
 
-/// Ends the start tag that was written last, if nothing stands behind it yet.
+/// Ends the last start tag, if nothing follows it yet.
 fn close_start(out: &mut String, open: &[(String, usize)]) {
     if open.last().is_some_and(|(_, at)| *at == out.len()) {
         out.push('>');

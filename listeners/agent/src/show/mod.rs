@@ -1,7 +1,7 @@
-//! What a model is shown of a payload: text as text, anything else as markup that means nothing where it stands.
+//! How a model sees a payload: text as text, anything else as escaped markup.
 //!
-//! Whatever somebody else said is escaped, and the mark of the call is taken out of it, so that nothing in it can
-//! pretend to be the core's word or the end of the block that it stands in. Payloads come in, words go out.
+//! Text from others is escaped, and the mark of the call is removed from it. So nothing in it can pretend to be the
+//! core's message or the end of its block. Payloads come in; text goes out.
 
 mod core;
 mod failure;
@@ -21,7 +21,7 @@ use crate::spec::Agent;
 pub(crate) struct Mark(pub(crate) String);
 
 impl Mark {
-    /// A text without the mark, in small letters or capitals: a model may take one for the other.
+    /// A text without the mark, ignoring case: a model may confuse the two.
     pub(crate) fn cover(&self, text: &str) -> String {
         let (mut out, mut rest) = (String::with_capacity(text.len()), text);
         while let Some((before, after)) = self.split(rest) {
@@ -32,17 +32,17 @@ impl Mark {
         out
     }
 
-    /// Whether a text holds it.
+    /// Whether a text contains it.
     pub(crate) fn is_in(&self, text: &str) -> bool {
         self.split(text).is_some()
     }
 
-    /// Whether whoever reads a payload would find it there: in a value or a text, however that is written.
+    /// Whether a reader of a payload would find it there: in a value or a text, in any encoding.
     pub(crate) fn is_in_payload(&self, payload: &Payload) -> bool {
         markup::values(payload).is_none_or(|values| values.iter().any(|value| self.is_in(value)))
     }
 
-    /// What stands before its first place in a text, and behind it.
+    /// The text before its first occurrence, and the text after it.
     fn split<'t>(&self, text: &'t str) -> Option<(&'t str, &'t str)> {
         let mark = self.0.as_bytes();
         if mark.is_empty() {
@@ -53,7 +53,7 @@ impl Mark {
     }
 }
 
-/// Text that stands where markup is read.
+/// Text for a place that is read as markup.
 pub(crate) fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for character in text.chars() {
@@ -67,13 +67,13 @@ pub(crate) fn escaped(text: &str) -> String {
     out
 }
 
-/// A payload of somebody else in words: its text, or its markup.
+/// A payload from others in words: its text, or its markup.
 pub(crate) fn words_of(payload: &Payload) -> String {
     only_text(payload).unwrap_or_else(|| markup(payload))
 }
 
-/// The same where markup is read: with its markup, if a schema has judged all of it and nothing in it is named like a
-/// part of the prompt.
+/// A payload for a place that is read as markup. Its markup is kept if a schema has checked all of it and no element
+/// is named like a part of the prompt.
 pub(crate) fn shown_judged(payload: &Payload, mark: &Mark, agent: &Agent, contracts: &Contracts) -> String {
     let has_markup = only_text(payload).is_none() && contracts.have_judged(payload);
     let is_part = |name: &String| is_prompt_part(agent, name);
@@ -83,7 +83,7 @@ pub(crate) fn shown_judged(payload: &Payload, mark: &Mark, agent: &Agent, contra
     }
 }
 
-/// Whether an element of that name would be taken for a part of the prompt.
+/// Whether an element with that name would be taken for a part of the prompt.
 fn is_prompt_part(agent: &Agent, name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     let is_block =
@@ -91,12 +91,12 @@ fn is_prompt_part(agent: &Agent, name: &str) -> bool {
     is_block || name.starts_with("core-") || crate::prompt::sections::is_one(agent, &name)
 }
 
-/// The same as escaped XML.
+/// A payload from others as escaped text.
 pub(crate) fn shown(payload: &Payload, mark: &Mark) -> String {
     escaped(&mark.cover(&words_of(payload)))
 }
 
-/// Text in an attribute.
+/// Text for an attribute.
 pub(crate) fn quoted(text: &str) -> String {
     escaped(text).replace('"', "&quot;")
 }

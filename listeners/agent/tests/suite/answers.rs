@@ -1,4 +1,5 @@
-//! Answers of each form over real sockets: read whole, in any split of their bytes, and never out of a part of them.
+//! Answers of each form over real sockets: read completely, for any split of their bytes, and never from a part of
+//! them.
 
 use serde_json::json;
 use systole_agent::model::{Fault, FaultKind, Model, Part, Piece, Stop, Usage};
@@ -92,7 +93,7 @@ fn e10_a_part_of_an_answer_is_a_fault_and_never_an_answer() {
     }
 }
 
-/// An answer of one event after another, as `form` frames them.
+/// An answer of several events, framed as in `form`.
 fn events(form: Provider, events: &[&str]) -> String {
     let frame = |event: &&str| match form {
         Provider::Ollama => format!("{event}\n"),
@@ -196,7 +197,7 @@ fn e10_without_a_length_a_reason_counts_only_where_it_comes_last() {
                 closed_is_whole,
             ),
             (measured("200 OK", &["content-type: text/event-stream"], &body), true),
-            // The last event is not closed, and the length says that it is all.
+            // The last event is not closed, and the length shows that the body is complete.
             (measured("200 OK", &["content-type: text/event-stream"], body.trim_end()), true),
         ];
         for (bytes, whole) in ends {
@@ -225,7 +226,7 @@ fn e13_a_refusal_keeps_its_words_and_what_it_used() {
 
 #[test]
 fn e13_calls_keep_their_arguments_whatever_a_server_makes_of_their_numbers() {
-    // Each call whole and under the same number; the name said again; a call without a number that goes on.
+    // Each call complete and under the same number; the name repeated; a call without a number that continues.
     let found = answered(
         Provider::OpenAi,
         &[

@@ -1,4 +1,5 @@
-//! What the tests ask and whom: a model of each form at an address on this machine, and short waits.
+//! The tests' models and requests: a model of each form at an address on this machine, and short
+//! timeouts.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -13,7 +14,7 @@ use systole_agent::spec::{self, Provider, Retry};
 pub(crate) const FORMS: [Provider; 4] =
     [Provider::OpenAi, Provider::Anthropic, Provider::Ollama, Provider::Gemini];
 
-/// The key that stands nowhere.
+/// The key that must never be shown.
 pub(crate) const KEY: &str = "sk-test-0123456789abcdef";
 
 pub(crate) fn model(provider: Provider, url: &str) -> spec::Model {
@@ -37,7 +38,7 @@ pub(crate) fn model(provider: Provider, url: &str) -> spec::Model {
     }
 }
 
-/// Waits that a test can afford where it waits for nothing, and small ones for the caps.
+/// Long timeouts for tests that wait for nothing.
 pub(crate) fn limits() -> Limits {
     let long = Duration::from_secs(20);
     Limits { connect: long, first: long, idle: long, ..Limits::default() }
@@ -89,7 +90,7 @@ pub(crate) fn adapter(model: &spec::Model, limits: Limits) -> Adapter {
     Adapter::new(model, key(model), limits, None).expect("a model that can be asked")
 }
 
-/// A watcher and what it saw.
+/// A watcher and the pieces it saw.
 pub(crate) fn watcher() -> (Watcher, Arc<Mutex<Vec<Piece>>>) {
     let seen = Arc::new(Mutex::new(Vec::new()));
     let into = Arc::clone(&seen);
@@ -100,7 +101,7 @@ pub(crate) fn unwatched() -> Watcher {
     Box::new(|_| {})
 }
 
-/// Runs a future to its end, on this thread alone.
+/// Runs a future to its end, on this thread only.
 pub(crate) fn run<T>(future: impl Future<Output = T>) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     runtime.block_on(future)

@@ -1,5 +1,5 @@
-//! The core's own tools for models with native calls: what they are told, what wrong arguments come to, and who gives
-//! way where a peer has the name.
+//! The core's own tools for models with native calls: their descriptions, the effect of wrong arguments, and a
+//! conflict with a peer's name.
 
 use systole_agent::spec::{Agent, Contract, Dialect, Peer};
 use systole_kit::reply::Said;
@@ -13,7 +13,7 @@ const MEMORY_XSD: &[u8] = br#"<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSch
   <xs:element name="recall"><xs:complexType><xs:sequence><xs:element name="what" type="xs:string"/></xs:sequence></xs:complexType></xs:element>
 </xs:schema>"#;
 
-/// An agent with a peer whose element is called as one of the core's.
+/// An agent with a peer whose element has the name of one of the core's.
 fn with_memory(dialect: Dialect) -> Agent {
     let mut agent = helper(dialect);
     let mut schemas = agent.schemas.to_vec();
@@ -40,7 +40,7 @@ async fn e12_native_tools_of_the_core_are_told_with_their_schemas() {
     golden("native-tools.txt", &(tools.join("\n") + "\n"));
 }
 
-/// What is wrong with a call, and the words by which its model can mend it.
+/// Wrong calls, and the words that help the model fix each one.
 const WRONG: [(&str, &[&str]); 16] = [
     ("{recall: {from_seq: 0, to_seq: 1}}", &["/recall/from_seq: from_seq: 0 is less than 1", "try "]),
     ("{recall: {from_seq: 1}}", &["/recall", "to_seq", "missing"]),

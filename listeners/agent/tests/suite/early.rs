@@ -1,5 +1,5 @@
-//! An answer that is cut behind its first action: by the agent, at every provider, and with the same words kept in
-//! whatever pieces they come.
+//! An answer that is cut after its first action: by the agent, at every provider, and with the same words kept for
+//! any pieces.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,7 +19,7 @@ fn early() -> spec::Agent {
     spec::Agent { stop_early: true, ..helper(Dialect::Xml) }
 }
 
-/// What a model said is on record as a script's answer.
+/// A script whose answer says `say`.
 fn script(say: &str, more: &str) -> String {
     let say = serde_json::to_string(say).unwrap();
     format!(
@@ -161,7 +161,7 @@ fn e2_an_answer_that_nobody_listens_to_is_read_to_its_end() {
     }
 }
 
-/// Where text that was not escaped ends is certain only when the answer has ended.
+/// The end of unescaped text is certain only when the answer has ended.
 #[tokio::test]
 async fn e21_text_as_it_was_written_waits_for_the_end_of_the_answer_even_where_that_may_be_cut() {
     let action = "<thinking>Where?</thinking>\n<search><query>a && b</query></search>";

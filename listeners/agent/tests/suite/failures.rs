@@ -1,4 +1,4 @@
-//! Every failure of the table: what the model is shown of it, and what the log holds.
+//! Every failure of the table: what the model sees of it, and what the log holds.
 
 use systole_agent::failures::FAILURES;
 use systole_agent::spec::{Dialect, Format, Output};
@@ -6,8 +6,7 @@ use systole_kit::reply::Said;
 
 use crate::stage::{Stage, helper, items};
 
-/// Asks an agent whose model answers that, and goes on with what came of it; what its reply was, and what the model
-/// was shown next.
+/// Asks an agent whose model gives that answer, and continues. Returns the reply and what the model saw next.
 async fn shown(stage: &mut Stage) -> (String, String) {
     let said = stage.ask().await;
     let Said::Again { code, words } = &said else { panic!("{said:?}") };
@@ -125,7 +124,7 @@ fn e8_the_table_names_each_failure_once() {
     assert_eq!((slugs.len(), all), (33, 33));
 }
 
-/// Answers in `xml` of which nothing can be made, each with what it is told as.
+/// Unusable answers in `xml`, each with its report.
 const UNUSABLE: &[(&str, &str, &str)] = &[
     ("empty-response", "''", "Your answer was empty."),
     (
@@ -229,7 +228,7 @@ async fn e4_what_is_mended_is_told_and_runs() {
             notices.iter().map(|(code, _)| code.as_str()).collect::<Vec<_>>(),
             [format!("agent.{slug}")]
         );
-        // Nothing that the model is told may make it send the same again.
+        // No message to the model may make it send the same again.
         assert!(notices[0].1.contains("executed. Do not send it again"), "{slug}: {}", notices[0].1);
         assert!(!notices[0].1.contains("not executed"), "{slug}: {}", notices[0].1);
         let told = notices.iter().map(|(code, words)| crate::stage::system_error(code, words)).collect();
@@ -319,7 +318,7 @@ async fn e6_the_five_classes_of_failures_begin_each_in_its_own_words() {
     assert!(shown.starts_with("<tool_result>Error: No valid action."), "{shown}");
 }
 
-/// A final that was questioned once, as steps are open, is said again with good reason.
+/// A final that was held back because steps are open may rightly be repeated.
 #[tokio::test]
 async fn e7_a_final_that_is_said_again_is_not_stuck() {
     let end =

@@ -1,4 +1,5 @@
-//! Every fault in every form: its kind, its words, its status, what came before it, and whether it may be paid.
+//! Every fault in every form: its kind, its message, its status, the partial answer, and whether it may be
+//! charged.
 
 use systole_agent::model::{Fault, FaultKind};
 use systole_agent::spec::Provider::{self, Anthropic, Gemini, Ollama, OpenAi};
@@ -7,7 +8,7 @@ use super::bench::{FORMS, ask, limits, model, request};
 use super::server::{Act, Server, chunk, chunked, head, measured};
 use super::streams::content_type;
 
-/// What is expected of a fault.
+/// The expected fault.
 struct Row {
     form: Provider,
     what: &'static str,
@@ -41,7 +42,7 @@ fn hold(rows: Vec<Row>) {
     }
 }
 
-/// An error as each provider says it.
+/// An error in each provider's form.
 fn error(form: Provider, kind: &str, message: &str) -> String {
     match form {
         OpenAi => {
@@ -53,7 +54,7 @@ fn error(form: Provider, kind: &str, message: &str) -> String {
     }
 }
 
-/// A beginning of an answer that says `x`.
+/// The beginning of an answer that says `x`.
 fn begun(form: Provider) -> String {
     match form {
         OpenAi => "data: {\"choices\":[{\"delta\":{\"content\":\"x\"}}]}\n\n".to_owned(),
@@ -335,7 +336,7 @@ fn e10_an_error_in_the_stream_is_a_fault_with_what_came_before() {
             words: &["broke off before the end"],
             ..row("cut", cut, "x", true)
         });
-        // Within a character, with a body that is said to be whole.
+        // Within a character, in a body that is complete by its length.
         let bytes = [begun(form).as_bytes(), b"{\"\xc3"].concat();
         rows.push(Row {
             kind: FaultKind::Truncated,

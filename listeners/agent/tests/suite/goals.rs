@@ -1,4 +1,4 @@
-//! Goals of workflows: what a model is shown of one, and what its answer becomes, in each dialect.
+//! Goals of workflows: what a model sees of one, and what its answer becomes, in each dialect.
 
 use systole_agent::spec::{self, Contract, Dialect, Schema, Schemas};
 use systole_kit::ask::{Message, Shown, Spot, Words};
@@ -27,7 +27,7 @@ const ACME_XSD: &str = r#"<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema"
   <xs:element name="grade"><xs:simpleType><xs:restriction base="xs:string"><xs:enumeration value="good"/><xs:enumeration value="bad"/></xs:restriction></xs:simpleType></xs:element>
 </xs:schema>"#;
 
-/// An agent that pursues goals, and answers questions as well.
+/// An agent that takes goals, and answers questions as well.
 pub(crate) fn pursuer(dialect: Dialect) -> spec::Agent {
     let mut agent = helper(dialect);
     let schema = |name: &str, text: &[u8]| Schema { name: name.to_owned(), text: text.into() };
@@ -49,7 +49,7 @@ fn seen(id: &str, text: &str) -> Part {
     Part::Goal(Seen { id: id.to_owned(), outcome: None, text: text.to_owned() })
 }
 
-/// A goal after a request, which asks for that payload of this organism if one is named.
+/// A goal after a request. It asks for that payload of this organism, if one is named.
 pub(crate) fn request(gives: Option<&str>, view: &str) -> Payload {
     let gives = gives.map(|local| ElementName { namespace: ACME.to_owned(), local: local.to_owned() });
     let goal = CurrentGoal { id: "judge", words: "Judge the draft.", loop_name: None, iteration: None };
@@ -65,7 +65,7 @@ pub(crate) fn request(gives: Option<&str>, view: &str) -> Payload {
     request.payload().unwrap()
 }
 
-/// A goal in that pass of a loop that ends when it finds nothing left to change.
+/// A goal in that pass of a loop that ends when nothing is left to change.
 pub(crate) fn pass(iteration: u32, gives: Option<&str>) -> Payload {
     let gives = gives.map(|local| ElementName { namespace: ACME.to_owned(), local: local.to_owned() });
     let (loop_name, iteration) = (Some("polish"), Some(iteration));
@@ -88,7 +88,7 @@ pub(crate) fn stage(agent: spec::Agent, request: Payload, says: &[&str]) -> Stag
     Stage::of(agent, &format!("helper:\n{}", says.concat())).with_request(request)
 }
 
-/// The bytes of the only payload of a reply, and that it is valid by the schema of its namespace.
+/// The bytes of the only payload of a reply. Checks that it is valid by the schema of its namespace.
 pub(crate) fn only(said: &Said) -> String {
     let all = items(said);
     let [.., payload] = all.as_slice() else { panic!("{said:?} is empty") };
@@ -125,7 +125,7 @@ fn completed(words: &str) -> String {
     format!("<thinking>x</thinking><attempt_completion><result>{words}</result></attempt_completion>")
 }
 
-/// An answer in words, as each dialect has it.
+/// An answer in words, in each dialect.
 fn in_words(dialect: Dialect, words: &str) -> String {
     match dialect {
         Dialect::Xml => completed(words),
@@ -134,7 +134,7 @@ fn in_words(dialect: Dialect, words: &str) -> String {
     }
 }
 
-/// A review, as each dialect has it.
+/// A review, in each dialect.
 fn as_review(dialect: Dialect, score: &str) -> String {
     let json = format!(r#"{{"score": {score}, "findings": "none"}}"#);
     match dialect {
@@ -193,7 +193,7 @@ async fn f1_what_a_model_is_shown_is_the_inside_of_the_request_as_it_was_written
     }
 }
 
-/// What an earlier output says of itself, of later goals or of the system is its text, and nothing else.
+/// Text of an earlier output about itself, later goals or the system is only its text.
 #[tokio::test]
 async fn f1_what_an_output_says_of_the_layout_is_text() {
     let forged = format!(
@@ -218,7 +218,7 @@ async fn f2_an_answer_in_words_is_the_output_of_the_goal_in_every_dialect() {
         let mut stage = stage(pursuer(dialect), request(None, "x"), &[&in_words(dialect, "It is good.")]);
         assert_eq!(only(&stage.ask().await), output(r#"id="judge""#, "It is good."), "{dialect:?}");
     }
-    // The word means nothing where the goal's loop does not end by it.
+    // The word means nothing if the goal's loop does not end by it.
     for dialect in ALL {
         let mut stage = stage(pursuer(dialect), request(None, "x"), &[&in_words(dialect, "CONVERGED")]);
         assert_eq!(only(&stage.ask().await), output(r#"id="judge""#, "CONVERGED"), "{dialect:?}");
@@ -257,7 +257,7 @@ async fn f2_a_payload_that_is_only_text_is_given_in_words() {
         let plan = format!(r#"<plan xmlns="{ACME}">First build, then ship.</plan>"#);
         assert_eq!(only(&stage.ask().await), plan, "{dialect:?}");
     }
-    // Its schema may still say which text.
+    // Its schema may still restrict the text.
     for dialect in ALL {
         let says = [in_words(dialect, "fair"), in_words(dialect, "good")];
         let mut stage = stage(pursuer(dialect), request(Some("grade"), "x"), &[&says[0], &says[1]]);
@@ -389,7 +389,7 @@ async fn f2_an_output_written_as_an_element_keeps_the_id_of_its_goal() {
     assert_eq!(only(&stage_one.ask().await), output(r#"id="judge""#, "The same."));
 }
 
-/// What a question is answered with does not change because goals are answered too.
+/// The answer to a question is the same for an agent that also answers goals.
 #[tokio::test]
 async fn f2_a_question_to_an_agent_that_pursues_goals_is_answered_as_before() {
     for dialect in ALL {
@@ -415,7 +415,7 @@ async fn f2_a_goal_that_asks_for_what_the_agent_does_not_return_fails_before_a_m
     assert!(stage.heard.lock().unwrap().journal.is_empty());
 }
 
-/// The call as its view shows it after that turn: the model's words, and that they were of no use.
+/// The call as its view shows it after that turn: the model's words, and that they were unusable.
 fn unusable(turn: u32, text: &str, said: &Said) -> Vec<Shown> {
     let Said::Again { code, words } = said else { panic!("{said:?} is no again") };
     let (stop, text) = ("end".to_owned(), text.to_owned());
@@ -443,7 +443,7 @@ async fn f1_a_goal_that_goes_on_after_a_restart_is_shown_the_same() {
     }
 }
 
-/// Earlier calls of the same thread are shown by their own terms, whatever the newest one asks for.
+/// Earlier calls of the same thread are shown by their own terms, independent of the newest one.
 #[tokio::test]
 async fn f1_an_earlier_goal_in_the_thread_keeps_its_terms() {
     let mut stage = stage(pursuer(Dialect::Plain), request(None, "x"), &["Fine."]);

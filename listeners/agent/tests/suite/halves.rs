@@ -1,4 +1,4 @@
-//! Characters that a provider cuts into two UTF-16 halves: joined over the events of one text, and U+FFFD when the
+//! Characters that a provider cuts into two UTF-16 halves: joined across the events of one text, and U+FFFD if the
 //! other half never comes.
 
 use systole_agent::model::{Answer, Fault, Model, Part, Piece};
@@ -8,7 +8,7 @@ use super::bench::{FORMS, adapter, ask, call, limits, model, request, run, text,
 use super::server::{Server, chunked};
 use super::streams::content_type;
 
-/// A stream of one event after another, as `form` frames them.
+/// A stream of several events, framed as in `form`.
 pub(crate) fn stream(form: Provider, events: &[String]) -> Vec<u8> {
     let frame = |event: &String| match form {
         Ollama => format!("{event}\n"),
@@ -18,7 +18,7 @@ pub(crate) fn stream(form: Provider, events: &[String]) -> Vec<u8> {
     chunked(content_type(form), &[body.as_bytes()])
 }
 
-/// An event that says this; `said` is the inside of a JSON string.
+/// An event with this text. `said` is the inside of a JSON string.
 fn says(form: Provider, said: &str) -> String {
     match form {
         OpenAi => format!(r#"{{"choices":[{{"index":0,"delta":{{"content":"{said}"}}}}]}}"#),
@@ -42,7 +42,7 @@ fn thinks(form: Provider, said: &str) -> String {
     }
 }
 
-/// The events that end an answer well.
+/// The events that end an answer normally.
 pub(crate) fn ends(form: Provider) -> Vec<String> {
     let events: &[&str] = match form {
         OpenAi => &[r#"{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}"#, "[DONE]"],
@@ -136,7 +136,7 @@ fn halves_in_the_arguments_of_a_call_are_joined_and_lone_ones_leave_them_readabl
             r#"{{"choices":[{{"delta":{{"tool_calls":[{{"index":{index},"id":"c{index}","function":{{"name":"search","arguments":"{arguments}"}}}}]}}}}]}}"#
         )
     };
-    // Two calls whose fragments come by turns, each cut within a character.
+    // Two calls with alternating fragments, each cut within a character.
     let found = answered(
         OpenAi,
         vec![
@@ -149,7 +149,7 @@ fn halves_in_the_arguments_of_a_call_are_joined_and_lone_ones_leave_them_readabl
     let calls =
         vec![call("c0", "search", "{\"q\":\"\u{1f600}\"}"), call("c1", "search", "{\"q\":\"\u{1f9e0}\"}")];
     assert_eq!(found.map(|answer| answer.parts), Ok(calls));
-    // An escape inside the arguments, in one piece and alone.
+    // An escape inside the arguments, in one piece and not split.
     let found = answered(OpenAi, vec![openai(0, r#"{\"q\":\"\\ud83d\\ude00 \\ud83d\"}"#)]);
     let lone = |id: &str| vec![call(id, "search", r#"{"q":"\ud83d\ude00 \ufffd"}"#)];
     assert_eq!(found.map(|answer| answer.parts), Ok(lone("c0")));
@@ -166,7 +166,7 @@ fn halves_in_the_arguments_of_a_call_are_joined_and_lone_ones_leave_them_readabl
     );
     assert_eq!(found.map(|answer| answer.parts), Ok(vec![call("c", "search", "{\"q\":\"\u{1f600}\"}")]));
 
-    // Arguments that are objects hold their halves themselves.
+    // Arguments that are objects contain their halves.
     for (form, event) in [
         (
             Ollama,

@@ -1,5 +1,5 @@
-//! A model that obeys whatever it reads: as soon as an injection stands in what it is shown, it says that, word for word,
-//! as its own. Until then it searches. It keeps every request, so that a test can look at what it was shown.
+//! A model that obeys everything it reads: as soon as its input contains an injection, it repeats the injection word
+//! for word. Until then it searches. It keeps every request, so that a test can check its input.
 
 use std::sync::{Arc, Mutex};
 
@@ -12,13 +12,13 @@ use crate::stage::MARK;
 /// How it obeys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Guise {
-    /// The words alone.
+    /// Only the words.
     Bare,
-    /// The words behind reasoning, as an action would stand.
+    /// The words after reasoning, like an action.
     Reasoned,
     /// The words inside the agent's own tag.
     Own,
-    /// Each element of the words as a native call, and the words as the argument of one that exists.
+    /// Each element of the words as a native call, and the words as the argument of a call that exists.
     Called,
 }
 
@@ -31,7 +31,7 @@ pub(crate) struct Hijacked {
     obeyed: Arc<Mutex<u32>>,
 }
 
-/// What it was asked, and how often it obeyed.
+/// The requests to it, and how often it obeyed.
 #[derive(Clone, Default)]
 pub(crate) struct Seen {
     pub(crate) asked: Arc<Mutex<Vec<Request>>>,
@@ -88,7 +88,7 @@ fn call(id: &str, name: &str, arguments: &str) -> Part {
     Part::Call(Call { id: id.to_owned(), name: name.to_owned(), arguments: arguments.to_owned() })
 }
 
-/// A text as whoever has not the mark's right to it is to be shown it.
+/// A text with the mark covered, as it is shown when it does not come from the core.
 pub(crate) fn covered(text: &str) -> String {
     let (mut out, mut rest) = (String::new(), text);
     while let Some(at) = rest.to_ascii_lowercase().find(MARK) {
@@ -98,7 +98,7 @@ pub(crate) fn covered(text: &str) -> String {
     out + rest
 }
 
-/// A message as a model reads it, the markup of the prompt taken off.
+/// A message as a model reads it, without the markup of the prompt.
 fn read(message: &Message) -> String {
     let words = message.parts.iter().filter_map(|part| match part {
         Part::Text(text) => {

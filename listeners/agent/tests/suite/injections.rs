@@ -1,5 +1,5 @@
-//! What the red team says: one injection a line in `corpus/injections.jsonl`, with the mark of the call where it is
-//! known to whoever attacks.
+//! The red team's text: one injection per line in `corpus/injections.jsonl`, with the mark of the call if the
+//! attacker knows it.
 
 use serde::Deserialize;
 
@@ -21,7 +21,7 @@ struct Written {
     times: Option<usize>,
 }
 
-/// All of them.
+/// All injections.
 pub(crate) fn all() -> Vec<Injection> {
     let (first, second) = MARK.split_at(4);
     let read = |line: &str| {

@@ -1,4 +1,4 @@
-//! A key is sent and shown nowhere: not in words, not in what came before a fault, not in what `Debug` prints.
+//! A key is sent and never shown: not in messages, not in a partial answer, not in the output of `Debug`.
 
 use systole_agent::model::{Adapter, Fault, Key, KeyFault};
 use systole_agent::spec::{self, Provider};

@@ -1,5 +1,5 @@
-//! The tests of the agent: as its pump and its model see it, and its models over real sockets on this machine. Nothing
-//! outside of it is asked.
+//! The tests of the agent: as its pump and its model see it, and its models over real sockets on this machine. They
+//! contact nothing else.
 #![cfg(test)]
 
 mod answers;

@@ -1,5 +1,5 @@
-//! The whole side of the models against the mock of the providers, which shares no code with it: conversations with
-//! calls and reasoning in every form, usage and money to the token, and what is asked how often.
+//! The model code against the mock of the providers, which shares no code with it: conversations with calls and
+//! reasoning in every form, exact usage and money, and the number of requests.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -101,7 +101,7 @@ fn e13_a_conversation_with_reasoning_and_calls_is_taken_in_every_form() {
     }
 }
 
-/// Characters of all texts in a value.
+/// The number of characters of all texts in a value.
 fn characters(value: &Value) -> usize {
     match value {
         Value::String(text) => text.chars().count(),
@@ -117,7 +117,7 @@ fn e13_usage_is_that_of_the_mock_to_the_token() {
         let mock = mock("- {say: Hello there.}", None);
         let models = models(vec![specified("main", form, &mock, &[])], &limits());
         let found = run(async { asked(&models, request("hello"), &Diary::new()).await }).expect("an answer");
-        // A quarter of the characters, rounded up: of what was sent, and of what was said.
+        // A quarter of the characters, rounded up: of the request, and of the answer.
         let seen = mock.stop();
         let body = &seen.first().expect("one request").body;
         let texts = ["messages", "contents", "system", "systemInstruction"];
@@ -130,7 +130,7 @@ fn e13_usage_is_that_of_the_mock_to_the_token() {
 
 #[test]
 fn e18_what_is_repeated_and_what_is_not_is_counted_by_the_mock() {
-    // The script, how often it is asked, and how that ends.
+    // The script, the number of requests, and the outcome.
     let cases: [(&str, usize, Option<FaultKind>); 9] = [
         ("- {error: {status: 429, retry_after: 0s}}\n- {error: {status: 503}}\n- {say: x}", 3, None),
         ("- {error: {status: 500}, times: 9}", 3, Some(FaultKind::Unavailable)),
@@ -173,7 +173,7 @@ fn e13_an_error_with_a_good_status_is_one_in_every_form() {
             assert_eq!(fault.kind, FaultKind::Unavailable, "{form:?} {script}: {fault:?}");
             let said = script.contains("say");
             assert_eq!(fault.partial == "hello", said, "{form:?}: {fault:?}");
-            // Anthropic counts what it read before it says anything, so its error comes behind tokens.
+            // Anthropic reports its input tokens before any text, so its error comes after tokens.
             let may_be_paid = said || form == Provider::Anthropic;
             assert_eq!(fault.may_be_paid, may_be_paid, "{form:?}: {fault:?}");
             assert_eq!(mock.stop().len(), if may_be_paid { 1 } else { 3 }, "{form:?} {script}: {fault:?}");

@@ -1,5 +1,5 @@
-//! Around the trait: what is repeated and when, who is asked instead, how many at once, and what the books hold. Time
-//! is paused, and the models say what they were told to.
+//! Around the trait: what is retried and when, which model is the fallback, how many requests run at once, and the
+//! ledger's content. Time is paused, and the models give prepared answers.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -15,7 +15,7 @@ use tokio::time::Instant;
 
 use super::bench::{model, request, text, unwatched, watcher};
 
-/// What happened, each with its millisecond.
+/// The events, each with its millisecond.
 #[derive(Clone)]
 pub(crate) struct Diary {
     begun: Instant,
@@ -37,7 +37,7 @@ impl Diary {
     }
 }
 
-/// Books that are kept in a diary, and say no to a request of that number.
+/// A ledger that writes into a diary, and refuses the request with that number.
 pub(crate) struct Books {
     pub(crate) diary: Diary,
     pub(crate) no_at: usize,
@@ -77,7 +77,7 @@ impl Ledger for Books {
     }
 }
 
-/// A model that says what it was told to, and tells what it was asked.
+/// A model that gives prepared answers and records its requests.
 struct Told {
     name: &'static str,
     outcomes: Mutex<VecDeque<Result<Answer, Fault>>>,
@@ -103,7 +103,7 @@ impl Model for Told {
     }
 }
 
-/// Chance that always takes the same.
+/// A source of chance that always returns the same number.
 struct Always(u64);
 
 impl Chance for Always {
@@ -171,7 +171,7 @@ async fn e13_a_passing_fault_is_repeated_with_growing_pauses_and_all_is_in_the_b
     let (models, _) = models(&diary, 250, vec![("main", &[], busy_then_good)]);
     let (watcher, pieces) = watcher();
     let (ask, mut books) = (asked(), Books::new(&diary));
-    // Whoever asks may do so from any thread.
+    // The future can run on any thread.
     let asking: std::pin::Pin<Box<dyn Future<Output = _> + Send>> =
         Box::pin(models.ask("main", &ask, &mut books, watcher));
     let found = asking.await;

@@ -1,4 +1,4 @@
-//! What the network does to a request: nobody there, nobody answers, nobody stops. Waits here are short and real.
+//! Network faults: no server, no answer, no end. Timeouts here are short and real.
 
 use std::net::TcpListener;
 use std::sync::Arc;

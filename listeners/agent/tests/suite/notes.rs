@@ -1,4 +1,5 @@
-//! Answers that hold only thoughts and plans: they are notes, which open the next turn and are no attempts.
+//! Answers that hold only thoughts and plans: they are notes, which open the next turn and do not count as
+//! attempts.
 
 use systole_agent::spec::{self, Dialect};
 use systole_kit::reply::Said;
@@ -10,7 +11,7 @@ fn script(answers: &[&str]) -> String {
     format!("helper:\n{}", answers.iter().map(line).collect::<String>())
 }
 
-/// The note of a reply that is nothing else.
+/// The note of a reply that holds nothing else.
 fn note(said: &Said) -> String {
     let [note] = items(said)[..] else { panic!("{said:?} is not one note") };
     assert_eq!(&*note.name().local, "helper");
@@ -59,7 +60,7 @@ async fn b1_an_agent_may_think_the_same_in_all_its_turns() {
 
 #[tokio::test]
 async fn b1_what_stands_beside_a_thought_decides_what_an_answer_is() {
-    // Reasoning alone is no note, nor is a thought beside an action that cannot be read.
+    // Reasoning alone is not a note. Neither is a thought next to an action that cannot be read.
     let rows = [
         ("<thinking>Where?</thinking>", "agent.reasoning-only"),
         ("<thought>I look.</thought>\n<fetch><url>u</url></fetch>", "agent.unknown-action"),
@@ -72,7 +73,7 @@ async fn b1_what_stands_beside_a_thought_decides_what_an_answer_is() {
         assert_eq!(code, expected, "{answer}");
         assert!(!words.is_empty(), "{answer}");
     }
-    // Prose beside it is kept with it.
+    // Prose next to it is kept with it.
     let mut stage = Stage::of(helper(Dialect::Xml), &script(&["So.\n<thought>I look.</thought>"]));
     let kept = note(&stage.ask().await);
     assert!(kept.contains("<thought>I look.</thought><thought>So.</thought>"), "{kept}");
@@ -105,7 +106,7 @@ async fn e7_a_report_names_the_cause_of_the_last_unusable_answer() {
         reason.starts_with("no usable answer of the model in 3 attempts; the last one: agent.prose-only: "),
         "{reason}"
     );
-    // What the provider did is known from the answers to the turns before.
+    // The provider's fault is known from the answers to earlier turns.
     let thoughts = ["<thought>a</thought>", "<thought>b</thought>", "<thought>c</thought>"];
     let mut stage = Stage::of(helper(Dialect::Xml), &script(&thoughts));
     stage.ask().await;
@@ -145,7 +146,7 @@ async fn e4_a_repair_of_an_action_that_was_left_out_is_not_told() {
     assert_eq!(codes, ["agent.second-action"]);
 }
 
-/// The helper whose searches a person must approve.
+/// The helper, with searches that a person must approve.
 fn careful() -> spec::Agent {
     let mut agent = helper(Dialect::Xml);
     agent.peers[0].needs_approval = true;
@@ -170,11 +171,11 @@ async fn e4_a_corrected_name_never_reaches_what_needs_approval() {
         assert_eq!(code, "agent.unknown-action", "{row}");
         assert!(words.contains("needs approval"), "{row}: {words}");
         assert!(stage.heard.lock().unwrap().notices.is_empty(), "{row}");
-        // Where nobody has to approve it, it is corrected.
+        // If no approval is needed, the name is corrected.
         let mut stage = Stage::of(helper(Dialect::Xml), &script(&[&answer]));
         assert_eq!(items(&stage.ask().await).len(), 2, "{row}");
     }
-    // The exact name reaches it, in a wrapper or a fence too.
+    // The exact name is accepted, in a wrapper or a fence too.
     for row in [
         "<search><query>a</query></search>",
         "<tool_call><search><query>a</query></search></tool_call>",
@@ -184,7 +185,7 @@ async fn e4_a_corrected_name_never_reaches_what_needs_approval() {
         let mut stage = Stage::of(careful(), &script(&[&answer]));
         assert_eq!(items(&stage.ask().await).len(), 2, "{row}");
     }
-    // A payload that is marked as dangerous waits for a person, whoever takes it.
+    // A payload that is marked as dangerous waits for a person, for any recipient.
     let marked = "<thinking>x</thinking><Search is_dangerous=\"true\"><query>a</query></Search>";
     let mut stage = Stage::of(helper(Dialect::Xml), &script(&[marked]));
     assert!(matches!(stage.ask().await, Said::Again { .. }));
@@ -220,7 +221,7 @@ async fn e12_a_tool_without_documentation_says_what_it_does_with_a_call() {
     assert!(!tools.contains("cannot carry"), "{tools}");
 }
 
-/// An answer most of which grows when it is written as XML.
+/// An answer that grows when it is written as XML.
 fn large() -> String {
     "<".repeat(300_000)
 }
@@ -235,7 +236,7 @@ async fn e18_a_large_answer_is_kept_in_documents_and_read_back() {
     let heard = stage.heard.lock().unwrap();
     let text: String = outcome.blobs.iter().map(|hash| heard.documents[hash].as_str()).collect();
     assert!(text == answer && outcome.blobs.len() > 1, "{} documents", outcome.blobs.len());
-    // Each piece fits into a message, however it is written.
+    // Each piece fits into a message, with any escaping.
     let written = |text: &String| text.len() + 3 * text.matches('<').count();
     let longest = heard.put.iter().map(written).max();
     assert!(longest < Some(1 << 20), "{longest:?}");

@@ -1,5 +1,5 @@
-//! An agent that sees its thread: what others said to one another is shown as theirs, grows with the turns, and reads
-//! the same whether it was remembered or made again.
+//! An agent that sees its thread: messages between others are shown as theirs, grow with the turns, and read the same
+//! whether they were remembered or rebuilt.
 
 use systole_agent::spec::{self, Dialect};
 use systole_kit::ask::{Message, Shown, Spot, Words};
@@ -26,7 +26,7 @@ fn between(seq: u64, from: &str, to: &str, turn: Option<u32>, words: &str) -> Sh
     message(seq, from, Some(to), Spot::Thread { turn }, payload)
 }
 
-/// A turn of the agent that searched, and what was said inside of that, under these numbers.
+/// A turn in which the agent searched, and the messages between others about that search, under these numbers.
 fn turn(turn: u32, first: u64, query: &str, inside: &[&str], answer: Payload) -> Vec<Shown> {
     let text = format!("<thinking>t</thinking><search><query>{query}</query></search>");
     let (stop, tokens_in, tokens_out) = ("end".to_owned(), None, None);
@@ -184,7 +184,7 @@ async fn b2_one_of_many_goes_on_from_what_it_remembers_only_where_that_was_taken
         if is_taken {
             stage.taken();
         }
-        // Another process under its name searched for something else in that turn, and this is what was taken.
+        // Another process under its name searched for something else in that turn, and that reply was accepted.
         stage.heard.lock().unwrap().since = turn(1, 2, "z", &[], found("line 9"));
         stage.answer(vec![None, Some(found("line 9"))], Vec::new()).await;
         let (_, segments, _) = stage.prompt();

@@ -1,5 +1,4 @@
-//! Answers that were paid and come a little differently than the form says: they are read all the same. A stream that
-//! was cut stays a fault.
+//! Paid answers that differ slightly from the form: they are read anyway. A cut stream is still a fault.
 
 use serde_json::{Value, json};
 use systole_agent::model::{Answer, Fault, FaultKind, Part, Stop, Usage};
@@ -24,7 +23,7 @@ fn said(found: Result<Answer, Fault>, what: &str) -> (Vec<Part>, Stop) {
     (found.parts, found.stop)
 }
 
-/// An event that says `x`, and one that says why it ends.
+/// An event that says `x`, and one with the stop reason.
 fn two(form: Provider, reason: &str) -> Vec<String> {
     match form {
         OpenAi => vec![
@@ -56,7 +55,7 @@ fn a_reason_without_the_sign_of_the_end_is_an_end_when_the_body_ends_in_order() 
         for bytes in [whole.clone(), closed.into_bytes()] {
             assert_eq!(said(read(form, bytes), "no sign"), (vec![text("x")], Stop::End), "{form:?}");
         }
-        // The chunks end without their last one: that is a cut, whatever was said before.
+        // The chunks end without the last one: that is a cut in any case.
         let cut = read(form, &whole[..whole.len() - 5]).expect_err("a cut");
         assert_eq!((cut.kind, cut.partial.as_str()), (FaultKind::Truncated, "x"), "{form:?}: {cut:?}");
     }
@@ -71,19 +70,19 @@ fn the_last_event_needs_no_line_break_and_half_of_one_is_still_a_cut() {
         }
         let bytes = String::from_utf8(stream(form, &events)).unwrap();
         let (_, body) = bytes.split_once("\r\n\r\n").unwrap();
-        // Without the frame of the chunks: what is left is the events alone.
+        // Without the chunk frames, only the events remain.
         let body = body.split_once("\r\n").unwrap().1.trim_end_matches("\r\n0\r\n\r\n").trim_end();
         let head = format!("HTTP/1.1 200 OK\r\ncontent-type: {}\r\n\r\n", content_type(form));
         let found = read(form, format!("{head}{body}"));
         if form == Gemini {
-            // Without a length nothing shows that a part is not missing.
+            // Without a length, a part may be missing.
             assert_eq!(found.expect_err("a cut").kind, FaultKind::Truncated);
             let measured = measured("200 OK", &["content-type: text/event-stream"], body);
             assert_eq!(said(read(form, measured), "measured"), (vec![text("x")], Stop::End));
             continue;
         }
         assert_eq!(said(found, "no line break"), (vec![text("x")], Stop::End), "{form:?}");
-        // The last event of these says why it ended, or that it did; half of it says nothing.
+        // The last event here holds the stop reason or the end sign. Half of it means nothing.
         let half = if form == OpenAi { body.len() - 12 } else { body.len() - 60 };
         let cut = read(form, format!("{head}{}", &body[..half])).expect_err("half an event");
         assert_eq!((cut.kind, cut.partial.as_str()), (FaultKind::Truncated, "x"), "{form:?}: {cut:?}");
@@ -105,7 +104,7 @@ fn a_reason_counts_in_any_case_and_an_empty_one_with_the_sign_of_the_end() {
             );
             assert_eq!(said(read(form, stream(form, &events)), reason), (vec![text("x")], stop), "{form:?}");
         }
-        // Empty, as some servers write it into every event: the sign of the end says that it is over.
+        // Empty, as some servers write it into every event: the end sign shows that the answer is over.
         let mut events = two(form, "");
         assert_eq!(
             read(form, stream(form, &events)).err().map(|fault| fault.kind),
@@ -161,7 +160,7 @@ fn e13_usage_never_costs_the_answer() {
             ("null", r#""many""#, (None, None)),
             ("[1]", "{}", (None, None)),
             ("1e400", "99999999999999999999", (None, None)),
-            // No prompt and no answer has no tokens.
+            // With no prompt and no answer, the token counts are missing.
             ("0", "0", (None, None)),
             ("0", "3", (None, Some(3))),
         ] {
@@ -251,7 +250,7 @@ fn a_stream_under_another_type_of_content_is_read_as_one() {
     }
 }
 
-/// A whole answer, as a provider gives it that does not stream.
+/// A complete answer of a provider that does not stream.
 fn whole(form: Provider) -> Value {
     match form {
         OpenAi => json!({
@@ -297,13 +296,13 @@ fn e13_a_whole_answer_instead_of_a_stream_is_read() {
         for body in [whole.to_string(), format!("\n \n{pretty}\n"), format!("\u{feff}{pretty}")] {
             for kind in ["application/json", content_type(form), "text/plain"] {
                 if form == Ollama && kind == content_type(form) && body.contains("\n ") {
-                    continue; // Lines are what it says it sends.
+                    continue; // Lines are its stated type.
                 }
                 let kind = format!("content-type: {kind}");
                 let found = read(form, measured("200 OK", &[&kind], &body));
                 let found = found.unwrap_or_else(|fault| panic!("{form:?} {kind}: {fault:?}"));
                 let calls = vec![text("x 🧠"), call("drawn-1", "s", "{\"q\":1}"), call("drawn-2", "t", "{}")];
-                // Arguments are kept as they are written, white space included.
+                // Arguments are kept as written, including whitespace.
                 let parts = found.parts.into_iter().map(|part| match part {
                     Part::Call(one) => call(&one.id, &one.name, &one.arguments.replace([' ', '\n'], "")),
                     other => other,
@@ -313,7 +312,7 @@ fn e13_a_whole_answer_instead_of_a_stream_is_read() {
                 assert_eq!(found.usage, usage, "{form:?} {kind}");
             }
         }
-        // Cut anywhere it is none.
+        // Cut anywhere, it is not an answer.
         let body = whole.to_string();
         for at in [1, body.len() / 2, body.len() - 1] {
             let at = body.floor_char_boundary(at);

@@ -1,5 +1,5 @@
-//! What an agent reads and puts down to prepare a turn, counted: what came after the turn before, and nothing else; and all of
-//! it once where it remembers nothing.
+//! Counts what an agent reads and stores to prepare a turn: only what came after the previous turn, or everything
+//! once if it remembers nothing.
 
 use systole_agent::chain::{self, Read};
 use systole_agent::spec::{Agent, Dialect};
@@ -7,7 +7,7 @@ use systole_kit::ask::{Message, Shown, Spot, Words};
 
 use crate::stage::{Stage, found, helper, items};
 
-/// Turns of the conversation.
+/// The number of turns.
 const TURNS: u32 = 40;
 
 fn said(turn: u32) -> String {
@@ -23,7 +23,7 @@ fn script(turns: impl Iterator<Item = u32>) -> String {
     ["helper:\n".to_owned()].into_iter().chain(lines).collect()
 }
 
-/// What was asked of the pump since this was last looked at: how many views were read, and what was put down.
+/// The requests to the pump since the last check: how many views were read, and what was stored.
 fn since(stage: &Stage) -> (usize, Vec<String>) {
     let mut heard = stage.heard.lock().unwrap();
     let views = std::mem::take(&mut heard.views).len();
@@ -38,7 +38,7 @@ fn messages(link: &str) -> &str {
     }
 }
 
-/// The segment of a turn tells of that turn and of no other.
+/// The segment of a turn is about that turn and no other.
 fn tells_only(messages: &str, turn: u32) {
     for other in 1..=TURNS {
         let words = [format!("thought {other}."), format!("<query>q{other}<"), format!(">found {other}<")];
@@ -58,7 +58,7 @@ async fn b2_preparing_a_turn_reads_what_came_after_the_turn_before_and_puts_down
         let said = stage.answer(vec![None, Some(found(&format!("found {turn}")))], Vec::new()).await;
         assert_eq!(items(&said).len(), 2);
         let (views, put) = since(&stage);
-        // The delivery itself brought what is new; nothing else was read, and what is new was put down once.
+        // The delivery contained the new data. Nothing else was read, and the new data was stored once.
         assert_eq!((views, put.len()), (0, 2), "turn {}", turn + 1);
         tells_only(messages(&put[0]), turn);
         assert!(matches!(chain::read(&put[1]), Some(Read::Prompt { .. })), "{}", put[1]);
@@ -78,7 +78,7 @@ async fn b2_who_remembers_nothing_reads_the_whole_view_once_and_goes_on_from_the
     stage.take_up(TURNS + 1, since_request.collect()).await;
     let views = stage.heard.lock().unwrap().views.clone();
     assert_eq!(views.len(), 1, "one view");
-    // The request, and of each turn the model's words and the answer.
+    // The request, and for each turn the model's words and the answer.
     assert_eq!(views[0].len(), 1 + 2 * TURNS as usize, "and the whole of it");
     since(&stage);
     stage.answer(vec![None, Some(found("more"))], Vec::new()).await;

@@ -1,4 +1,4 @@
-//! Prompts as they are sent: golden, one for each dialect.
+//! Prompts as they are sent: one golden file for each dialect.
 
 use std::path::PathBuf;
 
@@ -7,7 +7,7 @@ use systole_kit::ask::{Message, Shown, Spot, Words};
 
 use crate::stage::{Stage, found, helper, section};
 
-/// Holds a text to a golden file, or writes it where that is asked for.
+/// Compares a text with a golden file, or writes the file if asked to.
 pub(crate) fn golden(name: &str, text: &str) {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/suite/golden").join(name);
     if std::env::var_os("SYSTOLE_GOLDEN").is_some() {
@@ -60,7 +60,7 @@ async fn e12_a_prompt_in_the_dialects_xml_final_and_plain() {
     golden("plain-1.txt", &whole(&stage));
 }
 
-/// A delivery has room for 64 questions, and a view that was cleared may keep more turns than that.
+/// A delivery may ask 64 questions, and a cleared view may keep more turns than that.
 #[tokio::test]
 async fn e12_every_link_of_a_prompt_is_put_down_however_many_turns_are_taken_up() {
     for turns in [1, 24, 25, 60, 200] {

@@ -1,4 +1,4 @@
-//! How providers are reached: one piece instead of a stream, waits of the file, further headers, a query, a proxy.
+//! How providers are reached: an answer in one piece, timeouts of the file, extra headers, a query, a proxy.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -125,7 +125,7 @@ fn a_query_of_the_address_is_in_every_request() {
     }
 }
 
-/// A proxy for one request, which knows one host: `model.test`, wherever that is. Gives the head that it was sent.
+/// A proxy for one request, which knows one host, `model.test`, at any address. Returns the head that it received.
 fn proxy(upstream: SocketAddr, answer: Option<&'static str>) -> (SocketAddr, JoinHandle<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let at = listener.local_addr().expect("an address");
@@ -146,14 +146,14 @@ fn proxy(upstream: SocketAddr, answer: Option<&'static str>) -> (SocketAddr, Joi
         if head.starts_with("CONNECT model.test:") {
             client.write_all(b"HTTP/1.1 200 Connection established\r\nvia: x\r\n\r\n").expect("it is read");
         } else {
-            // The head goes on with the path alone, and the rest as it comes.
+            // The forwarded head has only the path; the rest is unchanged.
             let host = format!("POST http://model.test:{}/", upstream.port());
             let rest = head.strip_prefix(&host).expect("the whole address");
             server.write_all(format!("POST /{rest}").as_bytes()).expect("it is read");
         }
         let mut back = (server.try_clone().expect("one more"), client.try_clone().expect("one more"));
         let down = std::thread::spawn(move || {
-            // Whichever side ends, the other is told; that it has gone already is no fault.
+            // If either side ends, the other is closed. It is no fault if that one is already gone.
             let _copied = std::io::copy(&mut back.0, &mut back.1);
             let _gone = back.1.shutdown(std::net::Shutdown::Both);
         });
@@ -231,7 +231,7 @@ fn a_proxy_that_gives_no_way_through_is_told_with_its_variable() {
 
 #[test]
 fn this_machine_and_exceptions_are_reached_without_the_proxy() {
-    // Nobody answers there, so whatever went through it would fail.
+    // Nothing listens there, so a request through it would fail.
     let nowhere = [("HTTP_PROXY", "http://127.0.0.1:9"), ("SOME_KEY", KEY)];
     let server =
         Server::saying(chunked(content_type(Provider::OpenAi), &[body(Provider::OpenAi).as_bytes()]));

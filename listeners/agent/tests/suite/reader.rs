@@ -1,5 +1,5 @@
-//! A second reader of prompts, which shares no code with what writes them: it takes the text of a message apart into
-//! its blocks, and fails wherever something stands that is no block.
+//! A second reader of prompts, which shares no code with the writer: it splits the text of a message into its
+//! blocks, and fails if anything is not a block.
 
 /// A block of a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -9,12 +9,12 @@ pub(crate) struct Block {
     pub(crate) inside: Inside,
 }
 
-/// What stands in a block.
+/// The content of a block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Inside {
     /// Text, without its escapes.
     Text(String),
-    /// Blocks, one behind the other.
+    /// A sequence of blocks.
     Blocks(Vec<Block>),
 }
 
@@ -24,7 +24,7 @@ impl Block {
         self.attributes.iter().find(|(found, _)| found == name).map(|(_, value)| value.as_str())
     }
 
-    /// Its text; none where it holds blocks.
+    /// Its text. `None` if it holds blocks.
     pub(crate) fn text(&self) -> Option<&str> {
         match &self.inside {
             Inside::Text(text) => Some(text),
@@ -33,7 +33,7 @@ impl Block {
     }
 }
 
-/// The blocks of a message, with an empty line between each two.
+/// The blocks of a message, separated by empty lines.
 pub(crate) fn blocks(text: &str, mark: &str) -> Result<Vec<Block>, String> {
     let mut reader = Reader { rest: text };
     let mut blocks = vec![reader.outer(mark)?];
@@ -59,7 +59,7 @@ impl<'t> Reader<'t> {
         Ok(())
     }
 
-    /// Everything up to one of these characters, which stays.
+    /// Everything before one of these characters. The character remains.
     fn up_to(&mut self, ends: &[char]) -> Result<&'t str, String> {
         let at = self.rest.find(ends).ok_or_else(|| self.fault("no end"))?;
         let (before, rest) = self.rest.split_at(at);
@@ -116,7 +116,7 @@ impl<'t> Reader<'t> {
         self.takes(">")?;
         let close = format!("</{name}>");
         let mut children = Vec::new();
-        // These hold nothing else, in a layout that people can read.
+        // These hold nothing else, in a layout for people.
         let is_laid_out = ["workflow", "context", "iteration"].contains(&name.as_str());
         let skip = |reader: &mut Self| {
             reader.rest = if is_laid_out { reader.rest.trim_start_matches(['\n', ' ']) } else { reader.rest };
@@ -135,7 +135,7 @@ impl<'t> Reader<'t> {
     }
 }
 
-/// Text without its escapes; a bare `&` is none of ours.
+/// Text without its escapes. A bare `&` is not ours.
 fn unescaped(text: &str) -> Result<String, String> {
     let mut out = String::new();
     let mut rest = text;

@@ -1,5 +1,5 @@
-//! What goes out, byte for byte where it matters: the same conversation in each form, parameters, and no trace of tools
-//! where there are none.
+//! The outgoing requests, byte for byte if it matters: the same conversation in each form, parameters, and no trace
+//! of tools if there are none.
 
 use serde_json::{Value, json};
 use systole_agent::model::{Adapter, Choice, Course, FaultKind, Part, Request, Role};
@@ -9,7 +9,7 @@ use super::bench::{FORMS, KEY, ask, call, kept, limits, model, request, said, se
 use super::server::{Seen, Server, chunked};
 use super::streams::{body, content_type};
 
-/// What a server saw of one request.
+/// One request as a server saw it.
 fn sent(model: &spec::Model, path: &str, request: Request) -> Seen {
     let form = model.provider;
     let server = Server::saying(chunked(content_type(form), &[body(form).as_bytes()]));
@@ -20,7 +20,7 @@ fn sent(model: &spec::Model, path: &str, request: Request) -> Seen {
     seen.remove(0)
 }
 
-/// Two turns with everything that can stand in them, and reasoning of every provider.
+/// Two turns with every possible part, and reasoning of every provider.
 fn conversation() -> Request {
     let result = |id: &str, name: &str, text: &str, is_error| Part::Result {
         id: id.to_owned(),

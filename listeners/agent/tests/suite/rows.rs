@@ -1,6 +1,5 @@
-//! Rows 37 to 40 of the table of hostile inputs, as an agent answers them: what a model sends that is no answer does
-//! nothing, is told, and ends visibly. What each provider sends on the wire stands beside this, in `faults`, `network`,
-//! `answers` and `tls`.
+//! Rows 37 to 40 of the table of hostile inputs, for an agent: an invalid model output has no effect, is reported,
+//! and ends visibly. The providers' wire formats are tested in `faults`, `network`, `answers` and `tls`.
 
 use std::sync::{Arc, Mutex};
 
@@ -16,7 +15,7 @@ use crate::server::{Act, Server, chunk, head};
 use crate::stage::{Stage, found, helper, items};
 use crate::streams::content_type;
 
-/// An event of each form that says these words, which stand in JSON as they are.
+/// An event of each form with these words, inserted into JSON unescaped.
 fn says(form: Provider, words: &str) -> String {
     match form {
         Provider::OpenAi => format!("data: {{\"choices\":[{{\"delta\":{{\"content\":\"{words}\"}}}}]}}\n\n"),
@@ -34,7 +33,7 @@ fn says(form: Provider, words: &str) -> String {
 fn row_37_an_endless_answer_is_cut_at_the_limit_that_everybody_has() {
     let most = Limits::default().answer;
     for form in FORMS {
-        // About 200,000 tokens, and then again, without an end.
+        // About 200,000 tokens, repeated without an end.
         let piece = says(form, &"word ".repeat(4_000)).repeat(50);
         let server = Server::start(vec![vec![
             Act::Send(head(content_type(form))),
@@ -72,7 +71,7 @@ fn row_38_an_end_inside_of_json_or_of_a_character_is_no_answer() {
     }
 }
 
-/// A model that gives one thing after the other.
+/// A model that gives its answers in order.
 struct Gives(Mutex<Vec<Result<Vec<Part>, Fault>>>);
 
 impl Gives {

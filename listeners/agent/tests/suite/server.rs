@@ -1,5 +1,5 @@
-//! A server of exact bytes: it reads a request, does what was written down for it, and closes the connection. Knows no
-//! form of any provider, so that no mistake of the adapters can be repeated here.
+//! A server of exact bytes: it reads a request, performs its prepared acts, and closes the connection. It knows no
+//! provider's form, so no mistake of the adapters can be repeated here.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -10,32 +10,32 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 
-/// How long a thread waits for its client at the most, so that a broken test ends.
+/// How long a thread waits for its client at most, so that a broken test ends.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// How often a dripping server drips.
+/// The interval between two drips.
 const DRIP: Duration = Duration::from_millis(5);
 
-/// One thing that the server does with a connection.
+/// One act of the server.
 #[derive(Clone)]
 pub(crate) enum Act {
     /// Sends these bytes.
     Send(Vec<u8>),
-    /// Says that the request is there.
+    /// Reports that the request has arrived.
     Tell(Arc<Notify>),
     /// Waits until the client is gone.
     Hang,
-    /// Sends these bytes again and again until the client is gone.
+    /// Sends these bytes repeatedly until the client is gone.
     Drip(Vec<u8>),
-    /// The same, as fast as they are taken.
+    /// Like `Drip`, as fast as the client reads.
     Flood(Vec<u8>),
 }
 
-/// What came of a request.
+/// A request as the server saw it.
 #[derive(Clone, Debug)]
 pub(crate) struct Seen {
     pub(crate) head: String,
     pub(crate) body: Vec<u8>,
-    /// Whether the client was waited for and left.
+    /// Whether the server waited for the client, and the client left.
     pub(crate) left: bool,
 }
 
@@ -52,7 +52,7 @@ impl Seen {
     }
 }
 
-/// The server. The first request gets the first answer, and so on; the last answer serves for all that follow.
+/// The server. The first request gets the first answer, and so on. The last answer serves all later requests.
 pub(crate) struct Server {
     pub(crate) at: SocketAddr,
     seen: Arc<Mutex<Vec<Seen>>>,
@@ -72,7 +72,7 @@ impl Server {
         Self { at, seen, over, thread: Some(thread) }
     }
 
-    /// With one answer for every request.
+    /// A server with one answer for every request.
     pub(crate) fn saying(bytes: impl Into<Vec<u8>>) -> Self {
         Self::start(vec![vec![Act::Send(bytes.into())]])
     }
@@ -81,7 +81,7 @@ impl Server {
         format!("http://{}", self.at)
     }
 
-    /// What was asked, once every connection is over.
+    /// The requests, once every connection is over.
     pub(crate) fn end(mut self) -> Vec<Seen> {
         self.stop();
         self.seen.lock().expect("the thread is over").clone()
@@ -89,7 +89,7 @@ impl Server {
 
     fn stop(&mut self) {
         self.over.store(true, Ordering::SeqCst);
-        // Wakes the thread where it waits for a client; where it is gone there is nobody to wake.
+        // Wakes the thread if it waits for a client. If it is gone, nothing needs waking.
         let _woken = TcpStream::connect(self.at);
         if let Some(thread) = self.thread.take()
             && thread.join().is_err()
@@ -120,7 +120,7 @@ fn serve(listener: &TcpListener, answers: &[Vec<Act>], seen: &Mutex<Vec<Seen>>, 
     }
 }
 
-/// Head and body of a request; none where the client left before it was whole.
+/// Head and body of a request. `None` if the client left before it was complete.
 pub(crate) fn request(stream: &mut impl Read) -> Option<(String, Vec<u8>)> {
     let (mut bytes, mut piece) = (Vec::new(), [0_u8; 4096]);
     loop {
@@ -141,7 +141,7 @@ pub(crate) fn request(stream: &mut impl Read) -> Option<(String, Vec<u8>)> {
     }
 }
 
-/// Whether the client was seen to leave.
+/// Performs an act. Returns whether the client left.
 fn done(stream: &mut TcpStream, act: &Act) -> bool {
     match act {
         Act::Send(bytes) => stream.write_all(bytes).is_err(),
@@ -189,7 +189,7 @@ pub(crate) fn chunked(content_type: &str, pieces: &[&[u8]]) -> Vec<u8> {
     head(content_type).into_iter().chain(chunks).chain(*b"0\r\n\r\n").collect()
 }
 
-/// An answer of that status whose head says how long it is.
+/// An answer with that status and a stated length.
 pub(crate) fn measured(status: &str, headers: &[&str], body: &str) -> Vec<u8> {
     let headers: String = headers.iter().map(|header| format!("{header}\r\n")).collect();
     format!("HTTP/1.1 {status}\r\n{headers}content-length: {}\r\n\r\n{body}", body.len()).into_bytes()

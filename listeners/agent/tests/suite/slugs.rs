@@ -1,5 +1,5 @@
-//! Each slug of the table, to the letter: what the model is shown of it in its next prompt, and what is on record. It judges
-//! no words; whoever reads the golden file does.
+//! Each slug of the table, to the letter: what the model sees of it in its next prompt, and what is on record. It
+//! judges no words; readers of the golden file do.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex};
@@ -16,10 +16,10 @@ use crate::prompts::golden;
 use crate::stage::{MARK, Stage, found, helper, system_error};
 use crate::tasks::{tasking, with_tasks};
 
-/// One answer that is wrong in one way.
+/// An answer with one fault.
 struct Case {
     slug: &'static str,
-    /// Which of several that have this slug.
+    /// Distinguishes several cases of one slug.
     what: &'static str,
     agent: spec::Agent,
     says: Says,
@@ -36,7 +36,7 @@ pub(crate) fn text(words: &str) -> Says {
     Says { parts: vec![Part::Text(words.to_owned())], stop: Stop::End }
 }
 
-/// Native calls, one after the other, by the name of a tool and its arguments.
+/// A sequence of native calls, each with the name of a tool and its arguments.
 pub(crate) fn calls(calls: &[(&str, &str)]) -> Says {
     let call = |(number, (name, arguments)): (usize, &(&str, &str))| {
         let (id, name, arguments) = (format!("c{number}"), (*name).to_owned(), (*arguments).to_owned());
@@ -49,7 +49,7 @@ fn cut(says: Says) -> Says {
     Says { stop: Stop::Length, ..says }
 }
 
-/// A model that says one thing after the other.
+/// A model that gives its answers in order.
 pub(crate) struct Speaks(Mutex<VecDeque<Says>>);
 
 impl Speaks {
@@ -74,17 +74,17 @@ fn native(slug: &'static str, what: &'static str, says: Says) -> Case {
     Case { slug, what, agent: helper(Dialect::Native), says }
 }
 
-/// A final in a slot of `xml-final`, or what stands in its place.
+/// A final in a slot of `xml-final`, or a faulty replacement.
 fn slot(slug: &'static str, says: &str) -> Case {
     let mut agent = helper(Dialect::XmlFinal);
     let schema = serde_json::json!({"type": "object", "required": ["answer"]});
     agent.output = Output { format: Format::Json, schema: Some(schema.into()) };
-    // The code of this stage's slots, which is told with each turn.
+    // The code of this stage's slots.
     let nonce = Link::segment("nonce", MARK).hash;
     Case { slug, what: "in a slot", agent, says: text(&says.replace("NONCE", &nonce[..8])) }
 }
 
-/// One agent more than takes a search.
+/// An agent with a second peer that takes searches.
 fn two_searchers(agent: spec::Agent) -> spec::Agent {
     let again = Peer { name: "archive".to_owned(), ..agent.peers[0].clone() };
     spec::Agent { peers: [agent.peers.clone(), vec![again]].concat(), ..agent }
@@ -177,7 +177,7 @@ fn cases() -> Vec<Case> {
     [of_text(), of_calls(), of_finals()].into_iter().flatten().collect()
 }
 
-/// What was said, as it is told here.
+/// The answer in the form of the golden file.
 fn written(says: &Says) -> String {
     let part = |part: &Part| match part {
         Part::Text(text) => text.clone(),
@@ -189,7 +189,7 @@ fn written(says: &Says) -> String {
     format!("{words} [{:?}]", says.stop)
 }
 
-/// What is on record of a reply: its code and words, or its items; and what was remarked beside it.
+/// The record of a reply: its code and words, or its items; and the remarks.
 fn recorded(stage: &Stage, said: &Said) -> String {
     let mut lines = vec![match said {
         Said::Again { code, words } => format!("again {code}: {words}"),
@@ -206,7 +206,7 @@ fn recorded(stage: &Stage, said: &Said) -> String {
     lines.join("\n")
 }
 
-/// Goes on as the pump would: the word that nothing could be made of it, or an answer to each action; and the remarks.
+/// Continues like the pump: the report that the output was unusable, or an answer to each action; and the remarks.
 async fn goes_on(stage: &mut Stage, said: &Said) {
     let Said::Items(items) = said else {
         stage.again(said).await;
@@ -220,7 +220,7 @@ async fn goes_on(stage: &mut Stage, said: &Said) {
     stage.answer(answers, inbox).await;
 }
 
-/// What the model was shown, shortened where the same stands in it again and again but for its number.
+/// The model's input, shortened where lines repeat except for their numbers.
 fn shown(stage: &Stage) -> String {
     let shown = stage.shown();
     let numberless = |line: &str| line.replace(|c: char| c.is_ascii_digit(), "");
@@ -246,7 +246,7 @@ fn page(slug: &str, what: &str, said: &str, recorded: &str, shown: &str) -> Stri
     format!("## {slug}: {what}\n\nsaid: {said}\n\nrecorded:\n{recorded}\n\nshown:\n{shown}\n")
 }
 
-/// Asks an agent whose model says that, and goes on with what came of it.
+/// Asks an agent whose model gives that answer, and continues.
 async fn case(case: Case) -> String {
     let mut stage = Speaks::stage(case.agent, &[case.says.clone(), text("Done.")]);
     let said = stage.ask().await;
@@ -257,7 +257,7 @@ async fn case(case: Case) -> String {
     page(case.slug, case.what, &written(&case.says), &recorded, &shown(&stage))
 }
 
-/// The answer that repeats the one before, and the last turn, after which nothing more is shown.
+/// The answer that repeats the previous one, and the last turn, after which the model sees nothing more.
 async fn cases_of_two_turns() -> Vec<(&'static str, String)> {
     let babble = text("It is in auth.rs.");
     let mut stage = Speaks::stage(helper(Dialect::Xml), &[babble.clone(), babble.clone(), babble.clone()]);

@@ -1,4 +1,4 @@
-//! An agent on a stage: a line that keeps what is said on it, and deliveries as a pump would make them.
+//! An agent on a stage: a line that records everything said on it, and deliveries like a pump's.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -99,22 +99,22 @@ fn limits() -> spec::Model {
     }
 }
 
-/// Everything that was said on a line.
+/// Everything said on a line.
 #[derive(Default)]
 pub(crate) struct Heard {
     pub(crate) documents: HashMap<String, String>,
     pub(crate) journal: Vec<Entry>,
     pub(crate) notices: Vec<(String, String)>,
     pub(crate) progress: Vec<String>,
-    /// What the view shows behind the request.
+    /// The messages that the view shows after the request.
     pub(crate) since: Vec<Shown>,
-    /// The views that were asked for, each with what it showed.
+    /// The views that were read, each with its content.
     pub(crate) views: Vec<Vec<Shown>>,
-    /// The links that were put down, in order.
+    /// The links that were stored, in order.
     pub(crate) put: Vec<String>,
-    /// What it shows before that.
+    /// The messages that the view shows before the request.
     pub(crate) before: Vec<Shown>,
-    /// From where on it was asked for.
+    /// The message numbers from which the view was read.
     pub(crate) asked: Vec<u64>,
 }
 
@@ -133,19 +133,19 @@ impl Stage {
         Self::with(spec, model, "Where is login?")
     }
 
-    /// That agent with that model, asked that.
+    /// That agent with that model and that question.
     pub(crate) fn with(spec: spec::Agent, model: Arc<dyn Model>, question: &str) -> Self {
         let models = Models::new(vec![(limits(), model)], Box::new(Dice), &Patience::default());
         Self::asking(spec, Arc::new(models.expect("the models are right")), question)
     }
 
-    /// That agent with those models, asked that.
+    /// That agent with those models and that question.
     pub(crate) fn asking(spec: spec::Agent, models: Arc<Models>, question: &str) -> Self {
         let agent = Agent::new(spec, models).expect("the schemas are right");
         Self::playing(agent, question)
     }
 
-    /// The same agent where others answer under its name as well.
+    /// The same agent as one of several processes under its name.
     pub(crate) fn one_of_many(spec: spec::Agent, answers: &str) -> Self {
         let Self { agent, .. } = Self::of(spec, answers);
         let agent = Arc::into_inner(agent).expect("nobody else has it");
@@ -158,7 +158,7 @@ impl Stage {
         Self { agent, heard: Arc::default(), request, turn: 0 }
     }
 
-    /// The same, asked that.
+    /// The same stage with that request.
     pub(crate) fn with_request(self, request: Payload) -> Self {
         Self { request, ..self }
     }
@@ -169,7 +169,7 @@ impl Stage {
         self.deliver(self.request.clone()).await
     }
 
-    /// The next one, with these answers to the items of the last reply, and what came unasked.
+    /// The next delivery, with these answers to the items of the last reply, and these unrequested payloads.
     pub(crate) async fn answer(&mut self, items: Vec<Option<Payload>>, inbox: Vec<Payload>) -> Said {
         self.turn += 1;
         let items =
@@ -178,14 +178,14 @@ impl Stage {
         self.deliver(write_answers(&answers)).await
     }
 
-    /// A later turn of a call of which nothing is remembered here, as after another process or a cleared view.
+    /// A later turn of a call that this process does not remember, as after a restart or a cleared view.
     pub(crate) async fn take_up(&mut self, turn: u32, since: Vec<Shown>) -> Said {
         self.heard.lock().unwrap().since = since;
         self.turn = turn - 1;
         self.answer(Vec::new(), Vec::new()).await
     }
 
-    /// The last turn, in which only a final counts.
+    /// The last turn, which accepts only a final.
     pub(crate) async fn wrap_up(&mut self, what: &str) -> Said {
         self.turn += 1;
         let wrap_up = Some(what.to_owned());
@@ -193,7 +193,7 @@ impl Stage {
         self.deliver(write_answers(&answers)).await
     }
 
-    /// What the pump makes of a reply that says that the output was of no use.
+    /// Continues like the pump after a reply that reports an unusable output.
     pub(crate) async fn again(&mut self, said: &Said) -> Said {
         let Said::Again { code, words } = said else { panic!("{said:?} is no again") };
         let notices = std::mem::take(&mut self.heard.lock().unwrap().notices);
@@ -201,7 +201,7 @@ impl Stage {
         self.answer(vec![Some(system_error(code, words))], inbox).await
     }
 
-    /// Tells the agent that its last reply was taken.
+    /// Tells the agent that its last reply was accepted.
     pub(crate) fn taken(&self) {
         self.agent.taken(&self.delivery(self.request.clone()));
     }
@@ -219,13 +219,13 @@ impl Stage {
         self.agent.clone().answer(asked, Arc::new(line)).await
     }
 
-    /// The prompt that the model was shown last: base, segments and header.
+    /// The last prompt of the model: base, segments and header.
     pub(crate) fn prompt(&self) -> (String, Vec<String>, String) {
         let (system, _, segments, header) = self.whole();
         (system, segments, header)
     }
 
-    /// The tools that the model was told of last, one a line.
+    /// The last tools of the model, one per line.
     pub(crate) fn tools(&self) -> String {
         self.whole().1
     }
@@ -257,7 +257,7 @@ impl Stage {
         }
     }
 
-    /// The words of the last segment: what the model was shown of the turn before.
+    /// The words of the last segment: the previous turn as the model sees it.
     pub(crate) fn shown(&self) -> String {
         let (_, segments, _) = self.prompt();
         let last = segments.last().expect("there is a request");
@@ -271,7 +271,7 @@ impl Stage {
         words.collect::<Vec<_>>().join("\n")
     }
 
-    /// What is on record of the model's last answer.
+    /// The record of the model's last answer.
     pub(crate) fn outcome(&self) -> Outcome {
         let heard = self.heard.lock().unwrap();
         let found = heard.journal.iter().rev().find_map(|entry| match entry {
@@ -282,7 +282,7 @@ impl Stage {
     }
 }
 
-/// `<system-error>`, as the pump writes one.
+/// `<system-error>`, as the pump writes it.
 pub(crate) fn system_error(code: &str, message: &str) -> Payload {
     let mut writer = systole_kit::writer::Writer::new();
     let start = writer.open("system-error").xmlns(namespaces::CORE).attr("code", code);
@@ -290,7 +290,7 @@ pub(crate) fn system_error(code: &str, message: &str) -> Payload {
     Payload::read(&writer.finish(), &Limits::FROM_PUMP).unwrap()
 }
 
-/// What a search finds.
+/// The result of a search.
 pub(crate) fn found(text: &str) -> Payload {
     Payload::write("https://xml-pipeline.org/ns/search/v1", "found", |inside| inside.text(text))
 }
@@ -343,7 +343,7 @@ impl Line for Kept {
                     Shown::Words(_) => None,
                 };
                 let count = all.iter().filter_map(number).max().unwrap_or(0);
-                // Words go with the message that they stand before.
+                // Words go with the next message.
                 let with = |at: usize| all[at..].iter().find_map(number).unwrap_or(count);
                 let asked = (0..all.len()).filter(|at| with(*at) >= from_seq);
                 let shown: Vec<Shown> = asked.map(|at| all[at].clone()).collect();

@@ -1,4 +1,4 @@
-//! One whole answer of each form, byte for byte as a provider sends it, and what is to be read in it.
+//! One complete answer of each form, byte for byte as a provider sends it, and its expected content.
 
 use serde_json::json;
 use systole_agent::model::{Answer, Part, Stop, Usage};
@@ -23,14 +23,14 @@ pub(crate) const fn body(form: Provider) -> &'static str {
     }
 }
 
-/// Bytes of the body that are needed: what follows says nothing. Where a form has no sign of an end it is all of them,
-/// and the end of the chunks as well.
+/// The bytes of the body that are needed; the rest has no meaning. If a form has no end sign, all bytes and the end
+/// of the chunks are needed.
 pub(crate) fn needed(form: Provider) -> Option<usize> {
     let behind = |sign: &str| body(form).find(sign).map(|at| at + sign.len());
     match form {
-        // A CR alone ends a line, so the last LF says nothing.
+        // A CR alone ends a line, so the last LF has no meaning.
         Provider::OpenAi => behind("[DONE]\r\n\r"),
-        // The second line break of an event is what ends it.
+        // The second line break ends an event.
         Provider::Anthropic => behind("{\"type\":\"message_stop\"}\n\n"),
         Provider::Ollama => Some(body(form).len()),
         _ => None,
@@ -91,7 +91,7 @@ const GEMINI: &str = concat!(
     "data: {\"candidates\": [{\"content\": {\"parts\": [{\"functionCall\": {\"name\": \"search\",\"args\": {\"query\": \"\u{e9}\", \"n\":1.0}},\"thoughtSignature\": \"EqQB+/=\"},{\"functionCall\": {\"id\": \"x7\",\"name\": \"look\"}}],\"role\": \"model\"},\"finishReason\": \"STOP\",\"index\": 0}],\"usageMetadata\": {\"promptTokenCount\": 120,\"candidatesTokenCount\": 20,\"thoughtsTokenCount\": 10,\"cachedContentTokenCount\": 100}}\r\n\r\n",
 );
 
-/// What the body says.
+/// The content of the body.
 pub(crate) fn answer(form: Provider) -> Answer {
     let words = text(" Gr\u{fc}\u{df}e\r\n\u{1f9e0} ");
     let thought = "Hm\u{2026}";

@@ -1,4 +1,4 @@
-//! The JSON Schema of a final: in the prompt, and in the provider's own field where that cannot get in the way of calls.
+//! The JSON Schema of a final: in the prompt, and in the provider's own field if that cannot interfere with calls.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ fn asking(tools: bool, choice: Option<Choice>) -> Request {
     Request { schema: Some(schema()), tools, choice, ..request("hello") }
 }
 
-/// Where each provider has the schema.
+/// Each provider's field for the schema.
 fn field(form: Provider, body: &Value) -> Option<&Value> {
     body.pointer(match form {
         Provider::OpenAi => "/response_format/json_schema/schema",
@@ -35,7 +35,7 @@ fn field(form: Provider, body: &Value) -> Option<&Value> {
     })
 }
 
-/// The body that goes out.
+/// The body of the request.
 fn sent(form: Provider, request: Request) -> Value {
     let server = Server::saying(chunked(content_type(form), &[body(form).as_bytes()]));
     ask(&model(form, &server.url()), limits(), request).expect("a whole answer");
@@ -81,7 +81,7 @@ fn beside_tools_that_may_be_called_no_schema_is_sent() {
         let body = sent(form, asking(true, Some(Choice::None)));
         assert!(field(form, &body).is_some(), "{form:?}: {body}");
     }
-    // Gemini takes no schema beside tools at all, and no calls of before without them.
+    // Gemini accepts no schema together with tools, and no earlier calls without them.
     let mut later = asking(true, Some(Choice::None));
     later.messages.push(said(Role::Assistant, vec![call("c", "search", "{}")]));
     let body = sent(Provider::Gemini, later);
@@ -107,13 +107,13 @@ fn e19_what_is_sent_is_what_the_providers_take() {
     }
 }
 
-/// What the model of an agent is sent, whose final is JSON by a schema.
+/// The request body for an agent whose final is JSON with a schema.
 async fn agent_sends(dialect: Dialect, tool_choice: Option<ToolChoice>) -> Value {
     let output = Output { format: Format::Json, schema: Some(schema()) };
     body_of(spec::Agent { output, tool_choice, ..helper(dialect) }, None).await
 }
 
-/// The body that a model is sent by that agent, for a question or for that goal.
+/// The request body for that agent, for a question or for that goal.
 async fn body_of(agent: spec::Agent, goal: Option<Payload>) -> Value {
     let server = Server::saying(chunked(
         content_type(Provider::OpenAi),

@@ -1,4 +1,5 @@
-//! Supervision of goals, as agents answer it: commitments, assessments and verdicts, and the mistakes that schemas allow.
+//! Supervision of goals, as agents answer it: commitments, assessments and verdicts, and the mistakes that schemas
+//! allow.
 
 use systole_agent::spec::{self, Contract, Dialect};
 use systole_kit::reply::Said;
@@ -9,7 +10,7 @@ use systole_workflow::spec::ElementName;
 use crate::goals::{ALL, only, pursuer, slot, stage, whole};
 use crate::prompts::golden;
 
-/// An agent that pursues goals under supervision, and supervises others.
+/// An agent that takes goals under supervision, and supervises others.
 fn supervised(dialect: Dialect) -> spec::Agent {
     let mut agent = pursuer(dialect);
     let workflow = |local: &str| Contract { element: QName::new(namespaces::WORKFLOW, local), schema: 2 };
@@ -40,7 +41,7 @@ fn verdict(goal: &str, value: &str, words: &str) -> String {
     format!(r#"<verdict xmlns="{ns}" goal="{goal}" value="{value}">{words}</verdict>"#)
 }
 
-/// A verdict, as each dialect has it.
+/// A verdict, in each dialect.
 fn says(dialect: Dialect, goal: &str, value: &str, words: &str) -> String {
     let json = format!(r#"{{"goal": "{goal}", "value": "{value}", ".": "{words}"}}"#);
     match dialect {

@@ -1,5 +1,5 @@
-//! Tasks that the agent of a goal gives: what its model is told, what becomes of its words, and what it is told of the
-//! results. It starts no thread: the stage answers as a pump would.
+//! Tasks that the agent of a goal gives: the prompt about them, the effect of the model's words, and how the model
+//! sees the results. It starts no thread: the stage answers like a pump.
 
 use systole_agent::model::Part;
 use systole_agent::model::script::Script;
@@ -16,13 +16,13 @@ use crate::prompts::golden;
 use crate::slugs::{Says, Speaks, calls, text};
 use crate::stage::{MARK, Stage, found, items, system_error};
 
-/// An agent that pursues goals and may give tasks to another one.
+/// An agent that takes goals and may give tasks to another one.
 pub(crate) fn tasking(dialect: Dialect) -> spec::Agent {
     let task_takers = if dialect == Dialect::Plain { Vec::new() } else { vec!["scholar".to_owned()] };
     spec::Agent { task_takers, ..pursuer(dialect) }
 }
 
-/// A goal that may have so many tasks; none if that is nothing.
+/// A goal that allows that many tasks. With 0 it allows none.
 pub(crate) fn with_tasks(at_most: u32) -> Payload {
     let tasks = Tasks { by: "scholar".to_owned(), at_most };
     let goal = CurrentGoal { id: "frame", words: "Write of the tower.", loop_name: None, iteration: None };
@@ -98,7 +98,7 @@ fn spawns(said: &Said) -> Vec<String> {
     texts(said).into_iter().filter(|item| item.starts_with("<spawn-thread ")).collect()
 }
 
-/// The answers of a pump to a reply: each of its tasks begins, and the wait for them is over.
+/// A pump's answers to a reply: each of its tasks begins, and the wait for them is over.
 fn answers(said: &Said, reason: &str) -> Vec<Option<Payload>> {
     let mut number = 0;
     let answer = |payload: &&Payload| match &*payload.name().local {
@@ -232,7 +232,7 @@ async fn f3_tasks_beyond_the_limit_are_refused_with_words_and_the_others_run() {
     }
 }
 
-/// A refused task is none of those that may be given.
+/// A refused task does not count against the limit.
 #[tokio::test]
 async fn f3_a_task_that_did_not_begin_may_be_given_again() {
     let says = [gives(Dialect::Native, &[("poet", "One.")]), gives(Dialect::Native, &[("poet", "Two.")])];
@@ -279,7 +279,7 @@ async fn f3_what_a_confused_model_writes_for_a_task_begins_none_and_says_why() {
     }
 }
 
-/// Whoever takes tasks is a peer of the listener: a model that writes to it in another way reaches nobody.
+/// The agent that takes tasks is a peer of the listener. A model that writes to it in another way reaches no one.
 #[tokio::test]
 async fn f3_a_model_can_reach_who_takes_tasks_by_tasks_alone() {
     let request = "<goal-request xmlns=\"https://xml-pipeline.org/ns/workflow/v1\"><workflow name=\"tower\"><task role=\"poet\" parent-goal=\"x\">Praise it.</task></workflow></goal-request>";
@@ -298,7 +298,7 @@ async fn f3_a_model_can_reach_who_takes_tasks_by_tasks_alone() {
             assert!(matches!(said, Said::Again { .. }), "{said:?}");
         }
     }
-    // What it may do by itself goes to the peer of the file.
+    // Its normal actions go to the peer in the file.
     let search = "<search><query>x</query></search>";
     let thread = format!("<spawn-thread><initial-payload>{search}</initial-payload></spawn-thread>");
     let says = [text(&format!("<thinking>x</thinking>{thread}{search}"))];
@@ -373,7 +373,7 @@ async fn f3_why_a_task_failed_or_still_runs_is_its_result() {
     }
 }
 
-/// How many tasks were given is counted from the view, of which nothing may be cleared.
+/// The number of tasks given is counted from the view, so nothing may be cleared from it.
 #[tokio::test]
 async fn f3_a_goal_with_tasks_keeps_its_context() {
     for dialect in DIALECTS {

@@ -1,5 +1,5 @@
-//! A7 for prompts: whatever text stands in a question, a result, an error, a name in it, a steer, a plan or a thought, a
-//! prompt reads back as the blocks that were put into it, and each text as it was, but for the mark.
+//! A7 for prompts: for any text in a question, a result, an error, a name in it, a steer, a plan or a thought, a
+//! prompt reads back as the blocks that were put into it, and each text is unchanged except for the mark.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::hijacked::{Guise, Hijacked, Seen, covered};
 use crate::reader::{Block, Inside, blocks};
 use crate::stage::{MARK, Stage, found, helper, items};
 
-/// Text of any characters, with pieces among them that mean something somewhere.
+/// Text of any characters, with pieces that have a meaning somewhere.
 fn text() -> impl Strategy<Value = String> {
     let pieces = prop::sample::select(vec![
         "<",
@@ -56,13 +56,13 @@ fn text() -> impl Strategy<Value = String> {
     prop::collection::vec(piece, 0..8).prop_map(|pieces| pieces.concat())
 }
 
-/// What of a text a document can carry: what XML forbids is written as U+FFFD.
+/// The text as a document can carry it: characters that XML forbids become U+FFFD.
 fn carried(text: &str) -> String {
     let payload = found(text);
     covered(&payload.text())
 }
 
-/// `<system-error>` with these words in every place that holds any.
+/// `<system-error>` with these words in every place that holds text.
 fn error(words: &str) -> Payload {
     let mut writer = Writer::new();
     let start = writer.open("system-error").xmlns(namespaces::CORE).attr("code", "payload.invalid");
@@ -74,7 +74,7 @@ fn error(words: &str) -> Payload {
     Payload::read(&writer.finish(), &Limits::FROM_PUMP).unwrap()
 }
 
-/// A word of the core with attributes, around a payload with attributes.
+/// A core payload with attributes, around a payload with attributes.
 fn steer(words: &str) -> Payload {
     let mut writer = Writer::new();
     let start = writer.open("steer").xmlns(namespaces::CORE).attr("from", words);
@@ -85,14 +85,14 @@ fn steer(words: &str) -> Payload {
     Payload::read(&writer.finish(), &Limits::FROM_PUMP).unwrap()
 }
 
-/// What a timer was set for: a word of the core that is only text.
+/// A fired timer: a core payload that is only text.
 fn fired(words: &str) -> Payload {
     let mut writer = Writer::new();
     writer.open("timer-fired").xmlns(namespaces::CORE).attr("id", words).text(words);
     Payload::read(&writer.finish(), &Limits::FROM_PUMP).unwrap()
 }
 
-/// The blocks of all that users said in the newest prompt.
+/// The blocks of all user messages in the newest prompt.
 fn shown(seen: &Seen) -> Vec<Block> {
     let asked = seen.asked.lock().unwrap();
     let request = asked.last().expect("it was asked");
@@ -120,7 +120,7 @@ async fn everywhere(words: &str, dialect: Dialect) {
     let mut spec = helper(dialect);
     (spec.tool_output_max, spec.attempts) = (1 << 20, 9);
     let seen = Seen::default();
-    // It never finds what would make it obey, so it goes on searching.
+    // It never finds its trigger, so it keeps searching.
     let model = Arc::new(Hijacked::new("\u{0}never", Guise::Bare, is_native, &seen));
     let mut stage = Stage::with(spec, model, words);
     stage.ask().await;
@@ -154,7 +154,7 @@ async fn everywhere(words: &str, dialect: Dialect) {
     }
 }
 
-/// A model that always says that.
+/// A model that always gives that answer.
 struct Says(String);
 
 impl Model for Says {
@@ -165,7 +165,7 @@ impl Model for Says {
     }
 }
 
-/// One answer of a model that holds that text in a thought, a plan and prose.
+/// One answer of a model with that text in a thought, a plan and prose.
 async fn said(words: &str) {
     let escaped = String::from_utf8(found(words).bytes().to_vec()).unwrap();
     let inside =

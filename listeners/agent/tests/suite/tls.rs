@@ -1,4 +1,4 @@
-//! TLS with a certificate of our own: taken where its root is trusted, and a fault before the request everywhere else.
+//! TLS with a self-made certificate: accepted if its root is trusted, and otherwise a fault before the request.
 
 use std::io::Write;
 use std::net::{SocketAddr, TcpListener};
@@ -15,7 +15,7 @@ use super::bench::{key, limits, model, request, run, unwatched};
 use super::server::{chunked, request as read_request};
 use super::streams::{answer, body, content_type};
 
-/// Answers one connection; gives whether a whole request came over it.
+/// Answers one connection. Returns whether it carried a complete request.
 pub(crate) fn serve(name: &str) -> (SocketAddr, CertificateDer<'static>, JoinHandle<bool>) {
     let made = rcgen::generate_simple_self_signed(vec![name.to_owned()]).expect("a certificate");
     let certificate = made.cert.der().clone();

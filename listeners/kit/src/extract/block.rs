@@ -1,7 +1,7 @@
-//! Reads one block: an element that means something, from its start tag to the end tag that closes it.
+//! Reads one block: a known element, from its start tag to the end tag that closes it.
 //!
-//! Never looks into it before it is complete; only of thinking what has come is shown. The extractor comes in after
-//! the start tag; it stands after the block when this is done.
+//! It never interprets a block before it is complete; only thinking is shown as it comes. The extractor comes in
+//! right after the start tag, and leaves right after the block.
 
 use super::events::{Event, Live, Problem, Slug, Span};
 use super::graft::Scope;
@@ -15,19 +15,19 @@ use super::verbatim::{self, Verbatim};
 use super::{Extractor, Flow, Mode};
 use crate::Place;
 
-/// The longest end tag that is looked back for.
+/// The longest end tag to look back for.
 const END_TAG: usize = 1 << 9;
 
 /// A block that is being read.
 #[derive(Debug)]
 pub(super) struct Block {
-    /// Where its `<` stands.
+    /// Where its `<` is.
     pub(super) start: Place,
     /// Where its content begins.
     pub(super) inside: Place,
     /// Its name as written.
     pub(super) name: String,
-    /// What it is for; nothing for a wrapper.
+    /// Its role. `None` for a wrapper.
     pub(super) role: Option<Role>,
     /// Whether it begins a line.
     pub(super) begins: bool,
@@ -37,20 +37,20 @@ pub(super) struct Block {
 }
 
 impl Block {
-    /// Whether it is shown while it comes.
+    /// Whether it is shown while it streams in.
     pub(super) fn is_thinking(&self) -> bool {
         self.role == Some(Role::Thinking)
     }
 
-    /// Up to where the held text may be forgotten.
+    /// The held text before this offset may be forgotten.
     pub(super) fn needed(&self) -> usize {
         if self.is_thinking() { self.scanner.settled().saturating_sub(END_TAG) } else { self.start.offset }
     }
 
-    /// Shows a few words of thinking in which nothing stands that could mean anything. Models answer a few letters at a
-    /// time, and nearly all of them are such.
+    /// Shows a short chunk of thinking that holds nothing special. Models stream a few letters at a time, and nearly
+    /// all chunks are like that.
     pub(super) fn pass(&mut self, end: usize, chunk: &[u8], events: &mut Vec<Event>) -> bool {
-        // Whether a character is whole the long way finds out; a long chunk is worth that way in any case.
+        // The long way checks for whole characters, and a long chunk is worth that way in any case.
         let is_whole = chunk.last().is_some_and(u8::is_ascii) && chunk.len() <= 64;
         let is_plain = is_whole && !chunk.iter().any(|byte| matches!(byte, b'<' | b'`' | b'\n'));
         if !is_plain || !self.scanner.plain(end, chunk.len()) {
@@ -62,7 +62,7 @@ impl Block {
         true
     }
 
-    /// Where its own end tag stands in code inside it, so that it cannot be read as markup.
+    /// Where its end tag occurs in code inside it, so that it cannot be read as markup.
     pub(super) fn quoted(&self) -> Option<usize> {
         self.scanner.quoted().filter(|_| !matches!(self.role, Some(Role::Thinking | Role::Thought)))
     }
@@ -74,7 +74,7 @@ impl Block {
 }
 
 impl Extractor {
-    /// A start tag has ended that begins a block.
+    /// A start tag that begins a block has ended.
     pub(super) fn begin_block(&mut self, tag: &Tag, end: usize, role: Option<Role>) -> Flow {
         self.role_begins(role);
         if let Some(open) = self.open.last_mut() {
@@ -132,7 +132,7 @@ impl Extractor {
         Flow::Turn
     }
 
-    /// Shows what has come of thinking, up to its end or to the last whole character.
+    /// Shows the thinking that has come, up to its end or to the last whole character.
     pub(super) fn show(&mut self, block: &mut Block, end: Option<usize>) {
         let to = end.unwrap_or_else(|| {
             let settled = block.scanner.settled();
@@ -145,7 +145,7 @@ impl Extractor {
         }
     }
 
-    /// The end tag of a block stands in code inside it. It did not end the block, but must be escaped there.
+    /// The end tag of a block occurs in code inside it. It did not end the block, but must be escaped there.
     pub(super) fn quoted_end(&mut self, block: &Block, at: usize) -> Problem {
         let name = &block.name;
         let message = format!("</{name}> stands in code inside <{name}>, where it would end the element");
@@ -153,7 +153,7 @@ impl Extractor {
         problem.fix(format!("write &lt;/{name}&gt; there"))
     }
 
-    /// Makes events of a complete block.
+    /// Turns a complete block into events.
     fn take(&mut self, start: Place, end: usize) {
         let raw = self.held.slice(start.offset, end);
         let Ok(raw) = std::str::from_utf8(raw) else {
@@ -192,7 +192,7 @@ impl Extractor {
     }
 }
 
-/// How many bytes at the end belong to a character that is not whole.
+/// How many bytes at the end belong to an incomplete character.
 fn unfinished(tail: &[u8]) -> usize {
     for (back, byte) in (1..).zip(tail.iter().rev()) {
         let length = match byte {

@@ -1,7 +1,7 @@
-//! What an answer turned out to hold, in the order of its text.
+//! What an answer holds, in the order of its text.
 //!
-//! Never decides what follows from it: whether a second action is one too many, or which of several problems the
-//! model is shown, is the agent's. Values go out.
+//! These types decide nothing. The agent decides whether a second action is one too many, or which of several
+//! problems the model sees. Values go out.
 
 use std::fmt;
 use std::ops::Range;
@@ -11,14 +11,14 @@ use super::names::Role;
 use super::origin::Origin;
 use crate::{Fault, Payload, Place};
 
-/// How a stream stopped.
+/// How a stream ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stop {
-    /// Of itself: the model had said what it wanted to say.
+    /// The model was done.
     End,
-    /// At the limit of what it may say.
+    /// The model reached its output limit.
     Length,
-    /// Otherwise: the connection was lost, or the provider held the rest back.
+    /// Any other way: the connection was lost, or the provider held the rest back.
     Broken,
 }
 
@@ -34,27 +34,27 @@ pub struct Span {
 /// One thing that an answer holds.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event {
-    /// For who looks on only. All other events are the same however the text was split; these are not.
+    /// For observers only. All other events are the same for any splitting of the text; these are not.
     Live(Live),
-    /// What stands inside `<thinking>`.
+    /// The content of `<thinking>`.
     Thinking(Span),
     /// A thought to keep.
     Thought(Box<Thought>),
     /// A plan: `<todo-until>`.
     Plan(Box<Action>),
-    /// Text, from its first to its last character that is not white space.
+    /// Text, from its first to its last character that is not whitespace.
     Prose(Span),
     /// An action, complete and with its namespace.
     Action(Box<Action>),
     /// The answer in its general form.
     Completion(Box<Completion>),
-    /// What was mended; it belongs to the next action, completion or plan.
+    /// A fix that was made; it belongs to the next action, completion or plan.
     Mend(Box<Mended>),
-    /// What could not be taken as it stands.
+    /// A part that could not be accepted as written.
     Problem(Box<Problem>),
 }
 
-/// What is being read just now.
+/// What is being read now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Live {
     /// Thinking begins at this offset.
@@ -68,7 +68,7 @@ pub enum Live {
 /// A thought to keep.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Thought {
-    /// Where its text stands.
+    /// Where its text is.
     pub span: Span,
     /// Its text, entities decoded.
     pub text: String,
@@ -77,11 +77,11 @@ pub struct Thought {
 /// An action, ready to be sent.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Action {
-    /// What its element is for.
+    /// The role of its element.
     pub role: Role,
-    /// Its element as written, prefix and all.
+    /// Its element as written, with the prefix.
     pub written: String,
-    /// Where it stands.
+    /// Where it is.
     pub span: Span,
     /// Its markup as the model wrote it.
     pub raw: Arc<str>,
@@ -89,57 +89,57 @@ pub struct Action {
     pub to: Option<String>,
     /// The thread that it names.
     pub thread: Option<String>,
-    /// The payload, with its namespace, by itself.
+    /// The payload with its namespace, as a document.
     pub payload: Payload,
-    /// Where each byte of the payload stands in the model's text.
+    /// Maps each byte of the payload to the model's text.
     pub origin: Origin,
 }
 
-/// What stands inside `<attempt_completion><result>`.
+/// The content of `<attempt_completion><result>`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Completion {
-    /// Where the whole stands.
+    /// Where the whole element is.
     pub span: Span,
-    /// Where the content of the result stands.
+    /// Where the content of the result is.
     pub inside: Span,
-    /// That content as the model wrote it: well-formed markup, or text that was not escaped.
+    /// That content as the model wrote it: well-formed markup, or unescaped text.
     pub markup: String,
-    /// Its text, entities decoded, where it holds no elements.
+    /// Its text with entities decoded, if it holds no elements.
     pub text: Option<String>,
 }
 
-/// A mend that was made.
+/// A fix that was made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mended {
-    /// Which one.
+    /// The kind of fix.
     pub mend: Mend,
     /// Where.
     pub place: Place,
-    /// What stood there: an element's name, or the first line of a fence.
+    /// The original: an element's name, or the first line of a fence.
     pub written: String,
     /// What it was taken for.
     pub meant: String,
 }
 
-/// The mends, and there are no others.
+/// All fixes that are ever made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mend {
-    /// A fence around the whole action was taken away.
+    /// A fence around the whole action was removed.
     Fence,
-    /// A wrapper around one action was taken away.
+    /// A wrapper around one action was removed.
     Wrapper,
     /// The namespace of the element was added.
     Namespace,
-    /// A name that differs in case, in `-` and `_`, or in one letter.
+    /// A name was corrected that differs in case, in `-` and `_`, or in one letter.
     Name,
     /// The end tag of the outermost element was added.
     EndTag,
-    /// Text that was not escaped was taken as written.
+    /// Unescaped text was taken as written.
     Verbatim,
 }
 
 impl Mend {
-    /// The slug under which a model is told of it; a namespace may be left out, so nothing is told of that.
+    /// The slug under which the model sees the fix. A namespace may be left out, so that fix is not reported.
     #[must_use]
     pub fn slug(self) -> Option<Slug> {
         match self {
@@ -160,7 +160,7 @@ pub struct Problem {
     pub slug: Slug,
     /// Where, in the model's text.
     pub place: Place,
-    /// The element concerned, as written.
+    /// The element, as written.
     pub element: Option<String>,
     /// What is wrong, in one clause.
     pub message: String,
@@ -198,9 +198,9 @@ impl Problem {
         self
     }
 
-    /// What the gate refused, at its place in the model's text.
+    /// A refusal by the gate, at its place in the model's text.
     ///
-    /// In content what is read as markup may have been meant as text, and the mend says so.
+    /// Inside content, what is read as markup may have been meant as text. The suggested fix then says so.
     pub(super) fn refused(fault: Fault, place: Place, name: &str, in_content: bool) -> Self {
         let is_form = matches!(fault.code, crate::codes::MALFORMED | crate::codes::UNDECLARED);
         let is_text = is_form || fault.code == crate::codes::FORBIDDEN_CONSTRUCT;
@@ -222,7 +222,7 @@ impl From<Problem> for Event {
     }
 }
 
-/// The kinds of problems that can be told from the text alone, by their names in prompts and logs.
+/// The kinds of problems that the text alone shows, by their names in prompts and logs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[expect(missing_docs, reason = "each is named in the reference by its slug")]
 pub enum Slug {
@@ -279,7 +279,7 @@ impl fmt::Display for Slug {
     }
 }
 
-/// What was open when the stream stopped.
+/// The element that was open when the stream stopped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Left {
     /// The element, as written.

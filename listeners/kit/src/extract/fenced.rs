@@ -1,8 +1,8 @@
 //! Fences in prose, and actions that are quoted in code: they are shown, and not executed.
 //!
-//! One fence is otherwise: where an answer holds nothing else but thinking, and the fence exactly one action, it is
-//! taken away. That is known when the answer has ended, so until then the fence is kept aside. Never executes
-//! anything itself. The extractor comes in at a fence; it stands after it when this is done.
+//! There is one exception. If an answer holds nothing but thinking and one fence, and the fence holds exactly one
+//! action, the fence is removed. That is known only at the end of the answer, so the fence is kept until then. This
+//! module never executes anything. The extractor comes in at a fence, and leaves right after it.
 
 use std::collections::HashMap;
 
@@ -22,7 +22,7 @@ use crate::Place;
 #[derive(Debug)]
 pub(super) struct Fencing {
     fence: Fence,
-    /// Where its signs begin.
+    /// Where its opening characters begin.
     pub(super) open: usize,
     /// Where its first line of content begins.
     content: Option<usize>,
@@ -42,7 +42,7 @@ pub(super) struct Fenced {
 }
 
 impl Extractor {
-    /// Begins with lines that are only shown. They begin here, in the line that begins there.
+    /// Begins a run of lines that are only shown. `at` is its first character, on the line that begins at `line`.
     pub(super) fn begin_shown(&mut self, fence: Fence, line: usize, at: usize) -> Flow {
         let begin = if fence.sign == b'>' { at } else { line };
         self.prose.lists.pass(self.held.slice(line, at + 1));
@@ -95,7 +95,7 @@ impl Extractor {
         }
     }
 
-    /// A fence has ended, with its content from `from` to `to`.
+    /// A fence has ended. Its content is from `from` to `to`.
     fn code_block(&mut self, fencing: &Fencing, from: usize, to: usize, is_closed: bool) {
         self.mode = Mode::Prose;
         (self.prose.line, self.prose.is_blank) = (Some(self.pos), true);
@@ -147,14 +147,14 @@ impl Extractor {
         is_action && last == Some(code.len())
     }
 
-    /// Where an element ends that begins a code block.
+    /// Where the element ends that a code block begins with.
     fn last_of(&self, name: &[u8], from: usize, held: &Held) -> Option<usize> {
         let tag = std::str::from_utf8(held.slice(0, from)).unwrap_or_default();
         let ground = Ground::of(&self.names, tag);
         Scanner::new(name, from, false, ground).read(held, Some(Stop::End), &self.names)
     }
 
-    /// Tells of the first whole action that stands in code.
+    /// Reports the first whole action in code.
     pub(super) fn quoted(&mut self, code: &[u8], start: Place, what: &str) {
         if !code.contains(&b'<') {
             return;
@@ -188,7 +188,7 @@ impl Extractor {
         }
     }
 
-    /// A fence that was to be taken for the action was an example: more stands beside it.
+    /// A fence that might have been the action was an example: the answer holds more than the fence.
     pub(super) fn quoted_fence(&mut self) {
         if let Some(fenced) = self.fenced.take() {
             (self.prose.first, self.prose.last) = (Some(fenced.start), fenced.end);
@@ -198,7 +198,7 @@ impl Extractor {
         }
     }
 
-    /// Takes the fence away, if it is all that the answer holds and the stream has come to its end.
+    /// Removes the fence if the answer holds nothing else and the stream ended normally.
     pub(super) fn take_fenced(&mut self) {
         if self.stop != Some(Stop::End) {
             self.quoted_fence();

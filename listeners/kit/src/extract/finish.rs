@@ -1,7 +1,7 @@
-//! What remains when the stream has stopped: open blocks, a fence to be taken away, and what the answer lacks.
+//! The work left when the stream has stopped: open blocks, a fence to remove, and what the answer lacks.
 //!
-//! Never takes for an action what was cut off. How the stream stopped comes in; the last events and what is left go
-//! out.
+//! It never takes a cut-off element for an action. The way the stream stopped comes in; the last events and the
+//! open element go out.
 
 use super::block::Block;
 use super::events::{Event, Left, Mend, Mended, Problem, Slug, Span, Stop};
@@ -13,14 +13,14 @@ use super::verbatim::{self, Verbatim};
 use super::{Extractor, Mode, Tally};
 use crate::{Place, codes, gate};
 
-/// Says whether an action, a plan or a completion is valid.
+/// Decides whether an action, a plan or a completion is valid.
 pub type Judge<'j> = dyn FnMut(&Event) -> bool + 'j;
 
 impl Extractor {
-    /// Ends the answer, adds the last events, and gives what was left open.
+    /// Ends the answer, adds the last events, and returns the element left open.
     ///
-    /// `judge` says of an [`Event::Action`], [`Event::Plan`] or [`Event::Completion`] whether it is valid. It is
-    /// asked only where the end tag of the outermost element is missing and nothing else.
+    /// `judge` decides whether an [`Event::Action`], [`Event::Plan`] or [`Event::Completion`] is valid. It is
+    /// called only if the end tag of the outermost element is missing and nothing else.
     pub fn finish(mut self, stop: Stop, judge: &mut Judge<'_>, events: &mut Vec<Event>) -> Option<Left> {
         std::mem::swap(&mut self.events, events);
         self.stop = Some(stop);
@@ -68,7 +68,7 @@ impl Extractor {
             return if block.begins { self.emit((*problem).into()) } else { self.open_ended(&block) };
         }
         let Some(parts) = parts(&closed) else { return self.beyond_mending(&block, &raw) };
-        // In the middle of a line with text after it the tag is rather talked about.
+        // In the middle of a line, a tag followed by text is more likely mentioned than used.
         if !block.begins && parts.iter().any(|part| matches!(part, Part::Text(_))) {
             return self.open_ended(&block);
         }
@@ -97,7 +97,7 @@ impl Extractor {
         taken.into_iter().for_each(|event| self.emit(event));
     }
 
-    /// Why markup that needs another repair cannot be taken: its text is not escaped.
+    /// Why markup that needs another fix cannot be accepted: its text is not escaped.
     pub(super) fn unescaped(&self, raw: &str, start: Place, what: &str) -> Option<Box<Problem>> {
         match verbatim::look(&self.names, &self.limits, raw, start) {
             Verbatim::Taken(taken) => {
@@ -110,10 +110,10 @@ impl Extractor {
         }
     }
 
-    /// What more than an end tag is missing of, or what is not well-formed.
+    /// Reports what else than an end tag is missing, or what is not well-formed.
     fn beyond_mending(&mut self, block: &Block, raw: &str) {
         match gate::check(raw.as_bytes(), &self.limits) {
-            // At the very end nothing is wrong but that it is the end.
+            // A fault at the very end only says that the text ends.
             Err(fault) if fault.code == codes::MALFORMED && fault.place.offset < raw.len() => {
                 let offset = fault.place.offset;
                 let place = block.start.after(raw.as_bytes().get(..offset).unwrap_or_default());
@@ -162,8 +162,8 @@ impl Extractor {
         self.left = Some(("!".to_owned(), start));
     }
 
-    /// What stands in an element that may have been cut off before its end waits for nothing any more: it might
-    /// have been a part of something that is not known.
+    /// Drops the actions that waited inside an element that may have been cut off: they might have been part of
+    /// something unknown.
     fn drop_open(&mut self) {
         if !self.is_cut() {
             return;
@@ -211,7 +211,7 @@ impl Extractor {
     }
 }
 
-/// Takes the end tag that was added out of what is said of the model's text.
+/// Removes the added end tag from the positions in the model's text.
 fn without_end_tag(event: &mut Event, end: usize) {
     match event {
         Event::Action(action) | Event::Plan(action) if action.span.end > end => {

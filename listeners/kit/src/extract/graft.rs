@@ -1,6 +1,6 @@
-//! Makes a payload of an action as the model wrote it: its namespace added, its name mended, `to` taken out.
+//! Turns an action as the model wrote it into a payload: adds its namespace, fixes its name, takes out `to`.
 //!
-//! Never touches content. The markup of one element and what is declared around it come in; edits go out.
+//! It never changes content. The markup of one element and the declarations around it come in; edits go out.
 
 use super::names::Known;
 use super::origin::{Edit, Origin};
@@ -27,14 +27,14 @@ impl Scope {
         scope
     }
 
-    /// The same, without that for elements without a prefix: inside the own tag a name without one means the
-    /// action of this name, not something in the namespace of the agent.
+    /// The scope without the default namespace. Inside the own tag, a name without a prefix means the action
+    /// of that name, not an element in the agent's namespace.
     pub(super) fn without_default(mut self) -> Self {
         self.declared.retain(|(prefix, _)| !prefix.is_empty());
         self
     }
 
-    /// What a prefix is bound to.
+    /// The namespace of a prefix.
     pub(super) fn namespace(&self, prefix: &str) -> Option<String> {
         self.declared.iter().find(|(other, _)| other == prefix).map(|(_, uri)| uri.clone())
     }
@@ -45,11 +45,11 @@ pub(super) struct Graft<'r> {
     raw: &'r str,
     head: Head<'r>,
     scope: &'r Scope,
-    /// What is written before the name, as a prefix with its colon.
+    /// Written before the name: a prefix with its colon.
     prefix: String,
-    /// What is written instead of the local name.
+    /// Written instead of the local name.
     local: Option<String>,
-    /// What is written after the name.
+    /// Written after the name.
     declared: Vec<u8>,
     edits: Vec<Edit>,
 }
@@ -65,7 +65,8 @@ impl<'r> Graft<'r> {
         self.local = Some(local.to_owned());
     }
 
-    /// Declares what the element needs of a namespace, and says whether the model had left that out.
+    /// Adds the namespace declarations that the element needs. Returns whether the model had left its
+    /// namespace out.
     pub(super) fn declare(&mut self, known: &Known) -> bool {
         for (prefix, uri) in &self.scope.declared {
             let is_used = self.raw.contains(&format!("{prefix}:")) || prefix.is_empty();
@@ -85,7 +86,7 @@ impl<'r> Graft<'r> {
                 writer::declare(&mut self.declared, self.head.prefix, &known.ns);
             }
         }
-        // With a prefix on the root alone, what is inside without one would be in no namespace.
+        // If only the root has a prefix, elements inside without one would be in no namespace.
         let inside = !is_bare && known.qualified && !has_default && has_bare_elements(self.raw);
         if inside {
             writer::declare(&mut self.declared, "", &known.ns);
@@ -105,7 +106,7 @@ impl<'r> Graft<'r> {
         }
     }
 
-    /// Takes an attribute out, and gives its value.
+    /// Removes an attribute and returns its value.
     pub(super) fn take_out(&mut self, name: &str) -> Option<String> {
         let value = self.head.attribute(name)?;
         let (.., range) = self.head.attributes.iter().find(|(other, ..)| *other == name)?;
@@ -113,7 +114,7 @@ impl<'r> Graft<'r> {
         Some(value)
     }
 
-    /// Takes over the edits of an element inside.
+    /// Takes over the edits of an inner element.
     pub(super) fn adopt(&mut self, inner: Graft<'_>, at: usize) {
         let moved = inner.all_edits().into_iter();
         self.edits.extend(
@@ -137,7 +138,7 @@ impl<'r> Graft<'r> {
             let with = String::from_utf8_lossy(&self.declared).into_owned();
             edits.push(Edit { part: name.end..name.end, with });
         }
-        // The end tag has the same name, with nothing but white space after it.
+        // The end tag has the same name, followed by whitespace only.
         if let Some(end) = self.raw.rfind("</").filter(|_| !self.head.empty) {
             let from = end + 2;
             if !self.prefix.is_empty() {
@@ -151,7 +152,7 @@ impl<'r> Graft<'r> {
         edits
     }
 
-    /// The markup with its edits, and the way back.
+    /// The edited markup with its mapping back to the text.
     pub(super) fn finish(self, start: Place) -> Origin {
         let raw = self.raw;
         Origin::new(raw, start, self.all_edits())

@@ -1,6 +1,8 @@
-//! What is known of the content of an open element: whether it holds only text, or which elements it holds.
+//! What is known about the content of an open element: whether it holds only text, or which elements it
+//! holds.
 //!
-//! Names and the start tag of an element come in; what its schema says of its content goes out. Never judges.
+//! Names and the start tag of an element come in; what its schema says about its content goes out. It never
+//! judges.
 
 use std::sync::Arc;
 
@@ -13,16 +15,16 @@ use crate::schema::Texts;
 pub(super) enum Ground {
     /// Nothing is known of it.
     Unknown,
-    /// Elements that are known by their names: in the own tag, in a wrapper, in a message.
+    /// Elements known by their names: in the own tag, in a wrapper, in a message.
     Names,
     /// Text that is never executed: thinking and thoughts inside another element.
     Spoken,
-    /// What a schema says, by the place of the element in it.
+    /// What a schema says, by the position of the element in it.
     Schema(Arc<Texts>, usize),
 }
 
 impl Ground {
-    /// The content of an element that stands where any known element may.
+    /// The content of an element in a place that allows any known element.
     pub(super) fn of(names: &Names, tag: &str) -> Self {
         let Some(head) = Head::read(tag) else { return Self::Unknown };
         let local = match names.meant(head.local) {
@@ -47,7 +49,7 @@ impl Ground {
         }
     }
 
-    /// The content of an element inside it.
+    /// The content of a child element.
     pub(super) fn inside(&self, names: &Names, tag: &str) -> Self {
         match self {
             Self::Names => Self::of(names, tag),

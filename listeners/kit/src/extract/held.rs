@@ -1,23 +1,23 @@
-//! The part of a stream that is still needed, addressed by where it stands in the whole text.
+//! The part of a stream that is still needed, addressed by its offset in the whole text.
 //!
-//! Never keeps what has been settled: what stands before the offset that was let go is forgotten, all but its place.
-//! Chunks come in; bytes by offset, and lines and columns, go out.
+//! It forgets the text before the released offset, except for its line and column. Chunks come in; bytes by offset,
+//! and lines and columns, go out.
 
 use crate::Place;
 
-/// How much may be forgotten before it is worth moving the rest.
+/// How many bytes must be forgettable before it is worth moving the rest.
 const SLACK: usize = 64 << 10;
 
 /// The bytes from `base` on.
 #[derive(Debug)]
 pub(super) struct Held {
     bytes: Vec<u8>,
-    /// With how many bytes it is time to look what may be forgotten.
+    /// The number of bytes at which to check what may be forgotten.
     watermark: usize,
     base: usize,
-    /// The place of `base`, from which all others are counted.
+    /// The place of `base`. All other places are counted from it.
     first: Place,
-    /// The last two places asked for: they mostly rise, and a long line is not counted again for each.
+    /// The last two places asked for. Places mostly rise, so a long line is not counted again each time.
     earlier: Place,
     reached: Place,
 }
@@ -28,7 +28,7 @@ impl Held {
         Self { bytes: Vec::new(), watermark: SLACK, base: 0, first: start, earlier: start, reached: start }
     }
 
-    /// A piece of a text, held by itself.
+    /// A separate piece of a text.
     pub(super) fn of(bytes: &[u8], start: Place) -> Self {
         let base = start.offset;
         Self { bytes: bytes.to_vec(), watermark: SLACK, base, first: start, earlier: start, reached: start }
@@ -47,7 +47,7 @@ impl Held {
         self.bytes.get(at.checked_sub(self.base)?).copied()
     }
 
-    /// What stands from `from` on.
+    /// The text from `from` on.
     pub(super) fn from(&self, from: usize) -> &[u8] {
         self.bytes.get(from.saturating_sub(self.base)..).unwrap_or_default()
     }
@@ -57,7 +57,7 @@ impl Held {
         self.bytes.get(from..to).unwrap_or_default()
     }
 
-    /// The first byte from `from` on of which `wanted` holds.
+    /// The first byte from `from` on for which `wanted` holds.
     pub(super) fn find(&self, from: usize, wanted: impl Fn(u8) -> bool) -> Option<usize> {
         self.from(from).iter().position(|byte| wanted(*byte)).map(|at| from + at)
     }
@@ -76,12 +76,12 @@ impl Held {
         self.reached
     }
 
-    /// Whether so much is held that some of it might be forgotten.
+    /// Whether enough is held that some of it might be forgotten.
     pub(super) fn is_full(&self) -> bool {
         self.bytes.len() >= self.watermark
     }
 
-    /// Forgets what stands before an offset, if that is worth moving the rest.
+    /// Forgets the text before an offset, if that is worth moving the rest.
     pub(super) fn let_go(&mut self, before: usize) {
         let settled = before.saturating_sub(self.base).min(self.bytes.len());
         if settled >= SLACK / 2 && settled >= self.bytes.len() / 2 {

@@ -1,9 +1,9 @@
-//! Lines of Markdown, as far as it decides what is code: fences, what a paragraph ends at, and what may stand before
-//! a fence because it lies in a list or a quotation.
+//! Lines of Markdown, as far as they decide what is code: fences, the end of a paragraph, and what may precede a
+//! fence in a list or a quotation.
 //!
-//! Never renders anything. Bytes of a line come in; what the line is goes out.
+//! It never renders anything. Bytes of a line come in; the kind of the line goes out.
 
-/// The most lists inside one another that are kept apart.
+/// The most nested lists that are tracked.
 const LISTS: usize = 16;
 
 /// Where the content of the open list items begins, outermost first.
@@ -13,7 +13,7 @@ pub(super) struct Lists {
 }
 
 impl Lists {
-    /// Takes a line that is no code.
+    /// Handles a line that is not code.
     pub(super) fn pass(&mut self, line: &[u8]) {
         let indent = blanks(line);
         if line.get(indent).is_none_or(u8::is_ascii_whitespace) {
@@ -27,28 +27,28 @@ impl Lists {
         }
     }
 
-    /// Whether a line that begins so far to the right is code.
+    /// Whether a line with that indentation is code.
     fn is_code(&self, columns: usize) -> bool {
         columns >= 4 && !self.allow(columns)
     }
 
-    /// Whether a fence may stand so far to the right.
+    /// Whether a fence may have that indentation.
     fn allow(&self, indent: usize) -> bool {
         indent <= 3 || self.columns.iter().any(|column| (*column..=*column + 3).contains(&indent))
     }
 }
 
-/// An open fence, or lines that are shown without one: a quotation, whose sign is `>`, or indented code, whose sign is a
-/// blank.
+/// An open fence, or lines shown without one: a quotation (its sign is `>`) or indented code (its sign is a space).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Fence {
     pub(super) sign: u8,
     pub(super) length: usize,
-    /// In how many quotations it stands.
+    /// The number of quotations around it.
     pub(super) quotes: usize,
 }
 
-/// In how many quotations a fence stands that has this before it on its line; none if it cannot be a fence.
+/// The number of quotations around a fence that follows this prefix on its line. `None` if no fence can follow the
+/// prefix.
 pub(super) fn before_fence(prefix: &[u8], lists: &Lists) -> Option<usize> {
     let (mut rest, mut quotes) = (prefix, 0);
     loop {
@@ -67,8 +67,8 @@ pub(super) fn before_fence(prefix: &[u8], lists: &Lists) -> Option<usize> {
     }
 }
 
-/// What a line is that begins with these blanks and then this sign, if nothing in it is executed: a quotation, or code
-/// where a paragraph does not go on.
+/// The fence that a line opens if nothing on it is executed: a quotation, or indented code that does not continue a
+/// paragraph. The line begins with `lead`, then `sign`.
 pub(super) fn shown(lead: &[u8], sign: u8, lists: &Lists, ends_paragraph: bool) -> Option<Fence> {
     let columns = columns(lead);
     let is_quotation = sign == b'>' && lists.allow(columns);
@@ -76,7 +76,7 @@ pub(super) fn shown(lead: &[u8], sign: u8, lists: &Lists, ends_paragraph: bool) 
     (is_quotation || is_code).then(|| Fence::of_lines(if is_quotation { b'>' } else { b' ' }))
 }
 
-/// Where a quotation begins that stands in a list on this line.
+/// Where a quotation inside a list begins on this line.
 pub(super) fn quotation(line: &[u8]) -> Option<usize> {
     let mut at = blanks(line);
     loop {
@@ -89,17 +89,17 @@ pub(super) fn quotation(line: &[u8]) -> Option<usize> {
     }
 }
 
-/// Whether a line is a heading, which is a paragraph of its own.
+/// Whether a line is a heading, which is a paragraph by itself.
 pub(super) fn is_heading(line: &[u8]) -> bool {
     line.get(blanks(line)) == Some(&b'#') && ends_paragraph(line, &Lists::default())
 }
 
-/// How far to the right blanks lead. A tab goes on to the next fourth column.
+/// The width of leading blanks in columns. A tab moves to the next multiple of four.
 fn columns(blanks: &[u8]) -> usize {
     blanks.iter().fold(0, |columns, blank| if *blank == b'\t' { columns / 4 * 4 + 4 } else { columns + 1 })
 }
 
-/// What a line is to a fence that is open.
+/// How a line relates to an open fence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Line {
     Inside,
@@ -109,17 +109,17 @@ pub(super) enum Line {
 }
 
 impl Fence {
-    /// Lines that are shown because each of them begins with this.
+    /// Lines that are shown because each of them begins with `sign`.
     pub(super) fn of_lines(sign: u8) -> Self {
         Self { sign, length: 0, quotes: 0 }
     }
 
-    /// Whether it stands around its content, so that it can be taken away.
+    /// Whether it is a real fence, which can be removed.
     pub(super) fn is_fence(&self) -> bool {
         self.length > 0
     }
 
-    /// What its content stands in.
+    /// A name for what its content is in.
     pub(super) fn what(&self) -> &'static str {
         match self.sign {
             b'>' => "a quotation",
@@ -176,7 +176,7 @@ pub(super) fn ends_paragraph(line: &[u8], lists: &Lists) -> bool {
     }
 }
 
-/// How many columns the marker of a list item takes with the blanks after it.
+/// How many columns the marker of a list item takes, with the blanks after it.
 fn marker(text: &[u8]) -> Option<usize> {
     let width = match text.first()? {
         b'-' | b'*' | b'+' => 1,
@@ -190,7 +190,7 @@ fn marker(text: &[u8]) -> Option<usize> {
     (after > 0).then_some(width + after.min(4))
 }
 
-/// Blanks at the beginning.
+/// The number of leading blanks.
 fn blanks(text: &[u8]) -> usize {
     text.iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count()
 }

@@ -1,9 +1,9 @@
-//! Takes a model's answer apart while it streams in: thinking, prose, thoughts, plans, actions, the completion, and
-//! what is wrong with it, each with its place in the model's text.
+//! Takes a model's answer apart while it streams in: thinking, prose, thoughts, plans, actions, the completion and
+//! problems, each with its place in the model's text.
 //!
-//! Knows no model, no network and no schema. Never executes anything, and takes for an action only what is complete.
-//! However the text is split, the events are the same, those for who looks on left out. Chunks of text come in;
-//! [`Event`]s go out, and at the end what was left open. The caller keeps the text: spans point into it.
+//! It knows no model, no network and no schema. It never executes anything, and accepts only complete actions. The
+//! events are the same for any splitting of the text, except the live ones. Chunks of text come in; [`Event`]s go
+//! out, and at the end the element left open. The caller keeps the text: spans point into it.
 //!
 //! ```
 //! use systole_kit::extract::{Event, Extractor, Known, Names, Role, Stop};
@@ -69,11 +69,11 @@ enum Mode {
     Fence(Box<Fencing>),
     /// A comment or a CDATA section in prose.
     Aside(Box<Aside>),
-    /// An element that means something.
+    /// A known element.
     Block(Box<Block>),
 }
 
-/// A comment or a CDATA section in prose, after so many bytes of what ends it.
+/// A comment or a CDATA section in prose, with the number of bytes of `ending` seen so far.
 #[derive(Debug)]
 struct Aside {
     ending: &'static [u8],
@@ -81,21 +81,21 @@ struct Aside {
     start: Place,
 }
 
-/// What comes after a step.
+/// What follows a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Flow {
-    /// The same goes on.
+    /// The same mode goes on.
     On,
-    /// Something else is read now.
+    /// Another mode begins.
     Turn,
     /// Nothing more can be read yet.
     More,
 }
 
-/// How much is read at once where nothing in it can end anything.
+/// The most text that is collected if nothing in it can end anything.
 const AT_ONCE: usize = 256;
 
-/// Whether anything may end in a chunk. A long one is worth the way through all rooms, whatever stands in it.
+/// Whether anything may end in a chunk. A long chunk always takes the full path.
 fn may_end(chunk: &[u8]) -> bool {
     chunk.len() > 64 || chunk.contains(&b'>')
 }
@@ -109,7 +109,7 @@ struct Tally {
     problem: bool,
 }
 
-/// Takes one answer apart. Each answer has its own.
+/// Takes one answer apart. Use a new one for each answer.
 #[derive(Debug)]
 pub struct Extractor {
     names: Arc<Names>,
@@ -117,17 +117,17 @@ pub struct Extractor {
     held: Held,
     /// Up to where the text has been read.
     pos: usize,
-    /// How much has come since, and is read with what decides about it.
+    /// How many bytes have come since and are not yet read.
     owed: usize,
     mode: Mode,
     prose: Prose,
-    /// What names in prose mean, since the same ones come again and again.
+    /// Cache of the meanings of names in prose, since the same names come again and again.
     meanings: BTreeMap<Vec<u8>, Meant>,
-    /// Elements in prose that nothing known is meant by, and events that wait for whether they close.
+    /// Open unknown elements in prose, and the events that wait until it is clear whether they close.
     open: Vec<Open>,
     waiting: Vec<Event>,
     events: Vec<Event>,
-    /// Blocks after which nothing is executed, and the events since the first.
+    /// Blocks after which nothing is executed, and the events since the first of them.
     sealed: Vec<Sealed>,
     late: Vec<Event>,
     fenced: Option<Fenced>,
@@ -139,7 +139,7 @@ pub struct Extractor {
 }
 
 impl Extractor {
-    /// An extractor for one answer in which these names mean something.
+    /// An extractor for one answer, with the names that are known in it.
     #[must_use]
     pub fn new(names: Arc<Names>, limits: Limits) -> Self {
         Self {
@@ -164,15 +164,15 @@ impl Extractor {
         }
     }
 
-    /// Takes the next chunk of the text, which may end anywhere, also inside a character, and adds the events that
-    /// it completes.
+    /// Takes the next chunk of the text and adds the events that it completes. A chunk may end anywhere, even inside
+    /// a character.
     pub fn push(&mut self, chunk: &[u8], events: &mut Vec<Event>) {
         let end = self.held.end();
         self.held.extend(chunk);
         let is_done = match &mut self.mode {
             // Thinking is shown while it comes.
             Mode::Block(block) if block.is_thinking() => block.pass(end, chunk, events),
-            // All else becomes an event with the end of a tag: the rest waits until there is enough of it.
+            // Everything else becomes an event only at the end of a tag. The text waits until there is enough of it.
             _ => {
                 let waits = !may_end(chunk) && self.owed + chunk.len() < AT_ONCE;
                 self.owed += chunk.len();
@@ -233,7 +233,7 @@ impl Extractor {
         Flow::Turn
     }
 
-    /// Up to where the held text is settled.
+    /// The text before this offset is settled.
     fn needed(&self) -> usize {
         let needed = match &self.mode {
             Mode::Prose => {
@@ -247,7 +247,7 @@ impl Extractor {
         needed.min(self.unsealed())
     }
 
-    /// Adds an event, or lets it wait for whether an element around it closes.
+    /// Adds an event, or keeps it until it is clear whether an element around it closes.
     fn emit(&mut self, event: Event) {
         if self.open.is_empty() { self.deliver(event) } else { self.waiting.push(event) }
     }

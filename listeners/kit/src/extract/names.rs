@@ -1,7 +1,7 @@
-//! The names that an agent's answer may hold as more than text, and which of them a name as written means.
+//! The names that an agent's answer may hold as more than text, and which of them a written name means.
 //!
-//! Never knows what a payload holds: that is the schema's. Names with their namespaces come in from whoever
-//! knows the agent; the one that was meant, or those that are near, go out.
+//! It does not know what a payload holds: that is the schema's part. Names with their namespaces come in; the
+//! name that was meant, or the nearest ones, go out.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,28 +16,28 @@ pub enum Role {
     Peer,
     /// What the agent answers with.
     Returns,
-    /// A word for the pump.
+    /// A message to the pump.
     Primitive,
     /// The agent's own root tag: thoughts, plans, and actions in it.
     Own,
-    /// Reasoning. Nothing in it counts.
+    /// Reasoning. Nothing in it is executed.
     Thinking,
     /// A thought to keep.
     Thought,
     /// `<todo-until>`: a plan.
     Plan,
-    /// `<attempt_completion>`: the answer in the general form.
+    /// `<attempt_completion>`: the answer in its general form.
     Completion,
-    /// `<message>`: a payload with the one it is for, or its thread.
+    /// `<message>`: a payload with its recipient or its thread.
     Message,
 }
 
-/// One element that is known.
+/// One known element.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Known {
-    /// What it is for.
+    /// Its role.
     pub role: Role,
-    /// Its namespace; empty where its name alone counts.
+    /// Its namespace. Empty if only its name counts.
     pub ns: String,
     /// Its local name.
     pub local: String,
@@ -45,16 +45,16 @@ pub struct Known {
     pub takers: Vec<String>,
     /// Whether the elements inside it are in its namespace, as `elementFormDefault="qualified"` says.
     pub qualified: bool,
-    /// Whether its schema has an attribute `to` of its own, which then names no peer.
+    /// Whether its schema has an attribute `to`, which then names no peer.
     pub has_to: bool,
-    /// Whether a person must approve it. Then only its exact name means it.
+    /// Whether a person must approve it. Then only its exact name is accepted.
     pub needs_approval: bool,
-    /// Which of its elements hold only text, where that is known.
+    /// Which of its elements hold only text, if known.
     pub texts: Option<Arc<Texts>>,
 }
 
 impl Known {
-    /// An element of a role, with elements inside that are in its namespace.
+    /// An element of a role. The elements inside it are in its namespace.
     #[must_use]
     pub fn new(role: Role, ns: &str, local: &str) -> Self {
         let (ns, local) = (ns.to_owned(), local.to_owned());
@@ -63,35 +63,35 @@ impl Known {
         Self { role, ns, local, takers, qualified, has_to, needs_approval, texts: None }
     }
 
-    /// Says that a peer takes it.
+    /// Adds a peer that takes it.
     #[must_use]
     pub fn taken_by(mut self, peer: &str) -> Self {
         self.takers.push(peer.to_owned());
         self
     }
 
-    /// Says which of its elements hold only text, as its schema has them.
+    /// Sets which of its elements hold only text, according to its schema.
     #[must_use]
     pub fn with_texts(mut self, texts: Option<Texts>) -> Self {
         self.texts = texts.map(Arc::new);
         self
     }
 
-    /// Says that the elements inside it are in no namespace.
+    /// Sets that the elements inside it are in no namespace.
     #[must_use]
     pub fn unqualified(mut self) -> Self {
         self.qualified = false;
         self
     }
 
-    /// Says that its schema has an attribute `to`.
+    /// Sets that its schema has an attribute `to`.
     #[must_use]
     pub fn with_own_to(mut self) -> Self {
         self.has_to = true;
         self
     }
 
-    /// Says that a person must approve it.
+    /// Sets that a person must approve it.
     #[must_use]
     pub fn approved(mut self) -> Self {
         self.needs_approval = true;
@@ -99,10 +99,10 @@ impl Known {
     }
 }
 
-/// What a model wraps an action in without need.
+/// Elements in which models wrap an action needlessly.
 pub(super) const WRAPPERS: [&str; 3] = ["tool_call", "api_call", "action"];
 
-/// Names of HTML that prose is full of. One letter makes a name of another, so none is taken for a slip.
+/// Common HTML names. One letter turns one name into another, so none of these is taken for a typo.
 const HTML: [&str; 62] = [
     "abbr",
     "article",
@@ -168,14 +168,14 @@ const HTML: [&str; 62] = [
     "video",
 ];
 
-/// Elements of HTML that have no end tag.
+/// HTML elements that have no end tag.
 pub(super) const VOID: [&[u8]; 10] =
     [b"br", b"hr", b"img", b"input", b"meta", b"link", b"col", b"area", b"source", b"wbr"];
 
-/// The fewest letters of a name of which one may be wrong.
+/// The shortest name in which one letter may be wrong.
 const SLIP_LETTERS: usize = 3;
 
-/// How many near names a problem tells.
+/// How many near names a problem lists.
 const NEAR: usize = 3;
 
 /// The names that are known.
@@ -186,18 +186,18 @@ pub struct Names {
     folded: Vec<(String, Arc<str>)>,
 }
 
-/// What a name as written means.
+/// The meaning of a written name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Meant {
-    /// The elements of this local name.
+    /// The known elements of this local name.
     Group {
         local: Arc<str>,
-        /// Whether it is written otherwise.
+        /// Whether the written name differs.
         misspelt: bool,
     },
     /// A wrapper.
     Wrapper,
-    /// Nothing that is known.
+    /// Not a known name.
     Unknown,
 }
 
@@ -214,7 +214,7 @@ impl Names {
             .with(Known::new(Role::Message, namespaces::ENVELOPE, "message"))
     }
 
-    /// Says that the result of an `attempt_completion` is only text.
+    /// Sets that the result of an `attempt_completion` is only text.
     #[must_use]
     pub fn with_text_result(mut self) -> Self {
         let texts = Arc::new(Texts::holding("result", Texts::text()));
@@ -223,7 +223,7 @@ impl Names {
         self
     }
 
-    /// Adds an element. One that is there already, by namespace and name, gains the takers.
+    /// Adds an element. If the namespace and name are already present, that entry gains the takers.
     #[must_use]
     pub fn with(mut self, known: Known) -> Self {
         let local: Arc<str> = Arc::from(known.local.as_str());
@@ -246,7 +246,7 @@ impl Names {
         self.groups.get(local).map(Vec::as_slice).unwrap_or_default()
     }
 
-    /// Whether a person must approve a payload, or what a new thread begins with inside it.
+    /// Whether a person must approve a payload, or the initial payload of a new thread inside it.
     pub(super) fn needs_approval(&self, payload: &Payload) -> bool {
         let name = payload.name();
         if name.is(namespaces::CORE, "spawn-thread") {
@@ -257,12 +257,12 @@ impl Names {
         payload.is_marked("is_dangerous") || self.group(&name.local).iter().any(is_it)
     }
 
-    /// The role that the elements of that local name begin with.
+    /// The role of the first element with that local name.
     pub(super) fn role(&self, local: &str) -> Option<Role> {
         self.group(local).first().map(|known| known.role)
     }
 
-    /// What a local name as written means.
+    /// The meaning of a written local name.
     pub(super) fn meant(&self, local: &str) -> Meant {
         if let Some((local, _)) = self.groups.get_key_value(local) {
             return Meant::Group { local: local.clone(), misspelt: false };
@@ -276,7 +276,7 @@ impl Names {
         }
     }
 
-    /// The one name of which this is a slip: in case, in `-` and `_`, or in one letter.
+    /// The only name of which this is a typo: in case, in `-` and `_`, or in one letter.
     fn slip(&self, written: &str) -> Option<&Arc<str>> {
         let folded = fold(written);
         let mut same = self.folded.iter().filter(|(name, _)| *name == folded).map(|(_, local)| local);
@@ -291,7 +291,7 @@ impl Names {
         near.next().filter(|_| near.next().is_none()).map(|(_, local)| local)
     }
 
-    /// The known names nearest to one, and all of them where none is near and they are few.
+    /// The known names nearest to a name. If none is near and there are few names, all of them.
     pub(super) fn nearest(&self, written: &str) -> Vec<String> {
         let mut left: Vec<&str> = self.actions().collect();
         let mut near = Vec::new();
@@ -302,7 +302,7 @@ impl Names {
         near
     }
 
-    /// The names of actions, in their order.
+    /// The names of actions, in order.
     pub(super) fn actions(&self) -> impl Iterator<Item = &str> {
         let is_action = |group: &&Vec<Known>| {
             group.iter().any(|it| !matches!(it.role, Role::Thinking | Role::Thought | Role::Plan))
@@ -315,7 +315,7 @@ fn fold(name: &str) -> String {
     name.chars().flat_map(char::to_lowercase).map(|c| if c == '_' { '-' } else { c }).collect()
 }
 
-/// Whether one letter added, left out or changed makes the one name of the other.
+/// Whether one letter added, left out or changed turns one name into the other.
 fn is_one_letter_off(left: &str, right: &str) -> bool {
     // A letter has at most four bytes.
     if left.len().abs_diff(right.len()) > 4 {
@@ -328,7 +328,7 @@ fn is_one_letter_off(left: &str, right: &str) -> bool {
     short >= SLIP_LETTERS && long - short <= 1 && begins + ends + 1 >= long
 }
 
-/// Whether there is nothing but white space in it.
+/// Whether the text is only whitespace.
 pub(super) fn is_blank(text: &str) -> bool {
     text.chars().all(characters::is_white)
 }

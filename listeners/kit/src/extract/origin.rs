@@ -1,8 +1,8 @@
-//! Where each byte of a payload stands in the model's text.
+//! Maps each byte of a payload to its place in the model's text.
 //!
-//! A payload is what the model wrote, but for a few edits: a namespace added, a name mended, `to` taken out. Never
-//! reads the whole text again. An offset, a line and a column, or a path in the payload comes in; a place in the
-//! text goes out.
+//! A payload is what the model wrote, with a few edits: a namespace added, a name fixed, `to` taken out. The whole
+//! text is never read again. An offset, a line and a column, or a path in the payload comes in; a place in the text
+//! goes out.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -13,16 +13,16 @@ use crate::gate::{Gate, Step};
 use crate::place::Ruler;
 use crate::{Limits, Payload, Place};
 
-/// What was written in place of a part of the markup.
+/// A replacement for a part of the markup.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Edit {
     /// The part, in bytes of the markup.
     pub(super) part: Range<usize>,
-    /// What stands there instead.
+    /// The replacement.
     pub(super) with: String,
 }
 
-/// The way back from a payload to the text.
+/// Maps a payload back to the text.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Origin {
     raw: Arc<str>,
@@ -47,7 +47,7 @@ impl Origin {
         self
     }
 
-    /// The markup with its edits.
+    /// The edited markup.
     pub(super) fn edited(&self) -> String {
         let added: usize = self.edits.iter().map(|edit| edit.with.len()).sum();
         let mut text = String::with_capacity(self.raw.len() + added);
@@ -61,7 +61,7 @@ impl Origin {
         text
     }
 
-    /// The place of an offset in the edited markup. What was written in stands where it was written.
+    /// The place of an offset in the edited markup. Added text maps to the place where it was added.
     pub(super) fn of_edited(&self, offset: usize) -> Place {
         let mut shift = Shift { edited: 0, raw: 0 };
         for edit in &self.edits {
@@ -77,7 +77,7 @@ impl Origin {
         self.of_raw(shift.raw + (offset - shift.edited))
     }
 
-    /// The way back for many places that mostly rise.
+    /// A mapping for many places that mostly rise.
     pub(super) fn back(&self) -> Back<'_> {
         let mut added = 0;
         let starts = self.edits.iter().map(|edit| {
@@ -114,7 +114,7 @@ impl Origin {
         self.place(start + rest.chars().take(skip).map(char::len_utf8).sum::<usize>())
     }
 
-    /// The place of what a path of a refusal names, as `/search/limit[2]` or `/search/@mode`.
+    /// The place that a path of a refusal names, such as `/search/limit[2]` or `/search/@mode`.
     #[must_use]
     pub fn place_of(&self, path: &str) -> Option<Place> {
         let payload = self.payload.as_ref()?;
@@ -140,7 +140,7 @@ impl Origin {
     }
 }
 
-/// The way back from edited markup for many places. No edit makes the markup shorter.
+/// Maps many places in edited markup back to the text. No edit makes the markup shorter.
 pub(super) struct Back<'o> {
     origin: &'o Origin,
     /// Where each edit begins in the edited markup.
@@ -149,7 +149,7 @@ pub(super) struct Back<'o> {
 }
 
 impl Back<'_> {
-    /// The offset in the markup as written of one in the edited markup.
+    /// Maps an offset in the edited markup to the markup as written.
     fn raw(&self, edited: usize) -> usize {
         let passed = self.starts.partition_point(|start| *start <= edited);
         let last = passed.checked_sub(1).and_then(|at| self.starts.get(at).zip(self.origin.edits.get(at)));
@@ -160,19 +160,19 @@ impl Back<'_> {
         }
     }
 
-    /// The offset in the whole text of one in the text with the edits.
+    /// Maps an offset in the edited text to the whole text.
     fn offset(&self, edited: usize) -> usize {
         let start = self.origin.start.offset;
         start + self.raw(edited.saturating_sub(start))
     }
 
-    /// The place of one in the text with the edits.
+    /// Maps a place in the edited text.
     pub(super) fn place(&mut self, edited: Place) -> Place {
         let raw = self.raw(edited.offset.saturating_sub(self.origin.start.offset));
         beyond(self.origin.start, self.ruler.place(raw))
     }
 
-    /// The same for a part.
+    /// Maps a span in the edited text.
     pub(super) fn span(&mut self, edited: Span) -> Span {
         Span { start: self.place(edited.start), end: self.offset(edited.end) }
     }
@@ -184,7 +184,7 @@ impl Back<'_> {
         self.origin.raw.get(part).unwrap_or_default()
     }
 
-    /// The way back of an element in the edited markup, which stands at that part of the text, through these edits.
+    /// The mapping of an inner element at `span` of the edited text, combined with these edits.
     pub(super) fn around(&self, inner: &Origin, span: Span) -> Origin {
         let (from, to) = (span.start.offset - self.origin.start.offset, span.end - self.origin.start.offset);
         let at = |edited: usize| self.offset(inner.start.offset + edited) - span.start.offset;

@@ -1,7 +1,7 @@
-//! The start tag of a piece of markup, and what stands directly in its root element.
+//! The start tag of a piece of markup, and the direct content of its root element.
 //!
-//! Never resolves a name and never judges: markup that cannot be read is left to the gate, which has the words.
-//! Markup comes in; the ranges of its parts go out.
+//! It never resolves a name and never judges: it leaves unreadable markup to the gate, which reports it. Markup
+//! comes in; the ranges of its parts go out.
 
 use std::ops::Range;
 
@@ -23,7 +23,8 @@ pub(super) struct Head<'r> {
     pub(super) prefix: &'r str,
     /// Its local name.
     pub(super) local: &'r str,
-    /// Its attributes: name, value as written, and the range of the whole with the white space before it.
+    /// Its attributes: name, value as written, and the range of the whole attribute with the whitespace before
+    /// it.
     pub(super) attributes: Vec<(&'r str, &'r str, Range<usize>)>,
     /// Where the tag ends.
     pub(super) end: usize,
@@ -32,7 +33,7 @@ pub(super) struct Head<'r> {
 }
 
 impl<'r> Head<'r> {
-    /// Reads the start tag with which the markup begins.
+    /// Reads the start tag at the beginning of the markup.
     pub(super) fn read(raw: &'r str) -> Option<Self> {
         let bytes = raw.as_bytes();
         let length = bytes.iter().skip(1).take_while(|byte| tag::continues_name(**byte)).count();
@@ -46,7 +47,7 @@ impl<'r> Head<'r> {
         let mut passed = name.end;
         for attribute in Walk::new(raw.get(name.end..tail)?, name.end) {
             let attribute = attribute.ok()?;
-            // The value ends with its quote, which is the last before the next attribute or the end of the tag.
+            // The value ends with its quote, the last one before the next attribute or the end of the tag.
             let value = attribute.raw.as_ptr() as usize - raw.as_ptr() as usize;
             let stop = value + attribute.raw.len() + 1;
             attributes.push((attribute.name, attribute.raw, passed..stop));
@@ -61,7 +62,7 @@ impl<'r> Head<'r> {
         Some(crate::characters::value(raw).into_owned())
     }
 
-    /// The namespace that the tag itself declares for its own prefix.
+    /// The namespace that the tag declares for its own prefix.
     pub(super) fn namespace(&self) -> Option<String> {
         self.attribute(&declared_as(self.prefix))
     }
@@ -91,11 +92,11 @@ fn end_of_tag(bytes: &[u8]) -> Option<usize> {
 pub(super) enum Part {
     /// An element, from its `<` to its last `>`.
     Element(Range<usize>),
-    /// Text that is more than white space.
+    /// Text that is more than whitespace.
     Text(Range<usize>),
 }
 
-/// What stands directly in the root element of the markup, in its order; nothing where it cannot be read.
+/// The direct content of the root element, in order. `None` if the markup cannot be read.
 pub(super) fn parts(raw: &str) -> Option<Vec<Part>> {
     let mut reader = Reader::from_str(raw);
     reader.config_mut().enable_all_checks(true);
@@ -137,14 +138,14 @@ pub(super) fn parts(raw: &str) -> Option<Vec<Part>> {
     }
 }
 
-/// Where the content of an element begins and ends in its markup; nothing where it has none.
+/// Where the content of an element begins and ends in its markup. `None` if it has no content.
 pub(super) fn inside(raw: &str) -> Option<Range<usize>> {
     let head = Head::read(raw)?;
     let end = raw.rfind("</")?;
     (!head.empty && head.end <= end).then_some(head.end..end)
 }
 
-/// Whether an element without a prefix stands in the markup, below its root.
+/// Whether the markup holds an element without a prefix below its root.
 pub(super) fn has_bare_elements(raw: &str) -> bool {
     let mut reader = Reader::from_str(raw);
     let mut is_root = true;

@@ -1,8 +1,8 @@
-//! Reads what stands outside of blocks: finds the tags that begin one, and passes over code, comments and markup that
-//! is only talked about.
+//! Reads the text outside of blocks: finds the tags that begin a block, and passes over code, comments and markup
+//! that is only mentioned.
 //!
-//! Never takes what stands in code for more than text. The extractor with its held text comes in; it stands at the
-//! next block, or at the end of what has come, when this is done.
+//! It treats everything in code as text. The extractor with its held text comes in. It leaves at the next block or at
+//! the end of the text that has come.
 
 use super::events::{Event, Problem, Slug, Span, Stop};
 use super::lines::{self, Fence, Lists, before_fence};
@@ -12,19 +12,19 @@ use super::tag::{Scan, Tag, local, mark};
 use super::{Aside, Extractor, Flow, Mode};
 use crate::Place;
 
-/// The longest beginning of a line that is looked at for a fence.
+/// The longest beginning of a line that is checked for a fence.
 const LINE_START: usize = 256;
 
-/// What is known of the prose at this point.
+/// The state of the prose at this point.
 #[derive(Debug)]
 pub(super) struct Prose {
-    /// Where the line begins; nothing where a block stands on it or its beginning is out of sight.
+    /// Where the line begins. `None` if a block is on the line, or if its beginning is too far back.
     pub(super) line: Option<usize>,
-    /// Whether nothing but white space stands on the line so far.
+    /// Whether the line holds only whitespace so far.
     pub(super) is_blank: bool,
-    /// Whether no paragraph goes on in this line.
+    /// Whether this line does not continue a paragraph.
     pub(super) ends_paragraph: bool,
-    /// The first character of this run of prose that is not white space.
+    /// The first character of this run of prose that is not whitespace.
     pub(super) first: Option<Place>,
     /// Where its last such character ends.
     pub(super) last: usize,
@@ -32,7 +32,7 @@ pub(super) struct Prose {
     runs: Runs,
     /// The tag that is being read.
     tag: Option<Tag>,
-    /// Up to where the end of a run has been looked for, and the end of what follows one on its line.
+    /// Up to where the end of a run was searched, and the end of the text after a run on its line.
     probe: usize,
     tail: usize,
 }
@@ -54,7 +54,7 @@ impl Prose {
     }
 }
 
-/// An element in prose that none of the known names means.
+/// An element in prose that matches no known name.
 #[derive(Debug)]
 pub(super) struct Open {
     pub(super) mark: u64,
@@ -69,10 +69,10 @@ pub(super) struct Open {
     pub(super) prose: (Option<Place>, usize),
 }
 
-/// The most names of which is remembered what they mean.
+/// The most names whose meaning is cached.
 const MEANINGS: usize = 256;
 
-/// How far down an end tag looks for its start tag.
+/// How many levels up an end tag looks for its start tag.
 const REACH: usize = 64;
 
 impl Extractor {
@@ -124,7 +124,8 @@ impl Extractor {
         }
     }
 
-    /// Whether the line is only shown that this byte is the first of which is no blank, and where it begins.
+    /// Whether `byte`, the first on its line that is not blank, begins a line that is only shown. Returns
+    /// the kind of such lines and where the line begins.
     fn shown_line(&self, at: usize, byte: u8) -> Option<(Fence, usize)> {
         let line = self.prose.line.filter(|_| !matches!(byte, b' ' | b'\t' | b'\r' | b'\n'))?;
         let lead = self.held.slice(line, at);
@@ -132,10 +133,10 @@ impl Extractor {
         Some((fence, line))
     }
 
-    /// Takes note of text that is not white space.
+    /// Notes text that is not whitespace.
     pub(super) fn note(&mut self, from: usize, to: usize) {
         if self.prose.first.is_none() {
-            // A fence that was to be taken for the action is an example where there is more beside it.
+            // A fence that might have been the action is an example if the answer holds more than the fence.
             self.quoted_fence();
             if self.prose.first.is_none() {
                 self.prose.first = Some(self.held.place(from));
@@ -192,7 +193,7 @@ impl Extractor {
         let quotes = self.prose.line.filter(|line| self.pos - line <= LINE_START && length >= 3);
         let quotes = quotes.and_then(|line| before_fence(self.held.slice(line, self.pos), &self.prose.lists));
         if let Some(quotes) = quotes {
-            // A fence of backticks has none in the rest of its line.
+            // A fence of backticks has no backtick in the rest of its line.
             let rest = self.held.find(end.max(self.prose.tail), |byte| byte == b'\n' || byte == sign);
             match rest.map(|at| self.held.get(at)) {
                 None if !at_end && sign == b'`' => {
@@ -210,12 +211,12 @@ impl Extractor {
         self.code(length, end)
     }
 
-    /// Code in a line, if its backticks have another half.
+    /// Code in a line, if its backticks have a closing run.
     fn code(&mut self, length: usize, end: usize) -> Flow {
         let at_end = self.stop.is_some();
         match self.prose.runs.other(&self.held, length, end, &self.prose.lists, at_end) {
             Other::More => Flow::More,
-            // What was cut off may have been the other half.
+            // The cut-off part may have held the closing run.
             Other::None if self.is_cut() && !self.has_paragraph_break() => {
                 self.pass(self.held.end());
                 Flow::On
@@ -236,12 +237,12 @@ impl Extractor {
         }
     }
 
-    /// Whether the stream stopped before its end.
+    /// Whether the stream was cut off.
     pub(super) fn is_cut(&self) -> bool {
         self.stop.is_some_and(|stop| stop != Stop::End)
     }
 
-    /// Whether the paragraph has ended with a whole line after it.
+    /// Whether the paragraph has ended and a whole line follows it.
     fn has_paragraph_break(&self) -> bool {
         let over = self.prose.runs.over();
         over.is_some_and(|over| self.held.find(over, |byte| byte == b'\n').is_some())
@@ -281,7 +282,7 @@ impl Extractor {
                 Scan::Named => tag.one_line = self.meant(&tag) == Meant::Unknown,
                 Scan::Broken(at) => {
                     self.broken_tag(&tag);
-                    // No `<` stands in between, so nothing is read a third time.
+                    // There is no `<` in between, so nothing is read a third time.
                     self.pass(tag.name_end.clamp(self.pos + 1, at.max(self.pos + 1)));
                     return Flow::On;
                 }
@@ -291,13 +292,14 @@ impl Extractor {
         }
     }
 
-    /// Whether a quotation stands around this, in a list, and where that and its line begin.
+    /// Whether this is inside a quotation in a list. Returns where its line and the quotation begin.
     fn in_quotation(&self) -> Option<(usize, usize)> {
         let line = self.prose.line.filter(|line| self.pos - line <= LINE_START && !self.prose.is_blank)?;
         Some((line, line + lines::quotation(self.held.slice(line, self.pos))?))
     }
 
-    /// What the name of a tag means. Part of a word, as in `Vec<Search>`, it means what it says or nothing.
+    /// The meaning of a tag's name. A tag that is part of a word, as in `Vec<Search>`, counts only with its exact
+    /// name.
     fn meant(&mut self, tag: &Tag) -> Meant {
         let name = local(tag.name(&self.held));
         let meant = match self.meanings.get(name) {
@@ -354,7 +356,7 @@ impl Extractor {
             self.left = Some((name, place));
             self.pos = self.held.end();
         } else if self.is_cut() {
-            // It may have been the beginning of a block: it is left over, and no prose.
+            // It may have been the beginning of a block, so it counts as left open and not as prose.
             let begun = String::from_utf8_lossy(self.held.from(tag.at + 1)).into_owned();
             self.left = Some((begun, place));
             self.pos = self.held.end();
@@ -363,7 +365,7 @@ impl Extractor {
         }
     }
 
-    /// What looked like a tag is none.
+    /// Something that looked like a tag is not one.
     fn broken_tag(&mut self, tag: &Tag) {
         let Meant::Group { .. } = self.meant(tag) else { return };
         if tag.closes || !(self.prose.is_blank || tag.has_value) {
@@ -451,13 +453,13 @@ impl Extractor {
         }
     }
 
-    /// A block begins here, or something else that is no prose.
+    /// A block or something else that is not prose begins here.
     pub(super) fn block_begins(&mut self) {
         self.quoted_fence();
         self.end_prose();
     }
 
-    /// Prose ends here: what there was of it becomes an event.
+    /// Ends the prose and turns it into an event.
     pub(super) fn end_prose(&mut self) {
         if let Some(start) = self.prose.first.take() {
             self.emit(Event::Prose(Span { start, end: self.prose.last }));
@@ -465,7 +467,7 @@ impl Extractor {
         self.prose.last = 0;
     }
 
-    /// Thinking and thoughts may stand beside a fence that is taken for the action; all else may not.
+    /// Thinking and thoughts may accompany a fence that is taken for the action. Nothing else may.
     pub(super) fn role_begins(&mut self, role: Option<Role>) {
         if matches!(role, Some(Role::Thinking | Role::Thought)) {
             self.end_prose();

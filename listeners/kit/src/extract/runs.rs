@@ -1,43 +1,44 @@
-//! Looks ahead for the other half of backticks in prose: code in a line goes on to the next run of as many, unless
-//! its paragraph ends first.
+//! Looks ahead for the closing run of backticks in prose: code in a line ends at the next run of the same length,
+//! unless its paragraph ends first.
 //!
-//! Never looks at a byte twice, however many runs have no other half. Held text comes in; where the code ends goes out.
+//! It never looks at a byte twice, even if many runs are never closed. Held text comes in; the end of the code goes
+//! out.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use super::held::Held;
 use super::lines::{Lists, ends_paragraph};
 
-/// What the look ahead has found.
+/// The result of looking ahead.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Other {
-    /// The text that has come does not say.
+    /// The text that has come does not decide it.
     More,
     /// The code ends before this offset.
     Half(usize),
-    /// The paragraph ends without it.
+    /// The paragraph ends without a closing run.
     None,
 }
 
-/// What is known of the runs ahead.
+/// What is known about the runs ahead.
 #[derive(Debug, Default)]
 pub(super) struct Runs {
-    /// Up to where has been looked.
+    /// Up to where the text has been searched.
     scanned: usize,
-    /// Where the run began that is being read.
+    /// Where the run that is being read began.
     run: Option<usize>,
     /// The runs ahead, with their lengths.
     ahead: VecDeque<(usize, usize)>,
-    /// Where the last run of a length stands.
+    /// Where the last run of each length is.
     last: BTreeMap<usize, usize>,
-    /// A line that is to be looked at as a whole, and up to where its end has been looked for.
+    /// A line that must be read as a whole, and up to where its end was searched.
     line: Option<(usize, usize)>,
     /// Where the paragraph has ended.
     over: Option<usize>,
 }
 
 impl Runs {
-    /// The other half of a run of `length`, from `after` on.
+    /// The closing run for a run of `length`, searched from `after`.
     pub(super) fn other(
         &mut self,
         held: &Held,
@@ -66,12 +67,12 @@ impl Runs {
         }
     }
 
-    /// Where the paragraph has ended, if the look ahead came so far.
+    /// Where the paragraph has ended, if the search came that far.
     pub(super) fn over(&self) -> Option<usize> {
         self.over
     }
 
-    /// Looks on, up to the end of a run or a line. `false` where the text that has come ends first.
+    /// Searches on, up to the end of a run or a line. `false` if the text ends first.
     fn look(&mut self, held: &Held, lists: &Lists, at_end: bool) -> bool {
         if let Some((start, probe)) = self.line {
             let end = held.find(probe, |byte| byte == b'\n');

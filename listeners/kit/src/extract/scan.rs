@@ -1,8 +1,8 @@
-//! Finds where a block ends: an element whose content may be anything that a model writes.
+//! Finds where a block ends. The block is an element whose content may be anything that a model writes.
 //!
-//! Tags are matched by name, comments and CDATA sections passed over, and the end tag of the block itself does not
-//! count inside code. Never judges: what is not well-formed has an end too, and the gate says what is wrong with it.
-//! Bytes come in, each once; where the block ends goes out.
+//! Tags are matched by name, comments and CDATA sections are passed over, and the end tag of the block itself does
+//! not count inside code. It never judges: markup that is not well-formed has an end too, and the gate reports its
+//! faults. Bytes come in, each once; the end of the block goes out.
 
 use super::events::Stop;
 use super::ground::Ground;
@@ -11,16 +11,17 @@ use super::names::Names;
 use super::shield::Shield;
 use super::tag::{Scan, Tag, mark};
 
-/// How far down an end tag looks for its start tag. What is nested deeper is refused in any case.
+/// How many levels up an end tag looks for its start tag. Deeper nesting is refused in any case.
 const REACH: usize = 64;
 
 #[derive(Debug, Clone)]
 enum State {
     Text,
     Tag(Tag),
-    /// In a comment or a CDATA section, after so many bytes of what ends it.
+    /// In a comment or a CDATA section, with the number of bytes of its ending seen so far.
     Passing(&'static [u8], usize),
-    /// After an end tag of the block itself that follows an odd backtick: it counts if the line has no other half.
+    /// After an end tag of the block itself that follows an unpaired run of backticks. The tag counts if the rest of
+    /// the line does not close the run.
     Doubt {
         at: usize,
         end: usize,
@@ -33,30 +34,30 @@ enum State {
 pub(super) struct Scanner {
     pos: usize,
     state: State,
-    /// The marks of the names of the open elements, that of the block itself first, and what is known of each.
+    /// The open elements, the block itself first: the mark of each name and what is known about each content.
     open: Vec<(u64, Ground)>,
     shield: Shield,
-    /// Where its first end tag stands that did not count because it is in code.
+    /// Where the first end tag is that did not count because it is in code.
     quoted: Option<usize>,
     /// Whether the content is text in which only the block's own tags and CDATA sections count.
     plain: bool,
 }
 
 impl Scanner {
-    /// A search that begins after the start tag of an element of that name.
+    /// A search that begins after the start tag of an element with that name.
     pub(super) fn new(name: &[u8], from: usize, plain: bool, ground: Ground) -> Self {
         let open = vec![(name_mark(name, plain), ground)];
         Self { pos: from, state: State::Text, open, shield: Shield::new(), quoted: None, plain }
     }
 
-    /// Passes over text without signs that follows at once on what has been read.
+    /// Passes over plain text that directly follows the text already read.
     pub(super) fn plain(&mut self, end: usize, length: usize) -> bool {
         let follows = self.pos == end && matches!(self.state, State::Text) && self.shield.is_calm();
         self.pos += if follows { length } else { 0 };
         follows
     }
 
-    /// Up to where the content is settled, so that it can be shown.
+    /// The content before this offset is settled and can be shown.
     pub(super) fn settled(&self) -> usize {
         match &self.state {
             State::Tag(tag) => tag.at,
@@ -65,7 +66,7 @@ impl Scanner {
         }
     }
 
-    /// Where the block's own end tag first stands in code.
+    /// Where the block's own end tag first occurs in code.
     pub(super) fn quoted(&self) -> Option<usize> {
         self.quoted
     }
@@ -75,7 +76,7 @@ impl Scanner {
         self.shield.is_fenced()
     }
 
-    /// Reads on, and gives where the block has ended. `stop` says that no more text comes.
+    /// Reads on, and returns where the block has ended. If `stop` is set, no more text comes.
     pub(super) fn read(&mut self, held: &Held, stop: Option<Stop>, names: &Names) -> Option<usize> {
         loop {
             match std::mem::replace(&mut self.state, State::Text) {
@@ -99,7 +100,7 @@ impl Scanner {
         }
     }
 
-    /// Reads text up to something that may be markup. `false` where the chunk ends first.
+    /// Reads text up to something that may be markup. `false` if the chunk ends first.
     fn text(&mut self, held: &Held) -> bool {
         let depth = self.open.len();
         let mut at = self.pos;
@@ -120,7 +121,7 @@ impl Scanner {
         false
     }
 
-    /// At a `<`.
+    /// Handles a `<`.
     fn less(&mut self, held: &Held) -> bool {
         if let Some(b'!') = held.get(self.pos + 1) {
             let ahead = held.slice(self.pos, self.pos + 9);
@@ -158,7 +159,7 @@ impl Scanner {
     fn passing(&mut self, ending: &'static [u8], mut seen: usize, held: &Held) -> Option<()> {
         for byte in held.from(self.pos) {
             self.pos += 1;
-            // Both endings are two equal signs and a `>`: a third equal one keeps two.
+            // Both endings are a doubled character and a `>`: a third one in a row still leaves two.
             seen = match (seen, ending.get(seen) == Some(byte)) {
                 (_, true) => seen + 1,
                 (2, false) if ending.first() == Some(byte) => 2,
@@ -173,7 +174,7 @@ impl Scanner {
         None
     }
 
-    /// Reads a tag: `None` where the chunk ends first, the end of the block where this is it.
+    /// Reads a tag. `None` if the chunk ends first; the end of the block if this tag ends it.
     fn tag(&mut self, mut tag: Tag, held: &Held, names: &Names) -> Option<Option<usize>> {
         loop {
             match tag.read(held) {
@@ -191,7 +192,7 @@ impl Scanner {
         }
     }
 
-    /// What was read from the tag's `<` on is text.
+    /// The bytes from the tag's `<` up to `to` are text.
     fn back_to_text(&mut self, tag: &Tag, to: usize, held: &Held) -> Option<Option<usize>> {
         let depth = self.open.len();
         for byte in held.slice(tag.at, to) {
@@ -229,14 +230,16 @@ impl Scanner {
                 None => {}
             }
         } else if !tag.empty && (!self.plain || was_at_edge) {
-            // In plain text only a tag that begins a line opens another one; elsewhere it is talked about.
+            // In plain text, only a tag at the beginning of a line opens another element. Elsewhere a tag is only
+            // mentioned.
             self.opened(tag, end, held, names);
         }
         self.shield.after_tag(self.open.len());
         Some(None)
     }
 
-    /// An element begins. In one that holds only text a tag is text, but for one that is named like what is open.
+    /// An element begins. Inside an element that holds only text, a tag is text unless its name is that of an open
+    /// element.
     fn opened(&mut self, tag: &Tag, end: usize, held: &Held, names: &Names) {
         let Some(mark) = self.mark_of(tag, held) else { return };
         let ground = match self.open.last() {
@@ -254,20 +257,20 @@ impl Scanner {
         self.open.push((mark, ground));
     }
 
-    /// Whether the innermost open element holds only text, in which a comment is text as well.
+    /// Whether the innermost open element holds only text. Then a comment is text as well.
     fn is_text(&self) -> bool {
         self.plain || self.open.last().is_some_and(|(_, ground)| ground.is_text())
     }
 
-    /// Which of the open elements an end tag closes.
+    /// The open element that an end tag closes.
     fn matching(&self, name: Option<u64>) -> Option<usize> {
         let reach = self.open.len().saturating_sub(REACH);
         let near = self.open.iter().enumerate().skip(reach).rev().find(|(_, (open, _))| Some(*open) == name);
         near.map(|(depth, _)| depth).or_else(|| (self.own() == name).then_some(0))
     }
 
-    /// Looks for the other half of an odd backtick in the rest of the line. `true` where there is none, so that the
-    /// block has ended.
+    /// Looks for the run that closes the backticks, in the rest of the line. `true` if there is none, so the block
+    /// has ended.
     fn doubt(
         &mut self,
         at: usize,
@@ -290,7 +293,7 @@ impl Scanner {
         }
         match stop {
             Some(_) if run == self.shield.ticks() => Some(self.shown_only(at)),
-            // What was cut off might have been the other half.
+            // The cut-off part might have held the closing run.
             Some(Stop::End) => Some(true),
             _ => {
                 self.state = State::Doubt { at, end, run };
@@ -299,7 +302,7 @@ impl Scanner {
         }
     }
 
-    /// An end tag of the block stands in code: it does not end it.
+    /// An end tag of the block is in code, so it does not end the block.
     fn shown_only(&mut self, at: usize) -> bool {
         self.quoted = self.quoted.or(Some(at));
         self.shield.close_ticks();
@@ -308,7 +311,7 @@ impl Scanner {
     }
 }
 
-/// The mark of a name; in plain text case makes no difference.
+/// The mark of a name. In plain text, case makes no difference.
 fn name_mark(name: &[u8], plain: bool) -> u64 {
     if plain { mark(&name.to_ascii_lowercase()) } else { mark(name) }
 }

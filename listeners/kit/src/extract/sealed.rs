@@ -1,8 +1,8 @@
-//! The rest of an answer after text that was not escaped: where that text ends is certain only when the answer has
-//! ended, so everything that comes after it waits, and nothing of it is executed.
+//! The rest of an answer after unescaped text. The end of that text is certain only when the answer has ended. So
+//! all later events wait, and none of them is executed.
 //!
-//! Never sends an action whose end may have been text. A block with its text comes in; events wait until the answer
-//! has ended, and go out then.
+//! It never sends an action whose end may have been text. A block with its text comes in; events wait until the
+//! answer has ended, and then go out.
 
 use std::collections::BTreeMap;
 
@@ -18,32 +18,33 @@ use crate::place::Ruler;
 /// A block after which nothing is executed.
 #[derive(Debug)]
 pub(super) struct Sealed {
-    /// From where to where it goes.
+    /// Where the block begins and ends.
     start: Place,
     end: usize,
-    /// The elements whose text is taken as written, with the offsets at which they have ended.
+    /// The elements whose text is taken as written, with the offsets of their ends.
     elements: Vec<Element>,
-    /// An element that holds only text and has no end tag in the block: only where that comes later, what stands
-    /// between may be its text.
+    /// An element that holds only text and has no end tag in the block. If its end tag comes later, the text in
+    /// between may belong to it.
     open: Option<String>,
 }
 
 impl Sealed {
-    /// Nothing after this block is executed; where an element is open in it, if that ends later.
+    /// Nothing after this block is executed. If `open` names an element, that holds only if the element ends later.
     pub(super) fn after(start: Place, end: usize, open: Option<String>) -> Self {
         Self { start, end, elements: Vec::new(), open }
     }
 }
 
 impl Extractor {
-    /// Nothing after this block is executed. What comes after one of which that is certain adds nothing to it.
+    /// Seals a block: nothing after it is executed. After a block for which that is certain, more blocks change
+    /// nothing.
     pub(super) fn seal(&mut self, sealed: Sealed) {
         if self.certain().is_none() {
             self.sealed.push(sealed);
         }
     }
 
-    /// The offset after which nothing is executed, whatever comes.
+    /// The offset after which nothing is executed in any case.
     fn certain(&self) -> Option<usize> {
         self.sealed.last().filter(|sealed| sealed.open.is_none()).map(|sealed| sealed.end)
     }
@@ -59,7 +60,7 @@ impl Extractor {
         }
     }
 
-    /// Takes a block with text as it was written.
+    /// Takes a block with its text as written.
     pub(super) fn take_verbatim(&mut self, piece: &Piece<'_>, taken: Taken) {
         let Taken { edits, elements } = taken;
         let origin = Origin::new(piece.raw, piece.start, edits);
@@ -119,7 +120,7 @@ impl Extractor {
         }
     }
 
-    /// The answer has ended: what waited goes out, as far as it may.
+    /// Emits the waiting events that are allowed, now that the answer has ended.
     pub(super) fn unseal(&mut self, stop: Stop) {
         let sealed = std::mem::take(&mut self.sealed);
         let certain = sealed.iter().find(|sealed| sealed.open.is_none());
@@ -149,7 +150,7 @@ impl Extractor {
         }
     }
 
-    /// Where the first block ends in which an element is open that may end later.
+    /// Where the first block ends that has an open element which may end later.
     fn first_open(&self, sealed: &[Sealed], stop: Stop) -> Option<usize> {
         let mut ends: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
         for sealed in sealed {
@@ -163,7 +164,7 @@ impl Extractor {
         ends.into_iter().filter(may_end).filter_map(|(_, ends)| ends.first().copied()).min()
     }
 
-    /// Why it is not certain where the text ends, now that the whole answer is there.
+    /// Why the end of the text is uncertain, now that the whole answer is there.
     fn doubt(&mut self, sealed: &Sealed, stop: Stop) -> Option<Problem> {
         let first = sealed.elements.first()?;
         if stop != Stop::End {
@@ -190,21 +191,21 @@ impl Extractor {
         Some(problem.element(name).fix(FIX))
     }
 
-    /// Up to where the text may be forgotten.
+    /// The text before this offset may be forgotten.
     pub(super) fn unsealed(&self) -> usize {
         let ends = self.sealed.iter().map(|sealed| sealed.start.offset);
         ends.min().unwrap_or(usize::MAX)
     }
 }
 
-/// An action after text whose end is not certain.
+/// An action after text whose end is uncertain.
 fn not_executed(place: Place) -> Event {
     let message = "an element before this action holds an unescaped < or &, so this action was not executed";
     let fix = format!("write it in an answer of its own, or {FIX}");
     Problem::new(Slug::TooManyActions, place, message).fix(fix).into()
 }
 
-/// Whether something may follow from an event.
+/// Whether an event can have an effect.
 fn is_act(event: &Event) -> bool {
     matches!(event, Event::Action(_) | Event::Plan(_) | Event::Completion(_))
 }

@@ -1,58 +1,58 @@
 //! Code in the content of a block, as far as it keeps the block from ending: fences, and backticks in one line.
 //!
-//! What is quoted there stays what it is for XML; only the end tag of the block itself does not count. Code belongs to
-//! the element in whose text it begins and ends with it, so that a fence that is only half in a value shields nothing
-//! around it. Never takes text away. Bytes come in; whether code is open goes out.
+//! Quoted markup is still markup for XML; only the end tag of the block itself does not count. Code belongs to the
+//! element in whose text it begins, and ends with that element. So a fence that is only half inside a value protects
+//! nothing around it. This module never removes text. Bytes come in; whether code is open goes out.
 
 /// An open fence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Fence {
     sign: u8,
     length: usize,
-    /// How many elements are open around its text.
+    /// The number of open elements around its text.
     depth: usize,
 }
 
-/// How far a line has been read.
+/// The state of the current line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Edge {
-    /// Nothing but so many blanks.
+    /// Only this many blanks so far.
     Start(usize),
-    /// So many signs of which a fence may be made.
+    /// This many characters that may become a fence.
     Run { sign: u8, length: usize },
-    /// What follows three signs or more.
+    /// The text after three or more such characters.
     Tail { sign: u8, length: usize, is_blank: bool },
     /// Text.
     Line,
 }
 
-/// What code is open at this point of a block.
+/// The code that is open at this point of a block.
 #[derive(Debug, Clone)]
 pub(super) struct Shield {
     edge: Edge,
     fence: Option<Fence>,
-    /// A fence whose element has ended before it. A bare line of its signs is its other half and opens none.
+    /// A fence whose element ended before the fence did. A bare line of its characters closes it and opens none.
     orphan: Option<(u8, usize)>,
-    /// Backticks in a row just now.
+    /// The backticks in a row at this point.
     run: usize,
-    /// Whether a letter or digit stands right before them.
+    /// Whether a letter or digit comes right before them.
     in_word: bool,
-    /// With how many backticks the code opened that is open in this line; 0 for none.
+    /// The number of backticks that opened the code in this line; 0 if none is open.
     ticks: usize,
 }
 
 impl Shield {
-    /// At the beginning of a text.
+    /// The state at the beginning of a text.
     pub(super) fn new() -> Self {
         Self { edge: Edge::Start(0), fence: None, orphan: None, run: 0, in_word: false, ticks: 0 }
     }
 
-    /// Whether the next bytes say nothing until a backtick or a line break comes.
+    /// Whether the next bytes have no meaning until a backtick or a line break comes.
     pub(super) fn is_calm(&self) -> bool {
         self.edge == Edge::Line && self.run == 0
     }
 
-    /// Whether nothing but blanks stands between here and the beginning of the line or the tag before.
+    /// Whether there are only blanks since the beginning of the line or the previous tag.
     pub(super) fn is_at_edge(&self) -> bool {
         matches!(self.edge, Edge::Start(_))
     }
@@ -62,12 +62,12 @@ impl Shield {
         self.fence.is_some()
     }
 
-    /// With how many backticks the code in this line is open; 0 for none.
+    /// The number of backticks that opened the code in this line; 0 if none is open.
     pub(super) fn ticks(&self) -> usize {
         self.ticks
     }
 
-    /// Takes a byte of text that has so many elements around it.
+    /// Reads a byte of text inside `depth` elements.
     pub(super) fn feed(&mut self, byte: u8, depth: usize) {
         match self.edge {
             Edge::Line => self.line(byte),
@@ -107,7 +107,7 @@ impl Shield {
         }
     }
 
-    /// Says what stands before the next byte, where bytes were passed over that say nothing.
+    /// Sets which byte comes before the next one, after bytes without meaning were passed over.
     pub(super) fn follows(&mut self, byte: Option<u8>) {
         self.in_word = byte.is_some_and(|byte| byte.is_ascii_alphanumeric());
     }
@@ -127,7 +127,7 @@ impl Shield {
                 self.settle(sign, length, is_blank, depth);
                 (self.edge, self.ticks) = (Edge::Start(0), 0);
             }
-            // A fence of backticks has none after them: this is code in a line.
+            // A fence of backticks has none after them, so this is code in a line.
             b'`' if sign == b'`' => {
                 self.run = length;
                 self.end_run();
@@ -140,7 +140,7 @@ impl Shield {
         }
     }
 
-    /// A line has been a fence.
+    /// A line was a fence.
     fn settle(&mut self, sign: u8, length: usize, is_blank: bool, depth: usize) {
         let ends = |of: u8, least: usize| is_blank && of == sign && length >= least;
         match (self.fence, self.orphan) {
@@ -168,7 +168,7 @@ impl Shield {
         self.edge = Edge::Line;
     }
 
-    /// A tag has ended, and so many elements are open.
+    /// A tag has ended, and `depth` elements are open.
     pub(super) fn after_tag(&mut self, depth: usize) {
         (self.edge, self.run, self.ticks) = (Edge::Start(0), 0, 0);
         if let Some(fence) = self.fence.filter(|fence| depth < fence.depth) {
@@ -177,7 +177,7 @@ impl Shield {
         }
     }
 
-    /// What looked like a quoted end tag, or like a tag at all, was text in a line.
+    /// An apparent end tag in code, or an apparent tag, was text in a line.
     pub(super) fn amid_line(&mut self) {
         (self.edge, self.run) = (Edge::Line, 0);
     }

@@ -1,23 +1,23 @@
-//! Reads one tag byte by byte, wherever its chunks end: the name, then all up to the `>` outside of quotes.
+//! Reads one tag byte by byte, for any chunk boundaries: the name, then everything up to the `>` outside of quotes.
 //!
-//! Never judges attributes: the gate does. A `<` is in no tag, quoted or not, so one that comes means that what was
-//! read before it was no tag. Bytes come in; where the name and the tag end goes out.
+//! It never judges attributes: the gate does. No tag contains a `<`, quoted or not, so a `<` means that the text
+//! before it was not a tag. Bytes come in; where the name and the tag end goes out.
 
 use super::held::Held;
 
-/// The longest name that is read as one.
+/// The longest name.
 const NAME_BYTES: usize = 256;
 
-/// What became of a tag.
+/// The result of reading a tag.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Scan {
     /// The chunk ended first.
     More,
-    /// The name has ended; told once.
+    /// The name has ended. Reported once.
     Named,
     /// The tag has ended before this offset.
     Whole(usize),
-    /// It is no tag; what follows it begins here.
+    /// It is not a tag. The text after it begins at this offset.
     Broken(usize),
 }
 
@@ -31,26 +31,26 @@ enum State {
 /// A tag that is being read.
 #[derive(Debug, Clone)]
 pub(super) struct Tag {
-    /// Where its `<` stands.
+    /// Where its `<` is.
     pub(super) at: usize,
     /// Whether it is an end tag.
     pub(super) closes: bool,
-    /// Where its name ends, once it has.
+    /// Where its name ends, once it has ended.
     pub(super) name_end: usize,
     /// Whether it ends with `/>`.
     pub(super) empty: bool,
     /// Whether an attribute has begun.
     pub(super) has_value: bool,
-    /// Whether it may not go beyond its line, as markup in prose.
+    /// Whether it must end on its line, like markup in prose.
     pub(super) one_line: bool,
     state: State,
-    /// Whether the last byte but white space was an `=`: only then a quote opens a value.
+    /// Whether the last byte that is not whitespace was an `=`. Only then a quote opens a value.
     equals: bool,
     pos: usize,
 }
 
 impl Tag {
-    /// The tag that begins at `at`, if what stands there may be one. `Err` where the chunk ended too early to say.
+    /// The tag that begins at `at`, if there may be one. `Err` if the chunk ended too early to tell.
     pub(super) fn begin(held: &Held, at: usize) -> Result<Option<Self>, ()> {
         let first = held.get(at + 1).ok_or(())?;
         let closes = first == b'/';
@@ -70,7 +70,7 @@ impl Tag {
         }))
     }
 
-    /// Its name as written, prefix and all.
+    /// Its name as written, with the prefix.
     pub(super) fn name<'h>(&self, held: &'h Held) -> &'h [u8] {
         held.slice(self.at + 1 + usize::from(self.closes), self.name_end)
     }
@@ -130,12 +130,12 @@ impl Tag {
     }
 }
 
-/// Whether an element's name may begin with this byte; beyond ASCII the gate decides.
+/// Whether an element's name may begin with this byte. Beyond ASCII, the gate decides.
 pub(super) fn begins_name(byte: u8) -> bool {
     byte.is_ascii_alphabetic() || byte == b'_' || byte >= 0x80
 }
 
-/// Whether an element's name, prefix and all, may go on with this byte.
+/// Whether an element's name, with its prefix, may continue with this byte.
 pub(super) fn continues_name(byte: u8) -> bool {
     begins_name(byte) || byte.is_ascii_digit() || matches!(byte, b'-' | b'.' | b':')
 }
@@ -148,7 +148,7 @@ pub(super) fn local(name: &[u8]) -> &[u8] {
     }
 }
 
-/// A number that stands for a name: equal names have equal numbers.
+/// A hash of a name: equal names have equal hashes.
 pub(super) fn mark(name: &[u8]) -> u64 {
     name.iter()
         .fold(0xcbf2_9ce4_8422_2325, |mark, byte| (mark ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))

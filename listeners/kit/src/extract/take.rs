@@ -1,7 +1,7 @@
-//! Makes events of a block that is complete: an action, a completion, the own tag with what it holds, a wrapper.
+//! Turns a complete block into events: an action, a completion, the own tag with its content, or a wrapper.
 //!
-//! Never guesses beyond the mends, and each is told. What cannot be taken becomes a problem with its place, and
-//! nothing of that element is sent. Markup with its place comes in; events go out.
+//! It never guesses beyond the listed fixes, and it reports each one. An element that cannot be accepted becomes
+//! a problem with its place, and nothing of it is sent. Markup with its place comes in; events go out.
 
 use std::ops::Range;
 
@@ -14,14 +14,14 @@ use crate::gate::{self, Gate, Step};
 use crate::place::Ruler;
 use crate::{Limits, Payload, Place, characters, namespaces};
 
-/// The taking apart of one block.
+/// The analysis of one block.
 pub(super) struct Taking<'n> {
     pub(super) names: &'n Names,
     pub(super) limits: &'n Limits,
     pub(super) events: Vec<Event>,
 }
 
-/// Markup of one element, and where it stands.
+/// Markup of one element with its place.
 #[derive(Clone)]
 pub(super) struct Piece<'r> {
     pub(super) raw: &'r str,
@@ -41,7 +41,7 @@ impl Piece<'_> {
     }
 }
 
-/// The element beside the one it stands in: how deep the own tag may hold itself.
+/// How deeply the own tag may be nested in itself.
 const OWN_DEPTH: usize = 4;
 
 impl<'n> Taking<'n> {
@@ -92,20 +92,20 @@ impl<'n> Taking<'n> {
             }
         };
         if let Err(problem) = taken.and_then(|()| self.exactly(before, slip.is_some(), known.role)) {
-            // What was mended on the way to a problem was for nothing.
+            // Fixes made on the way to a problem no longer matter.
             self.events.truncate(before);
             self.problem(*problem);
         }
     }
 
-    /// Refuses what a person must approve, where a name on the way to it was corrected.
+    /// Refuses an action that needs a person's approval, if a name on the way to it was corrected.
     fn exactly(&self, from: usize, is_slip: bool, role: Role) -> Result<(), Box<Problem>> {
         let taken = self.events.get(from..).unwrap_or_default();
         let slip = taken.iter().find_map(|event| match event {
             Event::Mend(mended) if mended.mend == Mend::Name => Some(mended),
             _ => None,
         });
-        // What stands beside one another in the own tag was looked at one by one.
+        // Elements next to each other in the own tag were checked one by one.
         let Some(slip) = slip.filter(|_| is_slip || role == Role::Primitive) else { return Ok(()) };
         let needs = |event: &Event| matches!(event, Event::Action(action) if self.names.needs_approval(&action.payload));
         if taken.iter().any(needs) { Err(Box::new(inexact(slip))) } else { Ok(()) }
@@ -116,7 +116,7 @@ impl<'n> Taking<'n> {
         self.events.push(Event::Mend(Box::new(Mended { mend, place, written, meant })));
     }
 
-    /// Which of the elements of one name is meant; where none can be told, that is a problem.
+    /// Decides which of the elements with one name is meant. If that is unclear, reports a problem.
     fn resolve(
         &mut self,
         piece: &Piece<'_>,
@@ -159,8 +159,7 @@ impl<'n> Taking<'n> {
         }
     }
 
-    /// An element that several peers take must say which one is meant, unless it goes to a thread, or nowhere by
-    /// itself.
+    /// An element that several peers take must name one, unless it goes to a thread or is not sent by itself.
     fn for_one(
         &mut self,
         piece: &Piece<'_>,
@@ -300,7 +299,7 @@ impl<'n> Taking<'n> {
                 }
             }
         }
-        // The own tag is a note, even if there is nothing in it to keep.
+        // The own tag is a note, even if it holds nothing to keep.
         if self.events.iter().skip(before).all(|event| matches!(event, Event::Thinking(_))) {
             let span = Span { start: piece.start, end: piece.start.offset };
             self.events.push(Event::Thought(Box::new(Thought { span, text: String::new() })));
@@ -379,7 +378,7 @@ impl<'n> Taking<'n> {
         Ok(())
     }
 
-    /// The payload that a new thread begins with is resolved like an action, but stays where it is.
+    /// Resolves the initial payload of a new thread like an action, but leaves it in its place.
     fn initial_payload(&mut self, piece: &Piece<'_>, graft: &mut Graft<'_>) -> Result<(), Box<Problem>> {
         let elements = |raw: &str| -> Vec<Range<usize>> {
             let all = parts(raw).unwrap_or_default();
@@ -430,12 +429,12 @@ impl<'n> Taking<'n> {
     }
 }
 
-/// Whom a message names.
+/// The recipient that a message names.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Addressed {
     to: Option<String>,
     thread: Option<String>,
-    /// Whether the element is the payload of a new thread: the element around it says whom it is for.
+    /// Whether the element is the payload of a new thread. The element around it names the recipient.
     is_inner: bool,
 }
 
@@ -461,7 +460,7 @@ fn is_named(piece: &Piece<'_>, range: &Range<usize>, local: &str) -> bool {
     Head::read(raw).is_some_and(|head| head.local == local)
 }
 
-/// The name with which markup begins, though its start tag cannot be read.
+/// The name at the beginning of markup, even if its start tag cannot be read.
 fn start_name(raw: &str) -> String {
     raw.chars().skip(1).take_while(|c| !characters::is_white(*c) && !matches!(c, '>' | '/')).collect()
 }
@@ -475,26 +474,26 @@ fn part_span(piece: &Piece<'_>, range: &Range<usize>) -> Span {
     Span { start, end: piece.start.offset + range.end }
 }
 
-/// The place that lies as far beyond `start` as `within` lies beyond the start of a document.
+/// Turns a place within a document into a place in a text, if the document begins at `start`.
 pub(super) fn beyond(start: Place, within: Place) -> Place {
     let column = if within.line == 1 { start.column + within.column - 1 } else { within.column };
     Place { line: start.line + within.line - 1, column, offset: start.offset + within.offset }
 }
 
-/// The text of an element that holds nothing else, entities decoded.
+/// The text of an element that holds nothing else, with entities decoded.
 fn text_of(raw: &str) -> Option<String> {
     let mut gate = Gate::strict(raw.as_bytes(), &Limits::FROM_PUMP).ok()?;
     let Step::Open(_) = gate.step().ok()? else { return None };
     gate.text_inside().ok()
 }
 
-/// Text with its entities decoded once; an `&` that begins none is text.
+/// Text with its entities decoded once. An `&` that begins no entity is text.
 pub(super) fn decoded(raw: &str) -> String {
     let mut text = String::with_capacity(raw.len());
     let mut rest = raw;
     while let Some((before, after)) = rest.split_once('&') {
         text.push_str(before);
-        // The longest reference has ten characters; what is further away belongs to another.
+        // The longest reference has ten characters. A later `;` belongs to something else.
         let name =
             after.char_indices().take(12).find(|(_, c)| *c == ';').and_then(|(end, _)| after.get(..end));
         match name.and_then(|name| Some((characters::reference(name)?, name.len()))) {

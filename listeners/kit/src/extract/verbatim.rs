@@ -1,9 +1,9 @@
 //! Text that a model wrote without escaping it, in an element whose schema allows no child elements.
 //!
-//! Raw is every `&` that begins none of the five entities and no character reference, and every `<` that begins no
-//! CDATA section. Content with raw characters and without entities and CDATA is taken as written. Never guesses where
-//! text ends: content that mixes both, or that holds a tag which may end it, is refused. The markup of a block comes
-//! in; the edits that escape it, or a problem, go out.
+//! A raw character is every `&` that begins none of the five entities and no character reference, and every `<` that
+//! begins no CDATA section. Content with raw characters and without entities and CDATA is taken as written. It never
+//! guesses where text ends: content that mixes both, or that holds a tag which may end it, is refused. The markup of
+//! a block comes in; the edits that escape it, or a problem, go out.
 
 use super::events::{Problem, Slug};
 use super::ground::Ground;
@@ -14,23 +14,23 @@ use super::outline::Head;
 use super::tag::{Scan, Tag, local};
 use crate::{Limits, Place, gate, writer};
 
-/// What a block holds of it.
+/// The unescaped text of a block.
 #[derive(Debug)]
 pub(super) enum Verbatim {
     /// Nothing.
     None,
-    /// An element of this name that holds only text has no end tag in the block.
+    /// An element with this name holds only text and has no end tag in the block.
     Open(String),
     /// Text that is taken as written.
     Taken(Taken),
-    /// Text that cannot be taken.
+    /// Text that cannot be accepted.
     Refused(Box<Problem>),
 }
 
 /// Text that is taken as written.
 #[derive(Debug, Default)]
 pub(super) struct Taken {
-    /// What escapes it, in the order of the markup.
+    /// The edits that escape it, in the order of the markup.
     pub(super) edits: Vec<Edit>,
     /// The elements that hold it.
     pub(super) elements: Vec<Element>,
@@ -55,7 +55,7 @@ pub(super) fn look(names: &Names, limits: &Limits, raw: &str, start: Place) -> V
     });
     let is_plain = match role {
         Some(Role::Thinking | Role::Thought) => true,
-        // The markup in a result is its text, as far as it can be read.
+        // The markup in a result is its text if it can be read.
         Some(Role::Completion) => gate::check(raw.as_bytes(), limits).is_ok(),
         _ => !raw.bytes().skip(1).any(|byte| matches!(byte, b'<' | b'&')),
     };
@@ -72,10 +72,10 @@ pub(super) fn look(names: &Names, limits: &Limits, raw: &str, start: Place) -> V
     }
 }
 
-/// What to write instead of text that cannot be taken.
+/// The suggested fix for text that cannot be accepted.
 pub(super) const FIX: &str = "put the text into <![CDATA[…]]>";
 
-/// Text that is not escaped, beside something else that would have to be repaired.
+/// Unescaped text, together with another fault that needs a fix.
 pub(super) fn combined(element: &str, place: Place, what: &str) -> Problem {
     let message = format!("the text of <{element}> holds an unescaped < or &, and {what}");
     Problem::new(Slug::Malformed, place, message)
@@ -83,7 +83,7 @@ pub(super) fn combined(element: &str, place: Place, what: &str) -> Problem {
         .fix(format!("{FIX}, and correct the other"))
 }
 
-/// The first end tag without a start tag of elements of one name, counted anew from each of these ends on.
+/// The first end tag of that name without a start tag. The count starts again at each of these ends.
 pub(super) fn unmatched(held: &Held, name: &str, ends: &[usize]) -> Option<usize> {
     let (name, mut open, mut ends) = (local(name.as_bytes()), 0_usize, ends.iter().peekable());
     let mut at = **ends.peek()?;
@@ -106,7 +106,7 @@ pub(super) fn unmatched(held: &Held, name: &str, ends: &[usize]) -> Option<usize
     None
 }
 
-/// The tag that begins at a `<`, and where it ends.
+/// The tag that begins at a `<`, and its end.
 fn whole(held: &Held, at: usize) -> Option<(Tag, usize)> {
     let mut tag = Tag::begin(held, at).ok()??;
     loop {
@@ -128,7 +128,7 @@ struct Walk<'n> {
     taken: Taken,
 }
 
-/// Why the markup is read no further.
+/// Why reading the markup stops.
 enum Stopped {
     Open(String),
     Refused(Box<Problem>),
@@ -141,7 +141,7 @@ impl Walk<'_> {
             let rest = self.raw.get(less..).unwrap_or_default();
             let aside = [("<!--", "-->"), ("<![CDATA[", "]]>")].into_iter().find(|it| rest.starts_with(it.0));
             if let Some((begins, ends)) = aside {
-                // What does not end holds all the rest.
+                // An aside that does not end holds the rest of the text.
                 let Some(end) = self.aside(less, begins, ends) else { return Ok(()) };
                 at = end;
                 continue;
@@ -175,13 +175,13 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// Where a comment or a CDATA section ends that begins here.
+    /// The end of a comment or a CDATA section that begins here.
     fn aside(&self, at: usize, begins: &str, ends: &str) -> Option<usize> {
         let inside = self.raw.get(at..)?.strip_prefix(begins)?;
         Some(at + begins.len() + inside.find(ends)? + ends.len())
     }
 
-    /// Reads the text of an element from `from` on, and says where the element has ended.
+    /// Reads the text of an element from `from` on, and returns where the element has ended.
     fn text(&mut self, name: &str, from: usize, ground: &Ground) -> Result<usize, Stopped> {
         let (mut at, mut has_cdata) = (from, false);
         let (to, end) = loop {
@@ -232,7 +232,7 @@ impl Walk<'_> {
         Problem::new(Slug::Malformed, place, message).element(name)
     }
 
-    /// A tag in the text that is named like the element itself, a sibling, an ancestor or anything known.
+    /// A tag in the text with the name of the element itself, a sibling, an ancestor or anything known.
     fn tag_in(&self, name: &str, from: usize, to: usize) -> Option<(usize, String)> {
         let content = Held::of(self.held.slice(from, to), Place::START);
         let mut at = 0;
@@ -252,7 +252,7 @@ impl Walk<'_> {
     }
 }
 
-/// The signs that a content holds outside of CDATA sections.
+/// The special characters of a content outside of CDATA sections.
 #[derive(Debug, Default)]
 struct Signs {
     /// The raw characters.
@@ -290,7 +290,7 @@ fn is_entity(text: &str) -> bool {
     rest.len() < digits.len() && rest.starts_with(';')
 }
 
-/// The edit that escapes the sign at an offset of content that begins at `from`.
+/// The edit that escapes the character at an offset of content that begins at `from`.
 fn escaping(content: &str, at: usize, from: usize) -> Edit {
     let mut with = Vec::new();
     writer::escape(&mut with, content.get(at..at + 1).unwrap_or_default(), false);

@@ -1,6 +1,6 @@
-//! Words for elements that cannot be taken: not well-formed, not known, or not only one.
+//! Messages for elements that cannot be accepted: not well-formed, unknown, or ambiguous.
 //!
-//! Never decides. What was found and its place come in; a problem goes out.
+//! It never decides. An element and its place come in; a problem goes out.
 
 use super::events::{Mended, Problem, Slug};
 use super::names::{Known, Names};
@@ -8,7 +8,7 @@ use super::outline::Head;
 use super::take::Piece;
 use crate::{Limits, Place, gate};
 
-/// What the gate says of markup that cannot be read.
+/// The gate's report on markup that cannot be read.
 pub(super) fn malformed(piece: &Piece<'_>, limits: &Limits, name: &str) -> Problem {
     match gate::check(piece.raw.as_bytes(), limits) {
         Err(fault) => {
@@ -20,7 +20,7 @@ pub(super) fn malformed(piece: &Piece<'_>, limits: &Limits, name: &str) -> Probl
     }
 }
 
-/// An element that is none of those that are known.
+/// An element that is not known.
 pub(super) fn unknown_action(names: &Names, written: &str, place: Place) -> Problem {
     let local = written.split_once(':').map_or(written, |(_, local)| local);
     let near = names.nearest(local);
@@ -35,7 +35,7 @@ pub(super) fn unknown_action(names: &Names, written: &str, place: Place) -> Prob
     problem.near(near)
 }
 
-/// A name that was corrected, of something that a person must approve: only its exact name will do.
+/// A corrected name of an action that needs a person's approval. Only its exact name is accepted.
 pub(super) fn inexact(mended: &Mended) -> Problem {
     let Mended { written, meant, place, .. } = mended;
     let message = format!("<{written}> is not exactly <{meant}>, and what it asks for needs approval");

@@ -1,5 +1,5 @@
-//! One function that blocks, around deliveries: what its thread says about one goes out as documents, and answers come
-//! back to it. It knows no subject and sends nothing itself; the delivery in hand does.
+//! Runs a blocking function on a delivery. What its thread says goes out as documents, and answers come back to it.
+//! This module knows no subject and sends nothing itself; `Held` does.
 
 use std::io;
 use std::sync::Arc;
@@ -12,10 +12,10 @@ use crate::reply::{Said, Word};
 use crate::told::{Answer, Receipt, Told};
 use crate::turn::{Pump, Turn};
 
-/// What an author's function does.
+/// The author's function.
 pub(super) type Answering = Box<dyn Fn(&mut Turn<'_>) -> Said + Send + Sync>;
 
-/// Answers a delivery with what the function says about it, on a thread for blocking work.
+/// Answers a delivery with the function's result. The function runs on a thread for blocking work.
 pub(super) async fn answers(held: Held, answer: Arc<Answering>) {
     let held = Arc::new(held);
     let (in_hand, runtime) = (held.clone(), Handle::current());
@@ -26,11 +26,11 @@ pub(super) async fn answers(held: Held, answer: Arc<Answering>) {
         let said = answer(&mut turn);
         match turn.broken() {
             None => said,
-            // What it said before cannot be written; the rest would stand there without it.
+            // Something said before could not be written. Without it the rest would be incomplete.
             Some(error) => failure("unsayable", &error.to_string()),
         }
     });
-    // The words of a panic are on stderr.
+    // The panic message is on stderr.
     let said =
         work.await.unwrap_or_else(|_| failure("panicked", "the listener fell while it worked on this"));
     if !held.is_called_back() {
@@ -67,7 +67,7 @@ impl Pump for Call {
         if matches!(word, Word::Journal { .. } | Word::Ask { .. }) {
             self.answer = match told {
                 Some(Told::Answer(answer)) => Some(answer),
-                // One whose number the pump could not read is refused by a receipt.
+                // If the pump could not read the number, it refuses with a receipt.
                 Some(Told::Receipt(Receipt { delivery, refusal, .. })) if refusal.is_some() => {
                     Some(Answer { delivery, id: 0, payload: refusal })
                 }

@@ -1,6 +1,6 @@
-//! The connection to the broker, which is made again whenever it breaks, and what the broker says on the side.
+//! The connection to the broker. It reconnects after a break, and reports the broker's other messages.
 //!
-//! It shows the key and nothing else of the process. What is secret in it goes to the connection and into no word.
+//! From the process it shows the key and nothing else. Secrets go into the connection and into no message.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,25 +12,25 @@ use tokio::sync::watch;
 use super::news::{News, Unserved};
 use super::{Worker, token};
 
-/// How long the broker may take to answer a call, and how long a quiet connection stands before it is asked.
+/// How long the broker may take to answer a connect, and how long a connection may be quiet before a ping.
 const PATIENCE: Duration = Duration::from_secs(5);
 const QUIET: Duration = Duration::from_secs(10);
-/// The longest pause between two calls.
+/// The longest pause between two attempts to connect.
 const LONGEST: Duration = Duration::from_secs(4);
 
-/// A connection that stands, or is being made again.
+/// A connection that is open or is being made again.
 pub(super) struct Connection {
     pub(super) client: Client,
-    /// Counts how often it was made again.
+    /// Counts the reconnects.
     pub(super) made: watch::Receiver<u64>,
 }
 
-/// The pause before the next try: short first, then longer, never longer than a few seconds.
+/// The pause before the next try: short at first, then longer, at most a few seconds.
 pub(super) fn pause(tries: u32) -> Duration {
     Duration::from_millis(100).saturating_mul(1 << tries.min(6)).min(LONGEST)
 }
 
-/// Connects; where nobody listens yet it is tried again until somebody does.
+/// Connects. While no broker listens, it keeps trying.
 pub(super) async fn made(worker: &Worker) -> Result<Connection, Unserved> {
     let read = |url: &str| {
         url.parse::<ServerAddr>().map_err(|_| {
@@ -92,12 +92,12 @@ fn options(worker: &Worker, seed: Option<&str>, count: watch::Sender<u64>) -> Co
                 }
                 Event::Disconnected => Some(News::Away { words: "the connection broke".to_owned() }),
                 Event::ServerError(ServerError::Other(words)) => Some(News::Forbidden { words }),
-                // The others are told by what does not work any more.
+                // Other events show up as failing operations.
                 _ => None,
             };
             if let Some(news) = news {
                 let words = news.to_string();
-                // What is forbidden is tried for ever, and told once.
+                // A forbidden operation is retried forever but reported once.
                 let is_new = told_last
                     .lock()
                     .is_ok_and(|mut last| std::mem::replace(&mut *last, words.clone()) != words);

@@ -1,7 +1,7 @@
-//! One delivery in the hands of whoever works on it, and all that can be said about it to the pump, in documents.
+//! One delivery that a worker holds, and every document that the worker can send about it to the pump.
 //!
-//! A word that is answered is sent again until it is: the pump takes the same word once, however often it comes. Nothing
-//! here takes a delivery or renews it; slots do. It judges nothing of what is said.
+//! A document that needs an answer is sent again until the answer comes; the pump accepts the same document once.
+//! Nothing here takes or renews a delivery; slots do. It does not judge the content.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError};
@@ -18,39 +18,39 @@ use crate::envelope::Delivered;
 use crate::reply::{Said, Word};
 use crate::told::{Answer, Receipt, Told};
 
-/// The header of a reply by which whoever runs the listener tells that the delivery will not be answered. Its value is a
-/// code; the reply itself is a failure with the words.
+/// The reply header by which the runner of a listener reports that the delivery will not be answered. Its value is a
+/// code; the reply itself is a failure with a message.
 pub const GONE: &str = "Systole-Gone";
 
-/// How long an answer may take before the same is sent again.
+/// How long an answer may take before the same document is sent again.
 const ANSWER: Duration = Duration::from_secs(5);
-/// What a message carries beside its body: a word is to have room for it under the broker's limit.
+/// Bytes reserved for the rest of a message, so that the document fits under the broker's limit.
 const BESIDE: usize = 1024;
 
-/// Why nothing was answered to a word.
+/// Why a document got no answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Untold {
-    /// The delivery was called back before: nobody waits for what is said of it.
+    /// The delivery was cancelled earlier, so no one waits for documents about it.
     #[error("the delivery was called back")]
     CalledBack,
-    /// The broker takes no message of that size, so it was not sent.
+    /// The broker takes no message of that size, so the document was not sent.
     #[error("has {bytes} bytes, and the broker takes {most}")]
     TooLarge {
-        /// The bytes of the document.
+        /// The size of the document in bytes.
         bytes: usize,
-        /// The most that the broker takes.
+        /// The broker's maximum in bytes.
         most: usize,
     },
 }
 
-/// A delivery that came. It is renewed for as long as the future that was given it goes on; where that ends without
-/// [`Held::reply`] or [`Held::gone`], the broker tells the pump that nobody took care of it.
+/// A delivery that was received. It is renewed as long as the future that received it runs. If that future ends
+/// without [`Held::reply`] or [`Held::gone`], the broker tells the pump that no worker handled the delivery.
 pub struct Held {
     house: Arc<House>,
     asked: Delivered,
-    /// Where everything about it is said.
+    /// The subject for documents about the delivery.
     said: Subject,
-    /// Where its message is renewed and acknowledged.
+    /// The subject on which its message is renewed and acknowledged.
     pub(super) message: Subject,
     called_back: watch::Receiver<bool>,
     begun: Instant,
@@ -64,7 +64,7 @@ impl std::fmt::Debug for Held {
 }
 
 impl Held {
-    /// One that has just come.
+    /// A delivery that has just come.
     pub(super) fn of(
         house: Arc<House>,
         asked: Delivered,
@@ -75,31 +75,31 @@ impl Held {
         Self { house, asked, said, message, called_back, begun: Instant::now(), is_counted }
     }
 
-    /// What was delivered.
+    /// The delivery.
     #[must_use]
     pub fn delivered(&self) -> &Delivered {
         &self.asked
     }
 
-    /// Whether its answer is no longer wanted.
+    /// Whether the answer is no longer wanted.
     #[must_use]
     pub fn is_called_back(&self) -> bool {
         *self.called_back.borrow()
     }
 
-    /// Waits until its answer is no longer wanted. May be dropped while it waits.
+    /// Waits until the answer is no longer wanted. It is safe to drop while it waits.
     pub async fn called_back(&self) {
         let mut called_back = self.called_back.clone();
         if called_back.wait_for(|called_back| *called_back).await.is_err() {
-            // An end of whoever tells of it is none of the delivery.
+            // If the sender is gone, no cancel can come any more. That does not cancel the delivery.
             std::future::pending::<()>().await;
         }
     }
 
-    /// Sends a notice, a journal entry or a question until it is answered, and gives the answer.
+    /// Sends a notice, a journal entry or a question until it is answered, and returns the answer.
     ///
     /// # Errors
-    /// When the delivery is called back before, or no message can be so large.
+    /// If the delivery is cancelled first, or the document is too large for a message.
     pub async fn told(&self, document: &[u8]) -> Result<Told, Untold> {
         self.fits(document)?;
         let told = tokio::select! {
@@ -112,13 +112,13 @@ impl Held {
         Ok(told)
     }
 
-    /// Sends progress. It is for whoever looks on at this moment: one that is lost is not said again.
+    /// Sends progress. It is for observers at this moment, so a lost message is not sent again.
     pub async fn progress(&self, document: Vec<u8>) {
         let _told = self.house.connection.client.publish(self.house.live(), document.into()).await;
     }
 
-    /// Sends the reply until the pump has decided upon it, and says whether it took it. One that is too large becomes a
-    /// failure that says so.
+    /// Sends the reply until the pump has decided, and returns whether the pump accepted it. A reply that is too
+    /// large is replaced by a failure that says so.
     pub async fn reply(&self, document: Vec<u8>) -> bool {
         let document = match self.fits(&document) {
             Ok(()) => document,
@@ -136,7 +136,8 @@ impl Held {
         }
     }
 
-    /// The same for what a listener says in the end. What cannot be written becomes a failure that says why.
+    /// Like [`Held::reply`], for a listener's result. A result that cannot be written becomes a failure that says
+    /// why.
     pub async fn says(&self, said: Said) -> bool {
         if let Said::Failure { code, words, .. } = &said {
             self.house.counts.failed(&format!("{code}: {words}"));
@@ -146,13 +147,14 @@ impl Held {
         self.reply(document).await
     }
 
-    /// Says that the delivery will not be answered, until the pump has heard it: with a code of the pump's own, such as
-    /// `listener.failed` or `listener.lost`, and what is known. What follows from that is the pump's to decide.
+    /// Reports that the delivery will not be answered, and repeats it until the pump has received it. `code` is one
+    /// of the pump's codes, such as `listener.failed` or `listener.lost`; `words` is what is known. The pump decides
+    /// what follows.
     pub async fn gone(&self, code: &str, words: &str) {
         self.house.counts.failed(&format!("{code}: {words}"));
         self.counts();
         let said = Said::Failure { code: code.to_owned(), retry: true, words: words.to_owned() };
-        // Words that no document can carry are left out: the code is what counts.
+        // A message that no document can carry is left out: the code is what counts.
         let document = Word::Reply { delivery: self.delivery().to_owned(), said }
             .document()
             .unwrap_or_else(|fault| self.failure(code, &fault.to_string()));
@@ -170,7 +172,7 @@ impl Held {
         if bytes <= most { Ok(()) } else { Err(Untold::TooLarge { bytes, most }) }
     }
 
-    /// The document of a failure, which goes in the place of something else.
+    /// The document of a failure that replaces another reply.
     fn failure(&self, code: &str, words: &str) -> Vec<u8> {
         self.house.counts.failed(words);
         (self.house.tell)(&News::Unsent { delivery: self.delivery().to_owned(), words: words.to_owned() });
@@ -178,7 +180,7 @@ impl Held {
         Word::Reply { delivery: self.delivery().to_owned(), said }.document().unwrap_or_default()
     }
 
-    /// Tells the author if what was said was refused.
+    /// Reports to the author if the document was refused.
     fn refused(&self, receipt: &Receipt) {
         if receipt.is_superseded {
             (self.house.tell)(&News::Superseded { delivery: receipt.delivery.clone() });
@@ -194,7 +196,7 @@ impl Held {
         }
     }
 
-    /// Counts the work, once: it is over when its end is about to be said.
+    /// Counts the delivery once, when its end is about to be sent.
     fn counts(&self) {
         if !self.is_counted.swap(true, Ordering::Relaxed) {
             let took = u64::try_from(self.begun.elapsed().as_nanos()).unwrap_or(u64::MAX);
@@ -211,7 +213,7 @@ impl Drop for Held {
     }
 }
 
-/// Sends the same until it is answered, with pauses, for as long as it is waited for.
+/// Sends the same document, with pauses, until it is answered or the caller stops waiting.
 async fn until_answered(house: &House, subject: &Subject, document: &[u8], gone: Option<&str>) -> Told {
     let mut tries = 0;
     loop {
@@ -221,8 +223,8 @@ async fn until_answered(house: &House, subject: &Subject, document: &[u8], gone:
             headers.insert(GONE, code);
             request = request.headers(headers);
         }
-        // Nobody there, no answer in time, a connection that broke, something unreadable: all the same, it is not known
-        // to be on disk.
+        // No responder, no answer in time, a broken connection or an unreadable answer all mean the same: the
+        // document is not known to be on disk.
         if let Ok(answer) = house.connection.client.send_request(subject.clone(), request).await
             && let Ok(told) = Told::read(&answer.payload)
             && matches!(told, Told::Answer(_) | Told::Receipt(_))

@@ -1,8 +1,9 @@
-//! A whole listener around one function, over a broker: whoever has the listener's key is it, on whatever machine.
+//! A whole listener around one function, over a broker. Any process with the listener's key can be the listener, on
+//! any machine.
 //!
-//! It takes one delivery for each free slot and never more, says that it is alive while it works, and sends its reply
-//! again until the pump says that it is on disk. It makes and asks for nothing at the broker but its next delivery, and
-//! judges nothing. Deliveries come in; the function's words go out.
+//! It takes one delivery for each free slot and never more. It reports that it is alive while it works, and sends its
+//! reply again until the pump says that the reply is on disk. At the broker it creates nothing and only asks for its
+//! next delivery. It makes no decisions. Deliveries come in; the function's replies go out.
 //!
 //! ```no_run
 //! use systole_kit::Payload;
@@ -46,11 +47,11 @@ use work::{House, Working};
 
 /// The most deliveries that one process works on at once.
 const SLOTS: usize = 256;
-/// How often a delivery is renewed, where the author does not say. The shortest patience that an organism's file is
-/// likely to have with a listener, `idle`, is a few seconds.
+/// How often a delivery is renewed by default. The shortest `idle` timeout that an organism file is likely to set for
+/// a listener is a few seconds.
 const RENEW: Duration = Duration::from_secs(1);
 
-/// A worker of one listener: where it works, and as what it shows itself.
+/// A worker of one listener: where it works, and how it presents itself.
 pub struct Worker {
     pub(crate) url: String,
     pub(crate) organism: String,
@@ -60,7 +61,7 @@ pub struct Worker {
     renew: Duration,
     shown: Shown,
     tell: Arc<dyn Fn(&News) + Send + Sync>,
-    /// What is wrong with what was said above, in the order of saying.
+    /// The first error in the settings above.
     wrong: Option<Unserved>,
 }
 
@@ -74,8 +75,8 @@ impl std::fmt::Debug for Worker {
 }
 
 impl Worker {
-    /// A worker of that listener of that organism, over the broker at `url`. Of a cluster the addresses of several servers
-    /// have commas between.
+    /// A worker of a listener of an organism, over the broker at `url`. For a cluster, `url` holds the addresses of
+    /// several servers, separated by commas.
     #[must_use]
     pub fn new(url: &str, organism: &str, listener: &str) -> Self {
         let wrong = [("organism", organism), ("listener", listener)]
@@ -95,15 +96,15 @@ impl Worker {
             renew: RENEW,
             shown: Shown::default(),
             tell: Arc::new(|news| {
-                // With stderr gone there is nobody to tell.
+                // If stderr is gone, no one can read the message.
                 let _gone = writeln!(std::io::stderr(), "{news}");
             }),
             wrong,
         }
     }
 
-    /// The same from the environment: `SYSTOLE_NATS`, `SYSTOLE_ORGANISM` and `SYSTOLE_LISTENER`, and where they are set
-    /// `SYSTOLE_KEY_FILE` and `SYSTOLE_SLOTS`.
+    /// A worker set up from the environment: `SYSTOLE_NATS`, `SYSTOLE_ORGANISM` and `SYSTOLE_LISTENER`, and if they
+    /// are set, `SYSTOLE_KEY_FILE` and `SYSTOLE_SLOTS`.
     #[must_use]
     pub fn from_environment() -> Self {
         let found = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
@@ -124,13 +125,13 @@ impl Worker {
         }
     }
 
-    /// The file with the key of this listener, one of those that `systole permissions --nats-config` makes.
+    /// The file with the key of this listener. `systole permissions --nats-config` creates it.
     #[must_use]
     pub fn key_file(self, path: impl Into<PathBuf>) -> Self {
         Self { key_file: Some(path.into()), ..self }
     }
 
-    /// How many deliveries it works on at once; 1 where nothing is said, 256 at most.
+    /// How many deliveries it works on at once. The default is 1, the maximum 256.
     #[must_use]
     pub fn slots(self, slots: usize) -> Self {
         if (1..=SLOTS).contains(&slots) {
@@ -140,8 +141,8 @@ impl Worker {
         }
     }
 
-    /// How often it says that it is alive while it works; every second where nothing is said. It has to be less than
-    /// the listener's `idle`, of which the broker tells a worker nothing.
+    /// How often the worker reports that it is alive while it works; the default is every second. It has to be less
+    /// than the listener's `idle`, which the broker does not tell a worker.
     #[must_use]
     pub fn renew_every(self, renew: Duration) -> Self {
         if renew.is_zero() {
@@ -151,35 +152,36 @@ impl Worker {
         }
     }
 
-    /// The version that it shows to who looks for services: three numbers, as `1.4.0`.
+    /// The version shown to clients that look for services: three numbers, such as `1.4.0`.
     #[must_use]
     pub fn version(mut self, version: &str) -> Self {
         self.shown.version = version.to_owned();
         self
     }
 
-    /// What it does, in a sentence, for who looks for services.
+    /// A sentence that describes the worker, for clients that look for services.
     #[must_use]
     pub fn description(mut self, words: &str) -> Self {
         self.shown.description = words.to_owned();
         self
     }
 
-    /// Elements that it takes, for who looks for services. Which ones it is sent is said by the organism's file.
+    /// Elements that the worker takes, for clients that look for services. The organism file decides which ones it is
+    /// sent.
     #[must_use]
     pub fn accepts(mut self, namespace: &str, elements: &[&str]) -> Self {
         self.shown.accepts.extend(elements.iter().map(|local| QName::new(namespace, local)));
         self
     }
 
-    /// Elements that it answers with, for who looks for services.
+    /// Elements that the worker answers with, for clients that look for services.
     #[must_use]
     pub fn returns(mut self, namespace: &str, elements: &[&str]) -> Self {
         self.shown.returns.extend(elements.iter().map(|local| QName::new(namespace, local)));
         self
     }
 
-    /// A schema that it was written against: its namespace and its hash are shown to who looks for services.
+    /// A schema that the worker was written against. Clients that look for services see its namespace and its hash.
     #[must_use]
     pub fn schema(mut self, xsd: &[u8]) -> Self {
         match self.shown.schema(xsd) {
@@ -188,7 +190,7 @@ impl Worker {
         }
     }
 
-    /// Who is told what happens beside the work, in place of stderr.
+    /// Receives the news, in place of stderr.
     #[must_use]
     pub fn tell(self, tell: impl Fn(&News) + Send + Sync + 'static) -> Self {
         Self { tell: Arc::new(tell), ..self }
@@ -199,17 +201,17 @@ impl Worker {
         self
     }
 
-    /// Answers every delivery with what `answer` says about it, until the process gets TERM or INT. Then it takes
-    /// nothing more, finishes what it has, and ends; a second signal ends it where it stands.
+    /// Answers every delivery with what `answer` returns, until the process gets TERM or INT. Then it takes nothing
+    /// more, finishes what it has, and ends. A second signal ends it at once.
     ///
-    /// What `answer` says is a [`Payload`](crate::Payload), several, a [`Said`], or a `Result` of one of them and a
-    /// [`Failure`](crate::stdio::Failure). It is called on a thread of its own for each slot, so it may block.
+    /// `answer` returns a [`Payload`](crate::Payload), several, a [`Said`], or a `Result` of one of these and a
+    /// [`Failure`](crate::stdio::Failure). Each slot calls it on a separate thread, so it may block.
     pub fn answer_each<A: Into<Said>>(
         self,
         answer: impl Fn(&mut Turn<'_>) -> A + Send + Sync + 'static,
     ) -> ExitCode {
         let tell = self.tell.clone();
-        // A thread for each slot, and a few for the names of hosts.
+        // A thread for each slot, and a few for resolving host names.
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)
             .max_blocking_threads(self.slots + 8)
@@ -218,7 +220,7 @@ impl Worker {
         let ended = match runtime {
             Ok(runtime) => {
                 let ended = runtime.block_on(self.until_signalled(answer));
-                // After a second signal somebody may still work; nobody waits for it.
+                // After a second signal, work may still be running. It is not waited for.
                 runtime.shutdown_background();
                 ended
             }
@@ -249,7 +251,7 @@ impl Worker {
             }
         };
         let stop = async move {
-            // Who counts lives as long as this.
+            // The sender lives as long as this future.
             let _one = first.wait_for(|signals| *signals >= 1).await;
         };
         tokio::select! {
@@ -259,11 +261,11 @@ impl Worker {
         }
     }
 
-    /// The same for a program with a runtime of its own, until `stop` is ready. It returns once what was begun is
-    /// answered. The function runs on the runtime's threads for blocking work.
+    /// Like [`Worker::answer_each`], for a program that has a runtime, until `stop` is ready. It returns once the
+    /// deliveries that it began are answered. The function runs on the runtime's threads for blocking work.
     ///
     /// # Errors
-    /// When something that was said of the worker cannot be, or the broker does not let in who has that key.
+    /// If a setting of the worker is invalid, or the broker rejects the key.
     pub async fn serve<A: Into<Said>>(
         self,
         answer: impl Fn(&mut Turn<'_>) -> A + Send + Sync + 'static,
@@ -273,8 +275,8 @@ impl Worker {
         self.carry(move |held| call::answers(held, answer.clone()), stop).await
     }
 
-    /// The layer below: each delivery is given to `work` as it came, and what it says about it goes out in documents. For
-    /// whoever carries deliveries further, such as to programs. There are never more futures of `work` than slots, and each
+    /// The layer below: `work` gets each delivery as it came, and sends documents about it. It is for programs that
+    /// pass deliveries on, such as to other programs. There are never more futures of `work` than slots, and each
     /// delivery is renewed until its future ends.
     ///
     /// # Errors
@@ -297,7 +299,7 @@ impl Worker {
         let work: Working = Box::new(move |held| Box::pin(work(held)));
         let house =
             Arc::new(House::new(connection, &self.organism, &self.listener, self.tell, work, self.renew));
-        // They end with this function, the slots before it and the rest behind it.
+        // All tasks end with this function: the slots before it, the others when it drops them.
         let (mut slots, mut beside) = (JoinSet::new(), JoinSet::new());
         beside.spawn(house.clone().hear_cancels(house.ear(house.cancels()).await?));
         for (subject, verb) in service::questions(&house) {
@@ -317,13 +319,13 @@ impl Worker {
                 },
             }
         }
-        // The last acknowledgements are on their way when the process ends; the pump needs none of them.
+        // The last acknowledgements may be lost when the process ends. The pump does not need them.
         let _nobody_needs_them = house.connection.client.flush().await;
         Ok(())
     }
 }
 
-/// The part of a subject that a name is.
+/// A name as one token of a subject.
 pub(crate) fn token(name: &str) -> String {
     name.replace('.', "_")
 }

@@ -1,57 +1,59 @@
-//! What a worker's author is told beside the work, and why a worker ends. Words only; who reads them decides.
+//! News for a worker's author, and the reasons why a worker ends. It holds text only; the reader decides what to do.
 
 use std::fmt;
 
-/// Something that happened beside the work.
+/// An event outside the handling of deliveries.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum News {
-    /// Another reply to the delivery was taken before, so this one counts for nothing: another worker had it as well.
+    /// Another reply to the delivery was accepted first, so this one does not count: another worker had the delivery
+    /// as well.
     Superseded {
         /// The delivery.
         delivery: String,
     },
-    /// The pump refused a reply or a notice, or an item of a reply. That is final: it is not sent again.
+    /// The pump refused a reply, a notice, or one item of a reply. The refusal is final: nothing is sent again.
     Refused {
-        /// The delivery that it named.
+        /// The delivery that it concerns.
         delivery: String,
-        /// The item that was refused, from 0; none where everything was.
+        /// The item that was refused, from 0. `None` if everything was refused.
         item: Option<u64>,
         /// The code, such as `payload.invalid`.
         code: String,
-        /// What the pump says about it.
+        /// The pump's message.
         words: String,
     },
-    /// A reply could not be sent as it is; a `<failure>` went in its place.
+    /// A reply could not be sent as it is. A `<failure>` was sent in its place.
     Unsent {
         /// The delivery.
         delivery: String,
         /// Why.
         words: String,
     },
-    /// What came is no delivery of a pump. It is left alone.
+    /// A message that is not a delivery of a pump. It is ignored.
     Unreadable {
         /// Why.
         words: String,
     },
-    /// The broker forbids this key something that a worker of the listener needs.
+    /// The broker forbids this key an operation that a worker of the listener needs.
     Forbidden {
-        /// What the broker says.
+        /// The broker's message.
         words: String,
     },
-    /// Nobody hands out deliveries of the listener: the organism has not run yet, or the broker gives none at the moment.
+    /// The broker hands out no deliveries of the listener: the organism has not run yet, or the broker gives none at
+    /// the moment.
     Idle {
-        /// What the broker says.
+        /// The broker's message.
         words: String,
     },
-    /// The broker cannot be reached. It is tried again.
+    /// The broker cannot be reached. The worker keeps trying.
     Away {
         /// Why.
         words: String,
     },
-    /// The broker is reached.
+    /// The worker is connected to the broker.
     Connected,
-    /// The worker ends without having been told to.
+    /// The worker ends without having been asked to.
     Ends(Unserved),
 }
 
@@ -82,19 +84,19 @@ impl fmt::Display for News {
     }
 }
 
-/// Why a worker does not serve.
+/// Why a worker cannot serve.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Unserved {
-    /// Something that was said of it cannot be, or cannot be had here.
+    /// A setting is invalid, or a resource is not available.
     #[error("{0}")]
     Told(String),
-    /// The broker does not let it in.
+    /// The broker rejects the worker's login.
     #[error("the broker at {at} does not let in {who}")]
     Forbidden {
-        /// Where the broker is.
+        /// The broker's address.
         at: String,
-        /// Who asked, in words.
+        /// The user of the login, described for a reader.
         who: &'static str,
     },
     /// The connection ended for good.

@@ -1,7 +1,8 @@
-//! The worker as a service that can be found: it says that it is there, what it takes and gives, and what it has done.
+//! The worker as a discoverable service: it reports that it is there, what it takes and returns, and what it has
+//! done.
 //!
-//! The protocol is that of NATS micro services. It is written here, because a library's endpoint takes its requests from a
-//! subject, and deliveries come by pulling. Only what the author said is shown, and nothing of any delivery.
+//! The protocol is that of NATS micro services. It is written here because a library's endpoint takes its requests
+//! from a subject, and deliveries are pulled. It shows only what the author set, and nothing of any delivery.
 
 use std::fmt::Write as _;
 use std::sync::atomic::Ordering;
@@ -21,17 +22,17 @@ use crate::schema::Model;
 /// The most schemas and elements that are shown.
 const SCHEMAS: usize = 16;
 const ELEMENTS: usize = 64;
-/// The most bytes of any one text that is shown.
+/// The most bytes of one text that is shown.
 const TEXT: usize = 1024;
 
-/// What a worker shows of itself.
+/// What a worker shows about itself.
 #[derive(Debug, Clone)]
 pub(super) struct Shown {
     pub(super) version: String,
     pub(super) description: String,
     pub(super) accepts: Vec<QName>,
     pub(super) returns: Vec<QName>,
-    /// Namespace and hash of each.
+    /// Namespace and hash of each schema.
     schemas: Vec<(String, String)>,
     started: jiff::Timestamp,
 }
@@ -57,14 +58,14 @@ impl Shown {
         })?;
         let mut hash = String::with_capacity(64);
         for byte in Sha256::digest(xsd) {
-            // Nothing that is written into a String can be refused.
+            // Writing into a String cannot fail.
             let _written = write!(hash, "{byte:02x}");
         }
         self.schemas.push((model.target_namespace().to_owned(), hash));
         Ok(())
     }
 
-    /// That what is shown has an end, and can be read by those who look.
+    /// Checks that what is shown is of limited size and readable for clients.
     pub(super) fn check(&self) -> Result<(), Unserved> {
         let over = |what: &str, there: usize, most: usize| {
             Err(Unserved::Told(format!("{what}: {there} are more than {most}, the most that are shown")))
@@ -103,7 +104,7 @@ impl Shown {
     }
 }
 
-/// What may be asked.
+/// The requests of the protocol.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Verb {
     Ping,
@@ -111,7 +112,7 @@ pub(super) enum Verb {
     Stats,
 }
 
-/// The subjects on which it is asked, and for what.
+/// The subjects of the requests.
 pub(super) fn questions(house: &House) -> Vec<(String, Verb)> {
     let name = token(&house.listener);
     let of = |(word, verb): (&str, Verb)| {
@@ -123,12 +124,12 @@ pub(super) fn questions(house: &House) -> Vec<(String, Verb)> {
     [("PING", Verb::Ping), ("INFO", Verb::Info), ("STATS", Verb::Stats)].into_iter().flat_map(of).collect()
 }
 
-/// Answers who asks, for as long as the connection lasts.
+/// Answers requests for as long as the connection lasts.
 pub(super) async fn answers(house: Arc<House>, shown: Shown, verb: Verb, mut ear: Subscriber) {
     while let Some(question) = next(&mut ear).await {
         let Some(reply) = question.reply else { continue };
         let answer = answer(&house, &shown, verb).to_string();
-        // Who asks and is not there any more asks again.
+        // If this answer is lost, the client asks again.
         let _sent = house.connection.client.publish(reply, answer.into()).await;
     }
 }
@@ -161,7 +162,7 @@ fn answer(house: &House, shown: &Shown, verb: Verb) -> Value {
     answer
 }
 
-/// The one endpoint: the deliveries, which all workers of the name share.
+/// The only endpoint: the deliveries, which all workers of the name share.
 fn endpoint(house: &House, more: Value) -> Value {
     let mut endpoint =
         json!({"name": "deliveries", "subject": house.deliveries(), "queue_group": token(&house.listener)});

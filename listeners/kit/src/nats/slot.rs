@@ -1,8 +1,8 @@
-//! One slot: it asks for a delivery when it is free, and renews what it has while it works.
+//! One slot: it asks for a delivery when it is free, and renews the delivery while it works.
 //!
-//! It never drops a delivery that it asked for: a pull that is on its way when the worker is to stop is waited for, since
-//! the broker might answer it. What comes although the slot is taken, such as the answer to a pull of before a broken
-//! connection, is renewed until its turn comes.
+//! It never drops a delivery that it asked for. When the worker is to stop, the slot waits for a pull that is on its
+//! way, since the broker might answer it. A delivery that comes while the slot is busy, such as the answer to a pull
+//! from before a broken connection, is renewed until its turn comes.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::future::poll_fn;
@@ -21,14 +21,15 @@ use super::news::Unserved;
 use super::token;
 use super::work::House;
 
-/// What a pull asks: one message, and an end of the waiting after 5 s. While a pull waits somewhere, a delivery may go
-/// to who asked and is gone; so it is short.
+/// The request of a pull: one message, and 5 s of waiting at most. While a pull waits, a delivery may go to a client
+/// that is gone, so the wait is short.
 const PULL: &str = "{\"batch\":1,\"expires\":5000000000}";
 const WAITS: Duration = Duration::from_secs(5);
-/// How much later than that its end may be heard.
+/// How much later the end of a pull may arrive.
 const MARGIN: Duration = Duration::from_secs(2);
 
-/// The next message of a subscription; none where it has ended. May be dropped while it waits: nothing is lost.
+/// The next message of a subscription. `None` if the subscription has ended. Dropping it while it waits loses
+/// nothing.
 pub(super) async fn next(ear: &mut Subscriber) -> Option<Message> {
     poll_fn(|cx| Pin::new(&mut *ear).poll_next(cx)).await
 }
@@ -43,7 +44,7 @@ pub(super) struct Slot {
     pulls: BTreeMap<u64, Instant>,
     pulled: u64,
     waiting: VecDeque<Held>,
-    /// How often in a row nothing was handed out for another reason than that there was nothing.
+    /// How many pulls in a row the broker refused. A pull that finds no delivery is not refused.
     idle: u32,
 }
 
@@ -65,7 +66,7 @@ impl Slot {
         })
     }
 
-    /// Serves until nothing more is to be taken, and all that was is answered.
+    /// Serves until the worker takes nothing more and every delivery taken is answered.
     pub(super) async fn serve(mut self) {
         loop {
             self.pulls.retain(|_, until| *until > Instant::now());
@@ -81,7 +82,7 @@ impl Slot {
         }
     }
 
-    /// Asks for the next delivery, and waits for what comes of it.
+    /// Asks for the next delivery, and waits for the outcome.
     async fn pull(&mut self) {
         self.pulled += 1;
         let (listener, stream) = (token(&self.house.listener), self.house.stream());
@@ -100,8 +101,8 @@ impl Slot {
         }
     }
 
-    /// Hears what is said to a pull; false where it is better to pull again: its time is over, or the connection was
-    /// made again, and the broker may not remember it.
+    /// Waits for the answer to a pull. Returns false if the slot should pull again: the time is over, or the
+    /// connection was made again and the broker may have forgotten the pull.
     async fn hear(&mut self) -> bool {
         let until = self.pulls.values().next_back().copied().unwrap_or_else(Instant::now);
         tokio::select! {
@@ -119,15 +120,15 @@ impl Slot {
                 }
             },
             () = sleep_until(until) => false,
-            // A connection that is gone for good ends the subscription too.
+            // If the connection is gone for good, the subscription ends too.
             Ok(()) = self.made.changed() => false,
         }
     }
 
-    /// Takes what came; words where it says that there will be nothing for a while.
+    /// Handles an answer. Returns the broker's words if nothing will come for a while.
     fn heard(&mut self, message: Message) -> Option<String> {
         let Some(status) = message.status else {
-            // Which pull it answers is not said: the oldest is as good.
+            // The message does not say which pull it answers. Removing the oldest is good enough.
             self.pulls.pop_first();
             self.idle = 0;
             self.house.is_served();
@@ -145,9 +146,9 @@ impl Slot {
         Some(format!("{status} {words}").trim().to_owned())
     }
 
-    /// Pauses before the broker is asked again, and tells it the first time.
+    /// Pauses before the next pull, and reports the first pause.
     async fn idles(&mut self, words: &str) {
-        // That enough others of the name wait already is no news.
+        // That enough workers of the name already wait is not worth reporting.
         if self.idle == 0 && !words.contains("Exceeded MaxWaiting") {
             self.house.idles(words);
         }
@@ -159,7 +160,7 @@ impl Slot {
         self.idle = self.idle.saturating_add(1);
     }
 
-    /// Works on a delivery, and renews it and whatever waits behind it.
+    /// Works on a delivery. Renews it and all deliveries that wait behind it.
     async fn works(&mut self, held: Held) {
         let message = held.message.clone();
         let mut work = (self.house.work)(held);

@@ -1,7 +1,7 @@
-//! What all slots of a worker share: its connection, its name, what it has done, and which deliveries are in whose hands.
+//! What all slots of a worker share: its connection, its name, its counters, and which deliveries are held.
 //!
-//! It reads what was pulled and tells of what is called back. Nothing here takes a delivery; slots do. What is done with
-//! one is given from outside.
+//! It reads the pulled messages and passes on cancels. Nothing here takes a delivery; slots do. The work on a
+//! delivery is passed in by the caller.
 
 use std::collections::HashMap;
 use std::pin::Pin;
@@ -19,15 +19,15 @@ use super::slot::next;
 use super::token;
 use crate::told::Told;
 
-/// What is done with each delivery.
+/// The work on each delivery.
 pub(super) type Working = Box<dyn Fn(Held) -> Pin<Box<dyn Future<Output = ()> + Send>> + Send + Sync>;
-/// The most bytes of what is shown as the last error.
+/// The most bytes of the last error that are shown.
 const LAST_ERROR: usize = 512;
 
 /// What the slots of a worker share.
 pub(super) struct House {
     pub(super) connection: Connection,
-    /// Who this worker is among those of its name.
+    /// The worker's identity among those of its name.
     pub(super) id: String,
     pub(super) organism: String,
     pub(super) listener: String,
@@ -35,13 +35,13 @@ pub(super) struct House {
     pub(super) renew: Duration,
     pub(super) counts: Counts,
     pub(super) work: Working,
-    /// Whether it was told that nothing is handed out: every slot finds that out, and one word is enough.
+    /// Whether it was reported that nothing is handed out. Every slot finds that out, but one report is enough.
     is_idle: AtomicBool,
-    /// What is in the hands of some slot; each is told when it is called back.
+    /// The deliveries that slots hold. The sender passes on a cancel.
     pub(super) held: Mutex<HashMap<String, watch::Sender<bool>>>,
 }
 
-/// What it has done so far.
+/// The worker's counters.
 #[derive(Default)]
 pub(super) struct Counts {
     pub(super) requests: AtomicU64,
@@ -69,7 +69,7 @@ impl House {
         renew: Duration,
     ) -> Self {
         let (organism, listener) = (organism.to_owned(), listener.to_owned());
-        // What an inbox ends with is drawn anew for each.
+        // The last part of an inbox is random for each one.
         let id = connection.client.new_inbox().rsplit('.').next().unwrap_or_default().to_owned();
         Self {
             connection,
@@ -105,24 +105,24 @@ impl House {
         format!("SYSTOLE_{}_BUS", token(&self.organism))
     }
 
-    /// A slot is handed nothing, for another reason than that there is nothing.
+    /// Reports, once, that the broker refuses a slot's pulls.
     pub(super) fn idles(&self, words: &str) {
         if !self.is_idle.swap(true, Ordering::Relaxed) {
             (self.tell)(&News::Idle { words: words.to_owned() });
         }
     }
 
-    /// A slot is served.
+    /// Notes that the broker accepts a slot's pulls.
     pub(super) fn is_served(&self) {
         self.is_idle.store(false, Ordering::Relaxed);
     }
 
-    /// An ear for a subject.
+    /// A subscription to a subject.
     pub(super) async fn ear(&self, subject: String) -> Result<Subscriber, Unserved> {
         self.connection.client.subscribe(subject).await.map_err(|error| Unserved::Ended(error.to_string()))
     }
 
-    /// Tells each slot what is called back, for as long as the connection lasts.
+    /// Passes cancels on to the slots, for as long as the connection lasts.
     pub(super) async fn hear_cancels(self: Arc<Self>, mut ear: Subscriber) {
         while let Some(message) = next(&mut ear).await {
             if let Ok(Told::Cancel { delivery }) = Told::read(&message.payload) {
@@ -134,8 +134,8 @@ impl House {
         }
     }
 
-    /// Reads what was pulled. What is no delivery is told and left alone: the pump hears from the broker that nobody
-    /// takes care of it.
+    /// Reads a pulled message. One that is not a delivery is reported and ignored: the broker tells the pump that no
+    /// worker handled it.
     pub(super) fn takes(self: &Arc<Self>, message: Message) -> Option<Held> {
         let no = |words: &str| {
             (self.tell)(&News::Unreadable { words: words.to_owned() });
@@ -159,9 +159,9 @@ impl House {
         }
     }
 
-    /// Says that somebody is at work on a delivery, or that it is over.
+    /// Sends an acknowledgement for a delivery: work is in progress, or it is over.
     pub(super) async fn says(&self, message: &Subject, word: &'static str) {
-        // One that is lost is said again by the next; of one that is over the pump knows by the reply.
+        // A lost renewal is followed by the next one. The end of a delivery reaches the pump with the reply.
         let _sent = self.connection.client.publish(message.clone(), word.into()).await;
     }
 }

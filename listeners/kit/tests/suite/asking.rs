@@ -1,4 +1,4 @@
-//! What questions to the pump are answered with: pages of a view, and bytes that are text or are not.
+//! The answers to questions: pages of a view, and bytes that are text or are not.
 
 use proptest::prelude::*;
 use systole_kit::ask::{Kept, Message, Put, Shown, Spot, Viewed, Whose, Words};

@@ -1,19 +1,19 @@
-//! Hostile documents, each as large as it may be, by the rows of the table of attacks that bytes alone
-//! decide. Tests count what reading them takes; the benchmark measures how long it takes. Nothing here
-//! judges. How many bytes there may be comes in; documents go out.
+//! Hostile documents of the largest allowed size, by the rows of the table of attacks that bytes alone
+//! decide. Tests count the cost of reading them; the benchmark measures the time. Nothing here judges.
+//! The number of bytes comes in; documents go out.
 
-/// The namespace that every document pretends to be of.
+/// The namespace that every document claims.
 const NS: &str = "https://xml-pipeline.org/ns/echo/v1";
 
 /// A hostile document.
 pub(crate) struct Blow {
     /// The row of the table.
     pub(crate) row: u8,
-    /// What is hostile about it.
+    /// The kind of attack.
     pub(crate) what: &'static str,
     /// Its bytes.
     pub(crate) document: Vec<u8>,
-    /// Where reading has to end at the latest; none where all of it has to be read.
+    /// Where reading must end at the latest. `None` if all of it has to be read.
     pub(crate) ends_by: Option<usize>,
 }
 
@@ -21,12 +21,12 @@ fn say(inside: &str) -> String {
     format!("<say xmlns=\"{NS}\">{inside}</say>")
 }
 
-/// So many bytes of text, and then that.
+/// That many bytes of text, followed by `what`.
 fn ending(bytes: usize, what: &str) -> String {
     say(&format!("<text>{}{what}</text>", "x".repeat(bytes)))
 }
 
-/// As many of the parts that a number gives as find room.
+/// As many of the numbered parts as fit.
 fn filled(bytes: usize, part: impl Fn(usize) -> String) -> String {
     let mut text = String::with_capacity(bytes);
     for number in 0.. {
@@ -45,18 +45,18 @@ pub(crate) fn honest(bytes: usize) -> Vec<u8> {
 }
 
 impl Blow {
-    /// One that shows at its beginning.
+    /// A document whose fault shows at its beginning.
     fn early(row: u8, what: &'static str, document: String) -> Blow {
         Blow { row, what, document: document.into_bytes(), ends_by: Some(4 << 10) }
     }
 
-    /// One that shows only at its end.
+    /// A document whose fault shows only at its end.
     fn late(row: u8, what: &'static str, document: impl Into<Vec<u8>>) -> Blow {
         Blow { row, what, document: document.into(), ends_by: None }
     }
 }
 
-/// Every blow, of at most so many bytes.
+/// All hostile documents, with at most that many bytes each.
 pub(crate) fn blows(most: usize) -> Vec<Blow> {
     let bytes = most - 512;
     early(bytes).into_iter().chain(late(bytes)).collect()

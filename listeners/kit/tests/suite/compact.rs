@@ -1,4 +1,4 @@
-//! The compact form: what each text of a type means, and what is told of one that is none.
+//! The compact form: the meaning of each text of a type, and the message for a text that is not one.
 
 use std::path::Path;
 
@@ -36,7 +36,7 @@ fn every_part_of_a_type_is_read_in_its_place() {
     assert_eq!(read("date | name").base, listed(&["date", "name"]), "a list of words, whatever they are");
     assert_eq!(read("int ..-1").range, range(None, Some("-1")));
     assert_eq!(read("number 0.5..").range, range(Some("0.5"), None));
-    // A sign counts between blanks only.
+    // A sign counts only between blanks.
     assert_eq!(read("text = a=b --c").default.as_deref(), Some("a=b --c"));
     assert_eq!(read("word ~ a=b--c~d").pattern.as_deref(), Some("a=b--c~d"));
 }
@@ -123,7 +123,7 @@ fn a_default_says_that_a_field_may_be_left_out_and_never_fills_it_in() {
     assert!(model.explain(b"<p xmlns='urn:x'><a>1</a></p>").is_some());
 }
 
-/// The block of the golden table's schema `task`: every type, each in a field that may be left out but the first.
+/// The block of the golden table's schema `task`: every type, each in an optional field except the first.
 const TASK: [(&str, &str); 14] = [
     ("name", "line 2..20 -- what it is called"),
     ("note", "text ..40"),
@@ -141,7 +141,7 @@ const TASK: [(&str, &str); 14] = [
     ("secret", "sensitive word 4..8"),
 ];
 
-/// The mistakes that the golden table shows are made against an XSD that is made of a block, as users write it.
+/// The golden table makes its mistakes against an XSD built from a block, as users write it.
 #[test]
 fn a9_the_schema_task_of_the_golden_table_is_made_of_a_block() {
     let field = |name: &str, optional: bool, body: Body| Field { name: name.to_owned(), optional, body };
@@ -172,7 +172,8 @@ fn a9_the_schema_task_of_the_golden_table_is_made_of_a_block() {
     assert!(std::fs::read(&path).unwrap_or_default() == made, "the block means another XSD now");
 }
 
-/// What is too long is told by its name and place: words are one of several parts that may be.
+/// A type that is too long is reported with its name and place: words are one of several parts that can make it
+/// long.
 #[test]
 fn a_type_that_is_too_long_is_told_by_what_makes_it_long() {
     let long = "x".repeat(4200);

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use systole_kit::codes;
 use systole_kit::elements::{Elements, Left, Piece};
 
-/// Streams, and their pieces: elements as they are, strays with a `~` before them, and what is left with a `!`
+/// Streams and their pieces: elements as they are, strays with a `~` before them, and the rest with a `!`
 /// before an open element and a `?` before a stray.
 const STREAMS: &[(&str, &[&str])] = &[
     ("", &[]),
@@ -115,7 +115,7 @@ fn an_element_over_the_cap_ends_the_stream_at_the_same_byte_in_any_portions() {
         assert_eq!(pieces, [Piece::Element(b"<a/>".to_vec()), Piece::Stray(b"\n".to_vec())]);
         assert_eq!(reader.feed(b"<c/>", &mut pieces).expect_err("ended"), fault);
     }
-    // The very byte that completes an element may be the one too many.
+    // The byte that completes an element may itself exceed the cap.
     let one_more = [b"<a>".as_slice(), &[b'x'; 994], b"</a>"].concat();
     Elements::new(1000).feed(&one_more, &mut Vec::new()).expect_err("one byte over the cap");
     let exact = [b"<a>".as_slice(), &[b'x'; 993], b"</a>"].concat();

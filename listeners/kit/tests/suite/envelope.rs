@@ -1,4 +1,4 @@
-//! The envelope: letters from outside, deliveries and answers written and read back.
+//! The envelope: messages from outside, deliveries and answers written and read back.
 
 use proptest::prelude::*;
 use systole_kit::answers::{Answer, Answers, write_answers};
@@ -157,7 +157,7 @@ fn the_answers_have_the_bytes_of_the_format() {
         <item ordinal=\"0\" from=\"search\" seq=\"14\"><r xmlns='u'/></item><item ordinal=\"1\" from=\"critic\" \
         seq=\"15\"/><inbox><timer-fired xmlns='c' id='1'/><steer xmlns='c'/></inbox></answers>";
     assert_eq!(std::str::from_utf8(written.bytes()).expect("UTF-8"), expected);
-    // What the kit composes is what the gate would have cut.
+    // The gate cuts out exactly what the kit composed.
     assert_eq!(Payload::read(written.bytes(), &Limits::default()).expect("well-formed"), written);
 }
 
@@ -181,7 +181,7 @@ fn a_payload_means_the_same_inside_answers_inside_an_envelope() {
 }
 
 fn word() -> impl Strategy<Value = String> {
-    // No white space at the ends, which the reader takes off.
+    // No whitespace at the ends: the reader removes it.
     "[!-~\u{e9}\u{1f600}]([ -~\n\t]{0,10}[!-~])?"
 }
 

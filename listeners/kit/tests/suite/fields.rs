@@ -1,4 +1,4 @@
-//! Payloads made from `name=value`: what comes out, and what is said where nothing can.
+//! Payloads made from `name=value`: the results, and the messages when there is no result.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -34,7 +34,7 @@ pub(crate) fn told(slips: &[Slip]) -> String {
     text
 }
 
-/// Set `SYSTOLE_GOLDEN=write` to write the file anew, and read the difference before committing it.
+/// Set `SYSTOLE_GOLDEN=write` to rewrite the file, and read the difference before committing it.
 pub(crate) fn held(name: &str, rendered: &str) {
     let path = golden().join(name);
     if std::env::var("SYSTOLE_GOLDEN").is_ok_and(|v| v == "write") {

@@ -1,12 +1,12 @@
-//! Documents on a stream: the line form means what the document meant, and any portions give the same documents.
+//! Documents on a stream: the line form means the same as the document, and any portions give the same documents.
 
 use proptest::prelude::*;
 use systole_kit::framing::{Lengths, Lines, line_form, with_length};
 use systole_kit::gate::{Gate, Step, check};
 use systole_kit::{Limits, codes};
 
-/// What exclusive canonicalisation without comments keeps of a document: names with their prefixes, namespaces and
-/// sorted attributes, and each text as one value.
+/// The parts of a document that exclusive canonicalisation without comments keeps: names with their prefixes,
+/// namespaces and sorted attributes, and each text as one value.
 fn meaning(document: &[u8]) -> Vec<String> {
     let mut gate = Gate::strict(document, &Limits::default()).expect("UTF-8");
     let (mut told, mut value) = (Vec::new(), String::new());
@@ -148,7 +148,7 @@ proptest! {
     }
 }
 
-/// Hands on `stream` in portions of the given sizes, over and over.
+/// Passes `stream` on in portions of the given sizes, repeated.
 fn portioned(stream: &[u8], portions: &[usize], mut take: impl FnMut(&[u8])) {
     let mut rest = stream;
     for portion in portions.iter().cycle() {

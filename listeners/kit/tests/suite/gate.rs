@@ -1,4 +1,4 @@
-//! What the gate refuses and what it lets pass, with the code and the place.
+//! The gate: what it refuses and what it accepts, with the code and the place.
 
 use systole_kit::gate::{Gate, Step, check};
 use systole_kit::{Limits, Place, codes};
@@ -91,7 +91,7 @@ const REFUSED: &[(&str, &str, u32, u32)] = &[
     ("<a><!ELEMENT b></a>", codes::MALFORMED, 1, 4),
 ];
 
-/// Documents that must pass, however odd they look.
+/// Documents that must pass, even if they look odd.
 const ACCEPTED: &[&str] = &[
     "<a/>",
     "<a></a >",
@@ -190,7 +190,7 @@ fn places_can_be_asked_for_in_any_order() {
 
 #[test]
 fn prefixes_by_the_thousand_stay_linear() {
-    // Sixty-four elements declare 32 prefixes each; then the outermost is used as often as the size allows.
+    // Sixty-four elements declare 32 prefixes each. Then the outermost is used as often as the size allows.
     let mut document = String::new();
     for level in 0..63 {
         document.push_str("<a");
@@ -204,7 +204,7 @@ fn prefixes_by_the_thousand_stay_linear() {
     check(document.as_bytes(), &limits).expect("well-formed");
 }
 
-/// The steps of a document and how it ends, without places.
+/// The steps of a document and its outcome, without places.
 fn steps(document: &str) -> Vec<String> {
     let mut told = Vec::new();
     let mut gate = Gate::strict(document.as_bytes(), &Limits::default()).expect("it is text");
@@ -227,7 +227,7 @@ fn steps(document: &str) -> Vec<String> {
     told
 }
 
-/// What may stand among plain tags.
+/// Items that may occur among plain tags.
 const OTHERS: &[&str] = &[
     "x",
     " ",
@@ -255,7 +255,7 @@ const OTHERS: &[&str] = &[
     "<a=''/>",
 ];
 
-/// A tag without attributes is read in a way of its own; a blank in it leads around that. Nothing else may differ.
+/// A tag without attributes is read on a fast path, and a blank in it avoids that path. Nothing else may differ.
 #[test]
 fn a_plain_tag_is_read_as_one_with_a_blank_in_it() {
     let mut seed = 7_u64;

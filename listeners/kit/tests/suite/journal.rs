@@ -101,7 +101,7 @@ fn every_question_is_read() {
     }
 }
 
-/// The number and the fault of a document that is answered with why it was refused.
+/// The number and the fault of a document that is refused.
 fn refused(document: &str) -> (u64, Fault) {
     match read(document) {
         Word::Journal { delivery, id, entry: Err(fault) } if delivery == "d" => (id, fault),
@@ -271,7 +271,7 @@ fn a_result_is_used_a_start_without_one_is_said_and_each_is_told_once() {
             recalled(1, 1, start_of(&first)),
             recalled(1, 2, start_of(&second)),
             recalled(1, 3, Entry::Result(outcome(1, "one"))),
-            // The same number in a later attempt is another entry.
+            // The same number in a later attempt is a different entry.
             recalled(2, 2, start_of(&first)),
             recalled(2, 3, Entry::Result(outcome(2, "three"))),
         ],
@@ -285,7 +285,7 @@ fn a_result_is_used_a_start_without_one_is_said_and_each_is_told_once() {
     assert_eq!(past.entries, []);
 }
 
-/// A line whose far end answers from a list and keeps what it was told.
+/// A line whose far end answers from a list and records what it receives.
 struct Script(Mutex<(Vec<Answer>, Vec<Saying>)>);
 
 impl Line for Script {

@@ -1,4 +1,4 @@
-//! Payloads as JSON and JSON as payloads: the form of each construct, and what is said where there is none.
+//! Payloads as JSON and JSON as payloads: the form of each construct, and the message if there is none.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -14,7 +14,7 @@ fn model(name: &str) -> Model {
     Model::read(&xsd).expect("it is in the profile")
 }
 
-/// A schema with this content of its element `a`.
+/// A schema with these declarations, of its element `a` among others.
 fn with(element: &str) -> Model {
     let xsd = format!(
         r#"<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema" xmlns:s="urn:systole:schema:v1" xmlns="urn:t"
@@ -28,7 +28,7 @@ fn built(model: &Model, element: &str, json: &str) -> Result<String, Vec<Slip>> 
     Ok(String::from_utf8(bytes).expect("it is UTF-8"))
 }
 
-/// Set `SYSTOLE_GOLDEN=write` to write the file anew, and read the difference before committing it.
+/// Set `SYSTOLE_GOLDEN=write` to rewrite the file, and read the difference before committing it.
 #[test]
 fn payloads_of_json_and_their_refusals_read_as_the_golden_table_says() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/suite/golden/json.txt");
@@ -310,7 +310,7 @@ fn at_its_top_a_json_schema_is_an_object_and_says_in_words_what_binds_its_proper
     assert_eq!(word["required"], json!(["."]));
 }
 
-/// The compact form writes a boolean with a pattern, so that only the words spell it.
+/// The compact form writes a boolean with a pattern, so that it accepts only words.
 #[test]
 fn a_boolean_that_only_words_spell_is_a_boolean_of_json() {
     let boolean = |pattern: &str| {

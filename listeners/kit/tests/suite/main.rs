@@ -1,4 +1,4 @@
-//! The one suite of the kit: a module per topic, one binary to build and to run.
+//! The only suite of the kit: a module per topic, one binary to build and run.
 #![cfg(test)]
 
 mod adversarial;

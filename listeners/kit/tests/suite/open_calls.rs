@@ -1,4 +1,5 @@
-//! What is kept of open calls: it comes out at the next turn alone, and only if the reply is known to have been taken.
+//! Values kept for open calls: they come out only at the next turn, and only if the reply is known to have been
+//! accepted.
 
 use systole_kit::envelope::{Delivered, Stamp};
 use systole_kit::open_calls::OpenCalls;

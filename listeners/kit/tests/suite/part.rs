@@ -1,4 +1,4 @@
-//! What a path into a payload leads to: kinds of value, how often parts come, and values that cannot be.
+//! The target of a path into a payload: kinds of value, how often parts occur, and impossible values.
 
 use systole_kit::schema::{Model, Part, PartKind};
 

@@ -7,7 +7,7 @@ use systole_kit::{Limits, Payload, codes};
 
 const ENVELOPE: &str = "https://xml-pipeline.org/ns/envelope/v1";
 
-/// The payload of an envelope whose root bears `declarations` beside the envelope's own.
+/// The payload of an envelope whose root has `declarations` besides the envelope's own.
 fn carried(declarations: &str, payload: &str) -> Payload {
     let document = format!(
         "<e:message xmlns:e='{ENVELOPE}' {declarations}><e:meta><e:from>a</e:from><e:thread>t</e:thread></e:meta>\
@@ -165,7 +165,7 @@ fn depth_counts_from_the_payload() {
 
 #[test]
 fn what_is_copied_in_counts_for_the_limits() {
-    // Two carriers' worth of declarations, all of them used by one payload.
+    // The declarations of two carriers, all used by one payload.
     let declare = |letter: char| (0..20).map(|n| format!(" xmlns:{letter}{n}='u{n}'")).collect::<String>();
     let uses = (0..20).map(|n| format!("<a{n}:x/><b{n}:x/>")).collect::<String>();
     let document = format!(

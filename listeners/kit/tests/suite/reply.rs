@@ -16,7 +16,7 @@ fn reply(inside: &str) -> Vec<Item> {
     }
 }
 
-/// What became of each item: the text of its payload, or the code of its fault.
+/// The outcome of each item: the text of its payload, or the code of its fault.
 fn outcomes(items: &[Item]) -> Vec<String> {
     let outcome = |item: &Item| match &item.payload {
         Ok(payload) => String::from_utf8(payload.bytes().to_vec()).expect("UTF-8"),
@@ -155,7 +155,8 @@ fn a_prefix_declared_on_the_reply_reaches_its_items() {
 
 #[test]
 fn an_element_without_namespace_of_its_own_belongs_to_the_protocol() {
-    // A forgotten xmlns puts the payload into the listener protocol, and the words must say so.
+    // A forgotten xmlns puts the payload into the listener protocol, and the message must say
+    // so.
     let items = reply("<search><query>x</query></search>");
     let fault = items[0].payload.as_ref().expect_err("refused");
     assert_eq!(
@@ -246,7 +247,7 @@ fn what_names_no_delivery_or_is_none_of_the_protocol_is_a_fault() {
 }
 
 pub(crate) fn words() -> impl Strategy<Value = String> {
-    // Every character that XML can hold, the awkward ones often.
+    // Every character that XML can hold, the awkward ones more often.
     let awkward = prop::sample::select(vec![
         '&',
         '<',
@@ -319,7 +320,7 @@ fn word() -> impl Strategy<Value = Word> {
     ]
 }
 
-/// A word with the places of its faults left out: they count in a document that nobody wrote.
+/// A message without the places of its faults: they count in a document that was never written.
 fn fates(word: &Word) -> Vec<String> {
     match word {
         Word::Reply { delivery, said: Said::Items(items) } => {

@@ -1,4 +1,4 @@
-//! Our model of the schema profile: the words of refusals, what is refused of schemas, examples.
+//! Our model of the schema profile: the messages of refusals, refused schemas, examples.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -53,7 +53,7 @@ fn render(schema: &str, payload: &str, finding: Option<&Finding>) -> String {
     text + "\n"
 }
 
-/// Set `SYSTOLE_GOLDEN=write` to write the file anew, and read the difference before committing it.
+/// Set `SYSTOLE_GOLDEN=write` to rewrite the file, and read the difference before committing it.
 #[test]
 fn refusals_read_as_the_golden_table_says() {
     let mut rendered = String::new();
@@ -76,12 +76,12 @@ fn xsd(body: &str) -> String {
     format!("{head}\n{body}</xs:schema>")
 }
 
-/// A schema whose one element has this content.
+/// A schema whose only element has this content.
 fn with_content(content: &str) -> String {
     xsd(&format!(r#"<xs:element name="a"><xs:complexType>{content}</xs:complexType></xs:element>"#))
 }
 
-/// A schema whose one element has a type restricted from this base by these facets.
+/// A schema whose only element has a type that restricts this base by these facets.
 fn with_facets(base: &str, facets: &str) -> String {
     let simple = format!(r#"<xs:restriction base="xs:{base}">{facets}</xs:restriction>"#);
     xsd(&format!(r#"<xs:element name="a"><xs:simpleType>{simple}</xs:simpleType></xs:element>"#))
@@ -174,7 +174,8 @@ fn a_facet_that_does_not_fit_or_is_dangerous_is_refused() {
     ]);
 }
 
-/// What is refused of a type with these facets, each on a line, beside three types that have facets themselves.
+/// The refusals of a type with these facets, each facet on a line, next to three types that have facets
+/// themselves.
 fn refused_of(base: &str, facets: &str) -> Vec<systole_kit::schema::Unfit> {
     let text = format!(
         "<xs:simpleType name=\"small\"><xs:restriction base=\"xs:int\"><xs:minInclusive value=\"1\"/>\
@@ -242,10 +243,10 @@ fn facets_that_contradict_one_another_are_refused_in_their_line() {
         let told: Vec<(u64, &str)> = unfit.iter().map(|one| (one.line, one.message.as_str())).collect();
         assert_eq!(told, [(line, message)], "{base} {facets}");
     }
-    // Each is told, not the first alone.
+    // All faults are reported, not only the first.
     let two = r#"<xs:minInclusive value="0"/><xs:maxInclusive value="20"/>"#;
     assert_eq!(refused_of("t:small", two).len(), 2);
-    // libxml2 compiles these, so that a stored schema may have them.
+    // libxml2 compiles these, so a stored schema may have them.
     for (base, facets) in [
         ("xs:int", r#"<xs:minExclusive value="5"/><xs:maxExclusive value="5"/>"#),
         ("xs:string", r#"<xs:minLength value="5"/><xs:maxLength value="1"/>"#),
@@ -326,7 +327,7 @@ fn an_example_that_never_ends_is_none_and_costs_little() {
       </xs:choice></xs:complexType></xs:element>"#;
     let endless = xsd(endless).replacen("<xs:schema ", "<xs:schema xmlns=\"urn:t\" ", 1);
     assert_eq!(refused_constructs(&endless), ["xs:element"]);
-    // What ends only far beyond what a document may hold is no example either.
+    // An example that would be far too large for a document is not produced either.
     let deep: String = (0..80)
         .map(|n| {
             let next = n + 1;
@@ -387,7 +388,7 @@ fn a_model_may_be_shared_between_threads() {
     shared(&model("search"));
 }
 
-/// A schema with this root element and what stands beside it.
+/// A schema with this root element and the declarations next to it.
 fn annotated(element: &str) -> Result<Model, Vec<systole_kit::schema::Unfit>> {
     let xsd = format!(
         "<xs:schema xmlns:xs=\"http://www.w3.org/2001/XMLSchema\" xmlns:s=\"urn:systole:schema:v1\" \
@@ -470,7 +471,7 @@ fn a_payload_is_one_line_of_prompt_text() {
     assert_eq!(model.prompt("nothing"), None);
 }
 
-/// Set `SYSTOLE_GOLDEN=write` to write the file anew, and read the difference before committing it.
+/// Set `SYSTOLE_GOLDEN=write` to rewrite the file, and read the difference before committing it.
 #[test]
 fn prompt_text_reads_as_the_golden_file_says() {
     let mut rendered = String::new();

@@ -1,8 +1,9 @@
-//! Several namespaces: what an import leads to, what it never does, and what its refusals say.
+//! Several namespaces: what an import finds, what it never does, and the messages of its
+//! refusals.
 
 use systole_kit::schema::{Model, Unfit};
 
-/// A schema of this namespace that imports others and declares this.
+/// A schema of this namespace with these imports and declarations.
 fn schema(namespace: &str, imports: &[&str], body: &str) -> String {
     let imports: String = imports.iter().map(|ns| format!("<xs:import namespace=\"{ns}\"/>")).collect();
     format!(

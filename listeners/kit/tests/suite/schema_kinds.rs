@@ -1,10 +1,10 @@
-//! Lists and unions: what the profile takes of them, what it refuses, and that bombs made of them cost little.
+//! Lists and unions: which of them the profile accepts and refuses, and that bombs made of them cost little.
 
 use std::fmt::Write as _;
 
 use systole_kit::schema::{Model, Unfit};
 
-/// A schema with these simple types, whose one element has the type `t`.
+/// A schema with these simple types, whose only element has the type `t`.
 fn read(types: &str) -> Result<Model, Vec<Unfit>> {
     let xsd = format!(
         "<xs:schema xmlns:xs=\"http://www.w3.org/2001/XMLSchema\" xmlns=\"urn:k\" targetNamespace=\"urn:k\" \
@@ -153,7 +153,7 @@ fn row_24_a_type_that_must_contain_itself_is_refused() {
         let read = whole(&node(times, compositor));
         assert_eq!(read.is_ok(), ends, "{times} {compositor}: {read:?}");
     }
-    // Around two corners, and told once, at the first of them.
+    // Around two corners, and reported once, at the first of them.
     let ring = "<xs:element name=\"a\"><xs:complexType><xs:sequence><xs:element name=\"b\" type=\"b\"/></xs:sequence></xs:complexType></xs:element>\
         <xs:complexType name=\"b\"><xs:sequence><xs:element ref=\"a\"/></xs:sequence></xs:complexType>";
     let unfit = whole(ring).unwrap_err();

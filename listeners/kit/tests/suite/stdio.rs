@@ -1,4 +1,4 @@
-//! A listener around one function, over streams of a test: what it is handed, and what it says.
+//! A listener around one function, over the streams of a test: its input and its output.
 
 use std::io::{self, Read};
 
@@ -36,7 +36,7 @@ fn shout(turn: &mut Turn<'_>) -> Payload {
     Payload::write(NS, "shouted", |inside| inside.text(&words))
 }
 
-/// One byte a time, as the worst of pipes would.
+/// One byte at a time, like the worst possible pipe.
 struct Slow<'b>(&'b [u8]);
 
 impl Read for Slow<'_> {
@@ -52,7 +52,7 @@ fn lines(documents: &[Vec<u8>]) -> Vec<u8> {
     documents.iter().flat_map(|document| [document.as_slice(), b"\n"].concat()).collect()
 }
 
-/// What was said, document by document.
+/// The output, document by document.
 fn words(said: &[u8]) -> Vec<Word> {
     let documents = said.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
     documents.map(|document| Word::read(document, &Limits::default()).unwrap()).collect()

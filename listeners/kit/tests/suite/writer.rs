@@ -1,4 +1,4 @@
-//! The writer: whatever it is given, what it writes is well-formed and reads back to what it was given.
+//! The writer: for any input, its output is well-formed and reads back to that input.
 
 use systole_kit::Limits;
 use systole_kit::gate::{Gate, Step, check};
@@ -14,7 +14,7 @@ fn escapes_what_a_parser_would_read_otherwise() {
 
 #[test]
 fn every_character_is_written_readable() {
-    // In steps, so that each plane and every forbidden character near a border is met.
+    // In steps, so that each plane and every forbidden character near a border is covered.
     let all: String = (0..=0x10_ffff_u32)
         .filter(|code| *code < 0x1_0000 || code % 97 == 0)
         .filter_map(char::from_u32)
@@ -44,7 +44,7 @@ fn a_character_is_written_alike_alone_and_among_others() {
         writer.open("a").attr("b", text).empty();
         String::from_utf8(writer.finish()).expect("UTF-8")
     };
-    // Those that need care lie at both ends: ASCII, and the non-characters below U+10000.
+    // The special characters are at both ends: ASCII, and the non-characters below U+10000.
     for character in ('\0'..'\u{800}').chain('\u{ff00}'..'\u{10100}') {
         let (alone, among) = (character.to_string(), format!("&{character}"));
         assert_eq!(in_text(&alone), in_text(&among).replacen("&amp;", "", 1), "{character:?}");

@@ -1,4 +1,4 @@
-//! What Anthropic takes as a request, and the words with which it refuses the rest.
+//! The requests that Anthropic accepts, and its messages when it refuses others.
 
 use std::collections::BTreeSet;
 
@@ -101,7 +101,7 @@ fn tools(body: &Value) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// The blocks of a message's content; a text stands for one block of text.
+/// The blocks of a message's content. A text counts as one text block.
 fn blocks(message: &Value) -> Vec<Value> {
     match message.get("content") {
         Some(Value::String(words)) => vec![serde_json::json!({"type": "text", "text": words})],
@@ -115,7 +115,7 @@ fn messages(body: &Value) -> Result<(), Refusal> {
         return Err(Refusal::bad("messages: at least one message is required"));
     }
     let mut before: &str = "";
-    // The ids of the calls in the message before.
+    // The ids of the calls in the previous message.
     let mut open: Vec<String> = Vec::new();
     for (place, message) in messages.iter().enumerate() {
         let role = text(message, "role");
@@ -170,7 +170,7 @@ fn unanswered(place: usize, open: &[String]) -> Result<(), Refusal> {
     )))
 }
 
-/// Judges the blocks of a message against the calls of the one before, and gives the calls that it makes itself.
+/// Judges the blocks of a message against the calls of the previous one. Returns the calls in this message.
 fn results(place: usize, blocks: &[Value], open: &[String]) -> Result<Vec<String>, Refusal> {
     let (mut waiting, mut calls) = (open.to_vec(), Vec::new());
     for (at, block) in blocks.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! What Gemini takes as a request, and the words with which it refuses the rest.
+//! The requests that Gemini accepts, and its messages when it refuses others.
 
 use serde_json::Value;
 
@@ -6,7 +6,7 @@ use crate::asked::{Asked, Mode, Rules, Wanted, field, is_tool_name, list, text};
 use crate::refusal::Refusal;
 use crate::schema;
 
-/// What the model reads.
+/// The fields that the model reads.
 const READ: [&str; 4] = ["systemInstruction", "system_instruction", "contents", "tools"];
 
 /// Judges a request.
@@ -65,7 +65,7 @@ pub(crate) fn judge(asked: &Asked, rules: &Rules) -> Result<Wanted, Refusal> {
     }
 }
 
-/// The functions that are declared; the field is known by two names.
+/// The declared functions. The field has two names.
 fn declared(body: &Value) -> Vec<&Value> {
     let names = ["functionDeclarations", "function_declarations"];
     list(body, "tools").iter().flat_map(|tool| names.iter().flat_map(|name| list(tool, name))).collect()
@@ -97,7 +97,7 @@ fn contents(body: &Value) -> Result<(), Refusal> {
     if contents.is_empty() {
         return Err(Refusal::bad("* GenerateContentRequest.contents: contents is not specified\n"));
     }
-    // How many calls the turn before has made, and whether it was one of the user's.
+    // The number of calls in the previous turn, and whether it was the user's.
     let (mut open, mut users) = (0, false);
     for (place, content) in contents.iter().enumerate() {
         let role = text(content, "role");

@@ -1,4 +1,4 @@
-//! What `OpenAI` takes as a request, and the words with which it refuses the rest.
+//! The requests that `OpenAI` accepts, and its messages when it refuses others.
 
 use serde_json::Value;
 
@@ -133,7 +133,7 @@ fn messages(body: &Value) -> Result<(), Refusal> {
     if messages.is_empty() {
         return Err(empty("messages"));
     }
-    // The calls of the assistant's last message that wait for their answers.
+    // The unanswered calls of the assistant's last message.
     let mut open: Vec<&str> = Vec::new();
     let mut answering = false;
     for (place, message) in messages.iter().enumerate() {

@@ -1,5 +1,5 @@
-//! The values of a script that are more than a text or a number: times, cuts, calls, errors. Each reads what a
-//! person would write and says what it takes where it is something else.
+//! The values of a script that are more than a text or a number: times, cuts, calls, errors. Each reads the
+//! natural notation and, for anything else, names what it accepts.
 
 use std::fmt;
 use std::time::Duration;
@@ -13,35 +13,35 @@ use crate::reply::{Calls, MediaType, Need, Pause, Rate, Times};
 #[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Stop {
-    /// It had said everything.
+    /// It was done.
     End,
-    /// Its output was long enough.
+    /// It reached its output limit.
     Length,
-    /// It wants its calls made.
+    /// It calls tools.
     Tool,
-    /// The provider did not let it go on.
+    /// The provider stopped it.
     Filter,
-    /// Nobody says: the stream ends without the events that would say it.
+    /// Unknown: the stream ends without the events that would say it.
     None,
 }
 
 /// How an answer is cut into pieces.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Chunk {
-    /// So many characters of text in an event.
+    /// Characters of text per event.
     Characters(usize),
-    /// So many bytes of the wire at once, whatever they hold.
+    /// Bytes of the wire per write, for any content.
     Bytes(usize),
 }
 
 /// Where the connection is closed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Cut {
-    /// Before what says that the answer is over.
+    /// Before the end of the answer.
     BeforeEnd,
-    /// After so many bytes of the body.
+    /// After this many bytes of the body.
     After(u64),
-    /// Behind the first byte of this text.
+    /// After the first byte of this text.
     Inside(String),
 }
 
@@ -62,7 +62,7 @@ pub(crate) enum Arguments {
     Raw(String),
 }
 
-/// What the script says of the usage; what it leaves out is counted.
+/// The script's usage. Missing values are counted.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug, serde::Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct UsageSet {
@@ -86,14 +86,14 @@ pub(crate) struct Fault {
     pub(crate) form: ErrorType,
 }
 
-/// What the body of an error is.
+/// The form of an error's body.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum ErrorType {
-    /// The provider's own shape.
+    /// The provider's own form.
     #[default]
     Json,
-    /// A page, as a proxy gives it.
+    /// A page, like a proxy's.
     Html,
     /// No body.
     None,
@@ -103,7 +103,7 @@ pub(crate) enum ErrorType {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Status(pub(crate) u16);
 
-/// What stands behind `Retry-After`: whole seconds, or a date.
+/// The value of `Retry-After`: whole seconds, or a date.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct RetryAfter(pub(crate) String);
 
@@ -121,7 +121,7 @@ fn time(text: &str) -> Result<Duration, String> {
     parts.ok_or_else(|| format!("`{text}` is no time: 50ms, 2s, 1m or 1h"))
 }
 
-/// Anything that stands for one value: a text, a number, a truth.
+/// A single value: a text, a number, a boolean.
 struct One<F> {
     takes: &'static str,
     read: F,
@@ -157,7 +157,7 @@ fn one<'de, D: Deserializer<'de>, T>(
     deserializer.deserialize_any(One { takes, read })
 }
 
-/// Reads what is a text and nothing else.
+/// Reads a value that must be text.
 fn text(value: &Value, takes: &str) -> Result<String, String> {
     value.as_str().map(str::to_owned).ok_or_else(|| format!("`{value}` is not {takes}"))
 }
@@ -230,7 +230,7 @@ impl<'de> Deserialize<'de> for RetryAfter {
             if is_date && axum::http::HeaderValue::from_str(&written).is_ok() {
                 return Ok(RetryAfter(written));
             }
-            // The header has whole seconds; who waits a little longer than told does no harm.
+            // The header has whole seconds. Waiting a little longer does no harm.
             time(&written).map(|time| RetryAfter(time.as_millis().div_ceil(1000).to_string()))
         })
     }

@@ -1,4 +1,4 @@
-//! The wire of Anthropic: every byte of its answers, and each request that it refuses.
+//! Anthropic's wire format: every byte of its answers, and each request that it refuses.
 
 use systole_mock_model::Options;
 
@@ -165,7 +165,8 @@ fn messages(parts: &[&str]) -> String {
     format!(r#"{{"model":"c","max_tokens":9,"messages":[{}]}}"#, parts.join(","))
 }
 
-/// Sends requests that are to be refused: each with its status, the provider's kind, and words of it.
+/// Sends requests that must be refused: each with its status, the provider's kind, and a part of the
+/// message.
 fn are_refused(cases: &[(&str, u16, &str, &str)]) {
     let mock = with("- {say: never}", Options { models: vec!["c".to_owned()], ..Options::default() });
     for (body, status, kind, words) in cases {

@@ -1,5 +1,5 @@
-//! A client that hides nothing: it writes a request as bytes and keeps every byte of the answer, with whether the
-//! connection was closed before the answer was over.
+//! A client that hides nothing: it writes a request as bytes and keeps every byte of the answer. It notes whether
+//! the connection was closed before the answer was over.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
@@ -15,11 +15,11 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 pub(crate) struct Heard {
     pub(crate) status: u16,
     pub(crate) head: String,
-    /// The body, taken out of its chunks.
+    /// The body without its chunk frames.
     pub(crate) body: Vec<u8>,
     /// The pieces in which the server sent it.
     pub(crate) pieces: Vec<Vec<u8>>,
-    /// Whether the body came to its end.
+    /// Whether the body was complete.
     pub(crate) whole: bool,
 }
 
@@ -38,7 +38,7 @@ impl Heard {
         lines.into_iter().find(|(key, _)| *key == name).map(|(_, value)| value)
     }
 
-    /// The message of a refusal, in whichever shape it is.
+    /// The message of a refusal, in any form.
     pub(crate) fn message(&self) -> String {
         let json = self.json();
         let error = &json["error"];
@@ -79,7 +79,7 @@ pub(crate) fn hear(mut stream: TcpStream) -> Heard {
     heard(&bytes)
 }
 
-/// An answer, from every byte of its connection.
+/// An answer, from all bytes of its connection.
 pub(crate) fn heard(bytes: &[u8]) -> Heard {
     let at = bytes.windows(4).position(|four| four == b"\r\n\r\n").unwrap();
     let head = String::from_utf8(bytes[..at].to_vec()).unwrap();
@@ -110,29 +110,29 @@ fn chunks(mut rest: &[u8], whole: &mut bool) -> Vec<Vec<u8>> {
     pieces
 }
 
-/// A request to the wire of `OpenAI`.
+/// A request in `OpenAI`'s wire format.
 pub(crate) fn openai(mock: &MockModel, body: &str) -> Heard {
     send(mock, "POST", "/v1/chat/completions", &["authorization: Bearer sk-test-1234"], body)
 }
 
-/// A request to the wire of Anthropic.
+/// A request in Anthropic's wire format.
 pub(crate) fn anthropic(mock: &MockModel, body: &str) -> Heard {
     let headers = ["x-api-key: sk-ant-test-1234", "anthropic-version: 2023-06-01"];
     send(mock, "POST", "/v1/messages", &headers, body)
 }
 
-/// A request to the wire of Ollama.
+/// A request in Ollama's wire format.
 pub(crate) fn ollama(mock: &MockModel, body: &str) -> Heard {
     send(mock, "POST", "/api/chat", &[], body)
 }
 
-/// A request to the wire of Gemini.
+/// A request in Gemini's wire format.
 pub(crate) fn gemini(mock: &MockModel, method: &str, body: &str) -> Heard {
     let path = format!("/v1beta/models/g:{method}");
     send(mock, "POST", &path, &["x-goog-api-key: AIza-test-1234"], body)
 }
 
-/// The smallest request to `OpenAI`, with these words and this behind the messages.
+/// The smallest request to `OpenAI`, with this text, and `more` after the messages.
 pub(crate) fn asks(words: &str, more: &str) -> String {
     format!(r#"{{"model":"m","messages":[{{"role":"user","content":"{words}"}}]{more}}}"#)
 }

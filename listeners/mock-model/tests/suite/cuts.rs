@@ -1,4 +1,4 @@
-//! Answers that break off, hang, come slowly or never end, and clients that go away.
+//! Answers that break off, hang, come slowly or never end, and clients that leave.
 
 use std::io::Read as _;
 
@@ -35,7 +35,7 @@ fn a_cut_stream_has_all_its_text_and_no_end() {
     let body = r#"{"contents":[{"parts":[{"text":"hi"}]}]}"#;
     let heard = gemini(&mock, "streamGenerateContent?alt=sse", body);
     assert!(!heard.whole && heard.text().contains("Hello you") && !heard.text().contains("finishReason"));
-    // A whole answer breaks off behind its text, in the middle of its JSON.
+    // A whole answer breaks off after its text, in the middle of its JSON.
     let heard = openai(&mock, &asks("hi", ""));
     assert!(!heard.whole && heard.text().ends_with(r#""content":"Hello you"#), "{heard:?}");
     mock.wait(PATIENCE, |seen| seen.iter().all(|seen| seen.end == End::Cut)).unwrap();
@@ -68,7 +68,7 @@ fn bytes_before_a_cut_arrive_however_many_there_are() {
     let mock = mock("- {fill: 5000000, chunk: 50000, cut: 16000000}");
     let mut stream =
         begin(&mock, "POST", "/v1/chat/completions", &["authorization: Bearer k"], &streams("hi"));
-    // The mock has more than the machine takes for a client that does not read: the cut has to wait for it.
+    // The mock has more than the machine buffers for a client that does not read, so the cut has to wait.
     let mut bytes = vec![0];
     stream.read_exact(&mut bytes).unwrap();
     mock.wait(PATIENCE, |seen| seen[0].end == End::Open).unwrap();
@@ -133,7 +133,7 @@ fn pieces_of_bytes_go_through_characters_and_events() {
     let drops = openai(&mock, &streams("hi"));
     assert!(drops.pieces.iter().all(|piece| piece.len() == 1));
     let whole = openai(&mock, &streams("hi"));
-    // But for the number of the request, which is in the id and in the time, the bytes are the same.
+    // Except for the number of the request, in the id and in the time, the bytes are the same.
     let same = |text: String| (1..=3).fold(text, |text, n| text.replace(&format!("00000{n}"), "00000N"));
     assert_eq!(same(pieces.text()), same(whole.text()));
     assert_eq!(same(drops.text()), same(whole.text()));
@@ -159,7 +159,7 @@ fn stopping_closes_what_is_open_and_blames_no_client() {
     let seen = mock.stop();
     assert_eq!(seen[0].end, End::Stopped);
     let mut rest = Vec::new();
-    // Closed one way or the other, but closed.
+    // The connection is closed, one way or another.
     let _reset = { stream }.read_to_end(&mut rest);
 }
 
@@ -181,6 +181,6 @@ fn what_is_held_comes_when_it_is_let_go_and_not_before() {
     stream.read_to_end(&mut bytes).unwrap();
     let heard = heard(&bytes);
     assert!(heard.whole && heard.text().contains("you th") && heard.text().contains("[DONE]"), "{heard:?}");
-    // From then on nothing is.
+    // From then on nothing is held.
     assert!(openai(&mock, &streams("hi")).whole);
 }

@@ -1,4 +1,4 @@
-//! The wire of Gemini: every byte of its answers, and each request that it refuses.
+//! Gemini's wire format: every byte of its answers, and each request that it refuses.
 
 use systole_mock_model::Options;
 
@@ -45,7 +45,7 @@ fn without_events_the_stream_is_an_array_that_grows() {
     assert_eq!(heard.header("content-type"), Some("application/json; charset=UTF-8"));
     assert_eq!(heard.text(), format!("[{}]", parts().join(",\r\n")));
     assert_eq!(heard.json().as_array().unwrap().len(), 5);
-    // So is its refusal.
+    // Its refusal is an array too.
     assert_eq!(gemini(&mock, "streamGenerateContent", "{}").json()[0]["error"]["code"], 400);
 }
 

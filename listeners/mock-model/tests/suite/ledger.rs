@@ -1,4 +1,4 @@
-//! What the mock remembers: requests in order, how their answers ended, how many ran at once, and the file.
+//! The mock's memory: requests in order, how their answers ended, how many ran at once, and the file.
 
 use std::io::Read as _;
 
@@ -73,7 +73,7 @@ fn a_request_stands_in_the_file_before_the_first_byte_of_its_answer() {
         &asks("two", ""),
     );
     stream.read_exact(&mut [0]).unwrap();
-    // The first byte is here and the answer is not over: the line is there all the same, and the older ones as well.
+    // The first byte has arrived and the answer is not over. The line is already there, and the older ones as well.
     let log = std::fs::read_to_string(&path).unwrap();
     let lines: Vec<serde_json::Value> = log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(lines.len(), 3);
@@ -121,7 +121,7 @@ fn an_ordinary_client_and_a_runtime_of_its_own_get_on_with_it() {
     let mock = runtime.block_on(async { mock("- {say: a, times: 2}") });
     let url = format!("{}/v1/chat/completions", mock.url());
     let agent = ureq::Agent::new_with_defaults();
-    // Twice on one connection that is kept.
+    // Twice on one persistent connection.
     for _ in 0..2 {
         let request = agent.post(&url).header("authorization", "Bearer k");
         let answer = request.send(asks("hi", "")).unwrap().body_mut().read_to_string().unwrap();

@@ -1,4 +1,4 @@
-//! The one suite of the mock: raw connections, so that every byte of the wire is seen.
+//! The only suite of the mock: raw connections, so that every byte of the wire is visible.
 #![cfg(test)]
 
 mod anthropic;

@@ -1,4 +1,4 @@
-//! The wire of Ollama: every byte of its answers, and each request that it refuses.
+//! Ollama's wire format: every byte of its answers, and each request that it refuses.
 
 use systole_mock_model::Options;
 
@@ -27,7 +27,7 @@ fn a_stream_is_a_line_of_json_for_each_piece() {
     let mock = mock(
         "- {thinking: Hm., say: 'Hé, you', call: {search: {query: x}}, chunk: 4, usage: {in: 12, out: 3}}",
     );
-    // It streams unless it is told not to.
+    // It streams by default.
     let heard = ollama(&mock, &asks(""));
     assert_eq!(heard.status, 200);
     assert_eq!(heard.header("content-type"), Some("application/x-ndjson"));

@@ -1,4 +1,4 @@
-//! The wire of `OpenAI`: every byte of its answers, and each request that it refuses.
+//! `OpenAI`'s wire format: every byte of its answers, and each request that it refuses.
 
 use systole_mock_model::Options;
 
@@ -32,7 +32,7 @@ fn a_stream_with_usage_is_written_event_by_event() {
     ];
     assert_eq!(heard.text(), wanted.concat());
     assert!(heard.whole);
-    // Each event is a chunk of its own, as it is where a model takes its time.
+    // Each event is a separate chunk, as with a slow model.
     let pieces: Vec<String> =
         heard.pieces.iter().map(|piece| String::from_utf8(piece.clone()).unwrap()).collect();
     assert_eq!(pieces, wanted);
@@ -146,7 +146,8 @@ fn messages(inner: &str) -> String {
     format!(r#"{{"model":"m","messages":[{inner}]}}"#)
 }
 
-/// Sends requests that are to be refused: each with its status, the provider's code, the part, and words of it.
+/// Sends requests that must be refused: each with its status, the provider's code, the part, and a part of the
+/// message.
 fn are_refused(cases: &[(&str, u16, &str, &str, &str)]) {
     let options = Options { models: vec!["m".to_owned()], ..Options::default() };
     let mock = with("- {say: never}", options);
@@ -159,7 +160,7 @@ fn are_refused(cases: &[(&str, u16, &str, &str, &str)]) {
         assert_eq!(error["code"].as_str().unwrap_or_default(), *code, "{body}");
         assert_eq!(error["param"].as_str().unwrap_or_default(), *param, "{body}");
     }
-    // And one that answers its calls is taken: nothing above was refused for another reason.
+    // A request that answers its calls is accepted, so nothing above was refused for another reason.
     let fine = messages(&[USER, CALL, &tool("c1"), USER].join(","));
     let heard = openai(&mock, &fine);
     assert_eq!(heard.status, 200, "{heard:?}");
@@ -269,7 +270,7 @@ fn a_wrong_path_method_or_key_is_refused_before_anything_is_read() {
     let heard = send(&mock, "POST", "/v1/chat/completions", &["authorization: Bearer sk-wrong-5432"], "");
     assert_eq!((heard.status, heard.json()["error"]["code"].as_str()), (401, Some("invalid_api_key")));
     assert!(heard.message().contains("****5432") && !heard.message().contains("wrong"), "{heard:?}");
-    // A key in another provider's header is none, and the path says whose refusal it is.
+    // A key in another provider's header does not count, and the path decides whose refusal it is.
     for other in ["x-api-key: sk-right-9876", "x-goog-api-key: sk-right-9876"] {
         let heard = send(&mock, "POST", "/v1/chat/completions", &[other], "");
         assert_eq!(

@@ -1,4 +1,4 @@
-//! The page of the reference against the sources: a row for each key of a script, and an example that is one.
+//! The reference page compared with the sources: a row for each key of a script, and a valid example.
 
 use std::collections::BTreeSet;
 

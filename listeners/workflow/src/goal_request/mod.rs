@@ -1,8 +1,8 @@
 //! Writes `<goal-request>`: a goal of a workflow with the outputs that it sees.
 //!
 //! Plain data comes in, a payload goes out. The layout is fixed byte for byte: prompts, stored logs and foreign
-//! programs depend on it. Every text is data: the kit's writer escapes it, and nothing in it is interpreted. This file
-//! never decides what a goal sees.
+//! programs depend on it. Every text is data: the kit's writer escapes it, and nothing in it is interpreted. This
+//! file never decides what a goal sees.
 
 mod shown;
 
@@ -13,22 +13,22 @@ pub use shown::{read_back, shown_text};
 
 use crate::spec::{ElementName, Tasks};
 
-/// A goal with everything that its agent is shown.
+/// A goal with everything that its agent sees.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GoalRequest<'a> {
     /// The name of the workflow.
     pub workflow: &'a str,
-    /// The payload that the agent must answer with; none: text.
+    /// The payload that the agent must answer with. `None` means text.
     pub gives: Option<&'a ElementName>,
-    /// Whether the answer `CONVERGED` ends the goal's loop. The agent reads it, the model is not shown it.
+    /// Whether the answer `CONVERGED` ends the goal's loop. The agent reads this; the model does not see it.
     pub converges: bool,
-    /// The earlier outputs, in order. Empty: there is no `<context>`.
+    /// The earlier outputs, in order. If empty, there is no `<context>`.
     pub context: Vec<Part>,
     /// What the agent must do.
     pub assignment: Assignment<'a>,
-    /// What the supervisor or a person wants changed.
+    /// The change that the supervisor or a person wants.
     pub correction: Option<Correction<'a>>,
-    /// To whom the agent of the goal may give tasks, and how many.
+    /// Which agents may get tasks from the goal's agent, and how many.
     pub tasks: Option<&'a Tasks>,
 }
 
@@ -53,16 +53,16 @@ pub struct Shown {
     pub id: String,
     /// How the goal ended if it did not succeed: `failed`, `not-converged`.
     pub outcome: Option<String>,
-    /// The text, as [`shown_text`] makes it of a payload.
+    /// The text, as [`shown_text`] makes it from a payload.
     pub text: String,
 }
 
-/// What an agent is asked to do.
+/// The work that an agent is asked to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Assignment<'a> {
     /// A goal of the workflow.
     Goal(CurrentGoal<'a>),
-    /// A task that the agent of a goal has delegated.
+    /// A task that the agent of a goal delegated.
     Task(Task<'a>),
 }
 
@@ -71,29 +71,29 @@ pub enum Assignment<'a> {
 pub struct CurrentGoal<'a> {
     /// Its id.
     pub id: &'a str,
-    /// The words of the file.
+    /// The words in the file.
     pub words: &'a str,
-    /// The loop that it is in: the loop's name, or the goal's own id.
+    /// The loop around it: the loop's name, or the goal's own id.
     pub loop_name: Option<&'a str>,
     /// The pass of that loop, from 1.
     pub iteration: Option<u32>,
 }
 
-/// A task that the agent of a goal has delegated.
+/// A task that the agent of a goal delegated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Task<'a> {
-    /// The role in which it is done.
+    /// The role of the agent in the task.
     pub role: &'a str,
     /// The goal that it belongs to.
     pub parent_goal: &'a str,
-    /// What is to be done.
+    /// The work to do.
     pub words: &'a str,
 }
 
 /// A correction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Correction<'a> {
-    /// Who wants it: `supervisor`, `person`.
+    /// The author: `supervisor`, `person`.
     pub source: &'a str,
     /// The words.
     pub words: &'a str,
@@ -115,7 +115,7 @@ impl GoalRequest<'_> {
     /// The payload. Equal requests give equal bytes.
     ///
     /// # Errors
-    /// When it is longer than a message may be. The code is `payload.too-large`.
+    /// If it is longer than a message may be. The code is `payload.too-large`.
     pub fn payload(&self) -> Result<Payload, Fault> {
         let gives = self.gives.map(|name| format!("{{{}}}{}", name.namespace, name.local));
         let mut writer = Writer::new();

@@ -8,9 +8,9 @@ use systole_kit::{Fault, Limits, Payload, namespaces};
 
 /// A payload as a context shows it.
 ///
-/// The output of a goal and a payload that holds only text are shown as their text. Any other is shown as canonical XML
-/// without namespaces: local names, attributes in order of name, no comments or CDATA, both tags of an empty element. So
-/// the text does not depend on how the sender wrote the payload.
+/// The output of a goal and a payload that holds only text are shown as their text. Any other is shown as canonical
+/// XML without namespaces: local names, attributes in order of name, no comments or CDATA, both tags of an empty
+/// element. So the text does not depend on how the sender wrote the payload.
 #[must_use]
 pub fn shown_text(payload: &Payload) -> String {
     if payload.name().is(namespaces::WORKFLOW, "goal-output") {
@@ -20,8 +20,8 @@ pub fn shown_text(payload: &Payload) -> String {
     canonical(payload).unwrap_or_else(|_| String::from_utf8_lossy(payload.bytes()).into_owned())
 }
 
-/// The text that a goal or an output holds: without the line break at either end that the layout adds, and without the
-/// indent of the end tag.
+/// The text of a goal or an output, without the line breaks at its ends that the layout adds, and without the indent
+/// of the end tag.
 #[must_use]
 pub fn read_back(text: &str) -> &str {
     let text = text.strip_prefix('\n').unwrap_or(text);
@@ -45,7 +45,7 @@ fn canonical(payload: &Payload) -> Result<String, Fault> {
 /// Copies an element from a gate to a writer. The gate bounds its depth.
 struct Copy<'c, 'd> {
     gate: &'c mut Gate<'d>,
-    /// Whether there is more than text in the payload: an attribute, or an element in its root.
+    /// Whether the payload holds more than text: an attribute, or an element in its root.
     has_markup: &'c mut bool,
     /// All its text.
     text: &'c mut String,
@@ -57,7 +57,7 @@ impl<'d> Copy<'_, 'd> {
             self.gate.attributes().iter().map(|found| (found.local, found.value().into_owned())).collect();
         attributes.sort();
         *self.has_markup |= !attributes.is_empty();
-        // The gate lets only legal names pass.
+        // The gate accepts only legal names.
         let Some(name) = Name::new(tag.local) else { return Ok(()) };
         let mut start = writer.open(name);
         for (local, value) in &attributes {

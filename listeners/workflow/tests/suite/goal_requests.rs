@@ -1,5 +1,5 @@
-//! `<goal-request>` byte for byte: a golden file for each form, and what any text in it reads back as.
-//! `SYSTOLE_GOLDEN=1` writes the files again.
+//! `<goal-request>` byte for byte: a golden file for each form, and a check that any text in it reads
+//! back. `SYSTOLE_GOLDEN=1` rewrites the files.
 
 use std::path::PathBuf;
 
@@ -37,7 +37,7 @@ fn seen(id: &str, text: &str) -> Part {
     Part::Goal(shown(id, text))
 }
 
-/// The payload, after our model of the vocabulary has found nothing wrong with it.
+/// The payload, after our model of the vocabulary accepted it.
 fn judged(request: &GoalRequest<'_>) -> Payload {
     let payload = request.payload().unwrap();
     let model = Model::read(WORKFLOW_XSD).unwrap();
@@ -143,7 +143,7 @@ fn f1_what_cannot_be_written_is_replaced_and_what_is_too_long_is_refused() {
     assert_eq!(fault.code, systole_kit::codes::TOO_LARGE);
 }
 
-/// The texts of a request in its order, read back.
+/// The texts of a request in order, read back.
 fn texts(payload: &Payload) -> Vec<String> {
     let mut gate = Gate::strict(payload.bytes(), &Limits::FROM_PUMP).unwrap();
     let (mut texts, mut text) = (Vec::new(), None);
@@ -161,7 +161,7 @@ fn texts(payload: &Payload) -> Vec<String> {
     }
 }
 
-/// Texts that a layout, an escape or a reader could get wrong, around and between any others.
+/// Texts that a layout, an escape or a reader could get wrong, mixed with any others.
 fn text() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
         Just("]]>".to_owned()),

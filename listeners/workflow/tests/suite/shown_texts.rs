@@ -30,9 +30,9 @@ fn f1_any_other_payload_is_markup_that_does_not_depend_on_how_it_was_written() {
     let expected = "<review a=\"'2'\" b=\"1\"><score>9</score><note></note>a &amp; b</review>";
     assert_eq!(shown(one), expected);
     assert_eq!(shown(other), expected);
-    // White space between elements is content as the sender wrote it.
+    // Whitespace between elements is content as the sender wrote it.
     assert_eq!(shown("<l xmlns='urn:x'>\n <i>\r\nx&#13;</i></l>"), "<l>\n <i>\nx&#13;</i></l>");
-    // An attribute alone is markup too.
+    // An attribute alone counts as markup.
     assert_eq!(shown("<l xmlns='urn:x' n='1'>x</l>"), "<l n=\"1\">x</l>");
 }
 

@@ -1,7 +1,7 @@
-//! Answers as Anthropic streams them: blocks that begin, grow and end, then why the answer ended, then that it did.
+//! Anthropic's streamed answers: blocks that begin, grow and end, then the stop reason, then the end.
 //!
-//! Whole is an answer with a `stop_reason` whose body ended in order: gateways that speak this form leave
-//! `message_stop` out. Unknown kinds of events are passed over, as the form asks. A server that does not stream gives one
+//! An answer is complete if it has a `stop_reason` and its body ended properly: gateways that speak this form omit
+//! `message_stop`. Unknown kinds of events are ignored, as the form requires. A server that does not stream sends one
 //! message with all its blocks.
 
 use serde::Deserialize;
@@ -33,7 +33,7 @@ struct Message {
     usage: Lenient<Used>,
 }
 
-/// A message that came whole.
+/// A message that was not streamed.
 #[derive(Deserialize)]
 struct Whole<'e> {
     #[serde(default, borrow)]
@@ -72,7 +72,7 @@ struct ToolUse<'e> {
     input: Option<&'e RawValue>,
 }
 
-/// A block of text or of reasoning as it begins.
+/// The start of a block of text or reasoning.
 #[derive(Deserialize)]
 struct Said {
     #[serde(default)]
@@ -89,7 +89,7 @@ struct BlockDelta<'e> {
     delta: Delta<'e>,
 }
 
-/// What a block grows by: which of these it has is said by its kind.
+/// An addition to a block. Its kind decides which of these fields it has.
 #[derive(Deserialize)]
 struct Delta<'e> {
     #[serde(rename = "type", default, borrow)]
@@ -117,12 +117,12 @@ struct Ending {
     stop_reason: Option<String>,
 }
 
-/// The block that is open.
+/// The open block.
 enum Open {
     Text,
     Call {
         slot: Slot,
-        /// What the block began with, which counts where nothing follows.
+        /// The arguments at the start of the block. They count if nothing follows.
         begun: Halved,
         grew: bool,
     },
@@ -138,7 +138,7 @@ enum Open {
 #[derive(Default)]
 pub(super) struct Answering {
     open: Option<Open>,
-    /// Tokens that were read, by how: anew, into the cache, from it.
+    /// Tokens read: new, written to the cache, read from the cache.
     read: [Option<u64>; 3],
 }
 
@@ -206,7 +206,7 @@ impl Answering {
             *known = said.or(*known);
         }
         let [anew, _, cached] = self.read;
-        // What goes into the cache and comes from it is not in the first number.
+        // The first number excludes tokens written to the cache and read from it.
         draft.usage.tokens_in =
             anew.map(|_| self.read.iter().flatten().fold(0, |sum: u64, n| sum.saturating_add(*n)));
         draft.usage.cached = cached;
@@ -237,7 +237,7 @@ impl Answering {
                 let signature = signature.unwrap_or_default();
                 self.open = Some(Open::Thinking { block, thinking, half, signature });
             }
-            // Reasoning that only its provider can read, and blocks that nobody knows: kept as they are.
+            // Reasoning that only its provider can read, and unknown blocks: kept as they are.
             _ => {
                 self.open = None;
                 draft.block(NAME, value(block, draft)?, block.len())?;

@@ -1,4 +1,4 @@
-//! Anthropic's messages. Blocks of reasoning are kept as they came and sent back in their places.
+//! Anthropic's messages. Blocks of reasoning are kept as received and sent back in their places.
 
 mod answer;
 mod request;
@@ -14,9 +14,9 @@ use crate::spec;
 
 pub(super) use request::object;
 
-/// The form's name, which its reasoning bears too.
+/// The form's name. Its reasoning has the same name.
 const NAME: &str = "anthropic";
-/// The version of the form that this is.
+/// The version of the form.
 const VERSION: &str = "2023-06-01";
 
 /// The form.

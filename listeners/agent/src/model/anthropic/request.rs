@@ -1,5 +1,5 @@
-//! A request as Anthropic's messages: roles alternate, results stand first, nothing is empty. Marks what its cache may
-//! keep: the system prompt, and everything up to the last message but one, which the next turn repeats.
+//! A request as Anthropic's messages: roles alternate, results come first, nothing is empty. It marks what the cache
+//! may keep: the system prompt, and everything up to the second-to-last message, which the next turn repeats.
 
 use serde_json::{Map, Value, json};
 
@@ -43,7 +43,7 @@ fn chosen(choice: &Choice) -> Value {
     }
 }
 
-/// Messages of one role in a row are one. Results stand before what else its sender says.
+/// Joins consecutive messages of one role. Results come before the sender's other parts.
 fn messages(request: &Request) -> Vec<Value> {
     let mut joined: Vec<(Role, Vec<Value>)> = Vec::new();
     for message in &request.messages {
@@ -85,7 +85,7 @@ fn blocks(message: &Message) -> Vec<Value> {
 
 fn block(part: &Part) -> Option<Value> {
     match part {
-        // Text without a visible character is refused.
+        // The provider refuses text without a visible character.
         Part::Text(text) => (!text.trim().is_empty()).then(|| json!({"type": "text", "text": text})),
         Part::Call(call) => Some(json!({
             "type": "tool_use",
@@ -104,14 +104,14 @@ fn block(part: &Part) -> Option<Value> {
     }
 }
 
-/// Names of calls that another provider gave may have characters that are refused here.
+/// Call ids from another provider may have characters that are refused here.
 fn id(id: &str) -> String {
     let taken = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
     id.chars().map(taken).collect()
 }
 
-/// Arguments as an object, for providers that take nothing else. What is no object stands in one, as it was written, so
-/// that the model sees its mistake.
+/// Arguments as an object, for providers that accept nothing else. Anything else is wrapped in an object as written,
+/// so that the model sees its mistake.
 pub(in crate::model) fn object(arguments: &str) -> Value {
     match serde_json::from_str::<Value>(arguments) {
         Ok(Value::Object(object)) => Value::Object(object),

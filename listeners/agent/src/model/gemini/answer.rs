@@ -1,10 +1,10 @@
-//! Answers as Gemini streams them: parts, and with the last of them why the answer ended.
+//! Gemini's streamed answers: parts, and with the last of them the stop reason.
 //!
-//! The form has no sign of an end. Whole is an answer with a `finishReason` whose body is known to be whole. When
-//! only the connection ended, a part may be missing: Gemini has given a reason with every part.
+//! The form has no end sign. An answer is complete if it has a `finishReason` and its body is known to be complete.
+//! If only the connection ended, a part may be missing: Gemini has sent a reason with every part.
 //!
-//! What is kept as reasoning: `{"at": "call" | "text", "thoughtSignature": …}` for a signature, before the call or behind
-//! the text that it stood at; `{"part": …}` for a part that is nothing else; `{"thought": …}` for words of thought.
+//! Reasoning is kept as: `{"at": "call" | "text", "thoughtSignature": …}` for a signature, before its call or after
+//! its text; `{"part": …}` for a part that is nothing else; `{"thought": …}` for thoughts in words.
 
 use serde::Deserialize;
 use serde_json::json as made;
@@ -171,7 +171,7 @@ fn part(raw: &str, draft: &mut Draft) -> Result<(), Wrong> {
         return Ok(draft.block(NAME, made!({"part": part}), raw.len())?);
     }
     let Some(signature) = part.thought_signature else { return Ok(draft.text(&text)?) };
-    // What is signed is a part of its own, be it an empty one.
+    // A signed part is separate, even if it is empty.
     let bytes = signature.len();
     if text.is_empty() {
         let part = value(raw, draft)?;

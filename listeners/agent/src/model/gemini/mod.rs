@@ -1,4 +1,5 @@
-//! Gemini's generateContent, streamed. Signatures of its reasoning stand at parts, and go back at the same ones.
+//! Gemini's generateContent, streamed. Signatures of its reasoning belong to parts, and go back with the same
+//! parts.
 
 mod answer;
 mod request;
@@ -12,7 +13,7 @@ use super::http::Framing;
 use super::key::Key;
 use crate::spec;
 
-/// The form's name, which its reasoning bears too.
+/// The form's name. Its reasoning has the same name.
 const NAME: &str = "gemini";
 
 /// The form.
@@ -30,7 +31,7 @@ impl Form for Gemini {
     fn path(&self, base: &str, model: &spec::Model) -> String {
         let has_version = base.ends_with("/v1beta") || base.ends_with("/v1");
         let version = if has_version { "" } else { "/v1beta" };
-        // A tuned model has a folder of its own; everything else is below `models`.
+        // A tuned model has its own folder. Every other model is below `models`.
         let folder = if model.model.contains('/') { "" } else { "models/" };
         let how = if model.stream { "streamGenerateContent?alt=sse" } else { "generateContent" };
         format!("{base}{version}/{folder}{}:{how}", escaped(&model.model))
@@ -58,7 +59,7 @@ impl Form for Gemini {
     }
 }
 
-/// A name as a path carries it.
+/// A name, escaped for a path.
 fn escaped(name: &str) -> String {
     let mut path = String::with_capacity(name.len());
     for byte in name.bytes() {

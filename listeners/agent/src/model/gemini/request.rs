@@ -1,5 +1,5 @@
-//! A request as Gemini's contents: roles alternate, results name their tool, and what was signed goes back with its
-//! signature at the part where it stood.
+//! A request as Gemini's contents: roles alternate, results name their tool, and each signature goes back with its
+//! part.
 
 use serde_json::{Map, Value, json};
 
@@ -16,7 +16,7 @@ pub(super) fn body(model: &spec::Model, request: &Request) -> Map<String, Value>
     }
     body.insert("contents".to_owned(), Value::Array(contents(request)));
     let mut config = Map::from_iter([("maxOutputTokens".to_owned(), json!(most))]);
-    // Beside tools a schema is refused, even if none may be called; and calls of before need their tools.
+    // A schema together with tools is refused, even if no tool may be called. And earlier calls need their tools.
     let parts = || request.messages.iter().flat_map(|message| &message.parts);
     let needs_tools = !request.tools.is_empty() && parts().any(|part| matches!(part, Part::Call(_)));
     let schema = structured::of(request, false).filter(|_| !needs_tools);
@@ -48,7 +48,7 @@ fn chosen(choice: &Choice) -> Value {
     }
 }
 
-/// Messages of one role in a row are one. Results stand before what else their sender says.
+/// Joins consecutive messages of one role. Results come before the sender's other parts.
 fn contents(request: &Request) -> Vec<Value> {
     let mut joined: Vec<(Role, Vec<Value>)> = Vec::new();
     for message in &request.messages {
@@ -70,7 +70,7 @@ fn contents(request: &Request) -> Vec<Value> {
 
 fn parts(message: &Message) -> Vec<Value> {
     let mut parts: Vec<Value> = Vec::new();
-    // A signature that waits for the call it stood at.
+    // A signature that waits for its call.
     let mut waiting: Option<Value> = None;
     for part in &message.parts {
         match part {
@@ -100,7 +100,7 @@ fn parts(message: &Message) -> Vec<Value> {
     parts
 }
 
-/// A name that we drew is none that Gemini knows.
+/// Gemini does not know a generated id.
 fn named(function: &mut Value, id: &str) {
     if let (false, Some(function)) = (is_drawn(id), function.as_object_mut()) {
         function.insert("id".to_owned(), json!(id));
@@ -113,7 +113,8 @@ fn sign(part: &mut Value, signature: Value) {
     }
 }
 
-/// What `answer.rs` keeps: a whole part, or a signature with where it stood. Words of thought are not sent back.
+/// The blocks that `answer.rs` keeps: a whole part, or a signature with its position. Thoughts in words are not
+/// sent back.
 fn reasoned(block: &Value, parts: &mut Vec<Value>, waiting: &mut Option<Value>) {
     if let Some(part) = block.get("part") {
         parts.push(part.clone());

@@ -1,9 +1,10 @@
-//! The address of a provider: where to connect, what to ask for, and how to name it. Opens nothing.
+//! The address of a provider: where to connect, what to request, and how to name it. It opens
+//! nothing.
 
 use hyper::Uri;
 use hyper::http::uri::Scheme;
 
-/// An address that requests go to.
+/// An address for requests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::model) struct Address {
     /// The host, without the brackets of an IPv6 address.
@@ -12,9 +13,9 @@ pub(in crate::model) struct Address {
     pub(super) port: u16,
     /// Whether over TLS.
     pub(super) tls: bool,
-    /// What the `Host` header says.
+    /// The value of the `Host` header.
     pub(super) authority: String,
-    /// The path; with its query where a request goes.
+    /// The path; in the address of a request, with its query.
     pub(super) path: String,
     /// The query that every request has.
     query: Option<String>,
@@ -65,7 +66,7 @@ impl Address {
         &self.path
     }
 
-    /// The same place with that path, which may have a query besides the one that every request has.
+    /// The same host with that path. The path may have a query in addition to the common one.
     pub(in crate::model) fn at(&self, path: &str) -> Self {
         let path = match &self.query {
             None => path.to_owned(),
@@ -75,7 +76,7 @@ impl Address {
         Self { path, ..self.clone() }
     }
 
-    /// How words name it.
+    /// Its form in messages.
     pub(in crate::model) fn shown(&self) -> String {
         let host = if self.host.contains(':') { format!("[{}]", self.host) } else { self.host.clone() };
         format!("{host}:{}", self.port)

@@ -1,5 +1,5 @@
-//! A connection to a provider: TCP, perhaps through a proxy, and TLS where the address says so, within a time. One request
-//! goes over it. Reads no environment, trusts the roots that it was given.
+//! A connection to a provider: TCP, possibly through a proxy, and TLS if the address asks for it, with a timeout. It
+//! carries one request. It does not read the environment, and trusts the given roots.
 
 use std::io;
 use std::net::SocketAddr;
@@ -23,23 +23,23 @@ impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
 /// Why there is no connection.
 #[derive(Debug, thiserror::Error)]
 pub(in crate::model) enum NoConnection {
-    /// Nobody knows the name.
+    /// The name is unknown.
     #[error("no address is known by that name ({0})")]
     Unknown(io::Error),
-    /// No address took the connection.
+    /// No address accepted the connection.
     #[error("{0}")]
     Refused(io::Error),
-    /// The proxy gives no way through.
+    /// The proxy does not connect to the provider.
     #[error("no way through the proxy at {at}, which {variable} names: {why}")]
     Proxy {
-        /// Where it is.
+        /// The address of the proxy.
         at: String,
         /// The variable that names it.
         variable: &'static str,
         /// Why.
         why: String,
     },
-    /// TLS did not come about.
+    /// TLS failed.
     #[error("no TLS: {0}")]
     Tls(io::Error),
     /// It took too long.
@@ -47,7 +47,7 @@ pub(in crate::model) enum NoConnection {
     TooLate(Duration),
 }
 
-/// Whoever opens connections.
+/// Opens connections.
 #[derive(Clone)]
 pub(super) struct Connector {
     tls: Arc<ClientConfig>,
@@ -88,7 +88,7 @@ impl Connector {
     }
 }
 
-/// A connection to the proxy, and for TLS on from there to the address itself. Without TLS the proxy reads the request.
+/// A connection to the proxy, and for TLS through it to the address itself. Without TLS the proxy reads the request.
 async fn through(proxy: &Proxy, to: &Address, within: Duration) -> Result<TcpStream, NoConnection> {
     let none = |why| NoConnection::Proxy { at: proxy.at.shown(), variable: proxy.variable, why };
     let mut stream = tcp(&proxy.at, within).await.map_err(|why| none(why.to_string()))?;
@@ -98,7 +98,8 @@ async fn through(proxy: &Proxy, to: &Address, within: Duration) -> Result<TcpStr
     Ok(stream)
 }
 
-/// Each address of the name has an equal part of the time, so that one that does not answer leaves the others theirs.
+/// Each address of the name gets an equal part of the time, so that one that does not answer leaves time for the
+/// others.
 async fn tcp(to: &Address, within: Duration) -> Result<TcpStream, NoConnection> {
     let found = lookup_host((to.host.as_str(), to.port)).await.map_err(NoConnection::Unknown)?;
     let addresses: Vec<SocketAddr> = found.collect();

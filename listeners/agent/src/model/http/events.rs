@@ -1,5 +1,5 @@
 //! Events of a stream: server-sent events, or one line of JSON each. Any split of the bytes gives the same events.
-//! Comments and fields that nobody needs are passed over. Knows no provider.
+//! Comments and unused fields are ignored. It knows no provider.
 
 use super::lines::{Ending, LineFault, Lines};
 
@@ -15,14 +15,14 @@ pub(in crate::model) enum Framing {
 /// One event.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub(in crate::model) struct Event {
-    /// Its name; empty where it has none.
+    /// Its name. Empty if it has none.
     pub(in crate::model) name: String,
-    /// What it says.
+    /// Its text.
     pub(in crate::model) text: String,
 }
 
 impl Event {
-    /// One without a name.
+    /// An event without a name.
     pub(in crate::model) fn of(text: &str) -> Self {
         Self { name: String::new(), text: text.to_owned() }
     }
@@ -35,7 +35,7 @@ pub(in crate::model) struct Events {
     lines: Lines,
     most: usize,
     open: Event,
-    /// Whether the open event has any text, be it an empty one.
+    /// Whether the open event has any text, even an empty one.
     says: bool,
 }
 
@@ -48,7 +48,7 @@ impl Events {
         Self { framing, lines: Lines::new(ending, most), most, open: Event::default(), says: false }
     }
 
-    /// Takes the next bytes. The events in them are to be drawn before more are fed.
+    /// Takes the next bytes. Read all events before feeding more.
     pub(in crate::model) fn feed(&mut self, bytes: &[u8]) {
         self.lines.feed(bytes);
     }
@@ -63,7 +63,7 @@ impl Events {
         Ok(None)
     }
 
-    /// What stands at the end of a body that is known to be whole, though no end of an event follows it.
+    /// The text at the end of a complete body that is not closed like an event.
     pub(in crate::model) fn left(&mut self) -> Result<Option<Event>, LineFault> {
         if let Some(line) = self.lines.left()?
             && let Some(event) = self.line(&line)?
@@ -95,13 +95,13 @@ impl Events {
                     return Err(LineFault::TooLong);
                 }
             }
-            // A comment (whose field is empty), `id`, `retry`, and what nobody knows.
+            // A comment (whose field is empty), `id`, `retry`, and unknown fields.
             _ => {}
         }
         Ok(None)
     }
 
-    /// An event without text is none.
+    /// An event without text is ignored.
     fn close(&mut self) -> Option<Event> {
         let event = std::mem::take(&mut self.open);
         std::mem::take(&mut self.says).then_some(event)

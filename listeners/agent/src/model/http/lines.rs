@@ -1,5 +1,5 @@
-//! Lines of a stream of bytes, whatever pieces it comes in: any split of the bytes gives the same lines. Holds one
-//! line at most, and no longer one than is allowed. Knows no form of answers.
+//! Lines of a stream of bytes: any split of the bytes gives the same lines. It holds at most one line, of limited
+//! length. It knows no form of answers.
 
 /// What ends a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,9 +13,9 @@ pub(in crate::model) enum Ending {
 /// Why a stream has no further line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::model) enum LineFault {
-    /// A line has more bytes than are taken.
+    /// A line is longer than allowed.
     TooLong,
-    /// A line is no UTF-8.
+    /// A line is not UTF-8.
     NotUtf8,
 }
 
@@ -25,13 +25,13 @@ pub(in crate::model) struct Lines {
     ending: Ending,
     most: usize,
     held: Vec<u8>,
-    /// Bytes at the front of `held` that were given out.
+    /// Bytes at the front of `held` that were already returned.
     given: usize,
-    /// Bytes after those in which no end was found.
+    /// Bytes after those that hold no line end.
     looked: usize,
-    /// Whether the last line ended with a CR, of which an LF that comes next is a part.
+    /// Whether the last line ended with a CR. A following LF belongs to it.
     after_cr: bool,
-    /// Whether a line was given out: a byte order mark stands before the first only.
+    /// Whether a line was returned: only the first can begin with a byte order mark.
     begun: bool,
 }
 
@@ -40,7 +40,7 @@ impl Lines {
         Self { ending, most, held: Vec::new(), given: 0, looked: 0, after_cr: false, begun: false }
     }
 
-    /// Takes the next bytes. The lines in them are to be drawn before more are fed.
+    /// Takes the next bytes. Read all lines before feeding more.
     pub(in crate::model) fn feed(&mut self, bytes: &[u8]) {
         self.held.drain(..self.given);
         self.given = 0;
@@ -72,7 +72,7 @@ impl Lines {
         line.map(Some)
     }
 
-    /// What stands behind the last end of a line; none where nothing does.
+    /// The text after the last line end. `None` if there is none.
     pub(in crate::model) fn left(&mut self) -> Result<Option<String>, LineFault> {
         let rest = self.held.get(self.given..).unwrap_or_default();
         if rest.is_empty() {

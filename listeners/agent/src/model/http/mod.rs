@@ -1,8 +1,8 @@
-//! One request over one connection, and its answer piece by piece. No redirects, no repeats, nothing kept for a next
-//! request; dropping what is under way closes the socket. Knows no provider and logs nothing.
+//! One request over one connection, and its answer piece by piece. No redirects, no retries, nothing kept for a next
+//! request. Dropping it closes the socket. It knows no provider and logs nothing.
 //!
-//! The connection is driven by whoever waits for the answer, not by a task of its own. So nothing outlives a request,
-//! and it is always known how far one came before it failed.
+//! The caller that waits for the answer drives the connection; there is no separate task. So nothing outlives a
+//! request, and it is always known how far the request came before it failed.
 
 mod address;
 mod connect;
@@ -34,25 +34,25 @@ pub(super) use lines::LineFault;
 pub(super) use patience::{retry_after_ms, seconds_ms};
 pub(super) use proxy::{Proxies, Proxy};
 
-/// The most bytes of the head of an answer, and of what is read at once.
+/// The most bytes of the head of an answer, and of one read.
 const HEAD_BYTES: usize = 64 << 10;
 
 /// Why a request has no answer at all.
 #[derive(Debug)]
 pub(super) enum Unanswered {
-    /// It never left.
+    /// There is no connection, so it was not sent.
     NoConnection(NoConnection),
-    /// The connection was over before it left.
+    /// The connection ended before it was sent.
     NotSent(hyper::Error),
-    /// It left, and no head of an answer came, or none that is one.
+    /// It was sent, but no valid head of an answer came.
     NoHead(hyper::Error),
-    /// It left, and no head came in time.
+    /// It was sent, but no head came in time.
     TooLate,
     /// It cannot be written as a request.
     Unwritable(hyper::http::Error),
 }
 
-/// Whoever sends requests.
+/// Sends requests.
 #[derive(Clone)]
 pub(super) struct Client {
     connector: Connector,
@@ -61,33 +61,33 @@ pub(super) struct Client {
 
 type Driving = Pin<Box<http1::Connection<TokioIo<Box<dyn Stream>>, Full<Bytes>>>>;
 
-/// An answer that comes in.
+/// An incoming answer.
 pub(super) struct Incomings {
     pub(super) status: u16,
     pub(super) headers: HeaderMap,
     body: Incoming,
     driving: Option<Driving>,
-    /// What was looked at already, and is still to be read.
+    /// Parts that were already looked at and are still to be read.
     held: VecDeque<Next>,
 }
 
-/// What came next of a body.
+/// The next part of a body.
 #[derive(Debug)]
 pub(super) enum Next {
     /// Bytes.
     Bytes(Bytes),
-    /// Its end, as its head announced it.
+    /// The end, as the head announced it.
     End,
-    /// The connection ended, and the head had not said how long the body is: it may be whole or cut.
+    /// The connection ended, and the head did not give the length of the body: it may be complete or cut.
     Closed,
-    /// The connection broke before the body was whole.
+    /// The connection broke before the body was complete.
     Cut,
     /// Nothing came in time.
     TooLate,
 }
 
 impl Client {
-    /// Trusts these roots, and goes through that proxy.
+    /// A client that trusts these roots and uses that proxy.
     pub(super) fn new(roots: RootCertStore, via: Option<Proxy>) -> Result<Self, rustls::Error> {
         Ok(Self { connector: Connector::new(roots)?, via })
     }
@@ -105,7 +105,7 @@ impl Client {
         let stream = self.connector.open(to, via, connect).await.map_err(Unanswered::NoConnection)?;
         let host =
             HeaderValue::from_str(&to.authority).map_err(|fault| Unanswered::Unwritable(fault.into()))?;
-        // A proxy that reads the request is told the whole address.
+        // A proxy that reads the request needs the whole address.
         let read_on_the_way = via.filter(|_| !to.tls);
         let uri = match read_on_the_way {
             Some(_) => format!("http://{}{}", to.authority, to.path),
@@ -150,7 +150,7 @@ impl Client {
     }
 }
 
-/// Lets the connection do what it can. How it ended is seen at what waits for it.
+/// Lets the connection make progress. Its outcome shows at the future that waits for it.
 fn drive(driving: &mut Option<Driving>, cx: &mut Context<'_>) {
     if let Some(connection) = driving
         && connection.as_mut().poll(cx).is_ready()
@@ -160,15 +160,15 @@ fn drive(driving: &mut Option<Driving>, cx: &mut Context<'_>) {
 }
 
 impl Incomings {
-    /// Whether the head says how long the body is, so that its end can be told from a cut.
+    /// Whether the head gives the length of the body, so that its end differs from a cut.
     pub(super) fn is_measured(&self) -> bool {
         let chunked = |value: &HeaderValue| value.as_bytes().to_ascii_lowercase().ends_with(b"chunked");
         self.headers.get_all(TRANSFER_ENCODING).iter().any(chunked)
             || self.headers.contains_key(CONTENT_LENGTH)
     }
 
-    /// How the body begins: at least so many bytes of it, unless it ends before, without the white space in front. All
-    /// of it is still to be read.
+    /// The beginning of the body without leading whitespace: at least `least` bytes, unless the body ends earlier.
+    /// All of it can still be read.
     pub(super) async fn begins(&mut self, least: usize, until: Instant) -> Vec<u8> {
         let (mut begin, mut blank) = (Vec::new(), false);
         while begin.len() < least && Instant::now() < until {
@@ -184,7 +184,7 @@ impl Incomings {
                 }
             }
         }
-        // A body of white space is not an empty one.
+        // A body of whitespace is not an empty one.
         let whole = if begin.is_empty() && blank { b"\n".to_vec() } else { begin.clone() };
         if !whole.is_empty() {
             self.held.push_front(Next::Bytes(whole.into()));
@@ -192,7 +192,7 @@ impl Incomings {
         begin
     }
 
-    /// What comes next, waited for until then.
+    /// The next part. Waits until `until`.
     pub(super) async fn next(&mut self, until: Instant) -> Next {
         if let Some(held) = self.held.pop_front() {
             return held;
@@ -205,7 +205,7 @@ impl Incomings {
                     Poll::Pending => return Poll::Pending,
                     Poll::Ready(None) => return Poll::Ready(if measured { Next::End } else { Next::Closed }),
                     Poll::Ready(Some(Err(_))) => return Poll::Ready(Next::Cut),
-                    // Trailers say nothing that is asked for.
+                    // Trailers hold nothing that is needed.
                     Poll::Ready(Some(Ok(frame))) => {
                         if let Ok(bytes) = frame.into_data() {
                             return Poll::Ready(Next::Bytes(bytes));

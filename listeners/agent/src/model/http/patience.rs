@@ -1,12 +1,12 @@
-//! How long an answer asks us to wait before the next request. Reads no clock: a date is measured against the date
+//! How long an answer asks us to wait before the next request. It reads no clock: a date is compared with the date
 //! of the same answer.
 
 use std::time::Duration;
 
 use hyper::header::{DATE, HeaderMap, RETRY_AFTER};
 
-/// Milliseconds to wait, as the head of an answer says it: in seconds or as a date, or in a header of its own in
-/// milliseconds. What is not understood is none.
+/// Milliseconds to wait, from the head of an answer: in seconds, as a date, or in milliseconds in a separate
+/// header. A value that is not understood is ignored.
 pub(in crate::model) fn retry_after_ms(headers: &HeaderMap) -> Option<u64> {
     let said = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim);
     if let Some(ms) = said("retry-after-ms").and_then(|ms| ms.parse::<u64>().ok()) {
@@ -22,7 +22,7 @@ pub(in crate::model) fn retry_after_ms(headers: &HeaderMap) -> Option<u64> {
     Some(u64::try_from(wait.as_millis()).unwrap_or(u64::MAX))
 }
 
-/// Reads seconds, which may have decimals; those of a millisecond count as a whole one.
+/// Reads seconds, possibly with decimals. A fraction of a millisecond counts as a whole one.
 pub(in crate::model) fn seconds_ms(text: &str) -> Option<u64> {
     let (whole, part) = text.split_once('.').unwrap_or((text, "0"));
     let is_number = |digits: &str| !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());

@@ -1,5 +1,5 @@
-//! The proxy that requests go through, as HTTPS_PROXY, HTTP_PROXY and NO_PROXY name it. This machine itself is always
-//! reached without one. Reads no environment by itself, and shows no name or password.
+//! The proxy for requests, as named by HTTPS_PROXY, HTTP_PROXY and NO_PROXY. This machine itself is always reached
+//! without one. It does not read the environment itself, and shows no name or password.
 
 use std::net::IpAddr;
 
@@ -11,7 +11,7 @@ use super::address::Address;
 /// The most bytes of a proxy's answer to CONNECT.
 const HEAD_BYTES: usize = 8 << 10;
 
-/// What the environment says of proxies.
+/// The environment's proxy settings.
 #[derive(Clone, Default)]
 pub(in crate::model) struct Proxies {
     https: Option<String>,
@@ -27,12 +27,12 @@ pub(in crate::model) struct Proxy {
     pub(super) variable: &'static str,
     /// The value of `Proxy-Authorization`.
     pub(super) authorization: Option<HeaderValue>,
-    /// What stands before the `@`, which nothing may show.
+    /// The text before the `@`, which is never shown.
     pub(in crate::model) secret: Option<String>,
 }
 
 impl Proxies {
-    /// Reads the variables; in small letters they count first, as for other programs.
+    /// Reads the variables. Lowercase names take precedence, as in other programs.
     pub(in crate::model) fn of(read: &dyn Fn(&str) -> Option<String>) -> Self {
         let variable = |name: &str| {
             let found = [name.to_ascii_lowercase().as_str(), name].into_iter().find_map(read);
@@ -45,7 +45,7 @@ impl Proxies {
         }
     }
 
-    /// The proxy for requests to that address; none where they go there directly.
+    /// The proxy for requests to that address. `None` if they go there directly.
     pub(in crate::model) fn to(&self, to: &Address) -> Result<Option<Proxy>, String> {
         let (variable, named) =
             if to.tls { ("HTTPS_PROXY", &self.https) } else { ("HTTP_PROXY", &self.http) };
@@ -81,7 +81,7 @@ fn proxy(variable: &'static str, named: &str) -> Result<Proxy, String> {
 }
 
 impl Proxy {
-    /// Asks for a way through to that address; or why there is none.
+    /// Asks for a tunnel to that address. The error says why there is none.
     pub(super) async fn tunnel<S: AsyncRead + AsyncWrite + Unpin>(
         &self,
         stream: &mut S,
@@ -95,7 +95,7 @@ impl Proxy {
         asked.extend(b"\r\n");
         stream.write_all(&asked).await.map_err(|fault| fault.to_string())?;
         let mut head = Vec::new();
-        // Byte by byte: what comes behind the head is the other side's.
+        // Byte by byte: anything after the head comes from the other side.
         while !head.ends_with(b"\r\n\r\n") && !head.ends_with(b"\n\n") {
             let byte = stream.read_u8().await.map_err(|_| "it closed the connection".to_owned())?;
             head.push(byte);
@@ -122,8 +122,8 @@ fn is_here(host: &str) -> bool {
     is_loopback || host == "localhost" || host.ends_with(".localhost")
 }
 
-/// Whether NO_PROXY names the host: `*`, a name with all below it, an address, a network as `10.0.0.0/8`, each perhaps
-/// with a port.
+/// Whether NO_PROXY names the host: `*`, a name with everything below it, an address, or a network such as
+/// `10.0.0.0/8`, each possibly with a port.
 fn excepted(no: &str, to: &Address) -> bool {
     let host = to.host.to_ascii_lowercase();
     let ip = host.parse::<IpAddr>().ok();
@@ -164,7 +164,7 @@ fn in_network(ip: IpAddr, network: &str) -> bool {
     bits <= width && (one ^ other).checked_shr(width - bits).unwrap_or(0) == 0
 }
 
-/// A text with `%2F` and its like read.
+/// Decodes `%2F` and the like.
 fn unescaped(text: &str) -> String {
     let (mut bytes, mut rest) = (Vec::new(), text);
     while let Some((before, after)) = rest.split_once('%') {

@@ -1,6 +1,7 @@
-//! Answers as Ollama streams them: a line for each piece, whose last says that it is done and why.
+//! Ollama's streamed answers: a line for each piece. The last line has `done` and the reason.
 //!
-//! Whole is an answer whose last line has `done` and a `done_reason`. Nothing else shows it, so nothing else counts.
+//! An answer is complete if its last line has `done` and a `done_reason`. Nothing else shows completeness, so
+//! nothing else counts.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;

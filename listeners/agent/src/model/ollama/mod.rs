@@ -1,5 +1,5 @@
-//! Ollama's chat: a line of JSON for each piece. It cuts a prompt that is longer than its window without a word, so
-//! each request says how large the window is.
+//! Ollama's chat: a line of JSON for each piece. Ollama silently cuts a prompt that is longer than its window, so
+//! each request states the size of the window.
 
 mod answer;
 mod request;
@@ -13,7 +13,7 @@ use super::http::Framing;
 use super::key::Key;
 use crate::spec;
 
-/// The form's name, which its reasoning bears too.
+/// The form's name. Its reasoning has the same name.
 const NAME: &str = "ollama";
 
 /// The form.

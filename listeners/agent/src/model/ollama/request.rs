@@ -1,5 +1,5 @@
-//! A request as Ollama's chat: as chat completions, but for calls, whose arguments are objects, and results, which
-//! name their tool.
+//! A request as Ollama's chat: like chat completions, except for calls, whose arguments are objects, and results,
+//! which name their tool.
 
 use serde_json::{Map, Value, json};
 
@@ -76,7 +76,7 @@ fn answered(message: &Message) -> Option<Value> {
     let mut answer = json!({"role": "assistant", "content": text.unwrap_or_default()});
     if let (false, Some(answer)) = (calls.is_empty(), answer.as_object_mut()) {
         answer.insert("tool_calls".to_owned(), Value::Array(calls));
-        // What a model thought before its calls it is shown again beside them.
+        // The model's thoughts before its calls are sent back with the calls.
         let thought = message.parts.iter().filter_map(|part| match part {
             Part::Reasoning(kept) => reasoning::block(super::NAME, kept)?.get("thinking")?.as_str(),
             _ => None,

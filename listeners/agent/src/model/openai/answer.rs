@@ -1,7 +1,7 @@
-//! Answers as chat completions stream them. The first choice counts, for no second one is asked for.
+//! Streamed chat completions. Only the first choice counts, since no second one is requested.
 //!
-//! Whole is an answer with a `finish_reason` whose body ended in order: several servers leave `[DONE]` out. A server that
-//! does not stream gives the same with a `message` in the place of a `delta`.
+//! An answer is complete if it has a `finish_reason` and its body ended properly: several servers omit `[DONE]`. A
+//! server that does not stream sends the same with a `message` in place of a `delta`.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -87,7 +87,7 @@ struct Details {
 /// A reader of one answer.
 #[derive(Default)]
 pub(super) struct Answering {
-    /// Calls by the number that their fragments bear.
+    /// Calls by the number in their fragments.
     calls: Vec<(Option<u64>, Slot)>,
     refused: bool,
 }
@@ -151,8 +151,8 @@ impl Answering {
         Ok(grew)
     }
 
-    /// A fragment belongs to the call of its number, unless it names another. One without a number begins a call where
-    /// it names one, and else goes on with the last.
+    /// A fragment belongs to the call with its number, unless it names another. A fragment without a number begins a
+    /// call if it names one, and otherwise continues the last.
     fn fragment(&mut self, fragment: Fragment<'_>, draft: &mut Draft) -> Result<(), Wrong> {
         let Function { name, arguments } = fragment.function.unwrap_or_default();
         let (name, arguments) = (name.unwrap_or_default(), arguments.map(Halved::of).unwrap_or_default());
@@ -168,7 +168,7 @@ impl Answering {
         });
         let slot = match known {
             Some(slot) => {
-                // Servers that say the name again with each fragment say it whole.
+                // Servers that repeat the name with each fragment repeat all of it.
                 if draft.called(slot).is_some_and(|call| call.name != name) {
                     draft.name(slot, &name)?;
                 }
@@ -187,7 +187,7 @@ impl Answering {
         Ok(match reason.to_ascii_lowercase().as_str() {
             _ if self.refused => Stop::Filtered,
             "tool_calls" | "function_call" => Stop::Tool,
-            // Some servers say so of an answer that calls tools.
+            // Some servers give this reason for an answer that calls tools.
             "stop" | "end_turn" | "eos" | "eos_token" | "stop_sequence" => {
                 if draft.has_calls() {
                     Stop::Tool
@@ -205,7 +205,7 @@ impl Answering {
     }
 }
 
-/// The calls of a message that came whole: each by itself, whatever numbers they bear.
+/// Numbers the calls of a complete message, so that each is separate.
 fn numbered(mut message: Delta<'_>) -> Delta<'_> {
     for (index, call) in (0..).zip(message.tool_calls.iter_mut().flatten()) {
         call.index = Some(index);
@@ -213,7 +213,7 @@ fn numbered(mut message: Delta<'_>) -> Delta<'_> {
     message
 }
 
-/// The texts of a content, which is one or a list of blocks.
+/// The texts of a content, which is one text or a list of blocks.
 fn texts(content: &RawValue) -> Vec<Halved> {
     #[derive(Deserialize)]
     struct Block {

@@ -1,5 +1,5 @@
-//! OpenAI's chat completions, and whoever speaks them. Where a server differs from the original in what it asks for,
-//! the parameters of the model say so.
+//! OpenAI's chat completions, and other servers that speak them. If a server needs a different request, the model's
+//! parameters say so.
 
 mod answer;
 mod request;
@@ -15,7 +15,7 @@ use crate::spec;
 
 pub(super) use request::{tool, words};
 
-/// The form's name, which its reasoning bears too.
+/// The form's name. Its reasoning has the same name.
 const NAME: &str = "openai";
 
 /// The form.

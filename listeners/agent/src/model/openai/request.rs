@@ -1,5 +1,5 @@
-//! A request as chat completions: messages with roles, results of tools as messages of their own. Sends what the
-//! model wrote as it wrote it.
+//! A request as chat completions: messages with roles, and each tool result as a separate message. It sends the
+//! model's text as written.
 
 use serde_json::{Map, Value, json};
 
@@ -14,13 +14,13 @@ pub(super) fn body(model: &spec::Model, request: &Request) -> Map<String, Value>
     if model.stream {
         body.insert("stream_options".to_owned(), json!({"include_usage": true}));
     }
-    // Newer models of OpenAI refuse `max_tokens`, and many others know nothing else.
+    // Newer models of OpenAI refuse `max_tokens`, and many others know only that.
     let most = if model.url.is_none() { "max_completion_tokens" } else { "max_tokens" };
     let given = |key: &str| model.params.contains_key(key) || request.params.contains_key(key);
     if !given("max_tokens") && !given("max_completion_tokens") {
         body.insert(most.to_owned(), json!(request.max_output.min(model.max_output)));
     }
-    // A server that only speaks this form may turn the schema into a grammar that allows no call.
+    // A server that only imitates this form may turn the schema into a grammar that allows no call.
     if let Some(schema) = structured::of(request, model.url.is_none()) {
         let schema = json!({"type": "json_schema", "json_schema": {"name": "final", "schema": schema}});
         body.insert("response_format".to_owned(), schema);
@@ -34,7 +34,7 @@ pub(super) fn body(model: &spec::Model, request: &Request) -> Map<String, Value>
     body
 }
 
-/// A tool in the form that Ollama has too.
+/// A tool in the form that Ollama shares.
 pub(in crate::model) fn tool(tool: &Tool) -> Value {
     let Tool { name, description, parameters } = tool;
     json!({
@@ -66,7 +66,7 @@ fn messages(request: &Request) -> Vec<Value> {
     messages
 }
 
-/// The results first: nothing may stand between them and their calls.
+/// The results come first: nothing may separate them from their calls.
 fn said(message: &Message, messages: &mut Vec<Value>) {
     for part in &message.parts {
         if let Part::Result { id, text, .. } = part {
@@ -89,7 +89,7 @@ fn answered(message: &Message) -> Option<Value> {
     answer.insert("content".to_owned(), json!(text));
     if !calls.is_empty() {
         answer.insert("tool_calls".to_owned(), Value::Array(calls));
-        // Providers that show their reasoning demand it back beside calls, and some refuse it anywhere else.
+        // Providers that show their reasoning require it back with calls, and some refuse it anywhere else.
         for part in &message.parts {
             let Part::Reasoning(kept) = part else { continue };
             let block = reasoning::block(super::NAME, kept).and_then(Value::as_object);
@@ -108,7 +108,7 @@ fn answered(message: &Message) -> Option<Value> {
 
 fn called(part: &Part) -> Option<Value> {
     let Part::Call(call) = part else { return None };
-    // Some servers read the arguments before the model sees them, and no text is no JSON.
+    // Some servers parse the arguments before the model sees them, and an empty text is not JSON.
     let arguments = if call.arguments.is_empty() { "{}" } else { &call.arguments };
     Some(json!({
         "id": call.id,
@@ -117,7 +117,7 @@ fn called(part: &Part) -> Option<Value> {
     }))
 }
 
-/// The text of a message; none where it has none. Texts that stood apart stay apart.
+/// The text of a message. `None` if it has none. Separate texts stay separate.
 pub(in crate::model) fn words(message: &Message) -> Option<String> {
     let texts = message.parts.iter().filter_map(|part| match part {
         Part::Text(text) if !text.is_empty() => Some(text.as_str()),

@@ -1,21 +1,21 @@
-//! Which answers of a script a call has used already, by what its journal shows.
+//! Which answers of a script a call has used already, according to its journal.
 //!
-//! A call begins at the top of the list. Every answer that its model gave is looked for in the list; so it does not
-//! matter which process gave it. The list and the course of a call come in; counts go out.
+//! A call begins at the top of the list. Every answer that its model gave is looked up in the list, so it does not
+//! matter which process gave it. The list and the history of a call come in; counts go out.
 
 use std::collections::HashMap;
 
 use super::super::{Course, Part};
 use super::Reply;
 
-/// Calls that are remembered. What one used that was forgotten is worked out again.
+/// The most calls that are remembered. For a forgotten call, the use is worked out again.
 const CALLS: usize = 1024;
 
 /// The calls for which the model was asked.
 #[derive(Debug, Default)]
 pub(super) struct Calls(HashMap<String, Used>);
 
-/// What a call has used, as far as its delivery knows.
+/// The use of a call, as of one delivery.
 #[derive(Debug)]
 pub(super) struct Used {
     delivery: String,
@@ -24,8 +24,8 @@ pub(super) struct Used {
 }
 
 impl Calls {
-    /// What the call has used. Within a delivery it is counted here; a new delivery looks at the call's course again,
-    /// since an answer that never reached the journal was never given.
+    /// The use of a call. Within a delivery it is counted here. A new delivery works it out again from the call's
+    /// history, since an answer that never reached the journal counts as not given.
     pub(super) fn of(&mut self, list: &[Reply], course: &Course) -> &mut Used {
         if self.0.len() >= CALLS {
             self.0.retain(|call, _| *call == course.call);
@@ -45,11 +45,11 @@ impl Used {
         for said in &course.said {
             match said {
                 Some(parts) => is_found |= used.said(list, parts),
-                // There was no answer, so nothing tells which one it was: most likely one that is cut.
+                // There was no answer, so it is unknown which one it was. Most likely it was a cut one.
                 None => used.first(list, |reply| reply.cut),
             }
         }
-        // Turns that the agent sees no more came first, and are passed with the first that it does see.
+        // Turns that the agent no longer sees came first. Finding the first visible answer skips them.
         if !is_found {
             for _ in course.said.len()..course.turns {
                 used.first(list, |reply| reply.error.is_none());
@@ -61,7 +61,7 @@ impl Used {
         used
     }
 
-    /// Counts the answer that the model gave. One without a condition that stands before it must have been used up, or it
+    /// Counts the answer that the model gave. Earlier answers without a condition must have been used up, or they
     /// would have been given.
     fn said(&mut self, list: &[Reply], parts: &[Part]) -> bool {
         let left = || list.iter().enumerate().filter(|(at, reply)| self.is_left(*at, reply));
@@ -76,7 +76,7 @@ impl Used {
         true
     }
 
-    /// Counts the first answer of that kind that has no condition; if there is none, nothing.
+    /// Counts the next answer without a condition, if it is of that kind.
     fn first(&mut self, list: &[Reply], is_kind: impl Fn(&Reply) -> bool) {
         let plain = |(at, reply): &(usize, &Reply)| self.is_left(*at, reply) && reply.only_if.is_none();
         if let Some((at, _)) = list.iter().enumerate().find(plain).filter(|(_, reply)| is_kind(reply)) {
@@ -88,7 +88,7 @@ impl Used {
         self.times.get(at).is_some_and(|times| *times < reply.times)
     }
 
-    /// The first answer that is left and whose condition holds.
+    /// The first remaining answer whose condition holds.
     pub(super) fn next(&self, list: &[Reply], shown: &str) -> Option<usize> {
         let holds = |reply: &Reply| reply.only_if.as_ref().is_none_or(|text| shown.contains(text.as_str()));
         list.iter().enumerate().find(|(at, reply)| self.is_left(*at, reply) && holds(reply)).map(|(at, _)| at)
@@ -100,18 +100,18 @@ impl Used {
         }
     }
 
-    /// How many answers are left, each with a condition that does not hold.
+    /// The number of remaining answers. Each has a condition that does not hold.
     pub(super) fn conditional(&self, list: &[Reply]) -> usize {
         list.iter().enumerate().filter(|(at, reply)| self.is_left(*at, reply)).count()
     }
 }
 
-/// Whether the model said exactly this.
+/// Whether the model's answer is exactly this one.
 fn is_answer(reply: &Reply, said: &[Part]) -> bool {
     !said.is_empty() && said.iter().map(words).eq(reply.parts.iter().map(words))
 }
 
-/// Whether the model said the beginning of this: of an answer that was enough the rest was not read.
+/// Whether the model's answer is the beginning of this one: the rest of a cut answer was not read.
 fn is_begun(reply: &Reply, said: &[Part]) -> bool {
     match (said, reply.parts.first()) {
         ([Part::Text(text)], Some(Part::Text(whole))) => !text.is_empty() && whole.starts_with(text.as_str()),
@@ -119,7 +119,7 @@ fn is_begun(reply: &Reply, said: &[Part]) -> bool {
     }
 }
 
-/// What a part says: ids of calls are drawn anew by whoever shows them.
+/// The content of a part. The ids of calls are left out, since each display generates new ones.
 fn words(part: &Part) -> (&str, &str) {
     match part {
         Part::Text(text) => ("", text),

@@ -1,8 +1,8 @@
-//! Every answer of the corpus beside the events that it holds.
+//! Every answer of the corpus, compared with its expected events.
 
 use super::{answers, extracted, folder, written};
 
-/// Set `SYSTOLE_GOLDEN=write` to write the files anew, and read every difference before committing it.
+/// Set `SYSTOLE_GOLDEN=write` to rewrite the files, and read every difference before committing it.
 #[test]
 fn e3_every_answer_of_the_corpus_holds_what_its_golden_file_says() {
     let mut wrong = Vec::new();

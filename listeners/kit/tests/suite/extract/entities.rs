@@ -1,4 +1,4 @@
-//! Values come out of an answer byte for byte as they were meant.
+//! Values come out of an answer byte for byte as intended.
 
 use proptest::prelude::*;
 use systole_kit::extract::Event;
@@ -6,7 +6,7 @@ use systole_kit::writer::Writer;
 
 use super::{SEARCH, whole};
 
-/// The value of `<query>` in the one action of an answer.
+/// The value of `<query>` in the only action of an answer.
 fn query(answer: &str) -> String {
     let events = whole(answer);
     let found = events.iter().find_map(|event| match event {

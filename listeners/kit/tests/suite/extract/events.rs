@@ -1,4 +1,4 @@
-//! The way back from a payload to the model's text, and what is left over.
+//! The mapping from a payload back to the model's text, and the open element at the end.
 
 use systole_kit::extract::{Action, Event, Extractor, Known, Names, Role, Slug, Stop};
 use systole_kit::{Limits, Place};
@@ -10,7 +10,7 @@ fn actions(events: Vec<Event>) -> Vec<Action> {
     events.into_iter().filter_map(action).collect()
 }
 
-/// The text that stands at a place.
+/// The text at a place.
 fn from(text: &str, place: Place) -> &str {
     assert_eq!(Place::of(text.as_bytes(), place.offset), place, "line and column belong to the offset");
     &text[place.offset..]
@@ -44,14 +44,14 @@ fn e3_a_place_in_a_payload_leads_back_to_the_model_s_text() {
     }
     assert_eq!(search.origin.place_of("/search/limit[3]"), None);
     assert_eq!(search.origin.place_of("/ask"), None);
-    // The line break before the attribute that was taken out still counts.
+    // The line break before the removed attribute still counts.
     let offset = std::str::from_utf8(ask.payload.bytes()).expect("text").find("Where").expect("there");
     assert!(from(text, ask.origin.place(offset)).starts_with("Where?"));
 }
 
 #[test]
 fn e3_what_stands_in_a_later_block_has_the_place_that_it_has_in_the_whole_text() {
-    // Far enough for what is settled to have been forgotten.
+    // Long enough that the settled text has been forgotten.
     let filler = "Prose without end, ä and ö.\n".repeat(20_000);
     let text = format!("{filler}<search><query>x</query></search>\n{filler}  <shell>a < b &amp; c</shell>\n");
     let (events, _) = extracted(text.as_bytes().chunks(1000), Stop::End);

@@ -1,4 +1,4 @@
-//! Long answers: what they cost grows with their length and nothing else, and only what is open is kept.
+//! Long answers: their cost grows only with their length, and only open parts are kept in memory.
 
 use std::hint::black_box;
 
@@ -7,14 +7,14 @@ use systole_kit::extract::{Extractor, Stop};
 
 use super::names;
 
-/// Seconds that a processor has worked for this thread, whatever else the machine does.
+/// Processor seconds of this thread, independent of the load of the machine.
 fn worked() -> f64 {
     let stat = std::fs::read_to_string("/proc/thread-self/schedstat").expect("the kernel counts");
     let nanoseconds: f64 = stat.split(' ').next().and_then(|it| it.parse().ok()).expect("a number");
     nanoseconds / 1e9
 }
 
-/// Extracts `length` bytes of a text made of `part` over and over, in fours, and gives what it took.
+/// Extracts `length` bytes of a text that repeats `part`, in chunks of four. Returns the seconds it took.
 fn seconds(part: &str, length: usize) -> f64 {
     worked_on(&part.repeat(length / part.len()))
 }
@@ -32,7 +32,7 @@ fn worked_on(text: &str) -> f64 {
     worked() - began
 }
 
-/// Texts that cost more than their length wherever something is read again.
+/// Texts that would cost too much if any part were read again.
 const BLOWS: [&str; 30] = [
     "a",
     "\n",
@@ -71,13 +71,13 @@ fn e1_what_an_answer_costs_grows_with_its_length_and_nothing_else() {
     for part in BLOWS {
         let part = if part.len() == 1 { part.repeat(8) } else { part.to_owned() };
         let (short, long) = (seconds(&part, 32 << 10), seconds(&part, 512 << 10));
-        // The kernel counts in slices of some milliseconds.
+        // The kernel counts in slices of a few milliseconds.
         assert!(long < 24.0 * short.max(0.008), "{part:?}: {short} s, sixteen times as long {long} s");
     }
 }
 
-/// Sixteen times the length costs sixteen times as much, and somewhat more for the memory that every action takes; what
-/// is read again for each action costs 256 times as much.
+/// Sixteen times the length costs sixteen times as much, plus some for the memory of each action. Anything read again
+/// for each action would cost 256 times as much.
 #[test]
 fn e21_what_text_without_escaping_costs_grows_with_its_length_and_nothing_else() {
     for part in [

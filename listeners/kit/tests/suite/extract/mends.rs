@@ -1,10 +1,11 @@
-//! The mends and no others, each recorded, and a problem wherever nothing is taken.
+//! The extractor's fixes and no others, each recorded, and a problem wherever nothing is
+//! accepted.
 
 use systole_kit::extract::{Event, Mend, Slug};
 
 use super::{answers, extracted, settled, whole};
 
-/// The mends, problems and actions of an answer.
+/// The fixes, problems and actions of an answer.
 fn counted(answer: &str) -> (Vec<Mend>, Vec<Slug>, usize) {
     let (mut mends, mut problems, mut taken) = (Vec::new(), Vec::new(), 0);
     for event in whole(answer) {
@@ -71,7 +72,7 @@ fn e4_what_is_near_a_mend_and_is_none_is_feedback() {
     }
 }
 
-/// Never silence: an answer from which nothing is taken has a problem that says why.
+/// An answer from which nothing is accepted always has a problem that says why.
 #[test]
 fn e4_an_answer_from_which_nothing_is_taken_says_why() {
     for answer in &answers() {
@@ -111,7 +112,7 @@ fn e3_indented_code_and_quotations_are_shown_and_not_executed() {
         assert_eq!((mends, taken), (vec![], 0), "{shown}");
         assert!(problems.contains(&Slug::ActionInQuotedText), "{shown}: {problems:?}");
     }
-    // These are no code and no quotation.
+    // These are neither code nor a quotation.
     for run in [
         format!("So:\n    {action}\n"),
         format!("- So:\n\n  {action}\n"),

@@ -1,4 +1,4 @@
-//! The extractor: a corpus of answers with the events that they hold, and what is true of every split of each.
+//! The extractor: a corpus of answers with their events, and properties of every split of each.
 
 mod corpus;
 mod entities;
@@ -23,7 +23,7 @@ const COMMANDS: &str = "https://xml-pipeline.org/ns/commands/v1";
 const CORE: &str = "https://xml-pipeline.org/ns/core/v1";
 const OWN: &str = "https://xml-pipeline.org/ns/researcher/v1";
 
-/// What the agent of the corpus may write: it is called `researcher` and answers with `<answer>`.
+/// The names that the agent of the corpus may write: it is called `researcher` and answers with `<answer>`.
 fn names() -> Arc<Names> {
     static NAMES: LazyLock<Arc<Names>> = LazyLock::new(|| {
         let texts = |ns: &str, local: &str| {
@@ -60,7 +60,7 @@ fn names() -> Arc<Names> {
     NAMES.clone()
 }
 
-/// The schemas of the elements, by which a missing end tag is judged as well.
+/// The schemas of the elements. They also decide about a missing end tag.
 static MODELS: LazyLock<Vec<Model>> = LazyLock::new(|| {
     ["search", "talk", "commands"]
         .map(|name| {
@@ -92,8 +92,8 @@ struct Answer {
     stop: Stop,
 }
 
-/// The answers in the order of their names. One whose name ends with `-length` was cut off at the limit of its
-/// length, one that ends with `-broken` otherwise.
+/// The answers in the order of their names. If the name ends with `-length`, the answer reached its output
+/// limit; if it ends with `-broken`, it was cut off in another way.
 fn answers() -> Vec<Answer> {
     let read = |path: PathBuf| {
         let name = path.file_stem().expect("a name").to_string_lossy().into_owned();
@@ -112,7 +112,7 @@ fn answers() -> Vec<Answer> {
     answers
 }
 
-/// The events of a text that comes in these chunks, and what is left.
+/// The events of a text that comes in these chunks, and the open element.
 fn extracted<'c>(chunks: impl IntoIterator<Item = &'c [u8]>, stop: Stop) -> (Vec<Event>, Option<Left>) {
     let mut extractor = Extractor::new(names(), Limits::default());
     let mut events = Vec::new();
@@ -123,7 +123,7 @@ fn extracted<'c>(chunks: impl IntoIterator<Item = &'c [u8]>, stop: Stop) -> (Vec
     (events, left)
 }
 
-/// The events of a text that comes at once and ends of itself.
+/// The events of a text that comes in one chunk and ends normally.
 fn whole(text: &str) -> Vec<Event> {
     settled(extracted([text.as_bytes()], Stop::End).0)
 }
@@ -133,7 +133,7 @@ fn settled(events: Vec<Event>) -> Vec<Event> {
     events.into_iter().filter(|event| !matches!(event, Event::Live(_))).collect()
 }
 
-/// The thinking that was shown while it came, and whether its beginning and its end were told.
+/// The thinking that was shown live, and whether its beginning and end were reported.
 fn shown(text: &[u8], events: &[Event]) -> String {
     let mut shown = String::new();
     for event in events {
@@ -158,7 +158,7 @@ fn quoted(text: &[u8], span: Span) -> String {
     format!("{:?}", String::from_utf8_lossy(part))
 }
 
-/// Events as a person reads them.
+/// Events in a form for people.
 fn written(text: &[u8], events: &[Event], left: Option<&Left>) -> String {
     let mut out = String::new();
     for event in events {

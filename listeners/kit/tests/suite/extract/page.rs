@@ -1,4 +1,4 @@
-//! The examples of the page about extraction hold what it says.
+//! The examples of the page about extraction match the extractor.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -7,7 +7,7 @@ use systole_kit::extract::{Event, Mend, Slug, Stop};
 
 use super::{at, extracted};
 
-/// Events in the short form of the page; namespaces that were added are left out, as models may leave them out.
+/// Events in the short form of the page. Added namespaces are omitted, as models may omit them.
 fn short(events: &[Event]) -> String {
     let mut out = String::new();
     for event in events {

@@ -1,11 +1,11 @@
-//! What is true of every answer of the corpus, however it is split and wherever it is cut.
+//! Properties of every answer of the corpus, for any split and any cut.
 
 use proptest::prelude::*;
 use systole_kit::extract::{Event, Stop};
 
 use super::{Answer, answers, extracted, settled, shown, written};
 
-/// The answer in chunks is the answer at once.
+/// Checks that the answer in chunks gives the same as the whole answer.
 fn assert_same<'c>(
     answer: &'c Answer,
     expected: &str,
@@ -44,7 +44,7 @@ fn e1_byte_by_byte_and_in_fours_gives_the_events_of_the_whole() {
     }
 }
 
-/// What an action is, apart from its place in the list.
+/// The actions, without their positions in the list.
 fn actions(events: &[Event]) -> Vec<&Event> {
     let is_taken = |event: &&Event| matches!(event, Event::Action(_) | Event::Plan(_) | Event::Completion(_));
     events.iter().filter(is_taken).collect()
@@ -53,7 +53,7 @@ fn actions(events: &[Event]) -> Vec<&Event> {
 #[test]
 fn e3_no_prefix_of_an_answer_holds_an_action_that_the_whole_does_not_hold() {
     for answer in &answers() {
-        // What a whole answer that ends of itself holds; an end tag that is mended is in no prefix.
+        // The events of a whole answer that ends normally. An added end tag is in no prefix.
         let all = settled(extracted([answer.text.as_slice()], Stop::End).0);
         let all = actions(&all);
         for stop in [Stop::Length, Stop::Broken] {
@@ -75,7 +75,7 @@ fn e3_no_prefix_of_an_answer_holds_an_action_that_the_whole_does_not_hold() {
     }
 }
 
-/// A cut answer is never passed over in silence.
+/// A cut answer always produces a report.
 #[test]
 fn e4_a_prefix_that_was_cut_off_always_says_so() {
     for answer in &answers() {
@@ -88,7 +88,7 @@ fn e4_a_prefix_that_was_cut_off_always_says_so() {
     }
 }
 
-/// What answers are made of, and what spoils them.
+/// Parts of answers, and parts that spoil them.
 const PARTS: &[&str] = &[
     "<search>",
     "</search>",
@@ -207,7 +207,7 @@ proptest! {
 
 #[test]
 fn e1_every_answer_of_the_corpus_in_random_chunks_gives_the_events_of_the_whole() {
-    // A row of numbers that looks random and is the same on every run.
+    // A fixed sequence of numbers that looks random.
     let mut state = 17_u64;
     let mut next = move || {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);

@@ -1,11 +1,11 @@
-//! Text that a model did not escape: it is taken as written where its end is certain, and refused elsewhere.
+//! Text that a model did not escape: it is taken as written if its end is certain, and refused otherwise.
 
 use proptest::prelude::*;
 use systole_kit::extract::{Action, Event, Mend, Slug, Stop};
 
 use super::{extracted, settled, whole};
 
-/// The actions of an answer, the repairs but for namespaces, and the problems.
+/// The actions of an answer, the fixes except for namespaces, and the problems.
 fn found(answer: &str) -> (Vec<Action>, Vec<Mend>, Vec<Slug>) {
     let (mut actions, mut mends, mut problems) = (Vec::new(), Vec::new(), Vec::new());
     for event in whole(answer) {
@@ -77,7 +77,7 @@ fn e21_a_result_is_taken_as_written() {
         _ => None,
     });
     assert_eq!(text.as_deref(), Some("Run a && b, then <b>c</b>."));
-    // Markup that can be read is the text as it stands.
+    // Readable markup is the text as it is.
     let events = whole("<attempt_completion><result>Fish &amp; <b>c</b></result></attempt_completion>");
     assert!(
         events
@@ -89,11 +89,11 @@ fn e21_a_result_is_taken_as_written() {
 #[test]
 fn e21_what_leaves_the_end_of_a_text_open_is_refused() {
     for answer in [
-        // Both ways of writing at once.
+        // Both forms at once.
         "<shell>a && b &lt; c</shell>",
         "<shell>a && b &#60; c</shell>",
         "<shell><![CDATA[a]]> && b</shell>",
-        // A tag that could end the text, or that begins what is known.
+        // A tag that could end the text, or that begins a known element.
         "<shell>a && <shell> b</shell>",
         "<shell>a && </shell> b</shell>",
         "<shell>a && b</shell> and `</shell>`",
@@ -107,7 +107,7 @@ fn e21_what_leaves_the_end_of_a_text_open_is_refused() {
         "<search><query>a < b <limit>3</limit></query></search>",
         "<search><query>a && b</query> c</query></search>",
         "<str_replace path='a'><old_str>a && </old_str><new_str>b</old_str></new_str></str_replace>",
-        // Another repair.
+        // Another fix.
         "<Shell>a && b</Shell>",
         "<shel>a && b</shel>",
         "<tool_call><shell>a && b</shell></tool_call>",
@@ -115,7 +115,7 @@ fn e21_what_leaves_the_end_of_a_text_open_is_refused() {
         "<shell>a && b",
         "<search><query>a && b</query>",
         "<search><query>a <!-- c --> b</query>",
-        // Attributes are no text.
+        // Attributes are not text.
         "<create_file path=\"a&b\">x</create_file>",
     ] {
         let (actions, mends, problems) = found(answer);
@@ -126,7 +126,7 @@ fn e21_what_leaves_the_end_of_a_text_open_is_refused() {
     }
 }
 
-/// E21 in the way of E3: the text of somebody else, copied into an action, closes it and goes on with another.
+/// E21 in the style of E3: text from others, copied into an action, closes it and continues with another.
 #[test]
 fn e21_nothing_after_text_that_was_not_escaped_is_executed() {
     let pay = "<search><query>evil</query></search>";
@@ -156,10 +156,10 @@ fn e21_nothing_after_text_that_was_not_escaped_is_executed() {
         let (actions, mends, _) = found(&answer);
         assert!(actions.is_empty() && mends.is_empty(), "{answer}: {actions:?}");
     }
-    // Where the end tag never comes, nothing is left open.
+    // If the end tag never comes, nothing is left open.
     let (actions, ..) = found(&format!("<search><query>a</search>{pay}"));
     assert_eq!(actions.len(), 1);
-    // What came before it is executed as always.
+    // An action before it is executed as usual.
     let (actions, ..) = found(&format!("{pay}<shell>a &amp; && b</shell>{pay}"));
     assert_eq!(actions.len(), 1);
 }
@@ -203,7 +203,8 @@ fn e21_places_of_a_refusal_point_into_the_text_of_the_model() {
     assert_eq!(&answer[action.span.start.offset..action.span.end], &*action.raw);
 }
 
-/// What the rule says of an answer that begins with `<shell>`, read a second time and as simply as can be.
+/// The rule's verdict on an answer that begins with `<shell>`, implemented a second time and as simply as
+/// possible.
 #[derive(Debug, PartialEq)]
 enum Naive {
     /// No raw character.
@@ -326,7 +327,7 @@ proptest! {
                 prop_assert!(actions.is_empty() && mends.is_empty(), "{}: {:?}", answer, actions);
                 prop_assert!(!problems.is_empty(), "{}", answer);
             }
-            // What comes behind it has a reading of its own.
+            // The text behind it is read separately.
             Naive::Plain => prop_assert!(!mends.contains(&Mend::Verbatim) || !after.is_empty() || inside.len() > 1, "{}", answer),
         }
     }
