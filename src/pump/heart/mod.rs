@@ -1,6 +1,6 @@
-//! The heart: state, desk and the batch that is being filled, with the ports around them. Each input
-//! is decided upon at once and folded in; what follows from it waits in the batch until the writer
-//! says that it is on disk. No I/O of its own and nothing that waits: the loop in `run` feeds it.
+//! The heart: the state, the desk and the batch that is being filled, with the ports around them. Each input is
+//! decided on at once and folded in. Its effects wait in the batch until the writer says that it is on disk. The
+//! heart does no I/O and never blocks; the loop in `run` feeds it.
 
 mod commit;
 mod deliver;
@@ -41,15 +41,15 @@ pub struct Ports {
     pub tokens: Arc<dyn Tokens>,
     /// The live table of leases.
     pub leases: Arc<dyn Leases>,
-    /// The way to listeners.
+    /// Delivers to listeners.
     pub carrier: Arc<dyn Carrier>,
     /// Where askers wait.
     pub askers: Arc<dyn Askers>,
-    /// Who watches steps.
+    /// Observes steps.
     pub steps: Arc<dyn Steps>,
 }
 
-/// The pump's memory and its unfinished business.
+/// The pump's memory and its unfinished work.
 pub struct Heart {
     state: State,
     desk: Desk,
@@ -59,51 +59,51 @@ pub struct Heart {
     filling: commit::Filling,
     /// The batch that the writer has.
     writing: Option<commit::Writing>,
-    /// What is on disk and not routed yet.
+    /// Effects that are on disk and not routed yet.
     recorded: VecDeque<Recorded>,
     /// Threads touched or woken since the last checkpoint.
     dirty: HashSet<ThreadId>,
-    /// Records made and threads woken since then: threads leave memory with a checkpoint, so one that
-    /// was woken and not touched must bring it nearer too.
+    /// Records made and threads woken since the last checkpoint. Threads leave memory with a checkpoint, so a thread
+    /// that was only woken must bring the next checkpoint nearer too.
     since_checkpoint: usize,
     /// Calls whose delivery may have been out when the pump died; each gets a new number when it is sent.
     suspects: HashSet<(ThreadId, CallPath)>,
-    /// Whether the run before ended with nothing out.
+    /// Whether the previous run ended with nothing out.
     was_drained: bool,
-    /// Whether nothing may go out before the word of this start is on disk: until then the log says that
-    /// nothing is out.
+    /// Whether the record of this start is not on disk yet. Until it is, nothing may go out, because the log says
+    /// that nothing is out.
     unannounced: bool,
-    /// Calls whose attempt is recorded before it is sent; each holds the slot that it will go out in.
+    /// Calls whose attempt is recorded before it is sent; each holds the slot that its delivery will use.
     reserved: HashSet<(ThreadId, CallPath)>,
     /// Requests to a person, until they expire.
     expiries: Wheel<holding::Overdue>,
     /// Work of threads that are paused.
     aside: Vec<Work>,
-    /// Threads that may go on once that is on disk, each as often as it was decided.
+    /// Threads that may continue once the order is on disk; a thread is listed once per order.
     resuming: Vec<ThreadId>,
-    /// Inputs that wait until the log has been asked about their tree, by its stem, in order: each has
-    /// a question of its own, and questions are answered in the order in which they were asked.
+    /// Inputs that wait for the log's answer about their tree, by the tree's stem, in order. Each input has its own
+    /// question, and questions are answered in the order in which they were asked.
     parked: HashMap<ThreadId, VecDeque<Input>>,
     lookups: VecDeque<Lookup>,
-    /// Looks into the log that the reader has not answered yet.
+    /// Questions to the log that the reader has not answered yet.
     looking: usize,
-    /// Records of late, so that a delivery rarely reads the log.
+    /// Recent records, so that a delivery rarely reads the log.
     fresh: deliver::Fresh,
     last: Position,
     /// Why nothing can be stored at the moment.
     stalled: Option<String>,
     stopping: bool,
-    /// Whether it runs for an order alone: nothing goes out, and what is owed waits for the next start.
+    /// Whether the pump runs only for one order: nothing goes out, and what is owed waits for the next start.
     still: bool,
-    /// Whether the last word was recorded: nothing is decided after it.
+    /// Whether the last record was made: nothing is decided after it.
     ended: bool,
     broken: Option<String>,
-    /// Positions that the log goes on without, until `sys` is told.
+    /// Positions that the log continues without, until `sys` is told.
     given_up: Option<GivenUp>,
 }
 
 impl Heart {
-    /// A heart that goes on from what was recovered.
+    /// A heart that continues from what was recovered.
     pub fn new(recovered: Recovered, ports: Ports, last: Position) -> Heart {
         let Recovered { mut state, since_checkpoint, was_drained, replied } = recovered;
         for Replied { listener, thread, call, turn, attempt } in replied {
@@ -118,7 +118,8 @@ impl Heart {
             writing: None,
             recorded: VecDeque::new(),
             dirty: HashSet::new(),
-            // Those that die again and again would leave ever more to be folded to those after them.
+            // Without this, pumps that die again and again would leave ever more records to fold for their
+            // successors.
             since_checkpoint,
             suspects: HashSet::new(),
             was_drained,
