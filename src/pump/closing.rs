@@ -104,8 +104,8 @@ pub(super) fn cancel_items(d: &mut Draft<'_>, thread: &ThreadId, path: &CallPath
     cancel_within(d, thread, path, &Name::core(), &refusal, false);
 }
 
-/// Cancels within a call, deepest first. The nested calls end with that refusal. `own` says whether the call's own
-/// children and timers are cancelled too.
+/// Cancels within a call, deepest first. The nested calls end with that refusal. `with_own` says whether the call's
+/// own children and timers are cancelled too.
 fn cancel_within(
     d: &mut Draft<'_>,
     thread: &ThreadId,

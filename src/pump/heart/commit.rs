@@ -230,8 +230,8 @@ impl Heart {
     }
 }
 
-/// Whether a record tells a parent that a child has ended. That record is in one commit with the child's
-/// last record, whose id may be long, so this is the record to look for.
+/// Whether a record tells a parent that a child has ended. It is in one commit with the child's last
+/// record, whose thread may be long, so this is the record to look for.
 fn is_news_of_a_child(record: &Record) -> bool {
     record.header.code == Some(Mark::Role(Role::Inbox))
         && core_payload::finished_child(&record.body).is_some()

@@ -144,19 +144,19 @@ impl Heart {
         heart
     }
 
-    /// The same heart, but where it is to be still it sends nothing for as long as it runs.
+    /// The same heart; if `still`, it sends nothing as long as it runs.
     pub fn kept_still(self, still: bool) -> Heart {
         Heart { still, ..self }
     }
 
-    /// The same heart, which tells `sys` that the log goes on without those positions. What was out after them is not
-    /// known, so the log's word that nothing was out does not count.
+    /// The same heart, which tells `sys` that the log continues without those positions. Nobody knows what was out
+    /// after them, so the log's statement that nothing was out does not count.
     pub fn without(self, given_up: Option<GivenUp>) -> Heart {
         let was_drained = self.was_drained && given_up.is_none();
         Heart { given_up, was_drained, unannounced: was_drained, ..self }
     }
 
-    /// Seats the listeners, tells `sys` of the start, and takes up the work that recovery found.
+    /// Opens a queue for each listener, tells `sys` of the start, and takes up the work that recovery found.
     pub fn boot(&mut self) {
         let current = self.state.book.current().cloned();
         let mut listeners = Vec::new();
@@ -177,7 +177,7 @@ impl Heart {
         self.take_up();
     }
 
-    /// Decides upon something that happened, and folds in what was decided.
+    /// Decides on an event, and folds in the decision.
     fn happened(&mut self, what: Happening) {
         let (at, tick, seed) = (self.now(), self.ticks(), self.ports.seeds.draw());
         let decision = super::decide::decide(&self.state, Event { at, tick, seed, what });
@@ -219,7 +219,7 @@ impl Heart {
         }
     }
 
-    /// Has an effect wait for what was decided so far to be on disk.
+    /// Lets an effect wait until everything decided so far is on disk.
     fn follows(&mut self, effect: Effect) {
         self.filling.effects.push((effect, None));
     }
@@ -232,34 +232,34 @@ impl Heart {
         self.ports.clock.ticks()
     }
 
-    /// The tick at which the heart must be called though nothing came in.
+    /// The tick at which the heart must be called even if no input comes.
     pub fn next_moment(&self) -> Option<Millis> {
         let timer = self.timers.next_moment().filter(|_| !self.stopping);
         let (expiry, count) = (self.expiries.next_moment(), self.state.buckets.next_moment());
         let elapsed = self.state.running.next_moment().filter(|_| !self.stopping);
-        // What is due and may not go out would be woken for again and again.
+        // Due work that may not go out would wake the loop again and again.
         let desk = if self.holds_back() { self.desk.next_end() } else { self.desk.next_moment() };
         desk.into_iter().chain(timer).chain(expiry).chain(count).chain(elapsed).min()
     }
 
-    /// Why the pump must stop at once, if it must.
+    /// Why the pump must stop at once; `None` if it need not.
     pub fn broken(&self) -> Option<&str> {
         self.broken.as_deref()
     }
 
-    /// The state, for those who only look.
+    /// The state, for reading only.
     pub fn state(&self) -> &State {
         &self.state
     }
 
-    /// The next look into the log that must be made before what waits for it goes on.
+    /// The next question to the log. Some input waits for its answer.
     pub fn next_lookup(&mut self) -> Option<Lookup> {
         let lookup = self.lookups.pop_front();
         self.looking += usize::from(lookup.is_some());
         lookup
     }
 
-    /// Takes back a look that the reader has no room for.
+    /// Takes back a question that the reader has no room for.
     pub fn keep_lookup(&mut self, lookup: Lookup) {
         self.looking = self.looking.saturating_sub(1);
         self.lookups.push_front(lookup);
@@ -270,13 +270,13 @@ impl Heart {
         self.desk.out_count() == 0 && self.is_flushed() && self.parked.is_empty()
     }
 
-    /// Whether the pump itself has nothing to do: what goes on is with listeners, or waits for its time.
+    /// Whether the pump itself has nothing to do: everything open is with listeners, or waits for its time.
     pub fn is_idle(&self) -> bool {
         let reads = self.looking > 0 || !self.lookups.is_empty() || !self.parked.is_empty();
         !reads && self.is_flushed() && self.recorded.is_empty()
     }
 
-    /// Whether some fold in memory is newer than its row.
+    /// Whether the fold of some thread in memory is newer than its row.
     pub fn has_dirty(&self) -> bool {
         !self.dirty.is_empty() && self.stalled.is_none()
     }
@@ -286,12 +286,12 @@ impl Heart {
         self.desk.out_count()
     }
 
-    /// Whether nothing new may go out, however long it is due.
+    /// Whether nothing new may go out, no matter how long it has been due.
     fn holds_back(&self) -> bool {
         self.stopping || self.still || self.unannounced
     }
 
-    /// Whether nothing is out, and nothing that may have been out before is still to be told: so the next
+    /// Whether nothing is out and no earlier delivery that may have been out is still unsettled, so that the next
     /// start need not ask.
     fn is_drained(&self) -> bool {
         let none_waits = self.parked.is_empty() && self.lookups.is_empty();
