@@ -1,5 +1,5 @@
-//! The header of the write-ahead log. SQLite takes a file with a corrupt header for an empty one, and all commits in it are
-//! lost without a word; so it is looked at before SQLite does. Nothing is written.
+//! The header of the write-ahead log. SQLite takes a file with a corrupt header for an empty one, and silently loses
+//! all commits in it. So the header is checked before SQLite opens the file. Nothing is written.
 
 use std::fs::File;
 use std::io::{ErrorKind, Read as _};
@@ -14,7 +14,7 @@ pub(super) const ENDING: &str = "-wal";
 /// Bytes of the header.
 const HEADER: usize = 32;
 
-/// What is known of a write-ahead log.
+/// What is known about a write-ahead log.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Wal {
     /// There is no such file.
@@ -23,11 +23,11 @@ pub(super) enum Wal {
     Empty,
     /// Its header is as SQLite wrote it.
     Sound,
-    /// It is longer than its header, and that is not what SQLite wrote.
+    /// It is longer than its header, and the header is not what SQLite wrote.
     Corrupt,
 }
 
-/// Looks at the write-ahead log of a log that nobody writes to.
+/// Looks at the write-ahead log of a log that no process writes to.
 pub(super) fn look(log: &Path) -> Result<Wal, LogFault> {
     let path = beside(log, ENDING);
     let mut bytes = Vec::new();
@@ -37,7 +37,7 @@ pub(super) fn look(log: &Path) -> Result<Wal, LogFault> {
         Err(e) => return Err(io_fault(&path, &e)),
         Ok(_) => {}
     }
-    // One that has only its header holds no commit; neither has one whose header was never synced.
+    // A file with only a header holds no commit; neither does a file whose header was never synced.
     Ok(match bytes.first_chunk::<HEADER>() {
         Some(header) if bytes.len() > HEADER && header != &[0; HEADER] => match is_sound(header) {
             true => Wal::Sound,
