@@ -47,13 +47,13 @@ pub(super) fn look(log: &Path) -> Result<Wal, LogFault> {
     })
 }
 
-/// Whether the header is what SQLite's file format says: a magic number, the version, a page size, and a checksum over both,
-/// counter and salts.
+/// Whether the header matches SQLite's file format: a magic number, the version, a page size, a counter and salts,
+/// with a checksum over all of them.
 fn is_sound(header: &[u8; HEADER]) -> bool {
     let word =
         |at: usize| header.get(at..at + 4).and_then(|four| four.first_chunk()).copied().unwrap_or_default();
     let number = |at: usize| u32::from_be_bytes(word(at));
-    // The last bit of the magic number says how the words of the checksum are read.
+    // The last bit of the magic number says in which byte order the checksum reads its words.
     let summed = |at: usize| match number(0) & 1 {
         1 => number(at),
         _ => u32::from_le_bytes(word(at)),
@@ -66,8 +66,8 @@ fn is_sound(header: &[u8; HEADER]) -> bool {
     number(0) | 1 == 0x377f_0683 && number(4) == 3_007_000 && (number(24), number(28)) == (one, two)
 }
 
-/// Keeps what a damaged write-ahead log holds under another name, for whoever looks for what was lost. One whose header is
-/// corrupt is taken away, because SQLite may refuse it.
+/// Keeps the content of a damaged write-ahead log under another name, for a person who looks for what was lost. A
+/// file with a corrupt header is removed, because SQLite may refuse it.
 pub(super) fn set_aside(log: &Path) -> Result<Option<PathBuf>, LogFault> {
     let path = beside(log, ENDING);
     let found = look(log)?;
