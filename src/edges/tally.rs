@@ -24,7 +24,7 @@ pub type Tell = Arc<dyn Fn(Code, String) -> bool + Send + Sync>;
 pub struct Event {
     /// The kind of event.
     pub code: Code,
-    /// Whose event, and what happened. There are only as many as parties and kinds, whatever anyone sends.
+    /// Whose event, and what happened. There are only as many as parties and kinds, no matter what anyone sends.
     pub what: String,
     /// The last example, in words that end the sentence.
     pub example: String,

@@ -117,7 +117,7 @@ where
     Task(Over::Among(tokio::spawn(whole(kind, work, fallen))))
 }
 
-/// Starts a task on a thread of its own, so that it may block on the disk without delaying other tasks. The
+/// Starts a task on a separate thread, so that it may block on the disk without delaying other tasks. The
 /// tasks that it starts run among all others.
 pub fn start_apart<W, F, G>(name: &str, kind: Kind, work: W, fallen: F) -> io::Result<Task>
 where

@@ -1,7 +1,7 @@
 //! Deciding on `<await-threads>`. The item stays open until enough of its children have finished, or
 //! until something arrives that must wake its sender. Results arrive in the inbox whether they are
-//! awaited or not; the answer only says why the wait is over. An item never waits for something that
-//! its sender has already been told.
+//! awaited or not; the answer only says why the wait is over. An item never waits for news that its
+//! sender already has.
 
 use std::sync::Arc;
 

@@ -24,7 +24,7 @@ const TOLD_EVERY_MS: u64 = 10_000;
 /// `sys`.
 const PLACES: usize = 16;
 
-/// What a refusal took from its sender's bucket.
+/// The cost of a refusal to its sender's bucket.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Toll {
     /// The sender.

@@ -49,9 +49,9 @@ pub enum Happening {
     Joined(Name),
     /// A listener's program ended, or does not start.
     Left {
-        /// Which.
+        /// The listener.
         listener: Name,
-        /// What is known.
+        /// The details, in words.
         words: String,
     },
     /// A message from outside, judged. `bound` is set if the log already holds this client's key in the
@@ -78,11 +78,11 @@ pub enum Happening {
     Lost(Lost),
     /// The first attempt for a listener whose attempts are recorded before they are sent.
     Sending {
-        /// The thread.
+        /// Its thread.
         thread: ThreadId,
-        /// The call.
+        /// Its call.
         call: CallPath,
-        /// The turn.
+        /// Its turn.
         turn: u32,
     },
     /// A timer is due on the monotonic clock.
@@ -100,9 +100,9 @@ pub enum Happening {
     Elapsed(Runs),
     /// Requests came without a valid credential, this many since the last report.
     Knocked {
-        /// From where.
+        /// The address they came from.
         source: std::net::IpAddr,
-        /// How often.
+        /// The count.
         count: u64,
     },
     /// The broker forbade something, or reports the result.
@@ -129,20 +129,20 @@ pub enum Happening {
     Pause(Pause),
     /// A person ends a thread and everything that is open in it.
     Cancel {
-        /// Where the asker waits.
+        /// The asker's ticket.
         ticket: Ticket,
-        /// Who.
+        /// The client that asks.
         by: Name,
-        /// Which thread.
+        /// The thread.
         thread: ThreadId,
     },
     /// A person ends a root at rest.
     End {
-        /// Where the asker waits.
+        /// The asker's ticket.
         ticket: Ticket,
-        /// Who.
+        /// The client that asks.
         by: Name,
-        /// Which thread.
+        /// The thread.
         thread: ThreadId,
     },
 }
@@ -150,11 +150,11 @@ pub enum Happening {
 /// An order to pause or resume a thread.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Pause {
-    /// Where the asker waits.
+    /// The asker's ticket.
     pub ticket: Ticket,
-    /// Who.
+    /// The client that asks.
     pub by: Name,
-    /// Which thread, with everything below it; `None` means everything.
+    /// The thread, with everything below it; `None` means everything.
     pub thread: Option<ThreadId>,
     /// Whether it is paused; otherwise it is resumed.
     pub halts: bool,
@@ -182,9 +182,9 @@ pub struct Lost {
     pub turn: u32,
     /// The attempt.
     pub attempt: u32,
-    /// Why.
+    /// The code of the failure.
     pub code: Code,
-    /// What is known: exit code, time, last words.
+    /// The details: exit code, time, last words.
     pub words: String,
     /// Whether the pump itself died while the delivery was out. Such attempts have a separate limit.
     pub with_pump: bool,
@@ -212,7 +212,7 @@ pub enum Effect {
         thread: ThreadId,
         /// The call.
         call: CallPath,
-        /// Why.
+        /// The reason.
         why: CallBack,
     },
     /// A request to a person expires.
@@ -239,7 +239,7 @@ pub enum Effect {
     Recall(Recall),
     /// The time of a message from outside starts to run, or stops.
     Runs {
-        /// Whose.
+        /// The message: its root and purse.
         runs: Runs,
         /// The time until its next mark; `None` if the time does not run.
         left: Option<Left>,
@@ -248,28 +248,28 @@ pub enum Effect {
     Resumed(ThreadId),
     /// The asker's message is taken.
     Receipt {
-        /// Where it waits.
+        /// The asker's ticket.
         ticket: Ticket,
-        /// What it gets.
+        /// The receipt.
         receipt: Receipt,
     },
     /// The asker's message, or what the listener said, is refused.
     Refused {
-        /// Where it waits.
+        /// The asker's ticket.
         ticket: Ticket,
         /// The reason.
         refusal: Box<Refusal>,
     },
     /// A listener's reply was taken, and the receipt says more about it.
     Taken {
-        /// Where the listener waits for its receipt.
+        /// The ticket of the listener that waits for its receipt.
         ticket: Ticket,
-        /// What the receipt says.
+        /// The content of the receipt.
         taken: Box<Taken>,
     },
     /// The asker's order was carried out, or the listener's document was taken.
     Done {
-        /// Where it waits.
+        /// The asker's ticket.
         ticket: Ticket,
     },
 }
@@ -294,7 +294,7 @@ pub struct Until {
     pub set: u64,
     /// The moment, on the wall clock.
     pub due: Millis,
-    /// The longest time that can be left, whatever the clock says.
+    /// The longest time that can be left, even if the clock was set.
     pub most_ms: u64,
     /// Whether the timer may fire. It may not before a turn has shown its last firing.
     pub may_fire: bool,
@@ -328,9 +328,9 @@ pub struct Decision {
     pub folded: Vec<Thread>,
     /// Documents that the facts name.
     pub documents: Vec<Document>,
-    /// What follows.
+    /// The effects that follow.
     pub effects: Vec<Effect>,
-    /// What a refusal took from its sender's bucket.
+    /// The cost of a refusal to its sender's bucket.
     pub toll: Option<Toll>,
     /// The delivery whose reply was taken, its listener and a fingerprint, if the listener waits for a
     /// receipt: so that the reply is recognized when it comes again.

@@ -1,5 +1,5 @@
 //! Deciding on attempts that ended without a reply: the next attempt, recorded before it is made, or a
-//! dead letter and a failed call whose caller is told.
+//! dead letter and a failed call, whose caller gets the reason.
 
 use super::approving;
 use super::closing::close_failed;
@@ -87,7 +87,7 @@ pub(super) fn failed(
         return;
     }
     dead_letter(d, thread, path);
-    // A call with a single turn was not told that the turn is its last.
+    // The listener of a call with a single turn did not know that the turn is the last.
     let is_single = d.listener(config, &to).is_none_or(|listener| listener.turns <= 1);
     let is_over = |call: &Call| call.is_wrapping_up() || call.wrap_up.is_some() && is_single;
     if d.call(thread, path).is_some_and(is_over) {

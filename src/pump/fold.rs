@@ -1,6 +1,6 @@
-//! `apply`: state as a fold of records. It decides nothing: the record itself says what it means, whatever version
-//! or configuration reads it. Each record changes only its own thread, so a thread can be folded alone. Recovery,
-//! replay and the running pump all use this code.
+//! `apply`: state as a fold of records. It decides nothing: the record itself says what it means, for every version
+//! and configuration that reads it. Each record changes only its own thread, so a thread can be folded alone.
+//! Recovery, replay and the running pump all use this code.
 
 mod journal;
 mod takers;
@@ -270,7 +270,7 @@ fn settle_item(
     answer: Answer,
 ) {
     let Some(call) = thread.calls.get_mut(path) else { return };
-    // The first turn shows only the request, whatever arrived while the request waited for a person.
+    // The first turn shows only the request, even if more arrived while the request waited for a person.
     let shown = if call.settled == 0 { 0 } else { call.ready_seq };
     let is_first = turn > call.settled;
     if is_first {

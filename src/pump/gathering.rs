@@ -1,7 +1,7 @@
 //! Deciding on items for several takers. Each taker gets its own call, begun in the same commit, and all
 //! outcomes together are the item's one answer. If the first outcome that is no failure is enough, the
-//! other calls are cancelled in the same commit, before that outcome: whatever prefix of the log is read,
-//! no other call is left open.
+//! other calls are cancelled in the same commit, before that outcome: no prefix of the log has the answer
+//! and still another call open.
 
 use super::approving::hold_if_due;
 use super::closing;

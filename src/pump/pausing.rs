@@ -39,8 +39,8 @@ pub(super) fn pause(d: &mut Draft<'_>, pause: &Pause) {
     d.effect(Effect::Done { ticket });
 }
 
-/// Which pause keeps a thread from sending anything new, and since when: its own, that of an ancestor,
-/// or that of everything, which is stored in `sys`.
+/// The pause that keeps a thread from sending anything new, and since when: its own, that of an
+/// ancestor, or that of everything, which is stored in `sys`.
 pub fn halted<'t>(
     of: impl Fn(&ThreadId) -> Option<&'t Thread>,
     thread: &ThreadId,

@@ -1,5 +1,5 @@
-//! Budgets: which limits apply to a call, whether all of them have room for something new, and who is told
-//! when most of a limit is used.
+//! Budgets: which limits apply to a call, whether all of them have room for something new, and which calls
+//! get a warning when most of a limit is used.
 //!
 //! When something below a root is used, nothing is written into the root. Each thread counts its own use,
 //! and this file adds up the use of a tree over the threads that are at work. All of those are in memory.
@@ -59,13 +59,13 @@ fn line(d: &Draft<'_>, thread: &ThreadId, path: &CallPath) -> Vec<(Place, Option
     }
 }
 
-/// What the message from outside that a call belongs to has used in its whole tree.
+/// The use of the message from outside that a call belongs to, in its whole tree.
 pub(super) fn used_by_message(d: &Draft<'_>, thread: &ThreadId, path: &CallPath) -> Use {
     let root = line(d, thread, path).pop();
     root.map_or_else(Use::default, |((root, purse), _)| used(d, &root, purse))
 }
 
-/// What was used under a purse: in its thread, and in all running children.
+/// The use under a purse: in its thread, and in all running children.
 pub(super) fn used(d: &Draft<'_>, thread: &ThreadId, purse: u32) -> Use {
     let of = |id: &ThreadId| d.thread(id);
     d.thread(thread).map_or_else(Use::default, |state| used_under(&of, state, purse))
@@ -103,7 +103,7 @@ pub(super) fn over(d: &Draft<'_>, thread: &ThreadId, path: &CallPath) -> Vec<Lim
     limits
 }
 
-/// What a message from outside may use, of the resources that its children get shares of.
+/// The ceiling of a message from outside, for the resources that its children get shares of.
 fn of_message(budgets: &Budgets) -> Ceiling {
     let spent = budgets.money.map(|money| Spent::of(Some(money)));
     Ceiling { messages: Some(budgets.messages), tokens: budgets.tokens, spent }
@@ -120,7 +120,7 @@ impl Limit {
         matches!(self.of.what, Measure::Tokens | Measure::Money(_))
     }
 
-    /// Whether the calls under the limit were told that most of it is used.
+    /// Whether the calls under the limit were warned that most of it is used.
     pub(super) fn is_told(&self, d: &Draft<'_>) -> bool {
         let purse = d.thread(&self.thread).and_then(|thread| thread.purses.get(&self.purse));
         let of = (self.of.what, self.of.written(self.of.limit));
@@ -204,7 +204,7 @@ pub(super) fn ceiling(limits: &[Limit], share_percent: u64) -> Ceiling {
 }
 
 /// Something new began and used this much. If it brought a limit to the warning mark, every open call under
-/// that limit is told, unless it has no further turn to read the warning in.
+/// that limit is warned, unless it has no further turn to read the warning in.
 pub(super) fn warn(d: &mut Draft<'_>, limits: &[Limit], more: Use) {
     for (limit, then) in crossed(limits, more) {
         tell(d, limit, &then);

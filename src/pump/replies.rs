@@ -75,7 +75,7 @@ struct Settled {
     seq: u64,
 }
 
-/// What the newest records say about replies. The records may be read in any order.
+/// The replies that the newest records show. The records may be read in any order.
 #[derive(Default)]
 struct Newest {
     seen: HashSet<MessageId>,

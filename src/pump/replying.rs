@@ -43,7 +43,7 @@ pub(super) struct Turn<'a> {
     pub(super) cause: MessageId,
     /// The budget because of which the call may only answer.
     pub(super) wrap_up: Option<Measure>,
-    /// Whether this turn was told that it is the last.
+    /// Whether this is the wrap-up turn, which is the last.
     pub(super) is_wrap_up: bool,
     pub(super) listener: Option<&'a Listener>,
     /// The children of the call that had ended before this reply. The reply settles the turn that showed their ends,
@@ -60,8 +60,8 @@ impl Turn<'_> {
         self.listener.is_none_or(|l| l.turns <= 1)
     }
 
-    /// Whether no turn comes after it because a budget is used up: it was told that it is the last, or the call has a
-    /// single turn.
+    /// Whether no turn comes after it because a budget is used up: it is the wrap-up turn, or the call has a single
+    /// turn.
     fn is_past_budget(&self) -> bool {
         self.is_wrap_up || self.wrap_up.is_some() && self.is_single()
     }
@@ -175,7 +175,7 @@ fn print_of(said: &Said) -> u64 {
 }
 
 /// Records why the output was of no use. The record answers the reply, and the next turn shows it. If there is no
-/// next turn, the caller is told the same as after a failure.
+/// next turn, the caller gets the same answer as after a failure.
 fn again(d: &mut Draft<'_>, turn: &Turn<'_>, code: &str, words: String) {
     let for_caller = Refusal::new(Code::ListenerFailed, format!("{code}: {words}"));
     let refusal = Refusal::new(Code::ListenerFailed, words);
@@ -222,7 +222,7 @@ fn tell_later(d: &mut Draft<'_>, turn: &Turn<'_>, body: std::sync::Arc<[u8]>) {
 
 /// A reply for an attempt that is over is refused, and the refusal is recorded, outside the thread if that has ended.
 /// If the attempt ended with its own reply and a receipt is waited for, the reply comes again because the receipt was
-/// lost: whatever it contains, it gets its receipt and changes nothing.
+/// lost: it gets its receipt and changes nothing, regardless of its content.
 fn stale(d: &mut Draft<'_>, lease: &Lease, said: Said, ticket: Option<Ticket>) {
     if ticket.is_some() && said.is_reply() && d.was_taken(&lease.token.0, &lease.listener) {
         let is_superseded = d.is_other(&lease.token.0, print_of(&said));
@@ -330,7 +330,7 @@ fn reply(d: &mut Draft<'_>, turn: &Turn<'_>, items: Vec<Item>) {
                     turn.keep(&mut first_refusal, refusal);
                 }
             }
-            // Waits come last, so that a wait sees the children and timers of its own reply wherever it is in the
+            // Waits come last, so that a wait sees the children and timers of its own reply at any place in the
             // reply.
             Item::Admitted(admitted) if is_wait(&admitted) => waits.push((ordinal, admitted)),
             item => {
@@ -485,8 +485,8 @@ pub(super) fn no_thread(
     refusal
 }
 
-/// What the caller of a single-turn listener is told about a refused answer. The caller did not write the answer, so
-/// its details would mislead. They are in the log, in the refusal that was recorded for the listener.
+/// The refusal that the caller of a single-turn listener gets for a refused answer. The caller did not write the
+/// answer, so its details would mislead. They are in the log, in the refusal that was recorded for the listener.
 fn for_caller(turn: &Turn<'_>, refusal: Refusal) -> Refusal {
     let group = refusal.code.as_str().split('.').next().unwrap_or_default();
     if !matches!(group, "payload" | "route" | "reply" | "thread") {

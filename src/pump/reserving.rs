@@ -45,7 +45,7 @@ pub(super) fn wrap_up(d: &mut Draft<'_>, turn: &Turn<'_>, of: &Exceeded) {
     wrapping::begin(d, turn.thread, turn.path, of, None);
 }
 
-/// A result was taken: if most of a limit is used now, every call under that limit is told, once.
+/// A result was taken: if most of a limit is used now, every call under that limit is warned, once.
 pub(super) fn settled(d: &mut Draft<'_>, thread: &ThreadId, path: &CallPath) {
     for limit in limits(d, thread, path) {
         if purse::is_mostly_used(&limit.of()) && !limit.is_told(d) {

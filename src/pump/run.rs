@@ -25,7 +25,7 @@ const LAST_WRITE: Duration = Duration::from_secs(5);
 
 /// The channels around the loop.
 pub struct Lines {
-    /// What comes in.
+    /// The inputs.
     pub inputs: mpsc::Receiver<Input>,
     /// The writer's reports. They have their own channel, so that they are heard even when no other
     /// input is taken.
@@ -279,7 +279,7 @@ async fn drain(heart: &mut Heart, lines: &mut Lines, grace: Duration) -> Ended {
                 Some(written) => heart.input(Input::Written(written)),
                 None => return gone("writer"),
             },
-            // An asker that comes now is told at once that it is too late.
+            // An asker that comes now gets a refusal at once: it is too late.
             Some(input) = lines.inputs.recv() => heart.input(input),
         }
     }

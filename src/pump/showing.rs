@@ -16,7 +16,7 @@ use crate::words::limits;
 use crate::words::refusal::Refusal;
 
 /// Keeps a text, and answers with its hash. No record or view names the text yet, so no one can ask for it. The text
-/// is on disk before this answer goes out; whatever names it, such as a journal entry, comes later.
+/// is on disk before this answer goes out; a record that names it, such as a journal entry, comes later.
 pub(super) fn put(d: &mut Draft<'_>, text: &str) -> Arc<[u8]> {
     let hash = d.keep(&Arc::from(text.as_bytes())).to_string();
     Put { hash, total: text.len() as u64 }.payload().bytes().clone()

@@ -151,7 +151,7 @@ pub struct Thread {
 /// One open call.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Call {
-    /// Who has to answer it.
+    /// The listener that has to answer it.
     pub listener: Name,
     /// The receiver of its outcome: a listener, or the client of a top call.
     pub caller: Name,
@@ -251,11 +251,11 @@ pub struct Child {
 pub struct Arrival {
     /// Its record.
     pub seq: u64,
-    /// What it is.
+    /// The kind of news.
     pub sort: Sort,
 }
 
-/// What sort of news reached a call.
+/// The kinds of news that reach a call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Sort {
     /// The end of a child.
@@ -287,7 +287,7 @@ pub struct Item {
     pub wish: Wish,
 }
 
-/// What an item asks for, as far as its answer depends on it.
+/// The part of an item's request that its answer depends on.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Wish {
     /// Nothing that needs to be kept.

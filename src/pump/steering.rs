@@ -30,7 +30,7 @@ pub(super) struct Word<'a> {
     pub(super) body: Arc<[u8]>,
 }
 
-/// Where a message comes from.
+/// The origin of a message.
 pub(super) enum Origin<'a> {
     /// From outside, with that key.
     Outside(&'a Key),
@@ -136,7 +136,7 @@ pub(super) fn room(d: &Draft<'_>, thread: &ThreadId, word: &Word<'_>) -> Result<
     Ok(path)
 }
 
-/// The last turn that a call may still have. If a turn may be out when the call is told to wrap up, one more
+/// The last turn that a call may still have. If a turn may be out when the call begins to wrap up, one more
 /// turn follows, unless the listener has a single turn.
 fn last_turn(call: &Call, turns: u32) -> u32 {
     match call.wrap_up {

@@ -113,7 +113,7 @@ pub struct Recovered {
     pub replied: Vec<Replied>,
 }
 
-/// Rows for a log that is written elsewhere and only followed here: whoever opens the log next need only fold the
+/// Rows for a log that is written elsewhere and only followed here: with them, opening the log need only fold the
 /// records after them.
 pub fn checkpoint(reader: &dyn LogReader) -> Result<Batch, LogFault> {
     let (_, threads) = folded(reader, &Unwatched)?;

@@ -153,8 +153,8 @@ fn works<'t>(of: &impl Fn(&ThreadId) -> Option<&'t Thread>, thread: &ThreadId, p
     })
 }
 
-/// The time is over: every call that can continue may only answer. A call that cannot be told so, because
-/// it has not begun or has a single turn, closes with a report of the core.
+/// The time is over: every call that can continue may only answer. A call that has not begun or has a
+/// single turn has no turn left to learn that, so it closes with a report of the core.
 fn over(d: &mut Draft<'_>, thread: &ThreadId, purse: u32, of: &Exceeded) {
     for path in top_calls(d, thread, purse) {
         wrapping::begin(d, thread, &path, of, None);

@@ -74,7 +74,7 @@ fn only_a_final(turn: &Turn<'_>, what: Measure) -> Refusal {
     Refusal::new(what.code(), words).expecting(format!("one of: {}", finals.join(", ")))
 }
 
-/// Closes a call that gave no final in that turn, although it was told that the turn was its last.
+/// Closes a call that gave no final in its last turn.
 pub(super) fn close(d: &mut Draft<'_>, thread: &ThreadId, path: &CallPath, turn: u32) {
     let Some(call) = d.call(thread, path) else { return };
     let code = call.wrap_up.map_or(Code::MessagesBudget, |of| of.what.code());

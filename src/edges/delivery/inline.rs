@@ -1,7 +1,7 @@
 //! Listeners that are Rust values in this process.
 //!
-//! Besides its delivery, a listener has a line to the pump, on which it writes its journal and asks. A carrier
-//! here never judges a reply, and never lets one listener wait for another one's work. In: deliveries and
+//! In addition to its delivery, a listener has a line to the pump, on which it writes its journal and asks. A
+//! carrier here never judges a reply, and never lets one listener wait for another one's work. In: deliveries and
 //! call-backs. Out: `Heard`, once for every delivery. A panic in a listener fails one delivery and nothing else.
 //! An answer that is ready at once costs no task. An answer that has to wait gets a task, so at most `in_flight`
 //! tasks run in parallel.
@@ -121,7 +121,7 @@ async fn attend(post: Post, listener: Arc<dyn Answering>) {
     post.close(Code::ListenerDown, "stopped with the organism").await;
 }
 
-/// Brings one delivery. It is answered at once if the listener can, otherwise by a task of its own.
+/// Brings one delivery. The listener answers it at once if it can, otherwise in its own task.
 async fn bring(
     delivery: &Delivery,
     post: &Post,

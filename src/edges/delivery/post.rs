@@ -102,7 +102,7 @@ impl Post {
         self.refuse_waiting(words).await;
     }
 
-    /// The listener's task panicked: the fault is ours, and everyone who waits for the task is told.
+    /// The listener's task panicked: the fault is ours, and everyone who waits for the task gets an answer.
     pub(super) async fn fallen(self, panicked: Panicked) {
         let words = format!("the carrier panicked: {}", panicked.0);
         self.left(&words, true).await;

@@ -34,12 +34,12 @@ pub enum Outcome {
     Committed(Position),
     /// It waits for room on the disk and is tried again. Reported once, however long it waits.
     Stalled {
-        /// What the log said.
+        /// The log's error.
         words: String,
     },
     /// It is not known to be stored, and the log takes nothing more. This is the last report.
     Broken {
-        /// What is known.
+        /// The details, in words.
         words: String,
     },
 }
@@ -159,7 +159,7 @@ impl<R: Fn(Outcome)> Desk<R> {
         }
     }
 
-    /// Commits a batch, whatever it takes; an error says why the log is over.
+    /// Commits a batch, with as many tries as needed; an error says why the log is over.
     fn settle(&mut self, batch: &Batch, mut tried: Option<Commit>) -> Result<Position, String> {
         let (mut pause_ms, mut unknown) = (FIRST_PAUSE_MS, 0);
         let mut last_try = false;

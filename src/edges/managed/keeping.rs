@@ -1,7 +1,7 @@
 //! Keeps a server alive: starts it, reads what it says, starts it again after a pause when it dies, and ends it when
 //! it is no longer wanted. It reports events, and never waits for a reader that takes none.
 //!
-//! All of it runs on one thread of its own. The server's life depends on the thread that started it, so that thread
+//! All of it runs on one separate thread. The server's life depends on the thread that started it, so that thread
 //! lives as long as the server may.
 
 use std::path::PathBuf;
@@ -109,7 +109,7 @@ impl Keeper {
         command.arg(warden::WORD).arg(std::process::id().to_string()).arg(&self.lock);
         command.arg(&self.server.path).arg("-c").arg(&self.configuration);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
-        // A group of its own: signals from a terminal to us must not reach it.
+        // A separate group: signals from a terminal to us must not reach it.
         let mut child = command.process_group(0).kill_on_drop(true).spawn()?;
         let stderr = child.stderr.take().ok_or_else(|| std::io::Error::other("the system gave no pipe"))?;
         Ok((child, stderr))

@@ -49,7 +49,7 @@ fn is_refusal(part: &&str) -> bool {
     ["Publish Violation", "Subscription Violation", "authentication error"].contains(part)
 }
 
-/// The parts of a line between ` - `. A quoted part stays whole, whatever it contains.
+/// The parts of a line between ` - `. A quoted part stays whole, even with ` - ` in it.
 fn parts(line: &str) -> Vec<&str> {
     let (mut parts, mut begin, mut quoted, mut escaped) = (Vec::new(), 0, false, false);
     for (at, c) in line.char_indices() {

@@ -1,6 +1,6 @@
 //! The stream for deliveries that are out: made by us, or found and compared with what we would make. Its metadata
 //! says which organism it belongs to. A stream without that belongs to someone else, and nothing in it is changed,
-//! whatever its name.
+//! even if it has our stream's name.
 
 use std::time::Duration;
 
@@ -148,9 +148,9 @@ fn unmade(wire: &Wire, what: &str, error: &jetstream::Error, wanted: &Config) ->
 pub(super) struct Held {
     /// The words for a different retention.
     pub(super) retention: &'static str,
-    /// What the messages of one subject belong to.
+    /// What the messages of one subject belong to, in words.
     pub(super) share: &'static str,
-    /// Whether deleting from it is allowed, or forbidden, although it should not be.
+    /// Whether the stream has the wrong rule about deletes: one stream must allow them, and another must forbid them.
     pub(super) deleting: fn(&Config) -> bool,
     /// The words for that.
     pub(super) deleted: &'static str,

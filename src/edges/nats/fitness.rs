@@ -1,8 +1,7 @@
 //! Whether a broker does what the pump relies on: it is new enough, it keeps what it takes, and it refuses messages
 //! with a stale expectation. The last point is what keeps two pumps apart, so it is tried and not assumed.
 //!
-//! The check leaves nothing behind: the messages of the trial are removed, whatever the result, and no delivery is
-//! touched.
+//! The check leaves nothing behind: the messages of the trial are always removed, and no delivery is touched.
 
 use async_nats::jetstream::ErrorCode;
 use async_nats::jetstream::account::Account;

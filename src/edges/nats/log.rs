@@ -64,7 +64,7 @@ pub struct LogStream {
 }
 
 impl LogStream {
-    /// Whether there is a stream of that name, whoever made it, and the name.
+    /// Whether there is a stream of that name, made by anyone, and the name.
     pub async fn is_there(broker: &Broker) -> Result<(bool, String), Unusable> {
         let stream = broker.subjects.log_stream();
         Ok((source::told_of(&broker.wire, &stream).await?.is_some(), stream))

@@ -73,8 +73,8 @@ struct Kept {
 }
 
 impl LogSource {
-    /// Finds the stream of that organism, and makes none. The key does not say who the caller is. If the broker
-    /// rejects the caller as one kind, the other kind is tried; the error is that of the first.
+    /// Finds the stream of that organism, and makes none. The key does not say whether the caller is the pump or an
+    /// auditor. If the broker rejects the caller as one of them, the other is tried; the error is that of the first.
     pub async fn find(
         organism: &Name,
         url: &str,

@@ -36,7 +36,7 @@ pub enum Unusable {
     /// It keeps nothing.
     #[error("the broker at {address} has no JetStream{}", if *for_account { " for the pump's account" } else { "" })]
     NoJetStream { address: String, for_account: bool },
-    /// It stores messages that it was told not to store.
+    /// It stores messages that it must refuse.
     #[error("the broker at {address} stored a message whose expected last sequence was stale")]
     Forgetful { address: String },
     /// There is no such stream.
@@ -60,7 +60,7 @@ pub enum Unusable {
     /// It confirms messages that a power cut may take.
     #[error("the broker whose page is http://{page} says that it has a commit before that is on disk")]
     Unsynced { page: String },
-    /// The broker refuses, with a reason of its own.
+    /// The broker refuses, with its own reason.
     #[error("the broker at {address} refused when {what}: {why}")]
     Refused { address: String, what: String, why: String },
 }

@@ -305,7 +305,7 @@ fn servers(urls: &str) -> Result<Vec<ServerAddr>, Unusable> {
     urls.split(',').map(server).collect()
 }
 
-/// Reads an address. The error for a wrong one repeats nothing of it.
+/// Reads an address. The error for a wrong address does not repeat any part of it.
 fn server(url: &str) -> Result<ServerAddr, Unusable> {
     let is_none = |why: &str| Unusable::Address { why: why.to_owned() };
     let is_ours = |scheme: &str| matches!(scheme, "nats" | "tls");

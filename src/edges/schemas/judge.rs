@@ -16,7 +16,7 @@ use thiserror::Error;
 
 use super::shelf::{Document, Shelf};
 
-/// libxml2's code for a fault of its own, as opposed to one of the document.
+/// libxml2's code for an internal fault, as opposed to a fault of the document.
 const INTERNAL_FAULT: i32 = 1818;
 
 /// The most bytes of words in one refusal. libxml2 reports every fault of a document, and a large document

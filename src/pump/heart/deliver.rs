@@ -123,8 +123,8 @@ impl Heart {
             return self.send(&work, None);
         }
         let (wall, now) = (self.now(), self.ticks());
-        // A pause is counted from now on, and is never longer than the listener's longest pause, whatever
-        // happened to the clock that recorded its end.
+        // A pause is counted from now on, and is never longer than the listener's longest pause, even if the
+        // clock that recorded its end was set.
         let config = self.state.thread(&work.thread).and_then(|t| t.calls.get(&work.call)).map(|c| c.config);
         let listener = config.and_then(|config| self.state.book.listener(config, &work.listener));
         let longest_ms = listener.map_or(0, |l| l.retry.longest_ms);

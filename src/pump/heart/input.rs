@@ -34,9 +34,9 @@ pub enum Input {
     Gone {
         /// The delivery.
         token: Token,
-        /// Why.
+        /// The reason.
         code: Code,
-        /// What is known.
+        /// The details, in words.
         words: String,
     },
     /// A delivery that its carrier cannot begin just now.
@@ -50,7 +50,7 @@ pub enum Input {
     Left {
         /// The listener.
         listener: Name,
-        /// What is known.
+        /// The details, in words.
         words: String,
     },
     /// A person decides about something that waits.
@@ -59,27 +59,27 @@ pub enum Input {
     Pause(Pause),
     /// A person ends a thread and everything that is open in it.
     Cancel {
-        /// Where the asker waits.
+        /// The asker's ticket.
         ticket: Ticket,
-        /// Who.
+        /// The client that asks.
         by: Name,
         /// The thread.
         thread: ThreadId,
     },
     /// A person ends a root at rest.
     End {
-        /// Where the asker waits.
+        /// The asker's ticket.
         ticket: Ticket,
-        /// Who.
+        /// The client that asks.
         by: Name,
         /// The thread.
         thread: ThreadId,
     },
     /// Requests came without a valid credential, this many since the last report.
     Knocked {
-        /// From where.
+        /// The address they came from.
         source: std::net::IpAddr,
-        /// How often.
+        /// The count.
         count: u64,
     },
     /// The broker forbade something, or reports the result.
@@ -93,9 +93,9 @@ pub enum Input {
     Throttled(Telling),
     /// A timer that is due, while the pump asks the log for its note.
     Ripe(Ripe),
-    /// What was found in the log.
+    /// The answer of the log.
     Found(Answered),
-    /// What the writer reports.
+    /// A report of the writer.
     Written(Written),
     /// A thread that judges or reads for the pump panicked. The inputs it was working on are lost.
     Fallen {
@@ -158,9 +158,9 @@ impl Heart {
         }
     }
 
-    /// After the last record nothing is decided any more. An asker is told so, and so is a listener that waits for
-    /// its receipt. What a listener says or owes counts as lost at the next start, as if it had come a moment
-    /// later.
+    /// After the last record nothing is decided any more. An asker gets a refusal, and so does a listener that
+    /// waits for its receipt. What a listener says or owes counts as lost at the next start, as if it had come a
+    /// moment later.
     fn too_late(&mut self, input: &Input) {
         if let Input::Judged(Judged { ticket: Some(ticket), .. })
         | Input::Stray(Unconnected { ticket: Some(ticket), .. })

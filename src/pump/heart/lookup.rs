@@ -73,7 +73,7 @@ pub enum Lookup {
     Journal(Recall),
     /// The request of a call whose attempt is over; a person may have to decide about it.
     Request {
-        /// What happened.
+        /// The lost attempt.
         lost: Lost,
         /// The record's place in the thread.
         seq: u64,
@@ -249,8 +249,8 @@ impl Heart {
         }
     }
 
-    /// The log could not be read for a turn that has not gone out: the turn is tried again, and `sys` is
-    /// told.
+    /// The log could not be read for a turn that has not gone out: the turn is tried again, and the
+    /// failure is recorded in `sys`.
     fn put_off(&mut self, work: Work, words: String) {
         self.desk.unused(&work.listener);
         let now = self.ticks();

@@ -98,7 +98,7 @@ pub struct Heart {
     /// Whether the last record was made: nothing is decided after it.
     ended: bool,
     broken: Option<String>,
-    /// Positions that the log continues without, until `sys` is told.
+    /// Positions that the log continues without, until that is recorded in `sys`.
     given_up: Option<GivenUp>,
 }
 
@@ -149,14 +149,14 @@ impl Heart {
         Heart { still, ..self }
     }
 
-    /// The same heart, which tells `sys` that the log continues without those positions. Nobody knows what was out
-    /// after them, so the log's statement that nothing was out does not count.
+    /// The same heart, which records in `sys` that the log continues without those positions. It is unknown what was
+    /// out after them, so the log's statement that nothing was out does not count.
     pub fn without(self, given_up: Option<GivenUp>) -> Heart {
         let was_drained = self.was_drained && given_up.is_none();
         Heart { given_up, was_drained, unannounced: was_drained, ..self }
     }
 
-    /// Opens a queue for each listener, tells `sys` of the start, and takes up the work that recovery found.
+    /// Opens a queue for each listener, records the start in `sys`, and takes up the work that recovery found.
     pub fn boot(&mut self) {
         let current = self.state.book.current().cloned();
         let mut listeners = Vec::new();

@@ -38,8 +38,8 @@ impl Heart {
         }
     }
 
-    /// Answers that the request cannot be answered. `sys` is told as well, because the asker is not at
-    /// fault.
+    /// Answers that the request cannot be answered. This is recorded in `sys` as well, because the asker
+    /// is not at fault.
     pub(super) fn unrecalled(&mut self, recall: &Recall, code: Code, words: &str) {
         let refusal = Refusal::new(code, words.to_owned());
         if let Ok(payload) = Payload::trusted(core_payload::system_error(&refusal)) {

@@ -86,8 +86,8 @@ impl Heart {
         self.happened(Happening::Due { thread, timer, set, late_ms });
     }
 
-    /// The log could not be read for a timer: `sys` is told, and the timer is tried again if that may
-    /// help.
+    /// The log could not be read for a timer: this is recorded in `sys`, and the timer is tried again
+    /// if that may help.
     pub(super) fn misfired(&mut self, ripe: Ripe, refusal: Refusal) {
         if refusal.code != Code::DamagedThread {
             let at = self.ticks().plus(AGAIN_MS);

@@ -22,7 +22,7 @@ pub struct Purse {
     pub runs: Option<Millis>,
     /// Whether its time is over.
     pub is_over: bool,
-    /// The limits of tokens and money for which its calls were told that most is used, each as written.
+    /// The limits of tokens and money for which its calls were warned, each as written.
     pub warned: Vec<(Measure, String)>,
 }
 
@@ -49,8 +49,8 @@ pub struct WrapUp {
     pub seq: u64,
 }
 
-/// What was used under a purse of a thread: in the thread, and in all running children. `of` returns a
-/// thread; running threads are all in memory.
+/// The use under a purse of a thread: in the thread, and in all running children. `of` returns a thread;
+/// running threads are all in memory.
 pub fn used_under<'t>(of: &impl Fn(&ThreadId) -> Option<&'t Thread>, thread: &'t Thread, purse: u32) -> Use {
     let own = thread.purses.get(&purse).map_or_else(Use::default, |purse| purse.used);
     let calls = thread.calls.values().filter(|call| call.purse == purse);
@@ -79,7 +79,7 @@ impl Thread {
         }
     }
 
-    /// Notes that a call was told of a limit.
+    /// Notes that a call was warned of a limit.
     pub fn warned(&mut self, call: &CallPath, of: (Measure, String)) {
         let Some(number) = self.calls.get(call).map(|call| call.purse) else { return };
         if let Some(purse) = self.purses.get_mut(&number).filter(|purse| !purse.warned.contains(&of)) {

@@ -29,7 +29,7 @@ pub struct Timer {
     pub fired: Option<Firing>,
 }
 
-/// Where a firing went.
+/// The destination of a firing.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Firing {
     /// Into the inbox of the call that set the timer, as that record.

@@ -140,7 +140,7 @@ impl<'t> Order<'t> {
         later: &HashSet<u64>,
         begins: &mut bool,
     ) {
-        // The listener's own message is placed in its own call, whoever else it is for.
+        // The listener's own message is placed in its own call, even if it is for others.
         if self.done.contains(&seq) || !told.is_own && later.contains(&seq) {
             return;
         }

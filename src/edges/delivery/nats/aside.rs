@@ -1,6 +1,6 @@
 //! Everything that goes over the broker except deliveries: cancels, answers, receipts, and requests to delete a
-//! message. Each goes out in a task of its own, so that a slow broker blocks nothing else. Each task ends; if it
-//! fails, the failure is written to the program's own log. It decides nothing, and nothing waits for it.
+//! message. Each goes out in its own task, so that a slow broker blocks nothing else. Each task ends; if it fails,
+//! the failure is written to the program's own log. It decides nothing, and nothing waits for it.
 
 use std::sync::Arc;
 
@@ -53,9 +53,9 @@ impl Aside {
         let _nobody_waits = tasks::start(Kind::Report(self.listener.clone()), work, async |_| ());
     }
 
-    /// Deletes a message that is over, whatever a worker acknowledged. An acknowledged message is already gone. If
-    /// the broker does not answer, the message is removed when no worker renews it, or when the organism starts
-    /// again.
+    /// Deletes a message that is over, with or without a worker's acknowledgement. An acknowledged message is already
+    /// gone. If the broker does not answer, the message is removed when no worker renews it, or when the organism
+    /// starts again.
     pub(super) fn delete(&self, stream: &Stream<()>, place: u64) {
         let stream = stream.clone();
         self.apart(async move {
@@ -119,7 +119,7 @@ fn sendable(answer: &told::Answer, most: usize) -> Vec<u8> {
     told::Answer { delivery: answer.delivery.clone(), id: answer.id, payload }.document()
 }
 
-/// The receipt of a word. `None` if nothing was decided. An error says that a refusal cannot be told: a receipt
+/// The receipt of a word. `None` if nothing was decided. An error says that a refusal is no valid document: a receipt
 /// without the refusal would say that the word was taken.
 fn receipt(delivery: String, decided: Result<Taken, NoReceipt>) -> Result<Option<Vec<u8>>, String> {
     let unreadable = |what: &str, fault: &Fault| format!("{what} is no document: {}", fault.message);

@@ -289,8 +289,8 @@ impl Line {
         }
     }
 
-    /// A word of the listener, on the subject that only the listener may publish to. It is passed on before the
-    /// broker is told anything.
+    /// A word of the listener, on the subject that only the listener may publish to. It is passed on to the pump
+    /// before anything is sent to the broker.
     async fn heard(&mut self, message: async_nats::Message, post: &Post) {
         if let Some(gone) = words::gone(&message) {
             return self.gave_up(gone, message.reply, post).await;

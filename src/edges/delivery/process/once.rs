@@ -166,7 +166,7 @@ async fn carry(delivery: &Delivery, post: &Post, place: &Workplace, short: &Atom
         };
         over.send_replace(true);
         match cause {
-            // It was told to end only by the end of its stdin, so it may still have answered in time.
+            // It was asked to end only by the end of its stdin, so it may still have answered in time.
             Cause::Stop if !group.was_hurt() => Cause::Exited(status),
             cause => cause,
         }

@@ -1,4 +1,4 @@
-//! Starts a program in a process group of its own, and ends the whole group.
+//! Starts a program in its own process group, and ends the whole group.
 //!
 //! It never touches a process it did not start, and gives a program no variable that the reference
 //! does not name. In: a `Program`, the variables of our own process. Out: its pipes and its `Group`.
@@ -54,7 +54,7 @@ pub(super) fn start(program: &Program, badge: &Badge, around: &Surroundings) -> 
         return Err(Unstarted::Never("nothing to run is named".to_owned()));
     };
     let environment = environment(program, badge, around);
-    // A relative path is relative to the organism's folder, whatever our own folder is.
+    // A relative path is relative to the organism's folder, not to our own.
     let path = if name.contains('/') { program.directory.join(name).into_os_string() } else { name.into() };
     let mut command = CommandWrap::with_new(path, |command| {
         command.args(arguments).current_dir(&program.directory).env_clear().envs(&environment);

@@ -43,8 +43,8 @@ pub(in crate::edges::delivery) fn root_of(frame: &[u8]) -> Root {
 }
 
 /// A document that begins with a comment, or with something that is never accepted there: the first
-/// answers its delivery, and the sender of the second must be told. Anything else is text, such as a
-/// page of HTML.
+/// answers its delivery, and the sender of the second must get a refusal. Anything else is text, such as
+/// a page of HTML.
 fn behind_a_prologue(frame: &[u8]) -> Root {
     let head = frame.get(..START_TAG_BYTES).unwrap_or(frame);
     if !head.windows(namespaces::LISTENER.len()).any(|bytes| bytes == namespaces::LISTENER.as_bytes()) {

@@ -252,7 +252,7 @@ enum Fate {
 }
 
 impl Fate {
-    /// How it ended, whatever it owed.
+    /// How it ended, regardless of what it owed.
     fn told_apart(&self, age_ms: u64) -> String {
         match self {
             Fate::Ended(status) | Fate::Stopped(status) => ending(*status, age_ms, false),

@@ -64,7 +64,7 @@ async fn brought(
     tell: Tell<'_>,
 ) -> Result<Brought, Unopened> {
     let new_bundles = follower.catch_up_to(place, tell).await?;
-    // What came is already damaged in the stream.
+    // The damage is already in the stream.
     follower.copy.verify_after(before).map_err(|fault| match fault {
         LogFault::Damaged { position, why, .. } => {
             LogFault::Damaged { path: follower.source.name().to_owned(), position, why }

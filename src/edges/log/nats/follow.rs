@@ -153,7 +153,7 @@ impl Follower {
                 tell(self.stage(place));
             }
         };
-        // What comes before damage is whole.
+        // Everything before the damage is whole.
         self.keep(&mut sheaf)?;
         tell(self.stage(place));
         ended.map(|()| bundles)

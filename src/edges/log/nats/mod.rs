@@ -3,8 +3,8 @@
 //!
 //! A commit is a message of the stream, and nothing else is. The SQLite file is a copy, which each pump writes for
 //! itself; it serves all readers and can be made again. A pump first takes the partition over with a bundle of a
-//! higher epoch. A bundle that does not follow the last one is never stored, so only one of two pumps writes,
-//! whatever the other believes. Nothing here decides what a record means.
+//! higher epoch. A bundle that does not follow the last one is never stored, so only one of two pumps writes, even if
+//! both believe that they own the partition. Nothing here decides what a record means.
 
 mod appender;
 mod bundle;

@@ -192,7 +192,7 @@ pub(super) fn connect_writing(path: &Path, sort: Sort) -> rusqlite::Result<Conne
     Ok(connection)
 }
 
-/// Settings for every connection: a log from elsewhere must not run code of its own.
+/// Settings for every connection: a log from elsewhere must not run its own code.
 pub(super) fn guard(connection: &Connection) -> rusqlite::Result<()> {
     connection.busy_timeout(std::time::Duration::from_millis(u64::from(BUSY_MS)))?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
