@@ -1,8 +1,8 @@
-//! Turns the operating system's errors about files into our own words: what is there, what was wanted, and what to do
-//! about it.
+//! Turns the operating system's errors about files into our own messages: what is there, what was wanted, and what to
+//! do about it.
 //!
-//! In comes an error with the path it is about; out come a whole sentence and a fix. It never uses the system's bare
-//! words, and looks at the disk only to name what is in the way.
+//! In comes an error with the path it is about; out come a whole sentence and a fix. It never repeats the system's
+//! bare text, and looks at the disk only to name what is in the way.
 
 use std::fs;
 use std::io::{Error, ErrorKind};
@@ -86,7 +86,7 @@ pub fn told(error: &Error) -> String {
         ErrorKind::InvalidFilename => "its name is longer than a name may be, or has what none may have",
         ErrorKind::InvalidData => "it is not UTF-8",
         _ => {
-            // The number adds nothing to the words.
+            // The number adds nothing to the text.
             let whole = error.to_string();
             let words = whole.split(" (os error").next().unwrap_or_default();
             return format!("the system says: {words}");

@@ -61,7 +61,7 @@ impl fmt::Display for Kind {
     }
 }
 
-/// The words of a panic.
+/// The message of a panic.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct Panicked(pub String);

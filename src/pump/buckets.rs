@@ -3,7 +3,7 @@
 //! refusals are only counted, and the count is reported every ten seconds. So no sender can fill the
 //! log with refused messages.
 //!
-//! The buckets are live knowledge beside the fold. A decision only looks, and returns what it took. A
+//! The buckets are live data outside the fold. A decision only looks, and returns what it took. A
 //! process that is killed forgets the levels and the counts of the last seconds, and the next one
 //! begins with full buckets. The code is pure: every moment is an argument. Levels follow the time of
 //! the events, so that the same state and event give the same decision. Counts are reported by ticks,

@@ -1,6 +1,6 @@
-//! The desk: which turns wait for a slot of their listener, which deliveries are out, and until when. Live
-//! knowledge, not state: after a restart it is filled again from the state, and deliveries that may have been out
-//! are kept apart from those that cannot have been. Pure except for what its caller passes in.
+//! The desk: which turns wait for a slot of their listener, which deliveries are out, and until when. Live data, not
+//! state: after a restart it is filled again from the state, and deliveries that may have been out are kept apart
+//! from those that cannot have been. Pure except for what its caller passes in.
 //!
 //! A listener's slots count the deliveries that are out with its program, not its open calls, so a cycle of calls
 //! cannot deadlock. A delivery past its deadline keeps its slot until its carrier says that it is over, so a hung

@@ -184,7 +184,7 @@ fn asked(thread: &mut Thread, record: &Record) {
 }
 
 /// How many keys `Thread::recent` holds. More keys cannot be on their way between a look into the log and a
-/// decision, since only so many top calls and words for the open one may wait.
+/// decision, since only so many top calls and steering messages for the open one may wait.
 const RECENT_KEYS: usize = 2 * (limits::QUEUED_TOP_CALLS + limits::STEERS);
 
 fn remember_key(thread: &mut Thread, record: &Record) {
@@ -395,7 +395,7 @@ fn wrap_up(thread: &mut Thread, record: &Record) {
     }
 }
 
-/// Adds a word to the inbox of a call, and remembers the sender's key if the word came from outside.
+/// Adds a steering message to the inbox of a call, and remembers the sender's key if the message came from outside.
 fn steered(thread: &mut Thread, record: &Record) {
     remember_key(thread, record);
     if let Some(call) = call_of(thread, &record.header) {

@@ -1,5 +1,5 @@
 //! Remembers which deliveries have their reply, so that a reply that comes again (because its receipt was lost)
-//! gets its receipt again and changes nothing. Live knowledge beside the fold: a decision only looks, and returns
+//! gets its receipt again and changes nothing. Live data outside the fold: a decision only looks, and returns
 //! what it took; a start reads the newest replies from the log.
 //!
 //! It never reports a reply that is not in the log, because a receipt means that the reply is on disk. It may

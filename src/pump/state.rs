@@ -427,7 +427,7 @@ pub enum Life {
 }
 
 impl Life {
-    /// The word for it.
+    /// Its name.
     pub const fn as_str(self) -> &'static str {
         match self {
             Life::Working => "working",

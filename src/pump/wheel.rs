@@ -1,6 +1,6 @@
-//! The wheel: what waits for a tick, in order of ticks. Live knowledge, not state: after a start it is
-//! filled again from the state. Pure except for what its caller passes in. Each waiting thing costs one
-//! entry and no work; only the first is ever looked at.
+//! The wheel: what waits for a tick, in order of ticks. Live data, not state: after a start it is filled
+//! again from the state. Pure except for what its caller passes in. Each waiting thing costs one entry and
+//! no work; only the first is ever looked at.
 //!
 //! A recorded moment is on the wall clock, which people can set. When something is put here, the time that
 //! is left is computed once. From then on ticks count, which no one can set, so setting the wall clock while

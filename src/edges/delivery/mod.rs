@@ -49,7 +49,7 @@ pub struct Equipment {
     pub steps: Arc<dyn Steps>,
     /// Hears what programs say aside.
     pub ear: Arc<dyn Ear>,
-    /// Gives the receipts for words that are passed on.
+    /// Gives the receipts for documents that are passed on.
     pub receipts: Arc<dyn Receipts>,
     /// The broker; `None` if no listener is reached over a broker, or nothing is to go out.
     pub broker: Option<Arc<Broker>>,

@@ -34,12 +34,12 @@ impl Post {
         let _pump_is_gone = self.reports.send(heard).await;
     }
 
-    /// A word of the listener.
+    /// A document of the listener.
     pub(super) async fn said(&self, speech: Speech) {
         self.report(Heard::Said { listener: self.listener.clone(), speech, ticket: None }).await;
     }
 
-    /// A word of a listener that waits until the result is on disk. The same bytes may come again: the receipt is
+    /// A document of a listener that waits until the result is on disk. The same bytes may come again: the receipt is
     /// given again, and nothing happens twice.
     pub(super) async fn said_with_receipt(&self, speech: Speech) -> Receipt {
         let (ticket, receipt) = self.receipts.draw();
@@ -47,7 +47,7 @@ impl Post {
         receipt
     }
 
-    /// A word that came where only other words are taken. If its sender waits for a receipt, the receipt says so.
+    /// A document that came where only others are accepted. If its sender waits for a receipt, the receipt says so.
     pub(super) async fn misplaced(&self, speech: Speech, with_receipt: bool) -> Option<Receipt> {
         let (ticket, receipt) = if with_receipt { Some(self.receipts.draw()).unzip() } else { (None, None) };
         self.report(Heard::Misplaced { listener: self.listener.clone(), speech, ticket }).await;
@@ -117,7 +117,7 @@ impl Post {
     }
 }
 
-/// The words for a delivery that was called back while it was still here.
+/// The message for a delivery that was called back while it was still here.
 pub(super) const UNSENT: &str = "called back before the listener had it";
 
 /// The code for a delivery that was called back.
@@ -141,7 +141,7 @@ mod tests {
     impl Receipts for Drawer {
         fn draw(&self) -> (Ticket, Receipt) {
             let sent = self.0.clone();
-            // The receipt is given once the word was passed on, and not before.
+            // The receipt is given once the document was passed on, and not before.
             (
                 Ticket(7),
                 Box::pin(async move {

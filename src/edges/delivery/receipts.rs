@@ -1,5 +1,5 @@
-//! Where a carrier waits for the result of a word that it passed on: taken and on disk, or refused. A program at
-//! the other end of our pipes needs no receipt; a listener on another machine sends again until it has one.
+//! Where a carrier waits for the result of a document that it passed on: taken and on disk, or refused. A program
+//! at the other end of our pipes needs no receipt; a listener on another machine sends again until it has one.
 //!
 //! This file draws a ticket and waits. It never answers a ticket, and never asks the log.
 
@@ -12,18 +12,18 @@ use crate::words::flow::{Taken, Ticket};
 /// Why there is no receipt.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum NoReceipt {
-    /// The word was refused: the code, and the `<system-error>` that says why.
+    /// The document was refused: the code, and the `<system-error>` that says why.
     Refused(Code, Arc<[u8]>),
-    /// No one is left who could say: the word may be on disk or not.
+    /// No one is left who could say: the document may be on disk or not.
     Unknown,
 }
 
-/// The result of a word. It may take as long as the disk does; a caller that no longer waits just drops it.
+/// The result of a document. It may take as long as the disk does; a caller that no longer waits just drops it.
 pub type Receipt = Pin<Box<dyn Future<Output = Result<Taken, NoReceipt>> + Send>>;
 
 /// Draws tickets.
 pub trait Receipts: Send + Sync {
-    /// A ticket to go with one word, and its one answer.
+    /// A ticket to go with one document, and its one answer.
     fn draw(&self) -> (Ticket, Receipt);
 }
 

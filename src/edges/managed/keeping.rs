@@ -30,7 +30,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 const LIVED: Duration = Duration::from_secs(60);
 /// How long the server may take to end by itself.
 const LAST: Duration = Duration::from_secs(5);
-/// How many characters of the server's own words are repeated.
+/// How many characters of the server's output are repeated.
 const REPEATED: usize = 200;
 
 /// A request to the keeper. If no sender is left, the keeper ends.

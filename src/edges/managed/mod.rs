@@ -4,7 +4,7 @@
 //!
 //! It touches no server that it did not start. It recognizes a server that an earlier life left by a lock that only
 //! that server can hold. It knows nothing of rights and records: a configuration comes in as text, and reports go out
-//! as words.
+//! as text.
 
 mod folder;
 mod keeping;

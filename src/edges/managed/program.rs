@@ -15,7 +15,7 @@ const NAME: &str = "nats-server";
 const LEAST: (u32, u32) = (2, 12);
 /// How long it may take to report its version.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// How many characters of another program's words are repeated.
+/// How many characters of another program's output are repeated.
 const REPEATED: usize = 60;
 
 /// The first program of that name on PATH that this user may run.

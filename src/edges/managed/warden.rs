@@ -37,7 +37,7 @@ const PAUSE: Duration = Duration::from_millis(10);
 const MOST: u64 = 16;
 
 /// Becomes the server. The arguments are the process id of the organism, the file of the lock, the program and its
-/// arguments. Returns only if that fails, with words on stderr.
+/// arguments. Returns only if that fails, and prints the reason to stderr.
 pub fn run(mut arguments: impl Iterator<Item = OsString>) -> ExitCode {
     let words = match (arguments.next(), arguments.next(), arguments.next()) {
         (Some(parent), Some(lock), Some(program)) => {
@@ -53,7 +53,7 @@ pub fn run(mut arguments: impl Iterator<Item = OsString>) -> ExitCode {
         }
         _ => "three arguments at least are wanted".to_owned(),
     };
-    // The reader passes the words on; if there is no reader, no one waits for this server.
+    // The reader passes the reason on; if there is no reader, no one waits for this server.
     let _nobody = writeln!(std::io::stderr(), "{words}");
     ExitCode::FAILURE
 }

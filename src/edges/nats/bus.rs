@@ -144,15 +144,15 @@ fn unmade(wire: &Wire, what: &str, error: &jetstream::Error, wanted: &Config) ->
     }
 }
 
-/// What is checked on one stream and differs from another, with the words for it.
+/// The checks that differ between the two streams, with the text for each.
 pub(super) struct Held {
-    /// The words for a different retention.
+    /// The text for a different retention.
     pub(super) retention: &'static str,
     /// What the messages of one subject belong to, in words.
     pub(super) share: &'static str,
     /// Whether the stream has the wrong rule about deletes: one stream must allow them, and another must forbid them.
     pub(super) deleting: fn(&Config) -> bool,
-    /// The words for that.
+    /// The text for a wrong rule about deletes.
     pub(super) deleted: &'static str,
     /// What to do about a stream that someone changed.
     pub(super) mend: &'static str,

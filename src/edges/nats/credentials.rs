@@ -50,7 +50,7 @@ impl Credentials {
         Unusable::Credentials { what, mend }
     }
 
-    /// The name that the broker sees, for words.
+    /// The name that the broker sees, for messages.
     pub(super) fn who(credentials: Option<&Credentials>) -> String {
         match credentials {
             None => "whoever shows no credentials".to_owned(),

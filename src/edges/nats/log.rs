@@ -46,9 +46,9 @@ pub enum Appended {
     At(u64),
     /// It is not stored: something else was stored since.
     Stale,
-    /// It is not stored, and may be tried again later; the words say why.
+    /// It is not stored, and may be tried again later; the text says why.
     Refused(String),
-    /// It is unknown; the words say why.
+    /// It is unknown; the text says why.
     Unknown(String),
 }
 

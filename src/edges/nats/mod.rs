@@ -140,7 +140,7 @@ impl Broker {
         self.largest.map_or(server, |stream| stream.min(server))
     }
 
-    /// Its address, for words: only host and port.
+    /// Its address, for messages: only host and port.
     pub fn address(&self) -> &str {
         &self.wire.address
     }

@@ -126,12 +126,12 @@ impl LogSource {
         self.copies > 1
     }
 
-    /// The address of the broker, for words.
+    /// The address of the broker, for messages.
     pub fn address(&self) -> &str {
         &self.wire.address
     }
 
-    /// The name of the stream, for words.
+    /// The name of the stream, for messages.
     pub fn name(&self) -> &str {
         &self.stream
     }

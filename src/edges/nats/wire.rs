@@ -105,7 +105,7 @@ pub(super) struct Wire {
     pub(super) address: String,
     patience: Duration,
     caller: Caller,
-    /// Whether it showed the broker credentials with a key.
+    /// Whether it showed the broker any credentials.
     pub(super) shows_key: bool,
     forbidden: watch::Receiver<Forbidden>,
     pub(super) link: watch::Receiver<Link>,

@@ -19,8 +19,8 @@ use super::shelf::{Document, Shelf};
 /// libxml2's code for an internal fault, as opposed to a fault of the document.
 const INTERNAL_FAULT: i32 = 1818;
 
-/// The most bytes of words in one refusal. libxml2 reports every fault of a document, and a large document
-/// can have thousands; a reader takes in only the first few.
+/// The most bytes of text in one refusal. libxml2 reports every fault of a document, and a large document can
+/// have thousands; a reader takes in only the first few.
 const WORDS_BYTES: usize = 2048;
 
 /// One schema document, with the name that refusals use for it.

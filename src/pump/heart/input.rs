@@ -272,7 +272,8 @@ impl Heart {
             self.desk.renewed(&token, now);
         }
         // An open call is in memory. Apart from replies that need their view, only two wait for the log: a late
-        // reply, because the log says where to record it, and a reply behind a parked word of the same delivery.
+        // reply, because the log says where to record it, and a reply behind a parked document of the same
+        // delivery.
         let thread = judged.lease.thread.clone();
         let comes_again =
             judged.ticket.is_some() && is_last && self.state.replies.has(&token.0, &judged.lease.listener);

@@ -1,4 +1,4 @@
-//! The running time budgets, and the tick at which each reaches its next mark. Live knowledge beside the
+//! The running time budgets, and the tick at which each reaches its next mark. Live data outside the
 //! fold. It uses ticks, which no one can set, so setting the wall clock while the organism runs neither
 //! takes time from a message nor gives it any. Pure: every tick is an argument. Each running budget
 //! costs one entry; only the first is ever looked at.

@@ -41,7 +41,7 @@ impl Aside {
         Aside { broker: broker.clone(), listener: listener.clone() }
     }
 
-    /// There are never many at once: one for each delivery that ends, and one for each word that is answered.
+    /// There are never many at once: one for each delivery that ends, and one for each document that is answered.
     fn apart(&self, work: impl Future<Output = Result<(), String>> + Send + 'static) {
         let listener = self.listener.clone();
         let work = async move {
@@ -82,7 +82,7 @@ impl Aside {
         self.apart(async move { in_time("an answer", client.publish(reply, document.into())).await });
     }
 
-    /// Sends a receipt as soon as the result of a word is on disk.
+    /// Sends a receipt as soon as the result of a document is on disk.
     pub(super) fn receipt(&self, reply: Subject, delivery: String, decided: Receipt) {
         let (client, listener) = (self.broker.client().clone(), self.listener.clone());
         self.apart(async move {
@@ -119,8 +119,8 @@ fn sendable(answer: &told::Answer, most: usize) -> Vec<u8> {
     told::Answer { delivery: answer.delivery.clone(), id: answer.id, payload }.document()
 }
 
-/// The receipt of a word. `None` if nothing was decided. An error says that a refusal is no valid document: a receipt
-/// without the refusal would say that the word was taken.
+/// The receipt for a document. `None` if nothing was decided. An error says that a refusal cannot be read: a receipt
+/// without the refusal would say that the document was taken.
 fn receipt(delivery: String, decided: Result<Taken, NoReceipt>) -> Result<Option<Vec<u8>>, String> {
     let unreadable = |what: &str, fault: &Fault| format!("{what} is no document: {}", fault.message);
     let refusal = match decided {

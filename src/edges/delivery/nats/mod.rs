@@ -3,8 +3,8 @@
 //!
 //! This module judges nothing, and the broker redelivers nothing by itself. A delivery whose worker gives no sign of
 //! life, or whose stream is gone, is reported gone, and the pump decides whether to try again. In: the desk of the
-//! listener, and what comes on its subjects. Out: its deliveries, `Heard`, and a receipt for every word once the
-//! result is on disk. No word of the listener waits for an answer of the broker.
+//! listener, and what comes on its subjects. Out: its deliveries, `Heard`, and a receipt for every document once the
+//! result is on disk. No document of the listener waits for an answer of the broker.
 
 mod aside;
 mod fence;
@@ -164,7 +164,7 @@ impl Line {
         Ok(Line { outbox, aside, said, live, silent, asking, silence, link, look, sending, looking, is_cut })
     }
 
-    /// Serves until the carrier is stopped, or until the returned words say why it cannot continue.
+    /// Serves until the carrier is stopped, or until the returned reason says why it cannot continue.
     async fn serve(mut self, post: &Post) -> Option<String> {
         loop {
             self.errands(post).await;
@@ -247,7 +247,7 @@ impl Line {
         }
     }
 
-    /// Handles the result of sending a delivery; returns words if the listener cannot be served any further.
+    /// Handles the result of sending a delivery; returns the reason if the listener cannot be served any further.
     async fn sent(&mut self, token: Token, sent: Sent, post: &Post) -> Option<String> {
         match sent {
             Sent::Stored => {
@@ -289,7 +289,7 @@ impl Line {
         }
     }
 
-    /// A word of the listener, on the subject that only the listener may publish to. It is passed on to the pump
+    /// A document of the listener, on the subject that only the listener may publish to. It is passed on to the pump
     /// before anything is sent to the broker.
     async fn heard(&mut self, message: async_nats::Message, post: &Post) {
         if let Some(gone) = words::gone(&message) {
@@ -333,7 +333,7 @@ impl Line {
         self.outbox.over(&token.0);
     }
 
-    /// A word on the progress subject, where a reply would end no delivery.
+    /// A document on the progress subject, where a reply would end no delivery.
     async fn live(&mut self, message: async_nats::Message, post: &Post) {
         let speech = Speech::Bytes(message.payload.to_vec());
         let sort = sort_of(&message.payload);
@@ -347,7 +347,7 @@ impl Line {
         }
     }
 
-    /// Handles the result of a look at stream and consumer; returns words if the listener cannot be served any
+    /// Handles the result of a look at stream and consumer; returns the reason if the listener cannot be served any
     /// further.
     async fn looked(&mut self, looked: Result<Look, String>, post: &Post) -> Option<String> {
         match looked {

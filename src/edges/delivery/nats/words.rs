@@ -1,5 +1,5 @@
-//! Remembers who waits for the answer to which word, and reads what a host of listeners says about a delivery itself.
-//! It judges nothing; the door does.
+//! Remembers who waits for the answer to which document, and reads what a host of listeners says about a delivery
+//! itself. It judges nothing; the door does.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -29,7 +29,7 @@ const SAID_OF_IT: [Code; 5] = [
     Code::ListenerTimeout,
 ];
 
-/// Reads what a host says about a delivery; returns `None` for a word of a listener.
+/// Reads what a host says about a delivery; returns `None` for a document of a listener.
 pub(super) fn gone(message: &Message) -> Option<Gone> {
     let code = message.headers.as_ref()?.get(GONE)?;
     let code = SAID_OF_IT.into_iter().find(|known| known.as_str() == code.as_str())?;

@@ -1,6 +1,6 @@
 //! Reads a record from its row: puts the interned parts back, checks every column against its grammar, and
-//! computes the leaf again. A row goes in; a record comes out, or words about what does not fit. The hashes that
-//! the row claims are never trusted here: `verify` compares them.
+//! computes the leaf again. A row goes in; a record comes out, or an error that names what does not fit. The
+//! hashes that the row claims are never trusted here: `verify` compares them.
 
 use std::sync::Arc;
 

@@ -23,8 +23,9 @@ pub(super) const APPLICATION_ID: u32 = 0x7379_7374;
 /// write to.
 pub(super) const COPY_ID: u32 = 0x7379_7363;
 
-/// Bytes of a page. Records with a body of 1 KB use the default of 4,096 badly: a third stays empty. Seven fit
-/// into 8,192, and larger pages make a commit of one record write more than they save.
+/// Bytes of a page. A record with a body of 1 KB takes about a third of the default page of 4,096 bytes and fills
+/// it badly. Seven such records fit into 8,192, and larger pages make a commit of one record write more than they
+/// save.
 const PAGE_BYTES: u32 = 8192;
 
 /// How many pages the write-ahead log may hold before a commit also copies them into the file: 16 MB. A page is
