@@ -128,7 +128,7 @@ where
     let (running, over) = oneshot::channel();
     let (among, mut gone) = oneshot::channel::<Infallible>();
     let others = tokio::runtime::Handle::current();
-    // It is dropped with the tasks of the other runtime, before their clock stops: a task that waits on
+    // It is dropped with the runtime's other tasks, before the runtime's clock stops: a task that waits on
     // that clock would panic.
     let anchor = others.spawn(async move {
         let _among = among;

@@ -16,7 +16,7 @@ use crate::words::ids::{CallPath, Name, ThreadId};
 use crate::words::ports::{Lease, Token};
 use crate::words::time::Millis;
 
-/// What waits for a listener and what is out with it.
+/// Work that waits for a listener, and the number of its deliveries that are out.
 #[derive(Debug, Default)]
 struct Queue {
     waiting: VecDeque<Work>,

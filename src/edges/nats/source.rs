@@ -74,7 +74,8 @@ struct Kept {
 
 impl LogSource {
     /// Finds the stream of that organism, and makes none. The key does not say whether the caller is the pump or an
-    /// auditor. If the broker rejects the caller as one of them, the other is tried; the error is that of the first.
+    /// auditor. If the broker rejects the caller as one of them, the other is tried. If that is forbidden too, the
+    /// error is that of the first.
     pub async fn find(
         organism: &Name,
         url: &str,

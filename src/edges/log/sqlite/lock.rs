@@ -128,7 +128,7 @@ pub fn holder(log: &Path) -> Result<Option<u32>, LogFault> {
     }
 }
 
-/// Whether no process has that number.
+/// Whether no process has that id.
 fn is_gone(pid: u32) -> bool {
     let process = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw);
     process.is_some_and(|process| rustix::process::test_kill_process(process) == Err(Errno::SRCH))
