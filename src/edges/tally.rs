@@ -1,5 +1,5 @@
-//! Reports an event at once the first time, and later by its count, so that a listener that is refused a thousand
-//! times a second can neither fill the log nor go unseen. Pure: the moment is an argument.
+//! Reports an event at once the first time, and later by its count. So a listener that is refused a thousand times a
+//! second can neither fill the log nor go unseen. Pure: the moment is an argument.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

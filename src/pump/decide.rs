@@ -60,9 +60,9 @@ fn tell_sys(d: &mut Draft<'_>, body: std::sync::Arc<[u8]>) {
 }
 
 /// Records a refusal that belongs to no call. The refusal goes to the thread it concerns if that is alive,
-/// to the nearest living ancestor if the thread has ended, and to `sys` if there is none or the thread
-/// never existed. While its sender's bucket is empty, the refusal is only counted, and the answer to the
-/// sender says so.
+/// and to the nearest living ancestor if the thread has ended. It goes to `sys` if there is no such
+/// ancestor or the thread never existed. While its sender's bucket is empty, the refusal is only counted,
+/// and the answer to the sender says so.
 pub(super) fn refuse_outside_calls(
     d: &mut Draft<'_>,
     thread: Option<&ThreadId>,

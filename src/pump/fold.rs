@@ -183,8 +183,8 @@ fn asked(thread: &mut Thread, record: &Record) {
     }
 }
 
-/// How many keys `Thread::recent` holds. More keys cannot be on their way between a look into the log and a
-/// decision, since only so many top calls and steering messages for the open one may wait.
+/// How many keys `Thread::recent` holds. Only so many top calls and steering messages for the open one may wait. So
+/// no more keys can be on their way between a look into the log and a decision.
 const RECENT_KEYS: usize = 2 * (limits::QUEUED_TOP_CALLS + limits::STEERS);
 
 fn remember_key(thread: &mut Thread, record: &Record) {

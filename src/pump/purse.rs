@@ -1,5 +1,5 @@
-//! Budgets: which limits apply to a call, whether all of them have room for something new, and which calls
-//! get a warning when most of a limit is used.
+//! Budgets: which limits apply to a call, and whether all of them have room for something new. Also, which
+//! calls get a warning when most of a limit is used.
 //!
 //! When something below a root is used, nothing is written into the root. Each thread counts its own use,
 //! and this file adds up the use of a tree over the threads that are at work. All of those are in memory.
@@ -204,7 +204,7 @@ pub(super) fn ceiling(limits: &[Limit], share_percent: u64) -> Ceiling {
 }
 
 /// Something new began and used this much. If it brought a limit to the warning mark, every open call under
-/// that limit is warned, unless it has no further turn to read the warning in.
+/// that limit is warned. A call without a further turn is not, because no turn could show the warning.
 pub(super) fn warn(d: &mut Draft<'_>, limits: &[Limit], more: Use) {
     for (limit, then) in crossed(limits, more) {
         tell(d, limit, &then);

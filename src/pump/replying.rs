@@ -186,7 +186,7 @@ fn again(d: &mut Draft<'_>, turn: &Turn<'_>, code: &str, words: String) {
 }
 
 /// Keeps a notice for the next turn. The first notice over the limit is replaced by a note on the limit, and later
-/// ones leave no trace, because a call's inbox is kept in memory and shown whole. Returns why a notice is not kept.
+/// ones leave no trace: a call's inbox is kept in memory and shown whole. Returns why a notice is not kept.
 fn notice(d: &mut Draft<'_>, turn: &Turn<'_>, code: &str, words: String) -> Option<Refusal> {
     let kept = d.call(turn.thread, turn.path).map_or(0, Call::unshown_notices);
     if kept < limits::NOTICES {

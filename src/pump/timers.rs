@@ -3,8 +3,8 @@
 //!
 //! The recorded moment is on the wall clock, for people and for the next start. The event says how late a
 //! timer is, measured on the monotonic clock; this file reads no clock. If the wall clock was set back
-//! while the timer waited, the firing says so, because a reader of the log would otherwise find its time
-//! too early.
+//! while the timer waited, the firing says so. Otherwise a reader of the log would find its time too
+//! early.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -1,8 +1,8 @@
 //! The log in memory: for tests, rehearsals and organisms that need not remember.
 //!
-//! It keeps the same rules as the log on disk. It can be told how the next commits end, so that the
-//! pump's reaction to a full disk or an unknown commit can be tested without breaking a disk.
-//! Batches come in, and records go out as they came. Nothing is ever written to a file.
+//! It keeps the same rules as the log on disk. It can be told how the next commits end. So tests see
+//! how the pump reacts to a full disk or an unknown commit, without breaking a disk. Batches come
+//! in, and records go out as they came. Nothing is ever written to a file.
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::ops::Bound;

@@ -1,5 +1,5 @@
 //! The thread that owns the log's writer. It commits one batch after another and settles every result of a
-//! commit, so that the pump only hears that a batch is stored, that it waits, or that the log is over.
+//! commit. So the pump only hears that a batch is stored, that it waits, or that the log is over.
 //!
 //! Batches come in and outcomes go out, in the same order. It never reports a batch as committed unless the
 //! log said that it is stored. It never drops a batch that may still be stored, and never begins the next

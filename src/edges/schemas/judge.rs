@@ -2,9 +2,9 @@
 //!
 //! Owned by ONE validator thread, because libxml2's validation state is not `Send`. Sources come in and
 //! compile once, each with the other sources that it imports. Payload bytes that passed the gate come in; a
-//! verdict goes out. The judge must never fetch anything: the model refuses every construct that could before
-//! libxml2 sees the schema, imports are resolved from memory (`shelf`), and documents are parsed strictly,
-//! without recovery, network, entity substitution or lifted limits.
+//! verdict goes out. The judge must never fetch anything. Before libxml2 sees a schema, the model refuses
+//! every construct that could fetch. Imports are resolved from memory (`shelf`). Documents are parsed
+//! strictly, without recovery, network, entity substitution or lifted limits.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 

@@ -2,9 +2,10 @@
 //! that look harmless, and then only the other process ends.
 //!
 //! Sources come in. The result says that all compile, or which one does not and why. The other process is the program
-//! `systole`, started with `WORD`. It caps its own memory and processor time, reads the sources from stdin and writes
-//! one line of JSON for each step to stdout, so that the schema it died of is known. This process measures the wall
-//! clock, and ends the other one with SIGKILL when the time is over. Nothing that a schema does reaches this process.
+//! `systole`, started with `WORD`. It caps its own memory and processor time and reads the sources from stdin. It
+//! writes one line of JSON for each step to stdout, so that the schema it died of is known. This process measures the
+//! wall clock, and ends the other one with SIGKILL when the time is over. Nothing that a schema does reaches this
+//! process.
 
 use std::fs::File;
 use std::io::{Read as _, Seek as _, Write as _};

@@ -181,9 +181,9 @@ impl Heart {
         }
     }
 
-    /// Threads at rest leave memory once their row is on disk, unless a record came since. What was read
-    /// for a parked input may be older than what is in memory and would replace it, so a tree with
-    /// parked inputs stays until the next checkpoint.
+    /// Threads at rest leave memory once their row is on disk, unless a record came since. A tree with
+    /// parked inputs stays until the next checkpoint: what was read for a parked input may be older than
+    /// what is in memory, and would replace it.
     fn let_sleep(&mut self, rows: Vec<(ThreadId, u64)>) {
         for (id, seq) in rows {
             let rests = |t: &Thread| t.seq == seq && t.life() != Life::Working && !id.is_sys();

@@ -355,8 +355,8 @@ impl Outbox {
     }
 }
 
-/// Makes a consumer. A consumer made for another `in_flight`, or by an earlier version, may have to be deleted first,
-/// because the broker does not change how many pulls may wait. Nothing is out at that moment.
+/// Makes a consumer. A consumer made for another `in_flight`, or by an earlier version, may have to be deleted first:
+/// the broker does not change how many pulls may wait. Nothing is out at that moment.
 async fn made(stream: &Stream<()>, config: pull::Config) -> Result<(), String> {
     let name = config.durable_name.clone().unwrap_or_default();
     if stream.create_consumer(config.clone()).await.is_ok() {

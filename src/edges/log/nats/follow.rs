@@ -269,8 +269,8 @@ impl Follower {
         kept
     }
 
-    /// Writes rows as often as the writer of the log does, so that neither a take-over nor a copy that is made again
-    /// has more to fold than a restart.
+    /// Writes rows as often as the writer of the log does. So a take-over or a copy that is made again has no more to
+    /// fold than a restart.
     fn write_rows(&mut self) -> Result<(), LogFault> {
         let last = self.copy.last();
         if last.0 - self.folded.0.min(last.0) < limits::CHECKPOINT_RECORDS as u64 {

@@ -1,8 +1,8 @@
 //! Writes bundles into the stream, and finds out what happened to a bundle without an answer.
 //!
 //! Silence never counts as failure. What the stream holds settles a doubt. If it holds this very bundle, the bundle
-//! is stored. If it still ends with the previous bundle, the same bytes are sent again with the same expectation, so
-//! that only one of the two can be stored. If it ends with anything else, the partition has another owner.
+//! is stored. If it still ends with the previous bundle, the same bytes are sent again with the same expectation:
+//! only one of the two can be stored. If it ends with anything else, the partition has another owner.
 
 use std::sync::Arc;
 

@@ -59,8 +59,8 @@ fn damaged(path: &Path, position: Position, why: impl Into<String>) -> LogFault 
     LogFault::Damaged { path: path.display().to_string(), position, why: why.into() }
 }
 
-/// A fault of the database. If SQLite itself finds something wrong with the file, that is damage at
-/// the position that was being read, or at position 0 if no position is known.
+/// A fault of the database. If SQLite itself finds something wrong with the file, that is damage.
+/// Its position is the one that was being read, or 0 if no position is known.
 fn fault(path: &Path, at: Option<Position>, error: &rusqlite::Error) -> LogFault {
     match error.sqlite_error_code() {
         // An unknown code is SQLite's plain "error": a table or column of ours is missing.

@@ -1,4 +1,4 @@
-//! Connections for reading. Only one thread uses a connection at a time, so there are as many as threads
+//! Connections for reading. Only one thread uses a connection at a time. So there are as many as threads
 //! that read at that moment, plus a few that are kept for later.
 
 use std::path::{Path, PathBuf};

@@ -310,9 +310,9 @@ fn is_at(connection: &Connection, position: Position, record: &Record) -> rusqli
     Ok(stored == Some((record.header.id.0, record.head.0)))
 }
 
-/// Copies the write-ahead log into the file and syncs the file, so that what was read back is on the disk, and not
-/// only in the memory of a machine whose last sync failed. An absent batch needs no such care: it is written and
-/// synced again.
+/// Copies the write-ahead log into the file and syncs the file. Without this, what was read back might be only in
+/// the memory of a machine whose last sync failed. An absent batch needs no such care: it is written and synced
+/// again.
 fn still_not_durable(connection: &Connection) -> rusqlite::Result<Option<String>> {
     let busy: i64 = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))?;
     Ok((busy != 0).then(|| "readers kept what was read back from being synced".into()))
