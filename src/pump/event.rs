@@ -105,9 +105,9 @@ pub enum Happening {
         /// The count.
         count: u64,
     },
-    /// The broker forbade something, or reports the result.
+    /// The broker refused something, or died.
     Broker {
-        /// Which of the two.
+        /// The code of a refusal, or of its death.
         code: Code,
         /// Who, what and how often.
         words: String,

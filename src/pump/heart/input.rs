@@ -82,9 +82,9 @@ pub enum Input {
         /// The count.
         count: u64,
     },
-    /// The broker forbade something, or reports the result.
+    /// The broker refused something, or died.
     Broker {
-        /// Which of the two.
+        /// The code of a refusal, or of its death.
         code: Code,
         /// Who, what and how often; contains no secret.
         words: String,
