@@ -127,7 +127,7 @@ pub(super) fn rule(
                 .mended_by("change what the note says, or do without; a mended one is asked about again");
             turned_down(d, (thread, path), approval, Outcome::Rejected, &refusal);
         }
-        // An approval has no choices; a request to choose is refused earlier.
+        // An approval has no choices; a person who chooses one is refused earlier.
         Says::Choose(_) => {}
     }
     Ok(())

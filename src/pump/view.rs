@@ -1,7 +1,7 @@
-//! A listener's own view of one call: the messages that it was shown and that it said, in one order and numbered from
-//! 1. If the listener sees its thread, what others said to one another is between them. Pure, over the records of one
-//! thread. It never looks into other threads, or at ids, times and attempts; for a listener that sees only its call,
-//! it never looks into callees.
+//! A listener's own view of one call: the messages that it was shown and that it said, in one order, with numbers
+//! from 1 on. If the listener sees its thread, what others said to one another is between them. Pure, over the
+//! records of one thread. It never looks into other threads, or at ids, times and attempts; for a listener that sees
+//! only its call, it never looks into callees.
 //!
 //! First come the listener's earlier calls in the thread, in the order in which they were asked for: those whose
 //! outcome was known when this call was asked for. Then comes the request, and for each turn its items, their answers

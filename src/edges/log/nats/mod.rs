@@ -66,7 +66,7 @@ pub enum Unopened {
 pub enum Manner {
     /// Report that and stop.
     AtOnce,
-    /// Follow the log, and take over when the writer is silent. The closure gets each new writer.
+    /// Follow the log, and take over when the writer is silent. The closure gets each sign of life of another writer.
     StandBy(Box<dyn FnMut(&Sign) + Send>),
 }
 
