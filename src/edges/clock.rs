@@ -1,4 +1,4 @@
-//! Time and randomness of the machine. The only file that reads a clock or draws random bytes.
+//! The machine's time and randomness. This is the only file that reads a clock or draws random bytes.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,11 +11,11 @@ use tokio::sync::watch;
 use crate::words::ports::{Clock, Seed, Seeds};
 use crate::words::time::Millis;
 
-/// The machine's clocks: the one on the wall, and the one that only counts.
+/// The machine's clocks: the wall clock, and the monotonic clock.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct WallClock;
 
-/// Where ticks are counted from: the first time that anybody asked.
+/// The start of the tick count: the first call that asked for ticks.
 static BEGAN: OnceLock<Instant> = OnceLock::new();
 
 impl Clock for WallClock {
@@ -32,14 +32,15 @@ impl Clock for WallClock {
     }
 }
 
-/// The machine's clocks with some time skipped: a test moves it forward while everything only waits.
+/// The machine's clocks with skipped time: a test moves the time forward while everything only waits.
 #[derive(Debug)]
 pub struct SkippingClock {
-    /// The wall clock and the ticks when it was made: from then on both move alike, to the millisecond.
+    /// The wall clock and the ticks when it was made. From then on both move together, to the
+    /// millisecond.
     began: (Millis, Millis),
     skipped: watch::Sender<u64>,
     sleepers: Mutex<BTreeMap<u64, Millis>>,
-    /// Counts those who began to sleep or stopped.
+    /// Counts the sleepers that began or stopped.
     changes: watch::Sender<u64>,
 }
 
@@ -63,7 +64,7 @@ impl Clock for SkippingClock {
 }
 
 impl SkippingClock {
-    /// Skips the time until that tick; nothing if it has come already.
+    /// Skips the time until that tick; does nothing if the tick has passed.
     pub fn skip_to(&self, tick: Millis) {
         let more = tick.since(self.ticks());
         if more > 0 {
@@ -71,23 +72,23 @@ impl SkippingClock {
         }
     }
 
-    /// How many sleep here, and when the first of them wakes.
+    /// How many tasks sleep here, and when the first of them wakes.
     pub fn sleepers(&self) -> (usize, Option<Millis>) {
         let sleepers = self.asleep();
         (sleepers.len(), sleepers.values().min().copied())
     }
 
-    /// Changes whenever someone begins to sleep or stops.
+    /// Changes whenever a sleeper begins or stops.
     pub fn changes(&self) -> watch::Receiver<u64> {
         self.changes.subscribe()
     }
 
     fn asleep(&self) -> MutexGuard<'_, BTreeMap<u64, Millis>> {
-        // Every change is one step, so a poisoned map is in order.
+        // Every change is one step, so the map is valid even if the lock is poisoned.
         self.sleepers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Sleeps until so much time has passed or was skipped.
+    /// Sleeps until this much time has passed or was skipped.
     pub async fn sleep(&self, pause: Duration) {
         let until = self.ticks().plus(u64::try_from(pause.as_millis()).unwrap_or(u64::MAX));
         let mut skipped = self.skipped.subscribe();
@@ -113,7 +114,7 @@ impl SkippingClock {
     }
 }
 
-/// Takes a sleeper off the list, also if nobody waits for it any more.
+/// Removes a sleeper from the list, even if it was dropped.
 struct Awake<'c> {
     clock: &'c SkippingClock,
     number: u64,
@@ -126,7 +127,8 @@ impl Drop for Awake<'_> {
     }
 }
 
-/// Seeds from one secret of the kernel's and a counter: as hard to guess, without a system call each.
+/// Seeds from one kernel secret and a counter: as hard to guess as kernel random bytes, without a
+/// system call for each.
 pub struct KernelSeeds {
     secret: [u8; 32],
     drawn: AtomicU64,
@@ -149,7 +151,7 @@ impl Seeds for KernelSeeds {
     }
 }
 
-/// Random bytes of the kernel's.
+/// Random bytes from the kernel.
 pub fn random_bytes<const N: usize>() -> std::io::Result<[u8; N]> {
     let mut bytes = [0; N];
     let mut filled = 0;

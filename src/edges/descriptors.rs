@@ -1,7 +1,7 @@
 //! How many files, pipes and connections this process may have open at once.
 //!
-//! A start raises the soft limit, because each connection and each program costs some. Programs of listeners get the
-//! limit back that this process was started with: some of them rely on small numbers (`select`).
+//! A start raises the soft limit, because each connection and each program needs some. Programs of listeners get
+//! back the limit that this process was started with: some of them rely on small numbers (`select`).
 
 use std::io;
 use std::sync::OnceLock;
@@ -9,13 +9,13 @@ use std::sync::OnceLock;
 use rustix::io::Errno;
 use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit, setrlimit};
 
-/// The soft limit that a start asks for, where the hard limit allows it.
+/// The soft limit that a start asks for, if the hard limit allows it.
 const WANTED: u64 = 65_536;
 
 /// The limit that this process was started with; set once, if it was raised.
 static BEFORE: OnceLock<Rlimit> = OnceLock::new();
 
-/// Raises the soft limit. Where the system does not allow that, it stays as it is.
+/// Raises the soft limit. If the system does not allow that, the limit stays as it is.
 pub fn raise() {
     let before = getrlimit(Resource::Nofile);
     let Some(soft) = before.current else { return };
@@ -25,7 +25,7 @@ pub fn raise() {
     }
     let raised = Rlimit { current: Some(wanted), maximum: before.maximum };
     match setrlimit(Resource::Nofile, raised) {
-        // A second call finds it raised, and does not come here.
+        // A second call finds the limit raised, and does not get here.
         Ok(()) => drop(BEFORE.set(before)),
         Err(error) => tracing::debug!(%error, "the limit of open files was not raised"),
     }

@@ -1,15 +1,14 @@
-//! Where a test lets the process die. `SYSTOLE_FAILPOINT=K7:3` kills it with SIGKILL, as a power cut
-//! of the process would, when step K7 is passed for the third time. Without the variable nothing is
-//! counted.
+//! Lets a test kill the process. `SYSTOLE_FAILPOINT=K7:3` kills it with SIGKILL, like a power cut, when
+//! step K7 is passed for the third time. Without the variable nothing is counted.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::words::ports::{Step, Steps};
 
-/// The variable that names it. Programs never see it: it is meant for this process alone.
+/// The variable that names the failpoint. Programs never see it: it is meant for this process alone.
 pub const VARIABLE: &str = "SYSTOLE_FAILPOINT";
 
-/// The steps by the names of the reliability tests; K5 lies below this code.
+/// The steps by the names of the reliability tests; K5 is below this code.
 pub const NAMES: &[(&str, Step)] = &[
     ("K1", Step::Received),
     ("K2", Step::GatePassed),
@@ -27,7 +26,7 @@ pub const NAMES: &[(&str, Step)] = &[
     ("R", Step::Recovering),
 ];
 
-/// Counts one step down to its death.
+/// Counts the passes of one step until the kill.
 #[derive(Debug)]
 pub struct Failpoint {
     armed: Option<(Step, AtomicU32)>,
@@ -39,7 +38,7 @@ pub struct Failpoint {
 pub struct Unreadable(String);
 
 impl Failpoint {
-    /// Reads `K7:3`; none arms nothing.
+    /// Reads `K7:3`; `None` arms nothing.
     pub fn read(text: Option<&str>) -> Result<Failpoint, Unreadable> {
         let Some(text) = text else { return Ok(Failpoint { armed: None }) };
         let parts = text.split_once(':').and_then(|(name, count)| {
@@ -54,7 +53,8 @@ impl Steps for Failpoint {
     fn passed(&self, step: Step) {
         let Some((armed, left)) = &self.armed else { return };
         if *armed == step && left.fetch_sub(1, Ordering::SeqCst) == 1 {
-            // Killing oneself cannot fail; should it, the test that armed this sees a process that lives.
+            // Killing oneself cannot fail. If it does, the test that armed this sees a process that
+            // lives.
             let _dies =
                 rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL);
         }

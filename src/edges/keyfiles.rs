@@ -1,5 +1,6 @@
-//! The keys of who may come to the broker, one file for each. A key is made once, readable by its owner alone, and never
-//! written over: who has it would be locked out. The secret half goes into the file, to who asks for it, and into no words.
+//! The keys of everyone who may come to the broker, one file for each. A key is made once, readable only by its
+//! owner, and never overwritten, because that would lock its user out. The secret half goes into the file and to the
+//! caller that asks for it, and into no message.
 
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{ErrorKind, Read as _, Write as _};
@@ -15,11 +16,11 @@ const MOST: u64 = 256;
 
 /// The public halves, in the order of the names.
 pub struct Found {
-    /// Those that come with the names.
+    /// Those that belong to the names.
     pub public: Vec<String>,
     /// How many are new.
     pub made: usize,
-    /// The files that others than their owner may read.
+    /// The files that users other than the owner may read.
     pub open: Vec<PathBuf>,
 }
 
@@ -28,9 +29,9 @@ pub struct Found {
 pub enum Keyless {
     /// A file was not read, or not written.
     Hindered(Hindered),
-    /// What stands in a file is no key, and is not repeated.
+    /// The file contains no key. Its content is not repeated.
     NoSeed(PathBuf),
-    /// None was made.
+    /// No key was made.
     Unmade(String),
 }
 
@@ -39,7 +40,7 @@ pub fn path(folder: &Path, name: &str) -> PathBuf {
     folder.join(format!("{name}.nk"))
 }
 
-/// Reads the keys of that folder, and makes those that are not there. Nothing is made where one cannot be read.
+/// Reads the keys of that folder, and makes the missing ones. If a key cannot be read, none is made.
 pub fn found_or_made(folder: &Path, names: &[&str]) -> Result<Found, Keyless> {
     let paths: Vec<PathBuf> = names.iter().map(|name| path(folder, name)).collect();
     let mut open = Vec::new();
@@ -58,7 +59,7 @@ pub fn found_or_made(folder: &Path, names: &[&str]) -> Result<Found, Keyless> {
     Ok(Found { public, made, open })
 }
 
-/// The secret half of a key that is there.
+/// The secret half of an existing key.
 pub fn seed(path: &Path) -> Result<String, Keyless> {
     let absent = || std::io::Error::from(ErrorKind::NotFound);
     let key = read(path, &mut Vec::new())?.ok_or_else(|| unread(path, &absent()))?;
@@ -74,7 +75,7 @@ fn read(path: &Path, open: &mut Vec<PathBuf>) -> Result<Option<KeyPair>, Keyless
     let told = |error: &std::io::Error| unread(path, error);
     let file = match fs::File::open(path) {
         Ok(file) => file,
-        // A link to nothing is not written through: making the key refuses it.
+        // A dangling link is not followed for writing: making the key refuses it.
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(told(&error)),
     };
@@ -88,18 +89,18 @@ fn read(path: &Path, open: &mut Vec<PathBuf>) -> Result<Option<KeyPair>, Keyless
     key.map(Some).ok_or_else(|| Keyless::NoSeed(path.to_owned()))
 }
 
-/// Makes a key. What has the name of a key is whole at any moment, and what was there stays.
+/// Makes a key. A file with the name of a key is complete at any moment, and an existing file stays.
 fn make(path: &Path) -> Result<KeyPair, Keyless> {
     let told = |error: std::io::Error| Keyless::Hindered(system::unwritten(path, "a new key", &error));
     let key = KeyPair::new_user();
     let seed = key.seed().map_err(|error| Keyless::Unmade(error.to_string()))?;
     let draft = path.with_extension(format!("new-{}", std::process::id()));
     let written = write(&draft, &seed).and_then(|()| fs::hard_link(&draft, path));
-    // Where it was not written there is nothing to remove.
+    // If the file was not written, there is nothing to remove.
     let _removed = fs::remove_file(&draft);
     match written {
         Ok(()) => Ok(key),
-        // Another run was quicker.
+        // Another run was faster.
         Err(error) if error.kind() == ErrorKind::AlreadyExists => {
             read(path, &mut Vec::new())?.ok_or_else(|| told(error))
         }

@@ -1,5 +1,5 @@
-//! The live table of leases, and the tokens that name them. Replies are looked up here on validator
-//! threads while the pump writes, so every call takes the lock for a moment and returns owned values.
+//! The live table of leases, and the tokens that name them. Validator threads look replies up here while
+//! the pump writes, so every call takes the lock for a moment and returns owned values.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,7 +10,7 @@ use sha2::Sha256;
 use crate::words::ids::{CallPath, ThreadId};
 use crate::words::ports::{CallMark, Lease, Leases, Token, Tokens};
 
-/// Leases that are over and still known, so that a late reply is refused in its own thread.
+/// How many leases are remembered after they are over, so that a late reply is refused in its own thread.
 const REMEMBERED: usize = 4096;
 
 /// Leases by token.
@@ -52,15 +52,16 @@ impl Leases for LeaseTable {
     }
 }
 
-/// Tokens and marks as an HMAC over what they name, under a secret that is kept beside the log.
+/// Tokens and marks as an HMAC over what they name, with a secret that is stored next to the log.
 pub struct HmacTokens {
     keyed: Hmac<Sha256>,
 }
 
 impl HmacTokens {
-    /// Tokens under this secret.
+    /// Tokens with this secret.
     pub fn new(secret: &[u8; 32]) -> HmacTokens {
-        // HMAC fills a short key up with zeros to the block of its hash; so do we, and need no error case.
+        // HMAC pads a short key with zeros to the block of its hash. This code does the same, and needs no
+        // error case.
         let mut block = [0; 64];
         block.iter_mut().zip(secret).for_each(|(to, from)| *to = *from);
         HmacTokens { keyed: Hmac::new(&block.into()) }
@@ -68,7 +69,7 @@ impl HmacTokens {
 }
 
 impl HmacTokens {
-    /// The code of these fields, none of which has a line break in it.
+    /// The code of these fields. No field contains a line break.
     fn code(&self, fields: &[&str]) -> [u8; 32] {
         let mut mac = self.keyed.clone();
         for field in fields {
@@ -87,7 +88,7 @@ impl Tokens for HmacTokens {
     }
 
     fn mark(&self, thread: &ThreadId, call: &CallPath) -> CallMark {
-        // No thread is called so: what is shown of a mark says nothing about any token.
+        // No thread has this name, so a visible mark reveals nothing about any token.
         let [a, b, c, d, ..] = self.code(&["mark", thread.as_str(), call.as_str()]);
         CallMark([a, b, c, d])
     }
@@ -122,7 +123,7 @@ mod tests {
             HmacTokens::new(&[2; 32]).mark(&root, &CallPath::top(1)),
         ];
         assert!(others.iter().all(|other| *other != mark), "{mark} {others:?}");
-        // A token of the call does not begin with it.
+        // A token of the call does not begin with its mark.
         assert!(!tokens.token(&root, &CallPath::top(1), 1, 1).0.starts_with(&mark.to_string()));
         assert_eq!(CallMark([0, 0, 0x0a, 0xff]).to_string(), "00000aff");
     }

@@ -1,5 +1,5 @@
-//! The outside: what the pump's ports stand for on a real machine. The only rooms that read clocks,
-//! draw random bytes and do I/O; they import `words` and nothing else of the house.
+//! The outside: the pump's ports on a real machine. Only these modules read clocks, draw random
+//! bytes and do I/O. Of the other modules they import only `words`.
 
 pub mod clock;
 pub mod delivery;

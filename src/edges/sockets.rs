@@ -1,15 +1,17 @@
-//! Who listens on a port of this machine, as the kernel tells it under `/proc`: the files that such a process has open.
+//! Finds who listens on a port of this machine, as the kernel shows it under `/proc`: the files that such a process
+//! has open.
 //!
-//! Only processes of the same user can be looked into. A port goes in; paths go out; nothing is opened or connected to.
+//! Only processes of the same user can be inspected. A port goes in; paths come out; nothing is opened or connected
+//! to.
 
 use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// How the kernel writes that a socket listens.
+/// The kernel's code for a listening socket.
 const LISTENS: &str = "0A";
 
-/// The files that the processes have open which listen on that port.
+/// The open files of the processes that listen on that port.
 pub fn files_of_listeners(port: u16) -> Vec<PathBuf> {
     let sockets = listening(port);
     if sockets.is_empty() {
@@ -21,13 +23,13 @@ pub fn files_of_listeners(port: u16) -> Vec<PathBuf> {
     open.filter(listens).flatten().collect()
 }
 
-/// What a process has open; nothing where it may not be looked into.
+/// The open files of a process; empty if it may not be inspected.
 fn open_files(process: &Path) -> Vec<PathBuf> {
     let Ok(open) = fs::read_dir(process.join("fd")) else { return Vec::new() };
     open.flatten().filter_map(|file| fs::read_link(file.path()).ok()).collect()
 }
 
-/// The sockets that listen on a port, by the names that they have among the open files of a process.
+/// The sockets that listen on a port, with the names that they have among the open files of a process.
 fn listening(port: u16) -> HashSet<PathBuf> {
     let tables =
         ["/proc/net/tcp", "/proc/net/tcp6"].map(|table| fs::read_to_string(table).unwrap_or_default());
@@ -35,7 +37,7 @@ fn listening(port: u16) -> HashSet<PathBuf> {
     lines.filter_map(|line| socket(line, port)).collect()
 }
 
-/// The socket of a line of the kernel's table, if it listens on that port.
+/// The socket in a line of the kernel's table, if it listens on that port.
 fn socket(line: &str, port: u16) -> Option<PathBuf> {
     let fields: Vec<&str> = line.split_whitespace().collect();
     let (_, hex) = fields.get(1)?.rsplit_once(':')?;
@@ -55,7 +57,7 @@ mod tests {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
         assert!(files_of_listeners(port).contains(&path));
-        // A connection to a port is not one that listens there.
+        // A connection to a port does not listen there.
         let connection = std::net::TcpStream::connect(("127.0.0.1", port)).unwrap();
         assert!(files_of_listeners(connection.local_addr().unwrap().port()).is_empty());
         drop(listener);

@@ -1,18 +1,19 @@
-//! What the operating system says of a file, in words of ours: what is there, what was wanted, and what to do about it.
+//! Turns the operating system's errors about files into our own messages: what is there, what was wanted, and what to
+//! do about it.
 //!
-//! In comes an error with the path it is about; out come a sentence that has a subject, and a mend. It never says a bare
-//! word of the system, and looks at the disk only to name what is in the way.
+//! In comes an error with the path it is about; out come a whole sentence and a fix. It never repeats the system's
+//! bare text, and looks at the disk only to name what is in the way.
 
 use std::fs;
 use std::io::{Error, ErrorKind};
 use std::path::{Path, PathBuf};
 
-/// Why something was not done with a file, and what to do.
+/// Why something could not be done with a file, and what to do.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Hindered {
     /// The path, what was wanted there, and why not.
     pub words: String,
-    /// The mend.
+    /// The fix.
     pub mend: &'static str,
 }
 
@@ -57,7 +58,7 @@ fn sentence(path: &Path, what: &str, why: &str) -> String {
     format!("{}, {what}: {why}", path.display())
 }
 
-/// What stands on the way to a folder, or in its place, and is none.
+/// What is in the way to a folder, or in its place, and is no folder.
 fn in_the_way(folder: &Path) -> Option<String> {
     let mut way: Vec<&Path> = folder.ancestors().filter(|part| !part.as_os_str().is_empty()).collect();
     way.reverse();
@@ -67,10 +68,10 @@ fn in_the_way(folder: &Path) -> Option<String> {
     Some(format!("{}{what}, where a folder is wanted", first.display()))
 }
 
-/// The error alone, in words of ours where we have any.
+/// The error alone, in our own words if we have any.
 pub fn told(error: &Error) -> String {
     if error.get_ref().is_some() {
-        // Somebody of the house has made it, with words of its own.
+        // Our own code made this error, with its own words.
         return error.to_string();
     }
     let words = match error.kind() {
@@ -85,7 +86,7 @@ pub fn told(error: &Error) -> String {
         ErrorKind::InvalidFilename => "its name is longer than a name may be, or has what none may have",
         ErrorKind::InvalidData => "it is not UTF-8",
         _ => {
-            // The number says nothing to anybody beside the words.
+            // The number adds nothing to the text.
             let whole = error.to_string();
             let words = whole.split(" (os error").next().unwrap_or_default();
             return format!("the system says: {words}");
@@ -94,9 +95,9 @@ pub fn told(error: &Error) -> String {
     words.to_owned()
 }
 
-/// The program `systole` that this process may start for work of its own: the one that lies beside this program, or one
-/// folder up beside the tests of a workspace; or this very program, if it is one under a longer name. None where there is
-/// none, as in a program of somebody else's.
+/// The program `systole` that this process may start for its own work. It is next to this program, or one folder up
+/// from the tests of a workspace, or it is this program itself under a longer name. `None` if there is none, for
+/// example in another project's program.
 pub fn own_program() -> Option<PathBuf> {
     let this = std::env::current_exe().ok()?;
     let folder = this.parent()?;

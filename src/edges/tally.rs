@@ -1,5 +1,5 @@
-//! What is told at once the first time, and then by its number: a listener that is refused a thousand times a second can
-//! neither fill the log nor go unseen. Pure: the moment is given.
+//! Reports an event at once the first time, and later by its count. So a listener that is refused a thousand times a
+//! second can neither fill the log nor go unseen. Pure: the moment is an argument.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,28 +9,29 @@ use tokio::time::Instant;
 
 use crate::words::codes::Code;
 
-/// How long what was told is only counted.
+/// How long an event is only counted after a report.
 const QUIET: Duration = Duration::from_secs(60);
 
-/// How often it should be looked whether something is to be told.
+/// How often to check whether a report is due.
 pub const LOOK: Duration = Duration::from_secs(1);
 
-/// Whoever is told what the broker refused, and that it died. False says that there was no room for it just now.
+/// Gets the reports of what the broker refused, and of its death. `false` means that there was no room for the report
+/// just now.
 pub type Tell = Arc<dyn Fn(Code, String) -> bool + Send + Sync>;
 
-/// Something that happened, without what differs from time to time.
+/// An event, without the parts that differ each time.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Event {
-    /// What sort of thing it is.
+    /// The kind of event.
     pub code: Code,
-    /// Of whom, and what. There are as many as parties and kinds, whatever anybody sends.
+    /// Whose event, and what happened. There are only as many as parties and kinds, no matter what anyone sends.
     pub what: String,
-    /// The last of them, in words that end the sentence.
+    /// The last example, in words that end the sentence.
     pub example: String,
 }
 
 impl Event {
-    /// Of somebody whom a broker does not know.
+    /// For a client that a broker does not know.
     pub const NOT_LET_IN: &str = "the broker let somebody not in who showed no key, or none that it knows";
 }
 
@@ -40,7 +41,7 @@ struct Count {
     example: String,
 }
 
-/// What is known.
+/// The counts of all events.
 #[derive(Default)]
 pub struct Tally(BTreeMap<(Code, String), Count>);
 
@@ -54,8 +55,8 @@ impl Tally {
         known.example = example;
     }
 
-    /// Tells what is due; `tell` says whether it was taken, and what was not is told later. `all` tells what is counted
-    /// alone as well.
+    /// Reports what is due. `tell` returns whether the report was taken; if not, it is repeated later. With `all`,
+    /// counts that are not due are reported as well.
     pub fn tell(&mut self, now: Instant, all: bool, tell: impl Fn(Code, String) -> bool) {
         for ((code, what), count) in &mut self.0 {
             let is_due = all || count.told.is_none_or(|told| now.saturating_duration_since(told) >= QUIET);

@@ -1,7 +1,7 @@
-//! The one place where tasks start. Every task has a kind, which says when it may end, and a word for
-//! the case that it panics; a task whose fall nobody hears of does not compile.
+//! The one place where tasks start. Every task has a kind, which says when it may end, and a handler for a
+//! panic; a task whose panic no one would hear of does not compile.
 //!
-//! It never restarts a task and never decides what a fall means: the room that started it does.
+//! It never restarts a task and never decides what a panic means: the module that started the task does.
 //! In: a kind, a future, what to do if it panics. Out: a handle to wait for its end.
 
 use std::any::Any;
@@ -16,20 +16,20 @@ use tokio::sync::oneshot;
 
 use crate::words::ids::Name;
 
-/// What a task is for, and with that when it ends.
+/// The purpose of a task, which also says when it ends.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Kind {
     /// The pump's loop, and what feeds it: ends when the organism is stopped, or with the log.
     Pump,
-    /// Keeps a broker of our own: ends when the organism is stopped, after everything that uses the broker.
+    /// Keeps a managed broker: ends when the organism is stopped, after everything that uses the broker.
     Broker,
-    /// Brings what hosted listeners say to whoever says it to the pump: ends with their carriers.
+    /// Passes the words of hosted listeners on to the pump: ends with their carriers.
     Host,
-    /// The HTTP door: ends when it is closed and whoever is inside has left.
+    /// The HTTP door: ends when it is closed and all its clients have left.
     Door,
     /// The door over the broker: ends when it is closed.
     Wire,
-    /// A message that came over it: ends when its sender is told what it waited for.
+    /// A message that came over that door: ends when its sender has its answer.
     Message(Name),
     /// Reads the log as it grows, once for all who follow it: ends with the pump.
     Tail,
@@ -61,7 +61,7 @@ impl fmt::Display for Kind {
     }
 }
 
-/// What a panic said.
+/// The message of a panic.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct Panicked(pub String);
@@ -80,10 +80,10 @@ impl Panicked {
 #[must_use = "a task nobody waits for is not drained"]
 pub struct Task(Over);
 
-/// How the end of a task is heard of.
+/// How the end of a task is noticed.
 enum Over {
     Among(tokio::task::JoinHandle<()>),
-    // Nothing is ever sent: that the thread has let go of its end is the word.
+    // Nothing is ever sent: the signal is that the thread drops its end.
     Apart(oneshot::Receiver<Infallible>),
 }
 
@@ -92,7 +92,7 @@ impl Task {
     pub async fn over(self) {
         match self.0 {
             // The only error left is that the runtime was shut down around the task: a panic was caught
-            // inside it, and nobody has a handle to abort it.
+            // inside it, and no one has a handle to abort it.
             Over::Among(task) => {
                 if let Err(end) = task.await {
                     tracing::debug!(%end, "a task ended with its runtime");
@@ -105,8 +105,8 @@ impl Task {
     }
 }
 
-/// Starts a task. If `work` panics, `fallen` is given the words of the panic and is run to its end;
-/// what it does makes the fall known to whoever waits for the work.
+/// Starts a task. If `work` panics, `fallen` gets the words of the panic and is run to its end; it must
+/// tell everyone who waits for the work.
 pub fn start<W, F, G>(kind: Kind, work: W, fallen: F) -> Task
 where
     W: Future<Output = ()> + Send + 'static,
@@ -117,8 +117,8 @@ where
     Task(Over::Among(tokio::spawn(whole(kind, work, fallen))))
 }
 
-/// Starts a task on a thread of its own, so that it may wait for the disk without anybody waiting for
-/// it. What it starts itself runs among all others.
+/// Starts a task on a separate thread, so that it may block on the disk without delaying other tasks. The
+/// tasks that it starts run among all others.
 pub fn start_apart<W, F, G>(name: &str, kind: Kind, work: W, fallen: F) -> io::Result<Task>
 where
     W: Future<Output = ()> + Send + 'static,
@@ -128,7 +128,8 @@ where
     let (running, over) = oneshot::channel();
     let (among, mut gone) = oneshot::channel::<Infallible>();
     let others = tokio::runtime::Handle::current();
-    // It is dropped with the others' tasks, before their clock stands still: who waits on that would panic.
+    // It is dropped with the runtime's other tasks, before the runtime's clock stops: a task that waits on
+    // that clock would panic.
     let anchor = others.spawn(async move {
         let _among = among;
         std::future::pending::<()>().await;
@@ -166,8 +167,8 @@ where
 pub(super) struct Caught<T>(Pin<Box<dyn Future<Output = T> + Send>>);
 
 impl<T> Caught<T> {
-    /// Wraps a future. It is dropped with the panic: nothing of it is polled again, so nobody sees
-    /// what the panic left half done.
+    /// Wraps a future. The future is dropped with the panic and never polled again, so no one sees what the
+    /// panic left half done.
     pub(super) fn new(work: Pin<Box<dyn Future<Output = T> + Send>>) -> Caught<T> {
         Caught(work)
     }

@@ -1,6 +1,6 @@
-//! Deciding on approvals: a payload that needs a person is recorded and held, with the request for it in
-//! the same commit, and goes out, is replaced, or closes its call when that request has its outcome. So is
-//! one more attempt at a payload, where nobody can know what came of the one before.
+//! Deciding on approvals. If a payload needs a person, it is recorded and held, and the request for the person is
+//! recorded in the same commit. The outcome of the request decides: the payload goes out, is replaced, or its call
+//! closes. The same holds for another attempt at a payload if the outcome of the previous attempt is unknown.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use crate::words::person::{ApprovalRequest, Decided, Says};
 use crate::words::record::{Approving, Kind, Mark, Record};
 use crate::words::refusal::Refusal;
 
-/// Holds a call that was just recorded, if what it carries needs a person.
+/// Holds a call that was just recorded if its payload needs a person.
 pub(super) fn hold_if_due(
     d: &mut Draft<'_>,
     thread: &ThreadId,
@@ -36,8 +36,7 @@ pub(super) fn hold_if_due(
     hold(d, (thread, path), request, None);
 }
 
-/// Holds a call whose attempt is over, and nobody can know what came of it. A person says whether there is
-/// one more.
+/// Holds a call whose attempt ended with an unknown outcome. A person decides whether to try again.
 pub(super) fn hold_for_attempt(
     d: &mut Draft<'_>,
     (thread, path): (&ThreadId, &CallPath),
@@ -51,7 +50,7 @@ pub(super) fn hold_for_attempt(
     hold(d, (thread, path), (&request.body, &element), Some(words));
 }
 
-/// Holds a call until a person says something about it, or nobody does for too long.
+/// Holds a call until a person decides or the request expires.
 fn hold(
     d: &mut Draft<'_>,
     (thread, path): (&ThreadId, &CallPath),
@@ -89,7 +88,7 @@ fn hold(
     persons::request(d, id, asking);
 }
 
-/// Carries out what a person says. The draft is written only once nothing can be refused any more.
+/// Carries out a person's decision. Writes to the draft only after every check has passed.
 pub(super) fn rule(
     d: &mut Draft<'_>,
     (thread, path): (&ThreadId, &CallPath),
@@ -128,14 +127,15 @@ pub(super) fn rule(
                 .mended_by("change what the note says, or do without; a mended one is asked about again");
             turned_down(d, (thread, path), approval, Outcome::Rejected, &refusal);
         }
-        // An approval has no choices; whoever asks for one is refused before.
+        // An approval has no choices; a person who chooses one is refused earlier.
         Says::Choose(_) => {}
     }
     Ok(())
 }
 
-/// Why an element cannot be let go: the organism runs from a file in which nobody takes it any more. The call keeps
-/// the configuration it began with, but a listener's program is the one of the file as it is now.
+/// Why an element cannot go out: the organism now runs from a file in which the listener no longer accepts the
+/// element. The call keeps the configuration it began with, but the listener's program is the one in the current
+/// file.
 fn unserved(
     d: &Draft<'_>,
     (thread, path): (&ThreadId, &CallPath),
@@ -147,7 +147,7 @@ fn unserved(
     let takes = |one: &Listener| one.accepts.iter().any(|taken| *taken.name.local == *element);
     let words = match d.page(d.current_config())?.listener(name) {
         None => format!("approval {id} waits for {name}, which the organism's file no longer has"),
-        // What the core sends is in nobody's list, then and now.
+        // No listener's list contains what the core sends, then or now.
         Some(now) if !takes(now) && d.listener(call.config, name).is_some_and(takes) => {
             format!("approval {id} waits for {name}, which no longer takes <{element}>")
         }
@@ -166,7 +166,7 @@ fn not_amended(approval: &Approval) -> Refusal {
     Refusal::new(Code::MismatchedApproval, words.concat()).mended_by("approve or reject it")
 }
 
-/// Records what goes out in place of the payload that waits.
+/// Records the payload that goes out in place of the one that waits.
 fn amend(
     d: &mut Draft<'_>,
     (thread, path): (&ThreadId, &CallPath),
@@ -191,9 +191,9 @@ fn amend(
     Ok(hash)
 }
 
-/// Nobody said anything in time.
+/// No person decided in time.
 pub(super) fn expired(d: &mut Draft<'_>, thread: &ThreadId, path: &CallPath, approval: &Approval) {
-    // How long it waited is counted by ticks. Whoever reads the log sees the wall clock alone.
+    // The wait is measured in ticks. A reader of the log sees only the wall clock.
     let note = (d.at() < approval.expires).then_some("the wall clock was set back meanwhile");
     decided(d, (thread, path), approval, Decided::Expired, &Name::core(), None, note);
     let words = match approval.of_attempt {
@@ -226,7 +226,7 @@ fn decided(
     d.record(thread, fact.because(cause).under(config));
 }
 
-/// Closes a call that a person did not let go, or not once more.
+/// Closes a call that a person rejected, or did not allow to be tried again.
 fn turned_down(
     d: &mut Draft<'_>,
     (thread, path): (&ThreadId, &CallPath),

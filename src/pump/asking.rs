@@ -1,5 +1,6 @@
-//! Deciding on a message from outside: it opens a root, or a further top call of one, or meets the
-//! receipt of the same key and bytes, or is refused; each of these is recorded but the repeat.
+//! Deciding on a message from outside. The message opens a root or another top call of a root, or
+//! gets the existing receipt for the same key and bytes, or is refused. Everything but a repeat is
+//! recorded.
 
 use super::approving::hold_if_due;
 use super::decide::{may_act, refuse_asker};
@@ -64,7 +65,7 @@ fn open_root(d: &mut Draft<'_>, client: &Name, key: &Key, admitted: &Admitted) -
                 };
                 return if first == body { Ok(receipt) } else { Err(conflict(&receipt, first, body)) };
             }
-            // Another sender and key whose root begins with the same digits: one more digit.
+            // A root of another sender and key has an id with the same digits: use one more digit.
             Some(_) => {}
         }
     }

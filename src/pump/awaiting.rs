@@ -1,6 +1,7 @@
-//! Deciding on `<await-threads>`: the item stays open until enough of its children have finished, or
-//! something comes that its sender must not sleep through. Results come in the inbox, awaited or not;
-//! the answer says only why the wait is over. It never waits for what the sender has been told already.
+//! Deciding on `<await-threads>`. The item stays open until enough of its children have finished, or
+//! until something arrives that must wake its sender. Results arrive in the inbox whether they are
+//! awaited or not; the answer only says why the wait is over. An item never waits for news that its
+//! sender already has.
 
 use std::sync::Arc;
 
@@ -14,8 +15,9 @@ use crate::words::primitive::Await;
 use crate::words::record::{Kind, Mark, Role};
 use crate::words::refusal::Refusal;
 
-/// Takes a wait, and answers it at once where it is over already. A thread that is no child of this
-/// call refuses it; a child that has ended is one that has finished, since no sender can know sooner.
+/// Takes a wait, and answers it at once if it is already over. A wait for a thread that is no child of
+/// this call is refused. A child that has ended counts as finished, because the sender cannot know
+/// earlier.
 pub(super) fn wait(
     d: &mut Draft<'_>,
     turn: &Turn<'_>,
@@ -37,7 +39,7 @@ pub(super) fn wait(
     None
 }
 
-/// Answers those waits of a call that what has come by now ends.
+/// Answers the waits of a call that are over by now.
 pub(super) fn arrived(d: &mut Draft<'_>, thread: &ThreadId, path: &CallPath) {
     let Some((state, call)) = d.thread(thread).and_then(|t| Some((t, t.calls.get(path)?))) else { return };
     let (to, config, turn, cause) = (call.listener.clone(), call.config, call.settled, d.last_id());
@@ -66,7 +68,8 @@ fn standing(call: &Call, awaited: &Awaited) -> (usize, usize) {
     (awaited.threads.len().saturating_sub(open), open)
 }
 
-/// Why a wait is over; none while it is not. One for no child at all is a wait for the call's timers.
+/// Why a wait is over; `None` while it is not. A wait for no child at all is a wait for the call's
+/// timers.
 fn reason(
     state: &Thread,
     path: &CallPath,

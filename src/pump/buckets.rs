@@ -1,11 +1,13 @@
-//! How many refusals of one sender are told one by one. Each sender, a client or a listener, has a
-//! bucket: twenty at once, one more each second. While it is empty refusals are counted, and the count
-//! is told every ten seconds, so that nobody can fill the log with what is not taken.
+//! Limits how many refusals of one sender are reported one by one. Each sender (a client or a
+//! listener) has a bucket of twenty refusals that regains one each second. While the bucket is empty,
+//! refusals are only counted, and the count is reported every ten seconds. So no sender can fill the
+//! log with refused messages.
 //!
-//! Live knowledge beside the fold: a decision only looks, and says what it took; a process that is
-//! killed forgets the levels and the counts of the last seconds, and the next one begins with full
-//! buckets. Pure: every moment is given. Levels go by the time of the events, so that the same state
-//! and event decide the same; counts are told by ticks, which nobody sets.
+//! The buckets are live data outside the fold. A decision only looks, and returns what it took. A
+//! process that is killed forgets the levels and the counts of the last seconds, and the next one
+//! begins with full buckets. The code is pure: every moment is an argument. Levels follow the time of
+//! the events, so that the same state and event give the same decision. Counts are reported by ticks,
+//! because no one can set the tick clock.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -14,21 +16,22 @@ use crate::words::time::Millis;
 
 /// Refusals that a full bucket holds.
 pub const AT_ONCE: u64 = 20;
-/// In which time it gets one back.
+/// The time in which a bucket regains one refusal.
 const EVERY_MS: u64 = 1_000;
-/// How long refusals are counted before their count is told.
+/// How long refusals are counted before the count is reported.
 const TOLD_EVERY_MS: u64 = 10_000;
-/// Threads of one sender that are counted apart; what concerns others is counted for `sys`.
+/// The largest number of threads of one sender that are counted separately; the rest is counted for
+/// `sys`.
 const PLACES: usize = 16;
 
-/// What a refusal took from its sender's bucket.
+/// The cost of a refusal to its sender's bucket.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Toll {
     /// The sender.
     pub sender: Name,
-    /// When it was refused.
+    /// The time of the refusal.
     pub at: Millis,
-    /// Where the refusal would have been recorded; none where it was.
+    /// Where the refusal would have been recorded; `None` if it was recorded.
     pub withheld: Option<ThreadId>,
 }
 
@@ -43,14 +46,14 @@ pub struct Count {
     pub last: Millis,
 }
 
-/// A count that is to be told.
+/// A count that must be reported.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Telling {
-    /// Whose refusals.
+    /// The sender of the refused messages.
     pub sender: Name,
     /// The thread that they concern.
     pub place: ThreadId,
-    /// How many, and when.
+    /// How many, from when to when.
     pub count: Count,
 }
 
@@ -59,12 +62,12 @@ struct Bucket {
     /// When it will be full again.
     full_at: Millis,
     counts: BTreeMap<ThreadId, Count>,
-    /// The tick at which the counts are told.
+    /// The tick at which the counts are reported.
     told_at: Millis,
 }
 
-/// The buckets. A name stands in them once something of its was refused, and names come from
-/// credentials and connections, so there are as many as the organism's file declares.
+/// The buckets. A sender gets an entry with its first refusal. Names come from credentials and
+/// connections, so there are at most as many entries as the organism's file declares names.
 #[derive(Default, Debug)]
 pub struct Buckets(HashMap<Name, Bucket>);
 
@@ -72,7 +75,7 @@ impl Buckets {
     /// Whether one more refusal of that sender is recorded.
     pub fn has_room(&self, sender: &Name, at: Millis) -> bool {
         let full_at = self.0.get(sender).map_or(at, |bucket| bucket.full_at);
-        // However far a clock was set back, a bucket lacks no more than it holds.
+        // However far the clock was set back, a bucket lacks no more than it can hold.
         full_at.since(at).min(AT_ONCE * EVERY_MS) <= (AT_ONCE - 1) * EVERY_MS
     }
 
@@ -95,12 +98,12 @@ impl Buckets {
         (count.count, count.last) = (count.count.saturating_add(1), at);
     }
 
-    /// The counts that are to be told by now, each once.
+    /// The counts that must be reported by now, each once.
     pub fn due(&mut self, tick: Millis) -> Vec<Telling> {
         self.told(|bucket| bucket.told_at <= tick)
     }
 
-    /// Every count that was not told, for the end.
+    /// Every count that is not reported yet, for the end of the run.
     pub fn rest(&mut self) -> Vec<Telling> {
         self.told(|_| true)
     }
@@ -111,12 +114,12 @@ impl Buckets {
             let counts = std::mem::take(&mut bucket.counts).into_iter();
             told.extend(counts.map(|(place, count)| Telling { sender: sender.clone(), place, count }));
         }
-        // A map has no order of its own, and the same run writes the same log.
+        // A map has no order, but the same run must write the same log.
         told.sort_by(|a, b| (&a.sender, &a.place).cmp(&(&b.sender, &b.place)));
         told
     }
 
-    /// The tick at which the next count is to be told.
+    /// The tick at which the next count must be reported.
     pub fn next_moment(&self) -> Option<Millis> {
         self.0.values().filter(|bucket| !bucket.counts.is_empty()).map(|bucket| bucket.told_at).min()
     }
@@ -135,7 +138,7 @@ mod tests {
         Toll { sender: mallory(), at: Millis(at), withheld }
     }
 
-    /// Refuses at that moment as long as there is room, and gives how often that was.
+    /// Refuses at that moment while there is room, and returns how often.
     fn drain(buckets: &mut Buckets, at: u64) -> usize {
         let room = |buckets: &Buckets| buckets.has_room(&mallory(), Millis(at));
         (0..1_000)

@@ -1,6 +1,6 @@
-//! What a thread is to a call that names it: a child that runs, a child that has ended, or no child of its own.
+//! What a thread is to a call that names it: a running child, a child that has ended, or no child of that call.
 //!
-//! A child leaves the row of its call once a turn has shown its end. From then on only the log knows whose child it
+//! A child leaves the row of its call once a turn has shown its end. After that only the log knows whose child it
 //! was, so the answer is looked up before the decision. This file reads nothing itself.
 
 use super::draft::Draft;
@@ -11,7 +11,7 @@ use crate::words::ids::ThreadId;
 use crate::words::primitive::Primitive;
 use crate::words::refusal::Refusal;
 
-/// The threads that items name as children of their sender, as far as each could be one.
+/// The threads that items name as children of their sender, if they can be children at all.
 pub fn named(items: &[Item]) -> Vec<ThreadId> {
     let mut named = Vec::new();
     for item in items {
@@ -28,19 +28,19 @@ pub fn named(items: &[Item]) -> Vec<ThreadId> {
     named
 }
 
-/// What a named thread is to the call that names it.
+/// How a named thread is related to the call that names it.
 pub(super) enum Kinship {
-    /// Its child, which has not ended.
+    /// A child of the call that has not ended.
     Running(ThreadId),
-    /// Its child, which has ended.
+    /// A child of the call that has ended.
     Ended,
     /// No child of this call.
     Foreign,
-    /// Only the log knows, and it was not read.
+    /// Only the log knows, and the log was not read.
     Unread(Refusal),
 }
 
-/// Looks a thread up by its id as the sender wrote it.
+/// Looks up a thread by the id that the sender wrote.
 pub(super) fn kinship(d: &Draft<'_>, turn: &Turn<'_>, id: &str) -> Kinship {
     let Some(call) = d.call(turn.thread, turn.path) else { return Kinship::Foreign };
     if let Some(child) = call.children.iter().find(|child| child.id.as_str() == id) {

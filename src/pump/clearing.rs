@@ -1,6 +1,6 @@
 //! Deciding on `<clear-context>` and `<recall>`: how much of its view a call has cleared, and what it reads
-//! again. Neither changes the log; a clear only changes what the call is shown when it asks for its view.
-//! The view was looked up before, as it stood when the turn was due, so that this room reads nothing.
+//! again. Neither changes the log; a clear only changes what the call gets when it asks for its view. The
+//! view was looked up earlier, as of the moment when the turn became due, so this file reads nothing.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::words::primitive::Clear;
 use crate::words::record::Role;
 use crate::words::refusal::Refusal;
 
-/// Clears the view but for its last messages.
+/// Clears the view except for its last messages.
 pub(super) fn clear(
     d: &mut Draft<'_>,
     turn: &Turn<'_>,
@@ -47,7 +47,7 @@ pub(super) fn recall(d: &mut Draft<'_>, turn: &Turn<'_>, ordinal: u32, item: &Ar
     }
 }
 
-/// What was read of the view for that item, or for a question.
+/// What was read from the view for that item, or for a question.
 pub(super) fn answer_of(turn: &Turn<'_>, ordinal: u32) -> Result<Arc<[u8]>, Refusal> {
     seen(turn)?.answers.get(&ordinal).cloned().unwrap_or_else(|| Err(unread()))
 }
@@ -56,18 +56,19 @@ fn unread() -> Refusal {
     Refusal::new(Code::IngressUnavailable, "this was not read from the log")
 }
 
-/// What was looked up for this reply. One without it was decided upon by somebody who does not look.
+/// What was looked up for this reply. It is missing if the caller of `decide` did no look-up.
 pub(super) fn seen<'s>(turn: &Turn<'s>) -> Result<&'s Seen, Refusal> {
     let unseen = || Err(Refusal::new(Code::IngressUnavailable, "the view of this call was not read"));
     turn.seen.map_or_else(unseen, |seen| seen.as_ref().map_err(Clone::clone))
 }
 
-/// What is cleared where everything up to `before` was cleared earlier: whole turns alone, so that rather
-/// more is kept than less. The request stays; at an end of the range it is none of it.
+/// The range that is cleared when everything up to `before` is cleared already. Only whole turns are
+/// cleared, so more may be kept than was asked for, never less. The request stays; if it is at an end of
+/// the range, the range excludes it.
 fn cleared(view: &View, wanted: Clear, before: u64) -> Cleared {
     let (count, request) = (view.count(), view.request());
     let most = count.saturating_sub(wanted.keep);
-    // What is kept begins a turn, unless nothing is.
+    // The kept part begins with a turn, unless nothing is kept.
     let starts = view.range(1, most.saturating_add(1)).filter(|(_, message)| message.begins);
     let whole = if most == count { most } else { starts.last().map_or(0, |(number, _)| number - 1) };
     let inner = |edge: u64, step: u64| if edge == request { step } else { edge };

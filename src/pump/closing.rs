@@ -1,6 +1,7 @@
-//! Closing calls and ending threads. A call closes in one commit with everything below it: its open
-//! nested calls, its running children and its timers first, then, if a timer opened it, the news for those that get
-//! its outcome, then the record that is its outcome, then, if it was a child's one top call, the news for the parent.
+//! Closing calls and ending threads. A call closes in one commit with everything below it, in this order: its open
+//! nested calls, its running children and its timers; then, if a timer opened the call, the news for the listeners
+//! that get its outcome; then the record that is its outcome; then, if the call was the one top call of a child, the
+//! news for the parent.
 
 use super::awaiting;
 use super::draft::{Draft, Fact};
@@ -16,7 +17,7 @@ use crate::words::ports::CallBack;
 use crate::words::record::{Kind, Mark, Role};
 use crate::words::refusal::Refusal;
 
-/// How a child's call ended, as its parent reads it.
+/// How a child's call ended, as the parent reads it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Outcome {
     Answered,
@@ -56,8 +57,8 @@ pub(super) fn close(d: &mut Draft<'_>, thread: &ThreadId, path: &CallPath, outco
     }
 }
 
-/// Queues news for the listeners that get the outcome of a call that a timer opened: one top call for each. They are
-/// recorded just before the call closes, while its purse is there to pay for them.
+/// Queues news for the listeners that get the outcome of a call that a timer opened: one top call for each. The news
+/// is recorded just before the call closes, while its purse can still pay for it.
 fn tell_of_timer(
     d: &mut Draft<'_>,
     thread: &ThreadId,
@@ -78,7 +79,7 @@ fn tell_of_timer(
     }
 }
 
-/// Closes a call as failed, with the refusal that says why as the answer to its caller.
+/// Closes a call as failed. The refusal that says why is the answer to the caller.
 pub(super) fn close_failed(d: &mut Draft<'_>, thread: &ThreadId, path: &CallPath, refusal: &Refusal) {
     let Some(call) = d.call(thread, path) else { return };
     let fact = Fact::core(Kind::Outcome, Mark::Code(refusal.code), core_payload::system_error(refusal))
@@ -89,21 +90,22 @@ pub(super) fn close_failed(d: &mut Draft<'_>, thread: &ThreadId, path: &CallPath
     close(d, thread, path, Outcome::Failed, fact);
 }
 
-/// Cancels what is open below a call: nested calls, running children, timers of its own.
+/// Cancels what is open below a call: nested calls, running children and its timers.
 fn cancel_below(d: &mut Draft<'_>, thread: &ThreadId, path: &CallPath, by: &Name) {
     let words = "cancelled, because the call that waited for it is over";
     cancel_within(d, thread, path, by, &Refusal::new(Code::CancelledThread, words), true);
 }
 
-/// Cancels the nested calls that a call waits for, and what is open below those. Its own children run on.
+/// Cancels the nested calls that a call waits for, and what is open below those. The call's own children keep
+/// running.
 pub(super) fn cancel_items(d: &mut Draft<'_>, thread: &ThreadId, path: &CallPath) {
     let words = "cancelled, because a budget of the call that waited for it is used up";
     let refusal = Refusal::new(Code::CancelledThread, words);
     cancel_within(d, thread, path, &Name::core(), &refusal, false);
 }
 
-/// Cancels within a call, deepest first: the nested calls by that refusal, and with or without what is the
-/// call's own, its children and timers.
+/// Cancels within a call, deepest first. The nested calls end with that refusal. `with_own` says whether the call's
+/// own children and timers are cancelled too.
 fn cancel_within(
     d: &mut Draft<'_>,
     thread: &ThreadId,
@@ -128,7 +130,7 @@ fn cancel_within(
     }
 }
 
-/// Cancels a call that another one made needless, and all that is open below it.
+/// Cancels a call that another call has made unnecessary, and all that is open below it.
 pub(super) fn cancel_call(d: &mut Draft<'_>, thread: &ThreadId, path: &CallPath, refusal: &Refusal) {
     cancel_below(d, thread, path, &Name::core());
     cancelled(d, thread, path, refusal);
@@ -146,7 +148,7 @@ fn cancelled(d: &mut Draft<'_>, thread: &ThreadId, call: &CallPath, refusal: &Re
     d.record(thread, fact);
 }
 
-/// Why an order about a thread cannot be carried out; none if it lives.
+/// Why an order about a thread cannot be carried out; `None` if the thread is alive.
 pub(super) fn not_alive(life: Option<Life>, order: &str) -> Option<Refusal> {
     match life {
         Some(Life::Working | Life::Resting) => None,
@@ -158,8 +160,8 @@ pub(super) fn not_alive(life: Option<Life>, order: &str) -> Option<Refusal> {
     }
 }
 
-/// Ends a thread and all threads below it by cancelling; the parent, if it lives, is told. Gives the
-/// number of threads that ended.
+/// Cancels a thread and all threads below it, and tells the parent if it is alive. Returns the number of threads that
+/// ended.
 pub(super) fn end_thread(d: &mut Draft<'_>, thread: &ThreadId, by: &Name) -> usize {
     let Some(state) = d.thread(thread).filter(|t| !t.ended) else { return 0 };
     let calls: Vec<CallPath> = state.calls.keys().cloned().collect();

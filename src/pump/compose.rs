@@ -1,6 +1,6 @@
-//! What a listener is handed: the envelope around its request, or around the answers to its last
-//! reply. Composed from records; what a turn shows is fixed by the record after which it was ready,
-//! so every attempt at it carries the same, and a restart changes nothing.
+//! Composes what a listener is handed: the envelope around its request, or around the answers to its last
+//! reply. Everything comes from records. The record after which a turn was ready fixes what the turn
+//! shows, so every attempt carries the same, and a restart changes nothing.
 
 use std::sync::Arc;
 
@@ -15,8 +15,8 @@ use crate::words::ports::Lease;
 use crate::words::record::Record;
 use crate::words::time::Millis;
 
-/// The records that the due turn of a call shows, by their place in the thread, in the order in which it
-/// shows them.
+/// The records that the due turn of a call shows, by their seq in the thread, in the order in which the
+/// turn shows them.
 pub(super) fn shown(call: &Call) -> Vec<u64> {
     if call.settled == 0 {
         return vec![call.request];
@@ -24,7 +24,7 @@ pub(super) fn shown(call: &Call) -> Vec<u64> {
     answers(call).map(|(_, seq)| seq).chain(inbox(call)).collect()
 }
 
-/// The items of the last reply in their order. A wait is recorded after the items beside it, wherever its
+/// The items of the last reply in their order. A wait is recorded after the other items, wherever its
 /// sender put it.
 pub(super) fn items(call: &Call) -> Vec<&Item> {
     let mut items: Vec<&Item> = call.items.iter().collect();
@@ -40,8 +40,8 @@ pub(super) fn answers(call: &Call) -> impl Iterator<Item = (u32, u64)> {
     })
 }
 
-/// The records that answer an item: one, or one for each of its takers; none where recording it was the
-/// answer.
+/// The records that answer an item: one, or one for each of its takers. An element is `None` if recording
+/// the item was the answer.
 fn answers_of(item: &Item) -> Vec<Option<u64>> {
     match (item.answer, &item.wish) {
         (Answer::Seq(seq), _) => vec![Some(seq)],
@@ -50,8 +50,8 @@ fn answers_of(item: &Item) -> Vec<Option<u64>> {
     }
 }
 
-/// What the due turn shows of the inbox: children's ends first, in order of spawning, so that it does not
-/// depend on which ended first; then the rest, in order of the log.
+/// What the due turn shows of the inbox: first the ends of children in order of spawning, so that it does
+/// not matter which ended first; then the rest, in order of the log.
 pub(super) fn inbox(call: &Call) -> Vec<u64> {
     let place = |seq| call.children.iter().position(|child| child.ended == Some(seq)).unwrap_or(usize::MAX);
     let mut shown: Vec<u64> = call.shown_inbox().collect();
@@ -59,8 +59,8 @@ pub(super) fn inbox(call: &Call) -> Vec<u64> {
     shown
 }
 
-/// What a delivery carries. `found` gives the records that `needed` named; none if one is missing
-/// or its body is no payload, and then the thread is damaged.
+/// What a delivery carries. `found` gives the records that `needed` named. Returns `None` if a record is
+/// missing or its body is no payload; then the thread is damaged.
 pub fn envelope(
     thread: &Thread,
     path: &CallPath,
@@ -89,7 +89,8 @@ pub fn envelope(
         stamp.cause = h.cause.map(|c| c.to_string());
         stamp.sha256 = Some(crate::words::ids::Digest::of(&request.body).to_string());
         let payload = Payload::trusted(request.body.clone()).ok()?;
-        // Where a person amended it, the record is that person's and the request still its caller's.
+        // If a person amended the payload, that person wrote the record, but the request is still the
+        // caller's.
         return Some(addressed(&call.caller, call, thread, stamp, payload));
     }
     let mut items = Vec::with_capacity(call.items.len());

@@ -1,6 +1,6 @@
-//! `decide`: what follows from an event, given the state. Pure: the moment and the seed come with the
-//! event, configurations stand in the state's book, and what the log alone knows was looked up before.
-//! Each kind of event has a file of its own beside this one.
+//! `decide`: what follows from an event, given the state. Pure: the event brings the moment and the seed,
+//! the state's book holds the configurations, and what only the log knows was looked up before. Each kind
+//! of event has its own file next to this one.
 
 use super::buckets::Telling;
 use super::draft::{Draft, Fact};
@@ -17,7 +17,7 @@ use crate::words::limits;
 use crate::words::record::{Kind, Mark, Role};
 use crate::words::refusal::Refusal;
 
-/// Decides upon one event.
+/// Decides on one event.
 pub fn decide(state: &State, event: Event) -> Decision {
     let mut draft = Draft::new(state, (event.at, event.tick), event.seed);
     let d = &mut draft;
@@ -59,9 +59,10 @@ fn tell_sys(d: &mut Draft<'_>, body: std::sync::Arc<[u8]>) {
     d.record(&ThreadId::sys(), fact);
 }
 
-/// Records a refusal that belongs to no call: in the thread it concerns while that lives, in its
-/// nearest living ancestor once it has ended, in `sys` where there is none or never was such a thread.
-/// While its sender's bucket is empty it is counted instead, and the sender is told so.
+/// Records a refusal that belongs to no call. The refusal goes to the thread it concerns if that is alive,
+/// and to the nearest living ancestor if the thread has ended. It goes to `sys` if there is no such
+/// ancestor or the thread never existed. While its sender's bucket is empty, the refusal is only counted,
+/// and the answer to the sender says so.
 pub(super) fn refuse_outside_calls(
     d: &mut Draft<'_>,
     thread: Option<&ThreadId>,
@@ -76,7 +77,7 @@ pub(super) fn refuse_outside_calls(
     }
     d.toll(to, None);
     if let Some(bytes) = &kept {
-        // Whoever refused it: of what has no place in a call never more than an excerpt is kept.
+        // Whichever check refused it: if bytes have no place in a call, at most an excerpt is kept.
         let fits = bytes.len() <= limits::EXCERPT_BYTES;
         refusal.hash = Some(if fits { d.keep(bytes) } else { d.keep(&excerpt(bytes, 0)) });
     }
@@ -87,8 +88,8 @@ pub(super) fn refuse_outside_calls(
     refusal
 }
 
-/// Refuses what somebody outside asked for, and tells the asker. In a thread upon which that client may not
-/// act nothing of it stands.
+/// Refuses a request from outside, and tells the asker. If the client may not act on a thread, nothing is
+/// recorded in that thread.
 pub(super) fn refuse_asker(
     d: &mut Draft<'_>,
     ticket: Ticket,
@@ -101,7 +102,7 @@ pub(super) fn refuse_asker(
     d.effect(Effect::Refused { ticket, refusal: Box::new(refusal) });
 }
 
-/// The thread itself while it lives, else its nearest living ancestor, else `sys`.
+/// The thread itself if it is alive, else its nearest living ancestor, else `sys`.
 fn living(d: &Draft<'_>, thread: Option<&ThreadId>) -> ThreadId {
     let mut place = thread.filter(|id| d.thread(id).is_some()).cloned();
     while let Some(id) = place.take_if(|id| d.thread(id).is_none_or(|t| t.life() == Life::Ended)) {
@@ -110,7 +111,7 @@ fn living(d: &Draft<'_>, thread: Option<&ThreadId>) -> ThreadId {
     place.unwrap_or_else(ThreadId::sys)
 }
 
-/// A refusal that is not recorded still says what was wrong: its sender may mend it and slow down.
+/// A refusal that is not recorded still says what was wrong, so that its sender can fix it and slow down.
 fn throttled_refusal(d: &Draft<'_>, to: &Name, refusal: Refusal) -> Refusal {
     let words = [
         "too much of yours was refused; this was counted only. ",
@@ -128,7 +129,7 @@ fn throttled_code(d: &Draft<'_>, sender: &Name) -> Code {
     }
 }
 
-/// Tells how many refusals of one sender were counted, where they would have been recorded.
+/// Records how many refusals of one sender were counted, where the refusals would have been recorded.
 fn throttled(d: &mut Draft<'_>, telling: &Telling) {
     let Telling { sender, place, count } = telling;
     let body = core_payload::throttled(count.count, count.first, count.last);
@@ -137,14 +138,14 @@ fn throttled(d: &mut Draft<'_>, telling: &Telling) {
     d.record(&living(d, Some(place)), fact);
 }
 
-/// Whether a client may act upon a thread: its own messages opened the tree, or it operates those of
-/// others. To anybody else the thread is one that never was.
+/// Whether a client may act on a thread: its own message opened the tree, or it has the role that operates
+/// the threads of others. For any other client the thread does not exist.
 pub(super) fn may_act(d: &Draft<'_>, who: &Name, thread: &ThreadId) -> bool {
     let opener = d.thread(&thread.root_of()).and_then(|root| root.opener.as_ref());
     opener.is_some_and(|opener| opener.sender == *who) || d.has_role(who, client::Role::Operate)
 }
 
-/// Nobody is told but the log: a stranger hears no more than that the credential is not valid.
+/// Only the log gets this: a stranger learns only that the credential is not valid.
 fn knocked(d: &mut Draft<'_>, source: std::net::IpAddr, count: u64) {
     let times = if count == 1 { "once".to_owned() } else { format!("{count} times") };
     let words = format!("{source} came {times} without a valid credential");
@@ -159,7 +160,7 @@ fn refuse_in_sys(d: &mut Draft<'_>, refusal: &Refusal) {
 
 fn unconnected(d: &mut Draft<'_>, stray: Unconnected) {
     let Unconnected { listener, refused, waits, replies_to, ticket } = stray;
-    // Its lease may be forgotten, or of an earlier run: what was taken is taken.
+    // Its lease may be forgotten or belong to an earlier run, but a reply that was taken stays taken.
     let comes_again = replies_to.is_some_and(|delivery| d.was_taken(&delivery, &listener));
     if let Some(ticket) = ticket.filter(|_| comes_again) {
         return d.effect(Effect::Done { ticket });

@@ -1,12 +1,12 @@
-//! The desk: which turns wait for a slot of their listener, which deliveries are out, and until when.
-//! Live knowledge, not state: after a restart it is filled again from the state, and what may have
-//! been out is told apart from what cannot have been. Pure but for what its caller tells it.
+//! The desk: which turns wait for a slot of their listener, which deliveries are out, and until when. Live data, not
+//! state: after a restart it is filled again from the state, and deliveries that may have been out are kept apart
+//! from those that cannot have been. Pure except for what its caller passes in.
 //!
-//! A listener's slots count deliveries that are out with its program, not open calls: a cycle of calls
-//! cannot lock itself. A delivery whose deadline passed keeps its slot until its carrier says that it
-//! is over, so a hung program is never sent more than it can hold.
+//! A listener's slots count the deliveries that are out with its program, not its open calls, so a cycle of calls
+//! cannot deadlock. A delivery past its deadline keeps its slot until its carrier says that it is over, so a hung
+//! program never gets more than it can hold.
 //!
-//! Every moment here is a tick, counted by a clock that nobody sets.
+//! Every moment here is a tick, from a clock that no one can set.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::words::ids::{CallPath, Name, ThreadId};
 use crate::words::ports::{Lease, Token};
 use crate::words::time::Millis;
 
-/// What waits for a listener and what is out with it.
+/// Work that waits for a listener, and the number of its deliveries that are out.
 #[derive(Debug, Default)]
 struct Queue {
     waiting: VecDeque<Work>,
@@ -28,15 +28,15 @@ struct Queue {
 #[derive(Debug)]
 struct Out {
     lease: Arc<Lease>,
-    /// When its attempt is over; none once it is, or once its call closed.
+    /// When its attempt is over; `None` once the attempt is over or its call has closed.
     deadline: Option<Millis>,
     idle_ms: Option<u64>,
     idle_until: Option<Millis>,
-    /// Questions it has asked, without those that read its view on.
+    /// Questions it has asked, without those for the next page of its view.
     asks: usize,
-    /// Where its view goes on behind the pages that it was given, until it asks for that.
+    /// Where the next page of its view begins, until the delivery asks for that page.
     next_page: Option<u64>,
-    /// How far it was given its view.
+    /// How much of its view it has been given.
     read_to: u64,
 }
 
@@ -52,7 +52,7 @@ impl Out {
 pub struct Desk {
     queues: HashMap<Name, Queue>,
     later: BTreeMap<(Millis, u64), Work>,
-    /// Work that could not be begun. It keeps its slot until it is due.
+    /// Work that its carrier could not begin. It keeps its slot until it is due.
     put_off: BTreeMap<(Millis, u64), Work>,
     arrivals: u64,
     out: HashMap<Token, Out>,
@@ -67,8 +67,8 @@ impl Desk {
         self.queues.entry(listener.clone()).or_default().slots = slots;
     }
 
-    /// Takes work: into its listener's queue, or aside until it is due. Work for a listener that is not
-    /// seated is given back.
+    /// Takes work: into its listener's queue, or aside until it is due. Returns the work if its listener has no
+    /// queue.
     pub fn take(&mut self, work: Work, due: Millis, now: Millis) -> Result<(), Work> {
         let Some(queue) = self.queues.get_mut(&work.listener) else { return Err(work) };
         if due > now {
@@ -81,8 +81,8 @@ impl Desk {
         Ok(())
     }
 
-    /// Work whose listener has a free slot, with that slot taken. `is_due` says whether it is still
-    /// wanted; what is not falls away, as its call has closed or moved on.
+    /// Work whose listener has a free slot; takes that slot. `is_due` says whether the work is still wanted. Work
+    /// that is not wanted is dropped, because its call has closed or moved on.
     pub fn next(&mut self, now: Millis, is_due: impl Fn(&Work) -> bool) -> Option<Work> {
         while let Some(entry) = self.later.first_entry().filter(|e| e.key().0 <= now) {
             let work = entry.remove();
@@ -106,7 +106,7 @@ impl Desk {
         None
     }
 
-    /// Gives back a slot that `next` took for work that was not sent after all.
+    /// Gives back a slot that `next` took for work that was not sent in the end.
     pub fn unused(&mut self, listener: &Name) {
         if let Some(queue) = self.queues.get_mut(listener) {
             queue.out = queue.out.saturating_sub(1);
@@ -139,22 +139,23 @@ impl Desk {
         }
     }
 
-    /// Counts a question; says how many a delivery that is out has asked by now.
+    /// Counts a question, and returns how many questions this delivery has asked by now.
     pub fn asks(&mut self, token: &Token) -> usize {
         let Some(out) = self.out.get_mut(token) else { return 0 };
         out.asks += 1;
         out.asks
     }
 
-    /// Notes where the view of a delivery goes on behind a page. A page that was given before leads nowhere new.
+    /// Notes where the view of a delivery continues after a page. Asking for an earlier page again does not move
+    /// this place.
     pub fn read_on(&mut self, token: &Token, next: u64) {
         if let Some(out) = self.out.get_mut(token).filter(|out| next > out.read_to) {
             (out.next_page, out.read_to) = (Some(next), next);
         }
     }
 
-    /// Whether a question for the view from that message on is the one for the next page. It is that once, so a
-    /// delivery gets each message once without its being counted.
+    /// Whether a question for the view from that message on asks for the next page. This is true once for each page,
+    /// so a delivery gets each message once without a counted question.
     pub fn reads_on(&mut self, token: &Token, from: u64) -> bool {
         self.out.get_mut(token).is_some_and(|out| out.next_page.take_if(|next| *next == from).is_some())
     }
@@ -166,7 +167,7 @@ impl Desk {
         Some(out.lease)
     }
 
-    /// Takes a delivery off what is out.
+    /// Removes a delivery from those that are out.
     fn take_in(&mut self, token: &Token) -> Option<Out> {
         let out = self.out.remove(token)?;
         if let Some(end) = out.ends() {
@@ -179,7 +180,7 @@ impl Desk {
         Some(out)
     }
 
-    /// A delivery that its carrier could not begin: it is not out any more, keeps its slot, and is due again at that
+    /// A delivery that its carrier could not begin: it is no longer out, keeps its slot, and is due again at that
     /// moment.
     pub fn put_off(&mut self, token: &Token, due: Millis) {
         let Some(Out { lease, .. }) = self.take_in(token) else { return };
@@ -195,7 +196,7 @@ impl Desk {
         self.put_off.insert((due, self.arrivals), work);
     }
 
-    /// Work that could not be begun and is due again. It has its slot already.
+    /// Work that could not be begun and is due again. It already has its slot.
     pub fn again(&mut self, now: Millis) -> Option<Work> {
         let first = self.put_off.first_entry().filter(|entry| entry.key().0 <= now)?;
         Some(first.remove())
@@ -206,14 +207,14 @@ impl Desk {
         self.out.get(token).map(|out| &out.lease)
     }
 
-    /// The delivery that is out for a call: its answer is not waited for any longer.
+    /// The delivery that is out for a call. The desk no longer waits for its answer.
     pub fn give_up(&mut self, thread: &ThreadId, call: &CallPath) -> Option<Arc<Lease>> {
         let token = self.by_call.get(&(thread.clone(), call.clone()))?.clone();
         self.forget_deadline(&token)
     }
 
-    /// Deliveries whose attempt is over by now; each is named once. `true` where it was silence, not
-    /// the hard end.
+    /// Deliveries whose attempt is over by now, each once. `true` means that the idle time ran out, not the
+    /// deadline.
     pub fn overdue(&mut self, now: Millis) -> Vec<(Arc<Lease>, bool)> {
         let mut over = Vec::new();
         while let Some((_, token)) = self.ends.first().filter(|(end, _)| *end <= now).cloned() {
@@ -244,7 +245,7 @@ impl Desk {
         end.into_iter().chain(later.map(|(at, _)| *at)).min()
     }
 
-    /// The same while nothing may go out: only a deadline.
+    /// Like `next_moment`, while nothing may go out: only deadlines count.
     pub fn next_end(&self) -> Option<Millis> {
         self.ends.first().map(|(end, _)| *end)
     }

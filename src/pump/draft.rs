@@ -1,6 +1,6 @@
-//! A decision being written: facts are sealed and folded into copies of the threads they touch, so
-//! that each later step of the same decision sees what the earlier ones did. The state itself is
-//! only read; the copies take the place of the originals when the decision is taken.
+//! A decision while it is being written. Facts are sealed and folded into copies of the threads they
+//! touch, so that each later step of the decision sees what the earlier steps did. The state itself is
+//! only read; the copies replace the originals when the decision is taken.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -38,7 +38,7 @@ pub(super) struct Fact {
 }
 
 impl Fact {
-    /// A fact of the core, with nothing but kind, mark and body.
+    /// A fact of the core, with only kind, mark and body.
     pub(super) fn core(kind: Kind, code: Mark, body: Arc<[u8]>) -> Fact {
         Fact {
             kind,
@@ -104,18 +104,18 @@ impl<'a> Draft<'a> {
         self.at
     }
 
-    /// The same moment by the count that nobody sets.
+    /// The same moment on the monotonic clock.
     pub(super) fn tick(&self) -> Millis {
         self.tick
     }
 
-    /// Whose time runs, as far as it is known by ticks.
+    /// The running time budgets, as far as ticks measure them.
     pub(super) fn running(&self) -> &'a Running {
         &self.state.running
     }
 
-    /// The messages from outside that this decision so far concerns, whose time is limited. A pause of
-    /// everything concerns all.
+    /// The time-limited messages from outside that this decision concerns so far. A pause of
+    /// everything concerns all of them.
     pub(super) fn limited_roots(&self) -> Vec<Runs> {
         let sys = ThreadId::sys();
         let paused = |thread: Option<&Thread>| thread.is_some_and(|sys| sys.paused.is_some());
@@ -131,17 +131,17 @@ impl<'a> Draft<'a> {
         limited.map(|(t, purse, _)| Runs { thread: t.id.clone(), purse }).collect()
     }
 
-    /// A thread as this decision leaves it so far.
+    /// A thread as this decision has left it so far.
     pub(super) fn thread(&self, id: &ThreadId) -> Option<&Thread> {
         self.threads.get(id).or_else(|| self.state.thread(id))
     }
 
-    /// An open call as this decision leaves it so far.
+    /// An open call as this decision has left it so far.
     pub(super) fn call(&self, thread: &ThreadId, call: &CallPath) -> Option<&Call> {
         self.thread(thread)?.calls.get(call)
     }
 
-    /// Where that request to a person stands. Every call that is open is in memory.
+    /// The place of that request to a person. Every open call is in memory.
     pub(super) fn asking(&self, id: PersonRequestId) -> Option<(ThreadId, CallPath)> {
         self.state.threads.values().find_map(|thread| {
             let (place, _) = thread.person_requests().find(|(_, request)| request.id() == id)?;
@@ -149,23 +149,23 @@ impl<'a> Draft<'a> {
         })
     }
 
-    /// A listener as the configuration of that hash has it. It borrows from the state, not from the
-    /// draft, so that facts can be added while it is in hand.
+    /// A listener in the configuration with that hash. It borrows from the state, not from the draft,
+    /// so that facts can be added while the caller holds it.
     pub(super) fn listener(&self, config: Digest, name: &Name) -> Option<&'a Listener> {
         self.state.book.listener(config, name)
     }
 
-    /// The configuration of that hash.
+    /// The configuration with that hash.
     pub(super) fn page(&self, config: Digest) -> Option<&'a Composition> {
         self.state.book.page(config).map(|page| &**page)
     }
 
-    /// Whether a client has a role, as the current configuration says.
+    /// Whether a client has a role in the current configuration.
     pub(super) fn has_role(&self, client: &Name, role: client::Role) -> bool {
         self.state.book.current().is_some_and(|page| page.has_role(client, role))
     }
 
-    /// The hash of the configuration that the next top call takes.
+    /// The hash of the configuration that the next top call uses.
     pub(super) fn current_config(&self) -> Digest {
         self.state.book.current().map_or(Digest([0; 32]), |c| c.hash)
     }
@@ -212,12 +212,12 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// The leaf of the fact recorded last.
+    /// The leaf of the last recorded fact.
     pub(super) fn last_leaf(&self) -> Option<Digest> {
         self.out.facts.last().map(|r| r.leaf)
     }
 
-    /// The id of the fact recorded last.
+    /// The id of the last recorded fact.
     pub(super) fn last_id(&self) -> Option<MessageId> {
         self.out.facts.last().map(|r| r.header.id)
     }
@@ -227,7 +227,7 @@ impl<'a> Draft<'a> {
         self.state.book.current().map_or_else(Name::core, |c| c.organism.clone())
     }
 
-    /// Ids and salts of the next fact: a hash of the event's seed and the fact's number.
+    /// The id and salt of the next fact, from a hash of the event's seed and the fact's number.
     fn draw(&self) -> ([u8; 10], [u8; 16]) {
         let number = self.out.facts.len().to_be_bytes();
         let hash: [u8; 32] = Sha256::new().chain_update(self.seed.0).chain_update(number).finalize().into();
@@ -250,12 +250,13 @@ impl<'a> Draft<'a> {
         self.state.buckets.has_room(sender, self.at)
     }
 
-    /// Takes what a refusal costs its sender; `withheld` says where it would have been recorded.
+    /// Takes the cost of a refusal from its sender's bucket; `withheld` says where the refusal would
+    /// have been recorded.
     pub(super) fn toll(&mut self, sender: &Name, withheld: Option<ThreadId>) {
         self.out.toll = Some(Toll { sender: sender.clone(), at: self.at, withheld });
     }
 
-    /// Whether the log has a reply of that listener to that delivery, as far back as that is known.
+    /// Whether the log has a reply of that listener to that delivery, as far back as is known.
     pub(super) fn was_taken(&self, delivery: &str, listener: &Name) -> bool {
         self.state.replies.has(delivery, listener)
     }
@@ -265,12 +266,12 @@ impl<'a> Draft<'a> {
         self.out.replied = Some((lease.token.clone(), lease.listener.clone(), print));
     }
 
-    /// Whether the reply that was taken to that delivery is known to be another one.
+    /// Whether the reply taken for that delivery is known to be a different one.
     pub(super) fn is_other(&self, delivery: &str, print: u64) -> bool {
         self.state.replies.is_other(delivery, print)
     }
 
-    /// What this decision answers to those items of a turn that it refuses, by their numbers.
+    /// The answers of this decision to the items of a turn that it refuses, with the items' ordinals.
     pub(super) fn refused_items(&self, lease: &Lease) -> Vec<(u32, Arc<[u8]>)> {
         let of_turn = self.out.facts.iter().filter(|fact| {
             let h = &fact.header;
@@ -286,7 +287,7 @@ impl<'a> Draft<'a> {
         self.out.effects.push(effect);
     }
 
-    /// Ends the decision: every touched call whose due turn became another than before may go out.
+    /// Ends the decision: a touched call may go out if its due turn has changed.
     pub(super) fn finish(mut self) -> Decision {
         wall::settle(&mut self);
         let mut candidates: Vec<(ThreadId, CallPath)> = Vec::new();
@@ -299,7 +300,7 @@ impl<'a> Draft<'a> {
             if let Some((caller, ..)) = path.caller() {
                 add(thread, caller);
             } else if let Some(next) = self.thread(thread).and_then(first_top_call) {
-                // The outcome of a top call releases the next one, whose own path no fact names.
+                // The outcome of a top call releases the next top call, whose path no fact names.
                 add(thread, next);
             }
             add(thread, path.clone());
@@ -321,7 +322,7 @@ impl<'a> Draft<'a> {
     fn newly_ready(&self, thread: &ThreadId, path: &CallPath) -> Option<Work> {
         let call = self.call(thread, path)?;
         let Stand::Ready { turn, attempt } = call.stand() else { return None };
-        // A first attempt that had to be recorded changes only the count of recorded attempts.
+        // Recording a first attempt changes only the number of recorded attempts.
         let before =
             self.state.thread(thread).and_then(|t| t.calls.get(path)).map(|c| (c.stand(), c.attempts));
         (before != Some((call.stand(), call.attempts))).then(|| Work {
@@ -335,7 +336,7 @@ impl<'a> Draft<'a> {
     }
 }
 
-/// The top call whose turn it is: the first that is open.
+/// The top call whose turn it is: the first open one.
 pub(super) fn first_top_call(thread: &Thread) -> Option<CallPath> {
     thread.calls.keys().filter(|p| p.depth() == 0).min_by_key(|p| p.top_number()).cloned()
 }

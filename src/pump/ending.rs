@@ -1,9 +1,9 @@
-//! Deciding on ends that somebody asks for.
+//! Deciding on requests to end something.
 //!
-//! A person ends a root at rest: nothing is open in it, so nothing but its timers goes with it. What is at
-//! work is cancelled, and by that word alone. `<cancel-thread>`: a call ends a child of its own, and
-//! everything below it, in one commit with the answer. The child's end reaches the inbox as every other
-//! one does.
+//! A person ends a root at rest: nothing is open in it, so only its timers end with it. A thread at work
+//! can only be cancelled, with the command for that. `<cancel-thread>`: a call ends one of its children
+//! and everything below it, in one commit with the answer. The child's end reaches the inbox like any
+//! other end.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ use crate::words::ids::{Name, ThreadId};
 use crate::words::record::{Kind, Mark, Role};
 use crate::words::refusal::Refusal;
 
-/// Ends a root at rest. Its timers are over with it, since nothing is ever added to it again.
+/// Ends a root at rest. Its timers end too, since nothing is ever added to it again.
 pub(super) fn end(d: &mut Draft<'_>, ticket: Ticket, by: &Name, thread: &ThreadId) {
     let found = d.thread(thread).filter(|_| !thread.is_sys() && may_act(d, by, thread));
     let refusal = match found.map(Thread::life) {
@@ -43,7 +43,7 @@ pub(super) fn end(d: &mut Draft<'_>, ticket: Ticket, by: &Name, thread: &ThreadI
     d.effect(Effect::Done { ticket });
 }
 
-/// Cancels a child of this call. One of another call, or of another thread, is unknown here.
+/// Cancels a child of this call. A child of another call or thread is unknown here.
 pub(super) fn cancel(
     d: &mut Draft<'_>,
     turn: &Turn<'_>,

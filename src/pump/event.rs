@@ -1,4 +1,4 @@
-//! What the pump is asked to decide upon, and what comes of a decision.
+//! What the pump decides on, and what a decision contains.
 
 use std::sync::Arc;
 
@@ -22,15 +22,15 @@ use crate::words::time::Millis;
 pub struct Event {
     /// When, by the wall clock.
     pub at: Millis,
-    /// When, by the count that nobody sets.
+    /// When, on the monotonic clock.
     pub tick: Millis,
-    /// What ids and salts are derived from.
+    /// The source of ids and salts.
     pub seed: Seed,
-    /// What.
+    /// What happened.
     pub what: Happening,
 }
 
-/// What happened.
+/// The kinds of event.
 #[derive(Debug)]
 pub enum Happening {
     /// The organism starts.
@@ -38,7 +38,7 @@ pub enum Happening {
         /// Its listeners.
         listeners: Vec<Name>,
     },
-    /// The log goes on without positions that were acknowledged.
+    /// The log continues without some acknowledged positions.
     GaveUp(GivenUp),
     /// The organism stops.
     Stopping {
@@ -49,23 +49,23 @@ pub enum Happening {
     Joined(Name),
     /// A listener's program ended, or does not start.
     Left {
-        /// Which.
+        /// The listener.
         listener: Name,
-        /// What is known.
+        /// The details, in words.
         words: String,
     },
-    /// A message from outside, judged. `bound` is the receipt's place where the log already holds
-    /// this key of this client in the thread it names.
+    /// A message from outside, judged. `bound` is set if the log already holds this client's key in the
+    /// thread that the message names.
     Asked {
         /// The message.
         asked: Asked,
-        /// The record that bound the key before, from the log.
+        /// The record from the log that bound the key earlier.
         bound: Option<Bound>,
     },
     /// A listener's reply, judged.
     Replied(Judged),
-    /// A reply or a question that asks for the view of its call: that was read from the log, as it stood
-    /// when the turn was due, or could not be.
+    /// A reply or a question that needs the view of its call. The view was read from the log as of the
+    /// moment when the turn became due, or could not be read.
     Looked {
         /// What was said.
         judged: Judged,
@@ -74,18 +74,18 @@ pub enum Happening {
     },
     /// A listener's document that belongs to no delivery.
     Stray(Unconnected),
-    /// An attempt will not be answered.
+    /// An attempt that will get no answer.
     Lost(Lost),
-    /// The first attempt of a listener whose attempts are recorded before they are sent.
+    /// The first attempt for a listener whose attempts are recorded before they are sent.
     Sending {
-        /// The thread.
+        /// Its thread.
         thread: ThreadId,
-        /// The call.
+        /// Its call.
         call: CallPath,
-        /// The turn.
+        /// Its turn.
         turn: u32,
     },
-    /// A timer is due, by the count of a clock that nobody sets.
+    /// A timer is due on the monotonic clock.
     Due {
         /// The thread.
         thread: ThreadId,
@@ -96,27 +96,27 @@ pub enum Happening {
         /// How long ago it was due.
         late_ms: u64,
     },
-    /// The time of a message from outside is mostly used, or over.
+    /// A message from outside has used most of its time, or all of it.
     Elapsed(Runs),
-    /// Somebody came without a valid credential, so many times since this was last told.
+    /// Requests came without a valid credential, this many since the last report.
     Knocked {
-        /// From where.
+        /// The address they came from.
         source: std::net::IpAddr,
-        /// How often.
+        /// The count.
         count: u64,
     },
-    /// The broker forbade somebody something, or something became of it.
+    /// The broker refused something, or died.
     Broker {
-        /// Which of the two.
+        /// The code of a refusal, or of its death.
         code: Code,
         /// Who, what and how often.
         words: String,
     },
-    /// So many refusals of one sender were counted, and not recorded one by one.
+    /// So many refusals of one sender were counted and not recorded one by one.
     Throttled(Telling),
-    /// A person decides about what waits.
+    /// A person decides about something that waits.
     Ruled(Ruling),
-    /// Nobody decided about it in time.
+    /// No person decided in time.
     Expired {
         /// The thread.
         thread: ThreadId,
@@ -125,44 +125,44 @@ pub enum Happening {
         /// The request.
         request: PersonRequestId,
     },
-    /// A person halts a thread or lets it go on.
+    /// A person pauses or resumes a thread.
     Pause(Pause),
-    /// A person ends a thread with all that is open in it.
+    /// A person ends a thread and everything that is open in it.
     Cancel {
-        /// Where the asker waits.
+        /// The asker's ticket.
         ticket: Ticket,
-        /// Who.
+        /// The client that asks.
         by: Name,
-        /// Which thread.
+        /// The thread.
         thread: ThreadId,
     },
     /// A person ends a root at rest.
     End {
-        /// Where the asker waits.
+        /// The asker's ticket.
         ticket: Ticket,
-        /// Who.
+        /// The client that asks.
         by: Name,
-        /// Which thread.
+        /// The thread.
         thread: ThreadId,
     },
 }
 
-/// An order to halt a thread, or to let it go on.
+/// An order to pause or resume a thread.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Pause {
-    /// Where the asker waits.
+    /// The asker's ticket.
     pub ticket: Ticket,
-    /// Who.
+    /// The client that asks.
     pub by: Name,
-    /// Which thread, with all below it; none: everything.
+    /// The thread, with everything below it; `None` means everything.
     pub thread: Option<ThreadId>,
-    /// Whether it is halted, or goes on.
+    /// Whether it is paused; otherwise it is resumed.
     pub halts: bool,
-    /// What for.
+    /// The person's note.
     pub note: Option<String>,
 }
 
-/// A key that was bound before: by which record, and with which body.
+/// A key that was bound earlier: the record that bound it, and the hash of its body.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Bound {
     /// Its receipt.
@@ -182,28 +182,28 @@ pub struct Lost {
     pub turn: u32,
     /// The attempt.
     pub attempt: u32,
-    /// Why.
+    /// The code of the failure.
     pub code: Code,
-    /// What is known: exit code, time, last words.
+    /// The details: exit code, time, last words.
     pub words: String,
-    /// Whether the pump itself died with the delivery out, which counts against a limit of its own.
+    /// Whether the pump itself died while the delivery was out. Such attempts have a separate limit.
     pub with_pump: bool,
-    /// The request of the call, where a person may have to be asked about it.
+    /// The request of the call, if a person may have to decide about it.
     pub request: Option<Arc<Record>>,
 }
 
-/// What a decision brings about once its facts are on disk.
+/// What a decision causes once its facts are on disk.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Effect {
     /// A turn may go out.
     Ready(Work),
-    /// A timer has to be waited for.
+    /// The pump must wait for a timer.
     Wait {
         /// The thread.
         thread: ThreadId,
         /// The timer.
         timer: TimerId,
-        /// Until when; none ends the waiting.
+        /// Until when; `None` ends the wait.
         until: Option<Until>,
     },
     /// A delivery that may be out is no longer wanted.
@@ -212,7 +212,7 @@ pub enum Effect {
         thread: ThreadId,
         /// The call.
         call: CallPath,
-        /// Why.
+        /// The reason.
         why: CallBack,
     },
     /// A request to a person expires.
@@ -225,65 +225,65 @@ pub enum Effect {
         request: PersonRequestId,
         /// When, on the wall clock.
         at: Millis,
-        /// How long a person is waited for at most.
+        /// The longest wait for a person.
         most_ms: u64,
     },
-    /// A listener's journal entry or question is answered.
+    /// The answer to a listener's journal entry or question.
     Answer {
         /// The listener.
         listener: Name,
         /// The answer.
         answer: Box<Answer>,
     },
-    /// A listener's question for the journal of earlier attempts is answered from the log.
+    /// A listener asks for the journal of earlier attempts; the log has the answer.
     Recall(Recall),
-    /// The time of a message from outside runs from here on, or no more.
+    /// The time of a message from outside starts to run, or stops.
     Runs {
-        /// Whose.
+        /// The message: its root and purse.
         runs: Runs,
-        /// Until its next mark; none where it stands still.
+        /// The time until its next mark; `None` if the time does not run.
         left: Option<Left>,
     },
-    /// What was halted by a pause of that thread may go out; one of `sys` halts everything.
+    /// Work that a pause of that thread held back may go out; `sys` stands for everything.
     Resumed(ThreadId),
     /// The asker's message is taken.
     Receipt {
-        /// Where it waits.
+        /// The asker's ticket.
         ticket: Ticket,
-        /// What it gets.
+        /// The receipt.
         receipt: Receipt,
     },
     /// The asker's message, or what the listener said, is refused.
     Refused {
-        /// Where it waits.
+        /// The asker's ticket.
         ticket: Ticket,
-        /// What it is told.
+        /// The reason.
         refusal: Box<Refusal>,
     },
-    /// A listener's reply was taken, and there is more to be said about it.
+    /// A listener's reply was taken, and the receipt says more about it.
     Taken {
-        /// Where its receipt is waited for.
+        /// The ticket of the listener that waits for its receipt.
         ticket: Ticket,
-        /// What.
+        /// The content of the receipt.
         taken: Box<Taken>,
     },
-    /// The asker's order was carried out, or what the listener said was taken.
+    /// The asker's order was carried out, or the listener's document was taken.
     Done {
-        /// Where it waits.
+        /// The asker's ticket.
         ticket: Ticket,
     },
 }
 
-/// A question for the journal of a turn's earlier attempts.
+/// A request for the journal of a turn's earlier attempts.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Recall {
-    /// The delivery in which it was asked.
+    /// The delivery that asked.
     pub lease: Arc<Lease>,
     /// The number of the answer.
     pub id: u64,
-    /// Which entry is the first that was asked for, from 0.
+    /// The index of the first entry that was asked for, from 0.
     pub from: u64,
-    /// The records from that one on.
+    /// The records from that entry on.
     pub seqs: Vec<u64>,
 }
 
@@ -292,11 +292,11 @@ pub struct Recall {
 pub struct Until {
     /// The record of the item that set it.
     pub set: u64,
-    /// The moment, by the wall clock.
+    /// The moment, on the wall clock.
     pub due: Millis,
-    /// The longest time that can be left until then, whatever the clock says.
+    /// The longest time that can be left, even if the clock was set.
     pub most_ms: u64,
-    /// Whether it may fire: not before its last firing was shown to somebody.
+    /// Whether the timer may fire. It may not before a turn has shown its last firing.
     pub may_fire: bool,
 }
 
@@ -323,16 +323,16 @@ pub struct Work {
 pub struct Decision {
     /// Sealed records, in order.
     pub facts: Vec<Arc<Record>>,
-    /// The threads that the facts touch, as `apply` leaves them after the last: they were folded while
-    /// the decision was written, and need not be folded again.
+    /// The threads that the facts touch, as `apply` leaves them after the last fact. They were folded while
+    /// the decision was written and need no second fold.
     pub folded: Vec<Thread>,
     /// Documents that the facts name.
     pub documents: Vec<Document>,
-    /// What follows.
+    /// The effects that follow.
     pub effects: Vec<Effect>,
-    /// What a refusal took from its sender's bucket.
+    /// The cost of a refusal to its sender's bucket.
     pub toll: Option<Toll>,
-    /// The delivery whose reply was taken, and whose it is, where a receipt is waited for: so that the reply
-    /// is known when it comes again.
+    /// The delivery whose reply was taken, its listener and a fingerprint, if the listener waits for a
+    /// receipt: so that the reply is recognized when it comes again.
     pub replied: Option<(Token, Name, u64)>,
 }

@@ -1,5 +1,5 @@
-//! Deciding on attempts that ended without a reply: the next attempt, recorded before it is made, or
-//! a dead letter and a failed call whose caller is told.
+//! Deciding on attempts that ended without a reply: the next attempt, recorded before it is made, or a
+//! dead letter and a failed call, whose caller gets the reason.
 
 use super::approving;
 use super::closing::close_failed;
@@ -16,18 +16,19 @@ use crate::words::limits;
 use crate::words::record::{Kind, Mark};
 use crate::words::refusal::Refusal;
 
-/// An attempt is over without a reply. One that is no longer due was settled by what came first.
+/// An attempt ended without a reply. If the attempt is no longer due, an earlier event has settled it.
 pub(super) fn lost(d: &mut Draft<'_>, lost: &Lost) {
     let Some(call) = d.call(&lost.thread, &lost.call).filter(|c| c.is_due(lost.turn, lost.attempt)) else {
         return;
     };
     let listener = d.listener(call.config, &call.listener);
     let begun = begun(call);
-    // What its exit code says is a known outcome, unless it had begun what may have been paid.
+    // An exit code is a known outcome, unless the attempt had begun a model call that may have been paid.
     let known = begun.is_none()
         && matches!(lost.code, Code::ListenerFailed | Code::ListenerSilent | Code::ListenerDown);
     let may_retry = known || listener.is_none_or(|l| l.on_unknown == OnUnknown::Retry);
-    // The pump's deaths and the listener's failures are counted apart: neither uses up what the other may.
+    // The pump's deaths and the listener's failures are counted separately, so neither uses up the limit
+    // of the other.
     let asks = listener.is_some_and(|l| l.on_unknown == OnUnknown::Ask);
     let allowed = listener.map_or(1, |l| l.retry.attempts);
     let is_left = if lost.with_pump {
@@ -37,7 +38,7 @@ pub(super) fn lost(d: &mut Draft<'_>, lost: &Lost) {
         call.own_attempt() < allowed
     };
     let failing = failing(lost, begun);
-    // Trying again changes nothing about an addressee that is not there, or a thread that cannot be read.
+    // Another attempt does not help if the addressee is missing or the thread cannot be read.
     let hopeless = matches!(lost.code, Code::Unavailable | Code::DamagedThread);
     if let Some(request) = lost.request.as_deref().filter(|_| asks && !known && !hopeless) {
         return approving::hold_for_attempt(d, (&lost.thread, &lost.call), request, &failing);
@@ -46,7 +47,7 @@ pub(super) fn lost(d: &mut Draft<'_>, lost: &Lost) {
     failed(d, &lost.thread, &lost.call, &failing, more, lost.with_pump);
 }
 
-/// The model call that the due attempt began and has no result of: nobody can know what came of it.
+/// The model call that the due attempt began and that has no result: its outcome is unknown.
 pub(super) fn begun(call: &Call) -> Option<u64> {
     call.journal.open().next().map(|entry| entry.id)
 }
@@ -64,8 +65,8 @@ fn failing(lost: &Lost, begun: Option<u64>) -> Failing {
     Failing { code: Code::UnknownOutcome, words: words.concat() }
 }
 
-/// The turn's attempt failed: another one if there may be more, else the call closes. One that died with
-/// the pump is made again at once: there is nothing that a pause would spare.
+/// The turn's attempt failed: there is another attempt if one is left, else the call closes. An attempt
+/// that died with the pump is repeated at once, because a pause would spare nothing.
 pub(super) fn failed(
     d: &mut Draft<'_>,
     thread: &ThreadId,
@@ -86,7 +87,7 @@ pub(super) fn failed(
         return;
     }
     dead_letter(d, thread, path);
-    // What has one turn alone was not told that it is the last.
+    // The listener of a call with a single turn did not know that the turn is the last.
     let is_single = d.listener(config, &to).is_none_or(|listener| listener.turns <= 1);
     let is_over = |call: &Call| call.is_wrapping_up() || call.wrap_up.is_some() && is_single;
     if d.call(thread, path).is_some_and(is_over) {
@@ -107,7 +108,7 @@ pub(super) fn dead_letter(d: &mut Draft<'_>, thread: &ThreadId, path: &CallPath)
     d.record(thread, letter);
 }
 
-/// One more attempt, at once, because a person says so.
+/// Makes one more attempt at once, because a person decided so.
 pub(super) fn again(d: &mut Draft<'_>, thread: &ThreadId, path: &CallPath, words: String) {
     let Some(call) = d.call(thread, path) else { return };
     let code = if begun(call).is_some() { Code::UnknownOutcome } else { Code::ListenerLost };
@@ -116,7 +117,7 @@ pub(super) fn again(d: &mut Draft<'_>, thread: &ThreadId, path: &CallPath, words
     record_attempt(d, thread, path, turn, &next);
 }
 
-/// The first attempt of a listener whose attempts are recorded before they are sent.
+/// The first attempt for a listener whose attempts are recorded before they are sent.
 pub(super) fn sending(d: &mut Draft<'_>, thread: &ThreadId, path: &CallPath, turn: u32) {
     if d.call(thread, path).is_some_and(|c| c.is_due(turn, 1) && c.attempts == 0) {
         let first = Attempt { number: 1, due: d.at(), code: None, with_pump: false, words: String::new() };
@@ -137,8 +138,8 @@ fn record_attempt(d: &mut Draft<'_>, thread: &ThreadId, path: &CallPath, turn: u
     d.record(thread, fact);
 }
 
-/// The name of a piece of work, equal over its attempts: what a listener may use as the idempotency
-/// key of an effect outside.
+/// The name of a piece of work, equal for all its attempts: a listener may use it as the idempotency key
+/// of an outside effect.
 pub(super) fn work_key(thread: &ThreadId, call: &CallPath, turn: u32) -> String {
     format!("{}:{}:{turn}", thread.as_str(), call.as_str())
 }

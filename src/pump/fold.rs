@@ -1,6 +1,6 @@
-//! `apply`: state as a fold of records. It decides nothing: what a record means stands in the
-//! record, whatever version or configuration reads it. Each record changes its own thread alone, so
-//! a thread can be folded by itself. Recovery, replay and the running pump all come through here.
+//! `apply`: state as a fold of records. It decides nothing: the record itself says what it means, for every version
+//! and configuration that reads it. Each record changes only its own thread, so a thread can be folded alone.
+//! Recovery, replay and the running pump all use this code.
 
 mod journal;
 mod takers;
@@ -124,8 +124,8 @@ fn message(thread: &mut Thread, record: &Record, role: Role) {
     }
 }
 
-/// News for a listener. A request for approval is told below the call that waits. The outcome of a call that a timer
-/// opened is told in a top call of its own, and the purse of that call pays for it.
+/// News for a listener. A request for approval is recorded below the call that waits. The outcome of a call that a
+/// timer opened gets a top call, which the purse of the timer's call pays for.
 fn tell(thread: &mut Thread, record: &Record) {
     let h = &record.header;
     let (about, held) = match h.call.as_ref().and_then(CallPath::caller) {
@@ -139,7 +139,7 @@ fn tell(thread: &mut Thread, record: &Record) {
     open(thread, h, h.call.clone(), OpenedBy::Tell, held, purse);
 }
 
-/// A call waits for a person, or no longer does. One that was turned down waits until its outcome.
+/// A call waits for a person, or no longer does. A rejected call waits until its outcome.
 fn approving(thread: &mut Thread, record: &Record, what: Approving) {
     let h = &record.header;
     if thread.id.is_sys() {
@@ -160,7 +160,7 @@ fn approving(thread: &mut Thread, record: &Record, what: Approving) {
         }
         Approving::Amendment => call.request = h.seq,
         Approving::Approved | Approving::Amended => {
-            // Every attempt at a turn shows the same: one more does not move what is shown.
+            // Every attempt at a turn shows the same, so another attempt does not change what is shown.
             if call.approval.take().is_some_and(|approval| !approval.of_attempt) {
                 call.ready_after(h.seq, h.id, h.time);
             }
@@ -183,8 +183,8 @@ fn asked(thread: &mut Thread, record: &Record) {
     }
 }
 
-/// Keys that `Thread::recent` holds: more than can be on their way between a look into the log and a
-/// decision, since no more top calls and no more words for the open one than that may wait.
+/// How many keys `Thread::recent` holds. Only so many top calls and steering messages for the open one may wait. So
+/// no more keys can be on their way between a look into the log and a decision.
 const RECENT_KEYS: usize = 2 * (limits::QUEUED_TOP_CALLS + limits::STEERS);
 
 fn remember_key(thread: &mut Thread, record: &Record) {
@@ -249,7 +249,7 @@ fn open(
 }
 
 impl Call {
-    /// Notes that what the due turn shows ends with this record.
+    /// Notes that this record is the last one that the due turn shows.
     fn ready_after(&mut self, seq: u64, id: MessageId, at: Millis) {
         (self.ready_seq, self.ready_cause, self.ready_at) = (seq, id, at);
     }
@@ -262,7 +262,7 @@ fn settle(thread: &mut Thread, h: &Header, answer: Answer) {
     }
 }
 
-/// Takes an item of a reply: the first of a new turn settles that turn.
+/// Takes an item of a reply. The first item of a new turn settles that turn.
 fn settle_item(
     thread: &mut Thread,
     (path, turn, ordinal): (&CallPath, u32, u32),
@@ -270,7 +270,7 @@ fn settle_item(
     answer: Answer,
 ) {
     let Some(call) = thread.calls.get_mut(path) else { return };
-    // The first turn shows the request alone, whatever came while that waited for a person.
+    // The first turn shows only the request, even if more arrived while the request waited for a person.
     let shown = if call.settled == 0 { 0 } else { call.ready_seq };
     let is_first = turn > call.settled;
     if is_first {
@@ -289,7 +289,7 @@ fn settle_item(
     }
 }
 
-/// Drops the children whose end the turn has shown, so that a row does not grow with children that have ended.
+/// Drops the children whose end the turn has shown, so that ended children do not make the row grow.
 fn forget_shown_ends(call: &mut Call, shown: u64) {
     let before = call.children.len();
     call.children.retain(|child| child.ended.is_none_or(|end| end > shown));
@@ -311,7 +311,7 @@ fn awaits(thread: &mut Thread, record: &Record) {
     }
 }
 
-/// Takes the todo lists of a note, or a list alone. The newest with the same condition stands.
+/// Takes the todo lists of a note, or a single list. The newest list replaces an older one with the same condition.
 fn todos(thread: &mut Thread, record: &Record) {
     let Ok(lists) = todo::read(&record.body) else { return };
     let Some(call) = record.header.call.as_ref().and_then(|path| thread.calls.get_mut(path)) else { return };
@@ -337,7 +337,7 @@ fn answer_item(thread: &mut Thread, path: &CallPath, record: &Record) {
     }
 }
 
-/// A `<thread-spawned>` tells the call of its child.
+/// Adds the child of a `<thread-spawned>` to its call.
 fn spawned(thread: &mut Thread, path: &CallPath, record: &Record) {
     let Some(child) = core_payload::spawned_child(&record.body) else { return };
     thread.spawns += 1;
@@ -350,7 +350,7 @@ fn spawned(thread: &mut Thread, path: &CallPath, record: &Record) {
     }
 }
 
-/// A `<context-cleared>` says how far the call's view is cleared.
+/// Notes from a `<context-cleared>` how much of the call's view is cleared.
 fn cleared(thread: &mut Thread, path: &CallPath, record: &Record) {
     let Some((_, to)) = view_payload::cleared_range(&record.body) else { return };
     let caller = path.caller().and_then(|(caller, ..)| thread.calls.get_mut(&caller));
@@ -359,8 +359,8 @@ fn cleared(thread: &mut Thread, path: &CallPath, record: &Record) {
     }
 }
 
-/// A core payload for a call's inbox; `<thread-finished>` also notes that the child has ended, and what it
-/// had used.
+/// Adds a core payload to a call's inbox. For `<thread-finished>` it also notes that the child has ended, and what
+/// the child had used.
 fn inbox(thread: &mut Thread, record: &Record) {
     let Some(path) = &record.header.call else { return };
     let Some(call) = thread.calls.get_mut(path) else { return };
@@ -382,8 +382,8 @@ fn inbox(thread: &mut Thread, record: &Record) {
     }
 }
 
-/// A budget is used up. Where this follows from the reply that was just taken, the next turn shows it;
-/// where it meets a turn that may be out, the one after that.
+/// A budget is used up. If this follows from the reply that was just taken, the next turn shows it. If it happens
+/// while a turn may be out, the turn after that shows it.
 fn wrap_up(thread: &mut Thread, record: &Record) {
     let h = &record.header;
     let Some(what) = budget_payload::read_exceeded(&record.body) else { return };
@@ -395,7 +395,7 @@ fn wrap_up(thread: &mut Thread, record: &Record) {
     }
 }
 
-/// A word for the inbox of a call, with the key of its sender if it came from outside.
+/// Adds a steering message to the inbox of a call, and remembers the sender's key if the message came from outside.
 fn steered(thread: &mut Thread, record: &Record) {
     remember_key(thread, record);
     if let Some(call) = call_of(thread, &record.header) {
@@ -408,10 +408,10 @@ fn close(thread: &mut Thread, record: &Record) {
     let h = &record.header;
     let Some(path) = &h.call else { return };
     let Some(call) = thread.calls.remove(path) else { return };
-    // Calls under it were closed by records of their own; should a log be cut between those and this
-    // one, they go with it all the same.
+    // The calls below were closed by records of their own. If the log is cut between those records and this one, the
+    // calls are closed here.
     thread.calls.retain(|other, _| !other.is_within(path));
-    // Where items of the same reply have settled its turn, what is left in the inbox was shown by none.
+    // If items of the same reply have settled its turn, no turn has shown what is left in the inbox.
     let shown_up_to = if h.turn == Some(call.settled) { 0 } else { call.ready_seq };
     timers::closed(thread, path, shown_up_to);
     answer_item(thread, path, record);
@@ -427,7 +427,7 @@ fn close(thread: &mut Thread, record: &Record) {
         thread.close_purses();
     }
     let next = thread.calls.iter_mut().filter(|(p, _)| p.depth() == 0).min_by_key(|(p, _)| p.top_number());
-    // The one that closed may have waited for a person behind the one that is open.
+    // The call that closed may have waited for a person while the now open call waited behind it.
     if let Some((_, next)) = next.filter(|(_, next)| next.held) {
         next.held = false;
         next.ready_after(h.seq, h.id, h.time);
@@ -449,7 +449,7 @@ fn attempt(thread: &mut Thread, record: &Record) {
     let Some(call) = record.header.call.as_ref().and_then(|path| thread.calls.get_mut(path)) else { return };
     if let Some(attempt) = core_payload::read_attempt(&record.body) {
         journal::next_attempt(call);
-        // The record says what became of the attempt before it, whose number is on record if there is one.
+        // The record says how the previous attempt ended, which has a recorded number if there was one.
         call.deaths_on_record += u32::from(attempt.with_pump && call.attempts > 0);
         call.lost_with_pump += u32::from(attempt.with_pump);
         call.attempts = attempt.number;

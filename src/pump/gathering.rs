@@ -1,6 +1,7 @@
-//! Deciding on items for several takers: each is a call of its own, begun in the same commit, and together
-//! their outcomes are the item's one answer. Where the first that is no failure is enough, the others are
-//! cancelled in its commit, before it: whatever prefix of the log is read, none of them is left behind.
+//! Deciding on items for several takers. Each taker gets its own call, begun in the same commit, and all
+//! outcomes together are the item's one answer. If the first outcome that is no failure is enough, the
+//! other calls are cancelled in the same commit, before that outcome: no prefix of the log has the answer
+//! and still another call open.
 
 use super::approving::hold_if_due;
 use super::closing;
@@ -18,7 +19,7 @@ use crate::words::ids::{CallPath, Name, ThreadId};
 use crate::words::record::{Kind, Mark, Role};
 use crate::words::refusal::Refusal;
 
-/// What calls to all of them use.
+/// The use of the calls to all takers.
 pub(super) fn used(takers: &[(Name, bool)]) -> Use {
     Use::calls(takers.len() as u64)
 }
@@ -58,8 +59,8 @@ pub(super) fn begin(
     }
 }
 
-/// A call is about to close with that fact: where it is the first answer of several that is enough, the
-/// others are cancelled.
+/// A call is about to close with that fact. If one answer is enough and this is the first, the other calls
+/// are cancelled.
 pub(super) fn settles(d: &mut Draft<'_>, thread: &ThreadId, path: &CallPath, fact: &Fact) {
     if path.taker_number().is_none() || is_failure(fact.kind, fact.code, &fact.body) {
         return;

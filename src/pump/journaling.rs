@@ -1,5 +1,5 @@
-//! Deciding on what a listener says while it works and waits to be answered: journal entries and questions.
-//! An answer goes out once the decision it comes from is on disk, like every effect.
+//! Deciding on journal entries and questions: documents that a listener sends while it works, and that need
+//! an answer. An answer goes out once its decision is on disk, like every effect.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ use crate::words::ports::Lease;
 use crate::words::record::{Journaling, Kind, Mark};
 use crate::words::refusal::Refusal;
 
-/// Takes an entry. The same one again is answered again and changes nothing.
+/// Takes an entry. If the same entry comes again, it is answered again and changes nothing.
 pub(super) fn entry(
     d: &mut Draft<'_>,
     turn: &Turn<'_>,
@@ -70,8 +70,8 @@ pub(super) fn entry(
     confirm(d, turn, lease, id);
 }
 
-/// Why no further model call can be begun in this attempt. There is always room for the results of those
-/// that were: what was bought must not be lost.
+/// Why no further model call can begin in this attempt. There is always room for the results of calls that
+/// have begun: what was bought must not be lost.
 fn full(journal: &Journal) -> Option<Refusal> {
     let taken = journal.own.len() + journal.open().count();
     (taken + 2 > limits::JOURNAL).then(|| {
@@ -80,7 +80,7 @@ fn full(journal: &Journal) -> Option<Refusal> {
     })
 }
 
-/// Why this is no result of a model call that was begun.
+/// Why this is not the result of a model call that has begun.
 fn no_start(journal: &Journal, id: u64, outcome: &Outcome) -> Option<Refusal> {
     let (result, start) = (id.to_string(), outcome.of.to_string());
     let words = match journal.entry(outcome.of).map(|entry| &entry.sort) {
@@ -139,12 +139,13 @@ pub(super) fn asked(
     }
 }
 
-/// A question that is refused is not worth keeping.
+/// A refused question is not worth keeping.
 fn unkept(refusal: Refusal) -> Refused {
     Refused { refusal, kept: None }
 }
 
-/// Answers with a refusal, which is recorded in the call, or only counted where its sender makes too many.
+/// Answers with a refusal. The refusal is recorded in the call, or only counted if its sender causes too
+/// many.
 fn refuse(d: &mut Draft<'_>, turn: &Turn<'_>, lease: &Lease, id: u64, refused: Refused) {
     let Refused { mut refusal, kept } = refused;
     if d.has_room(&turn.sender) {
@@ -160,7 +161,7 @@ fn refuse(d: &mut Draft<'_>, turn: &Turn<'_>, lease: &Lease, id: u64, refused: R
     answer(d, &turn.sender, lease.token.0.to_string(), id, Some(&body));
 }
 
-/// Answers one of these words.
+/// Answers an entry or a question.
 pub(super) fn answer(
     d: &mut Draft<'_>,
     listener: &Name,

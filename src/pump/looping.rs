@@ -1,5 +1,6 @@
-//! Deciding on calls that repeat themselves: the third that is the same is told, the fifth is refused, and
-//! so is one after six rounds with the same party that brought nothing new. A round is a turn with all its calls.
+//! Deciding on calls that repeat themselves. The third identical call is reported to the caller, and the fifth is
+//! refused. So is a call after six rounds with the same party that brought nothing new. A round is a turn with
+//! all its calls.
 
 use std::sync::Arc;
 
@@ -11,7 +12,7 @@ use crate::words::ids::Name;
 use crate::words::record::{Kind, Mark, Role};
 use crate::words::refusal::Refusal;
 
-/// Why a call may not be made again, if that is so.
+/// Why a call may not be made again; `None` if it may.
 pub(super) fn refusal(d: &Draft<'_>, turn: &Turn<'_>, to: &Name, payload: &[u8]) -> Option<Refusal> {
     let loops = d.page(turn.config)?.loops?;
     let rounds = &d.call(turn.thread, turn.path)?.rounds;
@@ -34,7 +35,7 @@ pub(super) fn refusal(d: &Draft<'_>, turn: &Turn<'_>, to: &Name, payload: &[u8])
     None
 }
 
-/// Tells the caller for the next turn that a call just recorded was made once too often.
+/// If a call that was just recorded was made once too often, tells the caller in the next turn.
 pub(super) fn tell(d: &mut Draft<'_>, turn: &Turn<'_>, to: &Name, payload: &Arc<[u8]>) {
     let Some(loops) = d.page(turn.config).and_then(|page| page.loops) else { return };
     let made = d.call(turn.thread, turn.path).map_or(0, |call| call.rounds.count(to, payload));

@@ -1,5 +1,5 @@
-//! Who owns order. `decide` says what follows from an event and `apply` folds what was recorded; both
-//! are pure. `run` is the one loop around them.
+//! Owns the order of events. `decide` says what follows from an event, and `apply` folds what was
+//! recorded; both are pure. `run` is the one loop around them.
 
 mod approving;
 mod asking;

@@ -1,5 +1,6 @@
-//! Deciding on pauses: nothing new of a thread and of those below it goes out, or nothing at all, until
-//! somebody lets it go on. What is out may land, and what comes in is recorded as ever.
+//! Deciding on pauses: nothing new goes out of a thread and the threads below it, or of the whole
+//! organism, until a person resumes it. Deliveries that are out may still be answered, and inputs are
+//! recorded as usual.
 
 use super::closing;
 use super::decide::{may_act, refuse_asker};
@@ -12,7 +13,7 @@ use crate::words::ids::ThreadId;
 use crate::words::record::{Kind, Mark, Steering};
 use crate::words::time::Millis;
 
-/// Halts a thread or lets it go on. What is so already is no news, and is not recorded again.
+/// Pauses or resumes a thread. An order that changes nothing is not recorded again.
 pub(super) fn pause(d: &mut Draft<'_>, pause: &Pause) {
     let Pause { ticket, by, thread, halts, note } = pause;
     let ticket = *ticket;
@@ -38,8 +39,8 @@ pub(super) fn pause(d: &mut Draft<'_>, pause: &Pause) {
     d.effect(Effect::Done { ticket });
 }
 
-/// Whose pause keeps a thread from sending anything new, and since when: its own, that of one above it,
-/// or that of everything, which stands in `sys`.
+/// The pause that keeps a thread from sending anything new, and since when: its own, that of an
+/// ancestor, or that of everything, which is stored in `sys`.
 pub fn halted<'t>(
     of: impl Fn(&ThreadId) -> Option<&'t Thread>,
     thread: &ThreadId,

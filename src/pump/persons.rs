@@ -1,5 +1,5 @@
-//! Deciding on requests to a person, of either kind: how one is recorded and counted, and which of the files beside this
-//! one carries out what a person says about it.
+//! Deciding on requests to a person, of either kind: how a request is recorded and counted, and which neighbouring
+//! file carries out the person's decision.
 
 use std::sync::Arc;
 
@@ -24,17 +24,17 @@ pub(super) struct Asking<'a> {
     pub(super) thread: &'a ThreadId,
     /// The call that waits.
     pub(super) call: &'a CallPath,
-    /// The place of the request: that call, or the item of it that asks.
+    /// The place of the request: that call, or its item that asks.
     pub(super) place: &'a CallPath,
     pub(super) what: Approving,
     pub(super) config: Digest,
     pub(super) cause: MessageId,
-    /// Who is told of it.
+    /// Says which listeners get the news.
     pub(super) rule: &'a ApprovalRule,
     /// How long it waits.
     pub(super) expires_ms: u64,
-    /// Whether nothing has been told below that call before. Later requests of the same call are told apart by the
-    /// record that asks.
+    /// Whether this is the first news below that call. For later requests of the same call, the seq of the record
+    /// that asks tells them apart.
     pub(super) is_first: bool,
     /// The payload that asks, with the id of the request.
     pub(super) body: Arc<[u8]>,
@@ -50,7 +50,7 @@ fn made(d: &Draft<'_>) -> u64 {
     d.thread(&ThreadId::sys()).map_or(0, |sys| sys.person_requests)
 }
 
-/// Records a request, counts it in `sys`, tells those who are to know, and waits for its expiry.
+/// Records a request, counts it in `sys`, sends the news to its listeners, and waits for its expiry.
 pub(super) fn request(d: &mut Draft<'_>, id: PersonRequestId, asking: Asking<'_>) {
     let Asking { thread, call, place, what, config, cause, rule, expires_ms, is_first, body } = asking;
     let fact =
@@ -59,7 +59,7 @@ pub(super) fn request(d: &mut Draft<'_>, id: PersonRequestId, asking: Asking<'_>
     d.record(&ThreadId::sys(), fact().because(asked));
     let first = if is_first { 0 } else { u32::try_from(seq).unwrap_or(u32::MAX) };
     for (ordinal, listener) in (first..).zip(&rule.tell) {
-        // Turn 0 has no items, so whatever comes of this call answers nobody.
+        // Turn 0 has no items, so the outcome of this call answers no one.
         let tell = Fact::core(Kind::Message, Mark::Role(Role::Tell), body.clone())
             .to(listener)
             .on(&call.item(0, ordinal))
@@ -71,7 +71,7 @@ pub(super) fn request(d: &mut Draft<'_>, id: PersonRequestId, asking: Asking<'_>
     d.effect(Effect::Expires { thread, place, request: id, at, most_ms: expires_ms });
 }
 
-/// Somebody says what is to become of a request.
+/// A person decides about a request.
 pub(super) fn ruled(d: &mut Draft<'_>, ruling: Ruling) {
     let Ruling { ticket, by, request: id, hash, note, says } = ruling;
     let outcome = match d.asking(id) {
@@ -109,7 +109,7 @@ pub(super) fn ruled(d: &mut Draft<'_>, ruling: Ruling) {
     }
 }
 
-/// Nobody said anything in time. A request that has its answer by now is passed over.
+/// No person decided in time. If the request has its answer by now, nothing happens.
 pub(super) fn expired(d: &mut Draft<'_>, thread: &ThreadId, place: &CallPath, id: PersonRequestId) {
     let request = d.thread(thread).and_then(|state| state.person_request(place));
     match request.filter(|request| request.id() == id) {

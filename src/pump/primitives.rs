@@ -1,5 +1,5 @@
-//! Deciding on primitives: which of the files beside this one answers an item that the pump itself is
-//! asked to answer.
+//! Deciding on primitives: passes an item that the pump itself must answer to the file that answers
+//! it.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::words::primitive::Primitive;
 use crate::words::record::{Kind, Mark, Role};
 use crate::words::refusal::Refusal;
 
-/// Answers an item, now or later; what was refused is returned.
+/// Answers an item, now or later; returns the refusal if there is one.
 pub(super) fn answer(
     d: &mut Draft<'_>,
     turn: &Turn<'_>,
@@ -32,7 +32,7 @@ pub(super) fn answer(
         Primitive::SetTimer(wanted) => timers::set(d, turn, ordinal, wanted, item),
         Primitive::CancelTimer(id) => timers::cancel(d, turn, ordinal, id, item),
         Primitive::CancelThread(id) => ending::cancel(d, turn, ordinal, id, item),
-        // The door has answered it already: its answer is in no state.
+        // The door has already answered it; the state does not contain the answer.
         Primitive::Introspect(answer) => {
             told(d, turn, ordinal, Role::Introspect, item, answer);
             None
@@ -43,7 +43,7 @@ pub(super) fn answer(
     }
 }
 
-/// Records an item and the core's answer to it, which is there already.
+/// Records an item and the core's answer, which already exists.
 pub(super) fn told(
     d: &mut Draft<'_>,
     turn: &Turn<'_>,

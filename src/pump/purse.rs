@@ -1,8 +1,8 @@
-//! Budgets: which limits a call lies under, whether there is room below all of them for something new, and
-//! who is told when most of one is used.
+//! Budgets: which limits apply to a call, and whether all of them have room for something new. Also, which
+//! calls get a warning when most of a limit is used.
 //!
-//! Nothing is written into a root when something below it is used: each thread counts for itself, and the
-//! use of a tree is added up here, over its threads that are at work. Those are all in memory.
+//! When something below a root is used, nothing is written into the root. Each thread counts its own use,
+//! and this file adds up the use of a tree over the threads that are at work. All of those are in memory.
 
 use super::awaiting;
 use super::draft::{Draft, Fact};
@@ -17,17 +17,18 @@ use crate::words::refusal::Refusal;
 
 /// A limit, and how much of it is used.
 pub(super) struct Limit {
-    /// Where it is held: the root, or the child whose ceiling it is.
+    /// The thread that holds it: the root, or the child whose ceiling it is.
     thread: ThreadId,
-    /// Which purse of that thread.
+    /// The purse of that thread.
     purse: u32,
     of: Exceeded,
 }
 
-/// Where in a tree something is: a thread, and one of its purses.
+/// A place in a tree: a thread, and one of its purses.
 type Place = (ThreadId, u32);
 
-/// The limits of the message from outside that a call belongs to; none where it began before there were any.
+/// The limits of the message from outside that a call belongs to; `None` if the call began before there were
+/// limits.
 pub(super) fn budgets<'a>(d: &Draft<'a>, thread: &ThreadId, path: &CallPath) -> Option<&'a Budgets> {
     let root = line(d, thread, path).pop()?.0;
     budgets_of(d, &root)
@@ -38,8 +39,8 @@ fn budgets_of<'a>(d: &Draft<'a>, (root, purse): &Place) -> Option<&'a Budgets> {
     d.page(config)?.budgets.as_ref()
 }
 
-/// From a call's own thread up to the root: each thread with the purse that is used there, and the ceiling
-/// that its parent's record gives it.
+/// The line from a call's own thread up to the root: each thread with the purse that is used there, and the
+/// ceiling from its parent's record.
 fn line(d: &Draft<'_>, thread: &ThreadId, path: &CallPath) -> Vec<(Place, Option<Ceiling>)> {
     let mut line = Vec::new();
     let Some(mut purse) = d.call(thread, path).map(|call| call.purse) else { return line };
@@ -58,19 +59,19 @@ fn line(d: &Draft<'_>, thread: &ThreadId, path: &CallPath) -> Vec<(Place, Option
     }
 }
 
-/// What the message from outside that a call belongs to has used in its whole tree.
+/// The use of the message from outside that a call belongs to, in its whole tree.
 pub(super) fn used_by_message(d: &Draft<'_>, thread: &ThreadId, path: &CallPath) -> Use {
     let root = line(d, thread, path).pop();
     root.map_or_else(Use::default, |((root, purse), _)| used(d, &root, purse))
 }
 
-/// What was used under a purse: in its thread, and in all children that run.
+/// The use under a purse: in its thread, and in all running children.
 pub(super) fn used(d: &Draft<'_>, thread: &ThreadId, purse: u32) -> Use {
     let of = |id: &ThreadId| d.thread(id);
     d.thread(thread).map_or_else(Use::default, |state| used_under(&of, state, purse))
 }
 
-/// The limits that something new of a call would count against.
+/// The limits that a new use by a call would count against.
 pub(super) fn over(d: &Draft<'_>, thread: &ThreadId, path: &CallPath) -> Vec<Limit> {
     let mut limits = Vec::new();
     let line = line(d, thread, path);
@@ -102,7 +103,7 @@ pub(super) fn over(d: &Draft<'_>, thread: &ThreadId, path: &CallPath) -> Vec<Lim
     limits
 }
 
-/// What a message from outside may use of what its children have shares of.
+/// The ceiling of a message from outside, for the resources that its children get shares of.
 fn of_message(budgets: &Budgets) -> Ceiling {
     let spent = budgets.money.map(|money| Spent::of(Some(money)));
     Ceiling { messages: Some(budgets.messages), tokens: budgets.tokens, spent }
@@ -114,19 +115,19 @@ impl Limit {
         self.of
     }
 
-    /// Whether it is one of models.
+    /// Whether it limits the use of models.
     pub(super) fn is_of_models(&self) -> bool {
         matches!(self.of.what, Measure::Tokens | Measure::Money(_))
     }
 
-    /// Whether the calls under it were told that most of it is used.
+    /// Whether the calls under the limit were warned that most of it is used.
     pub(super) fn is_told(&self, d: &Draft<'_>) -> bool {
         let purse = d.thread(&self.thread).and_then(|thread| thread.purses.get(&self.purse));
         let of = (self.of.what, self.of.written(self.of.limit));
         purse.is_some_and(|purse| purse.warned.contains(&of))
     }
 
-    /// What it would be with this much more.
+    /// The limit with this much more use.
     pub(super) fn with(&self, more: Use) -> Exceeded {
         let more = match self.of.what {
             Measure::Messages => more.messages,
@@ -139,7 +140,7 @@ impl Limit {
     }
 }
 
-/// The first limit that leaves no room for this much more.
+/// The first limit that has no room for this much more.
 pub(super) fn exceeded(limits: &[Limit], more: Use) -> Option<Exceeded> {
     let full = limits.iter().find(|limit| {
         let then = limit.with(more);
@@ -148,7 +149,7 @@ pub(super) fn exceeded(limits: &[Limit], more: Use) -> Option<Exceeded> {
     full.map(|limit| limit.of)
 }
 
-/// Why something new of a call may not begin, if that is so.
+/// Why a call may not begin something new; `None` if it may.
 pub(super) fn refusal(d: &Draft<'_>, thread: &ThreadId, path: &CallPath, more: Use) -> Option<Refusal> {
     let deepest = budgets(d, thread, path).map_or(limits::DEPTH, |budgets| budgets.depth);
     if depth(d, thread, path) + 1 >= deepest {
@@ -169,7 +170,7 @@ pub(super) fn refusal(d: &Draft<'_>, thread: &ThreadId, path: &CallPath, more: U
     }))
 }
 
-/// The limit because of which that refusal says that a call can only answer from here on.
+/// The used-up limit behind that refusal, if the call may only answer from now on.
 pub(super) fn used_up(
     d: &Draft<'_>,
     thread: &ThreadId,
@@ -180,7 +181,7 @@ pub(super) fn used_up(
     exceeded(&over(d, thread, path), Use::CALL)
 }
 
-/// The ceiling of a child that is about to be spawned: its share of what is left once the spawn itself is
+/// The ceiling of a child that is about to be spawned: its share of what is left after the spawn itself is
 /// counted.
 pub(super) fn ceiling(limits: &[Limit], share_percent: u64) -> Ceiling {
     let share = |is_it: fn(Measure) -> bool| {
@@ -202,8 +203,8 @@ pub(super) fn ceiling(limits: &[Limit], share_percent: u64) -> Ceiling {
     }
 }
 
-/// Something was begun that used this much: where most of a limit is used by it and was not before, every
-/// open call under that limit is told that has a further turn to read it in.
+/// Something new began and used this much. If it brought a limit to the warning mark, every open call under
+/// that limit is warned. A call without a further turn is not, because no turn could show the warning.
 pub(super) fn warn(d: &mut Draft<'_>, limits: &[Limit], more: Use) {
     for (limit, then) in crossed(limits, more) {
         tell(d, limit, &then);
@@ -217,14 +218,14 @@ pub(super) fn tell(d: &mut Draft<'_>, limit: &Limit, then: &Exceeded) {
     }
 }
 
-/// The same for the call of a child that was just begun, which its parent did not know of before.
+/// Like `warn`, for the call of a child that was just begun, which its parent did not know of before.
 pub(super) fn warn_child(d: &mut Draft<'_>, limits: &[Limit], more: Use, child: &ThreadId) {
     for (_, then) in crossed(limits, more) {
         warn_call(d, child, &CallPath::top(1), &then);
     }
 }
 
-/// The limits of which this much more uses most, and how they stand then.
+/// The limits that this much more use brings to the warning mark, each with its use after that.
 fn crossed(limits: &[Limit], more: Use) -> impl Iterator<Item = (&Limit, Exceeded)> {
     let with = limits.iter().map(move |limit| (limit, limit.with(more)));
     with.filter(|(limit, then)| !is_mostly_used(&limit.of) && is_mostly_used(then))
@@ -258,13 +259,13 @@ fn calls_under(d: &Draft<'_>, thread: &ThreadId, purse: u32) -> Vec<(ThreadId, C
     all
 }
 
-/// How deep a call lies in its tree: calls and spawns above it, over all threads.
+/// How deep a call is in its tree: the calls and spawns above it, over all threads.
 pub(super) fn depth(d: &Draft<'_>, thread: &ThreadId, path: &CallPath) -> usize {
     let mut depth = path.depth();
     let mut id = thread.clone();
     while let Some(parent) = id.parent() {
         let spawner = d.thread(&parent).and_then(|state| state.spawner(&id));
-        // A parent that is not there any more leaves what its label says: one spawn.
+        // If the parent is gone, the label still says that there was one spawn.
         depth += 1 + spawner.map_or(0, |(path, _)| path.depth());
         id = parent;
     }

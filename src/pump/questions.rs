@@ -1,6 +1,6 @@
-//! Deciding on `<ask-person>`: the item stays open until a person has answered, or no person has in time. Its call waits
-//! meanwhile, and its end ends the question. The messages that are shown are fixed by hash when the question is recorded.
-//! The view was looked up before, as it stood when the turn was due.
+//! Deciding on `<ask-person>`: the item stays open until a person has answered, or no person has answered in time.
+//! Its call waits until then; if the call ends, the question ends. The messages that are shown are fixed by hash when
+//! the question is recorded. The view was looked up earlier, as of the moment when the turn became due.
 
 use std::sync::Arc;
 
@@ -124,19 +124,19 @@ pub(super) fn chosen(
     Ok(())
 }
 
-/// As much of an answer as is repeated to whoever gave it.
+/// As much of an answer as is repeated to its sender.
 fn cut(choice: &str) -> String {
     choice.chars().take(limits::CHOICE_CHARACTERS).collect()
 }
 
 /// No person answered in time.
 pub(super) fn expired(d: &mut Draft<'_>, thread: &ThreadId, place: &CallPath, question: &Question) {
-    // The time is counted by ticks. A reader of the log sees the wall clock alone.
+    // The time is measured in ticks. A reader of the log sees only the wall clock.
     let is_set_back = d.at() < question.expires;
     answer(d, thread, place, question::said(&Said::Expired { is_set_back }));
 }
 
-/// Ends the questions of a call that may only answer from here on.
+/// Ends the questions of a call that may only answer from now on.
 pub(super) fn withdraw(d: &mut Draft<'_>, thread: &ThreadId, path: &CallPath) {
     let Some(call) = d.call(thread, path) else { return };
     let places: Vec<CallPath> =

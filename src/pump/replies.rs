@@ -1,9 +1,9 @@
-//! Which deliveries a reply was taken to, so that a reply which comes again, because its receipt was lost, gets
-//! its receipt again and changes nothing. Live knowledge beside the fold: a decision only looks, and says what it
-//! took; a start reads the newest from the log.
+//! Remembers which deliveries have their reply, so that a reply that comes again (because its receipt was lost)
+//! gets its receipt again and changes nothing. Live data outside the fold: a decision only looks, and returns
+//! what it took; a start reads the newest replies from the log.
 //!
-//! It never says so of a delivery whose reply is not in the log: a receipt means that it is on disk. The other
-//! way round it may forget, and what comes again after that is refused as late.
+//! It never reports a reply that is not in the log, because a receipt means that the reply is on disk. It may
+//! forget a reply that is in the log; if that reply comes again, it is refused as late.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
@@ -14,7 +14,7 @@ use crate::words::limits;
 use crate::words::ports::{LogFault, LogReader, Position, Token};
 use crate::words::record::{Header, Kind, Mark, Record, Role, Timing};
 
-/// Records read at once while the newest replies are looked for.
+/// How many records are read at once in the search for the newest replies.
 const PAGE: usize = 256;
 
 /// Deliveries with a reply, the oldest forgotten first.
@@ -25,7 +25,8 @@ pub struct Replies {
 }
 
 impl Replies {
-    /// Remembers one. `print` tells it from another reply; none where only the log knows it.
+    /// Remembers a reply. `print` distinguishes it from other replies; it is `None` if only the log knows the
+    /// reply.
     pub fn put(&mut self, token: Token, listener: Name, print: Option<u64>) {
         if self.of.insert(token.clone(), (listener, print)).is_none() {
             self.order.push_back(token);
@@ -42,7 +43,7 @@ impl Replies {
         self.of.get(delivery).is_some_and(|(of, _)| of == listener)
     }
 
-    /// Whether the reply that was taken to that delivery is known to be another one than this.
+    /// Whether the reply taken for that delivery is known to be different from this one.
     pub fn is_other(&self, delivery: &str, print: u64) -> bool {
         self.of.get(delivery).is_some_and(|(_, known)| known.is_some_and(|known| known != print))
     }
@@ -51,7 +52,7 @@ impl Replies {
 /// A delivery whose reply is in the log.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct Replied {
-    /// Whose reply it is.
+    /// The listener that replied.
     pub listener: Name,
     /// The thread.
     pub thread: ThreadId,
@@ -66,7 +67,7 @@ pub struct Replied {
 /// A turn of a call.
 type Turn = (ThreadId, CallPath, u32);
 
-/// A record by which a turn was settled.
+/// A record that settled a turn.
 struct Settled {
     listener: Name,
     /// The record after which the turn could be delivered: every attempt at it is recorded later.
@@ -74,23 +75,23 @@ struct Settled {
     seq: u64,
 }
 
-/// What the newest records say of replies. They may be read in any order.
+/// The replies that the newest records show. The records may be read in any order.
 #[derive(Default)]
 struct Newest {
     seen: HashSet<MessageId>,
     attempts: HashMap<Turn, u32>,
     settled: HashMap<Turn, Settled>,
-    /// Attempts after which another was made because their listener said that they failed.
+    /// Attempts that were followed by another because their listener reported a failure.
     failed: Vec<Replied>,
     /// Turns whose last attempt failed, by their call.
     dead: HashMap<(ThreadId, CallPath), (u32, Name)>,
-    /// Calls that closed because their listener said that it failed.
+    /// Calls that closed because their listener reported a failure.
     closed: Vec<((ThreadId, CallPath), MessageId, u64)>,
 }
 
-/// The deliveries whose reply stands among the newest records. Left out is what cannot be told from an attempt
-/// that ended without a reply: a reply without items that leaves its call unanswered, and a failure after a
-/// model call whose outcome is unknown.
+/// The deliveries whose reply is among the newest records. Replies that look like an attempt without a reply are
+/// left out: a reply without items that leaves its call unanswered, and a failure after a model call whose
+/// outcome is unknown.
 pub fn on_record(reader: &dyn LogReader, last: Position) -> Result<Vec<Replied>, LogFault> {
     let mut newest = Newest::default();
     let mut left = limits::REPLIES_READ_BYTES;
@@ -117,7 +118,7 @@ pub fn on_record(reader: &dyn LogReader, last: Position) -> Result<Vec<Replied>,
         let (thread, call, turn) = place;
         found.extend(attempt.map(|attempt| Replied { listener, thread, call, turn, attempt }));
     }
-    // A map has no order, and what is forgotten first must not depend on where it keeps what.
+    // A map has no order, and the order of forgetting must not depend on how the map stores its elements.
     found.sort_unstable();
     Ok(found)
 }
@@ -161,7 +162,7 @@ impl Newest {
             _ => false,
         };
         let place = match (h.code, h.turn, h.ordinal) {
-            // The record of an item that goes to several belongs to the call that it opens.
+            // The record of an item for several takers belongs to the call that it opens.
             (Some(Mark::Role(Role::ToAll | Role::ToFirst)), ..) => {
                 call.caller().map(|(call, turn, _)| (call, turn))
             }
@@ -177,7 +178,7 @@ impl Newest {
         }
     }
 
-    /// Counts the calls that closed after their last attempt had failed by its listener's own word.
+    /// Counts the calls that closed after their listener reported that their last attempt failed.
     fn close(&mut self) {
         for (place, cause, seq) in std::mem::take(&mut self.closed) {
             if let Some((turn, listener)) = self.dead.remove(&place) {
@@ -189,8 +190,8 @@ impl Newest {
     }
 }
 
-/// The attempt at which a turn was settled, read backwards through its thread to the record that made the turn
-/// due; none where that is too far back.
+/// The attempt at which a turn was settled. Reads backwards through the thread to the record that made the turn
+/// due; returns `None` if that is too far back.
 fn look_back(
     reader: &dyn LogReader,
     (thread, call, turn): &Turn,

@@ -1,5 +1,5 @@
-//! Deciding on a listener's reply: each item gets its record, and with it its one answer or a call
-//! whose outcome will be that answer; a final closes the call.
+//! Deciding on a listener's reply: each item gets its record, and with the record either its one answer or a call
+//! whose outcome will be that answer. A final closes the call.
 
 use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -32,7 +32,7 @@ use crate::words::primitive::Primitive;
 use crate::words::record::{Kind, Mark, Role};
 use crate::words::refusal::Refusal;
 
-/// The turn that a reply settles, as the pieces of this room hand it on.
+/// The turn that a reply settles, as the functions that handle it pass it on.
 pub(super) struct Turn<'a> {
     pub(super) thread: &'a ThreadId,
     pub(super) path: &'a CallPath,
@@ -43,30 +43,30 @@ pub(super) struct Turn<'a> {
     pub(super) cause: MessageId,
     /// The budget because of which the call may only answer.
     pub(super) wrap_up: Option<Measure>,
-    /// Whether this turn was told so, and so is the last.
+    /// Whether this is the wrap-up turn, which is the last.
     pub(super) is_wrap_up: bool,
     pub(super) listener: Option<&'a Listener>,
-    /// The children of the call that had ended before this reply. The reply settles the turn that showed their
-    /// ends, and with that they leave the row.
+    /// The children of the call that had ended before this reply. The reply settles the turn that showed their ends,
+    /// and then they leave the row.
     pub(super) ended: BTreeSet<ThreadId>,
-    /// What was read from the log for this reply, or why it could not be read; none where the reply needs nothing
-    /// from there.
+    /// What was read from the log for this reply, or why it could not be read; `None` if the reply needs nothing from
+    /// the log.
     pub(super) seen: Option<&'a Result<Seen, Refusal>>,
 }
 
 impl Turn<'_> {
-    /// A call that may take one turn only cannot wait for answers.
+    /// A call that may take only one turn cannot wait for answers.
     pub(super) fn is_single(&self) -> bool {
         self.listener.is_none_or(|l| l.turns <= 1)
     }
 
-    /// Whether nothing comes after it because a budget is used up: it was told that it is the last, or there is
-    /// no other.
+    /// Whether no turn comes after it because a budget is used up: it is the wrap-up turn, or the call has a single
+    /// turn.
     fn is_past_budget(&self) -> bool {
         self.is_wrap_up || self.wrap_up.is_some() && self.is_single()
     }
 
-    /// Of several refusals the first counts, unless one says that the call has no room left.
+    /// The first of several refusals counts, unless a later one says that the call has no room left.
     fn keep(&self, kept: &mut Option<Refusal>, refusal: Refusal) {
         let is_of_budget = refusal.code == Code::MessagesBudget && !self.is_single();
         if kept.is_none() || is_of_budget {
@@ -123,7 +123,8 @@ pub(super) fn replied(d: &mut Draft<'_>, judged: Judged, seen: Option<&Result<Se
         Said::Failure { code, retry, words } => {
             let allowed = turn.listener.map_or(1, |l| l.retry.attempts);
             let words = format!("{}: {words}", code.as_str());
-            // It says that it may be tried again, but not what became of the model call that it began.
+            // The listener says that another attempt is possible, but not what happened to the model call that it
+            // began.
             let may_retry =
                 begun.is_none() || turn.listener.is_some_and(|l| l.on_unknown == OnUnknown::Retry);
             let code = if begun.is_some() && retry { Code::UnknownOutcome } else { Code::ListenerFailed };
@@ -140,8 +141,8 @@ pub(super) fn replied(d: &mut Draft<'_>, judged: Judged, seen: Option<&Result<Se
     receipt(d, ticket, refused, Taken { is_superseded: false, refused: items });
 }
 
-/// Whoever waits for a receipt gets it once what was decided so far is on disk. A reply that is taken may have items that
-/// are refused; `taken` names them.
+/// If the listener waits for a receipt, it gets the receipt once everything decided so far is on disk. A reply that
+/// is taken may have refused items; `taken` names them.
 fn receipt(d: &mut Draft<'_>, ticket: Option<Ticket>, refused: Option<Refusal>, taken: Taken) {
     let Some(ticket) = ticket else { return };
     d.effect(match refused {
@@ -151,7 +152,8 @@ fn receipt(d: &mut Draft<'_>, ticket: Option<Ticket>, refused: Option<Refusal>, 
     });
 }
 
-/// Tells a reply from another one to the same delivery. Nothing but what its receipt says depends on it.
+/// A fingerprint that distinguishes a reply from another one to the same delivery. It affects only the text of the
+/// receipt.
 fn print_of(said: &Said) -> u64 {
     let mut print = DefaultHasher::new();
     match said {
@@ -166,14 +168,14 @@ fn print_of(said: &Said) -> u64 {
         }
         Said::Failure { code, retry, words } => (code, retry, words).hash(&mut print),
         Said::Again { code, words } => (code, words).hash(&mut print),
-        // They end no delivery.
+        // They do not end a delivery.
         Said::Notice { .. } | Said::Progress { .. } | Said::Journal { .. } | Said::Ask { .. } => {}
     }
     print.finish()
 }
 
-/// Records why the output was of no use: that answers the reply, and the next turn shows it. Where there is none, the
-/// caller is told the same as of a failure.
+/// Records why the output was of no use. The record answers the reply, and the next turn shows it. If there is no
+/// next turn, the caller gets the same answer as after a failure.
 fn again(d: &mut Draft<'_>, turn: &Turn<'_>, code: &str, words: String) {
     let for_caller = Refusal::new(Code::ListenerFailed, format!("{code}: {words}"));
     let refusal = Refusal::new(Code::ListenerFailed, words);
@@ -183,9 +185,8 @@ fn again(d: &mut Draft<'_>, turn: &Turn<'_>, code: &str, words: String) {
     after_turn(d, turn, Some(for_caller));
 }
 
-/// Keeps a notice for the next turn. The one that passes the limit is answered in its place by a word
-/// on the limit, and what comes after that leaves no trace: a call's inbox is kept in memory and shown
-/// whole. Why a notice is not kept is returned.
+/// Keeps a notice for the next turn. The first notice over the limit is replaced by a note on the limit, and later
+/// ones leave no trace: a call's inbox is kept in memory and shown whole. Returns why a notice is not kept.
 fn notice(d: &mut Draft<'_>, turn: &Turn<'_>, code: &str, words: String) -> Option<Refusal> {
     let kept = d.call(turn.thread, turn.path).map_or(0, Call::unshown_notices);
     if kept < limits::NOTICES {
@@ -202,8 +203,8 @@ fn notice(d: &mut Draft<'_>, turn: &Turn<'_>, code: &str, words: String) -> Opti
     Some(refusal)
 }
 
-/// Says in the thread, and in the sender's next turn, that a false name was replaced. It comes before
-/// the items, so that the turn which answers them shows it.
+/// Says in the thread, and in the sender's next turn, that a false name was replaced. This comes before the items, so
+/// that the turn which answers them shows it.
 fn false_sender(d: &mut Draft<'_>, turn: &Turn<'_>, claimed: String) {
     let words = format!("an item claims to be from {claimed}; it went on as from {}", turn.sender.as_str());
     let refusal = Refusal::new(Code::FalseSender, words)
@@ -213,22 +214,22 @@ fn false_sender(d: &mut Draft<'_>, turn: &Turn<'_>, claimed: String) {
     tell_later(d, turn, core_payload::system_error(&refusal));
 }
 
-/// Puts a word of the core into the inbox that the sender's next turn shows.
+/// Puts a core payload into the inbox that the sender's next turn shows.
 fn tell_later(d: &mut Draft<'_>, turn: &Turn<'_>, body: std::sync::Arc<[u8]>) {
     let fact = Fact::core(Kind::Message, Mark::Role(Role::Inbox), body).on(turn.path).to(&turn.sender);
     d.record(turn.thread, fact.because(turn.cause).under(turn.config));
 }
 
-/// A reply for an attempt that is over is refused, and recorded outside an ended thread. Where it is its own reply
-/// that ended it and a receipt is waited for, it comes again because that was lost: whatever is in it, it
-/// gets its receipt and changes nothing.
+/// A reply for an attempt that is over is refused, and the refusal is recorded, outside the thread if that has ended.
+/// If the attempt ended with its own reply and a receipt is waited for, the reply comes again because the receipt was
+/// lost: it gets its receipt and changes nothing, regardless of its content.
 fn stale(d: &mut Draft<'_>, lease: &Lease, said: Said, ticket: Option<Ticket>) {
     if ticket.is_some() && said.is_reply() && d.was_taken(&lease.token.0, &lease.listener) {
         let is_superseded = d.is_other(&lease.token.0, print_of(&said));
         return receipt(d, ticket, None, Taken { is_superseded, refused: Vec::new() });
     }
     let refusal = over(lease, said.waits_for().is_some());
-    // What nobody is to act upon leaves no trace.
+    // A document that no one is to act on leaves no trace.
     if matches!(said, Said::Progress { .. } | Said::Notice { .. }) {
         return receipt(d, ticket, Some(refusal), Taken::default());
     }
@@ -250,7 +251,7 @@ fn stale(d: &mut Draft<'_>, lease: &Lease, said: Said, ticket: Option<Ticket>) {
     receipt(d, ticket, Some(refusal), Taken::default());
 }
 
-/// Why what was said under that lease is refused; `asks` says that it is no reply but waits for an answer.
+/// Why a document for that lease is refused; `asks` says that it is no reply but waits for an answer.
 fn over(lease: &Lease, asks: bool) -> Refusal {
     let words = format!(
         "{}{} of thread {}, turn {}, attempt {}, which is over",
@@ -294,7 +295,7 @@ fn silent(turn: &Turn<'_>) -> Refusal {
     silence(&turn.sender, turn.listener)
 }
 
-/// What whoever waits is told when a listener ends its turn without the answer that it owes.
+/// The refusal for the caller when a listener ends its turn without the answer that it owes.
 pub fn silence(name: &Name, listener: Option<&Listener>) -> Refusal {
     let returns: Vec<&str> =
         listener.map_or(Vec::new(), |l| l.returns.iter().map(|e| &*e.name.local).collect());
@@ -329,7 +330,8 @@ fn reply(d: &mut Draft<'_>, turn: &Turn<'_>, items: Vec<Item>) {
                     turn.keep(&mut first_refusal, refusal);
                 }
             }
-            // Last, so that a wait sees the children and timers of its own reply wherever it stands in it.
+            // Waits come last, so that a wait sees the children and timers of its own reply at any place in the
+            // reply.
             Item::Admitted(admitted) if is_wait(&admitted) => waits.push((ordinal, admitted)),
             item => {
                 if let Some(refusal) = one_item(d, turn, ordinal, item) {
@@ -350,7 +352,7 @@ fn reply(d: &mut Draft<'_>, turn: &Turn<'_>, items: Vec<Item>) {
     }
 }
 
-/// What is answered by being recorded, and may stand beside a final.
+/// Items that are answered by being recorded, and that may come with a final.
 pub fn is_kept(what: &What) -> bool {
     matches!(what, What::Note | What::Primitive(Primitive::Todo))
 }
@@ -366,7 +368,7 @@ pub(super) fn take_final(d: &mut Draft<'_>, turn: &Turn<'_>, ordinal: u32, admit
     close(d, turn.thread, turn.path, Outcome::Answered, fact);
 }
 
-/// Records one item that is no final; what was refused is returned.
+/// Records one item that is no final; returns the refusal if there is one.
 pub(super) fn one_item(d: &mut Draft<'_>, turn: &Turn<'_>, ordinal: u32, item: Item) -> Option<Refusal> {
     match item {
         Item::Refused(Refused { refusal, kept }) => {
@@ -384,7 +386,7 @@ pub(super) fn one_item(d: &mut Draft<'_>, turn: &Turn<'_>, ordinal: u32, item: I
                 let Some(refusal) = no_room(d, turn, what, admitted.bytes()) else {
                     return go(d, turn, ordinal, &admitted);
                 };
-                // What would be one call too many says nothing about a single one: another item may have it.
+                // If all the calls together are too many, a single call may still fit: another item may have it.
                 let is_for_many = matches!(what, What::ForEach { .. }) && !turn.is_single();
                 let has_room = is_for_many && purse::refusal(d, turn.thread, turn.path, Use::CALL).is_none();
                 let refusal = refuse_item(d, turn, ordinal, refusal, Some(admitted.bytes()));
@@ -394,7 +396,7 @@ pub(super) fn one_item(d: &mut Draft<'_>, turn: &Turn<'_>, ordinal: u32, item: I
     }
 }
 
-/// Why a call or a spawn may not begin, if that is so.
+/// Why a call or a spawn may not begin; `None` if it may.
 fn no_room(d: &Draft<'_>, turn: &Turn<'_>, what: &What, payload: &[u8]) -> Option<Refusal> {
     if turn.is_single() {
         return Some(no_turn_left());
@@ -463,7 +465,7 @@ pub(super) fn record_refusal(d: &mut Draft<'_>, turn: &Turn<'_>, ordinal: u32, r
     d.record(turn.thread, turn.item(ordinal, Kind::Refusal, Mark::Code(refusal.code), body).to(&turn.sender));
 }
 
-/// Answers an item that names a thread which is not the sender's, or which has ended.
+/// Answers an item that names a thread that is not the sender's or that has ended.
 pub(super) fn no_thread(
     d: &mut Draft<'_>,
     turn: &Turn<'_>,
@@ -483,8 +485,8 @@ pub(super) fn no_thread(
     refusal
 }
 
-/// What the caller of a listener with one turn is told of a refused answer. The answer is not the caller's, so its details
-/// would mislead: they are in the log, in the refusal that was recorded for the listener.
+/// The refusal that the caller of a single-turn listener gets for a refused answer. The caller did not write the
+/// answer, so its details would mislead. They are in the log, in the refusal that was recorded for the listener.
 fn for_caller(turn: &Turn<'_>, refusal: Refusal) -> Refusal {
     let group = refusal.code.as_str().split('.').next().unwrap_or_default();
     if !matches!(group, "payload" | "route" | "reply" | "thread") {
@@ -493,8 +495,8 @@ fn for_caller(turn: &Turn<'_>, refusal: Refusal) -> Refusal {
     Refusal::new(Code::ListenerFailed, format!("{} answered with something invalid", turn.sender.as_str()))
 }
 
-/// After a reply without a final: a call with one turn is over; so is one whose wrap-up turn this was. One
-/// whose last turn it was, or that wanted more than its budget, has the wrap-up turn before it.
+/// After a reply without a final. A call with a single turn closes, and so does a call whose wrap-up turn this was.
+/// If this was the last turn, or the call wanted more than its budget, the wrap-up turn comes next.
 pub(super) fn after_turn(d: &mut Draft<'_>, turn: &Turn<'_>, refused: Option<Refusal>) {
     if turn.is_past_budget() {
         return wrapping::close(d, turn.thread, turn.path, turn.number);

@@ -1,9 +1,9 @@
-//! What models may use: a call to one is begun only if the most that it may use fits below every limit of
-//! tokens and money above it, and its result takes the place of what was kept for it.
+//! What models may use. A model call begins only if the most that it may use fits below every limit of
+//! tokens and money above it. Its result replaces that reservation.
 //!
-//! A call that may only answer has one reserve more: a start is let in as long as no limit is passed yet,
-//! even if it passes one. After it the limit is passed, until its result says less, so of a whole tree no
-//! more than one answer of a model ever lies beyond a limit.
+//! A call that may only answer gets one extra reservation: its start is accepted as long as no limit is
+//! exceeded yet, even if the start exceeds one. Then the limit is exceeded until the result reports less
+//! use. So a whole tree never goes beyond a limit by more than one answer of a model.
 
 use systole_kit::journal::{Entry, Started};
 use systole_kit::money::{Currency, Money};
@@ -17,7 +17,7 @@ use crate::words::codes::Code;
 use crate::words::ids::{CallPath, ThreadId};
 use crate::words::refusal::Refusal;
 
-/// Why a model may not be called, with the limit that says so.
+/// Why a model may not be called, with the limit that refuses it; `None` if it may.
 pub(super) fn refusal(d: &Draft<'_>, turn: &Turn<'_>, started: &Started) -> Option<(Exceeded, Refusal)> {
     let wanted = wanted(started);
     let limits = limits(d, turn.thread, turn.path);
@@ -40,12 +40,12 @@ pub(super) fn refusal(d: &Draft<'_>, turn: &Turn<'_>, started: &Started) -> Opti
     Some((of, refusal.mended_by("do not call the model; answer with what you have")))
 }
 
-/// A refused start leaves its call nothing but to answer: the turn that is out is left to its reply.
+/// After a refused start the call may only answer. The turn that is out still gets to send its reply.
 pub(super) fn wrap_up(d: &mut Draft<'_>, turn: &Turn<'_>, of: &Exceeded) {
     wrapping::begin(d, turn.thread, turn.path, of, None);
 }
 
-/// A result was taken: where most of a limit is used now, every call under that limit is told, once.
+/// A result was taken: if most of a limit is used now, every call under that limit is warned, once.
 pub(super) fn settled(d: &mut Draft<'_>, thread: &ThreadId, path: &CallPath) {
     for limit in limits(d, thread, path) {
         if purse::is_mostly_used(&limit.of()) && !limit.is_told(d) {
@@ -67,21 +67,21 @@ pub(super) fn foreign_money(d: &Draft<'_>, turn: &Turn<'_>, entry: &Entry) -> Op
     Some(refusal.of_element("journal"))
 }
 
-/// The currency of the limit, or else that of what was spent first, anywhere in the tree: amounts of two
-/// could not be added up.
+/// The currency of the limit, or else the currency that was spent first, anywhere in the tree: amounts in
+/// two currencies cannot be added up.
 fn currency(d: &Draft<'_>, turn: &Turn<'_>) -> Option<Currency> {
     let limit = purse::budgets(d, turn.thread, turn.path).and_then(|budgets| budgets.money);
     let spent = || purse::used_by_message(d, turn.thread, turn.path).spent.money();
     limit.or_else(spent).map(|money: Money| money.currency)
 }
 
-/// What a start says that it may use.
+/// The most that a start says it may use.
 fn wanted(started: &Started) -> Use {
     let spent = Spent::of(started.reserve_money);
     Use { tokens: started.reserve_tokens.unwrap_or(0), spent, ..Use::NOTHING }
 }
 
-/// How much of a limit a start says that it may use; none where it says nothing.
+/// How much of a limit a start says it may use; `None` if it does not say.
 fn wanted_of(started: &Started, limit: &Limit) -> Option<u64> {
     match limit.of().what {
         Measure::Tokens => started.reserve_tokens,

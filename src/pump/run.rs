@@ -1,6 +1,6 @@
-//! The one loop. It feeds the heart what comes in, hands its batches to the writer, its questions to
-//! the reader, and wakes it when something is due. It never waits on a listener, and while nothing
-//! happens it sleeps.
+//! The one loop. It feeds inputs to the heart, hands the heart's batches to the writer and its
+//! questions to the reader, and wakes the heart when something is due. It never waits for a
+//! listener, and it sleeps while nothing happens.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -13,29 +13,30 @@ use super::heart::{Heart, Input, Lookup, Written};
 use crate::words::ports::{Batch, Clock, Position};
 use crate::words::time::Millis;
 
-/// Inputs decided upon before the writer is looked after again: enough to fill a batch.
+/// How many inputs are decided on before the writer is checked again: enough to fill a batch.
 const AT_ONCE: usize = 1024;
-/// Records of a batch that the pump writes itself if nothing else came in: while it does, nothing is
-/// decided, and larger batches are a sign of more to come.
+/// The pump writes a batch with at most this many records itself if nothing else came in. It decides
+/// nothing during the write, and a larger batch is a sign that more is coming.
 const WRITES_ITSELF: usize = 4;
-/// How long nothing must happen before the fold is written out.
+/// How long nothing must happen before the dirty folds are written as rows.
 const IDLE_MS: u64 = 1_000;
-/// How long the last batch may take to be written, at least.
+/// The last batch may take at least this long to be written.
 const LAST_WRITE: Duration = Duration::from_secs(5);
 
 /// The channels around the loop.
 pub struct Lines {
-    /// What comes in.
+    /// The inputs.
     pub inputs: mpsc::Receiver<Input>,
-    /// What the writer says. A line of its own: it is heard though nothing else is taken in.
+    /// The writer's reports. They have their own channel, so that they are heard even when no other
+    /// input is taken.
     pub written: mpsc::Receiver<Written>,
     /// Hands a batch to the writer, one at a time.
     pub batches: Box<dyn Fn(Batch, Hand) -> Taken + Send>,
     /// To the reader.
     pub lookups: SyncSender<Lookup>,
-    /// Tells readers of the log how far it goes.
+    /// Tells readers of the log how far the log goes.
     pub tail: watch::Sender<Position>,
-    /// Asks for the end, with the time that replies still have.
+    /// Asks for the end, with the time in which replies may still come.
     pub stop: oneshot::Receiver<Duration>,
     /// Time.
     pub clock: Arc<dyn Clock>,
@@ -44,18 +45,18 @@ pub struct Lines {
 /// How a batch is handed to the writer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Hand {
-    /// The pump goes on meanwhile.
+    /// The pump continues during the write.
     Over,
-    /// The pump has nothing else to do and waits for it.
+    /// The pump has nothing else to do and waits for the write.
     AndWait,
 }
 
-/// What became of a batch that was handed to the writer.
+/// What happened to a batch that was handed to the writer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Taken {
-    /// The writer has it and will say what becomes of it.
+    /// The writer has the batch and will report the result.
     Over,
-    /// It is on disk; the position of its last record.
+    /// The batch is on disk; the position of its last record.
     Stored(Position),
     /// The writer is gone.
     Gone,
@@ -64,9 +65,9 @@ pub enum Taken {
 /// Why the loop ended.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Ended {
-    /// As asked, with everything on disk; so many deliveries were still out.
+    /// It ended as asked, with everything on disk; this many deliveries were still out.
     Drained(usize),
-    /// The log cannot be trusted any further.
+    /// The log can no longer be trusted.
     Broken(String),
 }
 
@@ -83,11 +84,11 @@ pub struct Rest {
     pub next: Option<Millis>,
 }
 
-/// How a test that skips time and the loop speak to each other. A running organism has none.
+/// How the loop and a test that skips time talk to each other. A running organism has none of these.
 pub struct RestLines {
     /// Reports what the pump waits for, once in each round of the loop.
     pub rest: watch::Sender<Rest>,
-    /// Starts a round: the clock was moved, or a fresh report is wanted.
+    /// Starts a round: the clock was moved, or the test wants a new report.
     pub look: Arc<Notify>,
 }
 
@@ -96,7 +97,7 @@ pub async fn run(heart: Heart, lines: Lines) -> Ended {
     run_with(heart, lines, None).await
 }
 
-/// The same for a test that skips time.
+/// Like `run`, for a test that skips time.
 pub async fn run_with(mut heart: Heart, mut lines: Lines, rests: Option<RestLines>) -> Ended {
     heart.boot();
     let mut came = Vec::with_capacity(AT_ONCE);
@@ -126,7 +127,7 @@ pub async fn run_with(mut heart: Heart, mut lines: Lines, rests: Option<RestLine
                 }
                 for (n, input) in came.drain(..).enumerate() {
                     heart.input(input);
-                    // The writer is not left idle while a whole batch could be on its way.
+                    // The writer must not be idle while a whole batch could be on its way.
                     if n + 1 < count
                         && let Some(ended) = settle(&mut heart, &lines, false)
                     {
@@ -155,7 +156,7 @@ fn report(heart: &Heart, lines: &Lines, rests: Option<&RestLines>) {
     rests.rest.send_modify(|rest| *rest = Rest { turn: rest.turn + 1, is_quiet, out, next });
 }
 
-/// Waits until a test asks for another round; for ever if there is no test.
+/// Waits until a test asks for another round; forever if there is no test.
 async fn asked_to_look(rests: Option<&RestLines>) {
     match rests {
         Some(rests) => rests.look.notified().await,
@@ -163,8 +164,8 @@ async fn asked_to_look(rests: Option<&RestLines>) {
     }
 }
 
-/// Hands on what the heart has for the writer and the reader. `at_rest` says that the pump would
-/// otherwise wait for whatever comes next.
+/// Passes the heart's batch to the writer and its questions to the reader. `at_rest` says that the
+/// pump would otherwise wait for the next input.
 fn settle(heart: &mut Heart, lines: &Lines, at_rest: bool) -> Option<Ended> {
     if let Some(words) = heart.broken() {
         return Some(Ended::Broken(words.to_owned()));
@@ -179,10 +180,11 @@ fn settle(heart: &mut Heart, lines: &Lines, at_rest: bool) -> Option<Ended> {
             Taken::Over => break,
             Taken::Stored(position) => {
                 heart.hear_writer(Written::Committed(position));
-                // Before anybody is handed a record: what is said of it stands behind it.
+                // Readers learn the new tail before anyone is handed a record, so that an answer to
+                // a record is always behind the tail.
                 tell_tail(heart, lines);
                 heart.route_recorded();
-                // What is routed may have to be read first, and nothing else might come for long.
+                // Routing may need reads first, and the next input may be far off.
                 if let Some(ended) = ask_reader(heart, lines) {
                     return Some(ended);
                 }
@@ -194,7 +196,7 @@ fn settle(heart: &mut Heart, lines: &Lines, at_rest: bool) -> Option<Ended> {
     None
 }
 
-/// Tells whoever follows the log how far it goes.
+/// Tells the followers of the log how far the log goes.
 fn tell_tail(heart: &Heart, lines: &Lines) {
     lines.tail.send_if_modified(|tail| {
         let moved = *tail != heart.last();
@@ -203,12 +205,12 @@ fn tell_tail(heart: &Heart, lines: &Lines) {
     });
 }
 
-/// Hands the reader its questions, as many as it has room for.
+/// Hands the reader as many questions as it has room for.
 fn ask_reader(heart: &mut Heart, lines: &Lines) -> Option<Ended> {
     while let Some(lookup) = heart.next_lookup() {
         match lines.lookups.try_send(lookup) {
             Ok(()) => {}
-            // The reader answers those it has; each answer brings us back here.
+            // The reader answers those it has; each answer brings the loop back here.
             Err(TrySendError::Full(lookup)) => {
                 heart.keep_lookup(lookup);
                 break;
@@ -221,27 +223,27 @@ fn ask_reader(heart: &mut Heart, lines: &Lines) -> Option<Ended> {
     None
 }
 
-/// A thread that the pump cannot do without ended before it.
+/// A thread that the pump cannot do without ended early.
 fn gone(who: &str) -> Ended {
     Ended::Broken(format!("the {who} of the log is gone"))
 }
 
-/// How long nothing needs doing if nothing comes in.
+/// How long nothing needs to be done if no input comes.
 fn pause(heart: &Heart, clock: &dyn Clock) -> Duration {
     let idle = if heart.has_dirty() { Duration::from_millis(IDLE_MS) } else { Duration::MAX };
     let due = heart.next_moment().map(|at| Duration::from_millis(at.since(clock.ticks())));
     due.map_or(idle, |due| due.min(idle))
 }
 
-/// The end: nothing new is taken or sent, replies may land for a while, everything goes to disk.
+/// The end: nothing new is taken or sent, replies may come for a while, everything goes to disk.
 async fn drain(heart: &mut Heart, lines: &mut Lines, grace: Duration) -> Ended {
-    // What was sent before the end was asked for is taken before it.
+    // Inputs that were sent before the request to stop are taken first.
     for _ in 0..lines.inputs.len() {
         let Ok(input) = lines.inputs.try_recv() else { break };
         heart.input(input);
     }
     heart.input(Input::Stop);
-    // One moment for all: whoever goes on talking must not put the end off.
+    // One deadline for all: a client that keeps talking must not delay the end.
     let mut over = pin!(tokio::time::sleep(grace));
     while !heart.is_quiet() {
         if let Some(ended) = settle(heart, lines, false) {
@@ -277,7 +279,7 @@ async fn drain(heart: &mut Heart, lines: &mut Lines, grace: Duration) -> Ended {
                 Some(written) => heart.input(Input::Written(written)),
                 None => return gone("writer"),
             },
-            // Whoever still asks is told at once that it is too late.
+            // An asker that comes now gets a refusal at once: it is too late.
             Some(input) = lines.inputs.recv() => heart.input(input),
         }
     }

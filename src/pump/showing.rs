@@ -1,6 +1,6 @@
 //! Answering questions that need no look into the log: the schemas of a listener and its peers, its section of the
-//! organism's file, and texts that it has kept. Nothing is recorded of a question that is answered. The view of a call, and documents that this
-//! names, are answered where a recall is.
+//! organism's file, and texts that it has kept. An answered question leaves no record. Questions for the view of a
+//! call, and for documents that the view names, are answered where a recall is.
 
 use std::sync::Arc;
 
@@ -15,21 +15,21 @@ use crate::words::ids::Name;
 use crate::words::limits;
 use crate::words::refusal::Refusal;
 
-/// Keeps a text, and answers with its hash. No record names it yet, and no view: so nobody can ask for it. It is
-/// on disk before this answer goes out, and what names it, such as a journal entry, comes after.
+/// Keeps a text, and answers with its hash. No record or view names the text yet, so no one can ask for it. The text
+/// is on disk before this answer goes out; a record that names it, such as a journal entry, comes later.
 pub(super) fn put(d: &mut Draft<'_>, text: &str) -> Arc<[u8]> {
     let hash = d.keep(&Arc::from(text.as_bytes())).to_string();
     Put { hash, total: text.len() as u64 }.payload().bytes().clone()
 }
 
-/// Whose schemas a listener is shown. It may be a peer of its own.
+/// The listeners whose schemas a listener may see. It may be its own peer.
 fn shown(own: &Listener) -> Vec<&str> {
     let others = own.peers.iter().filter(|peer| **peer != own.name);
     std::iter::once(&own.name).chain(others).map(Name::as_str).collect()
 }
 
-/// The schema of the listener itself or of a peer, by the configuration that the call began with. A name that
-/// nothing has and one that is no peer's are told apart by nobody.
+/// The schema of the listener itself or of a peer, in the configuration that the call began with. A name that does
+/// not exist and a name that is no peer get the same refusal.
 pub(super) fn schema(
     d: &Draft<'_>,
     turn: &Turn<'_>,
@@ -55,8 +55,8 @@ pub(super) fn schema(
     }
 }
 
-/// The section of the organism's file that describes the listener itself, by the configuration that the call began
-/// with. The refusal is the same for every other path, whether there is such a section or not.
+/// The section of the organism's file that describes the listener itself, in the configuration that the call began
+/// with. The refusal is the same for every other path, whether that section exists or not.
 pub(super) fn configuration(
     d: &Draft<'_>,
     turn: &Turn<'_>,
@@ -78,7 +78,7 @@ pub(super) fn configuration(
     }
 }
 
-/// The schema that declares that element of a listener, or all of them where none is named.
+/// The schema that declares that element of a listener, or all its schemas if no element is named.
 fn declaring(whose: &Listener, element: Option<&str>) -> Result<SchemaId, Refusal> {
     let is_meant = |one: &&Element| element.is_none_or(|local| *one.name.local == *local);
     let all = || whose.accepts.iter().chain(&whose.returns);

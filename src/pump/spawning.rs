@@ -1,5 +1,5 @@
 //! Deciding on `<spawn-thread>`: the item, the child's first record and the confirmation are one
-//! commit, in this order, and only then can the child's first delivery go out.
+//! commit, in this order. Only then can the child's first delivery go out.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::words::limits;
 use crate::words::record::{Kind, Mark, Role};
 use crate::words::refusal::Refusal;
 
-/// The child that is wanted.
+/// The child to spawn.
 pub(super) struct Wanted<'a> {
     pub(super) label: Option<&'a str>,
     pub(super) to: &'a Name,
@@ -65,7 +65,8 @@ pub(super) fn spawn(
     begin.origin = d.last_leaf();
     d.record(&child, begin);
     let head = d.thread(&child).map_or_else(|| crate::words::record::head_zero(&child), |t| t.head);
-    // Before the answer, after which the sender's next turn is ready: that turn shows the warning.
+    // This comes before the answer, because the answer makes the sender's next turn ready, and that
+    // turn shows the warning.
     purse::warn(d, &over, Use::SPAWN);
     let share_percent = d.listener(turn.config, to).map_or(0, |listener| listener.share_percent);
     let ceiling = purse::ceiling(&over, share_percent.into()).within(core_payload::wanted_ceiling(item));
@@ -76,9 +77,9 @@ pub(super) fn spawn(
         .because(spawned_by)
         .under(turn.config);
     d.record(turn.thread, answer);
-    // After it: nothing more stands in a child before its parent was told of it.
+    // This comes after the answer: a child gets no further record before its parent knows of it.
     purse::warn_child(d, &over, Use::SPAWN, &child);
-    // Payloads that were judged begin with an element.
+    // Judged payloads begin with an element.
     let element =
         Payload::trusted(initial.clone()).map_or_else(|_| String::new(), |p| p.name().local.to_string());
     hold_if_due(d, &child, &CallPath::top(1), (initial, &element), dangerous);

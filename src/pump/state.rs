@@ -1,6 +1,6 @@
-//! The state: a fold of records, and nothing that is not in them. `apply` changes it; here is only
-//! what it is and what can be read off it. Bodies are never in it, so a thread's fold is bounded by
-//! its open calls, not by its length.
+//! The state: a fold of records, with nothing that is not in them. `apply` changes it; this file only says what it
+//! is and what can be read from it. It never contains bodies, so the size of a thread's fold depends on its open
+//! calls, not on its length.
 
 mod journal;
 mod person;
@@ -32,16 +32,17 @@ use crate::words::time::Millis;
 /// Everything a decision may look at.
 #[derive(Default)]
 pub struct State {
-    /// Threads in memory. Those at rest may be only in the log; whoever asks about one wakes it first.
+    /// Threads in memory. A thread at rest may be only in the log; it is woken before anything looks at it.
     pub threads: HashMap<ThreadId, Thread>,
-    /// The configurations that open calls began with, and the current one. No fold: read from the
-    /// log's documents and from the organism's file before anything is decided.
+    /// The configurations that open calls began with, and the current one. Not a fold: read from the log's
+    /// documents and the organism's file before anything is decided.
     pub book: Book,
-    /// What each sender may still have refused one by one. No fold either: it begins full with each start.
+    /// How many more refusals of each sender are recorded one by one. Not a fold: the buckets are full at each
+    /// start.
     pub buckets: Buckets,
-    /// Whose time runs. No fold either: it is filled again from the fold with each start.
+    /// The running time budgets. Not a fold: filled again from the fold at each start.
     pub running: Running,
-    /// Which deliveries a reply was taken to. No fold: the newest are read from the log with each start.
+    /// The deliveries that have their reply. Not a fold: the newest are read from the log at each start.
     pub replies: Replies,
 }
 
@@ -53,7 +54,7 @@ pub struct Book {
 }
 
 impl Book {
-    /// A book whose current page is this.
+    /// A book with this current page.
     pub fn open_at(current: Arc<Composition>) -> Book {
         let pages = HashMap::from([(current.hash, current.clone())]);
         Book { pages, current: Some(current) }
@@ -64,28 +65,28 @@ impl Book {
         self.pages.insert(page.hash, page);
     }
 
-    /// The configuration that the next top call takes.
+    /// The configuration that the next top call uses.
     pub fn current(&self) -> Option<&Arc<Composition>> {
         self.current.as_ref()
     }
 
-    /// The configuration of that hash.
+    /// The configuration with that hash.
     pub fn page(&self, hash: Digest) -> Option<&Arc<Composition>> {
         self.pages.get(&hash)
     }
 
-    /// A listener as the configuration of that hash has it.
+    /// A listener in the configuration with that hash.
     pub fn listener(&self, hash: Digest, name: &Name) -> Option<&Listener> {
         self.page(hash)?.listener(name)
     }
 }
 
-/// What opened a thread: enough to meet a repeated request again.
+/// What opened a thread: enough to recognize a repeated request.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Opener {
-    /// Who.
+    /// The sender.
     pub sender: Name,
-    /// With which key; children have none.
+    /// The sender's key; children have none.
     pub key: Option<Key>,
     /// The hash of the first body.
     pub body: Digest,
@@ -96,7 +97,7 @@ pub struct Opener {
 /// A key that a message into a thread bound.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RecentKey {
-    /// Whose.
+    /// The sender.
     pub sender: Name,
     /// The key.
     pub key: Key,
@@ -119,7 +120,7 @@ pub struct Thread {
     pub seq: u64,
     /// The head of its chain.
     pub head: Digest,
-    /// What opened it; none before the first record and for `sys`.
+    /// What opened it; `None` before the first record and for `sys`.
     pub opener: Option<Opener>,
     /// Top calls so far.
     pub top_calls: u32,
@@ -131,17 +132,17 @@ pub struct Thread {
     pub purses: BTreeMap<u32, Purse>,
     /// Children so far.
     pub spawns: u32,
-    /// Labels of children, each with the next suffix for it; bounded, see `rules::labels`.
+    /// Labels of children, each with the next suffix for it. Bounded, see `rules::labels`.
     pub labels: BTreeMap<String, u32>,
-    /// Keys bound a moment ago, which a look into the log may not have seen yet. Not in rows: whoever
-    /// wakes a thread has just looked.
+    /// Keys bound a moment ago, which a look into the log may not have seen yet. Not in rows: when a thread is
+    /// woken, the log has just been read.
     #[serde(skip)]
     pub recent: VecDeque<RecentKey>,
     /// Whether it has ended.
     pub ended: bool,
-    /// Since when nothing new of it goes out, until a person lets it go on; in `sys`, nothing at all.
+    /// Since when nothing new of it goes out, until a person resumes it; in `sys`, nothing new of any thread.
     pub paused: Option<Millis>,
-    /// Requests to a person so far, which only `sys` counts: over the whole log.
+    /// The number of requests to a person so far, over the whole log. Only `sys` counts them.
     pub person_requests: u64,
     /// When its last record was made.
     pub touched: Millis,
@@ -150,15 +151,15 @@ pub struct Thread {
 /// One open call.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Call {
-    /// Who has to answer it.
+    /// The listener that has to answer it.
     pub listener: Name,
-    /// To whom its outcome goes: a listener, or the client of a top call.
+    /// The receiver of its outcome: a listener, or the client of a top call.
     pub caller: Name,
     /// What opened it.
     pub opened_by: OpenedBy,
     /// The configuration it began with.
     pub config: Digest,
-    /// Which purse of its thread pays for it.
+    /// The purse of its thread that pays for it.
     pub purse: u32,
     /// Whether it may only answer, because a budget is used up.
     pub wrap_up: Option<WrapUp>,
@@ -168,29 +169,29 @@ pub struct Call {
     pub opened: Millis,
     /// Whether an earlier top call is still open.
     pub held: bool,
-    /// The person's word that its request waits for.
+    /// The approval that its request waits for.
     pub approval: Option<Approval>,
     /// The last turn whose reply was taken; 0 before the first.
     pub settled: u32,
     /// The items of that reply.
     pub items: Vec<Item>,
-    /// Attempts at the due turn that are recorded; the first is implied unless it had to be recorded.
+    /// How many attempts at the due turn are recorded. The first attempt is implied unless it had to be recorded.
     pub attempts: u32,
-    /// How many of the due turn's attempts died with the pump, which no listener is blamed for.
+    /// How many of the due turn's attempts died with the pump. These do not count against the listener.
     pub lost_with_pump: u32,
-    /// How many of those had their number on record, so their deliveries were handed out or about to be.
+    /// How many of those had a recorded number, so their deliveries were handed out or about to be.
     pub deaths_on_record: u32,
     /// The due turn is not delivered before this moment.
     pub not_before: Millis,
-    /// What its listener has on record about models for the due turn.
+    /// The journal entries of its listener about models for the due turn.
     pub journal: Journal,
-    /// Records for its inbox that no settled turn has shown.
+    /// Records in its inbox that no settled turn has shown.
     pub inbox: Vec<Arrival>,
-    /// The record after which the due turn could be delivered: what it shows ends there.
+    /// The record after which the due turn could be delivered. The turn shows nothing later.
     pub ready_seq: u64,
     /// The same record's id: the cause of the reply's items.
     pub ready_cause: MessageId,
-    /// When that was.
+    /// The time of that record.
     pub ready_at: Millis,
     /// Its children in order of spawning: those that run, and those whose end no settled turn has shown.
     pub children: Vec<Child>,
@@ -198,22 +199,23 @@ pub struct Call {
     pub shown_ends: u32,
     /// Whether its first final was answered by `<children-open>` or `<todo-open>`.
     pub nudged: bool,
-    /// What it remembers of its calls, to see that it goes round in circles.
+    /// What it remembers of its calls, to recognize loops.
     pub rounds: Rounds,
     /// Its todo lists, by the hash of their condition.
     pub todos: BTreeMap<Digest, Steps>,
-    /// The last message of its view that it has cleared, with all before it but its request; 0 for none.
+    /// The last cleared message of its view; all messages before it except the request are cleared too. 0 if none
+    /// is.
     pub cleared: u64,
 }
 
 /// What opened a call.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum OpenedBy {
-    /// A request, whose sender waits for the outcome.
+    /// A request. Its sender waits for the outcome.
     Request,
     /// A timer that fired while its thread was at rest.
     Timer(Fired),
-    /// News for its listener. Nobody waits for the outcome.
+    /// News for its listener. No one waits for the outcome.
     Tell,
 }
 
@@ -227,7 +229,7 @@ pub struct Steps {
 }
 
 impl Steps {
-    /// These and those.
+    /// The sum of both.
     pub fn and(self, other: Steps) -> Steps {
         Steps { open: self.open.saturating_add(other.open), total: self.total.saturating_add(other.total) }
     }
@@ -238,33 +240,33 @@ impl Steps {
 pub struct Child {
     /// Its id.
     pub id: ThreadId,
-    /// The record that told of its end, if it has ended.
+    /// The record that reported its end, if it has ended.
     pub ended: Option<u64>,
-    /// What it may use, with all below it.
+    /// What it may use, with everything below it.
     pub ceiling: Ceiling,
 }
 
-/// What reached a call unasked.
+/// A message that reached a call unasked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Arrival {
     /// Its record.
     pub seq: u64,
-    /// What it is.
+    /// The kind of news.
     pub sort: Sort,
 }
 
-/// What sort of news reached a call.
+/// The kinds of news that reach a call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Sort {
     /// The end of a child.
     Finished,
-    /// Words of its own listener, before the reply.
+    /// A message from its own listener, before the reply.
     Notice,
     /// A timer that fired.
     Timer,
-    /// Word that a budget is mostly or wholly used.
+    /// A notice that a budget is mostly or wholly used.
     Budget,
-    /// A word of its parent, or from outside.
+    /// A message from its parent, or from outside.
     Steer,
 }
 
@@ -277,15 +279,15 @@ pub struct Item {
     pub seq: u64,
     /// That record's id.
     pub id: MessageId,
-    /// Whom it was for; none for notes and refused items.
+    /// Its receiver; `None` for notes and refused items.
     pub to: Option<Name>,
     /// What answers it.
     pub answer: Answer,
-    /// What its answer will be about.
+    /// What its answer depends on.
     pub wish: Wish,
 }
 
-/// What an item asks for, as far as its answer needs it.
+/// The part of an item's request that its answer depends on.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Wish {
     /// Nothing that needs to be kept.
@@ -300,16 +302,16 @@ pub enum Wish {
     Person(Question),
 }
 
-/// What became of an item that went to several takers.
+/// The state of an item that went to several takers.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Takers {
     /// Whether the first answer that is no failure is enough.
     pub first_is_enough: bool,
-    /// The record that answers it for each of them, in order.
+    /// The record that answers it for each taker, in order.
     pub answers: Vec<Option<u64>>,
 }
 
-/// A wait for children, as it stood when it was recorded.
+/// A wait for children, as recorded.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Awaited {
     /// The children.
@@ -331,7 +333,7 @@ pub enum Answer {
     Each,
 }
 
-/// How a call stands.
+/// The state of a call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Stand {
     /// Its request waits for a person.
@@ -345,12 +347,12 @@ pub enum Stand {
         /// The attempt.
         attempt: u32,
     },
-    /// So many items have no answer.
+    /// This many items have no answer.
     Joining(usize),
 }
 
 impl Call {
-    /// How it stands.
+    /// Its state.
     pub fn stand(&self) -> Stand {
         if self.approval.is_some() {
             return Stand::Asking;
@@ -364,12 +366,12 @@ impl Call {
         }
     }
 
-    /// Whether exactly this turn and attempt is what may be out.
+    /// Whether exactly this turn and attempt may be out.
     pub fn is_due(&self, turn: u32, attempt: u32) -> bool {
         self.stand() == Stand::Ready { turn, attempt }
     }
 
-    /// Which attempt of its listener's own the due one is: those that died with the pump do not count.
+    /// The number of the due attempt without those that died with the pump.
     pub fn own_attempt(&self) -> u32 {
         self.attempts.max(1).saturating_sub(self.lost_with_pump)
     }
@@ -379,14 +381,14 @@ impl Call {
         self.children.iter().filter(|child| child.ended.is_none()).map(|child| &child.id)
     }
 
-    /// Its children that have not ended as far as it can know: no settled turn has shown their end.
+    /// Its children that are open as far as it can know: no settled turn has shown their end.
     pub fn seen_open(&self) -> impl Iterator<Item = &ThreadId> {
         let unseen = |seq| self.inbox.iter().any(|arrival| arrival.seq == seq);
         self.children.iter().filter(move |child| child.ended.is_none_or(unseen)).map(|child| &child.id)
     }
 
-    /// Whether only the log knows if a thread was a child of this call, which lies in `own`: its end may have been
-    /// shown.
+    /// Whether only the log knows if a thread was a child of this call, because the thread's end may have been
+    /// shown. `own` is the thread of this call.
     pub fn may_have_ended(&self, own: &ThreadId, id: &ThreadId) -> bool {
         let is_known = || self.children.iter().any(|child| child.id == *id);
         self.shown_ends > 0 && id.parent().as_ref() == Some(own) && !is_known()
@@ -401,7 +403,7 @@ impl Call {
         })
     }
 
-    /// How many notices came after the due turn could be delivered, and wait for the one after it.
+    /// How many notices came after the due turn could be delivered, and wait for the next turn.
     pub fn unshown_notices(&self) -> usize {
         let unshown = self.inbox.iter().rev().take_while(|arrival| arrival.seq > self.ready_seq);
         unshown.filter(|arrival| arrival.sort == Sort::Notice).count()
@@ -418,14 +420,14 @@ impl Call {
 pub enum Life {
     /// A call is open.
     Working,
-    /// No call is open; the next message goes on.
+    /// No call is open; the next message continues it.
     Resting,
-    /// Nothing is ever appended.
+    /// Nothing is ever appended again.
     Ended,
 }
 
 impl Life {
-    /// The word for it.
+    /// Its name.
     pub const fn as_str(self) -> &'static str {
         match self {
             Life::Working => "working",
@@ -435,7 +437,7 @@ impl Life {
     }
 }
 
-/// The version of a row's encoding and of what is folded into it. Rows of another are dropped and folded
+/// The version of a row's encoding and of what is folded into it. Rows of other versions are dropped and folded
 /// again.
 const ROW_VERSION: u8 = 16;
 
@@ -474,24 +476,24 @@ impl Thread {
     /// Its fold as a row of the log.
     pub fn to_row(&self) -> Row {
         let mut bytes = vec![ROW_VERSION];
-        // Encoding into a Vec fails only for types that postcard does not know; those here it does.
+        // Encoding into a Vec fails only for types that postcard does not know; it knows these.
         if let Ok(body) = postcard::to_allocvec(self) {
             bytes.extend_from_slice(&body);
         }
         Row { thread: self.id.clone(), seq: self.seq, working: self.is_at_work(), bytes }
     }
 
-    /// Whether opening a log has to know it: a call of it is open, or a timer set.
+    /// Whether opening a log must load the thread: it has an open call or a set timer.
     pub fn is_at_work(&self) -> bool {
         self.life() == Life::Working || !self.timers.is_empty()
     }
 
-    /// Whether this version writes rows in the encoding of that one.
+    /// Whether the row has the encoding that this version writes.
     pub fn is_row_readable(row: &Row) -> bool {
         row.bytes.first() == Some(&ROW_VERSION)
     }
 
-    /// Reads a row; none where it was written in another encoding, and the thread is folded afresh.
+    /// Reads a row; returns `None` if it has another encoding, and then the thread is folded again.
     pub fn from_row(row: &Row) -> Option<Thread> {
         let (version, body) = row.bytes.split_first()?;
         let thread: Thread = (*version == ROW_VERSION).then(|| postcard::from_bytes(body).ok())??;

@@ -1,7 +1,7 @@
-//! Deciding on steering: a word for work that goes on, from the call that spawned the thread or from
-//! outside. It joins the inbox of the top call that is open and is shown at that call's next turn; it
-//! ends a wait, and it never interrupts a turn that is out. What no turn could show any more is refused,
-//! so that nobody believes to have been heard who was not.
+//! Deciding on steering: a message for work in progress, from the call that spawned the thread or from
+//! outside. It joins the inbox of the open top call, whose next turn shows it. It ends a wait, and it never
+//! interrupts a turn that is out. A message that no turn can show any more is refused, so that its sender
+//! does not believe that it was heard.
 
 use std::sync::Arc;
 
@@ -18,35 +18,35 @@ use crate::words::limits;
 use crate::words::record::{Kind, Mark, Role, Steering};
 use crate::words::refusal::Refusal;
 
-/// A word for a call.
+/// A message for a call.
 pub(super) struct Word<'a> {
-    /// Whose.
+    /// The sender.
     from: Name,
-    /// The listener whose schema took it; none for a note of the sender's, which is for anybody.
+    /// The listener whose schema accepted it; `None` for a note from the sender, which any listener may get.
     to: Option<&'a Name>,
-    /// Whether its payload says, or its schema, that a person must approve it.
+    /// Whether its payload or its schema says that a person must approve it.
     is_dangerous: bool,
-    /// The `<steer>`, as the call is shown it.
+    /// The `<steer>` that the call is shown.
     pub(super) body: Arc<[u8]>,
 }
 
-/// Where a word comes from.
+/// The origin of a message.
 pub(super) enum Origin<'a> {
-    /// From outside, under that key.
+    /// From outside, with that key.
     Outside(&'a Key),
     /// From the call that spawned the thread: the record of the item.
     Item(MessageId),
 }
 
-/// The word in a `<steer>` from outside; none where the payload is no steer.
+/// The message in a `<steer>` from outside; `None` if the payload is no steer.
 pub(super) fn from_outside<'a>(client: &Name, admitted: &'a Admitted) -> Option<Word<'a>> {
     let What::Steer { to, payload } = admitted.what() else { return None };
     let body = core_payload::steer(client, payload);
     Some(Word { from: client.clone(), to: Some(to), is_dangerous: admitted.is_dangerous(), body })
 }
 
-/// An item for another thread. Nothing is ever created by it: the thread is a running child of the same
-/// call, or the item is refused.
+/// An item for another thread. It never creates a thread: if the thread is not a running child of the same
+/// call, the item is refused.
 pub(super) fn item(
     d: &mut Draft<'_>,
     turn: &Turn<'_>,
@@ -71,7 +71,7 @@ pub(super) fn item(
     let (path, word) = match found {
         Ok(found) => found,
         Err(refusal) => {
-            // What the child has no room for says nothing about the budget of the sender.
+            // A child without room says nothing about the sender's budget.
             let _told = refuse_item(d, turn, ordinal, refusal, Some(payload));
             return None;
         }
@@ -104,7 +104,7 @@ fn from_parent<'a>(sender: &Name, admitted: &'a Admitted) -> Result<Word<'a>, Re
     Ok(Word { from: sender.clone(), to, is_dangerous: admitted.is_dangerous(), body })
 }
 
-/// The call that a word joins, or why there is none that would be shown it.
+/// The call that a message joins, or why no call would show it.
 pub(super) fn room(d: &Draft<'_>, thread: &ThreadId, word: &Word<'_>) -> Result<CallPath, Refusal> {
     let resting = || {
         Refusal::new(Code::RestingThread, "the thread rests; there is nothing to steer")
@@ -136,8 +136,8 @@ pub(super) fn room(d: &Draft<'_>, thread: &ThreadId, word: &Word<'_>) -> Result<
     Ok(path)
 }
 
-/// The last turn that a call may still have. A turn that may be out when it is told to wrap up is followed by
-/// one more, unless its listener has one alone.
+/// The last turn that a call may still have. If a turn may be out when the call begins to wrap up, one more
+/// turn follows, unless the listener has a single turn.
 fn last_turn(call: &Call, turns: u32) -> u32 {
     match call.wrap_up {
         None => turns,
@@ -147,7 +147,7 @@ fn last_turn(call: &Call, turns: u32) -> u32 {
     }
 }
 
-/// The first turn that shows what comes now. A turn that could be out shows what there was before it.
+/// The first turn that shows what comes now. A turn that could be out shows only what came before it.
 fn shown_at(call: &Call) -> u32 {
     match call.stand() {
         Stand::Joining(_) => call.settled + 1,
@@ -156,7 +156,7 @@ fn shown_at(call: &Call) -> u32 {
     }
 }
 
-/// Puts a word into the inbox of a call.
+/// Puts a message into the inbox of a call.
 pub(super) fn join(
     d: &mut Draft<'_>,
     thread: &ThreadId,

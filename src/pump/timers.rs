@@ -1,9 +1,10 @@
-//! Deciding on timers: set, cancelled, due. A timer fires into the inbox of the call that set it. One
-//! that a root's top call has left opens a new top call for the same listener.
+//! Deciding on timers: set, cancelled, due. A timer fires into the inbox of the call that set it. If a
+//! root's top call has left it, the timer opens a new top call for the same listener.
 //!
-//! The moment on record is of the wall clock, for people and for the next start. How late a timer is
-//! comes with the event, counted by a clock that nobody sets; no clock is read here. Where the wall clock
-//! was set back meanwhile, the firing says so: its time would look too early to whoever reads the log.
+//! The recorded moment is on the wall clock, for people and for the next start. The event says how late a
+//! timer is, measured on the monotonic clock; this file reads no clock. If the wall clock was set back
+//! while the timer waited, the firing says so. Otherwise a reader of the log would find its time too
+//! early.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -21,7 +22,7 @@ use crate::words::primitive::SetTimer;
 use crate::words::record::{Kind, Mark, Record, Role, Timing};
 use crate::words::refusal::Refusal;
 
-/// Sets a timer, and tells its sender under which id and for when.
+/// Sets a timer, and tells the sender its id and its time.
 pub(super) fn set(
     d: &mut Draft<'_>,
     turn: &Turn<'_>,
@@ -102,7 +103,7 @@ fn answered(
     d.record(turn.thread, answer);
 }
 
-/// A timer is due. One that was cancelled, or set anew, while the log was asked is passed over.
+/// A timer is due. If it was cancelled or set again while the log was asked, nothing happens.
 pub(super) fn due(d: &mut Draft<'_>, thread: &ThreadId, id: &TimerId, set: &Record, late_ms: u64) {
     let Some(state) = d.thread(thread) else { return };
     let Some(timer) = state.timers.get(id).filter(|t| t.set == set.header.seq && state.may_fire(t)) else {
@@ -121,7 +122,7 @@ pub(super) fn due(d: &mut Draft<'_>, thread: &ThreadId, id: &TimerId, set: &Reco
     awaiting::arrived(d, thread, &path);
 }
 
-/// Cancels the timers of a call that is about to close, but those that outlive it.
+/// Cancels the timers of a call that is about to close, except those that outlive it.
 pub(super) fn cancel_with(d: &mut Draft<'_>, thread: &ThreadId, path: &CallPath) {
     let Some(state) = d.thread(thread).filter(|t| !t.timers.is_empty()) else { return };
     let Some((config, cause)) = state.calls.get(path).map(|call| (call.config, call.ready_cause)) else {
@@ -136,8 +137,8 @@ pub(super) fn cancel_with(d: &mut Draft<'_>, thread: &ThreadId, path: &CallPath)
     }
 }
 
-/// Cancels the timers that earlier calls of a message have left, whose time is over: what they would open
-/// could not work.
+/// Cancels the timers that earlier calls of a message have left, because the message's time is over: a
+/// call that they open could not work.
 pub(super) fn cancel_left(d: &mut Draft<'_>, root: &ThreadId, purse: u32, because: MessageId) {
     let Some(state) = d.thread(root) else { return };
     let Some(config) = state.purses.get(&purse).map(|purse| purse.config) else { return };
@@ -151,7 +152,8 @@ pub(super) fn cancel_left(d: &mut Draft<'_>, root: &ThreadId, purse: u32, becaus
     }
 }
 
-/// What has to be waited for after a decision and was not before, and what no longer has to be.
+/// The timers that must be waited for after a decision and were not before, and those that no longer
+/// must.
 pub(super) fn changes(before: Option<&Thread>, after: &Thread, effects: &mut Vec<Effect>) {
     let effect =
         |timer: &TimerId, until| Effect::Wait { thread: after.id.clone(), timer: timer.clone(), until };
@@ -169,7 +171,7 @@ pub(super) fn changes(before: Option<&Thread>, after: &Thread, effects: &mut Vec
     }
 }
 
-/// Until when a timer has to be waited for.
+/// Until when the pump must wait for a timer.
 pub(super) fn until(thread: &Thread, timer: &Timer) -> Until {
     let may_fire = thread.may_fire(timer);
     Until { set: timer.set, due: timer.due, most_ms: timer.pace.span_ms, may_fire }

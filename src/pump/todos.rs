@@ -1,5 +1,5 @@
-//! Deciding on todo lists, alone or in notes, and on the one word that a final gets which comes too
-//! early: steps are open, or children run.
+//! Deciding on todo lists, alone or in notes, and on the one reminder for a final that comes too early:
+//! steps are open, or children run.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -14,8 +14,8 @@ use crate::words::limits;
 use crate::words::record::{Kind, Mark, Role};
 use crate::words::refusal::Refusal;
 
-/// Records a note, or a list alone: being recorded answers both. One that brings more lists than a call
-/// may have is refused; every other takes the place of the list with the same condition.
+/// Records a note, or a list alone; the record is the answer to both. A note that brings more lists
+/// than a call may have is refused. A list replaces the list with the same condition.
 pub(super) fn keep(
     d: &mut Draft<'_>,
     turn: &Turn<'_>,
@@ -23,7 +23,7 @@ pub(super) fn keep(
     role: Role,
     item: &Arc<[u8]>,
 ) -> Option<Refusal> {
-    // The door has read them, so there is nothing wrong with them.
+    // The door has read them, so they are valid.
     let lists = todo::read(item).unwrap_or_default();
     if !lists.is_empty() {
         let known = d.call(turn.thread, turn.path).into_iter().flat_map(|call| call.todos.keys().copied());
@@ -43,9 +43,9 @@ pub(super) fn keep(
     None
 }
 
-/// The first final of a call that leaves children running or steps open is answered by a word on that;
-/// the next is taken. Children come first: taking a final cancels them. On the last turn there is no
-/// next, so the first is taken.
+/// If the first final of a call leaves children running or steps open, its answer is a reminder; the
+/// next final is taken. Children come first, because taking a final cancels them. On the last turn
+/// there is no next final, so the first is taken.
 pub(super) fn nudge(d: &mut Draft<'_>, turn: &Turn<'_>, ordinal: u32) -> Option<Refusal> {
     if turn.is_last() {
         return None;

@@ -1,13 +1,13 @@
-//! A listener's own view of one call: the messages that it was shown and that it said, in one order and
-//! numbered from 1, and, where it sees the thread, between them what others said to one another. Pure, over the
-//! records of one thread; it never looks into other threads, at ids, times and attempts, or, for whoever sees its call
-//! alone, into what happened inside callees.
+//! A listener's own view of one call: the messages that it was shown and that it said, in one order, with numbers
+//! from 1 on. If the listener sees its thread, what others said to one another is between them. Pure, over the
+//! records of one thread. It never looks into other threads, or at ids, times and attempts; for a listener that sees
+//! only its call, it never looks into callees.
 //!
-//! First come the listener's earlier calls in the thread: those whose outcome was known to whoever asked for
-//! this one, in the order in which they were asked for. Then the request, and for each turn its items, their
-//! answers in order of ordinal, and the inbox as the next turn showed it. So the order in which parallel
-//! answers came moves nothing, and a number once given stays. Each message is one record: a refused item is
-//! the refusal that answers it. What models said in a turn stands before what was made of it, and has no number.
+//! First come the listener's earlier calls in the thread, in the order in which they were asked for: those whose
+//! outcome was known when this call was asked for. Then comes the request, and for each turn its items, their answers
+//! in order of ordinal, and the inbox as the next turn showed it. So the order in which parallel answers came does
+//! not matter, and a number never changes. Each message is one record: a refused item is the refusal that answers it.
+//! What models said in a turn comes before the items made from it, and has no number.
 
 mod begun;
 mod laid;
@@ -36,7 +36,7 @@ use crate::words::ports::{LogFault, Position};
 use crate::words::record::{Header, Kind, Mark, Record, Role};
 use crate::words::time::Millis;
 
-/// Whose view it is, and as of when.
+/// The owner of a view, and its moment.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Whose {
     /// The thread.
@@ -45,9 +45,9 @@ pub struct Whose {
     pub call: CallPath,
     /// Its listener.
     pub listener: Name,
-    /// What it shows.
+    /// How much the listener sees.
     pub sees: Sees,
-    /// The last record that counts: the one after which the turn that looks was due.
+    /// The last record that counts: the record after which the turn that looks was due.
     pub up_to: u64,
 }
 
@@ -56,11 +56,11 @@ pub struct Whose {
 pub struct Message {
     /// Its record.
     pub seq: u64,
-    /// Who said it.
+    /// The sender.
     pub from: Name,
-    /// Whom it was said to, where it was said between others.
+    /// The receiver, if it was said between others.
     pub to: Option<Name>,
-    /// Where in its call it stands.
+    /// Its place in its call.
     pub spot: Spot,
     /// The leaf of that record.
     pub leaf: Digest,
@@ -68,9 +68,9 @@ pub struct Message {
     pub characters: u64,
     /// Whether it is a note.
     pub is_note: bool,
-    /// The document whose hash it names as that of refused bytes, if the core said it.
+    /// The hash of the refused bytes that it names, if the core said it. The bytes are stored as a document.
     pub names: Option<Digest>,
-    /// Whether a turn begins with it, so that what comes before can be cleared without it.
+    /// Whether a turn begins with it, so that everything before it can be cleared.
     pub begins: bool,
 }
 
@@ -80,7 +80,7 @@ pub struct View {
     messages: Vec<Message>,
     /// The number of the request of the call itself.
     request: u64,
-    /// What models said, by the number of the message that it stands before.
+    /// What models said, by the number of the message that follows.
     spoken: BTreeMap<u64, Spoken>,
     /// When the thread began.
     began: Millis,
@@ -97,12 +97,12 @@ impl View {
         self.request
     }
 
-    /// How many there are.
+    /// The number of messages.
     pub fn count(&self) -> u64 {
         self.messages.len() as u64
     }
 
-    /// What a model said that stands before that message.
+    /// What a model said before that message.
     pub fn spoken_before(&self, number: u64) -> Option<Spoken> {
         self.spoken.get(&number).copied()
     }
@@ -112,7 +112,7 @@ impl View {
         self.began
     }
 
-    /// Those from one number to another, with their numbers.
+    /// The messages from one number to another, with their numbers.
     pub fn range(&self, from: u64, to: u64) -> impl Iterator<Item = (u64, &Message)> {
         let skipped = usize::try_from(from.saturating_sub(1)).unwrap_or(usize::MAX);
         let rest = self.messages.get(skipped..).unwrap_or_default();
@@ -120,22 +120,22 @@ impl View {
     }
 }
 
-/// What was said in one call, turn by turn: the request first.
+/// What was said in one call, turn by turn; the request comes first.
 struct Told {
     path: CallPath,
     caller: Name,
     listener: Name,
-    /// Whether it is one of the listener whose view it is, and shown as such.
+    /// Whether it is a call of the view's listener, and shown as such.
     is_own: bool,
     turns: Vec<Turn>,
     bought: Bought,
 }
 
 impl Told {
-    /// Whom something in that place was said to; `to` is what its record says.
+    /// The receiver of what was said at that place; `to` is what its record says.
     fn whom(&self, spot: Spot, to: Option<&Name>) -> Name {
         match spot {
-            // A note is for whoever writes it.
+            // A note is for its writer.
             Spot::Said { .. } => to.unwrap_or(&self.listener).clone(),
             _ => self.listener.clone(),
         }
@@ -155,18 +155,18 @@ struct Noted {
     names: Option<Digest>,
 }
 
-/// Where a call stands in the order of the view.
+/// The position of a call in the order of the view.
 type Key = (Vec<(u32, u32, u32)>, CallPath);
 
 fn key(path: &CallPath) -> Key {
     (path.steps(), path.clone())
 }
 
-/// A view that is being read: the records of its thread go in one after the other.
+/// A view that is being read: it takes the records of its thread one by one.
 pub struct Reading {
     whose: Whose,
     thread: Thread,
-    /// The calls that belong to the view, as they were asked for.
+    /// The calls that belong to the view, in the order in which they were asked for.
     calls: BTreeMap<Key, Told>,
     noted: HashMap<u64, Noted>,
     laid: Laid,
@@ -175,7 +175,7 @@ pub struct Reading {
 }
 
 impl Reading {
-    /// A view of which nothing was read yet.
+    /// A view of which nothing has been read yet.
     pub fn of(whose: Whose) -> Reading {
         let thread = Thread::blank(whose.thread.clone());
         let is_read_on = whose.sees == Sees::Thread;
@@ -183,7 +183,7 @@ impl Reading {
         Reading { whose, thread, calls, noted, laid, is_read_on }
     }
 
-    /// The record that comes next; none once all that count were taken.
+    /// The next record; `None` once all records that count were taken.
     pub fn next(&self) -> Option<u64> {
         (self.thread.seq < self.whose.up_to).then_some(self.thread.seq + 1)
     }
@@ -214,7 +214,7 @@ impl Reading {
         Ok(())
     }
 
-    /// Lays the view out as far as it was read; none where the call was never opened, or is no longer open.
+    /// Lays the view out as far as it was read; returns `None` if the call was never opened, or is no longer open.
     pub fn lay_out(&mut self) -> Option<&View> {
         match self.whose.sees {
             Sees::Call => self.read_on()?,
@@ -223,7 +223,7 @@ impl Reading {
         Some(&self.laid.view)
     }
 
-    /// A view of the call alone: the calls before it are over, and it grows at its end.
+    /// A view of the call alone: earlier calls are over, and the view grows at its end.
     fn read_on(&mut self) -> Option<()> {
         let whose = &self.whose.call;
         let due = turn_before(self.thread.calls.get(whose)?, true);
@@ -232,7 +232,7 @@ impl Reading {
         self.laid.read_on(earlier, own, &due, &mut self.noted)
     }
 
-    /// A view of the thread: what was said inside of calls stands between their items and answers.
+    /// A view of the thread: what was said inside calls is between their items and answers.
     fn lay_all_out(&mut self) -> Option<()> {
         let open = order::open(&self.thread, &self.whose, |path| self.is_watched(path))?;
         self.laid.begin_again();
@@ -242,7 +242,7 @@ impl Reading {
         Some(())
     }
 
-    /// Whether it is the view of that call, read no further than it is wanted.
+    /// Whether it is the view of that call, read no further than is wanted.
     fn is_before(&self, whose: &Whose) -> bool {
         let Whose { thread, call, listener, sees, up_to } = whose;
         let own = &self.whose;
@@ -250,7 +250,7 @@ impl Reading {
             && self.thread.seq <= *up_to
     }
 
-    /// The same, to be read up to that record.
+    /// The same view, to be read up to that record.
     fn up_to(mut self, up_to: u64) -> Reading {
         self.whose.up_to = up_to;
         self
@@ -260,9 +260,9 @@ impl Reading {
         self.calls.contains_key(&key(path))
     }
 
-    /// Watches the call that a record opened, if it belongs to the view: the call itself, and earlier ones
-    /// of its listener that no other of those contains. Whoever sees the thread is shown the others as well whose outcome
-    /// was known by then, those that its call lies in, and what happens inside of it.
+    /// Watches the call that a record opened, if it belongs to the view: the call itself, and earlier calls of its
+    /// listener that are not inside such a call. A listener that sees the thread also gets other calls: those whose
+    /// outcome was known by then, those that contain its call, and those inside its call.
     fn watch(&mut self, h: &Header) {
         let path = match h.code {
             Some(Mark::Role(Role::Call)) => item_path(h),
@@ -275,7 +275,7 @@ impl Reading {
         let own = || self.calls.iter().filter(|(_, told)| told.is_own);
         let is_inside = || own().any(|((_, other), _)| path.is_within(other));
         let is_own = path == *whose || is_earlier() && !is_inside();
-        // What runs beside it is over for nobody yet, and may come in any order.
+        // A call that runs in parallel is not over for anyone yet, and may come in any order.
         let is_over =
             || path.precedes(whose) || path.is_awaited() && (path.is_within(whose) || whose.is_within(&path));
         if is_own || self.whose.sees == Sees::Thread && is_over() {
@@ -301,8 +301,8 @@ impl Call {
     }
 }
 
-/// The call whose turn a record belongs to, and that turn if it is of its reply. What goes to several names
-/// the call that it opens.
+/// The call whose turn a record belongs to, and the turn if the record belongs to its reply. An item for several
+/// takers names the call that it opens.
 fn speaker(h: &Header) -> (Option<CallPath>, Option<u32>) {
     match h.code {
         Some(Mark::Role(Role::ToAll | Role::ToFirst)) => {
@@ -318,12 +318,12 @@ fn item_path(h: &Header) -> Option<CallPath> {
 }
 
 fn characters(body: &[u8]) -> u64 {
-    // Every character has one byte that continues none.
+    // Every character has exactly one byte that is not a continuation byte.
     body.iter().filter(|byte| **byte & 0xc0 != 0x80).count() as u64
 }
 
-/// The turns of a call that a record about to be folded is the end of: what was said and shown up to it,
-/// and, where it is the call's final, that.
+/// The turns of a call that end with a record about to be folded: what was said and shown up to the record, and the
+/// record itself if it is the call's final.
 fn ends_of_turns(call: &Call, h: &Header, turn: Option<u32>) -> Option<Vec<Turn>> {
     let is_new = turn.is_some_and(|turn| turn > call.settled);
     match (h.kind, h.code) {
@@ -338,16 +338,16 @@ fn ends_of_turns(call: &Call, h: &Header, turn: Option<u32>) -> Option<Vec<Turn>
             Some(before.into_iter().chain([last]).collect())
         }
         (Kind::Outcome, Some(Mark::DeadLetter)) => None,
-        // What a turn was to show that never came to be due was shown to nobody, but every item has its answer.
+        // A turn that never became due was shown to no one, but every item has its answer.
         (Kind::Outcome, _) => Some(vec![turn_before(call, matches!(call.stand(), Stand::Ready { .. }))]),
         _ if is_new => Some(vec![turn_before(call, true)]),
         _ => None,
     }
 }
 
-/// What stands in the view before the due turn's reply and after what was told of the call so far: at first
-/// the request, then the last reply with its answers, and the inbox if the due turn has shown it. An item
-/// that was refused is no record of its own.
+/// What the view shows before the due turn's reply and after what was already told of the call: at first the request,
+/// later the last reply with its answers, and the inbox if the due turn has shown it. A refused item has no record of
+/// its own.
 fn turn_before(call: &Call, is_shown: bool) -> Turn {
     if call.settled == 0 {
         return vec![(Spot::Request, call.request)];

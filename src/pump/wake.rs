@@ -1,6 +1,6 @@
-//! Waking threads from the log and opening a log: rows, and the records after them, through `apply`
-//! alone. Every record that is folded here is verified against the chain before it, and a row is used only if it ends
-//! with the head of that record in the log.
+//! Wakes threads from the log and opens a log: rows, and the records after them, folded with `apply` alone. Every
+//! record that is folded here is verified against the chain before it. A row is used only if it ends with the head of
+//! that record in the log.
 
 use std::collections::HashMap;
 
@@ -16,7 +16,7 @@ use crate::words::record::Record;
 /// Records read at once while a thread is folded.
 const PAGE: usize = 512;
 
-/// Folds one record into a thread after checking that it is the next of its chain.
+/// Folds one record into a thread after a check that it is the next record of the chain.
 pub fn fold_next(thread: &mut Thread, record: &Record, position: Position) -> Result<(), LogFault> {
     let expected = thread.seq + 1;
     if record.header.seq != expected || !record.verifies(thread.head) {
@@ -32,7 +32,7 @@ pub fn fold_next(thread: &mut Thread, record: &Record, position: Position) -> Re
     Ok(())
 }
 
-/// The fold of a thread as the log has it; none if it has no record.
+/// The fold of a thread as the log has it; `None` if the thread has no record.
 pub fn wake(reader: &dyn LogReader, id: &ThreadId) -> Result<Option<Thread>, LogFault> {
     let kept = match reader.row(id)? {
         Some(row) => kept(reader, &row)?,
@@ -57,11 +57,11 @@ pub fn wake(reader: &dyn LogReader, id: &ThreadId) -> Result<Option<Thread>, Log
 /// A thread from its row.
 struct Kept {
     thread: Thread,
-    /// Where its next record is, if there is one.
+    /// The position of its next record, if there is one.
     next: Option<Position>,
 }
 
-/// The thread of a row; none where it is in another encoding, or ends with another head than that record has in the log.
+/// The thread of a row; `None` if the row has another encoding, or its head differs from the head in the log.
 fn kept(reader: &dyn LogReader, row: &Row) -> Result<Option<Kept>, LogFault> {
     let Some(thread) = Thread::from_row(row) else { return Ok(None) };
     let mut found = reader.of_thread(&thread.id, thread.seq, 2)?.into_iter();
@@ -70,8 +70,8 @@ fn kept(reader: &dyn LogReader, row: &Row) -> Result<Option<Kept>, LogFault> {
     Ok(fits.then_some(Kept { thread, next }))
 }
 
-/// A thread and, where it has ended, those above it up to the first that lives: where what comes late
-/// is recorded depends on them.
+/// A thread and, if it has ended, its ancestors up to the first living one: these decide where late messages are
+/// recorded.
 pub fn wake_line(reader: &dyn LogReader, id: &ThreadId) -> Result<Vec<Thread>, LogFault> {
     let mut line = Vec::new();
     let mut next = Some(id.clone());
@@ -82,7 +82,7 @@ pub fn wake_line(reader: &dyn LogReader, id: &ThreadId) -> Result<Vec<Thread>, L
     Ok(line)
 }
 
-/// The thread that a message from outside concerns, and those whose ids its root's id collides with.
+/// The thread that a message from outside concerns, and the threads whose ids collide with its root's id.
 pub fn wake_root(
     reader: &dyn LogReader,
     organism: &Name,
@@ -101,20 +101,20 @@ pub fn wake_root(
     Ok(met)
 }
 
-/// What opening a log gives.
+/// The result of opening a log.
 pub struct Recovered {
     /// Every thread that is at work, and the `sys` thread.
     pub state: State,
-    /// Records that came after the last checkpoint, and so are folded at every start until the next.
+    /// Records after the last checkpoint. They are folded at every start until the next checkpoint.
     pub since_checkpoint: usize,
-    /// Whether the log ends with the word that nothing was out, so that nothing can have been lost.
+    /// Whether the log ends with the statement that nothing was out, so that nothing can have been lost.
     pub was_drained: bool,
-    /// The deliveries whose reply is on record, as far back as is looked.
+    /// The deliveries whose reply is on record, as far back as the search goes.
     pub replied: Vec<Replied>,
 }
 
-/// The rows with which whoever opens the log next need only fold what comes after them: for one that is written
-/// elsewhere, and only followed here.
+/// Rows for a log that is written elsewhere and only followed here: with them, opening the log need only fold the
+/// records after them.
 pub fn checkpoint(reader: &dyn LogReader) -> Result<Batch, LogFault> {
     let (_, threads) = folded(reader, &Unwatched)?;
     let mut rows: Vec<_> = threads.values().map(Thread::to_row).collect();
@@ -122,7 +122,7 @@ pub fn checkpoint(reader: &dyn LogReader) -> Result<Batch, LogFault> {
     Ok(Batch { rows, checkpoint: true, ..Batch::default() })
 }
 
-/// Goes on from what the log holds.
+/// Continues from what the log holds.
 pub fn recover(reader: &dyn LogReader, steps: &dyn Steps) -> Result<Recovered, LogFault> {
     let (opening, mut threads) = folded(reader, steps)?;
     let sys = ThreadId::sys();
@@ -144,7 +144,7 @@ pub fn recover(reader: &dyn LogReader, steps: &dyn Steps) -> Result<Recovered, L
     Ok(Recovered { state, since_checkpoint, was_drained, replied })
 }
 
-/// What opening reads, and the threads that it is about.
+/// What opening reads, and the threads that it concerns.
 fn folded(
     reader: &dyn LogReader,
     steps: &dyn Steps,
@@ -178,7 +178,7 @@ fn folded(
     Ok((opening, threads))
 }
 
-/// A thread as it was at a checkpoint, or as it is now where its row does not say how it was then.
+/// A thread as it was at a checkpoint, or as it is now if its row does not say how it was then.
 fn at_checkpoint(
     reader: &dyn LogReader,
     row: &Row,
@@ -186,12 +186,12 @@ fn at_checkpoint(
 ) -> Result<Option<Thread>, LogFault> {
     match kept(reader, row)? {
         Some(Kept { thread, next }) if next.is_none_or(|next| next > checkpoint) => Ok(Some(thread)),
-        // Its record after the row comes before the checkpoint: the row is an old one.
+        // The first record after the row comes before the checkpoint, so the row is old.
         _ => wake(reader, &row.thread),
     }
 }
 
-/// The threads that are at work, and `sys`: every thread of the log is woken.
+/// The threads that are at work, and `sys`. Every thread of the log is woken for this.
 fn one_by_one(reader: &dyn LogReader, steps: &dyn Steps) -> Result<HashMap<ThreadId, Thread>, LogFault> {
     let mut threads = HashMap::new();
     let all = reader.threads(usize::MAX)?.into_iter().chain([ThreadId::sys()]);
@@ -203,8 +203,8 @@ fn one_by_one(reader: &dyn LogReader, steps: &dyn Steps) -> Result<HashMap<Threa
     Ok(threads)
 }
 
-/// Whether the last record of all is the core's own word that nothing was out. Whoever sends writes of its
-/// start before, so that the word holds for as long as nothing follows it.
+/// Whether the very last record is the core's own statement that nothing was out. A pump records its start before it
+/// sends anything, so the statement holds as long as no record follows it.
 fn was_drained(reader: &dyn LogReader, sys: &Thread, last: Position) -> Result<bool, LogFault> {
     let newest = reader.of_thread(&sys.id, sys.seq, 1)?.pop();
     Ok(newest.is_some_and(|(position, record)| {

@@ -1,7 +1,7 @@
-//! The time that a message from outside may take. It runs while anything of its tree is worked on and
-//! stands still while nobody but persons and timers is waited for. A word in the chain of the root says
-//! whenever that changes, so the sum is a fold of records; how long it has run since the last word is
-//! counted by ticks (`running`), and across a restart by the wall clock, which is all that is left then.
+//! The time that a message from outside may take. The time runs while anything of its tree is worked on,
+//! and does not run while the tree waits only for persons and timers. A record in the chain of the root
+//! marks each change, so the sum is a fold of records. The time since the last record is measured in
+//! ticks (`running`); across a restart only the wall clock can measure it.
 
 mod running;
 
@@ -23,8 +23,8 @@ use crate::words::ports::CallBack;
 use crate::words::record::{Kind, Mark, Role, Timing};
 use crate::words::time::Millis;
 
-/// Says in the root of every tree that a decision has touched whether its time runs from here on, where
-/// that is another than before.
+/// For every tree that a decision has touched: records in the root whether its time runs from now on, if
+/// that has changed.
 pub(super) fn settle(d: &mut Draft<'_>) {
     for runs in d.limited_roots() {
         let Some((purse, limit_ms)) = limited(d, &runs) else { continue };
@@ -34,16 +34,16 @@ pub(super) fn settle(d: &mut Draft<'_>) {
     }
 }
 
-/// A mark of a tree's time may have been reached: most of it is used, or all. Where it is not, because
-/// clocks do not agree, what is left is waited for again.
+/// A tree's time may have reached a mark: most of it is used, or all. If it has not, because clocks
+/// differ, the pump waits for the rest.
 pub(super) fn elapsed(d: &mut Draft<'_>, runs: &Runs) {
     if let Some((purse, limit_ms)) = limited(d, runs).filter(|(purse, _)| purse.runs.is_some()) {
         count(d, runs, &purse, limit_ms);
     }
 }
 
-/// Counts the time that was used until now, and does what its marks ask for: whatever brought us here may
-/// have come before the word that a mark was reached.
+/// Counts the time used until now, and does what the marks require. Another event may lead here before
+/// the mark is reported.
 fn count(d: &mut Draft<'_>, runs: &Runs, purse: &Purse, limit_ms: u64) {
     let used_ms = used_ms(d, runs, purse, limit_ms);
     let of = Exceeded { what: Measure::Time, used: used_ms, limit: limit_ms };
@@ -58,12 +58,12 @@ fn count(d: &mut Draft<'_>, runs: &Runs, purse: &Purse, limit_ms: u64) {
     if is_mostly(used_ms, limit_ms) && !is_mostly(purse.ran_ms, limit_ms) {
         warn(d, &runs.thread, runs.purse, &of);
     }
-    // Only now: a warning ends a wait.
+    // Only now, because a warning ends a wait.
     let is_at_work = works(&|id| d.thread(id), &runs.thread, runs.purse);
     say(d, runs, &Clocked { runs: is_at_work, used_ms, limit_ms });
 }
 
-/// The time that is left until the next mark of a purse whose time runs; none where it does not.
+/// The time that is left until the next mark of a purse whose time runs; `None` if it does not run.
 pub fn left(purse: &Purse, limit_ms: u64, now: Millis) -> Option<Left> {
     let since = purse.runs?;
     let mark_ms = if is_mostly(purse.ran_ms, limit_ms) { limit_ms } else { mostly_ms(limit_ms) };
@@ -71,7 +71,8 @@ pub fn left(purse: &Purse, limit_ms: u64, now: Millis) -> Option<Left> {
     Some(Left { ran_ms, until_ms: mark_ms.saturating_sub(purse.ran_ms).saturating_sub(ran_ms) })
 }
 
-/// Whose time runs in a state, with what is left: for a start, when nothing live is known yet.
+/// The running time budgets in a state, with what is left of each: for a start, when nothing live is
+/// known yet.
 pub fn running_of(state: &State, now: Millis) -> Vec<(Runs, Left)> {
     let roots = state.threads.values().filter(|t| t.id.parent().is_none() && !t.ended);
     let purses = roots.flat_map(|t| t.purses.iter().map(|(number, purse)| (&t.id, *number, purse)));
@@ -82,14 +83,14 @@ pub fn running_of(state: &State, now: Millis) -> Vec<(Runs, Left)> {
     running.collect()
 }
 
-/// The purse of a root that lives, and its limit, where that is set and not reached.
+/// The purse of a living root, and its limit, if a limit is set and not reached.
 fn limited(d: &Draft<'_>, runs: &Runs) -> Option<(Purse, u64)> {
     let root = d.thread(&runs.thread).filter(|root| !root.ended)?;
     let purse = root.purses.get(&runs.purse).filter(|purse| !purse.is_over)?;
     Some((purse.clone(), d.page(purse.config)?.budgets.as_ref()?.wall_ms?))
 }
 
-/// How long a purse's tree was worked on until now, at most as long as it may.
+/// How long a purse's tree has been worked on until now, at most its limit.
 fn used_ms(d: &Draft<'_>, runs: &Runs, purse: &Purse, limit_ms: u64) -> u64 {
     let since =
         purse.runs.map_or(0, |since| d.running().ran_ms(runs, d.tick()).unwrap_or(d.at().since(since)));
@@ -104,7 +105,7 @@ fn is_mostly(used_ms: u64, limit_ms: u64) -> bool {
     used_ms >= mostly_ms(limit_ms)
 }
 
-/// Records how long it ran, and whether it does from here on.
+/// Records how long the time ran, and whether it runs from now on.
 fn say(d: &mut Draft<'_>, runs: &Runs, clocked: &Clocked) -> Option<MessageId> {
     let config = d.thread(&runs.thread)?.purses.get(&runs.purse)?.config;
     let body = budget_payload::time(clocked);
@@ -112,7 +113,7 @@ fn say(d: &mut Draft<'_>, runs: &Runs, clocked: &Clocked) -> Option<MessageId> {
     Some(d.record(&runs.thread, fact.under(config)).1)
 }
 
-/// Whose time runs after a decision in another way than before.
+/// The time budgets that run differently after a decision than before.
 pub(super) fn changes(
     book: &Book,
     (before, after): (Option<&Thread>, &Thread),
@@ -139,27 +140,27 @@ fn wall_ms(book: &Book, config: Digest) -> Option<u64> {
     book.page(config)?.budgets.as_ref()?.wall_ms
 }
 
-/// Whether anything under a purse is worked on, or waits for anything but persons and timers. What waits
-/// for others in its tree is left to them.
+/// Whether anything under a purse is worked on, or waits for anything but persons and timers. A wait for
+/// other parts of the tree does not count here; those parts count themselves.
 fn works<'t>(of: &impl Fn(&ThreadId) -> Option<&'t Thread>, thread: &ThreadId, purse: u32) -> bool {
     let Some(state) = of(thread) else { return false };
     let is_halted = halted(of, thread).is_some();
     state.calls.values().filter(|call| call.purse == purse).any(|call| {
-        // Nobody waits for a listener that only gets news.
+        // No one waits for a listener that only gets news.
         let is_awaited = call.opened_by != OpenedBy::Tell;
         let is_due = is_awaited && !is_halted && matches!(call.stand(), Stand::Ready { .. });
         is_due || call.running().any(|child| works(of, child, CHILD))
     })
 }
 
-/// The time is over: every call that could go on may only answer. What cannot be told that, because it
-/// has not begun or has one turn alone, closes with a report of the core.
+/// The time is over: every call that can continue may only answer. A call that has not begun or has a
+/// single turn has no turn left to learn that, so it closes with a report of the core.
 fn over(d: &mut Draft<'_>, thread: &ThreadId, purse: u32, of: &Exceeded) {
     for path in top_calls(d, thread, purse) {
         wrapping::begin(d, thread, &path, of, None);
         let Some(call) = d.call(thread, &path) else { continue };
         let turn = call.settled + 1;
-        // One of which a person is asked whether it is tried again was out before.
+        // A call was out before if a person is asked whether to try it again.
         let was_out = call.approval.as_ref().is_some_and(|approval| approval.of_attempt);
         let has_begun = call.settled > 0 || was_out || matches!(call.stand(), Stand::Ready { .. });
         if has_begun && !is_single(d, call) {
@@ -187,7 +188,7 @@ fn top_calls(d: &Draft<'_>, thread: &ThreadId, purse: u32) -> Vec<CallPath> {
     tops.map(|(path, _)| path.clone()).collect()
 }
 
-/// Tells every open call of the tree that has a further turn to read it in.
+/// Tells every open call of the tree, unless it has no further turn to read the warning in.
 fn warn(d: &mut Draft<'_>, thread: &ThreadId, purse: u32, of: &Exceeded) {
     let Some(state) = d.thread(thread) else { return };
     let calls: Vec<(CallPath, Vec<ThreadId>)> = state

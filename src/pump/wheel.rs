@@ -1,11 +1,11 @@
-//! The wheel: what waits for its tick, in order of ticks. Live knowledge, not state: after a start it is
-//! filled again from the state. Pure but for what its caller tells it. Whatever waits costs an entry and no
-//! work; only the first is ever looked at.
+//! The wheel: what waits for a tick, in order of ticks. Live data, not state: after a start it is filled
+//! again from the state. Pure except for what its caller passes in. Each waiting thing costs one entry and
+//! no work; only the first is ever looked at.
 //!
-//! A moment on record is of the wall clock, which people set. When something is put here the time that is
-//! left is worked out once, and from then on ticks count, which nobody sets: a clock set back or forward
-//! while the organism runs neither holds anything back nor hurries it. Across a restart only the wall
-//! clock is left: what is due by it is due at once, and what is not waits no longer than its whole span.
+//! A recorded moment is on the wall clock, which people can set. When something is put here, the time that
+//! is left is computed once. From then on ticks count, which no one can set, so setting the wall clock while
+//! the organism runs neither delays anything nor hurries it. Across a restart only the wall clock is left:
+//! what is due by it is due at once, and nothing waits longer than its whole span.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -13,7 +13,7 @@ use super::event::Until;
 use crate::words::ids::{ThreadId, TimerId};
 use crate::words::time::Millis;
 
-/// Things that wait. One that nobody wants any more may be left here: its time comes, and it is passed over.
+/// Things that wait. An entry that is no longer wanted may stay here: when its tick comes, it is ignored.
 #[derive(Debug)]
 pub struct Wheel<T>(BTreeSet<(Millis, T)>);
 
@@ -24,29 +24,29 @@ impl<T> Default for Wheel<T> {
 }
 
 impl<T: Ord> Wheel<T> {
-    /// Has something wait for a tick.
+    /// Lets something wait for a tick.
     pub fn put(&mut self, tick: Millis, what: T) {
         self.0.insert((tick, what));
     }
 
-    /// Has it wait no more.
+    /// Ends the wait.
     pub fn remove(&mut self, tick: Millis, what: T) {
         self.0.remove(&(tick, what));
     }
 
-    /// The next thing whose tick has come, with that tick; each is given once.
+    /// The next thing whose tick has come, with that tick. Each is returned once.
     pub fn due(&mut self, now: Millis) -> Option<(Millis, T)> {
         self.0.first().filter(|(tick, _)| *tick <= now)?;
         self.0.pop_first()
     }
 
-    /// The tick of the first.
+    /// The tick of the first entry.
     pub fn next_moment(&self) -> Option<Millis> {
         self.0.first().map(|(tick, _)| *tick)
     }
 }
 
-/// A timer whose time has come.
+/// A timer that is due.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Ripe {
     /// Its thread.
@@ -62,13 +62,13 @@ pub struct Ripe {
 #[derive(Debug)]
 struct Entry {
     until: Until,
-    /// When it is due, by ticks.
+    /// The tick at which it is due.
     tick: Millis,
-    /// How late it was already when it came here.
+    /// How late it already was when it was put here.
     late_ms: u64,
 }
 
-/// Timers that wait, those that may not fire yet among them.
+/// Timers that wait, including those that may not fire yet.
 #[derive(Debug, Default)]
 pub struct Timers {
     entries: HashMap<(ThreadId, TimerId), Entry>,
@@ -77,7 +77,8 @@ pub struct Timers {
 }
 
 impl Timers {
-    /// Waits for a timer from now on, or no more. One that only may fire again keeps its tick.
+    /// Starts to wait for a timer, or stops. If only its permission to fire changed, the timer keeps its
+    /// tick.
     pub fn put(&mut self, thread: ThreadId, timer: TimerId, until: Option<Until>, wall: Millis, now: Millis) {
         let key = (thread, timer);
         let known = self.entries.remove(&key);
@@ -97,7 +98,7 @@ impl Timers {
         self.entries.insert(key, Entry { until, tick, late_ms });
     }
 
-    /// The next timer whose time has come; each is given once, until it is put here again.
+    /// The next timer that is due. Each is returned once, until it is put here again.
     pub fn ripe(&mut self, now: Millis) -> Option<Ripe> {
         let (tick, key) = self.wheel.due(now)?;
         let entry = self.entries.get(&key)?;
@@ -106,7 +107,7 @@ impl Timers {
         Some(Ripe { thread, timer, set: entry.until.set, late_ms })
     }
 
-    /// Tries a timer that was given, and could not fire, again at that tick.
+    /// Tries a timer again at that tick, after it was returned and could not fire.
     pub fn again(&mut self, thread: ThreadId, timer: TimerId, at: Millis) {
         let key = (thread, timer);
         let Some(entry) = self.entries.get_mut(&key) else { return };
@@ -115,7 +116,7 @@ impl Timers {
         self.wheel.put(at, key);
     }
 
-    /// The tick at which the first is due.
+    /// The tick at which the first timer is due.
     pub fn next_moment(&self) -> Option<Millis> {
         self.wheel.next_moment()
     }
@@ -125,7 +126,7 @@ impl Timers {
 mod tests {
     use super::*;
 
-    /// A timer of a second, set at the wall clock's 1,000 and tick 0.
+    /// A timer of one second, set at wall clock 1,000 and tick 0.
     struct Tea(Timers);
 
     impl Tea {
@@ -148,7 +149,7 @@ mod tests {
             self.0.put(thread, timer, until, Millis(wall), Millis(now));
         }
 
-        /// By which record it was set, and how late it is.
+        /// The record that set it, and how late it is.
         fn ripe(&mut self, now: u64) -> Option<(u64, u64)> {
             self.0.ripe(Millis(now)).map(|ripe| (ripe.set, ripe.late_ms))
         }

@@ -1,6 +1,6 @@
-//! Wrapping up: a budget of a call is used up, so it may only answer. What it waits for is cancelled, one
-//! more turn shows it what is there and that this is the last, and only a final is taken. Without one the
-//! call closes with a report that the core writes.
+//! Wrapping up: a budget of a call is used up, so the call may only answer. What it waits for is
+//! cancelled. One more turn shows the call what has arrived and that this turn is the last, and only a
+//! final is taken. Without a final the call closes with a report that the core writes.
 
 use super::awaiting;
 use super::closing::{self, Outcome};
@@ -16,8 +16,8 @@ use crate::words::ids::{CallPath, ThreadId};
 use crate::words::record::{Kind, Mark, Role};
 use crate::words::refusal::Refusal;
 
-/// From here on the call may only answer. After the reply of a turn the next one is its wrap-up turn; a
-/// turn that may be out is left to its reply, and the one after it is.
+/// From now on the call may only answer. After the reply to a turn, the next turn is its wrap-up turn. If
+/// a turn may be out, that turn still gets to send its reply, and the turn after it is the wrap-up turn.
 pub(super) fn begin(
     d: &mut Draft<'_>,
     thread: &ThreadId,
@@ -38,8 +38,8 @@ pub(super) fn begin(
     awaiting::arrived(d, thread, path);
 }
 
-/// Takes the reply of a call that may only answer: its final closes it, notes and todo lists are kept, and
-/// everything else is refused.
+/// Takes the reply of a call that may only answer: its final closes the call, notes and todo lists are
+/// kept, and everything else is refused.
 pub(super) fn reply(d: &mut Draft<'_>, turn: &Turn<'_>, what: Measure, items: Vec<Item>) {
     let is_final = |item: &Item| matches!(item, Item::Admitted(a) if *a.what() == What::Final);
     let is_only = items.iter().filter(|item| is_final(item)).count() == 1;
@@ -74,7 +74,7 @@ fn only_a_final(turn: &Turn<'_>, what: Measure) -> Refusal {
     Refusal::new(what.code(), words).expecting(format!("one of: {}", finals.join(", ")))
 }
 
-/// Closes a call that gave no final in that turn, although it was told that it was its last.
+/// Closes a call that gave no final in its last turn.
 pub(super) fn close(d: &mut Draft<'_>, thread: &ThreadId, path: &CallPath, turn: u32) {
     let Some(call) = d.call(thread, path) else { return };
     let code = call.wrap_up.map_or(Code::MessagesBudget, |of| of.what.code());
@@ -88,8 +88,8 @@ pub(super) fn close(d: &mut Draft<'_>, thread: &ThreadId, path: &CallPath, turn:
     closing::close(d, thread, path, Outcome::Budget, fact);
 }
 
-/// What can be said for a call that said nothing itself. Bodies are not in the state, so its last note is
-/// named by its place.
+/// A report for a call that gave none itself. The state has no bodies, so the report names the call's last
+/// note by its place.
 fn report(call: &Call) -> String {
     let what = call.wrap_up.map_or(Measure::Turns, |of| of.what);
     let (listener, turn) = (call.listener.as_str(), call.settled.to_string());

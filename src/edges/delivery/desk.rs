@@ -1,9 +1,9 @@
-//! The desk of one listener: what was handed over and is not yet answered. The pump puts deliveries
-//! and call-backs on it without waiting; the listener's task takes them off.
+//! The desk of one listener: deliveries that were handed over and are not yet answered. The pump puts
+//! deliveries and call-backs on it without waiting; the listener's task takes them off.
 //!
-//! It never reads a document and never reports anything: whoever takes a token off the desk owes the
-//! pump the one report about it. That it can be taken off only once is what makes it one report.
-//! In: deliveries, call-backs. Out: errands for the task, and tokens that are owed a report.
+//! The desk never reads a document and never reports anything. The caller that takes a token off the desk owes
+//! the pump the one report about it. Each token can be taken off only once, so there is only one report. In:
+//! deliveries, call-backs. Out: errands for the task, and tokens that are owed a report.
 //!
 //! The desk holds a bounded number of deliveries, and everything else on it belongs to one of them.
 
@@ -19,21 +19,21 @@ use tokio::time::Instant;
 use crate::words::limits;
 use crate::words::ports::{CallBack, Delivery, Token};
 
-/// What is to be brought to the listener next.
+/// The next thing to bring to the listener.
 #[derive(Debug)]
 pub(super) enum Errand {
     /// A delivery. It is out from now on.
     Deliver(Delivery),
-    /// Word that an answer is no longer wanted.
+    /// A note that an answer is no longer wanted.
     Cancel(Token),
     /// The answer to a journal entry or a question.
     Answer(Answer),
 }
 
-/// What is to be brought to the listener besides deliveries.
+/// Something other than a delivery to bring to the listener.
 #[derive(Debug)]
 pub(super) enum Side {
-    /// Word that an answer is no longer wanted.
+    /// A note that an answer is no longer wanted.
     Cancel(Token),
     /// The answer to a journal entry or a question.
     Answer(Answer),
@@ -48,8 +48,8 @@ impl From<Side> for Errand {
     }
 }
 
-/// Answers that may wait for a listener, for each delivery it may have: as many as it may ask for, and again as
-/// many refusals. One that has not read those waits for none of them.
+/// How many answers may wait for a listener, for each delivery it may have: as many as it may ask for, and as
+/// many refusals. A listener that has not read those is not waiting for them.
 const ANSWERS: usize = 2 * (limits::ASKS + limits::JOURNAL);
 
 /// Why a delivery was not taken.
@@ -57,12 +57,12 @@ const ANSWERS: usize = 2 * (limits::ASKS + limits::JOURNAL);
 pub(super) enum Refused {
     /// The listener was stopped.
     Closed,
-    /// More is out to the listener than it may have.
+    /// The listener already has as many deliveries as it may have.
     Full,
 }
 
-/// Deliveries that died and are still known, for each that a listener may have: an answer to one of them comes
-/// within moments of its end.
+/// How many dead deliveries are remembered, for each delivery that a listener may have: an answer to a dead
+/// delivery comes within moments of its end.
 const DEAD: usize = 16;
 
 pub(super) struct Desk {
@@ -79,8 +79,8 @@ struct Papers {
     cancels: VecDeque<Token>,
     unsent: VecDeque<(Token, CallBack)>,
     answers: VecDeque<Answer>,
-    /// Deliveries that ended with a life of the listener: whoever asked in them waits no more, and the next
-    /// life must not be told what it never asked.
+    /// Deliveries that ended with an earlier life of the listener. Their asker no longer waits, and the next
+    /// life must not get answers that it never asked for.
     dead: VecDeque<Arc<str>>,
     closed: bool,
 }
@@ -93,14 +93,15 @@ struct Recall {
 
 impl Desk {
     fn papers(&self) -> MutexGuard<'_, Papers> {
-        // Every change below is complete before anything can panic, so a poisoned desk is in order.
+        // Every change below is complete before anything can panic, so the desk is valid even if the lock is
+        // poisoned.
         self.papers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A desk for a listener that may have so many deliveries at once.
+    /// A desk for a listener that may have this many deliveries at once.
     pub(super) fn new(in_flight: usize) -> Desk {
-        // The pump counts slots and hands over no more than that; the one beyond is for a pump that
-        // counts a slot free a moment before the desk does.
+        // The pump counts slots and hands over no more than that. The extra place is for a pump that counts a
+        // slot as free a moment before the desk does.
         let room = in_flight.saturating_add(1);
         Desk { room, papers: Mutex::default(), arrived: Notify::new(), recalled: Notify::new() }
     }
@@ -125,7 +126,7 @@ impl Desk {
         Ok(())
     }
 
-    /// Calls a delivery back. One that is not on the desk was answered in the meantime.
+    /// Calls a delivery back. If it is not on the desk, it has been answered.
     pub(super) fn call_back(&self, token: &Token, why: CallBack) {
         let mut papers = self.papers();
         if let Some(place) = papers.waiting.iter().position(|d| d.lease.token == *token) {
@@ -154,7 +155,7 @@ impl Desk {
         self.arrived.notify_one();
     }
 
-    /// The next errand; waits for one. May be dropped while it waits: nothing is lost. For one waiter.
+    /// The next errand; waits for one. May be dropped while it waits: nothing is lost. Only one task may wait.
     pub(super) async fn next(&self) -> Errand {
         loop {
             if let Some(errand) = self.next_now() {
@@ -164,10 +165,10 @@ impl Desk {
         }
     }
 
-    /// Waits until something may have arrived since the last look. For one waiter.
+    /// Waits until something may have arrived since the last look. Only one task may wait.
     pub(super) async fn arrival(&self) {
-        // `notify_one` leaves a permit if nobody waits yet, so an arrival between the look and the
-        // wait is not missed.
+        // `notify_one` leaves a permit if no task waits yet, so an arrival between the look and the wait is not
+        // missed.
         self.arrived.notified().await;
     }
 
@@ -176,7 +177,7 @@ impl Desk {
         self.next_aside().map(Errand::from).or_else(|| self.next_delivery().map(Errand::Deliver))
     }
 
-    /// The next that is already here and is no delivery.
+    /// The next thing already here that is no delivery.
     pub(super) fn next_aside(&self) -> Option<Side> {
         let mut papers = self.papers();
         let cancel = papers.cancels.pop_front().map(Side::Cancel);
@@ -196,11 +197,12 @@ impl Desk {
         self.papers().out.contains_key(token)
     }
 
-    /// The next delivery that was called back before it left the desk; it is off it and owed a report.
+    /// The next delivery that was called back before it left the desk. It is taken off the desk and owed a
+    /// report.
     pub(super) async fn unsent(&self) -> (Token, CallBack) {
         loop {
             let mut changed = pin!(self.recalled.notified());
-            // Listening begins before the look, so a call-back between the two is not missed.
+            // Listening begins before the look, so a call-back in between is not missed.
             changed.as_mut().enable();
             let unsent = self.papers().unsent.pop_front();
             match unsent {
@@ -219,7 +221,7 @@ impl Desk {
             match first {
                 None => changed.await,
                 Some(at) if at + grace <= Instant::now() => return,
-                // Of what is answered meanwhile the next round no longer knows.
+                // The next round does not see deliveries that were answered by then.
                 Some(at) => tokio::select! {
                     () = changed => {}
                     () = tokio::time::sleep_until(at + grace) => {}
@@ -241,7 +243,7 @@ impl Desk {
         }
     }
 
-    /// Takes a delivery that is out off the desk; whoever is told `true` owes its report.
+    /// Takes a delivery that is out off the desk. A caller that gets `true` owes its report.
     #[must_use = "who takes a delivery off the desk owes its report"]
     pub(super) fn settle(&self, token: &str) -> bool {
         let mut papers = self.papers();
@@ -263,7 +265,7 @@ impl Desk {
         out
     }
 
-    /// Takes every delivery off the desk that never left it; each is owed a report.
+    /// Takes all deliveries that have not left the desk off it; each is owed a report.
     #[must_use = "who takes a delivery off the desk owes its report"]
     pub(super) fn settle_waiting(&self) -> Vec<Token> {
         let mut papers = self.papers();
@@ -271,7 +273,8 @@ impl Desk {
         waiting.into_iter().chain(papers.unsent.drain(..).map(|(token, _)| token)).collect()
     }
 
-    /// Waits until a delivery waits on the desk. For one waiter, which is not in `next` too.
+    /// Waits until a delivery waits on the desk. Only one task may wait, and it may not be in `next` at the
+    /// same time.
     pub(super) async fn anything_waits(&self) {
         while self.papers().waiting.is_empty() {
             self.arrival().await;

@@ -1,10 +1,10 @@
 //! Listeners that are Rust values in this process.
 //!
-//! Beside its delivery a listener has a line to the pump, on which it writes its journal and asks. A carrier
-//! here never judges a reply and never waits for one listener with another one's work. In:
-//! deliveries and call-backs. Out: `Heard`, once for every delivery; a panic in a listener is one
-//! failed delivery and nothing else. An answer that is ready at once costs no task; one that has to
-//! wait gets one, so at most `in_flight` run beside each other.
+//! In addition to its delivery, a listener has a line to the pump, on which it writes its journal and asks. A
+//! carrier here never judges a reply, and never lets one listener wait for another one's work. In: deliveries and
+//! call-backs. Out: `Heard`, once for every delivery. A panic in a listener fails one delivery and nothing else.
+//! An answer that is ready at once costs no task. An answer that has to wait gets a task, so at most `in_flight`
+//! tasks run in parallel.
 
 use std::convert::Infallible;
 use std::future::{Future, poll_fn};
@@ -29,7 +29,7 @@ mod line;
 
 use line::Board;
 
-/// What a listener says in the end, on its way.
+/// The future of a listener's final answer.
 pub type Word = Pin<Box<dyn Future<Output = Said> + Send>>;
 
 /// A Rust listener. Its work must not block: it runs among the pump's own tasks. When its answer is no
@@ -50,14 +50,14 @@ pub type Word = Pin<Box<dyn Future<Output = Said> + Send>>;
 /// }
 /// ```
 pub trait Answering: Send + Sync + 'static {
-    /// Answers a delivery. On the line it may write its journal and ask, as long as it works on this one.
+    /// Answers a delivery. While it works on this delivery, it may write its journal and ask on the line.
     fn answer(self: Arc<Self>, asked: Delivered, line: Arc<dyn Line>) -> Word;
 
-    /// What it answered to this delivery was taken. It is told so only where others answer under its name as well.
+    /// Its answer to this delivery was taken. This is called only if others answer under its name as well.
     fn taken(&self, _asked: &Delivered) {}
 }
 
-/// A listener that is one closure, and needs no line.
+/// A listener that is one closure and needs no line.
 pub fn answering<F, A>(answer: F) -> Arc<dyn Answering>
 where
     F: Fn(Delivered) -> A + Send + Sync + 'static,
@@ -95,7 +95,7 @@ pub(super) fn tend(post: &Post, listener: Arc<dyn Answering>) -> Task {
 }
 
 async fn attend(post: Post, listener: Arc<dyn Answering>) {
-    // Nothing is ever sent: it closes when the last delivery that holds an end of it is over.
+    // Nothing is ever sent on this channel. It closes when the last delivery that holds an end of it is over.
     let (running, mut all_over) = mpsc::channel::<Infallible>(1);
     let board = Arc::new(Board::default());
     post.joined().await;
@@ -104,7 +104,7 @@ async fn attend(post: Post, listener: Arc<dyn Answering>) {
             match errand {
                 Errand::Deliver(delivery) => bring(&delivery, &post, &listener, &board, &running).await,
                 Errand::Answer(answer) => board.ring(answer),
-                // The delivery's own task knows already.
+                // The delivery's own task already knows.
                 Errand::Cancel(_) => {}
             }
         }
@@ -121,7 +121,7 @@ async fn attend(post: Post, listener: Arc<dyn Answering>) {
     post.close(Code::ListenerDown, "stopped with the organism").await;
 }
 
-/// Brings one delivery: answered at once if the listener can, otherwise by a task of its own.
+/// Brings one delivery. The listener answers it at once if it can, otherwise in its own task.
 async fn bring(
     delivery: &Delivery,
     post: &Post,
@@ -146,7 +146,7 @@ async fn bring(
                 work.await;
                 drop(running);
             };
-            // `running` is how its end is waited for.
+            // `running` is used to wait for its end.
             let _counted = tasks::start(kind, whole, async move |panicked| {
                 gone(&post, token, Code::ListenerFailed, panic_words(&panicked)).await;
             });
@@ -182,7 +182,7 @@ async fn answered(post: &Post, token: Token, said: Result<Said, Panicked>) {
     }
 }
 
-/// Why an answer cannot be sent: an item that its listener knows to be faulty.
+/// Why an answer cannot be sent: it has an item that its listener knows to be invalid.
 fn fault_in(said: &Said) -> Option<&Fault> {
     let Said::Items(items) = said else { return None };
     items.iter().find_map(|item| item.payload.as_ref().err())

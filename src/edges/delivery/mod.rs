@@ -1,8 +1,8 @@
-//! Carriers: how deliveries reach listeners, and how what listeners say comes back.
+//! Carriers: they bring deliveries to listeners, and bring back what listeners say.
 //!
-//! This room never judges a document, never decides whether a delivery is tried again, and never makes
-//! the pump wait. In: deliveries and call-backs, by `Carrier`. Out: `Heard`, once for every delivery,
-//! into one bounded queue; while that is full nothing is read from any listener.
+//! This module never judges a document, never decides whether a delivery is tried again, and never
+//! makes the pump wait. In: deliveries and call-backs, by `Carrier`. Out: `Heard`, once for every
+//! delivery, into one bounded queue. While the queue is full, nothing is read from any listener.
 
 mod desk;
 mod ear;
@@ -37,33 +37,33 @@ use desk::{Desk, Refused};
 use post::Post;
 use process::Workplace;
 
-/// What carriers need beside the composition.
+/// What carriers need in addition to the composition.
 pub struct Equipment {
     /// The Rust listeners, by name.
     pub inline: BTreeMap<Name, Arc<dyn Answering>>,
-    /// The variables of our own process; programs see those the reference names.
+    /// The variables of our own process; programs see those that the reference names.
     pub surroundings: Surroundings,
-    /// How long to wait before the next harder thing.
+    /// How long to wait before each harder step.
     pub pace: Pace,
-    /// Who watches steps.
+    /// Observes steps.
     pub steps: Arc<dyn Steps>,
-    /// Who hears what programs say aside.
+    /// Hears what programs say aside.
     pub ear: Arc<dyn Ear>,
-    /// Where it is waited for what becomes of a word.
+    /// Gives the receipts for documents that are passed on.
     pub receipts: Arc<dyn Receipts>,
-    /// The broker; none where nobody is reached over one, or nothing is to go out.
+    /// The broker; `None` if no listener is reached over a broker, or nothing is to go out.
     pub broker: Option<Arc<Broker>>,
     /// Whether nothing is to go out.
     pub is_still: bool,
 }
 
-/// A listener that nothing leads to.
+/// A listener that no carrier can reach.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum NoWay {
-    /// It is to be reached in this process, and no value was given for it.
+    /// It must be reached in this process, and no value was given for it.
     #[error("listener {0} is inline, and no value was given for it")]
     Value(Name),
-    /// It is to be reached over a broker, and there is none.
+    /// It must be reached over a broker, and there is none.
     #[error("listener {0} is reached over NATS, and no broker was given")]
     Broker(Name),
 }
@@ -77,7 +77,7 @@ pub struct Carriers {
 }
 
 impl Carriers {
-    /// Starts a carrier, and with it the program, of every listener of the composition.
+    /// Starts a carrier for every listener of the composition, and with it the listener's program.
     pub fn start(
         composition: &Composition,
         equipment: Equipment,
@@ -121,15 +121,16 @@ impl Carriers {
                 },
             });
         }
-        // Nothing is started before everything is known to be startable.
+        // Nothing is started before all listeners are known to be startable.
         let tasks = work.into_iter().map(|start| start());
         let tasks = Mutex::new(tasks.collect());
         Ok(Carriers { posts, reports, stop, tasks })
     }
 
     /// Stops every listener: programs see the end of their stdin, then TERM, then KILL, each with its
-    /// whole process group. Returns when nothing is left of them; what was not answered by then is
-    /// reported gone. Somebody has to go on taking reports, or drop the receiver, while this runs.
+    /// whole process group. Returns when nothing of them is left; deliveries that are not answered by
+    /// then are reported gone. While this runs, the caller must keep taking reports, or drop the
+    /// receiver.
     pub async fn stop(&self) {
         self.stop.send_replace(true);
         let tasks = std::mem::take(&mut *self.tasks.lock().unwrap_or_else(PoisonError::into_inner));
@@ -147,7 +148,8 @@ impl Carriers {
             let late = async move {
                 let _pump_is_gone = reports.send(gone).await;
             };
-            // A send cannot panic; nobody waits for this task, because it ends with the pump at last.
+            // A send cannot panic. Nothing waits for this task, because it ends with the pump at the
+            // latest.
             let _nobody_waits = tasks::start(Kind::Report(lease.listener.clone()), late, async |_| ());
         }
     }
@@ -170,7 +172,7 @@ impl Carrier for Carriers {
     }
 
     fn call_back(&self, token: &Token, why: CallBack) {
-        // The token does not say whose it is. Listeners are few and a look at a desk is short.
+        // The token does not name its listener. Listeners are few, and a look at a desk is short.
         for post in self.posts.values() {
             post.desk.call_back(token, why);
         }

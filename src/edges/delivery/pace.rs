@@ -1,6 +1,7 @@
-//! How long a carrier waits before it does the next harder thing. Pure data; reads no clock.
+//! How long a carrier waits before it takes the next harder step. Pure data; reads no clock.
 
-/// The waits of a carrier, in milliseconds. The default is what the reference promises; tests shorten it.
+/// The waits of a carrier, in milliseconds. The defaults are what the reference promises; tests shorten
+/// them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Pace {
     /// How long a program may still answer a delivery that was called back.

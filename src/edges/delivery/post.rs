@@ -1,7 +1,7 @@
-//! The post of one listener: its desk, and the way its task reports to the pump.
+//! The post of one listener: its desk, and the reports of its task to the pump.
 //!
-//! It decides nothing. In: what a carrier's task found out. Out: `Heard`, into the one bounded queue
-//! of reports. A report waits for room, which makes whoever reports slower and loses nothing.
+//! It decides nothing. In: what a carrier's task found out. Out: `Heard`, into the one bounded queue of reports. A
+//! report waits for room, which slows its sender and loses nothing.
 
 use std::sync::Arc;
 
@@ -30,48 +30,48 @@ pub(super) struct Post {
 
 impl Post {
     async fn report(&self, heard: Heard) {
-        // The pump has dropped its end only when it needs no report any more.
+        // The pump drops its end only when it needs no more reports.
         let _pump_is_gone = self.reports.send(heard).await;
     }
 
-    /// A word of the listener.
+    /// A document of the listener.
     pub(super) async fn said(&self, speech: Speech) {
         self.report(Heard::Said { listener: self.listener.clone(), speech, ticket: None }).await;
     }
 
-    /// A word of a listener that waits until what came of it is on disk. It may come again in the same bytes: the receipt
-    /// is given again, and nothing follows from it twice.
+    /// A document of a listener that waits until the result is on disk. The same bytes may come again: the receipt is
+    /// given again, and nothing happens twice.
     pub(super) async fn said_with_receipt(&self, speech: Speech) -> Receipt {
         let (ticket, receipt) = self.receipts.draw();
         self.report(Heard::Said { listener: self.listener.clone(), speech, ticket: Some(ticket) }).await;
         receipt
     }
 
-    /// A word that came where only others are taken. Where somebody waits for its receipt there is one, which says so.
+    /// A document that came where only others are accepted. If its sender waits for a receipt, the receipt says so.
     pub(super) async fn misplaced(&self, speech: Speech, with_receipt: bool) -> Option<Receipt> {
         let (ticket, receipt) = if with_receipt { Some(self.receipts.draw()).unzip() } else { (None, None) };
         self.report(Heard::Misplaced { listener: self.listener.clone(), speech, ticket }).await;
         receipt
     }
 
-    /// A delivery that the caller has taken off the desk, and that will not be answered.
+    /// A delivery that the caller has taken off the desk and that will not be answered.
     pub(super) async fn gone(&self, token: Token, code: Code, words: String) {
         self.report(Heard::Gone { token, code, words }).await;
     }
 
-    /// A delivery that the caller has taken off the desk, and that cannot be begun just now.
+    /// A delivery that the caller has taken off the desk and that cannot begin just now.
     pub(super) async fn not_now(&self, token: Token, words: String) {
         self.report(Heard::NotNow { token, words }).await;
     }
 
-    /// Everything that waits on the desk cannot be begun just now.
+    /// Nothing that waits on the desk can begin just now.
     pub(super) async fn put_off_waiting(&self, words: &str) {
         for token in self.desk.settle_waiting() {
             self.not_now(token, words.to_owned()).await;
         }
     }
 
-    /// The listener has a whole document in its hands.
+    /// The listener has a whole document.
     pub(super) fn brought(&self) {
         self.steps.passed(Step::Running);
     }
@@ -86,14 +86,14 @@ impl Post {
         self.report(Heard::Left { listener: self.listener.clone(), words: words.to_owned(), down }).await;
     }
 
-    /// Everything that waits on the desk will not be delivered.
+    /// Nothing that waits on the desk will be delivered.
     pub(super) async fn refuse_waiting(&self, words: &str) {
         for token in self.desk.settle_waiting() {
             self.gone(token, Code::ListenerDown, words.to_owned()).await;
         }
     }
 
-    /// Everything on the desk will not be answered, and nothing more is taken.
+    /// Nothing on the desk will be answered, and nothing more is taken.
     pub(super) async fn close(&self, code: Code, words: &str) {
         self.desk.close();
         for (token, _) in self.desk.settle_all() {
@@ -102,7 +102,7 @@ impl Post {
         self.refuse_waiting(words).await;
     }
 
-    /// The listener's task panicked: the fault is ours, and everybody who waits for it is told.
+    /// The listener's task panicked: the fault is ours, and everyone who waits for the task gets an answer.
     pub(super) async fn fallen(self, panicked: Panicked) {
         let words = format!("the carrier panicked: {}", panicked.0);
         self.left(&words, true).await;
@@ -111,16 +111,16 @@ impl Post {
 
     /// Waits until the carrier is stopped.
     pub(super) async fn stopped(&self) {
-        // That the carrier was dropped without a word is a stop too.
+        // A carrier that was dropped without a signal counts as a stop too.
         let mut stop = self.stop.clone();
         let _carrier_is_gone = stop.wait_for(|stop| *stop).await;
     }
 }
 
-/// What is said of a delivery that was called back while it was still here.
+/// The message for a delivery that was called back while it was still here.
 pub(super) const UNSENT: &str = "called back before the listener had it";
 
-/// The code under which a delivery that was called back is gone.
+/// The code for a delivery that was called back.
 pub(super) fn called_back(why: CallBack) -> Code {
     match why {
         CallBack::Cancelled => Code::CancelledThread,
@@ -141,7 +141,7 @@ mod tests {
     impl Receipts for Drawer {
         fn draw(&self) -> (Ticket, Receipt) {
             let sent = self.0.clone();
-            // It is given once the word was passed on, and not before.
+            // The receipt is given once the document was passed on, and not before.
             (
                 Ticket(7),
                 Box::pin(async move {

@@ -1,12 +1,13 @@
-//! What a document of a listener is, as far as whoever carries it has to know: which delivery it is about, whether it ends
-//! that one, and whether an answer to it is waited for. It judges nothing; the door does. Bytes come in; a sort goes out.
+//! What kind of document a listener sent, as far as its carrier must know: which delivery it is about, whether it
+//! ends that delivery, and whether its sender waits for an answer. It judges nothing; the door does. Bytes come in; a
+//! sort goes out.
 
 use systole_kit::Limits;
 use systole_kit::reply::Word;
 
 use super::process::{Root, root_of};
 
-/// What a document is.
+/// The kind of a document.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Sort {
     /// A reply, which ends its delivery.
@@ -14,14 +15,14 @@ pub enum Sort {
         /// The delivery it names.
         delivery: String,
     },
-    /// A journal entry or a question, whose answer has its number.
+    /// A journal entry or a question. The answer has the same number.
     Waits {
         /// The delivery it names.
         delivery: String,
         /// Its number.
         id: u64,
     },
-    /// It says how far somebody is.
+    /// It reports progress.
     Progress {
         /// The delivery it names.
         delivery: String,
@@ -31,7 +32,7 @@ pub enum Sort {
         /// The delivery it names.
         delivery: String,
     },
-    /// What the door has to refuse.
+    /// A document that the door has to refuse.
     Other,
 }
 
@@ -48,12 +49,13 @@ impl Sort {
     }
 }
 
-/// What a document is.
+/// The kind of a document.
 pub fn sort_of(word: &[u8]) -> Sort {
     match root_of(word) {
         Root::Reply { delivery } => Sort::Reply { delivery },
         Root::Stray => Sort::Other,
-        // What cannot be read here says nothing: the door might find a reply in it, which would then end no delivery.
+        // An unreadable document counts as nothing: the door might find a reply in it, which would then end no
+        // delivery.
         Root::Other => match Word::read(word, &Limits::default()) {
             Ok(Word::Reply { delivery, .. }) => Sort::Reply { delivery },
             Ok(Word::Journal { delivery, id, .. } | Word::Ask { delivery, id, .. }) => {

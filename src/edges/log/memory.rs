@@ -1,8 +1,8 @@
 //! The log in memory: for tests, rehearsals and organisms that need not remember.
 //!
-//! It keeps the same rules as the log on disk and can be told how the next commits end, so that what
-//! the pump does after a full disk or an unknown commit can be seen without breaking a disk. Batches
-//! come in, records go out as they came; nothing is ever written to a file.
+//! It keeps the same rules as the log on disk. It can be told how the next commits end. So tests see
+//! how the pump reacts to a full disk or an unknown commit, without breaking a disk. Batches come
+//! in, and records go out as they came. Nothing is ever written to a file.
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::ops::Bound;
@@ -13,7 +13,7 @@ use crate::words::ids::{CallPath, Digest, Key, Name, ThreadId};
 use crate::words::ports::{Batch, Commit, LogFault, LogReader, LogWriter, Opening, Position, ReadBack, Row};
 use crate::words::record::{Header, Record};
 
-/// How a commit is to end other than well: a door for tests, and for rehearsing faults.
+/// A commit result other than success, for tests and for rehearsing faults.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Ending {
     /// `Commit::Unknown`, and the batch is stored.
@@ -65,7 +65,7 @@ impl Memory {
         Memory::default()
     }
 
-    /// Says how the next commits end, one each, in this order; the ones after that end well.
+    /// Says how the next commits end, one each, in this order; later commits succeed.
     pub fn next_commits(&self, endings: impl IntoIterator<Item = Ending>) {
         self.held().endings.extend(endings);
     }
@@ -86,7 +86,8 @@ impl Held {
         self.threads.get(thread).map_or(0, |of| of.len() as u64)
     }
 
-    /// The first rule that the batch would break, against what is stored and within itself.
+    /// The first rule that the batch would break, compared with the stored records and within the
+    /// batch.
     fn breach(&self, batch: &Batch) -> Option<String> {
         let mut seqs: HashMap<&ThreadId, u64> = HashMap::new();
         let (mut items, mut keys) = (HashSet::new(), HashSet::new());

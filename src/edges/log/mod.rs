@@ -1,8 +1,8 @@
-//! The log: where records become durable. Two of them keep the contract of `words::ports`: one in
-//! memory and one in a SQLite file; the thread that owns whichever is chosen stands in `writer`.
+//! The log: where records become durable. The logs in memory, in a SQLite file and in NATS keep the
+//! contract of `words::ports`. The thread that owns the chosen log is in `writer`.
 //!
 //! Batches come in and positions go out. Nothing here knows what a record means, and nothing here
-//! forgets an error of the machine: what is not certainly stored is never called committed.
+//! forgets an error of the operating system: what is not certainly stored is never called committed.
 
 pub mod memory;
 pub mod nats;
@@ -13,13 +13,14 @@ use std::fmt;
 
 use crate::words::record::Header;
 
-/// The uniqueness rules that every log holds, whatever it is made of. They are what makes an effect
-/// happen once, so they are checked by the log and not only by the pump that should never break them.
+/// The uniqueness rules that every log enforces. They make sure that an effect happens only once, so
+/// the log checks them too, although the pump should never break them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Rule {
-    /// A thread's records are numbered from 1 without a gap; the thread's last number is given.
+    /// A thread's records are numbered from 1 without a gap. The variant holds the thread's last
+    /// number.
     Sequence {
-        /// The number of the thread's last record; 0 where it has none.
+        /// The number of the thread's last record; 0 if it has none.
         last: u64,
     },
     /// `(thread, call, turn, ordinal)` names one item.

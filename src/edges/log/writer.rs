@@ -1,13 +1,11 @@
-//! The thread that owns the log's writer: it commits one batch after the other and settles whatever
-//! comes out of a commit, so that the pump only ever hears that a batch is stored, that it waits, or
-//! that the log is over.
+//! The thread that owns the log's writer. It commits one batch after another and settles every result of a
+//! commit. So the pump only hears that a batch is stored, that it waits, or that the log is over.
 //!
-//! Batches come in and outcomes go out, in the same order. It never reports a batch as committed that
-//! the log did not say is stored, never drops one that may still be stored, and never goes on to the
-//! next before the last is settled. Which records wait together for the next commit is the caller's
-//! choice: whatever gathered while the last commit ran is the natural next batch. A caller with nothing
-//! else to do may commit on its own thread instead, which spares two changes of threads; only what goes
-//! well ends there.
+//! Batches come in and outcomes go out, in the same order. It never reports a batch as committed unless the
+//! log said that it is stored. It never drops a batch that may still be stored, and never begins the next
+//! batch before the last is settled. The caller chooses which records wait together for the next commit:
+//! everything that arrived during the last commit is the natural next batch. A caller with nothing else to
+//! do may commit on its own thread instead, which saves two thread switches; only a success ends there.
 
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -18,35 +16,35 @@ use std::time::Duration;
 
 use crate::words::ports::{Batch, Commit, LogWriter, Position, ReadBack};
 
-/// Batches that may wait. The pump sends the next one when it has heard of the last, so one is enough
-/// for records; the second is for a checkpoint that is handed over behind them.
+/// How many batches may wait. The pump sends the next one after it has heard of the last, so one place is
+/// enough for records. The second is for a checkpoint that is handed over behind them.
 const WAITING: usize = 2;
-/// The first pause before a batch is tried again that found no room, in milliseconds.
+/// The first pause before a batch is tried again for which the disk had no room, in milliseconds.
 const FIRST_PAUSE_MS: u64 = 100;
 /// The longest such pause: how late the organism may notice that there is room again.
 const LONGEST_PAUSE_MS: u64 = 2_000;
-/// Unknown commits in a row of one batch after which the log is given up. A disk that loses every sync
-/// does not get better by being asked, and every round reads the log again.
+/// How many unknown commits of one batch in a row end the log. A disk that loses every sync does not
+/// improve with more tries, and every round reads the log again.
 const UNKNOWN_IN_A_ROW: u32 = 3;
 
-/// What became of a batch.
+/// The result for a batch.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Outcome {
     /// It is stored and durable; the position is that of its last record.
     Committed(Position),
-    /// It waits for room on the disk and is tried again; said once, however long it waits.
+    /// It waits for room on the disk and is tried again. Reported once, however long it waits.
     Stalled {
-        /// What the log said.
+        /// The log's error.
         words: String,
     },
-    /// It is not known to be stored and the log takes nothing more. The last thing that is said.
+    /// It is not known to be stored, and the log takes nothing more. This is the last report.
     Broken {
-        /// What is known.
+        /// The details, in words.
         words: String,
     },
 }
 
-/// A batch, with what came of its first commit if that was made elsewhere.
+/// A batch, with the result of its first commit if that was made elsewhere.
 struct Errand {
     batch: Batch,
     tried: Option<Commit>,
@@ -55,13 +53,14 @@ struct Errand {
 /// What the thread shares with its handle.
 struct Shared {
     log: Mutex<Box<dyn LogWriter>>,
-    /// Batches that were handed over and not reported yet.
+    /// How many batches were handed over and not reported yet.
     waiting: AtomicUsize,
 }
 
 impl Shared {
     fn commit(&self, batch: &Batch) -> Commit {
-        // If whoever held it panicked, the organism ends with that thread and nobody comes here again.
+        // If a thread panicked while it held the lock, the organism ends with that thread and nothing comes
+        // here again.
         self.log.lock().unwrap_or_else(PoisonError::into_inner).commit(batch)
     }
 
@@ -75,13 +74,13 @@ pub struct Writer {
     batches: SyncSender<Errand>,
     shared: Arc<Shared>,
     is_far: bool,
-    // Nothing is ever sent: that it is gone is the signal, and waiting for it can be a pause.
+    // Nothing is ever sent: the drop is the signal, and waiting for it can serve as a pause.
     stop: SyncSender<()>,
     thread: JoinHandle<()>,
 }
 
 impl Writer {
-    /// Starts the thread. `report` is called on it and must not block.
+    /// Starts the thread, which calls `report`; `report` must not block.
     pub fn start(log: Box<dyn LogWriter>, report: impl Fn(Outcome) + Send + 'static) -> io::Result<Writer> {
         let (batches, waiting) = sync_channel(WAITING);
         // Nothing is sent, so no room is needed.
@@ -93,15 +92,15 @@ impl Writer {
         Ok(Writer { batches, shared, is_far, stop, thread })
     }
 
-    /// Hands over the next batch, or gives it back: full where two already wait, disconnected where the
-    /// log is broken. Never blocks.
+    /// Hands over the next batch, or gives it back: `Full` if two already wait, `Disconnected` if the log
+    /// is broken. Never blocks.
     pub fn hand(&self, batch: Batch) -> Result<(), TrySendError<Batch>> {
         self.send(Errand { batch, tried: None })
     }
 
-    /// Commits on the caller's thread, which waits for the disk, and gives the position. None if the
-    /// thread has to settle it after all, and will report it: because it has work that comes first, because
-    /// the log is far away, or because the commit did not go well.
+    /// Commits on the caller's thread, which waits for the disk, and returns the position. Returns `None`
+    /// if the thread has to settle and report the batch: because it has earlier work, because the log is
+    /// far away, or because the commit did not succeed.
     pub fn commit_here(&self, batch: Batch) -> Result<Option<Position>, TrySendError<Batch>> {
         if self.is_far || self.shared.waiting.load(Ordering::Acquire) > 0 {
             return self.hand(batch).map(|()| None);
@@ -123,12 +122,12 @@ impl Writer {
         })
     }
 
-    /// Commits what was handed over and ends the thread. A batch that waits for room is tried once more
-    /// and is then reported as broken.
+    /// Commits what was handed over and ends the thread. A batch that waits for room is tried once more and
+    /// then reported as broken.
     pub fn stop(self) {
         drop(self.stop);
         drop(self.batches);
-        // If the thread panicked it has said so on its way out, and there is nothing left to end.
+        // If the thread panicked, it has reported that, and there is nothing left to end.
         let _ended = self.thread.join();
     }
 }
@@ -145,12 +144,14 @@ impl<R: Fn(Outcome)> Desk<R> {
         for Errand { batch, tried } in &waiting {
             match self.settle(&batch, tried) {
                 Ok(position) => {
-                    // Before it is said: whoever hears it may commit the next one himself.
+                    // This comes before the report: a caller that hears it may commit the next batch
+                    // itself.
                     self.shared.waiting.fetch_sub(1, Ordering::AcqRel);
                     (self.report)(Outcome::Committed(position));
                 }
                 Err(words) => {
-                    // Before it is said: whoever hears it can no longer hand anything over.
+                    // This comes before the report: a caller that hears it can no longer hand anything
+                    // over.
                     drop(waiting);
                     return (self.report)(Outcome::Broken { words });
                 }
@@ -158,7 +159,7 @@ impl<R: Fn(Outcome)> Desk<R> {
         }
     }
 
-    /// Commits a batch, whatever it takes; in words why the log is over, if it is.
+    /// Commits a batch, with as many tries as needed; an error says why the log is over.
     fn settle(&mut self, batch: &Batch, mut tried: Option<Commit>) -> Result<Position, String> {
         let (mut pause_ms, mut unknown) = (FIRST_PAUSE_MS, 0);
         let mut last_try = false;
@@ -189,7 +190,7 @@ impl<R: Fn(Outcome)> Desk<R> {
         }
     }
 
-    /// Waits; says whether the thread is to stop.
+    /// Waits; returns whether the thread must stop.
     fn pause(&self, ms: u64) -> bool {
         let waited = self.stopped.recv_timeout(Duration::from_millis(ms));
         waited == Err(RecvTimeoutError::Disconnected)

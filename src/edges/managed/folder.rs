@@ -1,5 +1,5 @@
-//! The folder of a server of our own, beside the log: its configuration, its store, the keys, its address and its lock.
-//! Nobody but its owner may look into it. The address is chosen once and stays, so that listeners find it again.
+//! The folder of a managed server, next to the log: its configuration, its store, the keys, its address and its lock.
+//! Only its owner may look into it. The address is chosen once and stays, so that listeners find it again.
 
 use std::fs::{self, DirBuilder, OpenOptions, Permissions};
 use std::io::{ErrorKind, Write as _};
@@ -11,11 +11,11 @@ use super::unstarted::Unstarted;
 use crate::edges::clock::random_bytes;
 use crate::edges::system::{self, Hindered};
 
-/// The ports among which the first start chooses. The system gives none of them to who asks for any, so what is chosen
-/// once is hardly ever taken later.
+/// The ports from which the first start chooses. The system never assigns these to programs that ask for any port, so
+/// a chosen port is hardly ever taken later.
 const FIRST_PORT: u16 = 20_000;
 const PORTS: u16 = 12_000;
-/// How many of them are tried.
+/// How many ports are tried.
 const TRIES: usize = 100;
 
 /// The folder.
@@ -23,7 +23,7 @@ const TRIES: usize = 100;
 pub struct Folder(PathBuf);
 
 impl Folder {
-    /// That of a log which is there. Links are followed, so that a log has one folder whatever it is called.
+    /// The folder of an existing log. Links are followed, so that a log has one folder under every name.
     pub fn beside(log: &Path) -> Folder {
         let log =
             fs::canonicalize(log).or_else(|_| std::path::absolute(log)).unwrap_or_else(|_| log.to_owned());
@@ -47,7 +47,7 @@ impl Folder {
         self.0.join("store")
     }
 
-    /// The file in which its address stands.
+    /// The file with its address.
     pub fn address_file(&self) -> PathBuf {
         self.0.join("address")
     }
@@ -63,17 +63,17 @@ impl Folder {
     /// Makes the folder, for its owner alone.
     pub(super) fn make(&self) -> Result<(), Hindered> {
         let made = DirBuilder::new().recursive(true).mode(0o700).create(&self.0);
-        // One that is there may have been opened to others.
+        // An existing folder may have been opened to others.
         let made = made.and_then(|()| fs::set_permissions(&self.0, Permissions::from_mode(0o700)));
         made.map_err(|error| system::no_folder(&self.0, "the folder of the broker", &error))
     }
 
-    /// Writes the configuration in place of the one before.
+    /// Writes the configuration in place of the previous one.
     pub fn configure(&self, text: &str) -> Result<(), Unstarted> {
         Ok(write(&self.configuration(), "the configuration of the broker", text)?)
     }
 
-    /// Its address, which nobody else has just now.
+    /// Its address, which no other process uses just now.
     pub(super) fn address(&self) -> Result<SocketAddr, Unstarted> {
         let file = self.address_file();
         let text = match fs::read_to_string(&file) {
@@ -114,11 +114,11 @@ impl Folder {
     }
 }
 
-/// Writes a file as a whole, for its owner alone.
+/// Writes a complete file, for its owner alone.
 fn write(path: &Path, what: &str, text: &str) -> Result<(), Hindered> {
     let draft = path.with_extension("new");
     let written = || {
-        // Only who holds the log comes here: what is there was left by one that was killed.
+        // Only the holder of the log gets here, so an existing file was left by a killed process.
         let _absent = fs::remove_file(&draft);
         let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&draft)?;
         file.write_all(text.as_bytes())?;

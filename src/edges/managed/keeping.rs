@@ -1,8 +1,8 @@
-//! Keeps a server alive: starts it, reads what it says, starts it again after a pause when it dies, and ends it when it is
-//! no longer wanted. It tells what is to be told, and waits for nobody who does not take it.
+//! Keeps a server alive: starts it, reads what it says, starts it again after a pause when it dies, and ends it when
+//! it is no longer wanted. It reports events, and never waits for a reader that takes none.
 //!
-//! All of it runs on one thread of its own. The server's life hangs on the thread that started it, so that thread lives as
-//! long as the server may.
+//! All of it runs on one separate thread. The server's life depends on the thread that started it, so that thread
+//! lives as long as the server may.
 
 use std::path::PathBuf;
 use std::pin::pin;
@@ -23,23 +23,23 @@ use crate::edges::system;
 use crate::edges::tally::{Event, LOOK, Tally, Tell};
 use crate::words::codes::Code;
 
-/// The pause after the first death in a row; it doubles with each further one, up to the longest.
+/// The pause after the first death in a row. It doubles with each further death, up to the longest.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
-/// Who has lived so long does not die in a row.
+/// A server that has lived this long does not count as dying in a row.
 const LIVED: Duration = Duration::from_secs(60);
-/// How long it may take to end by itself.
+/// How long the server may take to end by itself.
 const LAST: Duration = Duration::from_secs(5);
-/// Characters of the server's own words that are repeated.
+/// How many characters of the server's output are repeated.
 const REPEATED: usize = 200;
 
-/// What is asked of the keeper. That nobody is left who could ask means that it is to end.
+/// A request to the keeper. If no sender is left, the keeper ends.
 pub(super) enum Order {
-    /// Tell what is counted.
+    /// Report what was counted.
     Settle(oneshot::Sender<()>),
 }
 
-/// Whoever waits until the server is ready.
+/// The caller that waits until the server is ready.
 pub(super) type Waits = oneshot::Sender<Result<(), Unstarted>>;
 
 pub(super) struct Keeper {
@@ -55,7 +55,7 @@ pub(super) struct Keeper {
 enum End {
     /// We ended it.
     Stopped,
-    /// By itself, or by somebody else's hand.
+    /// By itself, or killed by someone else.
     Died { words: String, was_ready: bool },
 }
 
@@ -65,7 +65,8 @@ impl Keeper {
         Keeper { server, lock, configuration, known, tally: Tally::default(), tell }
     }
 
-    /// Keeps it until it is no longer wanted. Where it does not become ready at first, it is not tried again.
+    /// Keeps the server until it is no longer wanted. If the server does not become ready at first, it is not tried
+    /// again.
     pub(super) async fn keep(mut self, waits: Waits, mut orders: mpsc::Receiver<Order>) {
         let (mut waits, mut deaths) = (Some(waits), 0);
         loop {
@@ -75,7 +76,7 @@ impl Keeper {
                 End::Died { words, was_ready } => (words, was_ready),
             };
             if let Some(waits) = waits.take() {
-                // Nobody who waits is left where the organism is stopped already.
+                // If the organism is already stopped, no one waits.
                 let _gone = waits.send(Err(Unstarted::Ended(words)));
                 return;
             }
@@ -108,7 +109,7 @@ impl Keeper {
         command.arg(warden::WORD).arg(std::process::id().to_string()).arg(&self.lock);
         command.arg(&self.server.path).arg("-c").arg(&self.configuration);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
-        // A group of its own: what a terminal sends to us is not for it.
+        // A separate group: signals from a terminal to us must not reach it.
         let mut child = command.process_group(0).kill_on_drop(true).spawn()?;
         let stderr = child.stderr.take().ok_or_else(|| std::io::Error::other("the system gave no pipe"))?;
         Ok((child, stderr))
@@ -130,7 +131,7 @@ impl Keeper {
                     if line.contains("[INF] Server is ready") {
                         was_ready = true;
                         if let Some(waits) = waits.take() {
-                            // One that waits no more drops the orders as well.
+                            // A caller that no longer waits drops the orders as well.
                             let _gone = waits.send(Ok(()));
                         }
                     } else if let Some(event) = violation::read(&line, &self.known) {
@@ -163,7 +164,7 @@ impl Keeper {
     fn obey(&mut self, order: Order) {
         let Order::Settle(settled) = order;
         self.tally.tell(Instant::now(), true, &*self.tell);
-        // Whoever asked and left does not wait.
+        // A caller that left does not wait.
         let _gone = settled.send(());
     }
 
@@ -174,7 +175,7 @@ impl Keeper {
 
 /// Ends it: TERM, time, KILL.
 async fn end(child: &mut Child) -> Option<ExitStatus> {
-    // A number is given away only once the child was waited for, and then there is none here.
+    // The kernel reuses a process id only after the child was waited for, and then there is no id here.
     let pid = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
     if let Some(pid) = pid
         && let Err(error) = kill_process(pid, Signal::TERM)
@@ -199,8 +200,8 @@ fn ending(status: Option<ExitStatus>) -> String {
     }
 }
 
-/// What a line says of why the server cannot go on: a fatal one, or one that is not of its log. No other is repeated,
-/// since clients have a say in them.
+/// Why the server cannot continue, read from a line: a fatal line, or one that is not from its log. Other lines are
+/// not repeated, since clients can influence them.
 fn fatal(line: &str) -> Option<String> {
     let words = match line.split_once(" [FTL] ") {
         Some((_, words)) => words,

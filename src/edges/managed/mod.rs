@@ -1,8 +1,10 @@
-//! A nats-server of the organism's own: found on PATH, started as a child that ends with this process however that ends,
-//! started again when it dies, and listened to. What it forbids somebody, and that it died, is told by number.
+//! A nats-server that belongs to the organism: found on PATH, started as a child that ends with this process however
+//! this process ends, started again when it dies, and listened to. Its refusals and deaths are reported with their
+//! counts.
 //!
-//! It touches no server that it did not start: one that an earlier life left is known by a lock that only it can hold. It
-//! knows nothing of rights and records; a configuration comes in as text, and what is to be told goes out as words.
+//! It touches no server that it did not start. It recognizes a server that an earlier life left by a lock that only
+//! that server can hold. It knows nothing of rights and records: a configuration comes in as text, and reports go out
+//! as text.
 
 mod folder;
 mod keeping;
@@ -27,12 +29,12 @@ use crate::edges::tasks::{self, Kind, Task};
 use crate::words::codes::Code;
 use keeping::{Keeper, Order};
 
-/// How long the server may take until it is ready. It reads what it keeps before that.
+/// How long the server may take until it is ready. It first reads what it keeps.
 const READY: Duration = Duration::from_secs(60);
-/// Orders that may wait; there are two.
+/// How many orders may wait; there are two.
 const ORDERS: usize = 2;
 
-/// The program that is started, looked over.
+/// The program to start, checked.
 #[derive(Clone, Debug)]
 pub struct Server {
     path: PathBuf,
@@ -56,8 +58,8 @@ pub struct Managed {
 }
 
 impl Managed {
-    /// Makes room for it: ends the server that an earlier life of the organism left in that folder, and gives the address
-    /// that nobody else has taken. Waits, so it is called where waiting holds up nobody.
+    /// Makes room for the server: ends the server that an earlier life of the organism left in that folder, and
+    /// returns an address that is free. Blocks, so call it only where blocking is allowed.
     pub fn make_room(folder: &Folder) -> Result<SocketAddr, Unstarted> {
         folder.make()?;
         warden::end_what_is_left(&folder.lock())?;
@@ -75,7 +77,7 @@ impl Managed {
         let (orders, ordered) = mpsc::channel(ORDERS);
         let keeper = Keeper::of(server, folder, known, tell.clone());
         let work = keeper.keep(ready, ordered);
-        // Whoever waits for it to be ready finds the line cut; whoever is told later reads why it is gone for good.
+        // A caller that waits for it to be ready sees the channel close; a later report says why it is gone for good.
         let fallen = async move |panicked: tasks::Panicked| {
             let words = format!("the keeper of the broker panicked, and starts it no more: {}", panicked.0);
             tell(Code::BusDown, words);
@@ -94,10 +96,10 @@ impl Managed {
         }
     }
 
-    /// Has everything told that was only counted so far.
+    /// Reports everything that was only counted so far.
     pub async fn settle(&self) {
         let (settled, is_settled) = oneshot::channel();
-        // One that is gone has nothing to tell.
+        // A server that is gone has nothing to report.
         if self.orders.send(Order::Settle(settled)).await.is_ok() {
             let _gone = is_settled.await;
         }

@@ -1,4 +1,5 @@
-//! The nats-server on PATH, and whether it is new enough. It starts it with `--version` alone.
+//! Finds the nats-server on PATH, and checks whether it is new enough. It starts the program only
+//! with `--version`.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -12,9 +13,9 @@ use crate::edges::system;
 const NAME: &str = "nats-server";
 /// The first version that does what the pump relies on.
 const LEAST: (u32, u32) = (2, 12);
-/// How long it may take to say its version.
+/// How long it may take to report its version.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Characters of what another program says that are repeated.
+/// How many characters of another program's output are repeated.
 const REPEATED: usize = 60;
 
 /// The first program of that name on PATH that this user may run.
@@ -23,7 +24,7 @@ pub(super) fn found(path: Option<&OsStr>) -> Result<PathBuf, Unstarted> {
         |path: &PathBuf| path.is_file() && rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok();
     let found =
         path.and_then(|path| std::env::split_paths(path).map(|folder| folder.join(NAME)).find(may_run));
-    // Our own folder is not that of the server.
+    // The server runs in another folder than we do.
     let whole = |path: PathBuf| std::path::absolute(&path).unwrap_or(path);
     found.map(whole).ok_or_else(|| Unstarted::Missing {
         looked: path.map_or_else(|| "no PATH".to_owned(), |path| path.to_string_lossy().into_owned()),

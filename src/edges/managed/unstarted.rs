@@ -1,5 +1,5 @@
-//! Why a server of our own does not start, in words for who runs the organism: what was tried, and what to change. What
-//! the server says itself is cut to a line, and no key stands in it.
+//! Why a managed server does not start, in words for the person who runs the organism: what was tried, and what to
+//! change. The server's own words are cut to a line and contain no key.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -11,40 +11,40 @@ use crate::words::codes::Code;
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the sentence of each case names its parts")]
 pub enum Unstarted {
-    /// There is none.
+    /// There is no such program.
     #[error("there is no nats-server to start: looked for in {looked}")]
     Missing { looked: String },
-    /// It is something else, or does not run.
+    /// It is a different program, or does not run.
     #[error("{} does not say which version of nats-server it is: {why}", program.display())]
     Strange { program: PathBuf, why: String },
     /// It is older than what the pump relies on.
     #[error("{} is nats-server {version}, at least 2.12 is needed", program.display())]
     Old { program: PathBuf, version: String },
-    /// What starts it and holds its lock is not there.
+    /// The program that starts it and holds its lock is missing.
     #[error("the broker cannot be started: no program systole lies beside this one")]
     NoWarden,
-    /// A file or folder of it.
+    /// A fault with one of its files or folders.
     #[error("{}", .0.words)]
     Hindered(Hindered),
-    /// The file of its address says something else.
+    /// The file of its address has other content.
     #[error("{} holds no address of the broker: it is nats://127.0.0.1:PORT", file.display())]
     Address { file: PathBuf },
-    /// Somebody else has its address.
+    /// Another process uses its address.
     #[error("{address}, where the broker of this organism listens, is taken by another program")]
     Taken { address: String, file: PathBuf },
-    /// Somebody holds its lock who is not the server that took it.
+    /// A process other than the server that took it holds its lock.
     #[error("{} is held by a process that is no broker of this organism", lock.display())]
     Held { lock: PathBuf },
-    /// One that an earlier life left does not end.
+    /// A server that an earlier life left does not end.
     #[error("the broker that an earlier run left, process {pid}, does not end")]
     Stuck { pid: u32 },
-    /// The machine said no.
+    /// The operating system's error.
     #[error("nats-server cannot be started: {0}")]
     Unstartable(String),
-    /// It was there for a moment.
+    /// It ended right after it started.
     #[error("nats-server ended before it was ready: {0}")]
     Ended(String),
-    /// It says nothing.
+    /// It does not answer.
     #[error("nats-server was not ready within {} s", .0.as_secs())]
     Slow(Duration),
 }

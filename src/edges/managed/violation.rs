@@ -1,19 +1,19 @@
-//! What the server forbade somebody, read from a line of its log. Who it was is what the server says of the connection;
-//! what a client says of itself is never taken for that, and repeated of it is the subject alone.
+//! Reads what the server refused, and to whom, from a line of its log. The identity comes from what the server says
+//! about the connection. What a client says about itself is never trusted; only the subject of it is repeated.
 //!
-//! A line is `[PID] TIME [ERR] ADDRESS - cid:N - "CLIENT" - "ACCOUNT/nkey:KEY" - WORDS`. What stands in quotes is
-//! escaped by the server.
+//! A line is `[PID] TIME [ERR] ADDRESS - cid:N - "CLIENT" - "ACCOUNT/nkey:KEY" - WORDS`. The server escapes what is
+//! in quotes.
 
 use crate::edges::tally::Event;
 use crate::words::codes::Code;
 
-/// Characters of a subject that are repeated.
+/// How many characters of a subject are repeated.
 const REPEATED: usize = 120;
 
-/// A party as the server's configuration has it.
+/// A party in the server's configuration.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Known {
-    /// What people call it.
+    /// Its name for people.
     pub shown: String,
     /// Its account.
     pub account: String,
@@ -21,7 +21,7 @@ pub struct Known {
     pub key: String,
 }
 
-/// What the line tells of a refusal, if it tells of one.
+/// The refusal that the line reports, if it reports one.
 pub(super) fn read(line: &str, parties: &[Known]) -> Option<Event> {
     let rest = line.split_once(" [ERR] ")?.1;
     let parts = parts(rest);
@@ -49,7 +49,7 @@ fn is_refusal(part: &&str) -> bool {
     ["Publish Violation", "Subscription Violation", "authentication error"].contains(part)
 }
 
-/// The parts of a line between ` - `. One that is quoted is whole, whatever stands in it.
+/// The parts of a line between ` - `. A quoted part stays whole, even with ` - ` in it.
 fn parts(line: &str) -> Vec<&str> {
     let (mut parts, mut begin, mut quoted, mut escaped) = (Vec::new(), 0, false, false);
     for (at, c) in line.char_indices() {
@@ -68,7 +68,7 @@ fn parts(line: &str) -> Vec<&str> {
     parts
 }
 
-/// The subject as the server wrote it, or the place for the answer.
+/// The subject as the server wrote it, or the subject for the answer.
 fn subject(detail: &str) -> Option<String> {
     let rest = ["Subject \"", "Reply \""].iter().find_map(|begin| Some(detail.split_once(begin)?.1))?;
     let mut escaped = false;
@@ -111,7 +111,7 @@ mod tests {
             by("Subscription Violation - Subject \"o.>\", SID 1").unwrap(),
             "echo tried to hear what it may not, and the broker refused it: o.>"
         );
-        // As older servers say it.
+        // The form of older servers.
         assert_eq!(
             told("\"v1\" - Publish Violation - Nkey \"UBOTHER\", Subject \"x\"").unwrap(),
             "other tried to publish to what it may not, and the broker refused it: x"

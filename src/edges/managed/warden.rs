@@ -1,9 +1,9 @@
-//! The other side of a server's start: a process that ties its life to the organism's, takes the server's lock, and then
-//! becomes the server. The lock is held through that by an open file, so who holds it is the server and nobody else; the
-//! kernel ends it with the process, however that ends.
+//! The other side of a server's start: a process that ties its life to the organism's, takes the server's lock, and
+//! then becomes the server. An open file holds the lock through that step, so only the server holds it. The kernel
+//! releases the lock with the process, however the process ends.
 //!
-//! Here is also the way to end one that a killed organism has left. A process that does not have the lock open is never
-//! touched.
+//! This file also ends a server that a killed organism has left. It never touches a process that does not have the
+//! lock open.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -25,25 +25,25 @@ use rustix::process::{
 use super::unstarted::Unstarted;
 use crate::edges::system;
 
-/// The argument that makes the program become a server. It stands in no help page: people have no use for it.
+/// The argument that makes the program become a server. No help page lists it, because people do not need it.
 pub const WORD: &str = "-become-broker";
 
-/// How long a server that is told to end may take, each time.
+/// How long a server may take to end after each signal.
 const LAST: Duration = Duration::from_secs(5);
-/// How often a lock is looked at that nobody has signed yet, and the pause between.
+/// How often a lock that is not signed yet is checked, and the pause between two checks.
 const TRIES: u32 = 200;
 const PAUSE: Duration = Duration::from_millis(10);
 /// More bytes than a process id has.
 const MOST: u64 = 16;
 
-/// Becomes the server: the process id of the organism, the file of the lock, the program and its arguments. Comes back
-/// only when that cannot be, with words on stderr.
+/// Becomes the server. The arguments are the process id of the organism, the file of the lock, the program and its
+/// arguments. Returns only if that fails, and prints the reason to stderr.
 pub fn run(mut arguments: impl Iterator<Item = OsString>) -> ExitCode {
     let words = match (arguments.next(), arguments.next(), arguments.next()) {
         (Some(parent), Some(lock), Some(program)) => {
             let mut command = Command::new(program);
             command.args(arguments).env_clear();
-            // A server needs no key and no secret of ours.
+            // A server needs no key or secret of ours.
             command.envs(
                 ["PATH", "HOME", "LANG", "TZ"]
                     .iter()
@@ -53,17 +53,17 @@ pub fn run(mut arguments: impl Iterator<Item = OsString>) -> ExitCode {
         }
         _ => "three arguments at least are wanted".to_owned(),
     };
-    // Who reads it tells it on; if nobody does, nobody waits for this server.
+    // The reader passes the reason on; if there is no reader, no one waits for this server.
     let _nobody = writeln!(std::io::stderr(), "{words}");
     ExitCode::FAILURE
 }
 
-/// Gives the words that say why not.
+/// Returns only on failure, with the reason.
 fn become_server(parent: &OsString, lock: &Path, mut server: Command) -> String {
     if let Err(error) = set_parent_process_death_signal(Some(Signal::KILL)) {
         return format!("its life cannot be tied to the organism's: {}", system::told(&error.into()));
     }
-    // Who was gone before that sends no signal any more.
+    // An organism that was gone before sends no signal any more.
     let is_there =
         |pid: Pid| parent.to_str().is_some_and(|parent| parent == pid.as_raw_nonzero().to_string());
     if !getppid().is_some_and(is_there) {
@@ -85,7 +85,7 @@ fn become_server(parent: &OsString, lock: &Path, mut server: Command) -> String 
     system::told(&server.exec())
 }
 
-/// Ends the server that holds that lock, if one does.
+/// Ends the server that holds that lock, if there is one.
 pub(super) fn end_what_is_left(lock: &Path) -> Result<(), Unstarted> {
     let unread = |error: &std::io::Error| system::unread(lock, "the lock of the broker", error);
     let file = match File::options().read(true).write(true).open(lock) {
@@ -98,7 +98,7 @@ pub(super) fn end_what_is_left(lock: &Path) -> Result<(), Unstarted> {
             return Ok(());
         }
         let Some((pid, handle)) = holder(lock, &file) else {
-            // One that has taken it signs it within a moment, and one that ends lets it go.
+            // A server that has taken the lock signs it within a moment, and a server that ends releases it.
             std::thread::sleep(PAUSE);
             continue;
         };
@@ -114,7 +114,7 @@ pub(super) fn end_what_is_left(lock: &Path) -> Result<(), Unstarted> {
     }
 }
 
-/// Whether nobody holds the lock. Looking takes it for a moment.
+/// Whether the lock is free. The check takes it for a moment.
 fn is_free(file: &File) -> std::io::Result<bool> {
     match flock(file, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => flock(file, FlockOperation::Unlock).map(|()| true).map_err(std::io::Error::from),
@@ -123,15 +123,15 @@ fn is_free(file: &File) -> std::io::Result<bool> {
     }
 }
 
-/// Who holds the lock, if that can be told for certain.
+/// The process that holds the lock, if that is certain.
 fn holder(lock: &Path, file: &File) -> Option<(Pid, OwnedFd)> {
     let pid = signer(lock).filter(|pid| has_open(*pid, file))?;
     let handle = pidfd_open(pid, PidfdFlags::empty()).ok()?;
-    // The number may have passed to another between the look and the hand on it.
+    // The process id may have been reused between the check and the open handle.
     has_open(pid, file).then_some((pid, handle))
 }
 
-/// Who says in the file that it holds it.
+/// The process that the file names as the holder.
 fn signer(lock: &Path) -> Option<Pid> {
     let mut text = String::new();
     File::open(lock).ok()?.take(MOST).read_to_string(&mut text).ok()?;
@@ -147,7 +147,7 @@ fn has_open(pid: Pid, file: &File) -> bool {
     open.flatten().any(|entry| fs::metadata(entry.path()).is_ok_and(same))
 }
 
-/// Waits a while for the end of a process, and says whether it came.
+/// Waits a while for the end of a process, and returns whether it came.
 fn is_over(handle: &OwnedFd) -> bool {
     let limit = Timespec::try_from(LAST).ok();
     retry_on_intr(|| poll(&mut [PollFd::new(handle, PollFlags::IN)], limit.as_ref()))

@@ -1,6 +1,6 @@
-//! Reads the messages of one subject ahead of whoever takes them: several questions are under way at once, and their
-//! answers are given in the order of the stream. It looks into no message, and never gives one behind a question that
-//! found nothing.
+//! Reads the messages of one subject ahead of the caller: several questions are under way at once, and their answers
+//! are returned in the order of the stream. It never looks into a message, and never returns an answer behind a
+//! question that found nothing.
 
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -9,18 +9,18 @@ use std::task::{Context, Poll};
 use super::source::{LogSource, Stored};
 use super::unusable::Unusable;
 
-/// Questions under way at once, at most: what they bring is held in memory, and a message may have 900 KB.
+/// The most questions under way at once. Their answers are held in memory, and a message may have 900 KB.
 const MOST: usize = 16;
 
 type Answer = Result<Option<Stored>, Unusable>;
 
-/// A question for the first message from some place on.
+/// A question for the first message from a place on.
 enum Asked<'a> {
     UnderWay(Pin<Box<dyn Future<Output = Answer> + Send + 'a>>),
     Answered(Answer),
 }
 
-/// The messages of a subject from some place on.
+/// The messages of a subject from a place on.
 pub struct Ahead<'a> {
     source: &'a LogSource,
     stream: &'a str,
@@ -29,9 +29,9 @@ pub struct Ahead<'a> {
     asked: VecDeque<Asked<'a>>,
     /// The place of the next question.
     to_ask: u64,
-    /// The least place that was not given yet.
+    /// The lowest place that was not returned yet.
     next: u64,
-    /// Questions that may be under way: one at first, for most of whom looks finds nothing new.
+    /// How many questions may be under way. One at first, because most callers find nothing new.
     most: usize,
 }
 
@@ -41,18 +41,18 @@ impl<'a> Ahead<'a> {
         Ahead { source, stream, subject, asked, to_ask: next, next, most: 1 }
     }
 
-    /// The next message; none where the stream had no further one.
+    /// The next message; `None` if the stream has no further one.
     pub async fn next(&mut self) -> Answer {
         loop {
             self.ask();
             match std::future::poll_fn(|cx| self.poll_first(cx)).await? {
-                // What was asked later may have found what came meanwhile: it is asked for again.
+                // Later questions may have found newer messages; those places are asked again.
                 None => {
                     self.asked.clear();
                     self.to_ask = self.next;
                     return Ok(None);
                 }
-                // Between the messages of the subject stand others: an earlier question had the same answer.
+                // There are other messages between those of the subject, so an earlier question had the same answer.
                 Some(stored) if stored.sequence < self.next => {}
                 Some(stored) => {
                     self.next = stored.sequence + 1;
@@ -74,7 +74,7 @@ impl<'a> Ahead<'a> {
         }
     }
 
-    /// Drives every question, and gives the first one's answer.
+    /// Drives every question, and returns the first one's answer.
     fn poll_first(&mut self, cx: &mut Context<'_>) -> Poll<Answer> {
         for asked in &mut self.asked {
             if let Asked::UnderWay(question) = asked
@@ -89,7 +89,7 @@ impl<'a> Ahead<'a> {
                 self.asked.push_front(under_way);
                 Poll::Pending
             }
-            // Nothing was asked: there is nothing to wait for.
+            // Nothing was asked, so there is nothing to wait for.
             None => Poll::Ready(Ok(None)),
         }
     }

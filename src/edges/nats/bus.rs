@@ -1,5 +1,6 @@
-//! The stream that holds deliveries which are out: made by us, or found and held against what we would make. It says in
-//! its metadata whose it is. A stream that does not is somebody else's, and nothing of it is changed, whatever its name.
+//! The stream for deliveries that are out: made by us, or found and compared with what we would make. Its metadata
+//! says which organism it belongs to. A stream without that belongs to someone else, and nothing in it is changed,
+//! even if it has our stream's name.
 
 use std::time::Duration;
 
@@ -15,21 +16,21 @@ use super::unusable::{Unusable, line};
 use super::wire::Wire;
 use crate::words::ids::Name;
 
-/// The number of what stands in the stream and how; whoever reads it looks here first.
+/// The number of the stream's format; a reader checks it first.
 const FORMAT: u32 = 1;
 
 const ORGANISM_KEY: &str = "systole.organism";
 const FORMAT_KEY: &str = "systole.format";
 
-/// Whose a stream is.
+/// The owner of a stream.
 enum Owner {
-    /// This organism's, with the format number as it says it.
+    /// This organism, with the format number in the metadata.
     Ours(String),
-    /// Somebody else's, and how that shows.
+    /// Someone else, with the evidence.
     Other(String),
 }
 
-/// Whose a stream says that it is.
+/// The owner that a stream's metadata names.
 fn owner(config: &Config, organism: &Name) -> Owner {
     match (config.metadata.get(ORGANISM_KEY), config.metadata.get(FORMAT_KEY)) {
         (Some(name), Some(format)) if name == organism.as_str() => Owner::Ours(format.clone()),
@@ -48,14 +49,15 @@ fn ours(organism: &Name, subjects: &Subjects, copies: usize) -> Config {
         description: Some(format!("deliveries that are out, of the organism {}", organism.as_str())),
         storage: StorageType::File,
         retention: RetentionPolicy::WorkQueue,
-        // A full stream refuses what is new: what was taken is never dropped for it.
+        // A full stream refuses new messages; stored messages are never dropped.
         discard: DiscardPolicy::New,
         num_replicas: copies,
         ..Config::default()
     }
 }
 
-/// Finds the stream of deliveries, or makes it; gives the most bytes that a message of it may have, where it says so.
+/// Finds the stream of deliveries, or makes it. Returns the most bytes that a message may have, if the stream limits
+/// that.
 pub(super) async fn find_or_make(
     wire: &Wire,
     organism: &Name,
@@ -69,12 +71,12 @@ pub(super) async fn find_or_make(
     Ok(largest(&found.config))
 }
 
-/// Most bytes of a message, where the stream says so.
+/// The most bytes of a message, if the stream limits that.
 pub(super) fn largest(config: &Config) -> Option<usize> {
     usize::try_from(config.max_message_size).ok().filter(|bytes| *bytes > 0)
 }
 
-/// What a stream says of itself; it is made where there is none.
+/// The stream's description; the stream is made if there is none.
 pub(super) async fn found_or_made(wire: &Wire, organism: &Name, wanted: &Config) -> Result<Info, Unusable> {
     let wanted = Config { metadata: metadata(organism), ..wanted.clone() };
     let stream = &wanted.name;
@@ -94,7 +96,7 @@ fn metadata(organism: &Name) -> std::collections::HashMap<String, String> {
         .into()
 }
 
-/// Makes a stream. Where it stands already, as we would make it, it is found.
+/// Makes a stream. If the stream already exists as we would make it, that one is used.
 async fn make(wire: &Wire, wanted: &Config) -> Result<Info, Unusable> {
     let (stream, address) = (wanted.name.clone(), wire.address.clone());
     let what = format!("the stream {stream} was made");
@@ -114,7 +116,7 @@ async fn make(wire: &Wire, wanted: &Config) -> Result<Info, Unusable> {
     }
 }
 
-/// Has a stream of ours kept in so many copies, where it is kept in fewer. More are an operator's choice.
+/// Raises the number of copies of our stream to at least this number. More copies are an operator's choice.
 pub(super) async fn enough_copies(wire: &Wire, found: &Config, copies: usize) -> Result<(), Unusable> {
     if found.num_replicas >= copies {
         return Ok(());
@@ -142,17 +144,17 @@ fn unmade(wire: &Wire, what: &str, error: &jetstream::Error, wanted: &Config) ->
     }
 }
 
-/// What one stream is held to that another is not, and the words for it.
+/// The checks that differ between the two streams, with the text for each.
 pub(super) struct Held {
-    /// Where its retention is another.
+    /// The text for a different retention.
     pub(super) retention: &'static str,
-    /// Whose the messages of one subject are.
+    /// What the messages of one subject belong to, in words.
     pub(super) share: &'static str,
-    /// Whether deleting from it is allowed, or forbidden, as it may not be.
+    /// Whether the stream has the wrong rule about deletes: one stream must allow them, and another must forbid them.
     pub(super) deleting: fn(&Config) -> bool,
-    /// Where that is so.
+    /// The text for a wrong rule about deletes.
     pub(super) deleted: &'static str,
-    /// What to do about a stream that somebody altered.
+    /// What to do about a stream that someone changed.
     pub(super) mend: &'static str,
 }
 
@@ -165,7 +167,7 @@ const DELIVERIES: Held = Held {
     mend: "while the organism is stopped: it is made again, and the log sends again what was out",
 };
 
-/// Holds a stream that is there against what we would make.
+/// Compares an existing stream with what we would make.
 pub(super) fn judge(
     wire: &Wire,
     organism: &Name,
@@ -191,8 +193,8 @@ pub(super) fn judge(
     }
 }
 
-/// What of a stream would lose what is in it, or send it elsewhere. What an operator may choose is not looked at: copies,
-/// placement, compression, and room, because a full stream refuses.
+/// Settings of a stream that would lose its messages or send them elsewhere. Settings that an operator may choose are
+/// not checked: copies, placement, compression, and room, because a full stream refuses.
 fn altered(wanted: &Config, found: &Config, held: &Held) -> Vec<String> {
     let subjects =
         || format!("it takes {} in place of {}", found.subjects.join(", "), wanted.subjects.join(", "));

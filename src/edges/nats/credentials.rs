@@ -1,5 +1,5 @@
-//! How the pump shows the broker who it is. What is secret in it is given to the connection and to nobody else: `Debug`
-//! says of what kind it is.
+//! How the pump identifies itself to the broker. The secret part goes only to the connection: `Debug` prints only the
+//! kind.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use async_nats::ConnectOptions;
 
 use super::unusable::Unusable;
 
-/// What lets the pump in.
+/// Credentials of the pump.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Credentials {
     /// A user of the broker's configuration, with a password.
@@ -17,7 +17,7 @@ pub enum Credentials {
         /// The password.
         password: String,
     },
-    /// A token that all share.
+    /// A token that all clients share.
     Token(String),
     /// The seed of an nkey.
     Nkey(String),
@@ -26,7 +26,7 @@ pub enum Credentials {
 }
 
 impl Credentials {
-    /// Gives them to a connection that is about to be made.
+    /// Adds them to a connection that is about to be made.
     pub(super) fn show(&self, options: ConnectOptions) -> Result<ConnectOptions, Unusable> {
         match self {
             Credentials::User { name, password } => {
@@ -39,7 +39,7 @@ impl Credentials {
         }
     }
 
-    /// That nothing can be signed with them.
+    /// The error that nothing can be signed with them.
     pub(super) fn unreadable(&self) -> Unusable {
         let (what, mend) = match self {
             Credentials::Creds(_) => {
@@ -50,7 +50,7 @@ impl Credentials {
         Unusable::Credentials { what, mend }
     }
 
-    /// Who the broker hears of, for words.
+    /// The name that the broker sees, for messages.
     pub(super) fn who(credentials: Option<&Credentials>) -> String {
         match credentials {
             None => "whoever shows no credentials".to_owned(),

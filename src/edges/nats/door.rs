@@ -1,8 +1,8 @@
-//! Where clients come in over the broker: what each sends, and the way back to it. Who may publish where is the broker's to
-//! hold, so the subject says who it is; what a header says of that counts for nothing.
+//! Where clients come in over the broker: what each sends, and the way back to it. The broker controls who may
+//! publish where, so the subject identifies the client; a header cannot.
 //!
-//! It judges nothing and answers nothing by itself. A message that comes while nobody takes any is gone, and its sender is
-//! told so by the broker.
+//! It judges nothing and answers nothing by itself. If no one takes messages when one comes, the message is lost, and
+//! the broker tells its sender so.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -14,23 +14,23 @@ use super::{Broker, fitness};
 
 /// A message of a client, unread.
 pub struct Knock {
-    /// Who sends it, as its subject has the name.
+    /// The sender, as its subject has the name.
     pub client: String,
     /// The header `Idempotency-Key`.
     pub key: Option<String>,
-    /// The header `Systole-To`: an addressee given beside the document.
+    /// The header `Systole-To`: an addressee outside the document.
     pub to: Option<String>,
-    /// The header `Systole-Thread`: a thread given beside it.
+    /// The header `Systole-Thread`: a thread outside the document.
     pub thread: Option<String>,
-    /// The header `Systole-Wait`: for how long its sender waits for what comes of it.
+    /// The header `Systole-Wait`: how long its sender waits for the result.
     pub wait: Option<String>,
     /// The bytes.
     pub document: Vec<u8>,
-    /// Where it is answered; none where its sender wants to hear nothing.
+    /// Where the answer goes; `None` if its sender wants no answer.
     pub back: Option<Back>,
 }
 
-/// The way back to whoever sent a message.
+/// The way back to the sender of a message.
 #[derive(Clone)]
 pub struct Back {
     client: Client,
@@ -38,7 +38,7 @@ pub struct Back {
     largest: usize,
 }
 
-/// Bytes of an answer beside its body.
+/// Bytes of an answer without its body.
 const BESIDE: usize = 512;
 
 impl Back {
@@ -47,8 +47,8 @@ impl Back {
         body.len() + BESIDE <= self.largest
     }
 
-    /// Says something; a refusal with its code in the header `Systole-Code` as well. Whoever does not hear it sends the
-    /// same again.
+    /// Sends an answer; a refusal also has its code in the header `Systole-Code`. A client that does not hear it
+    /// sends the same message again.
     pub async fn say(&self, body: Vec<u8>, code: Option<&str>) {
         let mut headers = HeaderMap::new();
         if let Some(code) = code {
@@ -73,14 +73,14 @@ impl Broker {
     pub async fn knocks(&self) -> Result<Knocks, String> {
         let client = self.client().clone();
         let heard = client.subscribe(self.subjects().all_asked()).await.map_err(|error| error.to_string())?;
-        // What the broker answers behind it says that it has heard of it.
+        // The broker's answer to this request shows that it has processed the subscription.
         fitness::jetstream(&self.wire).await.map_err(|unusable| unusable.to_string())?;
         Ok(Knocks { heard, largest: client.max_payload(), client })
     }
 }
 
 impl Knocks {
-    /// The next one; none where the broker ended the subscription. May be dropped while it waits: nothing is lost.
+    /// The next message; `None` if the broker ended the subscription. May be dropped while it waits: nothing is lost.
     pub async fn next(&mut self) -> Option<Knock> {
         let message = poll_fn(|cx| Pin::new(&mut self.heard).poll_next(cx)).await?;
         Some(self.read(message))

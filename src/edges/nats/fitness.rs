@@ -1,7 +1,7 @@
-//! Whether a broker does what the pump relies on: it is new enough, it keeps what it takes, and it stores nothing whose
-//! expectation is stale. That last is what keeps two pumps apart, so it is tried and not believed.
+//! Whether a broker does what the pump relies on: it is new enough, it keeps what it takes, and it refuses messages
+//! with a stale expectation. The last point is what keeps two pumps apart, so it is tried and not assumed.
 //!
-//! It leaves nothing behind: the messages of the trial are removed, whatever came of it, and no delivery is touched.
+//! The check leaves nothing behind: the messages of the trial are always removed, and no delivery is touched.
 
 use async_nats::jetstream::ErrorCode;
 use async_nats::jetstream::account::Account;
@@ -12,7 +12,7 @@ use super::subjects::Subjects;
 use super::unusable::Unusable;
 use super::wire::Wire;
 
-/// Whether the server is new enough. Older ones take settings that they then do not keep.
+/// Whether the server is new enough. Older servers accept settings that they then ignore.
 pub(super) fn version(wire: &Wire) -> Result<(), Unusable> {
     if wire.client.is_server_compatible(2, 12, 0) {
         return Ok(());
@@ -21,7 +21,7 @@ pub(super) fn version(wire: &Wire) -> Result<(), Unusable> {
     Err(Unusable::Old { address: wire.address.clone(), version })
 }
 
-/// Whether it has JetStream, and has it for this account.
+/// Whether it has JetStream, and offers it to this account.
 pub(super) async fn jetstream(wire: &Wire) -> Result<(), Unusable> {
     let what = "it was asked for its JetStream";
     match wire.ask::<Account>(what, "INFO", &json!({})).await? {
@@ -38,8 +38,9 @@ pub(super) async fn jetstream(wire: &Wire) -> Result<(), Unusable> {
     }
 }
 
-/// Whether a message with a stale expectation is refused and stored nowhere. Tried on the stream of deliveries itself,
-/// under a subject that no listener has: a stream that was made for it and removed may come back with what it held.
+/// Whether a message with a stale expectation is refused and not stored. This is tried on the stream of deliveries
+/// itself, under a subject that no listener has: a separate stream that was made and removed may come back with its
+/// messages.
 pub(super) async fn expectation(wire: &Wire, subjects: &Subjects) -> Result<(), Unusable> {
     clear(wire, subjects).await?;
     let tried = trial(wire, subjects).await;
@@ -47,7 +48,7 @@ pub(super) async fn expectation(wire: &Wire, subjects: &Subjects) -> Result<(), 
     tried.and(cleared)
 }
 
-/// Removes the messages of the trial, and what one that was cut short has left.
+/// Removes the messages of the trial, and those that an interrupted trial has left.
 async fn clear(wire: &Wire, subjects: &Subjects) -> Result<(), Unusable> {
     let what = "the messages of a trial were removed";
     let api = format!("STREAM.PURGE.{}", subjects.bus_stream());
@@ -57,8 +58,8 @@ async fn clear(wire: &Wire, subjects: &Subjects) -> Result<(), Unusable> {
     }
 }
 
-/// Another pump may be at the same trial, and remove what this one has stored: so it expects what was true once and
-/// cannot become true again.
+/// Another pump may run the same trial and remove what this one has stored. So the trial expects a state that was
+/// true once and cannot become true again.
 async fn trial(wire: &Wire, subjects: &Subjects) -> Result<(), Unusable> {
     let (subject, what) = (subjects.check(), "a message was published to try it");
     let publish = |expected| wire.publish(what, &subject, "systole".into(), expected);

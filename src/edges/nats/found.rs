@@ -1,5 +1,6 @@
-//! How many workers answer to the name of a listener at this moment. Each shows itself as a NATS micro service; one that
-//! does not is not seen, and works all the same. It counts who answers and believes nothing else that they say.
+//! Counts the workers that answer to the name of a listener at this moment. Each worker shows itself as a NATS micro
+//! service; one that does not is not seen, and works all the same. It counts who answers and trusts nothing else that
+//! they say.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::poll_fn;
@@ -14,7 +15,7 @@ use tokio::time::{Instant, timeout_at};
 use super::{Broker, token};
 use crate::words::ids::Name;
 
-/// How long workers may take to answer. Who asks is told within a second.
+/// How long workers may take to answer. The asker gets the count within a second.
 const ANSWERS: Duration = Duration::from_millis(500);
 /// The most workers of one name that are counted.
 const MOST: usize = 10_000;
@@ -25,7 +26,7 @@ struct Pong {
 }
 
 impl Broker {
-    /// How many workers answer to each of the names. Where the broker cannot be asked, why not.
+    /// How many workers answer to each of the names. If the broker cannot be asked, an error says why.
     pub async fn workers(&self, listeners: &[Name]) -> Result<BTreeMap<Name, usize>, String> {
         let client = self.client();
         let inbox = client.new_inbox();
@@ -44,7 +45,8 @@ impl Broker {
         let late = |_| "the broker: it takes no question".to_owned();
         let mut ear = timeout_at(until, asked).await.map_err(late)??;
         let mut found = vec![BTreeSet::new(); listeners.len()];
-        // One of whom nobody has the name is said to have no responders, if at all: the rest may still answer.
+        // A name without workers gets a message that there are no responders, if anything: the others may still
+        // answer.
         while let Ok(Some(message)) = timeout_at(until, poll_fn(|cx| Pin::new(&mut ear).poll_next(cx))).await
         {
             let number = message.subject.rsplit('.').next().and_then(|number| number.parse::<usize>().ok());

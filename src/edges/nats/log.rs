@@ -1,9 +1,9 @@
-//! The stream that a log lies in, and what is too large for it beside it, for whoever writes it: made, looked at, appended
-//! to. What a message holds is not known here.
+//! The stream of a log, and the store for what is too large for it, for a process that writes: makes it, checks it,
+//! appends to it. This file does not know what a message holds.
 //!
-//! A message is appended with what the last one of its subject is expected to be, and stored nowhere where that is not
-//! so: nothing else keeps two pumps apart. Whether a message whose answer did not come is stored nobody knows, and this
-//! room does not guess: it says so.
+//! A message is appended with the expected place of the last one of its subject, and is not stored if that differs:
+//! only this keeps two pumps apart. If the answer for a message does not come, it is unknown whether the message is
+//! stored. This file does not guess: it reports that.
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -23,11 +23,11 @@ use super::wire::Wire;
 use super::{Broker, PATIENCE, Term, bus, source};
 use crate::words::ids::{Digest, Name};
 
-/// Bytes of a message's headers and subject, at most.
+/// The most bytes of a message's headers and subject.
 const HEADERS: usize = 1024;
-/// Most bytes of a bundle that travels as one message, where the broker would take more.
+/// The most bytes of a bundle in one message, even if the broker would take more.
 const LARGEST: usize = 900 << 10;
-/// Most bytes of what lies apart that travel as one message, where the broker would take more.
+/// The most bytes of one chunk of a large object, even if the broker would take more.
 const CHUNK: usize = 128 << 10;
 
 /// The stream of a log.
@@ -39,16 +39,16 @@ pub(super) const RECORDS: bus::Held = bus::Held {
     mend: "only if its records may be lost: better give it back the settings it was made with",
 };
 
-/// What came of appending.
+/// The result of appending.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Appended {
     /// It is stored there.
     At(u64),
-    /// It is not: something else was stored since.
+    /// It is not stored: something else was stored since.
     Stale,
-    /// It is not, and may be tried again later; in words why.
+    /// It is not stored, and may be tried again later; the text says why.
     Refused(String),
-    /// Nobody knows; in words why.
+    /// It is unknown; the text says why.
     Unknown(String),
 }
 
@@ -56,15 +56,15 @@ pub enum Appended {
 pub struct LogStream {
     broker: Arc<Broker>,
     source: Arc<LogSource>,
-    /// Most bytes that the stream takes in one message.
+    /// The most bytes that the stream takes in one message.
     largest: usize,
-    /// When it was made, which tells it from one of before or after it.
+    /// When it was made, which distinguishes it from earlier and later ones.
     made: String,
     apart: ObjectStore,
 }
 
 impl LogStream {
-    /// Whether there is a stream of that name, whoever made it; with the name.
+    /// Whether there is a stream of that name, made by anyone, and the name.
     pub async fn is_there(broker: &Broker) -> Result<(bool, String), Unusable> {
         let stream = broker.subjects.log_stream();
         Ok((source::told_of(&broker.wire, &stream).await?.is_some(), stream))
@@ -88,17 +88,17 @@ impl LogStream {
         Ok(LogStream { broker, source: Arc::new(source), largest, made, apart })
     }
 
-    /// Most bytes of a message of it. The server may say another number whenever it is started again.
+    /// The most bytes of a message in it. The server may report another number whenever it is restarted.
     pub fn largest(&self) -> usize {
         self.largest.min(self.client().max_payload()).saturating_sub(HEADERS).min(LARGEST)
     }
 
-    /// Says that it is this pump's from that epoch on, for everything that goes over the same connection.
+    /// Declares that the log is this pump's from that epoch on, for everything on the same connection.
     pub fn is_led_in(&self, epoch: u64) {
         self.broker.has_term(Term { log: self.made.clone(), epoch });
     }
 
-    /// Appends a message to a partition whose last message is at that place; 0 where it has none.
+    /// Appends a message to a partition whose last message is at that place; 0 if it has none.
     pub async fn append(&self, partition: u32, bytes: Vec<u8>, expected: u64) -> Appended {
         let (wire, subject) = (&self.broker.wire, self.broker.subjects.log(partition));
         let what = "the log was written";
@@ -114,7 +114,7 @@ impl LogStream {
         }
     }
 
-    /// Keeps what is too large for a message, under its hash.
+    /// Stores what is too large for a message, under its hash.
     pub async fn put_apart(&self, hash: Digest, bytes: &[u8]) -> Result<(), String> {
         let name = hash.to_string();
         let put = async {
@@ -129,7 +129,7 @@ impl LogStream {
         self.in_time("what is large was put apart", bytes.len(), put).await
     }
 
-    /// What takes many messages may take longer: a second more for each MiB.
+    /// Work that takes many messages may take longer: a second more for each MiB.
     async fn in_time<T>(
         &self,
         what: &str,
@@ -144,7 +144,7 @@ impl LogStream {
         }
     }
 
-    /// The bytes that all pumps of the organism share, which are these if there are none yet.
+    /// The bytes that all pumps of the organism share; `own` if there are none yet.
     pub async fn shared_secret(&self, own: [u8; 32]) -> Result<[u8; 32], Unusable> {
         let (wire, subject) = (&self.broker.wire, self.broker.subjects.secret());
         let what = "what delivery tokens are made from was shared";
@@ -163,7 +163,7 @@ impl LogStream {
         bytes.ok_or_else(|| wire.refused(what, "other than 32 bytes are stored there"))
     }
 
-    /// Shows that whoever has the partition lives.
+    /// Shows that the owner of the partition is alive.
     pub async fn show_life(&self, partition: u32, sign: Vec<u8>) -> Result<(), String> {
         let subject = self.broker.subjects.life(partition);
         self.client().publish(subject, sign.into()).await.map_err(|error| error.to_string())
@@ -175,7 +175,7 @@ impl LogStream {
         self.client().subscribe(subject).await.map_err(|error| error.to_string())
     }
 
-    /// What is sent to a partition, from now on. Whether it was stored is not known from it.
+    /// Messages sent to a partition, from now on. This does not say whether they were stored.
     pub async fn sent(&self, partition: u32) -> Result<Subscriber, String> {
         let subject = self.broker.subjects.log(partition);
         self.client().subscribe(subject).await.map_err(|error| error.to_string())
@@ -191,7 +191,7 @@ impl LogStream {
     }
 }
 
-/// Whoever writes it reads it as well.
+/// A writer can also read.
 impl Deref for LogStream {
     type Target = LogSource;
 
@@ -208,7 +208,7 @@ pub(super) fn wanted(organism: &Name, subjects: &Subjects, replicas: usize) -> C
         description: Some(format!("the log of the organism {}", organism.as_str())),
         storage: StorageType::File,
         retention: RetentionPolicy::Limits,
-        // A full stream refuses what is new.
+        // A full stream refuses new messages.
         discard: DiscardPolicy::New,
         num_replicas: replicas,
         deny_delete: true,

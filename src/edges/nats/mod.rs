@@ -1,8 +1,8 @@
-//! The broker: one connection to a NATS server, looked over before anything is handed to it.
+//! The broker: one connection to a NATS server, which is checked before it is used.
 //!
-//! In comes an address with credentials; out comes a `Broker` that is new enough, keeps what it takes and has the stream
-//! of this organism, or an `Unusable` that says what to change. Every wait here has a limit. It changes no stream that it
-//! did not make, and repeats no secret, neither in words nor in `Debug`.
+//! In comes an address with credentials. Out comes a `Broker` that is new enough, keeps what it takes and has the
+//! stream of this organism, or an `Unusable` that says what to change. Every wait here has a limit. It changes no
+//! stream that it did not make, and repeats no secret, neither in words nor in `Debug`.
 
 mod ahead;
 mod bus;
@@ -41,29 +41,29 @@ use wire::Wire;
 /// How long the broker may take to let the pump in, and for each answer after that.
 pub const PATIENCE: Duration = Duration::from_secs(5);
 
-/// How long a pump has a log that is at the broker: from when it takes it over until another one does.
+/// The period in which a pump has a log at the broker: from its take-over until the next one.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Term {
-    /// Which log, in one word.
+    /// The log, in one word.
     pub log: String,
     /// How often it has been taken over.
     pub epoch: u64,
 }
 
-/// A broker that was looked over and found fit.
+/// A broker that was checked and is fit for use.
 pub struct Broker {
     wire: Arc<Wire>,
     organism: Name,
     copies: usize,
     subjects: Subjects,
     term: OnceLock<Term>,
-    // The stream may be narrower than the server.
+    // The stream may have a lower limit than the server.
     largest: Option<usize>,
 }
 
 impl Broker {
-    /// Connects as the pump of that organism, looks the broker over, and makes the organism's stream where there is none.
-    /// No step takes longer than `patience`.
+    /// Connects as the pump of that organism, checks the broker, and makes the organism's stream if there is none. No
+    /// step takes longer than `patience`.
     pub async fn connect(
         organism: &Name,
         url: &str,
@@ -73,8 +73,8 @@ impl Broker {
         Broker::connect_to_cluster(organism, url, credentials, 1, patience).await
     }
 
-    /// The same in a cluster, which keeps so many copies of the stream or more. Of several servers the addresses have
-    /// commas between.
+    /// The same in a cluster, which keeps at least this many copies of the stream. The addresses of several servers
+    /// are separated by commas.
     pub async fn connect_to_cluster(
         organism: &Name,
         url: &str,
@@ -92,54 +92,55 @@ impl Broker {
         Ok(Broker { wire, organism, copies, subjects, term, largest })
     }
 
-    /// Makes the organism's stream where it has gone since: somebody removed it, or the broker came back without it.
+    /// Makes the organism's stream again if it is gone: someone removed it, or the broker came back without it.
     pub async fn make_again(&self) -> Result<(), Unusable> {
         bus::find_or_make(&self.wire, &self.organism, &self.subjects, self.copies).await.map(drop)
     }
 
-    /// Whether the connection stands, and how often it broke.
+    /// Whether there is a connection, and how often it broke.
     pub fn link(&self) -> watch::Receiver<Link> {
         self.wire.link.clone()
     }
 
-    /// Whether it syncs what it takes before it says that it has it, as these pages of all its servers show.
+    /// Whether the broker syncs what it takes before it confirms it, as these pages of all its servers show.
     pub async fn syncs(&self, pages: &[String]) -> Result<(), Unusable> {
         monitor::syncs(&self.wire, pages, self.copies, PATIENCE).await
     }
 
-    /// Says in which term of the log everything is done from now on. A connection has one at most, and the first stays.
+    /// Sets the term of the log for everything from now on. A connection has at most one term, and the first one
+    /// stays.
     pub fn has_term(&self, term: Term) {
         let _there_is_one = self.term.set(term);
     }
 
-    /// The term; none where the log is not at the broker.
+    /// The term; `None` if the log is not at the broker.
     pub fn term(&self) -> Option<&Term> {
         self.term.get()
     }
 
-    /// What subjects are published to and taken through.
+    /// The client to publish and subscribe with.
     pub fn client(&self) -> &async_nats::Client {
         &self.wire.client
     }
 
-    /// What streams and consumers are asked through.
+    /// The interface to streams and consumers.
     pub fn jetstream(&self) -> &Context {
         &self.wire.jetstream
     }
 
-    /// How this organism's streams and subjects are called.
+    /// The names of this organism's streams and subjects.
     pub fn subjects(&self) -> &Subjects {
         &self.subjects
     }
 
-    /// Most bytes of one message, headers included, that the broker takes. The server may say another number whenever it
-    /// is started again.
+    /// The most bytes of one message, headers included, that the broker takes. The server may report another number
+    /// whenever it is restarted.
     pub fn largest_message(&self) -> usize {
         let server = self.wire.client.max_payload();
         self.largest.map_or(server, |stream| stream.min(server))
     }
 
-    /// Where it is, for words: host and port alone.
+    /// Its address, for messages: only host and port.
     pub fn address(&self) -> &str {
         &self.wire.address
     }

@@ -1,5 +1,5 @@
-//! Whether a broker syncs what it takes before it says that it has it. A client cannot ask for that; the broker's
-//! monitoring page shows it, and which server it is of.
+//! Whether a broker syncs what it takes before it confirms it. A client cannot ask for that. The broker's monitoring
+//! page shows it, and which server the page belongs to.
 
 use std::time::Duration;
 
@@ -23,9 +23,9 @@ struct Configured {
     sync_always: bool,
 }
 
-/// Looks at every page. All servers that answer have to sync; they have to be more than half of the pages and of the copies
-/// that are kept, and the one that is spoken to has to be among them. One of a cluster that is down keeps nobody from
-/// starting: what most of them have is not lost with it.
+/// Checks every page. All servers that answer must sync. They must be more than half of the pages and of the copies
+/// that are kept, and the connected server must be among them. One server of a cluster that is down prevents no
+/// start: what most servers have is not lost with it.
 pub(super) async fn syncs(
     wire: &Wire,
     pages: &[String],

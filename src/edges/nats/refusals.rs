@@ -1,7 +1,7 @@
-//! Whom the broker did not let in, as its system account tells where that is granted. It tells of nothing else that it
-//! refuses: who was let in and tries what is not theirs stands in the server's own log alone.
+//! The connections that the broker did not let in, as its system account reports them if that is granted. It reports
+//! no other refusals: if a client that was let in tries something forbidden, only the server's own log says so.
 //!
-//! Repeated of it is from where somebody came. What was shown is not: it may be a secret in the wrong place.
+//! Only the origin of a connection is repeated. What the client showed is not: it may be a secret in the wrong place.
 
 use std::future::poll_fn;
 use std::net::IpAddr;
@@ -13,19 +13,19 @@ use serde::Deserialize;
 
 use super::Broker;
 
-/// What the server's word of it is called.
+/// The server's name for such a report.
 const KIND: &str = "io.nats.server.advisory.v1.client_disconnect";
-/// Most bytes of such a word that are read; one has about a thousand.
+/// The most bytes of such a report that are read; one has about a thousand.
 const MOST: usize = 16 << 10;
 
-/// Somebody who was not let in.
+/// A connection that was not let in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Refusal {
-    /// From where, if the server says it.
+    /// Its origin, if the server reports it.
     pub from: Option<IpAddr>,
 }
 
-/// Those who are not let in, as the server tells of them.
+/// The connections that are not let in, as the server reports them.
 pub struct Refusals(Subscriber);
 
 #[derive(Deserialize)]
@@ -41,8 +41,8 @@ struct Client {
 }
 
 impl Broker {
-    /// Hears of them from now on, where the broker's configuration grants it. One that lets in everybody has nobody to
-    /// tell of. Where it is not granted nothing ever comes, and nothing else is hindered.
+    /// Listens for them from now on, if the broker's configuration grants it. A broker that lets everyone in has
+    /// nothing to report. If it is not granted, nothing ever comes, and nothing else is affected.
     pub async fn refusals(&self) -> Result<Option<Refusals>, String> {
         if !self.wire.shows_key {
             return Ok(None);
@@ -53,7 +53,7 @@ impl Broker {
 }
 
 impl Refusals {
-    /// The next one; none when the connection is closed for good.
+    /// The next one; `None` when the connection is closed for good.
     pub async fn next(&mut self) -> Option<Refusal> {
         loop {
             let message = poll_fn(|cx| Pin::new(&mut self.0).poll_next(cx)).await?;

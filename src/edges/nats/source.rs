@@ -1,6 +1,6 @@
-//! The stream that a log lies in, for whoever reads it: the messages of a partition by their place, and what was too large
-//! for one. It makes nothing and changes nothing, so whoever may only read can use all of it; what a message holds is not
-//! known here.
+//! The stream of a log, for readers: the messages of a partition by their place, and what was too large for a
+//! message. It makes nothing and changes nothing, so a party that may only read can use all of it. This file does not
+//! know what a message holds.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,8 +21,8 @@ use super::wire::{Caller, Wire};
 use super::{bus, fitness, log};
 use crate::words::ids::{Digest, Name};
 
-/// For how long a stream of several copies may not show what is known to be stored, before that is believed. One that was
-/// left behind learns of it within a few heartbeats.
+/// How long a stream with several copies may fail to show what is known to be stored, before the loss is believed. A
+/// copy that lags behind catches up within a few heartbeats.
 pub const LEFT_BEHIND: Duration = Duration::from_secs(10);
 const AGAIN: Duration = Duration::from_millis(250);
 
@@ -31,25 +31,25 @@ const AGAIN: Duration = Duration::from_millis(250);
 pub struct Stored {
     /// Its place in the stream.
     pub sequence: u64,
-    /// What it holds.
+    /// Its content.
     pub bytes: Vec<u8>,
 }
 
 /// How far a stream goes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Reach {
-    /// The place of the last message; 0 where there is none.
+    /// The place of the last message; 0 if there is none.
     pub last: u64,
-    /// Whether every place up to there has a message of the one partition that there is, so that places count them.
+    /// Whether every place up to there has a message of the only partition, so that places count the messages.
     pub is_dense: bool,
 }
 
-/// Why what was too large for a message cannot be had.
+/// Why an object that was too large for a message is not available.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Unhad {
-    /// The broker did not give it.
+    /// The broker did not return it.
     NotYet(String),
-    /// It is not there, or is not what it was.
+    /// It is missing, or has changed.
     Ill(String),
 }
 
@@ -63,7 +63,7 @@ pub struct LogSource {
     copies: usize,
 }
 
-/// What an object store says of what it keeps under a name.
+/// An object store's description of what it keeps under a name.
 #[derive(Deserialize)]
 struct Kept {
     nuid: String,
@@ -73,8 +73,9 @@ struct Kept {
 }
 
 impl LogSource {
-    /// Finds the stream of that organism, and makes none. The key does not say whose it is: whoever is not let through as
-    /// the one is tried as the other, and told of the first.
+    /// Finds the stream of that organism, and makes none. The key does not say whether the caller is the pump or an
+    /// auditor. If the broker rejects the caller as one of them, the other is tried. If that is forbidden too, the
+    /// error is that of the first.
     pub async fn find(
         organism: &Name,
         url: &str,
@@ -113,30 +114,30 @@ impl LogSource {
         Ok(LogSource::of(Arc::new(wire), organism, copies))
     }
 
-    /// The stream of that organism, which is known to be there in so many copies.
+    /// The stream of that organism, which is known to exist with this many copies.
     pub(super) fn of(wire: Arc<Wire>, organism: &Name, copies: usize) -> LogSource {
         let subjects = Subjects::of(organism);
         let (stream, apart) = (subjects.log_stream(), subjects.apart_stream());
         LogSource { wire, subjects, organism: organism.clone(), stream, apart, copies }
     }
 
-    /// Whether what is read may be older than what was stored: of several copies one may have been left behind, and
-    /// answer before it knows that it leads no longer.
+    /// Whether a read may return older data than what was stored: one of several copies may lag behind, and answer
+    /// before it knows that it is no longer the leader.
     pub fn may_lag(&self) -> bool {
         self.copies > 1
     }
 
-    /// Where the broker is, for words.
+    /// The address of the broker, for messages.
     pub fn address(&self) -> &str {
         &self.wire.address
     }
 
-    /// What the stream is called, for words.
+    /// The name of the stream, for messages.
     pub fn name(&self) -> &str {
         &self.stream
     }
 
-    /// Whose log it is.
+    /// The organism of the log.
     pub fn organism(&self) -> &Name {
         &self.organism
     }
@@ -161,7 +162,7 @@ impl LogSource {
         self.first(&self.stream, self.subjects.log(partition), sequence).await
     }
 
-    /// The messages of a partition from that place on, several of which are asked for at once.
+    /// The messages of a partition from that place on; several are asked for at once.
     pub fn ahead(&self, partition: u32, sequence: u64) -> Ahead<'_> {
         Ahead::of(self, &self.stream, self.subjects.log(partition), sequence)
     }
@@ -177,8 +178,8 @@ impl LogSource {
         read(&self.wire, "a message of the log was read", stream, asked).await
     }
 
-    /// What is kept apart under that hash. What does not come whole is asked for again: a pump that does not know whether
-    /// it had put it may put it anew just now, and a copy may have been left behind.
+    /// The object stored under that hash. An incomplete object is asked for again: a pump that does not know whether
+    /// it had stored it may be storing it again just now, or a copy may lag behind.
     pub async fn get_apart(&self, hash: Digest) -> Result<Vec<u8>, Unhad> {
         let end = Instant::now() + if self.may_lag() { LEFT_BEHIND } else { AGAIN };
         loop {
@@ -196,7 +197,7 @@ impl LogSource {
         }
     }
 
-    /// What is kept under that hash, as far as its parts are there; none where some are not.
+    /// The object stored under that hash; `None` if some of its parts are missing.
     async fn put_together(&self, hash: Digest) -> Result<Option<Vec<u8>>, Unusable> {
         let what = "what is large was looked for";
         let asked = json!({ "last_by_subj": self.subjects.kept_as(&hash.to_string()) });
@@ -214,7 +215,7 @@ impl LogSource {
     }
 }
 
-/// What a stream says of itself; none where there is none.
+/// A stream's description; `None` if there is no such stream.
 pub(super) async fn told_of(wire: &Wire, stream: &str) -> Result<Option<Info>, Unusable> {
     let what = format!("the stream {stream} was looked for");
     match wire.ask::<Info>(&what, &format!("STREAM.INFO.{stream}"), &json!({})).await? {

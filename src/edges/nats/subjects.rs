@@ -1,7 +1,8 @@
-//! How streams and subjects of an organism are called. It knows no broker.
+//! The names of an organism's streams and subjects. It knows no broker.
 //!
-//! A name may have dots, which part the words of a subject and may not stand in a stream's name. They are written as `_`,
-//! which no name has: so two names never become one, and a subject has as many words as its form says.
+//! A name may have dots, which separate the words of a subject and are not allowed in a stream's name. They are
+//! written as `_`, which no name has. So two names never become one, and a subject has as many words as its form
+//! says.
 
 use crate::words::ids::Name;
 
@@ -10,19 +11,19 @@ pub fn token(name: &Name) -> String {
     name.as_str().replace('.', "_")
 }
 
-/// What an organism's streams and subjects are called.
+/// The names of an organism's streams and subjects.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Subjects {
     organism: String,
 }
 
 impl Subjects {
-    /// Those of that organism.
+    /// The names for that organism.
     pub fn of(organism: &Name) -> Subjects {
         Subjects { organism: token(organism) }
     }
 
-    /// The stream that holds deliveries which are out.
+    /// The stream for deliveries that are out.
     pub fn bus_stream(&self) -> String {
         format!("SYSTOLE_{}_BUS", self.organism)
     }
@@ -37,49 +38,50 @@ impl Subjects {
         format!("o.{}.dlv.{}", self.organism, token(listener))
     }
 
-    /// Where the fence before the deliveries to a listener stands: each says which one it expects, and of a new one the
-    /// old ones' deliveries are refused. A name begins with a letter, so no listener hears of it.
+    /// The subject of the fence before the deliveries to a listener. Each delivery names the fence that it expects;
+    /// after a new fence, deliveries for an old one are refused. A name begins with a letter, so no listener hears of
+    /// it.
     pub fn fence(&self, listener: &Name) -> String {
         format!("o.{}.dlv._fence_{}", self.organism, token(listener))
     }
 
-    /// Where a listener says something about a delivery, of any partition or of one.
+    /// Where a listener sends its words about a delivery, for any partition or for one.
     pub fn said(&self, listener: &Name, partition: &str) -> String {
         format!("o.{}.in.{}.{partition}", self.organism, token(listener))
     }
 
-    /// Where a client sends what it has to say. No name has a dot there, so it is none of a listener's.
+    /// Where a client sends its messages. No name has a dot there, so it is never a listener's subject.
     pub fn asked(&self, client: &Name) -> String {
         format!("o.{}.in.{}", self.organism, token(client))
     }
 
-    /// Where every client does.
+    /// Where all clients send their messages.
     pub(super) fn all_asked(&self) -> String {
         format!("o.{}.in.*", self.organism)
     }
 
-    /// Where a listener says how far it is.
+    /// Where a listener reports progress.
     pub fn live(&self, listener: &Name) -> String {
         format!("o.{}.live.{}", self.organism, token(listener))
     }
 
-    /// Where a listener is told that an answer is no longer wanted.
+    /// Where a listener hears that an answer is no longer wanted.
     pub fn cancels(&self, listener: &Name) -> String {
         format!("o.{}.cancel.{}", self.organism, token(listener))
     }
 
-    /// Where the broker says that whoever works on a delivery gave no sign of life.
+    /// Where the broker reports that the worker of a delivery gave no sign of life.
     pub fn silence(&self, listener: &Name) -> String {
         let stream = self.bus_stream();
         format!("$JS.EVENT.ADVISORY.CONSUMER.MAX_DELIVERIES.{stream}.{}", token(listener))
     }
 
-    /// The subject under which the broker is tried. A name begins with a letter, so no listener hears of it.
+    /// The subject for trying the broker. A name begins with a letter, so no listener hears of it.
     pub(super) fn check(&self) -> String {
         format!("o.{}.dlv._check", self.organism)
     }
 
-    /// The stream that the log lies in, where it is kept at the broker.
+    /// The stream of the log, if the log is kept at the broker.
     pub fn log_stream(&self) -> String {
         format!("SYSTOLE_{}_LOG", self.organism)
     }
@@ -94,59 +96,59 @@ impl Subjects {
         format!("o.{}.log.{partition}", self.organism)
     }
 
-    /// Where what is too large for one message of that log is kept.
+    /// The bucket for what is too large for one message of that log.
     pub fn bucket(&self) -> String {
         format!("SYSTOLE_{}_BLOBS", self.organism)
     }
 
-    /// The stream in which that lies.
+    /// The stream of that bucket.
     pub fn apart_stream(&self) -> String {
         format!("OBJ_{}", self.bucket())
     }
 
-    /// Under which subject it is said what is kept under a name there.
+    /// The subject of the description of an object in that bucket.
     pub(super) fn kept_as(&self, name: &str) -> String {
         format!("$O.{}.M.{}", self.bucket(), base64url(name.as_bytes()))
     }
 
-    /// The subject of the parts of what was put there in one go.
+    /// The subject of the parts of one stored object.
     pub(super) fn parts(&self, put: &str) -> String {
         format!("$O.{}.C.{put}", self.bucket())
     }
 
-    /// Where the pump that has a partition shows that it lives.
+    /// Where the owner of a partition shows that it is alive.
     pub fn life(&self, partition: u32) -> String {
         format!("o.{}.life.{partition}", self.organism)
     }
 
-    /// The subject under which pumps share what delivery tokens are made from; no listener hears of it.
+    /// The subject that pumps use to share the source of delivery tokens; no listener hears of it.
     pub(super) fn secret(&self) -> String {
         format!("o.{}.dlv._secret", self.organism)
     }
 
-    /// Where the broker says whom it did not let in, where its configuration brings that here.
+    /// Where the broker reports whom it did not let in, if its configuration forwards that here.
     pub fn refused(&self) -> String {
         format!("o.{}.refused.*", self.organism)
     }
 
-    /// What the pump's inboxes begin with. A listener's begin with `_INBOX_LISTENER`, and no name has a `_`.
+    /// The prefix of the pump's inboxes. A listener's begin with `_INBOX_LISTENER`, and no name has a `_`.
     pub fn inbox(organism: &Name) -> String {
         format!("_INBOX_pump_{}", token(organism))
     }
 
-    /// What an auditor's inboxes begin with.
+    /// The prefix of an auditor's inboxes.
     pub fn inbox_of_auditors() -> &'static str {
         "_INBOX__auditor"
     }
 
-    /// What JetStream's interface is called for an auditor. The broker answers what begins with `$JS.API` for the account
-    /// that asks, and an auditor's keeps nothing.
+    /// The prefix of JetStream's interface for an auditor. The broker answers `$JS.API` for the account that asks,
+    /// and an auditor's account keeps nothing.
     pub fn api_of_auditors(organism: &Name) -> String {
         format!("JS.{}.API", token(organism))
     }
 }
 
-/// Bytes as an object store writes a name into a subject: base64 with `-` and `_`, filled up with `=`.
+/// Bytes as an object store writes a name into a subject: base64 with `-` and `_`, padded with `=`.
 fn base64url(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
     let digit = |bits: u32| DIGITS.get(bits as usize & 63).map_or('=', |digit| char::from(*digit));
@@ -174,7 +176,7 @@ mod tests {
         assert_ne!(subjects, Subjects::of(&Name::parse("acme-shop").unwrap()));
         assert_eq!(Subjects::inbox(&organism), "_INBOX_pump_acme_shop");
         assert_eq!(Subjects::api_of_auditors(&organism), "JS.acme_shop.API");
-        // That no name becomes another's word rests on this.
+        // This is why no name becomes another name's word.
         assert!(Name::parse("acme_shop").is_err());
     }
     #[test]

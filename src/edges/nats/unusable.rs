@@ -1,33 +1,33 @@
-//! Why a broker cannot be used, in words for who runs the organism: what was found where, and what to change. No secret
-//! stands in any of it, and what the broker says itself is cut to a line.
+//! Why a broker cannot be used, in words for the person who runs the organism: what was found where, and what to
+//! change. It contains no secret, and the broker's own words are cut to a line.
 
 use std::time::Duration;
 
 use crate::words::codes::Code;
 
-/// Characters of the broker's own words that are repeated.
+/// How many characters of the broker's own words are repeated.
 const REPEATED: usize = 200;
 
 /// Why a broker cannot be used.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the sentence of each case names its parts")]
 pub enum Unusable {
-    /// The address is none. It is not repeated: a password may stand in it.
+    /// This is no address. It is not repeated, because it may contain a password.
     #[error("the broker's address {why}")]
     Address { why: String },
     /// Nothing can be signed with the credentials.
     #[error("the broker's credentials are not {what}")]
     Credentials { what: &'static str, mend: &'static str },
-    /// Nobody is there, or the connection broke.
+    /// No server answers, or the connection broke.
     #[error("the broker at {address} cannot be reached: {why}")]
     Unreachable { address: String, why: String },
-    /// Somebody is there and says nothing.
+    /// A server is there and does not answer.
     #[error("the broker at {address} gave no answer within {} ms when {what}", patience.as_millis())]
     Silent { address: String, what: String, patience: Duration },
-    /// It does not know who knocks.
+    /// It does not know these credentials.
     #[error("the broker at {address} does not let in {who}")]
     Unauthorized { address: String, who: String },
-    /// It lets the pump in, or an auditor, and not do its work.
+    /// It lets the pump or an auditor in, and does not let it do its work.
     #[error("the broker at {address} forbids the {who} what it needs: {what}")]
     Forbidden { address: String, who: &'static str, what: String },
     /// It is older than what the pump relies on.
@@ -36,31 +36,31 @@ pub enum Unusable {
     /// It keeps nothing.
     #[error("the broker at {address} has no JetStream{}", if *for_account { " for the pump's account" } else { "" })]
     NoJetStream { address: String, for_account: bool },
-    /// It stores what it was told not to store.
+    /// It stores messages that it must refuse.
     #[error("the broker at {address} stored a message whose expected last sequence was stale")]
     Forgetful { address: String },
-    /// Nobody has made the stream.
+    /// There is no such stream.
     #[error("there is no stream {stream} at {address}")]
     Absent { address: String, stream: String },
-    /// A stream of somebody else has the name, or takes the subjects, of ours.
+    /// A stream of someone else has our stream's name, or takes its subjects.
     #[error("the stream {stream} at {address} cannot be used: {why}")]
     Foreign { address: String, stream: String, why: String },
     /// Our stream is not as we made it.
     #[error("the stream {stream} at {address} is not as it was made: {why}")]
     Altered { address: String, stream: String, why: String, mend: &'static str },
-    /// The cluster does not keep so many copies.
+    /// The cluster does not keep this many copies.
     #[error("the stream {stream} at {address} is not kept in {copies} copies: {why}")]
     Copies { address: String, stream: String, copies: usize, why: String },
     /// Our stream, made by a later version.
     #[error("the stream {stream} at {address} has format {found}; this version reads up to {known}")]
     Newer { address: String, stream: String, found: String, known: u32 },
-    /// Nobody can see whether it syncs what it takes.
+    /// It is not visible whether it syncs what it takes.
     #[error("whether the broker syncs every commit cannot be seen at http://{page}: {why}")]
     Unseen { page: String, why: String },
-    /// It says that it has what a power cut may take.
+    /// It confirms messages that a power cut may take.
     #[error("the broker whose page is http://{page} says that it has a commit before that is on disk")]
     Unsynced { page: String },
-    /// The broker says no, with a reason of its own.
+    /// The broker refuses, with its own reason.
     #[error("the broker at {address} refused when {what}: {why}")]
     Refused { address: String, what: String, why: String },
 }
@@ -87,7 +87,7 @@ impl Unusable {
         }
     }
 
-    /// Whether it may be over by itself: a broker that is started again, or a cluster that chooses who leads.
+    /// Whether it may pass by itself: a broker that restarts, or a cluster that elects a leader.
     pub fn may_pass(&self) -> bool {
         matches!(self, Unusable::Unreachable { .. } | Unusable::Silent { .. } | Unusable::Refused { .. })
     }
@@ -140,7 +140,7 @@ impl Unusable {
     }
 }
 
-/// Words from elsewhere as part of a line.
+/// Words from elsewhere, made part of a line.
 pub(super) fn line(words: &str) -> String {
     let mut line: String = words.split_whitespace().collect::<Vec<_>>().join(" ");
     line.retain(|c| !c.is_control());

@@ -1,7 +1,8 @@
-//! One connection to the broker, and questions over it. Every question ends: with its answer, with the broker's word that
-//! it is forbidden, or when the patience is over. Nothing here knows what a good answer is.
+//! One connection to the broker, and questions over it. Every question ends: with its answer, with the broker's
+//! report that it is forbidden, or with a timeout. Nothing here knows what a good answer is.
 //!
-//! The broker answers a forbidden request with silence and a word on the side: so that word is listened to beside it.
+//! The broker answers a forbidden request with silence and a separate report, so each question also listens for that
+//! report.
 
 use std::error::Error as _;
 use std::time::Duration;
@@ -26,23 +27,23 @@ use super::unusable::{Unusable, line};
 use crate::edges::system;
 use crate::words::ids::Name;
 
-/// How often a connection on which nothing comes is tried. One that answers none of three is given up and made anew, with
-/// another server of the cluster if there is one: so a broker that is held up, or a way on which nothing comes through,
-/// is known after some eight seconds.
+/// How often a quiet connection is tested. If three tests get no answer, the connection is dropped and made again,
+/// with another server of the cluster if there is one. So a blocked broker or a dead network path is detected after
+/// about eight seconds.
 const PING: Duration = Duration::from_secs(2);
-/// The longest pause between two tries to make it anew.
+/// The longest pause between two tries to reconnect.
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
-/// Whether the connection stands, and how often it broke. It is made anew by itself.
+/// Whether there is a connection, and how often it broke. It reconnects by itself.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Link {
-    /// Whether it stands, as far as is known.
+    /// Whether there is a connection, as far as is known.
     pub stands: bool,
-    /// How often it broke. What was on its way then may have arrived or not.
+    /// How often it broke. Messages on their way at that moment may have arrived or not.
     pub breaks: u64,
 }
 
-/// What the broker forbade last.
+/// The last thing that the broker forbade.
 #[derive(Clone, Default)]
 struct Forbidden {
     times: u64,
@@ -50,14 +51,14 @@ struct Forbidden {
 }
 
 impl Forbidden {
-    /// Whether nothing that is asked can be answered: then the broker says so once, and never again.
+    /// Whether no question can be answered at all: the broker reports that once, and never again.
     fn concerns_all(&self) -> bool {
         self.words.to_lowercase().contains("subscription")
     }
 }
 
-/// As whom somebody comes, of those who may read the log. Each has an inbox of its own, and what JetStream's interface is
-/// called may differ.
+/// The role of a caller that may read the log. Each role has its own inbox, and JetStream's interface may have a
+/// different name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Caller {
     /// The pump.
@@ -67,7 +68,7 @@ pub enum Caller {
 }
 
 impl Caller {
-    /// The other one.
+    /// The other role.
     pub(super) fn other(self) -> Caller {
         match self {
             Caller::Pump => Caller::Auditor,
@@ -97,14 +98,14 @@ impl Caller {
     }
 }
 
-/// A connection that was made, and what the broker forbade on it.
+/// A connection, and what the broker forbade on it.
 pub(super) struct Wire {
     pub(super) client: Client,
     pub(super) jetstream: Context,
     pub(super) address: String,
     patience: Duration,
     caller: Caller,
-    /// Whether it showed the broker who it is.
+    /// Whether it showed the broker any credentials.
     pub(super) shows_key: bool,
     forbidden: watch::Receiver<Forbidden>,
     pub(super) link: watch::Receiver<Link>,
@@ -122,13 +123,13 @@ impl Wire {
         let servers = servers(url)?;
         let address = servers.iter().map(address).collect::<Vec<_>>().join(", ");
         let (forbid, forbidden) = watch::channel(Forbidden::default());
-        // A broker need not let it hear this, and what it asks is answered all the same.
+        // A broker need not grant this subscription; questions are answered all the same.
         let unheard = format!("subscription to \"{}\"", Subjects::of(organism).refused()).to_lowercase();
         let (links, link) = watch::channel(Link { stands: true, breaks: 0 });
         let options = ConnectOptions::new()
             .name(format!("systole {} {}", caller.as_str(), organism.as_str()))
             .custom_inbox_prefix(caller.inbox(organism))
-            // One that is silent leaves time for the others.
+            // A silent server leaves time for the others.
             .connection_timeout(patience / u32::try_from(servers.len()).unwrap_or(u32::MAX).max(1))
             .request_timeout(Some(patience))
             .ping_interval(PING)
@@ -170,9 +171,9 @@ impl Wire {
         Ok(Wire { client, jetstream, address, patience, caller, shows_key, forbidden, link })
     }
 
-    /// Asks the broker's own interface; `what` says of the pump what it did, as `it was asked for its streams`. Whatever is
-    /// asked there may be asked again: a cluster is, for it says nothing while it chooses who leads, which may take longer
-    /// than a broker may take for an answer.
+    /// Asks the broker's own interface. `what` says what the pump did, as in `it was asked for its streams`. Every
+    /// question here may be asked again. A cluster is asked again, because it is silent while it elects a leader, and
+    /// that may take longer than a broker may take for an answer.
     pub(super) async fn ask<T: DeserializeOwned>(
         &self,
         what: &str,
@@ -205,7 +206,7 @@ impl Wire {
         }
     }
 
-    /// Publishes, with what the last sequence of that subject is expected to be.
+    /// Publishes with the expected last sequence of that subject.
     pub(super) async fn publish(
         &self,
         what: &str,
@@ -232,13 +233,13 @@ impl Wire {
         }
     }
 
-    /// What comes first: the answer, the word that it is forbidden, that the connection broke, or the end of the patience.
-    /// Without a connection nothing is asked: what was asked would go out whenever there is one again.
+    /// Waits for the first of: the answer, the report that it is forbidden, a broken connection, or the timeout.
+    /// Without a connection nothing is asked, because the question would go out whenever there is a connection again.
     pub(super) async fn heard<T>(&self, what: &str, asked: impl Future<Output = T>) -> Result<T, Unusable> {
         self.heard_within(self.patience, what, asked).await
     }
 
-    /// The same with a patience of its own, for what takes many messages.
+    /// The same with a separate timeout, for work that takes many messages.
     pub(super) async fn heard_within<T>(
         &self,
         patience: Duration,
@@ -251,15 +252,15 @@ impl Wire {
             let last = forbidden.wait_for(|last| last.concerns_all() || last.times > before).await;
             match last.map(|last| last.words.clone()) {
                 Ok(words) => words,
-                // Nobody is left who could say so.
+                // No one is left who could report it.
                 Err(_) => std::future::pending().await,
             }
         };
-        // What was asked is answered on the connection over which it was asked, or nowhere.
+        // The answer comes over the connection on which the question was asked, or never.
         let mut link = self.link.clone();
         let breaks = link.borrow_and_update().breaks;
         let broke = async {
-            // Nobody is left who could say so.
+            // No one is left who could report it.
             if link.wait_for(|link| !link.stands || link.breaks > breaks).await.is_err() {
                 std::future::pending::<()>().await;
             }
@@ -287,24 +288,24 @@ impl Wire {
         Unusable::Unreachable { address: self.address.clone(), why: line(why) }
     }
 
-    /// That the broker said no.
+    /// The error for a refusal by the broker.
     pub(super) fn refused(&self, what: &str, why: &str) -> Unusable {
         Unusable::Refused { address: self.address.clone(), what: what.to_owned(), why: line(why) }
     }
 }
 
-/// The pause before the connection is tried again, after so many tries.
+/// The pause before the next try to reconnect, after this many tries.
 fn pause(tries: usize) -> Duration {
     let doublings = u32::try_from(tries).unwrap_or(u32::MAX).min(10);
     Duration::from_millis(1 << doublings).min(LONGEST_PAUSE)
 }
 
-/// Reads the addresses of a cluster's servers, which commas part.
+/// Reads the addresses of a cluster's servers, separated by commas.
 fn servers(urls: &str) -> Result<Vec<ServerAddr>, Unusable> {
     urls.split(',').map(server).collect()
 }
 
-/// Reads an address. What it says of a wrong one repeats nothing of it.
+/// Reads an address. The error for a wrong address does not repeat any part of it.
 fn server(url: &str) -> Result<ServerAddr, Unusable> {
     let is_none = |why: &str| Unusable::Address { why: why.to_owned() };
     let is_ours = |scheme: &str| matches!(scheme, "nats" | "tls");
@@ -315,7 +316,7 @@ fn server(url: &str) -> Result<ServerAddr, Unusable> {
     if server.host().is_empty() {
         return Err(is_none("names no host"));
     }
-    // It would stand in files and logs that a credential has no place in.
+    // It would end up in files and logs where a credential does not belong.
     if server.username().is_some() || server.password().is_some() {
         return Err(is_none("has a user, a token or a password in it"));
     }

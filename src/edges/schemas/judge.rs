@@ -1,10 +1,10 @@
 //! The judge: compiled schemas, and the verdict of libxml2 on the bytes of one payload.
 //!
 //! Owned by ONE validator thread, because libxml2's validation state is not `Send`. Sources come in and
-//! compile once, each with those of the others that it imports; payload bytes that passed the gate come in, a
-//! verdict goes out. It must never fetch: the model refuses every construct that could before libxml2 sees
-//! the schema, imports are resolved from memory (`shelf`), and documents are parsed strictly, without
-//! recovery, network, entity substitution or lifted limits.
+//! compile once, each with the other sources that it imports. Payload bytes that passed the gate come in; a
+//! verdict goes out. The judge must never fetch anything. Before libxml2 sees a schema, the model refuses
+//! every construct that could fetch. Imports are resolved from memory (`shelf`). Documents are parsed
+//! strictly, without recovery, network, entity substitution or lifted limits.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -16,14 +16,14 @@ use thiserror::Error;
 
 use super::shelf::{Document, Shelf};
 
-/// libxml2's code for a fault of its own, as opposed to one of the document.
+/// libxml2's code for an internal fault, as opposed to a fault of the document.
 const INTERNAL_FAULT: i32 = 1818;
 
-/// Words kept of one refusal. libxml2 reports every fault of a document and a large document can have
-/// thousands; the first few are all that a reader takes in.
+/// The most bytes of text in one refusal. libxml2 reports every fault of a document, and a large document can
+/// have thousands; a reader takes in only the first few.
 const WORDS_BYTES: usize = 2048;
 
-/// One schema document under the name by which refusals speak of it.
+/// One schema document, with the name that refusals use for it.
 #[derive(Clone, Debug)]
 pub struct Source {
     /// The name of the schema, as the operator knows it.
@@ -32,17 +32,17 @@ pub struct Source {
     pub xsd: Vec<u8>,
 }
 
-/// Which compiled schema judges: the position of its source in what was compiled.
+/// Identifies a compiled schema: the position of its source among the compiled sources.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SchemaId(usize);
 
-/// What libxml2 says of a payload.
+/// The verdict of libxml2 on a payload.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Verdict {
     /// The payload is well-formed and valid.
     Valid,
-    /// The payload is not; the words are libxml2's own.
+    /// The payload is not valid; the words are libxml2's own.
     Invalid {
         /// libxml2's words, one fault per line.
         words: String,
@@ -57,20 +57,20 @@ pub enum Verdict {
 /// Why a set of schemas does not make a judge.
 #[derive(Debug, Error)]
 pub enum Refused {
-    /// A schema uses what the profile leaves out.
+    /// A schema uses something that the profile leaves out.
     #[error("schema {name} is outside the profile, {} constructs", unfit.len())]
     Unfit {
         /// The source's name.
         name: String,
-        /// Each construct with its place and its mend.
+        /// Each construct with its place and its fix.
         unfit: Vec<Unfit>,
     },
-    /// libxml2 does not take a schema that our model took.
+    /// libxml2 rejects a schema that our model accepted.
     #[error("schema {name}: {words}")]
     Uncompiled {
         /// The source's name.
         name: String,
-        /// The line that libxml2 names, where it stands in this schema and not in one that it imports.
+        /// The line that libxml2 names, if it is in this schema and not in an imported one.
         line: Option<u64>,
         /// libxml2's words.
         words: String,
@@ -86,13 +86,13 @@ pub struct Judge {
 }
 
 impl Judge {
-    /// Compiles every source once, refusing first what the profile leaves out. What a source imports is
-    /// looked for among the others.
+    /// Compiles every source once. First it refuses what the profile leaves out. Imports of a source are
+    /// looked up among the other sources.
     pub fn compile(sources: &[Source]) -> Result<Self, Refused> {
         Self::compile_each(sources, |_| {})
     }
 
-    /// The same; the place of each source is told before it is read, and again before libxml2 sees it.
+    /// The same; `begun` gets the place of each source before it is read, and again before libxml2 sees it.
     pub(super) fn compile_each(sources: &[Source], mut begun: impl FnMut(usize)) -> Result<Self, Refused> {
         let models = read(sources, &mut begun)?;
         let parser = Parser::default();
@@ -109,7 +109,7 @@ impl Judge {
         Ok(judge)
     }
 
-    /// Our own model of a schema, read among the same others.
+    /// Our own model of a schema, read among the same sources.
     pub fn model(&self, schema: SchemaId) -> Option<&Model> {
         self.models.get(schema.0)
     }
@@ -124,14 +124,14 @@ impl Judge {
         self.sources.iter().position(|source| source.name == name).map(SchemaId)
     }
 
-    /// Judges the bytes of one payload. The gate comes first: this is no place for unbounded input.
+    /// Judges the bytes of one payload. The gate comes first: unbounded input must not get here.
     pub fn judge(&mut self, schema: SchemaId, payload: &[u8]) -> Verdict {
         let Some(context) = self.ready(schema) else {
             return Verdict::Broken { words: "the schema cannot be compiled any more".to_owned() };
         };
         let parser = &self.parser;
         let only = self.models.get(schema.0).filter(|model| !model.drawn_in().is_empty());
-        // The context is moved in: after a panic its state is unknown and it is dropped with it.
+        // The context is moved in: after a panic its state is unknown, and it is dropped.
         let judged = guarded(move || {
             let mut context = context;
             let verdict = judge_document(parser, &mut context, only, payload);
@@ -149,7 +149,7 @@ impl Judge {
         }
     }
 
-    /// Takes the compiled schema out, compiling it again if its last use broke it.
+    /// Takes the compiled schema out, and compiles it again if its last use broke it.
     fn ready(&mut self, schema: SchemaId) -> Option<SchemaValidationContext> {
         if let Some(context) = self.compiled.get_mut(schema.0).and_then(Option::take) {
             return Some(context);
@@ -157,8 +157,8 @@ impl Judge {
         self.compile_one(schema.0).ok()
     }
 
-    /// Compiles one source with what it draws in, and with nothing else: a lax wildcard lets in what is not
-    /// known, so that it must know neither more nor less than the model does.
+    /// Compiles one source with what it imports, and nothing else. A lax wildcard accepts what is unknown, so
+    /// libxml2 must know exactly what the model knows.
     fn compile_one(&self, at: usize) -> Result<SchemaValidationContext, Uncompiled> {
         let document = |at: usize| {
             let namespace = self.models.get(at)?.target_namespace();
@@ -185,8 +185,8 @@ impl Uncompiled {
     }
 }
 
-/// The model of every source, read among all of them. All are read, even behind one that is refused: who
-/// lets this be tried in another process will read them all.
+/// The model of every source, read among all of them. All are read, even after one is refused, because a
+/// trial in another process reads all of them too.
 fn read(sources: &[Source], begun: &mut impl FnMut(usize)) -> Result<Vec<Model>, Refused> {
     let among: Vec<(&str, &[u8])> = sources.iter().map(|s| (s.name.as_str(), s.xsd.as_slice())).collect();
     let mut models = Ok(Vec::with_capacity(sources.len()));
@@ -201,10 +201,10 @@ fn read(sources: &[Source], begun: &mut impl FnMut(usize)) -> Result<Vec<Model>,
     models
 }
 
-/// Compiles the first of these documents; the others are what it draws in.
+/// Compiles the first of these documents; the others are its imports.
 fn compile(parser: &Parser, documents: &[Document<'_>]) -> Result<SchemaValidationContext, Uncompiled> {
     for document in documents {
-        // The schema compiler prints faults of form to stderr; a strict parse before it collects them.
+        // The schema compiler prints faults of form to stderr, so a strict parse collects them first.
         let parsed = parser.parse_string_with_diagnostics(document.xsd, strict());
         parsed.map_err(|failure| Uncompiled::of(&parse_words(&failure)))?;
     }
@@ -227,7 +227,7 @@ fn compile(parser: &Parser, documents: &[Document<'_>]) -> Result<SchemaValidati
     compiled.map_err(|errors| uncompiled(errors, false))
 }
 
-/// `only` is the model of a schema that was compiled with others: their root elements are no payloads of its.
+/// `only` is the model of a schema that was compiled with others: their root elements are not its payloads.
 fn judge_document(
     parser: &Parser,
     context: &mut SchemaValidationContext,
@@ -249,7 +249,7 @@ fn judge_document(
     }
     match context.validate_document(&document) {
         Ok(()) => {
-            // Warnings would otherwise pile up in the context from one document to the next.
+            // Otherwise warnings would pile up in the context from one document to the next.
             drop(context.drain_errors());
             Verdict::Valid
         }
@@ -296,7 +296,7 @@ fn words(errors: &[StructuredError]) -> String {
     all
 }
 
-/// Runs what may panic inside libxml2's wrapper. `None` says that it did; what it owned is gone.
+/// Runs code that may panic inside libxml2's wrapper. `None` means that it did; what the code owned is gone.
 fn guarded<T>(run: impl FnOnce() -> T) -> Option<T> {
     catch_unwind(AssertUnwindSafe(run)).ok()
 }

@@ -1,8 +1,8 @@
 //! Validity: libxml2 behind a door.
 //!
-//! The only room that knows libxml2. It compiles checked schemas once and says of gated payload bytes
-//! whether they are valid. It never words a refusal for an agent (the kit's model does) and never
-//! touches a file or the network.
+//! Only this module knows libxml2. It compiles checked schemas once and says whether gated payload
+//! bytes are valid. It never words a refusal for an agent (the kit's model does) and never touches a
+//! file or the network.
 
 mod judge;
 mod shelf;

@@ -1,9 +1,9 @@
-//! Puts the documents that a schema imports where libxml2 finds them: into sealed memory of this process.
+//! Puts imported schema documents where libxml2 finds them: into sealed memory of this process.
 //!
-//! libxml2 resolves an import without a location to a namespace that it has loaded already, and it can load
-//! several documents only by their locations. So a schema is made here that says nothing itself and imports
-//! each document by the path of an anonymous memory file. Documents with their namespaces come in, that
-//! schema goes out. No file and no socket is ever opened; what the memory holds cannot be changed any more.
+//! libxml2 resolves an import without a location to a namespace that it has already loaded, and it can load
+//! several documents only by their locations. So this file makes a schema that declares nothing itself and
+//! imports each document by the path of an anonymous memory file. Documents with their namespaces come in;
+//! that schema goes out. No file and no socket is ever opened, and the memory can no longer be changed.
 
 use std::io::Write as _;
 use std::os::fd::{AsRawFd as _, OwnedFd};
@@ -20,14 +20,14 @@ pub(super) struct Document<'d> {
     pub(super) xsd: &'d [u8],
 }
 
-/// Documents in memory, and the schema that imports them all. They are there as long as this is.
+/// Documents in memory, and the schema that imports them all. They exist as long as this value.
 pub(super) struct Shelf {
     pub(super) driver: Vec<u8>,
     _documents: Vec<OwnedFd>,
 }
 
 impl Shelf {
-    /// Lays the documents out.
+    /// Puts the documents into memory.
     pub(super) fn of(documents: &[Document<'_>]) -> std::io::Result<Shelf> {
         let mut kept = Vec::with_capacity(documents.len());
         let mut paths = Vec::with_capacity(documents.len());
@@ -47,7 +47,7 @@ impl Shelf {
     }
 }
 
-/// Bytes in anonymous memory that nobody can write to any more, and that no child inherits.
+/// Bytes in anonymous memory that can no longer be written, and that no child inherits.
 fn sealed(bytes: &[u8]) -> std::io::Result<OwnedFd> {
     let memory = memfd_create(c"systole-schema", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
     let mut file = std::fs::File::from(memory);

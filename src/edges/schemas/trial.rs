@@ -1,10 +1,11 @@
-//! Tries schemas in a process of their own before this one compiles them: libxml2 needs seconds or gigabytes
-//! for some that look harmless, and then it is the other process that ends.
+//! Tries schemas in a separate process before this one compiles them: libxml2 needs seconds or gigabytes for some
+//! that look harmless, and then only the other process ends.
 //!
-//! Sources come in; out comes that all compile, or which one does not and why. The other process is the
-//! program `systole`, started with `WORD`: it caps its own memory and processor time, reads the sources from
-//! stdin and writes one line of JSON for each step to stdout, so that it is known which schema it died of.
-//! The wall clock is held here, and its end is SIGKILL. Nothing that a schema does reaches this process.
+//! Sources come in. The result says that all compile, or which one does not and why. The other process is the program
+//! `systole`, started with `WORD`. It caps its own memory and processor time and reads the sources from stdin. It
+//! writes one line of JSON for each step to stdout, so that the schema it died of is known. This process measures the
+//! wall clock, and ends the other one with SIGKILL when the time is over. Nothing that a schema does reaches this
+//! process.
 
 use std::fs::File;
 use std::io::{Read as _, Seek as _, Write as _};
@@ -22,7 +23,7 @@ use serde::{Deserialize, Serialize};
 use super::judge::Source;
 use crate::edges::system;
 
-/// The argument that makes the program try schemas. It stands in no help page: people have no use for it.
+/// The argument that makes the program try schemas. No help page lists it, because people do not need it.
 pub const WORD: &str = "-try-schemas";
 
 /// What the other process may use.
@@ -32,41 +33,41 @@ pub struct Caps {
     pub memory_bytes: u64,
     /// Processor time, in seconds.
     pub processor_s: u64,
-    /// Time by the clock on the wall, in milliseconds.
+    /// Wall-clock time, in milliseconds.
     pub wall_ms: u64,
 }
 
 impl Caps {
-    /// Enough for a megabyte of any schema that is worth having, on a slow machine.
+    /// Enough for a megabyte of any sensible schema, on a slow machine.
     pub const USUAL: Caps = Caps { memory_bytes: 256 << 20, processor_s: 3, wall_ms: 30_000 };
 }
 
 /// One line from the other process.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Line {
-    /// It is one that knows this work: an older one would say something else.
+    /// The program knows this work: an older version would say something else.
     Ready,
-    /// It begins with the source of this place.
+    /// It begins with the source at this place.
     Begun(usize),
     /// That source does not compile.
     Refused {
-        /// The line in the schema, where it is known.
+        /// The line in the schema, if it is known.
         line: Option<u64>,
         /// libxml2's words.
         words: String,
     },
-    /// One of them is outside the profile. Reading it again is as cheap as it was here, and tells more.
+    /// One of them is outside the profile. Reading it again here is as cheap, and tells more.
     Unfit,
     /// All compile.
     Compiled,
 }
 
-/// Why a set of schemas is not to be compiled here.
+/// Why a set of schemas must not be compiled here.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failed {
     /// The place of the source among those that were tried.
     pub at: usize,
-    /// The line in the schema, where it is known.
+    /// The line in the schema, if it is known.
     pub line: Option<u64>,
     /// What happened.
     pub why: Why,
@@ -75,11 +76,11 @@ pub struct Failed {
 /// What happened to a schema that was tried.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Why {
-    /// libxml2 does not take it, in these words.
+    /// libxml2 rejects it, with these words.
     Refused(String),
     /// It took more processor time than the cap.
     Processor,
-    /// It took longer than the cap by the clock on the wall.
+    /// It took longer than the cap on wall-clock time.
     Wall,
     /// It took more memory than the cap, or broke libxml2.
     Memory,
@@ -94,24 +95,25 @@ pub struct Trial {
 }
 
 impl Trial {
-    /// With this program, which is a `systole`.
+    /// With this program, which must be a `systole`.
     pub fn with(program: &Path, caps: Caps) -> Trial {
         Trial { program: program.to_owned(), caps, fault: None }
     }
 
-    /// With the `systole` of this program. None where there is none, as in a program of somebody else's.
+    /// With the `systole` of this program. `None` if there is none, for example in another project's program.
     pub fn beside() -> Option<Trial> {
         Some(Trial::with(&system::own_program()?, Caps::USUAL))
     }
 
-    /// Lets the other process fail for a test, in a build with checks: `hang`, `spin` or `eat`.
+    /// Makes the other process fail for a test, in a build with checks: `hang`, `spin` or `eat`.
     #[must_use]
     pub fn failing(self, fault: &'static str) -> Trial {
         Trial { fault: Some(fault), ..self }
     }
 
-    /// Tries the sources: that all can be read, and that those that the profile allows compile. `None` says that this could not be done at all: the program is not there, is of
-    /// an older version, or the machine starts no process. That says nothing of the schemas.
+    /// Tries the sources: all must be readable, and those that the profile allows must compile. `None` means that the
+    /// trial was impossible: the program is missing, is an older version, or the system starts no process. That says
+    /// nothing about the schemas.
     pub fn compile(&self, sources: &[Source]) -> Option<Result<(), Failed>> {
         let (input, mut output) = (memory(&written(sources)).ok()?, memory(&[]).ok()?);
         let mut command = Command::new(&self.program);
@@ -131,13 +133,13 @@ impl Trial {
     }
 }
 
-/// Waits for the end, and brings it about when the time is over. Says whether it came by itself.
+/// Waits for the end, and forces it when the time is over. Returns whether it came by itself.
 fn ended(child: &mut Child, wall_ms: u64) -> Option<(ExitStatus, bool)> {
     let wall = Duration::from_millis(wall_ms);
     let limit = Timespec::try_from(wall).ok();
     let in_time = pidfd_open(Pid::from_child(child), PidfdFlags::empty())
         .and_then(|pidfd| retry_on_intr(|| poll(&mut [PollFd::new(&pidfd, PollFlags::IN)], limit.as_ref())))
-        // Without a way to wait for so long it is ended at once, and this is as if it had never been.
+        // Without a way to wait that long, the process is ended at once, as if there had been no trial.
         .unwrap_or(0);
     if in_time == 0 {
         child.kill().ok()?;
@@ -167,7 +169,7 @@ fn verdict(said: &str, status: ExitStatus, in_time: bool) -> Option<Result<(), F
         Some(signal) if signal == xcpu => Why::Processor,
         _ => Why::Memory,
     };
-    // If it ended before it began with any, the fault was none of theirs.
+    // If it ended before it began with any source, no source was at fault.
     Some(Err(Failed { at: begun?, line: None, why }))
 }
 
@@ -182,7 +184,7 @@ fn written(sources: &[Source]) -> Vec<u8> {
     bytes
 }
 
-/// A file in memory with these bytes, at its beginning: a pipe could fill, and then both would wait.
+/// A file in memory with these bytes, at its beginning. A pipe could fill up, and then both sides would wait.
 fn memory(bytes: &[u8]) -> std::io::Result<File> {
     let mut file = File::from(memfd_create(c"systole-trial", MemfdFlags::CLOEXEC)?);
     file.write_all(bytes)?;

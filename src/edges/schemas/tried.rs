@@ -1,5 +1,5 @@
-//! The other side of `trial`: a process that caps itself, compiles what it reads from stdin and dies of it if
-//! it must. It serves nothing else and starts nothing.
+//! The other side of `trial`: a process that caps itself, compiles what it reads from stdin, and dies of it
+//! if necessary. It has no other use and starts nothing.
 
 use std::io::{Read as _, Write as _};
 use std::process::ExitCode;
@@ -9,10 +9,10 @@ use rustix::process::{Resource, Rlimit, Signal, getrlimit, set_parent_process_de
 use super::judge::{Judge, Refused, Source};
 use super::trial::Line;
 
-/// Most bytes that it writes: a verdict is small.
+/// The most bytes that it writes: a verdict is small.
 const WRITTEN: u64 = 1 << 20;
 
-/// Runs the trial that the arguments behind `WORD` describe.
+/// Runs the trial that the arguments after `WORD` describe.
 pub fn run(mut arguments: impl Iterator<Item = String>) -> ExitCode {
     let caps = (next_number(&mut arguments), next_number(&mut arguments));
     let (Some(memory_bytes), Some(processor_s)) = caps else { return ExitCode::from(2) };
@@ -27,7 +27,7 @@ pub fn run(mut arguments: impl Iterator<Item = String>) -> ExitCode {
     let Some(sources) = sources(&input).filter(|_| read) else { return ExitCode::from(2) };
     drop(input);
     let compiled = Judge::compile_each(&sources, |at| {
-        // Whoever started this looks at what was said last; if nothing can be said, nothing is lost.
+        // The parent looks at the last line. If nothing can be written, nothing is lost.
         let _said = say(&Line::Begun(at));
     });
     let last = match compiled {
@@ -43,19 +43,18 @@ fn next_number(arguments: &mut impl Iterator<Item = String>) -> Option<u64> {
     arguments.next()?.parse().ok()
 }
 
-/// What reaches the limit of processor time is ended by the system, and memory beyond the limit is not to be
-/// had.
+/// The system ends a process at the limit of processor time, and refuses memory beyond the memory limit.
 fn cap(memory_bytes: u64, processor_s: u64) -> Option<()> {
-    // A limit that is lower already, as that of a service, stays: it cannot be raised.
+    // A limit that is already lower, such as that of a service, stays, because it cannot be raised.
     let lowest = |of: Resource, most: u64| getrlimit(of).maximum.map_or(most, |known| known.min(most));
     let hard = |of: Resource, most: u64| {
         let most = Some(lowest(of, most));
         setrlimit(of, Rlimit { current: most, maximum: most }).ok()
     };
-    // The soft limit comes a second earlier: its signal tells the cause, the hard one only kills.
+    // The soft limit comes a second earlier: its signal shows the cause; the hard limit only kills.
     let last = lowest(Resource::Cpu, processor_s.saturating_add(1));
     let processor = Rlimit { current: Some(processor_s.min(last)), maximum: Some(last) };
-    // Who is not waited for any more has nothing left to say.
+    // If the parent is gone, this process has nothing left to do.
     set_parent_process_death_signal(Some(Signal::KILL)).ok()?;
     hard(Resource::As, memory_bytes)?;
     setrlimit(Resource::Cpu, processor).ok()?;
@@ -89,10 +88,10 @@ fn take<'s>(rest: &mut &'s [u8]) -> Option<&'s [u8]> {
     Some(field)
 }
 
-/// Fails for real, so that a test sees the caps end it: `hang` waits for ever without using the processor,
-/// `spin` uses it, `eat` takes memory as long as there is any.
+/// Really fails, so that a test sees the caps end it: `hang` waits forever without using the processor,
+/// `spin` uses the processor, `eat` takes memory as long as there is any.
 fn fail(fault: &str) {
-    // As in the real work: it is known which schema was begun.
+    // As in the real work, the parent knows which schema was begun.
     let _said = say(&Line::Begun(0));
     match fault {
         "hang" => loop {

@@ -1,5 +1,6 @@
-//! XPath over a payload, for tests: whether an expression holds. Names in an expression have no prefixes: namespaces are
-//! removed from the payload before it is looked at. Payloads come from the log, so they are small and well formed.
+//! XPath over a payload, for tests: whether an expression holds. Names in an expression have no prefixes: namespaces
+//! are removed from the payload before the expression runs. Payloads come from the log, so they are small and well
+//! formed.
 
 use libxml::parser::Parser;
 use libxml::xpath::{Context, Expression};
@@ -12,7 +13,7 @@ pub fn unreadable(expression: &str) -> Option<String> {
     })
 }
 
-/// Whether an expression is true of a payload: as XPath's `boolean()` has it, a found node is true.
+/// Whether an expression is true for a payload. As in XPath's `boolean()`, a found node is true.
 pub fn holds(payload: &str, expression: &str) -> Result<bool, String> {
     let told = || "the payload cannot be read".to_owned();
     let document = Parser::default().parse_string(payload).map_err(|_| told())?;

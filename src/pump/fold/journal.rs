@@ -1,7 +1,7 @@
 //! Folding a listener's journal. Each function takes one record into its thread, and decides nothing.
 //!
-//! What a start keeps counts as used, and so does what stays kept because nobody knows the outcome. A result
-//! takes its place.
+//! The reservation of a start counts as used, and so does one that stays because the outcome is unknown. A
+//! result replaces the reservation.
 
 use systole_kit::journal::{Entry as Word, Outcome, Recalled};
 
@@ -33,7 +33,8 @@ pub(super) fn entry(thread: &mut Thread, record: &Record) {
     }
 }
 
-/// Takes what came of a model call. What is not known of its use is what was kept for it.
+/// Takes the result of a model call. If its use is not fully known, the reservation counts for the unknown
+/// part.
 fn result(thread: &mut Thread, path: &CallPath, outcome: &Outcome) {
     let call = thread.calls.get_mut(path);
     let Some(start) = call.and_then(|call| call.journal.own.iter_mut().find(|e| e.id == outcome.of)) else {
@@ -45,7 +46,7 @@ fn result(thread: &mut Thread, path: &CallPath, outcome: &Outcome) {
     thread.settle(path, kept, Use { tokens, spent, ..Use::NOTHING });
 }
 
-/// A further attempt begins: what the one before it wrote is for this one to ask for.
+/// A further attempt begins: it can ask for what the previous attempt wrote.
 pub(super) fn next_attempt(call: &mut Call) {
     let own = std::mem::take(&mut call.journal.own);
     call.journal.past.extend(own.into_iter().map(|entry| entry.seq));

@@ -1,5 +1,5 @@
 //! Folding items that went to several takers. Each function takes one record into its thread or item, and
-//! decides nothing: how many takers there are and whether the first is enough stands in the records.
+//! decides nothing: the records say how many takers there are and whether the first answer is enough.
 
 use super::{open, purse_of, settle_item};
 use crate::pump::state::{Answer, Item, OpenedBy, Takers, Thread, Wish};
@@ -8,7 +8,7 @@ use crate::words::budget::Use;
 use crate::words::ids::CallPath;
 use crate::words::record::{Kind, Mark, Record};
 
-/// Opens the call to one of the takers of an item. The first of their records stands for the item itself.
+/// Opens the call to one of the takers of an item. The first such record counts as the item's own record.
 pub(super) fn taken(thread: &mut Thread, record: &Record, first_is_enough: bool) {
     let h = &record.header;
     let Some((path, turn, ordinal)) = h.call.as_ref().and_then(CallPath::caller) else { return };
@@ -44,7 +44,7 @@ pub(super) fn answered(item: &mut Item, number: u32, record: &Record) {
     }
 }
 
-/// Whether what closes a call is nothing that its caller could go on with.
+/// Whether the outcome of a call gives its caller nothing to continue with.
 pub(in crate::pump) fn is_failure(kind: Kind, code: Option<Mark>, body: &[u8]) -> bool {
     match (kind, code) {
         (Kind::Message, _) => core_payload::is_failed_report(body),

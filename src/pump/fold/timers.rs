@@ -1,4 +1,4 @@
-//! Folding what became of timers. Each function takes one record into its thread, and decides nothing.
+//! Folding timers. Each function takes one record into its thread, and decides nothing.
 
 use super::{call_of, open, settle};
 use crate::pump::state::{Answer, Arrival, Fired, Firing, OpenedBy, Sort, Thread, Timer, Wish};
@@ -48,7 +48,7 @@ pub(super) fn timer(thread: &mut Thread, record: &Record, timing: Timing) {
     }
 }
 
-/// The note in a `<timer-fired>`, as far as the outcome of its call repeats it.
+/// The note in a `<timer-fired>`, cut to the part that the outcome of its call repeats.
 fn note(fired: &[u8]) -> String {
     let note = primitive::timer_note(fired);
     match note.char_indices().nth(limits::TIMER_NOTE_CHARACTERS) {
@@ -57,8 +57,8 @@ fn note(fired: &[u8]) -> String {
     }
 }
 
-/// Notes a firing. One that was due once is gone when it has opened a call; what is in an inbox may yet
-/// be lost with its call, so there it stays until it was shown.
+/// Notes a firing. A timer that fires once is removed when it has opened a call. A firing in an inbox
+/// may still be lost with its call, so there the timer stays until a turn has shown the firing.
 fn fired(thread: &mut Thread, record: &Record, firing: Firing) {
     let Some((id, missed)) = core_payload::read_timer_fired(&record.body) else { return };
     let Some(timer) = thread.timers.get_mut(&id) else { return };
@@ -92,7 +92,7 @@ fn cancelled(thread: &mut Thread, record: &Record) {
     }
 }
 
-/// Timers that were due once are gone when a settled turn of their call has shown their firing.
+/// Removes one-time timers whose firing a settled turn of their call has shown.
 pub(super) fn shown(thread: &mut Thread, path: &CallPath, up_to: u64) {
     let is_shown = |timer: &Timer| {
         let seen = matches!(timer.fired, Some(Firing::Told(seq)) if seq <= up_to);
@@ -101,8 +101,8 @@ pub(super) fn shown(thread: &mut Thread, path: &CallPath, up_to: u64) {
     thread.timers.retain(|_: &TimerId, timer| !is_shown(timer));
 }
 
-/// A call closed: its timers go with it, and those of the calls below it. A root's top call leaves its
-/// own; what it was never shown fires once more.
+/// A call closed: its timers and those of the calls below it are removed. The timers of a root's top
+/// call stay; a firing that no turn has shown fires once more.
 pub(super) fn closed(thread: &mut Thread, path: &CallPath, shown_up_to: u64) {
     if thread.timers.is_empty() {
         return;

@@ -1,7 +1,7 @@
-//! The batch that is being filled and the one being written. Effects stand beside the records they
-//! follow from, and become `Recorded` only when the writer says that those are on disk: nothing
-//! unwritten moves. An effect without records of its own waits as well, for the state it was decided
-//! from may not be durable yet.
+//! The batch that is being filled, and the batch that is being written. Effects are stored next to the
+//! records they follow from. They become `Recorded` only when the writer says that those records are on
+//! disk, so nothing unwritten takes effect. An effect without records waits as well, because the state
+//! it was decided from may not be durable yet.
 
 use std::sync::Arc;
 
@@ -18,12 +18,12 @@ use crate::words::ports::{Batch, Document, Position, Step};
 use crate::words::record::{Mark, Record, Role};
 use crate::words::refusal::Refusal;
 
-/// An effect, and which record of its batch it belongs to, where somebody asks for its position.
+/// An effect, and the index of its record in the batch if an asker waits for the position.
 type Pending = (Effect, Option<usize>);
 
-/// Bytes that may wait for the writer before nothing more is taken in. Listeners and askers wait for
-/// answers, so what they send while a commit runs is far less; what passes it is a flood of documents
-/// that answer nothing, or a disk that has been full for long.
+/// When this many bytes wait for the writer, the pump takes nothing more in. Listeners and askers wait
+/// for answers, so they send far less than this while a commit runs. Only a flood of documents that
+/// answer nothing, or a disk that has been full for long, reaches this limit.
 const WAITING_BYTES: usize = 64 << 20;
 
 /// What waits for the writer.
@@ -53,17 +53,17 @@ impl Filling {
     }
 }
 
-/// What the writer has, as far as it matters afterwards.
+/// What is still needed of the batch after the writer has it.
 pub(super) struct Writing {
     records: usize,
     settles_a_turn: bool,
     ends_a_child: bool,
-    /// Threads whose row is in it, with the last record that is folded in.
+    /// Threads whose row is in the batch, with the seq of the last record folded into the row.
     rows: Vec<(ThreadId, u64)>,
     effects: Vec<Pending>,
 }
 
-/// Effects whose records are on disk. Only the writer's word makes one.
+/// Effects whose records are on disk. Only the writer's confirmation creates one.
 #[must_use = "what is recorded must be routed"]
 pub struct Recorded {
     effects: Vec<(Effect, Option<Position>)>,
@@ -76,14 +76,14 @@ impl Recorded {
     }
 }
 
-/// What the writer says of the batch it has.
+/// What the writer reports about its batch.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Written {
-    /// It is on disk; the position of its last record.
+    /// The batch is on disk; the position of its last record.
     Committed(Position),
-    /// It cannot be written now and will be tried again.
+    /// The batch cannot be written now; the writer will try again.
     Stalled(String),
-    /// The log cannot be trusted any further.
+    /// The log can no longer be trusted.
     Broken(String),
 }
 
@@ -100,7 +100,7 @@ impl Heart {
             let dirty = std::mem::take(&mut self.dirty);
             let rows = dirty.iter().filter_map(|id| self.state.thread(id)).map(|t| t.to_row());
             filling.batch.rows = rows.collect();
-            // A set has no order, and what is written must not depend on where it keeps what.
+            // A set has no order, and the written bytes must not depend on how it stores its elements.
             filling.batch.rows.sort_unstable_by(|a, b| a.thread.cmp(&b.thread));
         }
         let batch = filling.batch;
@@ -118,9 +118,10 @@ impl Heart {
         Some(batch)
     }
 
-    /// A checkpoint writes a row for every thread touched since the last one, so it comes the later the
-    /// more threads are at work: rows stay few beside records. Two bounds end the waiting: the records
-    /// that opening would have to fold, and the threads that cannot leave memory before their row.
+    /// A checkpoint writes a row for every thread touched since the last one, so the more threads are at
+    /// work, the later it comes: rows stay few compared with records. Two limits end the delay: the
+    /// number of records that opening would have to fold, and the number of threads that cannot leave
+    /// memory before their row is written.
     fn is_checkpoint_due(&self) -> bool {
         let (records, rows) = (self.since_checkpoint, self.dirty.len());
         let few = records >= rows.saturating_mul(limits::RECORDS_PER_ROW);
@@ -128,19 +129,21 @@ impl Heart {
         records >= limits::CHECKPOINT_RECORDS && (few || most)
     }
 
-    /// Whether there is room for what further inputs bring about. Without it only the writer is heard.
+    /// Whether there is room for the results of further inputs. Without room, the pump hears only the
+    /// writer.
     pub fn has_room(&self) -> bool {
         self.filling.bytes < WAITING_BYTES
     }
 
-    /// Asks for a checkpoint with the next batch, and for a batch even if nothing else is to be written.
+    /// Asks for a checkpoint with the next batch, and for a batch even if there is nothing else to
+    /// write.
     pub fn checkpoint_soon(&mut self) {
         if !self.dirty.is_empty() {
             self.filling.checkpoint = true;
         }
     }
 
-    /// Hears what the writer says. What follows from it waits for `route_recorded`.
+    /// Takes the writer's report. Its effects wait for `route_recorded`.
     pub fn hear_writer(&mut self, written: Written) {
         match written {
             Written::Committed(last) => self.committed(last),
@@ -170,17 +173,17 @@ impl Heart {
         self.recorded.push_back(Recorded { effects });
     }
 
-    /// Routes what the writer said is on disk. Apart from hearing it, so that the writer can have its
-    /// next batch first and works while this one is routed.
+    /// Routes what the writer has reported as on disk. This is separate from taking the report, so that
+    /// the writer can get its next batch first and works while this batch is routed.
     pub fn route_recorded(&mut self) {
         while let Some(recorded) = self.recorded.pop_front() {
             self.route(recorded);
         }
     }
 
-    /// Threads at rest leave memory once their row is on disk, unless something came since. What was
-    /// read for a parked input may be older than what is in memory, and would take its place: so the
-    /// tree stays until the next checkpoint.
+    /// Threads at rest leave memory once their row is on disk, unless a record came since. A tree with
+    /// parked inputs stays until the next checkpoint: what was read for a parked input may be older than
+    /// what is in memory, and would replace it.
     fn let_sleep(&mut self, rows: Vec<(ThreadId, u64)>) {
         for (id, seq) in rows {
             let rests = |t: &Thread| t.seq == seq && t.life() != Life::Working && !id.is_sys();
@@ -195,8 +198,8 @@ impl Heart {
         }
     }
 
-    /// No room: whoever waits for a word is told so now. Should the batch be written later all the
-    /// same, the same key meets the receipt, or the same bytes the same refusal.
+    /// There is no room: everyone who waits for an answer is refused now. If the batch is written later
+    /// after all, the same key gets its receipt, or the same bytes get the same refusal.
     fn stall(&mut self, words: String) {
         let mut waiting = take_tickets(&mut self.filling.effects);
         if let Some(writing) = &mut self.writing {
@@ -208,7 +211,7 @@ impl Heart {
         }
     }
 
-    /// Why nothing new can be taken at the moment, if that is so.
+    /// Why nothing new can be taken at the moment; `None` if it can.
     pub(super) fn is_closed(&self) -> Option<String> {
         match (&self.stalled, self.stopping) {
             (Some(words), _) => Some(format!("nothing can be stored at the moment: {words}")),
@@ -217,7 +220,8 @@ impl Heart {
         }
     }
 
-    /// Tells an asker that nothing can be taken at the moment. Not recorded: nothing can be.
+    /// Tells an asker that nothing can be taken at the moment. This is not recorded, because nothing can
+    /// be.
     pub(super) fn turn_away(&self, ticket: Ticket) {
         let words = self.is_closed().unwrap_or_else(|| "nothing can be taken at the moment".to_owned());
         let refusal =
@@ -226,14 +230,14 @@ impl Heart {
     }
 }
 
-/// Whether a record tells a parent that a child has ended. It stands in one commit with the child's last
-/// record, whose thread may be long: so this is the one that is looked for.
+/// Whether a record tells a parent that a child has ended. It is in one commit with the child's last
+/// record, whose thread may be long, so this is the record to look for.
 fn is_news_of_a_child(record: &Record) -> bool {
     record.header.code == Some(Mark::Role(Role::Inbox))
         && core_payload::finished_child(&record.body).is_some()
 }
 
-/// Takes out the effects that are words to somebody who waits, and gives where they wait.
+/// Removes the effects that answer someone who waits, and returns their tickets.
 fn take_tickets(effects: &mut Vec<Pending>) -> Vec<Ticket> {
     let mut waiting = Vec::new();
     effects.retain(|(effect, _)| match effect {

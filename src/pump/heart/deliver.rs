@@ -1,4 +1,4 @@
-//! Routing what is recorded, and handing turns to their listeners: a slot, a lease, the document.
+//! Routes what is recorded, and hands turns to their listeners: a slot, a lease, the document.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -13,10 +13,10 @@ use crate::words::ids::ThreadId;
 use crate::words::ports::{Delivery, Lease, Step};
 use crate::words::record::Record;
 
-/// Bytes of records that are kept at hand for deliveries.
+/// How many bytes of records are kept in memory for deliveries.
 const FRESH_BYTES: usize = 32 << 20;
 
-/// Records of late, oldest dropped first.
+/// Recent records; the oldest are dropped first.
 #[derive(Default)]
 pub(super) struct Fresh {
     records: HashMap<(ThreadId, u64), Arc<Record>>,
@@ -24,7 +24,7 @@ pub(super) struct Fresh {
     bytes: usize,
 }
 
-/// What a record weighs beside its body.
+/// The size of a record without its body.
 pub(super) const RECORD_BYTES: usize = 512;
 
 impl Fresh {
@@ -50,7 +50,7 @@ impl Fresh {
 impl Heart {
     /// Routes what is on disk.
     pub(super) fn route(&mut self, recorded: Recorded) {
-        // The first that is ever recorded is that this run began.
+        // The first record of a run is always that the run began.
         self.unannounced = false;
         for (effect, position) in recorded.into_effects() {
             match effect {
@@ -81,21 +81,22 @@ impl Heart {
         self.dispatch();
     }
 
-    /// Takes up the work that recovery found. After a run that did not end in order, every turn that was
-    /// ready may have been out, so each gets a new number before it goes out again. After a run that ended
-    /// with nothing out, no turn was.
+    /// Takes up the work that recovery found. If the previous run did not end in order, every ready turn may
+    /// have been out, so each gets a new number before it goes out again. If the previous run ended with
+    /// nothing out, no turn was out.
     pub(super) fn take_up(&mut self) {
         let now = self.now();
         for (thread, path) in wake::ready_calls(&self.state) {
             let Some(call) = self.state.thread(&thread).and_then(|t| t.calls.get(&path)) else { continue };
-            // What happens to an attempt follows the configuration its call began with.
+            // The configuration that a call began with decides what happens to its attempts.
             let listener = self.state.book.listener(call.config, &call.listener);
             let (recorded, longest_ms) =
                 listener.map_or((false, 0), |l| (l.on_unknown != OnUnknown::Retry, l.retry.longest_ms));
-            // Its pause is not over, so it was not sent; a longer one is that of a clock set back.
+            // Its pause is not over, so it was not sent. A pause longer than the longest comes from a clock
+            // that was set back.
             let pause_ms = call.not_before.since(now);
             let paused = pause_ms > 0 && pause_ms <= longest_ms;
-            // Where attempts are recorded before they are sent, the record says whether one was.
+            // If attempts are recorded before they are sent, the record says whether one was sent.
             let was_out = if recorded { call.attempts > 0 } else { !self.was_drained };
             // A listener that wrote in its journal had the delivery.
             if !paused && (was_out || !call.journal.own.is_empty()) {
@@ -115,14 +116,15 @@ impl Heart {
     }
 
     pub(super) fn ready(&mut self, work: Work) {
-        // Both sets are empty but for moments, and a hop is not to pay for them.
+        // Both sets are almost always empty, and a delivery must not pay for them.
         if !self.reserved.is_empty() && self.reserved.remove(&(work.thread.clone(), work.call.clone())) {
-            // Also while the organism stops: its attempt is on record, so it counts as out already.
+            // This also happens while the organism stops: the attempt is on record, so it already counts as
+            // out.
             return self.send(&work, None);
         }
         let (wall, now) = (self.now(), self.ticks());
-        // A pause is counted from here on, and is never longer than the listener's longest, whatever
-        // became of the clock that recorded its end.
+        // A pause is counted from now on, and is never longer than the listener's longest pause, even if the
+        // clock that recorded its end was set.
         let config = self.state.thread(&work.thread).and_then(|t| t.calls.get(&work.call)).map(|c| c.config);
         let listener = config.and_then(|config| self.state.book.listener(config, &work.listener));
         let longest_ms = listener.map_or(0, |l| l.retry.longest_ms);
@@ -145,7 +147,7 @@ impl Heart {
                 let call = state.thread(&work.thread).and_then(|t| t.calls.get(&work.call));
                 call.is_some_and(|c| c.is_due(work.turn, work.attempt))
             };
-            // What could not be begun goes before what waits: it has its slot.
+            // Work that could not be begun goes before work that waits: it has its slot.
             let Some(work) = self.desk.again(now).or_else(|| self.desk.next(now, due)) else { break };
             if self.is_paused(&work.thread) {
                 self.desk.unused(&work.listener);
@@ -156,8 +158,8 @@ impl Heart {
         }
     }
 
-    /// Sends a turn whose slot is taken. `looked` are the records that the log was asked for, once it
-    /// was: what a turn shows may be more than is kept at hand.
+    /// Sends a turn whose slot is taken. `looked` are the records read from the log, if it was asked: a turn
+    /// may show more than memory holds.
     pub(super) fn send(&mut self, work: &Work, looked: Option<&HashMap<u64, Arc<Record>>>) {
         if self.ended {
             return self.desk.unused(&work.listener);
@@ -197,7 +199,7 @@ impl Heart {
         };
         match compose::envelope(thread, &work.call, call, &lease, deadline, found) {
             Some(envelope) => {
-                // Signs of life over a broker are seen by the carrier.
+                // Over a broker, the carrier watches for signs of life.
                 let idle_ms = listener.idle_ms.filter(|_| !listener.reach.is_over_broker());
                 let timeout_ms = listener.timeout_ms;
                 self.ports.leases.put(lease.clone());
@@ -218,7 +220,7 @@ impl Heart {
     }
 
     /// Records that the delivery may have been out when the pump stopped. The next attempt keeps the slot, so
-    /// that a number on record means that its delivery goes out as soon as the record is on disk.
+    /// its delivery goes out as soon as the record is on disk.
     fn send_under_new_number(&mut self, work: &Work) {
         let key = (work.thread.clone(), work.call.clone());
         self.reserved.insert(key.clone());
@@ -232,7 +234,7 @@ impl Heart {
         }
     }
 
-    /// Gives the slot back and closes the call: what it would show is damaged or gone.
+    /// Gives the slot back and closes the call, because records that it would show are damaged or missing.
     pub(super) fn undeliverable(&mut self, work: &Work, code: Code, words: &str) {
         self.desk.unused(&work.listener);
         self.attempt_lost(lost(work, code, words.to_owned(), false));

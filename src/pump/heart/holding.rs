@@ -1,5 +1,5 @@
-//! What is held back: payloads that wait for a person until they expire, and work of threads that are
-//! paused, which is laid aside until somebody lets them go on.
+//! What is held back: payloads that wait for a person until they expire, and work of paused threads,
+//! which is laid aside until the threads are resumed.
 
 use super::{Heart, Lookup};
 use crate::pump::event::{Effect, Happening, Lost, Work};
@@ -8,7 +8,7 @@ use crate::words::composition::OnUnknown;
 use crate::words::ids::{CallPath, ThreadId};
 use crate::words::person::PersonRequestId;
 
-/// A request to a person that expires, unless it is answered before.
+/// A request to a person that expires unless a person answers first.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct Overdue {
     request: PersonRequestId,
@@ -35,16 +35,17 @@ impl Heart {
         asking.into_iter().for_each(|effect| self.await_person(effect));
     }
 
-    /// Waits for the expiry of one.
+    /// Waits for the expiry of one request.
     pub(super) fn await_person(&mut self, effect: Effect) {
         let Effect::Expires { thread, place, request, at, most_ms } = effect else { return };
-        // However the wall clock was set while nothing ran, nobody waits longer than was said at first.
+        // However the wall clock was set while nothing ran, a request never waits longer than first
+        // announced.
         let left_ms = at.since(self.now()).min(most_ms);
         let tick = self.ticks().plus(left_ms);
         self.expiries.put(tick, Overdue { request, thread, place });
     }
 
-    /// Ends the requests that waited for a person too long.
+    /// Ends the requests that have waited for a person too long.
     pub(super) fn expire(&mut self) {
         let now = self.ticks();
         while let Some((_, Overdue { request, thread, place })) = self.expiries.due(now) {
@@ -52,8 +53,8 @@ impl Heart {
         }
     }
 
-    /// An attempt is over without a reply. Where a person may be asked about it the request is looked up:
-    /// what is decided upon is named by its hash.
+    /// An attempt ended without a reply. If a person may have to decide about it, the request is looked
+    /// up first, because the decision names the payload by its hash.
     pub(super) fn attempt_lost(&mut self, lost: Lost) {
         let Some(seq) = self.shown_to_a_person(&lost) else { return self.happened(Happening::Lost(lost)) };
         match self.fresh.get(&lost.thread, seq) {
@@ -68,8 +69,8 @@ impl Heart {
         (listener.on_unknown == OnUnknown::Ask).then_some(call.request)
     }
 
-    /// Whether nothing new of a thread may go out: it is paused, or is so on disk until the word that it
-    /// may go on is there as well.
+    /// Whether nothing new of a thread may go out: the thread is paused, or its resume is not on disk
+    /// yet.
     pub(super) fn is_paused(&self, thread: &ThreadId) -> bool {
         halted(|id| self.state.thread(id), thread).is_some() || self.resumes(thread)
     }
@@ -84,8 +85,8 @@ impl Heart {
         self.aside.push(work);
     }
 
-    /// That a thread may go on is on disk. Takes up what was laid aside; what is still paused by another
-    /// order is laid aside again.
+    /// The resume of a thread is on disk. Takes up the work that was laid aside; work that another order
+    /// still pauses is laid aside again.
     pub(super) fn take_up_aside(&mut self, thread: &ThreadId) {
         if let Some(place) = self.resuming.iter().position(|id| id == thread) {
             self.resuming.remove(place);

@@ -1,4 +1,4 @@
-//! What comes in, and what is done with each: deciding, or parking until a thread is awake.
+//! What comes in, and what happens to each input: it is decided on, or parked until a thread is in memory.
 
 use systole_kit::ask::Question;
 
@@ -16,7 +16,7 @@ use crate::words::ports::{CallBack, Lease, Step, Token};
 use crate::words::refusal::Refusal;
 use crate::words::time::{Millis, spoken};
 
-/// The pause before a delivery is handed over again that could not be begun.
+/// The pause before a delivery that its carrier could not begin is handed over again.
 const NOT_NOW_MS: u64 = 1_000;
 
 /// Something for the pump.
@@ -30,86 +30,86 @@ pub enum Input {
     Judged(Judged),
     /// A listener's document that belongs to no delivery.
     Stray(Unconnected),
-    /// A delivery that will not be answered any more.
+    /// A delivery that will get no answer any more.
     Gone {
-        /// Which.
+        /// The delivery.
         token: Token,
-        /// Why.
+        /// The reason.
         code: Code,
-        /// What is known.
+        /// The details, in words.
         words: String,
     },
     /// A delivery that its carrier cannot begin just now.
     NotNow {
-        /// Which.
+        /// The delivery.
         token: Token,
     },
     /// A listener is ready.
     Joined(Name),
     /// A listener's program ended or does not start.
     Left {
-        /// Which.
+        /// The listener.
         listener: Name,
-        /// What is known.
+        /// The details, in words.
         words: String,
     },
-    /// A person decides about what waits.
+    /// A person decides about something that waits.
     Ruled(Ruling),
-    /// A person halts a thread or lets it go on.
+    /// A person pauses or resumes a thread.
     Pause(Pause),
-    /// A person ends a thread with all that is open in it.
+    /// A person ends a thread and everything that is open in it.
     Cancel {
-        /// Where the asker waits.
+        /// The asker's ticket.
         ticket: Ticket,
-        /// Who.
+        /// The client that asks.
         by: Name,
-        /// Which.
+        /// The thread.
         thread: ThreadId,
     },
     /// A person ends a root at rest.
     End {
-        /// Where the asker waits.
+        /// The asker's ticket.
         ticket: Ticket,
-        /// Who.
+        /// The client that asks.
         by: Name,
-        /// Which.
+        /// The thread.
         thread: ThreadId,
     },
-    /// Somebody came without a valid credential, so many times since this was last told.
+    /// Requests came without a valid credential, this many since the last report.
     Knocked {
-        /// From where.
+        /// The address they came from.
         source: std::net::IpAddr,
-        /// How often.
+        /// The count.
         count: u64,
     },
-    /// What the broker forbade somebody, or what became of it.
+    /// The broker refused something, or died.
     Broker {
-        /// Which of the two.
+        /// The code of a refusal, or of its death.
         code: Code,
-        /// Who, what and how often; no secret stands in it.
+        /// Who, what and how often; contains no secret.
         words: String,
     },
-    /// Refusals that were counted, while the log is asked for the thread they belong to.
+    /// Counted refusals, while the pump asks the log for the thread they belong to.
     Throttled(Telling),
-    /// A timer whose time has come, while the log is asked for its note.
+    /// A timer that is due, while the pump asks the log for its note.
     Ripe(Ripe),
-    /// What a look into the log found.
+    /// The answer of the log.
     Found(Answered),
-    /// What the writer says.
+    /// A report of the writer.
     Written(Written),
-    /// A thread that judges or reads for the pump panicked. What it had in hand is nobody's any more.
+    /// A thread that judges or reads for the pump panicked. The inputs it was working on are lost.
     Fallen {
-        /// Which.
+        /// The name of that thread.
         who: String,
     },
-    /// The organism stops: nothing new is taken and nothing more goes out.
+    /// The organism stops: it takes nothing new and sends nothing more.
     Stop,
-    /// The last word before the log is closed.
+    /// The last record before the log is closed.
     Farewell,
 }
 
 impl Heart {
-    /// Takes something in.
+    /// Takes an input.
     pub fn input(&mut self, input: Input) {
         match input {
             Input::Written(written) => {
@@ -143,7 +143,7 @@ impl Heart {
                 self.looking = self.looking.saturating_sub(1);
                 self.found(answered);
             }
-            // Whoever waits for what it had in hand would wait for ever; the next start knows what is owed.
+            // The inputs it was working on would be waited for forever. The next start knows what is owed.
             Input::Fallen { who } => self.broken = Some(format!("{} panicked", who.as_str())),
             Input::Stop => self.stopping = true,
             Input::Farewell => {
@@ -158,9 +158,9 @@ impl Heart {
         }
     }
 
-    /// After the last word nothing is decided any more. Who asks is told, and so is a listener that waits for its
-    /// receipt; what a listener says or owes counts as lost at the next start, as if it had come a moment later
-    /// still.
+    /// After the last record nothing is decided any more. An asker gets a refusal, and so does a listener that
+    /// waits for its receipt. What a listener says or owes counts as lost at the next start, as if it had come a
+    /// moment later.
     fn too_late(&mut self, input: &Input) {
         if let Input::Judged(Judged { ticket: Some(ticket), .. })
         | Input::Stray(Unconnected { ticket: Some(ticket), .. })
@@ -174,7 +174,7 @@ impl Heart {
         }
     }
 
-    /// What the log says comes too late for whatever waits for it.
+    /// The log's answers come too late for the inputs that wait for them.
     fn turn_away_parked(&mut self) {
         let mut parked: Vec<_> = std::mem::take(&mut self.parked).into_iter().collect();
         parked.sort_by(|(one, _), (other, _)| one.cmp(other));
@@ -203,7 +203,7 @@ impl Heart {
         }
     }
 
-    /// What waits for a person is in memory.
+    /// Everything that waits for a person is in memory.
     fn ruled(&mut self, ruling: Ruling) {
         if self.stalled.is_some() {
             self.turn_away(ruling.ticket);
@@ -224,7 +224,7 @@ impl Heart {
         }
     }
 
-    /// `looked` is what the log knows, once it was asked.
+    /// `looked` is the log's answer, once the log was asked.
     pub(super) fn asked(&mut self, asked: Asked, looked: Option<Option<Bound>>) {
         if self.is_closed().is_some() {
             return self.turn_away(asked.ticket);
@@ -232,9 +232,9 @@ impl Heart {
         if let Some(bound) = looked {
             return self.happened(Happening::Asked { asked, bound });
         }
-        // A refused message concerns a thread too: its refusal is recorded there if the thread lives.
+        // A refused message concerns a thread too: its refusal is recorded there if the thread is alive.
         let lookup = match &asked.thread {
-            // What is in memory now is there when the answer comes, because something waits for it.
+            // A thread that is in memory now is still there when the answer comes, because an input waits for it.
             Some(thread) => Lookup::Key {
                 line: !self.has_line(thread),
                 thread: thread.clone(),
@@ -262,7 +262,7 @@ impl Heart {
             self.count_question(&token, question);
         }
         if is_last {
-            // A reply that comes again ends nothing any more.
+            // A repeated reply ends nothing any more.
             if self.desk.over(&token).is_some() {
                 self.ports.leases.retire(&token);
                 self.ports.steps.passed(Step::Released);
@@ -271,13 +271,14 @@ impl Heart {
             let now = self.ticks();
             self.desk.renewed(&token, now);
         }
-        // A call that is open is in memory: beside replies that ask for their view only a late one waits
-        // for the log, which says where it is recorded, and one behind which it came.
+        // An open call is in memory. Apart from replies that need their view, only two wait for the log: a late
+        // reply, because the log says where to record it, and a reply behind a parked document of the same
+        // delivery.
         let thread = judged.lease.thread.clone();
         let comes_again =
             judged.ticket.is_some() && is_last && self.state.replies.has(&token.0, &judged.lease.listener);
         if comes_again {
-            // What is in it counts for nothing, so nothing has to be read for it.
+            // Its content does not count, so nothing has to be read for it.
             self.happened(Happening::Replied(judged));
         } else if let Some(lookup) = self.view_wanted(&judged) {
             self.park(lookup, Input::Judged(judged));
@@ -288,8 +289,8 @@ impl Heart {
         }
     }
 
-    /// Most questions leave no record, so nothing but this count keeps one delivery from asking for ever. The next
-    /// page of a view is not counted: a view ends, and each page of it is free once.
+    /// Most questions leave no record, so only this count keeps one delivery from asking forever. The next page of
+    /// a view is not counted: a view ends, and each of its pages is free once.
     fn count_question(&mut self, token: &Token, question: &mut Result<Question, Refused>) {
         if let Ok(Question::View { from_seq, .. }) = question
             && self.desk.reads_on(token, *from_seq)
@@ -303,7 +304,7 @@ impl Heart {
         }
     }
 
-    /// Has refusals that were only counted told by their number, in the thread they belong to.
+    /// Reports refusals that were only counted, in the thread they belong to.
     fn tell_counts(&mut self, now: Millis) {
         for telling in self.state.buckets.due(now) {
             if self.has_line(&telling.place) {
@@ -314,7 +315,7 @@ impl Heart {
         }
     }
 
-    /// Whether a thread is in memory and, if it has ended, those above it up to the first that lives.
+    /// Whether a thread is in memory and, if it has ended, its ancestors up to the first living one.
     fn has_line(&self, thread: &ThreadId) -> bool {
         let mut next = Some(thread.clone());
         while let Some(id) = next {
@@ -345,7 +346,7 @@ impl Heart {
         });
     }
 
-    /// Time has passed: attempts past their deadline are over, timers fire, and work whose pause is over may go.
+    /// Time has passed: attempts past their deadline end, timers fire, and work whose pause is over may go out.
     pub fn tick(&mut self) {
         let now = self.ticks();
         for (lease, silent) in self.desk.overdue(now) {

@@ -1,6 +1,6 @@
-//! Looks into the log: a thread that is not in memory, a key that was bound before, a record that a
-//! delivery shows. The heart only asks; whoever reads the log answers later, and what waited for the
-//! answer goes on in its old order.
+//! Questions to the log: for a thread that is not in memory, a key that was bound before, a record that a
+//! delivery shows. The heart only asks. A reader of the log answers later, and the inputs that waited for
+//! the answer continue in their old order.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -20,15 +20,15 @@ use crate::words::ports::{LogFault, LogReader};
 use crate::words::record::Record;
 use crate::words::refusal::Refusal;
 
-/// How long waits what the log could not be read for.
+/// The pause before the log is asked again after it could not be read.
 pub(super) const AGAIN_MS: u64 = 10_000;
 
 /// A question to the log.
 #[derive(Clone, Debug)]
 pub enum Lookup {
-    /// A thread and, if it has ended, those above it up to the first that lives.
+    /// A thread and, if it has ended, its ancestors up to the first living one.
     Line(ThreadId),
-    /// The root of a client's key, and those whose ids collide with it.
+    /// The root of a client's key, and the roots whose ids collide with it.
     Root {
         /// The organism.
         organism: Name,
@@ -45,7 +45,7 @@ pub enum Lookup {
         client: Name,
         /// Its key.
         key: Key,
-        /// Whether the thread's line is wanted too, because it is not in memory.
+        /// Whether the thread's line is needed too, because it is not in memory.
         line: bool,
     },
     /// The record that set a timer, and the timer's thread.
@@ -55,11 +55,11 @@ pub enum Lookup {
         /// The record's place in it.
         set: u64,
     },
-    /// What a reply or a question wants of the view of its call, or of the children that this had.
+    /// What a reply or a question needs of the view of its call, or of the call's children.
     View {
-        /// Whose, as of when.
+        /// The call, and the moment.
         whose: Whose,
-        /// What is wanted.
+        /// What is needed.
         wanted: Wanted,
     },
     /// Records that a delivery shows.
@@ -71,9 +71,9 @@ pub enum Lookup {
     },
     /// Records of a listener's journal.
     Journal(Recall),
-    /// The request of a call whose attempt is over: a person may have to decide about it.
+    /// The request of a call whose attempt is over; a person may have to decide about it.
     Request {
-        /// What happened.
+        /// The lost attempt.
         lost: Lost,
         /// The record's place in the thread.
         seq: u64,
@@ -81,7 +81,7 @@ pub enum Lookup {
 }
 
 impl Lookup {
-    /// The stem under which inputs are parked until the answer is there.
+    /// The stem under which inputs are parked until the answer comes.
     fn stem(&self) -> ThreadId {
         match self {
             Lookup::Line(thread) | Lookup::Key { thread, .. } | Lookup::Timer { thread, .. } => thread.stem(),
@@ -94,7 +94,7 @@ impl Lookup {
     }
 }
 
-/// What the log said.
+/// What the log answered.
 #[derive(Debug)]
 pub struct Answered {
     lookup: Lookup,
@@ -110,7 +110,8 @@ enum Found {
     Journal(Option<Past>),
 }
 
-/// Answers a question from the log, with views that were begun before. Blocks: runs where reading may.
+/// Answers a question from the log, with views that were begun earlier. Blocks: call it only where reading
+/// may block.
 pub fn answer(reader: &dyn LogReader, begun: &mut Begun, lookup: Lookup) -> Answered {
     let found = read(reader, begun, &lookup);
     Answered { lookup, found }
@@ -176,7 +177,7 @@ fn bound(record: &Record) -> Bound {
 }
 
 impl Heart {
-    /// Parks an input until its question is answered. What is parked already keeps its place before it.
+    /// Parks an input until its question is answered. Inputs that are already parked stay before it.
     pub(super) fn park(&mut self, lookup: Lookup, input: Input) {
         self.parked.entry(lookup.stem()).or_default().push_back(input);
         self.lookups.push_back(lookup);
@@ -186,7 +187,7 @@ impl Heart {
         let Answered { lookup, found } = answered;
         match (found, lookup) {
             (_, Lookup::Records { work, .. }) if self.stopping => self.desk.unused(&work.listener),
-            // It was asked for before the pause, but nothing of it has gone out.
+            // The records were asked for before the pause, but nothing has gone out.
             (_, Lookup::Records { work, .. }) if self.is_paused(&work.thread) => {
                 self.desk.unused(&work.listener);
                 self.lay_aside(work);
@@ -212,7 +213,7 @@ impl Heart {
         }
     }
 
-    /// Takes threads into memory. What is there already is never older than what was read.
+    /// Takes threads into memory. A thread in memory is never older than the one that was read.
     fn awaken(&mut self, threads: impl IntoIterator<Item = Thread>) {
         for thread in threads {
             if let Entry::Vacant(place) = self.state.threads.entry(thread.id.clone()) {
@@ -223,8 +224,8 @@ impl Heart {
         }
     }
 
-    /// Takes out the input that waited longest for this stem: every parked one has its own answer, and
-    /// the answers come in their order.
+    /// Removes the input that has waited longest for this stem. Every parked input gets its own answer,
+    /// and answers come in the order of the questions.
     pub(super) fn first_parked(&mut self, stem: &ThreadId) -> Option<Input> {
         let queue = self.parked.get_mut(stem)?;
         let input = queue.pop_front();
@@ -248,16 +249,17 @@ impl Heart {
         }
     }
 
-    /// The log could not be read for a turn, which has not gone out: it is tried again, and `sys` is told.
+    /// The log could not be read for a turn that has not gone out: the turn is tried again, and the
+    /// failure is recorded in `sys`.
     fn put_off(&mut self, work: Work, words: String) {
         self.desk.unused(&work.listener);
         let now = self.ticks();
-        // Its listener is seated: it had a slot.
+        // Its listener has a queue, since the work had a slot.
         let _seated = self.desk.take(work, now.plus(AGAIN_MS), now);
         self.tell_sys(Refusal::new(Code::IngressUnavailable, words));
     }
 
-    /// Tells `sys` what the pump could not do for nobody in particular.
+    /// Records in `sys` a failure of the pump that concerns no particular sender.
     pub(super) fn tell_sys(&mut self, refusal: Refusal) {
         let refused = Refused { refusal, kept: None };
         let listener = Name::core();
@@ -265,8 +267,8 @@ impl Heart {
         self.happened(Happening::Stray(stray));
     }
 
-    /// The log could not be read: nobody is left waiting, and nothing is decided on half a thread. What
-    /// is parked behind has its own answer coming.
+    /// The log could not be read: no one is left waiting, and nothing is decided from half a thread.
+    /// Inputs that are parked behind get their own answer.
     fn unreadable(&mut self, lookup: &Lookup, fault: &LogFault) {
         let words = fault.to_string();
         let refusal = match (lookup, fault) {
@@ -274,7 +276,8 @@ impl Heart {
                 return self.undeliverable(work, Code::DamagedThread, &words);
             }
             (Lookup::Records { work, .. }, _) => return self.put_off(work.clone(), words),
-            // Nobody can be asked about what cannot be shown: the call fails as if it were not to be.
+            // A person cannot decide about a request that cannot be shown: the call fails as if no person
+            // were to be asked.
             (Lookup::Request { lost, .. }, _) => return self.happened(Happening::Lost(lost.clone())),
             (Lookup::Journal(recall), LogFault::Damaged { .. }) => {
                 return self.unrecalled(recall, Code::DamagedThread, &words);
@@ -295,7 +298,7 @@ impl Heart {
             Some(Input::Pause(pause)) => (pause.by, Some(pause.ticket)),
             Some(Input::Judged(judged)) => (judged.lease.listener.clone(), judged.ticket),
             Some(Input::Ripe(ripe)) => return self.misfired(ripe, refusal),
-            // Its thread cannot be read: what is counted for it is told in `sys`.
+            // The thread cannot be read, so the count is reported in `sys`.
             Some(Input::Throttled(telling)) => return self.happened(Happening::Throttled(telling)),
             _ => return,
         };

@@ -1,6 +1,6 @@
-//! The heart: state, desk and the batch that is being filled, with the ports around them. Each input
-//! is decided upon at once and folded in; what follows from it waits in the batch until the writer
-//! says that it is on disk. No I/O of its own and nothing that waits: the loop in `run` feeds it.
+//! The heart: the state, the desk and the batch that is being filled, with the ports around them. Each input is
+//! decided on at once and folded in. Its effects wait in the batch until the writer says that it is on disk. The
+//! heart does no I/O and never blocks; the loop in `run` feeds it.
 
 mod commit;
 mod deliver;
@@ -41,15 +41,15 @@ pub struct Ports {
     pub tokens: Arc<dyn Tokens>,
     /// The live table of leases.
     pub leases: Arc<dyn Leases>,
-    /// The way to listeners.
+    /// Delivers to listeners.
     pub carrier: Arc<dyn Carrier>,
     /// Where askers wait.
     pub askers: Arc<dyn Askers>,
-    /// Who watches steps.
+    /// Observes steps.
     pub steps: Arc<dyn Steps>,
 }
 
-/// The pump's memory and its unfinished business.
+/// The pump's memory and its unfinished work.
 pub struct Heart {
     state: State,
     desk: Desk,
@@ -59,51 +59,51 @@ pub struct Heart {
     filling: commit::Filling,
     /// The batch that the writer has.
     writing: Option<commit::Writing>,
-    /// What is on disk and not routed yet.
+    /// Effects that are on disk and not routed yet.
     recorded: VecDeque<Recorded>,
     /// Threads touched or woken since the last checkpoint.
     dirty: HashSet<ThreadId>,
-    /// Records made and threads woken since then: threads leave memory with a checkpoint, so one that
-    /// was woken and not touched must bring it nearer too.
+    /// Records made and threads woken since the last checkpoint. Threads leave memory with a checkpoint, so a thread
+    /// that was only woken must bring the next checkpoint nearer too.
     since_checkpoint: usize,
     /// Calls whose delivery may have been out when the pump died; each gets a new number when it is sent.
     suspects: HashSet<(ThreadId, CallPath)>,
-    /// Whether the run before ended with nothing out.
+    /// Whether the previous run ended with nothing out.
     was_drained: bool,
-    /// Whether nothing may go out before the word of this start is on disk: until then the log says that
-    /// nothing is out.
+    /// Whether the record of this start is not on disk yet. Until it is, nothing may go out, because the log says
+    /// that nothing is out.
     unannounced: bool,
-    /// Calls whose attempt is recorded before it is sent; each holds the slot that it will go out in.
+    /// Calls whose attempt is recorded before it is sent; each holds the slot that its delivery will use.
     reserved: HashSet<(ThreadId, CallPath)>,
     /// Requests to a person, until they expire.
     expiries: Wheel<holding::Overdue>,
     /// Work of threads that are paused.
     aside: Vec<Work>,
-    /// Threads that may go on once that is on disk, each as often as it was decided.
+    /// Threads that may continue once the order is on disk; a thread is listed once per order.
     resuming: Vec<ThreadId>,
-    /// Inputs that wait until the log has been asked about their tree, by its stem, in order: each has
-    /// a question of its own, and questions are answered in the order in which they were asked.
+    /// Inputs that wait for the log's answer about their tree, by the tree's stem, in order. Each input has its own
+    /// question, and questions are answered in the order in which they were asked.
     parked: HashMap<ThreadId, VecDeque<Input>>,
     lookups: VecDeque<Lookup>,
-    /// Looks into the log that the reader has not answered yet.
+    /// Questions to the log that the reader has not answered yet.
     looking: usize,
-    /// Records of late, so that a delivery rarely reads the log.
+    /// Recent records, so that a delivery rarely reads the log.
     fresh: deliver::Fresh,
     last: Position,
     /// Why nothing can be stored at the moment.
     stalled: Option<String>,
     stopping: bool,
-    /// Whether it runs for an order alone: nothing goes out, and what is owed waits for the next start.
+    /// Whether the pump runs only for one order: nothing goes out, and what is owed waits for the next start.
     still: bool,
-    /// Whether the last word was recorded: nothing is decided after it.
+    /// Whether the last record was made: nothing is decided after it.
     ended: bool,
     broken: Option<String>,
-    /// Positions that the log goes on without, until `sys` is told.
+    /// Positions that the log continues without, until that is recorded in `sys`.
     given_up: Option<GivenUp>,
 }
 
 impl Heart {
-    /// A heart that goes on from what was recovered.
+    /// A heart that continues from what was recovered.
     pub fn new(recovered: Recovered, ports: Ports, last: Position) -> Heart {
         let Recovered { mut state, since_checkpoint, was_drained, replied } = recovered;
         for Replied { listener, thread, call, turn, attempt } in replied {
@@ -118,7 +118,8 @@ impl Heart {
             writing: None,
             recorded: VecDeque::new(),
             dirty: HashSet::new(),
-            // Those that die again and again would leave ever more to be folded to those after them.
+            // Without this, pumps that die again and again would leave ever more records to fold for their
+            // successors.
             since_checkpoint,
             suspects: HashSet::new(),
             was_drained,
@@ -143,19 +144,19 @@ impl Heart {
         heart
     }
 
-    /// The same heart, but where it is to be still it sends nothing for as long as it runs.
+    /// The same heart; if `still`, it sends nothing as long as it runs.
     pub fn kept_still(self, still: bool) -> Heart {
         Heart { still, ..self }
     }
 
-    /// The same heart, which tells `sys` that the log goes on without those positions. What was out after them is not
-    /// known, so the log's word that nothing was out does not count.
+    /// The same heart, which records in `sys` that the log continues without those positions. It is unknown what was
+    /// out after them, so the log's statement that nothing was out does not count.
     pub fn without(self, given_up: Option<GivenUp>) -> Heart {
         let was_drained = self.was_drained && given_up.is_none();
         Heart { given_up, was_drained, unannounced: was_drained, ..self }
     }
 
-    /// Seats the listeners, tells `sys` of the start, and takes up the work that recovery found.
+    /// Opens a queue for each listener, records the start in `sys`, and takes up the work that recovery found.
     pub fn boot(&mut self) {
         let current = self.state.book.current().cloned();
         let mut listeners = Vec::new();
@@ -176,7 +177,7 @@ impl Heart {
         self.take_up();
     }
 
-    /// Decides upon something that happened, and folds in what was decided.
+    /// Decides on an event, and folds in the decision.
     fn happened(&mut self, what: Happening) {
         let (at, tick, seed) = (self.now(), self.ticks(), self.ports.seeds.draw());
         let decision = super::decide::decide(&self.state, Event { at, tick, seed, what });
@@ -218,7 +219,7 @@ impl Heart {
         }
     }
 
-    /// Has an effect wait for what was decided so far to be on disk.
+    /// Lets an effect wait until everything decided so far is on disk.
     fn follows(&mut self, effect: Effect) {
         self.filling.effects.push((effect, None));
     }
@@ -231,34 +232,34 @@ impl Heart {
         self.ports.clock.ticks()
     }
 
-    /// The tick at which the heart must be called though nothing came in.
+    /// The tick at which the heart must be called even if no input comes.
     pub fn next_moment(&self) -> Option<Millis> {
         let timer = self.timers.next_moment().filter(|_| !self.stopping);
         let (expiry, count) = (self.expiries.next_moment(), self.state.buckets.next_moment());
         let elapsed = self.state.running.next_moment().filter(|_| !self.stopping);
-        // What is due and may not go out would be woken for again and again.
+        // Due work that may not go out would wake the loop again and again.
         let desk = if self.holds_back() { self.desk.next_end() } else { self.desk.next_moment() };
         desk.into_iter().chain(timer).chain(expiry).chain(count).chain(elapsed).min()
     }
 
-    /// Why the pump must stop at once, if it must.
+    /// Why the pump must stop at once; `None` if it need not.
     pub fn broken(&self) -> Option<&str> {
         self.broken.as_deref()
     }
 
-    /// The state, for those who only look.
+    /// The state, for reading only.
     pub fn state(&self) -> &State {
         &self.state
     }
 
-    /// The next look into the log that must be made before what waits for it goes on.
+    /// The next question to the log. Some input waits for its answer.
     pub fn next_lookup(&mut self) -> Option<Lookup> {
         let lookup = self.lookups.pop_front();
         self.looking += usize::from(lookup.is_some());
         lookup
     }
 
-    /// Takes back a look that the reader has no room for.
+    /// Takes back a question that the reader has no room for.
     pub fn keep_lookup(&mut self, lookup: Lookup) {
         self.looking = self.looking.saturating_sub(1);
         self.lookups.push_front(lookup);
@@ -269,13 +270,13 @@ impl Heart {
         self.desk.out_count() == 0 && self.is_flushed() && self.parked.is_empty()
     }
 
-    /// Whether the pump itself has nothing to do: what goes on is with listeners, or waits for its time.
+    /// Whether the pump itself has nothing to do: everything open is with listeners, or waits for its time.
     pub fn is_idle(&self) -> bool {
         let reads = self.looking > 0 || !self.lookups.is_empty() || !self.parked.is_empty();
         !reads && self.is_flushed() && self.recorded.is_empty()
     }
 
-    /// Whether some fold in memory is newer than its row.
+    /// Whether the fold of some thread in memory is newer than its row.
     pub fn has_dirty(&self) -> bool {
         !self.dirty.is_empty() && self.stalled.is_none()
     }
@@ -285,12 +286,12 @@ impl Heart {
         self.desk.out_count()
     }
 
-    /// Whether nothing new may go out, however long it is due.
+    /// Whether nothing new may go out, no matter how long it has been due.
     fn holds_back(&self) -> bool {
         self.stopping || self.still || self.unannounced
     }
 
-    /// Whether nothing is out, and nothing that may have been out before is still to be told: so the next
+    /// Whether nothing is out and no earlier delivery that may have been out is still unsettled, so that the next
     /// start need not ask.
     fn is_drained(&self) -> bool {
         let none_waits = self.parked.is_empty() && self.lookups.is_empty();

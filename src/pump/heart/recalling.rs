@@ -1,4 +1,4 @@
-//! Answering a question for the journal of a turn's earlier attempts: its entries stand in the log alone,
+//! Answers a request for the journal of a turn's earlier attempts. The entries are only in the log,
 //! unless they were made a moment ago.
 
 use std::collections::HashMap;
@@ -18,19 +18,19 @@ use crate::words::record::Record;
 use crate::words::refusal::Refusal;
 
 impl Heart {
-    /// Answers it, or asks the log first.
+    /// Answers the request, or asks the log first.
     pub(super) fn recall(&mut self, recall: Recall) {
         let fresh = |seq: &u64| Some((*seq, self.fresh.get(&recall.lease.thread, *seq)?));
         let records = recall.seqs.iter().map(fresh).collect::<Option<HashMap<_, _>>>();
         let nowhere = |outcome: Outcome| Ok(Some(outcome).filter(|outcome| outcome.blobs.is_empty()));
-        // What is kept as documents has to be read.
+        // Words that are kept as documents must be read from the log.
         match records.map(|records| page(&recall, &records, nowhere)) {
             Some(Ok(Some(past))) => self.recalled(&recall, Some(past)),
             _ => self.lookups.push_back(Lookup::Journal(recall)),
         }
     }
 
-    /// Answers it with these entries; none where they cannot be read.
+    /// Answers with these entries; `None` means that they cannot be read.
     pub(super) fn recalled(&mut self, recall: &Recall, past: Option<Past>) {
         match past {
             Some(past) => self.answer(recall, past.payload()),
@@ -38,7 +38,8 @@ impl Heart {
         }
     }
 
-    /// Answers that it cannot be answered. `sys` is told as well: it is no fault of whoever asked.
+    /// Answers that the request cannot be answered. This is recorded in `sys` as well, because the asker
+    /// is not at fault.
     pub(super) fn unrecalled(&mut self, recall: &Recall, code: Code, words: &str) {
         let refusal = Refusal::new(code, words.to_owned());
         if let Ok(payload) = Payload::trusted(core_payload::system_error(&refusal)) {
@@ -54,7 +55,8 @@ impl Heart {
     }
 }
 
-/// As many entries as go into one answer, at least one; none where a record is missing or is no entry.
+/// As many entries as fit into one answer, at least one. Returns `None` if a record is missing or is no
+/// entry.
 pub(super) fn page(
     recall: &Recall,
     records: &HashMap<u64, Arc<Record>>,

@@ -1,5 +1,6 @@
-//! Timers on their way: put on the wheel once they are on disk, read back when their time has come. A
-//! resting thread that has one leaves memory like any other; it is woken for the firing.
+//! Timers on their way: they are put on the wheel once they are on disk, and read back when they are
+//! due. A resting thread with a timer leaves memory like any other thread; it is woken for the
+//! firing.
 
 use std::sync::Arc;
 
@@ -14,13 +15,14 @@ use crate::words::record::Record;
 use crate::words::refusal::Refusal;
 
 impl Heart {
-    /// Waits for a timer, or no more.
+    /// Starts to wait for a timer, or stops.
     pub(super) fn wait_for(&mut self, thread: ThreadId, timer: TimerId, until: Option<Until>) {
         let (wall, now) = (self.now(), self.ticks());
         self.timers.put(thread, timer, until, wall, now);
     }
 
-    /// Takes up the timers that recovery found. Those that were due meanwhile fire at the next tick.
+    /// Takes up the timers that recovery found. Timers that became due before the start fire at the
+    /// next tick.
     pub(super) fn take_up_timers(&mut self) {
         let (wall, now) = (self.now(), self.ticks());
         for thread in self.state.threads.values() {
@@ -31,7 +33,7 @@ impl Heart {
         }
     }
 
-    /// Waits for the marks of the messages whose time recovery found running.
+    /// Waits for the marks of the messages whose time was running when recovery found them.
     pub(super) fn take_up_running(&mut self) {
         let (wall, now) = (self.now(), self.ticks());
         for (runs, left) in wall::running_of(&self.state, wall) {
@@ -39,7 +41,7 @@ impl Heart {
         }
     }
 
-    /// Tells of messages from outside whose time is mostly used, or over.
+    /// Handles messages from outside that have used most of their time, or all of it.
     pub(super) fn elapse(&mut self) {
         let now = self.ticks();
         while let Some(runs) = self.state.running.due(now).filter(|_| !self.stopping) {
@@ -47,7 +49,7 @@ impl Heart {
         }
     }
 
-    /// Fires what is ripe. The note stands in the log alone, unless the timer was set a moment ago.
+    /// Fires due timers. A timer's note is only in the log, unless the timer was set a moment ago.
     pub(super) fn fire_ripe(&mut self) {
         if self.stopping || self.broken.is_some() {
             return;
@@ -66,7 +68,7 @@ impl Heart {
         }
     }
 
-    /// Fires the timer that waited for this answer of the log.
+    /// Fires the timer that waited for this answer from the log.
     pub(super) fn fire_parked(&mut self, stem: &ThreadId, set: Option<Arc<Record>>) {
         match (self.first_parked(stem), set) {
             (Some(Input::Ripe(_)), _) if self.stopping => {}
@@ -84,7 +86,8 @@ impl Heart {
         self.happened(Happening::Due { thread, timer, set, late_ms });
     }
 
-    /// The log could not be read for a timer: `sys` is told, and where it may help it is tried again.
+    /// The log could not be read for a timer: this is recorded in `sys`, and the timer is tried again
+    /// if that may help.
     pub(super) fn misfired(&mut self, ripe: Ripe, refusal: Refusal) {
         if refusal.code != Code::DamagedThread {
             let at = self.ticks().plus(AGAIN_MS);

@@ -1,6 +1,6 @@
-//! Replies and questions that ask for the view of their call: the log is read before anything is decided upon,
-//! as it stood when the turn was due. Everything else goes on meanwhile; what comes for a call that ended by
-//! then is late.
+//! Replies and questions that need the view of their call. Before they are decided on, the view is read from the
+//! log as of the moment when the turn became due. Everything else continues during the read; a reply or question
+//! whose call has ended by then is late.
 
 use systole_kit::ask::Question;
 
@@ -16,8 +16,7 @@ use crate::words::primitive::Primitive;
 use crate::words::refusal::Refusal;
 
 impl Heart {
-    /// What has to be read before this can be decided upon; none where that is nothing, and where the
-    /// delivery is over.
+    /// What must be read before this can be decided on; `None` if nothing must be read or the delivery is over.
     pub(super) fn view_wanted(&self, judged: &Judged) -> Option<Lookup> {
         let lease = &judged.lease;
         let call = self.state.thread(&lease.thread)?.calls.get(&lease.call)?;
@@ -42,13 +41,13 @@ impl Heart {
         Some(Lookup::View { whose, wanted })
     }
 
-    /// Whether something that was said in that delivery waits for the log already.
+    /// Whether a document of that delivery already waits for the log.
     pub(super) fn has_parked_word(&self, stem: &ThreadId, token: &Token) -> bool {
         let waits = |input: &Input| matches!(input, Input::Judged(judged) if judged.lease.token == *token);
         !self.parked.is_empty() && self.parked.get(stem).is_some_and(|queue| queue.iter().any(waits))
     }
 
-    /// Goes on with the word that waited for this view, or for the word that it cannot be read.
+    /// Continues with the document that waited for this view, or for the answer that the view cannot be read.
     pub(super) fn looked(&mut self, stem: &ThreadId, seen: Result<Seen, Refusal>) {
         if let Some(Input::Judged(judged)) = self.first_parked(stem) {
             if let Some(next) = seen.as_ref().ok().and_then(|seen| seen.next) {
@@ -59,7 +58,7 @@ impl Heart {
     }
 }
 
-/// What the items of a reply want of the log; nothing where no item asks for the view or names a thread that may
+/// What the items of a reply need from the log; nothing if no item asks for the view or names a thread that may
 /// have been a child.
 fn of_items(items: &[Item], may_have_ended: impl Fn(&ThreadId) -> bool) -> Wanted {
     let named = children::named(items).into_iter().filter(may_have_ended);
@@ -79,7 +78,7 @@ fn of_items(items: &[Item], may_have_ended: impl Fn(&ThreadId) -> bool) -> Wante
     wanted
 }
 
-/// What a question wants of the view, of which so much is cleared.
+/// What a question needs of a view that is cleared up to that message.
 fn of_question(question: &Question, cleared: u64, mark: impl FnOnce() -> CallMark) -> Wanted {
     let wish = match question {
         Question::View { from_seq, words, items } => {

@@ -1,5 +1,5 @@
-//! What a call's listener has on record about models for the due turn, as the fold has it. Bodies are not
-//! here: what a model said stands in the log, and is read there when a later attempt asks for it.
+//! The journal of a call's listener for the due turn, as the fold has it. Bodies are not here: what a
+//! model said is in the log, and is read there when a later attempt asks for it.
 
 use serde::{Deserialize, Serialize};
 
@@ -22,16 +22,16 @@ pub struct Entry {
     pub seq: u64,
     /// Its number.
     pub id: u64,
-    /// The hash of its record's body: the same number with other bytes is another entry.
+    /// The hash of its record's body: the same number with other bytes is a different entry.
     pub body: Digest,
-    /// What it stands for.
+    /// What kind of entry it is.
     pub sort: Entered,
 }
 
-/// What an entry stands for.
+/// The kinds of entry.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Entered {
-    /// A model call without a result so far, and what is kept for it.
+    /// A model call without a result so far, and its reservation.
     Open(Use),
     /// A model call that has its result.
     Answered,

@@ -22,7 +22,7 @@ pub struct Approval {
     pub seq: u64,
     /// The local name of the payload's root element.
     pub element: String,
-    /// Whether it is about one more attempt at what was out already.
+    /// Whether it is about another attempt at something that was out already.
     pub of_attempt: bool,
 }
 
@@ -46,7 +46,7 @@ pub struct Question {
 /// A request to a person that has no answer yet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PersonRequest<'t> {
-    /// Whether a payload may go.
+    /// Whether a payload may go out.
     Approval(&'t Approval),
     /// A question of a listener.
     Question(&'t Question),
@@ -90,7 +90,8 @@ impl Call {
 }
 
 impl Thread {
-    /// Its requests to a person. The place of an approval is its call, that of a question the item that asks.
+    /// Its requests to a person. The place of an approval is its call, and the place of a question is the item
+    /// that asks.
     pub fn person_requests(&self) -> impl Iterator<Item = (CallPath, PersonRequest<'_>)> {
         self.calls.iter().flat_map(|(path, call)| {
             let approval = call.approval.iter().map(|one| (path.clone(), PersonRequest::Approval(one)));
@@ -101,7 +102,7 @@ impl Thread {
         })
     }
 
-    /// The request to a person in that place.
+    /// The request to a person at that place.
     pub fn person_request(&self, place: &CallPath) -> Option<PersonRequest<'_>> {
         if let Some(approval) = self.calls.get(place).and_then(|call| call.approval.as_ref()) {
             return Some(PersonRequest::Approval(approval));

@@ -1,6 +1,6 @@
 //! What the messages from outside have used in one thread, as its fold has it. A thread counts what its own
-//! calls began, and what its children that have ended had used; those that run count for themselves. Limits
-//! are not here: they stand in the configuration that a purse names, and in the records of spawns.
+//! calls began and what its ended children had used; running children count their own use. Limits are not
+//! here: they are in the configuration that a purse names, and in the records of spawns.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,27 +12,27 @@ use crate::words::time::Millis;
 /// The use of one message from outside, or of the one request of a child.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Purse {
-    /// The configuration that the message began with: its limits hold.
+    /// The configuration that the message began with; its limits apply.
     pub config: Digest,
     /// What was used in this thread and by children of it that have ended.
     pub used: Use,
-    /// How long it was worked on, in milliseconds, up to the last word on that. Only of a root.
+    /// How long it was worked on, in milliseconds, up to the last record about that. Only for a root.
     pub ran_ms: u64,
-    /// Since when it is worked on; none while only persons and timers are waited for.
+    /// Since when it is worked on; `None` while it waits only for persons and timers.
     pub runs: Option<Millis>,
     /// Whether its time is over.
     pub is_over: bool,
-    /// Which limits of tokens and money its calls were told that most of is used, each as it is written.
+    /// The limits of tokens and money for which its calls were warned, each as written.
     pub warned: Vec<(Measure, String)>,
 }
 
 impl Purse {
-    /// One that is opened by a message; its time runs from that moment, or stands still at first.
+    /// A purse that a message opens. Its time runs from `runs` on, or does not run at first.
     pub fn new(config: Digest, runs: Option<Millis>) -> Purse {
         Purse { config, used: Use::default(), ran_ms: 0, runs, is_over: false, warned: Vec::new() }
     }
 
-    /// Takes the word on its time of that moment.
+    /// Takes a record about its time, made at that moment.
     pub fn clocked(&mut self, clocked: &Clocked, at: Millis) {
         self.ran_ms = clocked.used_ms;
         self.runs = clocked.runs.then_some(at);
@@ -43,19 +43,19 @@ impl Purse {
 /// A call that may only answer, because a budget is used up.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct WrapUp {
-    /// Which.
+    /// The budget.
     pub what: Measure,
-    /// The record that says so. The first turn that shows it is the wrap-up turn.
+    /// The record that says so. The first turn that shows this record is the wrap-up turn.
     pub seq: u64,
 }
 
-/// What was used under a purse of a thread: there, and in all children that run. `of` gives a thread;
-/// those that run are all in memory.
+/// The use under a purse of a thread: in the thread, and in all running children. `of` returns a thread;
+/// running threads are all in memory.
 pub fn used_under<'t>(of: &impl Fn(&ThreadId) -> Option<&'t Thread>, thread: &'t Thread, purse: u32) -> Use {
     let own = thread.purses.get(&purse).map_or_else(Use::default, |purse| purse.used);
     let calls = thread.calls.values().filter(|call| call.purse == purse);
     let children = calls.flat_map(|call| call.running()).filter_map(of);
-    // A child has one request, and so one purse.
+    // A child has one request, so it has one purse.
     children.fold(own, |sum, child| sum.and(used_under(of, child, CHILD)))
 }
 
@@ -71,7 +71,7 @@ impl Thread {
         }
     }
 
-    /// Takes a result in place of what was kept for it.
+    /// Replaces the reservation of a model call with its result.
     pub fn settle(&mut self, call: &CallPath, kept: Use, used: Use) {
         let Some(number) = self.calls.get(call).map(|call| call.purse) else { return };
         if let Some(purse) = self.purses.get_mut(&number) {
@@ -79,7 +79,7 @@ impl Thread {
         }
     }
 
-    /// Notes that a call was told of a limit.
+    /// Notes that a call was warned of a limit.
     pub fn warned(&mut self, call: &CallPath, of: (Measure, String)) {
         let Some(number) = self.calls.get(call).map(|call| call.purse) else { return };
         if let Some(purse) = self.purses.get_mut(&number).filter(|purse| !purse.warned.contains(&of)) {
@@ -87,8 +87,8 @@ impl Thread {
         }
     }
 
-    /// Forgets purses that nothing can use any more: no call is open under them, and no timer set there
-    /// will open another.
+    /// Forgets purses that can no longer be used: no call is open under them, and no timer set there will
+    /// open another.
     pub fn close_purses(&mut self) {
         let (calls, timers) = (&self.calls, &self.timers);
         self.purses.retain(|number, _| {
@@ -97,7 +97,7 @@ impl Thread {
         });
     }
 
-    /// The open call that spawned a child which still runs.
+    /// The open call that spawned a running child.
     pub fn spawner(&self, child: &ThreadId) -> Option<(&CallPath, &Call)> {
         self.calls.iter().find(|(_, call)| call.running().any(|id| id == child))
     }

@@ -1,6 +1,6 @@
-//! Timers of a thread, as the fold has them. A timer belongs to the call that set it; one of a root's
-//! top call outlives it. Notes are not here, because a fold holds no bodies. The only exception is the start of the
-//! note of a timer whose call is open.
+//! The timers of a thread, as the fold has them. A timer belongs to the call that set it; a timer of a root's top
+//! call outlives the call. Notes are not here, because a fold holds no bodies. The only exception is the start of
+//! the note of a timer whose call is open.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,7 +13,7 @@ use crate::words::time::Millis;
 /// A timer that is set.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Timer {
-    /// The record of the item that set it: its note stands there.
+    /// The record of the item that set it; its note is there.
     pub set: u64,
     /// The call that set it.
     pub call: CallPath,
@@ -21,15 +21,15 @@ pub struct Timer {
     pub listener: Name,
     /// The purse of that call, which pays for a call that the timer opens later.
     pub purse: u32,
-    /// When it fires next, by the wall clock.
+    /// When it fires next, on the wall clock.
     pub due: Millis,
-    /// After how long, and whether again.
+    /// After how long it fires, and whether it repeats.
     pub pace: Pace,
-    /// Its last firing, as long as nobody has been shown it.
+    /// Its last firing, until a turn has shown it.
     pub fired: Option<Firing>,
 }
 
-/// Where a firing went.
+/// The destination of a firing.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Firing {
     /// Into the inbox of the call that set the timer, as that record.
@@ -48,8 +48,8 @@ pub struct Fired {
 }
 
 impl Timer {
-    /// The due moment after a firing at `now` that tells of so many missed ones. Moments stay a whole
-    /// number of spans apart, unless the clock was set: then they are counted anew from this firing.
+    /// The due moment after a firing at `now` that reports `missed` firings. Due moments stay a whole number of
+    /// spans apart, unless the clock was set: then they are counted from this firing.
     pub fn due_after(&self, now: Millis, missed: u64) -> Millis {
         let span_ms = self.pace.span_ms;
         let next = self.due.plus(span_ms.saturating_mul(missed.saturating_add(1)));
@@ -59,9 +59,9 @@ impl Timer {
 }
 
 impl Thread {
-    /// Whether a timer may fire. One whose last firing has not been shown to anybody waits for that: a
-    /// call that is busy for an hour finds one firing of a timer that is due every second, not 3,600. One
-    /// that would open a call waits like whoever sends while no further call may wait.
+    /// Whether a timer may fire. If its last firing has not been shown yet, the timer waits for that: a call that
+    /// is busy for an hour finds one firing of a timer that is due every second, not 3,600. A timer that would open
+    /// a call waits while no further call may wait.
     pub fn may_fire(&self, timer: &Timer) -> bool {
         let setter = self.calls.get(&timer.call);
         let is_shown = match &timer.fired {
@@ -74,9 +74,9 @@ impl Thread {
         is_shown && (setter.is_some() || self.has_room())
     }
 
-    /// Whether a timer is over by the reply to that turn of a call: it was due once, and the turn showed its
-    /// firing. The fold forgets it with the first record of the reply; whoever decides about that record
-    /// must not find it any more either.
+    /// Whether a timer is over with the reply to that turn of a call: it fires once, and the turn showed its
+    /// firing. The fold forgets the timer with the first record of the reply, so a decision about that record must
+    /// not find it either.
     pub fn is_spent(&self, path: &CallPath, turn: u32, timer: &Timer) -> bool {
         let Some(call) = self.calls.get(path).filter(|call| turn > call.settled) else { return false };
         let is_shown =
@@ -89,7 +89,7 @@ impl Thread {
         self.calls.values().filter(|call| call.held).count() < limits::QUEUED_TOP_CALLS
     }
 
-    /// Whether a timer outlives the call that set it: not when the time of its message is over.
+    /// Whether a timer outlives the call that set it. It does not if the time of its message is over.
     pub fn keeps(&self, timer: &Timer) -> bool {
         let is_over = self.purses.get(&timer.purse).is_some_and(|purse| purse.is_over);
         self.id.parent().is_none() && timer.call.depth() == 0 && !is_over
@@ -100,8 +100,7 @@ impl Thread {
         self.timers.iter().filter(move |(_, timer)| timer.call == *call)
     }
 
-    /// Whether a call may cancel a timer: its own, or one that an earlier top call of the same listener
-    /// has left.
+    /// Whether a call may cancel a timer: its own, or one left by an earlier top call of the same listener.
     pub fn may_cancel(&self, call: &CallPath, listener: &Name, timer: &Timer) -> bool {
         let is_left = !self.calls.contains_key(&timer.call);
         timer.call == *call || is_left && call.depth() == 0 && timer.listener == *listener

@@ -1,7 +1,8 @@
-//! Messages of a view in their order and with their numbers, as they are added.
+//! The messages of a view in their order and with their numbers, as they are added.
 //!
-//! A view only grows at its end, and all but what its due turn shows stays as it is. So a view that is read on keeps
-//! what was laid out before, and only its last part is laid out again. It reads nothing and knows no order.
+//! A view only grows at its end, and only what its due turn shows can change. So a view that is read on keeps what
+//! was laid out before, and only its last part is laid out again. This file reads nothing and does not decide the
+//! order.
 
 use std::collections::HashMap;
 
@@ -11,20 +12,20 @@ use super::order::Placed;
 use super::spoken::Placing;
 use super::{Message, Noted, Told, Turn, View};
 
-/// A view as far as it was laid out.
+/// A view as far as it is laid out.
 #[derive(Default)]
 pub(super) struct Laid {
     pub(super) view: View,
-    /// Number of messages at its beginning that stay as they are.
+    /// The number of messages at its beginning that stay as they are.
     settled: usize,
-    /// Where the words of models are, after those.
+    /// Where the words of models go after those messages.
     placing: Placing,
-    /// Number of turns of the call itself that are among those; none before anything was laid out.
+    /// The number of turns of the call itself among those messages; `None` before anything was laid out.
     turns: Option<usize>,
 }
 
 impl Laid {
-    /// Takes everything away that was laid out.
+    /// Removes everything that was laid out.
     pub(super) fn begin_again(&mut self) {
         let began = self.view.began;
         *self = Laid { view: View { began, ..View::default() }, ..Laid::default() };
@@ -37,8 +38,8 @@ impl Laid {
         self.placing = placing;
     }
 
-    /// Lays out the view of a call alone: `earlier` calls once, and of the call itself the turns that are over by now
-    /// and, behind them, what its due turn shows. None where a record is missing.
+    /// Lays out the view of a call alone: the `earlier` calls once, then the finished turns of the call itself, then
+    /// what its due turn shows. Returns `None` if a record is missing.
     pub(super) fn read_on<'t>(
         &mut self,
         earlier: impl Iterator<Item = &'t Told>,
@@ -50,7 +51,7 @@ impl Laid {
         if self.turns.is_none() {
             for told in earlier {
                 for (number, turn) in (0u32..).zip(&told.turns) {
-                    // An earlier request goes with the turn that it was answered in.
+                    // An earlier request belongs to the turn that answered it.
                     for placed in of_turn(told, turn, number != 1, false) {
                         self.put(&placed, noted.get(&placed.seq)?);
                     }
@@ -72,7 +73,7 @@ impl Laid {
     }
 }
 
-/// The messages of one turn of a call of the listener itself.
+/// The messages of one turn of one of the listener's own calls.
 fn of_turn<'t>(
     told: &'t Told,
     turn: &'t Turn,
@@ -90,16 +91,16 @@ fn of_turn<'t>(
 }
 
 impl View {
-    /// Adds a message behind the others.
+    /// Adds a message at the end.
     fn put(&mut self, placing: &mut Placing, placed: &Placed<'_>, noted: &Noted) {
         let Placed { seq, spot, shown, begins, told, is_whose } = *placed;
         let number = self.messages.len() as u64 + 1;
         if is_whose && spot == Spot::Request {
             self.request = number;
         }
-        // Where a person amended a request it is still its caller's.
+        // If a person amended a request, it is still its caller's.
         let from = if spot == Spot::Request { &told.caller } else { &noted.from }.clone();
-        // What others were told about bytes of theirs entitles nobody else to those.
+        // A listener may not read the bytes of others just because the core named those bytes to them.
         let (to, names) =
             if told.is_own { (None, noted.names) } else { (Some(told.whom(spot, noted.to.as_ref())), None) };
         let Noted { leaf, characters, is_note, .. } = *noted;
@@ -107,10 +108,10 @@ impl View {
         placing.message(number, shown, told, &mut self.spoken);
     }
 
-    /// Takes away all messages behind the first so many.
+    /// Removes all messages after the first `count`.
     fn cut(&mut self, count: usize) {
         self.messages.truncate(count);
-        // What stands before a message goes with it.
+        // Words of a model before a removed message are removed too.
         self.spoken.split_off(&(count as u64 + 1));
     }
 }

@@ -1,10 +1,10 @@
-//! The order of a view: calls as they were asked for, each with its turns; and, for whoever sees the thread, what was said
-//! inside of a call between the item that asked for it and its answer. Pure: watched calls and open ones come in, places
-//! of records go out, and each record has one place.
+//! The order of a view: calls as they were asked for, each with its turns. For a listener that sees the thread, what
+//! was said inside a call comes between the item that asked for it and its answer. Pure: watched calls and open ones
+//! come in, places of records go out, and each record has one place.
 //!
-//! What belongs to the listener itself stands where it stands in a view of its call alone, so that no call of it is
-//! parted from its answer but by what was said inside. A call of its own that others asked for is told in one piece: its
-//! request with its turns, and not among the items of whoever asked.
+//! The listener's own messages keep their order from the view of the call alone, so only what was said inside a call
+//! is between the call and its answer. A call of the listener that others asked for is shown in one piece: its
+//! request with its turns, and not among the items of the asker.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -18,23 +18,23 @@ use crate::words::ids::CallPath;
 pub(super) struct Placed<'t> {
     /// The record.
     pub(super) seq: u64,
-    /// Where in its call it stands.
+    /// Its place in its call.
     pub(super) spot: Spot,
-    /// Where it stands for the listener whose view it is.
+    /// Its place for the listener whose view it is.
     pub(super) shown: Spot,
     /// Whether a turn begins with it.
     pub(super) begins: bool,
     /// Its call.
     pub(super) told: &'t Told,
-    /// Whether that is the call whose view it is.
+    /// Whether that is the call of the view.
     pub(super) is_whose: bool,
 }
 
-/// What stands of open calls behind what was told of them so far: of the call whose view it is what its due turn shows,
-/// and of those that it lies in what was said before it in the same reply.
+/// What follows in open calls after what was told of them so far: for the call of the view, what its due turn shows;
+/// for the calls that contain it, what was said before it in the same reply.
 pub(super) type Open = HashMap<CallPath, Turn>;
 
-/// What the open calls have; none where one of them is open no longer.
+/// What the open calls add; `None` if one of them is no longer open.
 pub(super) fn open(thread: &Thread, whose: &Whose, is_watched: impl Fn(&CallPath) -> bool) -> Option<Open> {
     let own = thread.calls.get(&whose.call)?;
     let mut open = HashMap::from([(whose.call.clone(), turn_before(own, true))]);
@@ -42,7 +42,7 @@ pub(super) fn open(thread: &Thread, whose: &Whose, is_watched: impl Fn(&CallPath
     while let Some((path, _, asked)) = inner.caller().filter(|(path, ..)| is_watched(path)) {
         let request = thread.calls.get(&inner)?.request;
         let said = turn_before(thread.calls.get(&path)?, false).into_iter();
-        // Items behind it are recorded behind it, and so is what answers those before it.
+        // Later items are recorded later, and so are the answers to earlier items.
         let before = |(spot, seq): &(Spot, u64)| match spot {
             Spot::Said { ordinal, .. } => *ordinal != asked && *seq < request,
             _ => false,
@@ -53,7 +53,7 @@ pub(super) fn open(thread: &Thread, whose: &Whose, is_watched: impl Fn(&CallPath
     Some(open)
 }
 
-/// Puts everything in its place.
+/// Puts every record in its place.
 pub(super) fn placed<'t>(
     calls: &'t BTreeMap<Key, Told>,
     open: &'t Open,
@@ -90,25 +90,25 @@ struct Order<'t> {
     calls: &'t BTreeMap<Key, Told>,
     open: &'t Open,
     whose: &'t CallPath,
-    /// The calls that a turn of another one asked for.
+    /// The calls that a turn of another call asked for.
     inside: HashMap<(CallPath, u32), Vec<&'t Key>>,
-    /// The items that asked for calls of the listener itself.
+    /// The items that asked for the listener's own calls.
     own: HashSet<(CallPath, u32, u32)>,
     done: HashSet<u64>,
     placed: Vec<Placed<'t>>,
 }
 
 impl<'t> Order<'t> {
-    /// A call: `within` is the turn of the listener's own call inside of which it lies, and `later` what has its place
-    /// among the answers of whoever asked for it.
+    /// Places a call. `within` is the turn of the listener's own call that contains it, and `later` are the records
+    /// that belong among the answers of its asker.
     fn call(&mut self, key: &'t Key, within: Option<u32>, later: &HashSet<u64>) {
         let Some(told) = self.calls.get(key) else { return };
         let path = &key.1;
         let is_whose = path == self.whose;
         let last = self.open.get(path);
-        // The request stands in the place of turn 0.
+        // The request takes the place of turn 0.
         for (number, turn) in (0u32..).zip(told.turns.iter().chain(last)) {
-            // An earlier request goes with the turn that it was answered in.
+            // An earlier request belongs to the turn that answered it.
             let mut begins = if told.is_own { is_whose || number != 1 } else { within.is_none() };
             let said =
                 turn.iter().take_while(|(spot, _)| matches!(spot, Spot::Said { .. } | Spot::Request)).count();
@@ -140,7 +140,7 @@ impl<'t> Order<'t> {
         later: &HashSet<u64>,
         begins: &mut bool,
     ) {
-        // What is the listener's own has its place in its own call, whoever else it is for.
+        // The listener's own message is placed in its own call, even if it is for others.
         if self.done.contains(&seq) || !told.is_own && later.contains(&seq) {
             return;
         }

@@ -1,5 +1,5 @@
-//! Reading a view from the log, and with it what is wanted of its messages. Blocks: it runs where reading
-//! may. It keeps a few words for each message and never more bodies than a page of records has.
+//! Reads a view from the log, and the parts of its messages that are wanted. Blocks: call it only where reading may
+//! block. It keeps a few words for each message, and never more bodies than a page of records has.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,10 +17,10 @@ use crate::words::ports::{CallMark, LogFault, LogReader, Position};
 use crate::words::primitive::Recall;
 use crate::words::refusal::Refusal;
 
-/// Records read at once. Each may hold as much as a message may.
+/// Records read at once. Each record may be as large as a message may be.
 const PAGE: usize = 64;
 
-/// What is wanted of the log: by items of a reply, each under its ordinal, or by a question, under 0.
+/// What is wanted from the log: by items of a reply, each under its ordinal, or by a question, under 0.
 pub type Wanted = Vec<(u32, Wish)>;
 
 /// One thing that is wanted.
@@ -34,7 +34,7 @@ pub enum Wish {
     Recall(Recall),
     /// The hash of the bytes of that message.
     Hash(u64),
-    /// A page of what is kept of it.
+    /// A page of the messages that are kept.
     Page(Page),
     /// A document that it names.
     Blob {
@@ -54,7 +54,7 @@ pub struct Page {
     pub cleared: u64,
     /// Whether what models said is shown as well.
     pub words: bool,
-    /// Whether the listener's own items are shown that are no notes.
+    /// Whether the listener's own items that are no notes are shown too.
     pub items: bool,
     /// The mark of the call.
     pub mark: CallMark,
@@ -63,15 +63,15 @@ pub struct Page {
 /// What was read.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Seen {
-    /// The view, where it is wanted itself.
+    /// The view, if the view itself is wanted.
     pub view: Option<View>,
-    /// What answers each that wanted something of it, or why nothing does.
+    /// The answer to each wish, or why there is none.
     pub answers: BTreeMap<u32, Result<Arc<[u8]>, Refusal>>,
-    /// The first message behind the page that was read, if that is not the last.
+    /// The first message after the page that was read, if there is one.
     pub next: Option<u64>,
     /// Whether each of the threads that were asked about was a child of the call.
     pub was_child: BTreeMap<ThreadId, bool>,
-    /// The hashes that were wanted, by the numbers of their messages. One that the view does not have has none.
+    /// The wanted hashes, by the numbers of their messages. A message that the view does not have gets none.
     pub hashes: BTreeMap<u64, Digest>,
 }
 
@@ -123,8 +123,8 @@ pub fn look(
     Ok(seen)
 }
 
-/// Whether that thread is a child of this call. Its first record stands directly behind the record of the item that
-/// spawned it.
+/// Whether that thread is a child of this call. The first record of a child comes directly after the record of the
+/// item that spawned it.
 fn was_child(reader: &dyn LogReader, whose: &Whose, id: &ThreadId) -> Result<bool, LogFault> {
     let Some((position, first)) = reader.of_thread(id, 1, 1)?.pop() else { return Ok(false) };
     let spawn = reader.after(Position(position.0.saturating_sub(2)), 1)?.pop();
@@ -134,7 +134,7 @@ fn was_child(reader: &dyn LogReader, whose: &Whose, id: &ThreadId) -> Result<boo
     }))
 }
 
-/// What answers, or why nothing does.
+/// An answer, or why there is none.
 type Told = Result<Arc<[u8]>, Refusal>;
 
 fn read(reader: &dyn LogReader, begun: &mut Begun, whose: &Whose) -> Result<Reading, LogFault> {
@@ -153,7 +153,7 @@ fn read(reader: &dyn LogReader, begun: &mut Begun, whose: &Whose) -> Result<Read
     Ok(reading)
 }
 
-/// The body of a record. It was there a moment ago.
+/// The body of a record that was there a moment ago.
 fn body(reader: &dyn LogReader, whose: &Whose, seq: u64) -> Result<Arc<[u8]>, LogFault> {
     let found = reader.of_thread(&whose.thread, seq, 1)?.pop();
     match found.filter(|(_, record)| record.header.seq == seq) {
@@ -169,7 +169,7 @@ fn recalled(reader: &dyn LogReader, whose: &Whose, view: &View, wanted: &Recall)
     };
     let mut messages = Vec::with_capacity(cut.pieces.len());
     for piece in &cut.pieces {
-        // What cannot be read as text was never written by this house.
+        // Systole never writes bodies that are not valid text.
         let body = body(reader, whose, piece.message.seq)?;
         messages.push((piece.number, piece.message.from.clone(), piece.of(&String::from_utf8_lossy(&body))));
     }
@@ -178,8 +178,8 @@ fn recalled(reader: &dyn LogReader, whose: &Whose, view: &View, wanted: &Recall)
     Ok(Ok(view_payload::recalled(&part)))
 }
 
-/// Messages from one on, of those that are kept: as many as a page holds, and one at least. What a model said goes
-/// on the page of the message that it stands before.
+/// The kept messages from a number on: as many as a page holds, and at least one. What a model said is on the page
+/// of the message that follows it.
 fn page(reader: &dyn LogReader, whose: &Whose, view: &View, wanted: &Page) -> Result<Viewed, LogFault> {
     let Page { from, cleared, words, items, mark } = *wanted;
     let is_kept = |number: u64, message: &Message| {
@@ -220,7 +220,7 @@ fn model_words(reader: &dyn LogReader, whose: &Whose, spoken: Spoken) -> Result<
     }
 }
 
-/// The same outcome with its words, which may be kept as documents; none where one of these is missing.
+/// The same outcome with its words, which may be stored as documents; `None` if one of these is missing.
 pub fn with_words(reader: &dyn LogReader, mut outcome: Outcome) -> Result<Option<Outcome>, LogFault> {
     for hash in std::mem::take(&mut outcome.blobs) {
         let bytes = match Digest::parse(&hash) {
@@ -228,14 +228,14 @@ pub fn with_words(reader: &dyn LogReader, mut outcome: Outcome) -> Result<Option
             Err(_) => None,
         };
         let Some(bytes) = bytes else { return Ok(None) };
-        // What was put is text.
+        // Only text is ever put.
         outcome.text.push_str(&String::from_utf8_lossy(&bytes));
     }
     Ok(Some(outcome))
 }
 
-/// A document that a message of the view names. One that is named nowhere, one that is not stored and what is
-/// no hash are told apart by nobody.
+/// A document that a message of the view names. A hash that no message names, a document that is not stored and
+/// text that is no hash all get the same refusal.
 fn blob(reader: &dyn LogReader, view: &View, hash: Option<Digest>, from: u64) -> Result<Told, LogFault> {
     let named = hash.filter(|hash| view.messages().iter().any(|message| message.names == Some(*hash)));
     let stored = match named {

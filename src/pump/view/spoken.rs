@@ -1,6 +1,6 @@
 //! What models said in the calls of a view, as the journals of its listener have it: which words went into which
-//! turn. Of a turn it is the last result of the attempt whose reply was taken. An attempt that began no call of a
-//! model used what those before it had bought.
+//! turn. For each turn it is the last result of the attempt whose reply was taken. An attempt that began no model
+//! call used what earlier attempts had bought.
 //!
 //! It never reads a body and decides nothing. Records come in as the fold takes them; the places of results go out.
 
@@ -13,30 +13,31 @@ use crate::pump::state::{Call, Entered};
 use crate::words::ids::CallPath;
 use crate::words::record::{Header, Journaling, Kind, Mark};
 
-/// Words of a model that stand before a message.
+/// Words of a model that come before a message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Spoken {
-    /// The turn in whose reply they went.
+    /// The turn whose reply used them.
     pub turn: u32,
     /// The record of the result.
     pub seq: u64,
-    /// The message with which they are cleared.
+    /// The message that they are cleared with.
     pub with: u64,
 }
 
-/// What was said by models in one call.
+/// What models said in one call.
 #[derive(Default)]
 pub(super) struct Bought {
     /// The newest result of the due turn.
     newest: Option<u64>,
-    /// Of each turn that was replied to, the result.
+    /// The result of each turn that was replied to.
     taken: BTreeMap<u32, u64>,
-    /// Of the turn by whose reply the call ended without a word.
+    /// The turn whose reply ended the call without a message, and its result.
     last: Option<(u32, u64)>,
 }
 
 impl Bought {
-    /// Takes a record of the call that is about to be folded; `turn` is that of the reply it belongs to.
+    /// Takes a record of the call that is about to be folded; `turn` is the turn of the reply that the record
+    /// belongs to.
     pub(super) fn take(&mut self, call: &Call, h: &Header, turn: Option<u32>) {
         let is_new = |turn: &u32| *turn > call.settled;
         match (h.kind, h.code) {
@@ -54,7 +55,7 @@ impl Bought {
         }
     }
 
-    /// The result that the due attempt goes by.
+    /// The result that the due attempt uses.
     fn used(&self, call: &Call) -> Option<u64> {
         let own = &call.journal.own;
         let is_result = |sort: &Entered| *sort == Entered::Result;
@@ -63,18 +64,19 @@ impl Bought {
     }
 }
 
-/// Puts the words of one call after the other before messages.
+/// Puts the words of models before the messages, one after the other.
 #[derive(Clone, Default)]
 pub(super) struct Placing {
-    /// The newest turn of this call that was come to.
+    /// The newest turn of this call that was reached.
     turn: u32,
-    /// The call of the listener that was come to last, and what it ended with.
+    /// The last own call of the listener that was reached, and what it ended with.
     call: Option<CallPath>,
     last: Option<(u32, u64)>,
 }
 
 impl Placing {
-    /// The next message of the view, of that call. What stands before it is put under its number.
+    /// Takes the next message of the view, of that call. Words that come before the message are stored under its
+    /// number.
     pub(super) fn message(
         &mut self,
         number: u64,

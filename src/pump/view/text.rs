@@ -1,6 +1,6 @@
 //! The text of messages of a view, in parts. Parts are counted in characters, so no character is ever
-//! split, and their sizes are known before a body is read. A view and what is wanted of it go in; a part,
-//! or why there is none, comes out.
+//! split, and their sizes are known before a body is read. A view and a wish come in; a part, or the
+//! reason why there is none, goes out.
 
 use super::{Message, View};
 use crate::words::codes::Code;
@@ -10,11 +10,11 @@ use crate::words::refusal::Refusal;
 
 /// A part of the text of some messages, before it is read.
 pub(super) struct Cut<'v> {
-    /// Characters of all those messages.
+    /// The number of characters of all those messages.
     pub(super) total: u64,
-    /// Characters before the next part; none where this is the last.
+    /// The number of characters before the next part; `None` if this is the last part.
     pub(super) next: Option<u64>,
-    /// What it is made of.
+    /// The pieces it consists of.
     pub(super) pieces: Vec<Piece<'v>>,
 }
 
@@ -22,9 +22,9 @@ pub(super) struct Cut<'v> {
 pub(super) struct Piece<'v> {
     pub(super) number: u64,
     pub(super) message: &'v Message,
-    /// Characters that are passed over.
+    /// How many characters are skipped.
     pub(super) skip: u64,
-    /// Characters after those.
+    /// How many characters are taken after those.
     pub(super) take: u64,
 }
 
@@ -36,7 +36,7 @@ impl Piece<'_> {
     }
 }
 
-/// What a `<recall>` is to be answered with.
+/// The part that answers a `<recall>`.
 pub(super) fn cut<'v>(view: &'v View, wanted: &Recall) -> Result<Cut<'v>, Refusal> {
     check_range(view, wanted)?;
     let total = view.range(wanted.from, wanted.to).map(|(_, message)| message.characters).sum();

@@ -1,6 +1,7 @@
-//! Whose time runs, and until which tick. Live knowledge beside the fold: ticks count here, which nobody
-//! sets, so a clock set back or forward while the organism runs neither takes time from a message nor
-//! gives it any. Pure: every tick is given. What runs costs an entry; only the first is ever looked at.
+//! The running time budgets, and the tick at which each reaches its next mark. Live data outside the
+//! fold. It uses ticks, which no one can set, so setting the wall clock while the organism runs neither
+//! takes time from a message nor gives it any. Pure: every tick is an argument. Each running budget
+//! costs one entry; only the first is ever looked at.
 
 use std::collections::HashMap;
 
@@ -8,7 +9,7 @@ use crate::pump::wheel::Wheel;
 use crate::words::ids::ThreadId;
 use crate::words::time::Millis;
 
-/// A message from outside whose time runs: the root, and which of its purses.
+/// A message from outside whose time runs: the root, and one of its purses.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Runs {
     /// The root.
@@ -17,16 +18,16 @@ pub struct Runs {
     pub purse: u32,
 }
 
-/// How much of a stretch is left.
+/// The time since the last record, and the time that is left.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Left {
-    /// How long it has run since the last word on record.
+    /// How long it has run since the last record.
     pub ran_ms: u64,
-    /// How long it runs on until the next mark.
+    /// How long it may still run until the next mark.
     pub until_ms: u64,
 }
 
-/// Those that run.
+/// The running time budgets.
 #[derive(Default, Debug)]
 pub struct Running {
     entries: HashMap<Runs, Entry>,
@@ -35,16 +36,16 @@ pub struct Running {
 
 #[derive(Debug)]
 struct Entry {
-    /// Since which tick it has been known here.
+    /// The tick at which it was put here.
     from: Millis,
-    /// How long it had run before that.
+    /// How long it had run before that tick.
     before_ms: u64,
     /// The tick of its next mark.
     until: Millis,
 }
 
 impl Running {
-    /// From this tick on it runs so long, or no more.
+    /// Starts to measure a budget from this tick on, or stops.
     pub fn put(&mut self, runs: Runs, left: Option<Left>, tick: Millis) {
         if let Some(known) = self.entries.remove(&runs) {
             self.wheel.remove(known.until, runs.clone());
@@ -55,18 +56,18 @@ impl Running {
         self.entries.insert(runs, Entry { from: tick, before_ms: ran_ms, until });
     }
 
-    /// How long it has run since the last word on record; none where that is not known by ticks.
+    /// How long it has run since the last record; `None` if ticks did not measure it.
     pub fn ran_ms(&self, runs: &Runs, tick: Millis) -> Option<u64> {
         let entry = self.entries.get(runs)?;
         Some(entry.before_ms.saturating_add(tick.since(entry.from)))
     }
 
-    /// The next that has reached its mark; each is given once, until it is put here again.
+    /// The next budget that has reached its mark. Each is returned once, until it is put here again.
     pub fn due(&mut self, tick: Millis) -> Option<Runs> {
         self.wheel.due(tick).map(|(_, runs)| runs)
     }
 
-    /// The tick at which the first reaches its mark.
+    /// The tick at which the first budget reaches its mark.
     pub fn next_moment(&self) -> Option<Millis> {
         self.wheel.next_moment()
     }

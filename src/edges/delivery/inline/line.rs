@@ -1,8 +1,8 @@
-//! The line of one delivery to a listener in this process: what it says goes out as its word, and the answer is
-//! brought back to whoever waits for it.
+//! The line of one delivery to a listener in this process: it sends out what the listener says, and brings the
+//! answer back to the asker.
 //!
 //! It never judges and never answers by itself. In: entries, questions and remarks, and the pump's answers by way of
-//! the desk. Out: words in the listener's queue of reports.
+//! the desk. Out: documents in the listener's queue of reports.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -24,21 +24,21 @@ type Waiting = HashMap<Arc<str>, HashMap<u64, oneshot::Sender<Answer>>>;
 
 impl Board {
     fn waiting(&self) -> MutexGuard<'_, Waiting> {
-        // Every change below is one step, so a poisoned board is in order.
+        // Every change below is one step, so the board is valid even if the lock is poisoned.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Brings an answer to whoever waits for it.
+    /// Brings an answer to its asker.
     pub(super) fn ring(&self, answer: Answer) {
         let who = self.waiting().get_mut(&*answer.delivery).and_then(|waits| waits.remove(&answer.id));
         if let Some(who) = who {
-            // It may have stopped waiting.
+            // The asker may have stopped waiting.
             drop(who.send(answer));
         }
     }
 }
 
-/// Opens the line of a delivery. It is dead once what is returned beside it is dropped.
+/// Opens the line of a delivery. The line is dead once the returned guard is dropped.
 pub(super) fn open(post: &Post, board: &Arc<Board>, token: &Token) -> (Arc<dyn Line>, HungUp) {
     board.waiting().insert(token.0.clone(), HashMap::new());
     let hung_up = HungUp { board: board.clone(), token: token.clone() };
@@ -47,7 +47,7 @@ pub(super) fn open(post: &Post, board: &Arc<Board>, token: &Token) -> (Arc<dyn L
     (Arc::new(line), hung_up)
 }
 
-/// Ends a line: nobody waits on it any more.
+/// Ends a line: nothing waits on it any more.
 pub(super) struct HungUp {
     board: Arc<Board>,
     token: Token,

@@ -1,6 +1,6 @@
-//! What is told over the broker besides deliveries: cancels, answers, receipts, and that a message is to be deleted. Each
-//! goes out in a task of its own, so that a slow broker holds up nothing else; each ends, and what it could not tell is
-//! written to the program's own log. It decides nothing, and nobody waits for it.
+//! Everything that goes over the broker except deliveries: cancels, answers, receipts, and requests to delete a
+//! message. Each goes out in its own task, so that a slow broker blocks nothing else. Each task ends; if it fails,
+//! the failure is written to the program's own log. It decides nothing, and nothing waits for it.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::words::flow::Taken;
 use crate::words::ids::Name;
 use crate::words::ports::Token;
 
-/// The work, unless it takes too long.
+/// Runs the work, unless it takes too long.
 pub(super) async fn in_time<T, E: std::fmt::Display>(
     what: &str,
     work: impl Future<Output = Result<T, E>>,
@@ -29,7 +29,7 @@ pub(super) async fn in_time<T, E: std::fmt::Display>(
     }
 }
 
-/// Tells a listener's workers, and whoever asked.
+/// Sends to a listener's workers, and to askers.
 #[derive(Clone)]
 pub(super) struct Aside {
     broker: Arc<Broker>,
@@ -41,7 +41,7 @@ impl Aside {
         Aside { broker: broker.clone(), listener: listener.clone() }
     }
 
-    /// There are never many at once: one for each delivery that ends, and for each word that is answered.
+    /// There are never many at once: one for each delivery that ends, and one for each document that is answered.
     fn apart(&self, work: impl Future<Output = Result<(), String>> + Send + 'static) {
         let listener = self.listener.clone();
         let work = async move {
@@ -53,8 +53,9 @@ impl Aside {
         let _nobody_waits = tasks::start(Kind::Report(self.listener.clone()), work, async |_| ());
     }
 
-    /// Takes a message away that is over, whatever a worker acknowledged. One that was acknowledged is gone already; what
-    /// is left by a broker that does not answer is taken away when nobody renews it, or when the organism starts again.
+    /// Deletes a message that is over, with or without a worker's acknowledgement. An acknowledged message is already
+    /// gone. If the broker does not answer, the message is removed when no worker renews it, or when the organism
+    /// starts again.
     pub(super) fn delete(&self, stream: &Stream<()>, place: u64) {
         let stream = stream.clone();
         self.apart(async move {
@@ -70,18 +71,18 @@ impl Aside {
         self.apart(async move { in_time("a cancel", client.publish(subject, document.into())).await });
     }
 
-    /// Answers somebody who waits. One who is not there any more asks again.
+    /// Answers an asker. An asker that is gone asks again.
     pub(super) fn answer(&self, reply: Subject, answer: &told::Answer) {
         self.say(reply, sendable(answer, self.broker.client().max_payload()));
     }
 
-    /// Says something small to somebody who waits.
+    /// Sends a small document to someone who waits.
     pub(super) fn say(&self, reply: Subject, document: Vec<u8>) {
         let client = self.broker.client().clone();
         self.apart(async move { in_time("an answer", client.publish(reply, document.into())).await });
     }
 
-    /// Sends a receipt as soon as what came of a word is on disk.
+    /// Sends a receipt as soon as the result of a document is on disk.
     pub(super) fn receipt(&self, reply: Subject, delivery: String, decided: Receipt) {
         let (client, listener) = (self.broker.client().clone(), self.listener.clone());
         self.apart(async move {
@@ -97,7 +98,8 @@ impl Aside {
     }
 }
 
-/// The document of an answer; in place of one that is larger than the broker takes, a refusal that says so.
+/// The document of an answer. If the answer is larger than the broker accepts, the document is a refusal that says
+/// so.
 fn sendable(answer: &told::Answer, most: usize) -> Vec<u8> {
     let document = answer.document();
     if document.len() <= most {
@@ -117,8 +119,8 @@ fn sendable(answer: &told::Answer, most: usize) -> Vec<u8> {
     told::Answer { delivery: answer.delivery.clone(), id: answer.id, payload }.document()
 }
 
-/// The receipt of a word. None where nothing was decided, and the words of an error where a refusal cannot be told: a
-/// receipt without it would say that the word was taken.
+/// The receipt for a document. `None` if nothing was decided. An error says that a refusal cannot be read: a receipt
+/// without the refusal would say that the document was taken.
 fn receipt(delivery: String, decided: Result<Taken, NoReceipt>) -> Result<Option<Vec<u8>>, String> {
     let unreadable = |what: &str, fault: &Fault| format!("{what} is no document: {}", fault.message);
     let refusal = match decided {
@@ -131,7 +133,7 @@ fn receipt(delivery: String, decided: Result<Taken, NoReceipt>) -> Result<Option
             let receipt = told::Receipt { delivery, refusal: None, is_superseded, refused };
             return Ok(Some(receipt.document()));
         }
-        // No room or no time for it just now is no decision either.
+        // A lack of room or time is no decision either.
         Err(NoReceipt::Unknown | NoReceipt::Refused(Code::IngressUnavailable, _)) => return Ok(None),
         Err(NoReceipt::Refused(code, told)) => match Payload::trusted(told) {
             Ok(refusal) => Some(refusal),

@@ -1,9 +1,9 @@
-//! The fence before the deliveries to a listener: one message, whose place in the stream every delivery names as the one it
-//! expects. Whoever puts a new one shuts out whatever else is on its way.
+//! The fence before the deliveries to a listener: one message, whose place in the stream every delivery names as the
+//! expected one. A new fence shuts out every delivery that is still on its way.
 //!
-//! Never puts one before those of a pump that has taken over since: where the log is at the broker, a fence says in which
-//! term it was put, and one of an earlier term stands in nobody's way any more. Each is put behind the one that was read,
-//! so what reaches the broker late is refused there.
+//! A pump never puts a fence before the deliveries of a pump that has taken over since. If the log is at the broker,
+//! a fence says in which term it was put; a fence of an earlier term blocks no one. Each fence is put behind the
+//! fence that was read, so one that reaches the broker late is refused there.
 
 use std::error::Error as _;
 
@@ -15,17 +15,17 @@ use async_nats::jetstream::{Error, ErrorCode};
 use crate::edges::nats::{Broker, Term};
 use crate::words::ids::Name;
 
-/// The fence that a message expects.
+/// The header that names the expected fence.
 pub(super) const EXPECTED: &str = "Nats-Expected-Last-Subject-Sequence";
-/// What every fence begins with; the term stands behind it.
+/// The first word of every fence; the term follows.
 const WORD: &str = "systole";
-/// How often one is tried to be put, and a delivery behind it.
+/// How often a fence is tried, and a delivery behind it.
 pub(super) const ROUNDS: usize = 3;
-/// Why there is none to be had.
+/// The error after the last try.
 pub(super) const CONTESTED: &str =
     "somebody else puts fences before the deliveries: only one organism of this name may run";
 
-/// Puts a new fence before the deliveries to a listener, and gives its place. The older ones go.
+/// Puts a new fence before the deliveries to a listener, and returns its place. Older fences are deleted.
 pub(super) async fn put(broker: &Broker, listener: &Name, stream: &Stream<()>) -> Result<u64, String> {
     let subject = broker.subjects().fence(listener);
     for _ in 0..ROUNDS {
@@ -57,14 +57,14 @@ pub(super) async fn put(broker: &Broker, listener: &Name, stream: &Stream<()>) -
     Err(CONTESTED.to_owned())
 }
 
-/// Whether the broker refused a message because another fence stands there.
+/// Whether the broker refused a message because there is another fence.
 pub(super) fn is_stale(error: &PublishError) -> bool {
     let said = error.source().and_then(|source| source.downcast_ref::<Error>()).map(Error::error_code);
     error.kind() == PublishErrorKind::WrongLastSequence
         || said == Some(ErrorCode::STREAM_WRONG_LAST_SEQUENCE_CONSTANT)
 }
 
-/// What a fence of that term says.
+/// The text of a fence of that term.
 fn said(term: Option<&Term>) -> String {
     match term {
         Some(Term { log, epoch }) => format!("{WORD} {epoch} {log}"),

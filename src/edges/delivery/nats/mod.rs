@@ -1,9 +1,10 @@
-//! A listener that is reached over the broker: whoever may publish to its subjects is it, on whatever machine.
+//! A listener that is reached over the broker: anyone who may publish to its subjects is the listener, on any
+//! machine.
 //!
-//! It judges nothing, and the broker delivers nothing twice by itself: a delivery whose worker gives no sign of life, or
-//! whose stream is gone, is reported gone, and whether to try again is the pump's to decide. In: the desk of the
-//! listener, and what comes on its subjects. Out: its deliveries, `Heard`, and a receipt for every word once what came of
-//! it is on disk. No word of the listener waits for an answer of the broker.
+//! This module judges nothing, and the broker redelivers nothing by itself. A delivery whose worker gives no sign of
+//! life, or whose stream is gone, is reported gone, and the pump decides whether to try again. In: the desk of the
+//! listener, and what comes on its subjects. Out: its deliveries, `Heard`, and a receipt for every document once the
+//! result is on disk. No document of the listener waits for an answer of the broker.
 
 mod aside;
 mod fence;
@@ -34,15 +35,15 @@ use aside::Aside;
 use outbox::{Look, Outbox, Sent};
 use words::{Asking, Gone};
 
-/// How long a worker may go without a sign of life, where the file does not say.
+/// How long a worker may go without a sign of life if the file does not say.
 const SILENCE: Duration = Duration::from_secs(30);
-/// The pause before the broker is asked again for what it did not give.
+/// The pause before the broker is asked again after it failed.
 const PAUSE: Duration = Duration::from_secs(1);
-/// How often it is looked whether stream and consumer are there, while anything is out.
+/// How often the stream and the consumer are checked while anything is out.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// How long a worker of that listener may go without a sign of life. A host says that it lives for each of its listeners,
-/// and counts itself how long these are silent.
+/// How long a worker of that listener may go without a sign of life. A host reports for each of its listeners that it
+/// lives, and measures their silence itself.
 pub(super) fn silence(listener: &Listener) -> Duration {
     let idle = listener.idle_ms.map_or(SILENCE, Duration::from_millis);
     if matches!(listener.reach, Reach::Hosted) { idle.min(SILENCE) } else { idle }
@@ -56,8 +57,9 @@ pub(super) fn tend(post: &Post, broker: Arc<Broker>, silence: Duration) -> Task 
     tasks::start(kind, attended, |panicked| fallen.fallen(panicked))
 }
 
-/// Serves the listener until the carrier is stopped. Where stream or consumer are gone, what was out is reported, and
-/// both are made again; where the broker refuses what is needed the listener is down, and the broker is asked again.
+/// Serves the listener until the carrier is stopped. If the stream or the consumer is gone, the deliveries that were
+/// out are reported, and both are made again. If the broker refuses what is needed, the listener is down, and the
+/// broker is asked again.
 async fn attend(post: Post, broker: Arc<Broker>, silence: Duration) {
     let mut is_down = false;
     let words = loop {
@@ -84,7 +86,7 @@ async fn attend(post: Post, broker: Arc<Broker>, silence: Duration) {
         for (token, recall) in lost {
             post.gone(token, recall.map_or(Code::ListenerLost, called_back), words.clone()).await;
         }
-        // What waits may go out after the first try to make everything again.
+        // Waiting deliveries may go out after the first try to make everything again.
         if !was_open {
             post.refuse_waiting(&words).await;
         }
@@ -96,7 +98,7 @@ async fn attend(post: Post, broker: Arc<Broker>, silence: Duration) {
     post.close(Code::ListenerLost, &words).await;
 }
 
-/// Reports a delivery, unless that was done while it was on its way.
+/// Reports a delivery as gone, unless it was settled before.
 async fn gone(token: Token, code: Code, words: String, post: &Post) {
     if post.desk.settle(&token.0) {
         post.gone(token, code, words).await;
@@ -106,15 +108,15 @@ async fn gone(token: Token, code: Code, words: String, post: &Post) {
 const STOPPED: &str = "stopped with the organism";
 const UNSUBSCRIBED: &str = "the broker ended the subscription";
 
-/// The next message of a subscription; none where it has ended. May be dropped while it waits: nothing is lost.
+/// The next message of a subscription; `None` if it has ended. May be dropped while it waits: nothing is lost.
 async fn next(subscriber: &mut Subscriber) -> Option<async_nats::Message> {
     poll_fn(|cx| Pin::new(&mut *subscriber).poll_next(cx)).await
 }
 
-/// Work that goes on beside what is heard; none where there is nothing to be done.
+/// Work that runs while messages are heard; `None` if there is nothing to do.
 type Beside<T> = Option<Pin<Box<dyn Future<Output = T> + Send>>>;
 
-/// The end of such work, after which there is none; waits where there is none. May be dropped while it waits.
+/// The end of such work, which is then removed; waits forever if there is none. May be dropped while it waits.
 async fn done<T>(beside: &mut Beside<T>) -> T {
     let Some(work) = beside else { return std::future::pending().await };
     let done = work.await;
@@ -122,7 +124,7 @@ async fn done<T>(beside: &mut Beside<T>) -> T {
     done
 }
 
-/// The subjects of one listener, taken.
+/// The subjects of one listener, subscribed to.
 struct Line {
     outbox: Arc<Outbox>,
     aside: Aside,
@@ -135,9 +137,9 @@ struct Line {
     look: Interval,
     /// The delivery that is being sent.
     sending: Beside<(Token, Sent)>,
-    /// Whether stream and consumer are there.
+    /// The check whether stream and consumer are there.
     looking: Beside<Result<Look, String>>,
-    /// Whether it was said that the broker cannot be reached.
+    /// Whether it was reported that the broker cannot be reached.
     is_cut: bool,
 }
 
@@ -150,7 +152,7 @@ impl Line {
         };
         let mut link = broker.link();
         link.mark_unchanged();
-        // Whoever answers an old delivery is heard from here on.
+        // Answers to old deliveries are heard from now on.
         let said = taken(subjects.said(listener, "*")).await?;
         let live = taken(subjects.live(listener)).await?;
         let silent = taken(subjects.silence(listener)).await?;
@@ -162,7 +164,7 @@ impl Line {
         Ok(Line { outbox, aside, said, live, silent, asking, silence, link, look, sending, looking, is_cut })
     }
 
-    /// Serves until the carrier is stopped, or until the words that are given say why it cannot go on.
+    /// Serves until the carrier is stopped, or until the returned reason says why it cannot continue.
     async fn serve(mut self, post: &Post) -> Option<String> {
         loop {
             self.errands(post).await;
@@ -186,7 +188,7 @@ impl Line {
                 },
                 (token, sent) = done(&mut self.sending) => self.sent(token, sent, post).await,
                 looked = done(&mut self.looking) => self.looked(looked, post).await,
-                // Whether it is still the broker that it was, and whether it kept what it had.
+                // Checks whether it is still the same broker, and whether the broker kept what it had.
                 Ok(()) = self.link.changed() => { self.look_now(); None }
                 _ = self.look.tick() => {
                     if self.is_cut || self.outbox.is_anything_out() {
@@ -209,8 +211,8 @@ impl Line {
         }
     }
 
-    /// Takes everything off the desk that can be taken now. One delivery is sent at a time, so that of one alone it may
-    /// ever be unknown whether the broker has it.
+    /// Takes everything off the desk that can be taken now. Only one delivery is sent at a time, so at most one can
+    /// be in doubt.
     async fn errands(&mut self, post: &Post) {
         while let Some(errand) = post.desk.next_aside() {
             self.run(errand, post).await;
@@ -245,7 +247,7 @@ impl Line {
         }
     }
 
-    /// What became of the delivery that was sent; words where the listener cannot be served any further.
+    /// Handles the result of sending a delivery; returns the reason if the listener cannot be served any further.
     async fn sent(&mut self, token: Token, sent: Sent, post: &Post) -> Option<String> {
         match sent {
             Sent::Stored => {
@@ -273,7 +275,7 @@ impl Line {
 
     /// The broker cannot be reached.
     async fn cut(&mut self, words: &str, post: &Post) {
-        // Each of them would wait as long, to be told the same.
+        // Each of them would wait as long for the same answer.
         post.refuse_waiting(words).await;
         if !std::mem::replace(&mut self.is_cut, true) {
             post.left(words, true).await;
@@ -287,8 +289,8 @@ impl Line {
         }
     }
 
-    /// A word of the listener: on the subject that only it may publish to. It is passed on before anything is told to the
-    /// broker.
+    /// A document of the listener, on the subject that only the listener may publish to. It is passed on to the pump
+    /// before anything is sent to the broker.
     async fn heard(&mut self, message: async_nats::Message, post: &Post) {
         if let Some(gone) = words::gone(&message) {
             return self.gave_up(gone, message.reply, post).await;
@@ -317,8 +319,8 @@ impl Line {
         }
     }
 
-    /// The host of the listener says that a delivery will not be answered. It is told that this was heard, and need not
-    /// know more: if the pump dies before it is on disk, the next start counts the delivery as lost.
+    /// The host of the listener says that a delivery will not be answered. The host learns only that this was heard:
+    /// if the pump dies before it is on disk, the next start counts the delivery as lost.
     async fn gave_up(&mut self, gone: Gone, reply: Option<async_nats::Subject>, post: &Post) {
         let Gone { token, code, words } = gone;
         if post.desk.settle(&token.0) {
@@ -331,7 +333,7 @@ impl Line {
         self.outbox.over(&token.0);
     }
 
-    /// A word on the subject of progress, where a reply would end no delivery.
+    /// A document on the progress subject, where a reply would end no delivery.
     async fn live(&mut self, message: async_nats::Message, post: &Post) {
         let speech = Speech::Bytes(message.payload.to_vec());
         let sort = sort_of(&message.payload);
@@ -345,7 +347,8 @@ impl Line {
         }
     }
 
-    /// What a look at stream and consumer showed; words where the listener cannot be served any further.
+    /// Handles the result of a look at stream and consumer; returns the reason if the listener cannot be served any
+    /// further.
     async fn looked(&mut self, looked: Result<Look, String>, post: &Post) -> Option<String> {
         match looked {
             Ok(Look::There(lying)) => {

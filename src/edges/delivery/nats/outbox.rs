@@ -1,6 +1,6 @@
-//! Deliveries on their way into a listener's stream, and where in it they are. Each is sent once. Of one of which the
-//! broker did not say that it took it, it is found out: a new fence refuses whatever is still on its way, and then the
-//! delivery lies in the stream or never will. It decides nothing about what is lost, and never waits without an end.
+//! Deliveries on their way into a listener's stream, and their places in it. Each is sent once. If the broker does
+//! not confirm a delivery, the outbox finds out: a new fence refuses everything that is still on its way, and then
+//! the delivery is in the stream or never will be. It decides nothing about lost deliveries, and never waits forever.
 
 use std::collections::HashMap;
 use std::error::Error as _;
@@ -25,43 +25,44 @@ use crate::words::ports::{Delivery, Token};
 
 /// The longest that a pull may wait for a delivery: the broker knows for ten minutes whom an answer is for.
 const LONGEST_PULL: Duration = Duration::from_secs(300);
-/// Pulls that may wait beside those for which there can be a delivery: of workers that stand by. Each costs the broker some
-/// work as long as it waits, and a client may ask for very frequent signs of life in it.
+/// How many pulls may wait beyond those that can get a delivery: pulls of standby workers. Each costs the broker some
+/// work while it waits, and its client may ask for very frequent signs of life.
 const WAITING: usize = 16;
 /// The key in a consumer's metadata under which the pump notes the id that it drew for this consumer.
 const MARK: &str = "systole.mark";
-/// The subject on which the fence stands that a delivery expects.
+/// The header for the subject of the expected fence.
 const FENCE_SUBJECT: &str = "Nats-Expected-Last-Subject-Sequence-Subject";
 
-/// What became of a delivery.
+/// The result of sending a delivery.
 #[derive(Debug)]
 pub(super) enum Sent {
-    /// It lies in the stream, or somebody has it already.
+    /// It is in the stream, or a worker already has it.
     Stored,
-    /// The broker will never have it, and why.
+    /// The broker will never have it, for this reason.
     Refused(String),
     /// The broker will never have it, because it cannot be reached.
     Unreached(String),
-    /// There is no stream to take it.
+    /// There is no stream for it.
     Homeless(String),
-    /// Whether somebody had it, nobody knows. It lies in the stream no more.
+    /// It is unknown whether a worker had it. It is no longer in the stream.
     Doubtful(String),
-    /// The same, and the broker cannot be reached: what of it lies in the stream is taken away when it can.
+    /// The same, and the broker cannot be reached: the delivery is removed from the stream once the broker can be
+    /// reached.
     DoubtfulAndCut(String),
 }
 
-/// What a look at stream and consumer shows.
+/// The result of a look at stream and consumer.
 pub(super) enum Look {
-    /// Both are there, and these deliveries are with nobody any more.
+    /// Both are there, and no worker has these deliveries any more.
     There(Vec<Arc<str>>),
-    /// The broker said nothing about it.
+    /// The broker did not answer.
     Unanswered,
 }
 
-/// What came of one try.
+/// The result of one try.
 enum Tried {
     At(u64),
-    /// Another fence stands before it, or there was no connection: it was not taken.
+    /// There is another fence, or there was no connection: the broker did not take it.
     Again,
     Refused(String),
     Homeless,
@@ -74,12 +75,12 @@ pub(super) struct Outbox {
     desk: Arc<Desk>,
     aside: Aside,
     stream: Stream<()>,
-    /// The id in the metadata of the consumer that this outbox made. A consumer that is deleted, or that somebody else
-    /// makes, does not have it; a restart of the broker keeps it.
+    /// The id in the metadata of the consumer that this outbox made. A consumer that was deleted or made by someone
+    /// else does not have it; a restart of the broker keeps it.
     mark: String,
-    /// Where in the stream the deliveries are that are out.
+    /// The places in the stream of the deliveries that are out.
     places: Mutex<HashMap<Arc<str>, u64>>,
-    /// The fence that stands before deliveries; none where it has to be made anew.
+    /// The current fence before deliveries; `None` if a new one is needed.
     fence: Mutex<Option<u64>>,
 }
 
@@ -89,8 +90,8 @@ struct Advisory {
 }
 
 impl Outbox {
-    /// Makes the listener's consumer, and takes away what was left to be done: all of it is handed over again. What an
-    /// earlier life has on its way is refused from here on.
+    /// Makes the listener's consumer, and deletes old deliveries, because all of them are handed over again.
+    /// Deliveries of an earlier life that are still on their way are refused from now on.
     pub(super) async fn open(
         broker: &Arc<Broker>,
         listener: &Name,
@@ -103,7 +104,8 @@ impl Outbox {
         let stream = in_time("the stream of deliveries", found).await?;
         let fence = in_time("the fence before deliveries", fence::put(broker, listener, &stream)).await?;
         let deliveries = subjects.delivery(listener);
-        // What lies behind the fence is another pump's, should one have taken over when this reaches the broker.
+        // If another pump has taken over before this reaches the broker, what is behind the fence belongs to that
+        // pump.
         let old = stream.purge().sequence(fence).filter(deliveries.clone()).into_future();
         in_time("old deliveries", old).await?;
         let drawn: [u8; 16] = random_bytes().map_err(|error| format!("no id for the consumer: {error}"))?;
@@ -113,7 +115,7 @@ impl Outbox {
             metadata: HashMap::from([(MARK.to_owned(), mark.clone())]),
             ack_policy: AckPolicy::Explicit,
             ack_wait: silence,
-            // Who works again on what is counted by the pump.
+            // The pump counts and decides the attempts.
             max_deliver: 1,
             filter_subject: deliveries,
             max_ack_pending: i64::try_from(desk.room()).unwrap_or(i64::MAX),
@@ -143,7 +145,7 @@ impl Outbox {
         self.fence.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Puts a delivery where a worker pulls it, one at a time.
+    /// Puts a delivery where a worker can pull it, one at a time.
     pub(super) async fn send(&self, delivery: &Delivery) -> Sent {
         let document = delivery.document();
         let most = self.broker.largest_message();
@@ -176,7 +178,7 @@ impl Outbox {
         Sent::Refused(fence::CONTESTED.to_owned())
     }
 
-    /// Finds out what became of a delivery.
+    /// Finds out what happened to a delivery.
     async fn find(&self, token: &Token, words: String) -> Sent {
         match self.fenced().await {
             Ok(_) if self.places().contains_key(&token.0) || !self.desk.is_out(&token.0) => Sent::Stored,
@@ -185,8 +187,8 @@ impl Outbox {
         }
     }
 
-    /// The fence, made anew where that has to be, once the connection stands. A connection that breaks meanwhile is waited
-    /// for again.
+    /// The fence, made again if needed, once there is a connection. If the connection breaks, it waits for the next
+    /// one.
     async fn fenced(&self) -> Result<u64, String> {
         for _ in 0..fence::ROUNDS {
             if let Some(fence) = self.fenced_once().await? {
@@ -196,7 +198,7 @@ impl Outbox {
         Err(format!("the connection to the broker at {} breaks again and again", self.broker.address()))
     }
 
-    /// The same on one connection; none if that breaks.
+    /// The same on one connection; `None` if the connection breaks.
     async fn fenced_once(&self) -> Result<Option<u64>, String> {
         let mut link = self.broker.link();
         match tokio::time::timeout(PATIENCE, link.wait_for(|link| link.stands)).await {
@@ -215,14 +217,14 @@ impl Outbox {
         let fence = tokio::select! {
             biased;
             renewed = in_time("a new fence before deliveries", renewed) => renewed?,
-            // What was asked is answered on the connection that broke, or nowhere.
+            // The answer comes over the connection that broke, or never.
             Ok(_) = link.wait_for(|now| now.breaks != breaks) => return Ok(None),
         };
         *self.fence() = Some(fence);
         Ok(Some(fence))
     }
 
-    /// One try to have a delivery stored behind that fence.
+    /// One try to get a delivery stored behind that fence.
     async fn publish(&self, document: Vec<u8>, fence: u64) -> Tried {
         let (jetstream, subjects) = (self.broker.jetstream(), self.broker.subjects());
         let mut link = self.broker.link();
@@ -251,8 +253,8 @@ impl Outbox {
         }
     }
 
-    /// Looks through all that lies there for this listener before a fence: what is out gets its place, and what is not is
-    /// deleted.
+    /// Looks through all messages for this listener before a fence. Deliveries that are out get their place; all
+    /// others are deleted.
     async fn look_through(&self, fence: u64) -> Result<(), String> {
         let deliveries = self.broker.subjects().delivery(&self.listener);
         let mut from = 1;
@@ -271,7 +273,7 @@ impl Outbox {
             let token = read_delivered(&message.payload).ok().map(|read| read.stamp.delivery.to_string());
             match token.filter(|token| self.desk.is_out(token)) {
                 Some(token) => self.lies_at(&token.into(), place),
-                // Whoever has it may have acknowledged it meanwhile.
+                // The worker that has it may have acknowledged it.
                 None => match self.stream.delete_message(place).await {
                     Err(error) if error.kind() == DeleteMessageErrorKind::TimedOut => {
                         return Err(error.to_string());
@@ -282,7 +284,8 @@ impl Outbox {
         }
     }
 
-    /// Notes where a delivery lies. Where it was answered or called back before that was known, it is over.
+    /// Notes the place of a delivery. If the delivery was answered or called back before its place was known, it is
+    /// over.
     fn lies_at(&self, token: &Arc<str>, place: u64) {
         self.places().insert(token.clone(), place);
         if !self.desk.is_out(token) {
@@ -290,7 +293,7 @@ impl Outbox {
         }
     }
 
-    /// Takes a delivery away that is over. A worker that has it finds out when it answers.
+    /// Removes a delivery that is over. A worker that has it finds out when it answers.
     pub(super) fn over(&self, token: &str) {
         let place = self.places().remove(token);
         if let Some(place) = place {
@@ -298,7 +301,8 @@ impl Outbox {
         }
     }
 
-    /// The delivery whose worker gave no sign of life, as the broker says it; taken away, also where nobody knows it.
+    /// The delivery whose worker gave no sign of life, from the broker's advisory. It is removed, even if it is
+    /// unknown here.
     pub(super) fn silent(&self, advisory: &[u8]) -> Option<Arc<str>> {
         let Advisory { stream_seq } = serde_json::from_slice(advisory).ok()?;
         let mut places = self.places();
@@ -311,12 +315,12 @@ impl Outbox {
         token
     }
 
-    /// Whether anything lies in the stream, or is with a worker.
+    /// Whether any delivery is in the stream or with a worker.
     pub(super) fn is_anything_out(&self) -> bool {
         !self.places().is_empty()
     }
 
-    /// Whether the stream and the consumer are still those that were made; the words of an error say which is not.
+    /// Whether the stream and the consumer are still those that were made; an error says which is not.
     pub(super) async fn look(&self) -> Result<Look, String> {
         let (name, out) = (part(&self.listener), self.places().clone());
         match tokio::time::timeout(PATIENCE, self.stream.consumer_info(&name)).await {
@@ -333,12 +337,12 @@ impl Outbox {
         }
     }
 
-    /// Of deliveries none of which waits for a worker or is with one, those that lie in the stream: their workers gave no
-    /// sign of life, and the pump was not there when the broker said so, which it does once.
+    /// The given deliveries that are still in the stream, although none waits for a worker or is with one. Their
+    /// workers gave no sign of life, and the pump missed the broker's single advisory about that.
     async fn left_lying(&self, out: HashMap<Arc<str>, u64>) -> Vec<Arc<str>> {
         let mut lying = Vec::new();
         for (token, place) in out {
-            // One that was acknowledged is there no more, and its reply may be on its way.
+            // An acknowledged delivery is no longer there, and its reply may be on its way.
             if self.stream.get_raw_message(place).await.is_ok() {
                 lying.push(token);
             }
@@ -351,14 +355,14 @@ impl Outbox {
     }
 }
 
-/// Makes a consumer. One that was made for another `in_flight`, or by an earlier version, may have to go first: the broker
-/// does not change how many pulls may wait. Nothing is out when this is asked.
+/// Makes a consumer. A consumer made for another `in_flight`, or by an earlier version, may have to be deleted first:
+/// the broker does not change how many pulls may wait. Nothing is out at that moment.
 async fn made(stream: &Stream<()>, config: pull::Config) -> Result<(), String> {
     let name = config.durable_name.clone().unwrap_or_default();
     if stream.create_consumer(config.clone()).await.is_ok() {
         return Ok(());
     }
-    // Where there is none to be deleted, the reason is another one, and is told by the second try.
+    // If there is none to delete, the cause is another one, and the second try reports it.
     let _was_there = stream.delete_consumer(&name).await;
     stream.create_consumer(config).await.map(drop).map_err(|error| error.to_string())
 }
@@ -366,14 +370,14 @@ async fn made(stream: &Stream<()>, config: pull::Config) -> Result<(), String> {
 const UNANSWERED: &str = "the broker did not say within 5 s whether it took the delivery";
 const BROKE: &str = "the connection broke before the broker said whether it took the delivery";
 
-/// What an error says of a delivery that was sent.
+/// What an error says about a delivery that was sent.
 fn refused(error: &PublishError) -> Tried {
     let words = format!("the broker took no delivery: {error}");
     let said = error.source().and_then(|source| source.downcast_ref::<Error>()).map(Error::error_code);
     match (error.kind(), said) {
         (PublishErrorKind::StreamNotFound, _) => Tried::Homeless,
         _ if fence::is_stale(error) => Tried::Again,
-        // The broker said no, or it was never asked.
+        // The broker refused it, or was never asked.
         (_, Some(_)) | (PublishErrorKind::MaxAckPending | PublishErrorKind::MaxPayloadExceeded, _) => {
             Tried::Refused(words)
         }

@@ -1,5 +1,5 @@
-//! Who waits for an answer to what was said, and what a host of listeners says of a delivery itself. It judges nothing; the
-//! door does.
+//! Remembers who waits for the answer to which document, and reads what a host of listeners says about a delivery
+//! itself. It judges nothing; the door does.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -13,14 +13,14 @@ use crate::words::codes::Code;
 use crate::words::limits;
 use crate::words::ports::Token;
 
-/// A delivery that a host of listeners says will not be answered, as its carriers say it of programs that run here.
+/// A host of listeners says that a delivery will not be answered, as carriers here say about their programs.
 pub(super) struct Gone {
     pub(super) token: Token,
     pub(super) code: Code,
     pub(super) words: String,
 }
 
-/// What a host may say of a delivery. Whoever says it could as well have let it drop.
+/// The codes that a host may report for a delivery. A host could have dropped the delivery just as well.
 const SAID_OF_IT: [Code; 5] = [
     Code::ListenerFailed,
     Code::ListenerSilent,
@@ -29,7 +29,7 @@ const SAID_OF_IT: [Code; 5] = [
     Code::ListenerTimeout,
 ];
 
-/// Reads what a host says of a delivery; none for the word of a listener.
+/// Reads what a host says about a delivery; returns `None` for a document of a listener.
 pub(super) fn gone(message: &Message) -> Option<Gone> {
     let code = message.headers.as_ref()?.get(GONE)?;
     let code = SAID_OF_IT.into_iter().find(|known| known.as_str() == code.as_str())?;
@@ -42,10 +42,10 @@ pub(super) fn gone(message: &Message) -> Option<Gone> {
     Some(Gone { token: Token(delivery.into()), code, words })
 }
 
-/// The most questions whose askers are known at once; an older one that nobody answered is forgotten.
+/// The most questions whose askers are remembered; the oldest unanswered question is forgotten first.
 const ASKERS: usize = 4096;
 
-/// Who waits for the answer to what.
+/// The askers that wait for answers.
 #[derive(Default)]
 pub(super) struct Asking {
     waiting: HashMap<(String, u64), Subject>,
@@ -53,7 +53,7 @@ pub(super) struct Asking {
 }
 
 impl Asking {
-    /// Somebody waits. Who asks the same again has the answer sent to where it was asked last.
+    /// Someone waits. If the same question is asked again, the answer goes to the last asker.
     pub(super) fn put(&mut self, delivery: String, id: u64, reply: Subject) {
         let key = (delivery, id);
         if self.waiting.insert(key.clone(), reply).is_none() {
@@ -66,7 +66,7 @@ impl Asking {
         }
     }
 
-    /// Where an answer goes.
+    /// The subject that an answer goes to.
     pub(super) fn take(&mut self, answer: &Answer) -> Option<Subject> {
         let key = (answer.delivery.clone(), answer.id);
         let reply = self.waiting.remove(&key)?;

@@ -1,9 +1,9 @@
-//! How documents follow one another on the pipes of a program: one to a line, or each with its length
+//! How documents follow one another on the pipes of a program: one per line, or each with its length
 //! before it.
 //!
-//! It never looks into a document. What is no frame where one should begin is handed on like one: the
-//! next room knows stray text when it sees it. In: bytes in any chunking, or a document to send. Out:
-//! frames, or a document's bytes for the pipe.
+//! This file never looks into a document. If something other than a frame comes where a frame should
+//! begin, it is handed on like a frame: the caller recognizes stray text. In: bytes in any chunking, or
+//! a document to send. Out: frames, or a document's bytes for the pipe.
 
 use systole_kit::Fault;
 use systole_kit::framing::{Lines, line_form, with_length};
@@ -18,7 +18,7 @@ pub(super) fn framed(document: &[u8], by_length: bool) -> Result<Vec<u8>, Fault>
     Ok(line)
 }
 
-/// Takes a program's output apart.
+/// Splits a program's output into frames.
 pub(super) enum Frames {
     Lines(Lines),
     Lengths(Lengths),
@@ -34,8 +34,8 @@ impl Frames {
         }
     }
 
-    /// Takes what was read and adds every frame it completes. After an error, whose words say what the
-    /// program did, nothing more can be read; what was added before it is whole.
+    /// Takes what was read, and adds every frame that it completes. After an error nothing more can be
+    /// read, and the error says what the program did. Frames that were added before it are whole.
     pub(super) fn feed(&mut self, chunk: &[u8], frames: &mut Vec<Vec<u8>>) -> Result<(), String> {
         match self {
             Frames::Lines(lines) => lines
@@ -54,8 +54,8 @@ impl Frames {
     }
 }
 
-/// Splits by lengths. A line that is none, where one should stand, is a frame by itself: a program that
-/// prints a greeting is not to blame for more than that.
+/// Splits by lengths. A line that is no length, where one should be, is a frame by itself: a program
+/// that prints a greeting does nothing worse than that.
 pub(super) struct Lengths {
     cap: usize,
     held: Vec<u8>,
@@ -96,7 +96,7 @@ impl Lengths {
         match digits.map(str::parse::<usize>) {
             Some(Ok(length)) if length <= self.cap => self.wanted = Some(length),
             Some(Ok(_)) => return Err(self.over("a document")),
-            // No digits at all, or so many that no document has that length: text.
+            // No digits, or more than any document's length needs: this is text.
             _ => frames.push(line),
         }
         Ok(())

@@ -1,8 +1,10 @@
-//! Listens to the stdout of a program that stays, and tells documents of the protocol from stray text.
+//! Listens to the stdout of a program that stays, and separates documents of the protocol from stray
+//! text.
 //!
-//! It judges nothing: it reads the root element's name and the delivery a reply names, to know what is
-//! still owed. In: bytes in any chunking. Out: `Heard::Said` through the post; stray text to the last
-//! words. While a report waits for room nothing is read, so a slow pump makes the program wait.
+//! It judges nothing: it reads the root element's name and the delivery that a reply names, to know
+//! what is still owed. In: bytes in any chunking. Out: `Heard::Said` through the post; stray text to
+//! the last words. While a report waits for room, nothing is read, so a slow pump makes the program
+//! wait.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -30,17 +32,17 @@ impl Answered {
             self.rang.notify_one();
         }
     }
-    /// Whether it has.
+    /// Whether it has answered.
     pub(super) fn so_far(&self) -> bool {
         self.once.load(Ordering::Relaxed)
     }
-    /// Waits until it has; for one waiter.
+    /// Waits until it has answered; only one task may wait.
     pub(super) async fn first(&self) {
         self.rang.notified().await;
     }
 }
 
-/// Hears a program out. The words of an error say how it broke the framing.
+/// Hears a program until its output ends. An error says how the program broke the framing.
 pub(super) async fn hear(
     mut pipe: Pipe<ChildStdout>,
     mut frames: Frames,
@@ -59,8 +61,8 @@ pub(super) async fn hear(
         fed?;
         if ended {
             let rest = frames.finish();
-            // A last line may lack its line break. What breaks off in the middle is no reply: the
-            // program died over it, and that is what is told.
+            // A last line may lack its line break. A document that breaks off is no reply: the program
+            // died while writing it, and that is what is reported.
             if is_whole(&rest) {
                 heard(rest, post, words, answered).await;
             } else {

@@ -1,7 +1,7 @@
-//! The last words of a program, and the sentences in which its end is told.
+//! The last words of a program, and the sentences that report its end.
 //!
 //! It never interprets what a program said. In: bytes from stderr and stray text from stdout. Out:
-//! the end of them, bounded, and the words of a failure as an operator and an agent read them.
+//! the end of these bytes, bounded, and the words of a failure as an operator and an agent read them.
 
 use std::collections::VecDeque;
 use std::os::unix::process::ExitStatusExt;
@@ -23,12 +23,12 @@ pub(super) struct LastWords {
 }
 
 impl LastWords {
-    /// None yet. Whoever listens hears each of them as it comes.
+    /// None yet. `ear` hears them as they come.
     pub(super) fn heard_by(ear: Arc<dyn Ear>) -> LastWords {
         LastWords { kept: Mutex::default(), ear }
     }
 
-    /// Adds what was said, and forgets the beginning where it gets long.
+    /// Adds what was said, and forgets the beginning if it gets too long.
     pub(super) fn hear(&self, said: &[u8]) {
         self.ear.aside(said);
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
@@ -45,8 +45,8 @@ impl LastWords {
         }
     }
 
-    /// Listens to a pipe until it ends, and when the program is over only a moment longer. Reads
-    /// whatever else waits, so a program never blocks on its stderr.
+    /// Listens to a pipe until it ends, or until a moment after the program is over. It reads
+    /// everything that waits, so a program never blocks on its stderr.
     pub(super) async fn listen(&self, pipe: ChildStderr, over: watch::Receiver<bool>, rest_ms: u64) {
         let mut pipe = Pipe::new(pipe, over, rest_ms);
         loop {
@@ -61,7 +61,7 @@ impl LastWords {
     pub(super) fn after(&self, sentence: &str) -> String {
         let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let bytes: Vec<u8> = kept.iter().copied().collect();
-        // The cut may have fallen into a character, whose rest says nothing.
+        // The cut may be inside a character, whose rest means nothing.
         let whole = bytes.iter().position(|b| b & 0xC0 != 0x80).unwrap_or(0);
         let text = String::from_utf8_lossy(bytes.get(whole..).unwrap_or_default());
         match text.trim() {
@@ -71,8 +71,8 @@ impl LastWords {
     }
 }
 
-/// How a program ended: `exited 1 after 0.2 s`, `killed by signal 9 (KILL) after 3.1 s`; and where it
-/// `owes` an answer that its exit code denies, that too.
+/// How a program ended: `exited 1 after 0.2 s`, `killed by signal 9 (KILL) after 3.1 s`. If it `owes`
+/// an answer but exited with 0, the text says that too.
 pub(super) fn ending(status: Option<ExitStatus>, age_ms: u64, owes: bool) -> String {
     let how = match status {
         None => "ended in a way the system does not tell".to_owned(),

@@ -1,10 +1,10 @@
-//! Listeners that are programs, spoken to over stdin and stdout.
+//! Listeners that are programs, reached over stdin and stdout.
 //!
-//! A carrier here never judges a document, never tries a delivery again, and touches no process that
-//! it did not start. In: deliveries and call-backs. Out: `Heard`, once for every delivery.
+//! A carrier here never judges a document, never tries a delivery again, and touches no process that it
+//! did not start. In: deliveries and call-backs. Out: `Heard`, once for every delivery.
 //!
-//! A program must end when its stdin does: that is how it learns that the organism is gone, also
-//! when the organism was killed and could tell nobody.
+//! A program must end when its stdin ends: that is how it learns that the organism is gone, even if the
+//! organism was killed and could not tell.
 
 mod frames;
 mod hearing;
@@ -31,7 +31,7 @@ use crate::edges::tasks::{self, Kind, Task};
 use crate::words::composition::Program;
 use crate::words::ids::Name;
 
-/// What a program is run with.
+/// What a program runs with.
 #[derive(Clone, Debug)]
 pub(super) struct Workplace {
     pub(super) program: Program,
@@ -47,8 +47,8 @@ impl Workplace {
         (organism, listener): (Name, Name),
         around: Arc<Surroundings>,
     ) -> Workplace {
-        // What the judge would take gets to the judge, who tells the sender of what is too large in it;
-        // the program is ended only for more than a reply may ever have.
+        // A reply that the judge could accept must reach the judge, who tells the sender which part of
+        // it is too large. The program is killed only for more than any reply may have.
         let output_bytes = Limits::default().reply_bytes;
         Workplace { program, badge: program::Badge { organism, listener }, around, output_bytes }
     }

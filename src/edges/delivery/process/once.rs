@@ -1,9 +1,9 @@
-//! A program that is started once for each message: the document on its stdin, then the end of it; on
-//! its stdout payload elements; and its exit code says whether that was the answer.
+//! A program that is started once for each message. It gets the document on its stdin, then the end of stdin;
+//! it writes payload elements to its stdout; its exit code says whether that was the answer.
 //!
-//! It never judges an element: what the program wrote is put into a `<reply>` as it is. Nothing of the
-//! program outlives it: what it left running in its process group is killed when it exits. In: the desk
-//! of the listener. Out: one report for every delivery.
+//! This file never judges an element: what the program wrote goes into a `<reply>` as it is. Nothing of the
+//! program outlives it: when it exits, what it left running in its process group is killed. In: the desk of
+//! the listener. Out: one report for every delivery.
 
 use std::convert::Infallible;
 use std::pin::pin;
@@ -33,9 +33,9 @@ use crate::words::time::spoken;
 
 /// Starts a program for each delivery until the carrier is stopped.
 pub(super) async fn tend(post: Post, place: Arc<Workplace>) {
-    // Nothing is ever sent: it closes when the last delivery that holds an end of it is over.
+    // Nothing is ever sent on this channel. It closes when the last delivery that holds an end of it is over.
     let (running, mut all_over) = mpsc::channel::<Infallible>(1);
-    // Whether it was reported that there is no room to start the program.
+    // Whether it was reported that the machine has no room to start the program.
     let short = Arc::new(AtomicBool::new(false));
     let mut missing = program::missing(&place.program, &place.badge, &place.around);
     match &missing {
@@ -47,8 +47,8 @@ pub(super) async fn tend(post: Post, place: Arc<Workplace>) {
     loop {
         tokio::select! {
             errand = post.desk.next(), if missing.is_none() => {
-                // Of a cancel the delivery's own task knows already, and nothing here ever asks for an answer:
-                // whatever its program sends of that kind stands inside its reply, and is refused there.
+                // The delivery's own task already knows of a cancel. Nothing here ever asks for an answer: a
+                // question of the program is part of its reply, and is refused there.
                 if let Errand::Deliver(delivery) = errand {
                     begin(&post, &place, delivery, &running, &short);
                 }
@@ -58,7 +58,7 @@ pub(super) async fn tend(post: Post, place: Arc<Workplace>) {
             () = post.desk.anything_waits(), if missing.is_some() => {
                 post.refuse_waiting(missing.as_deref().unwrap_or_default()).await;
             }
-            // A program can be put in its place, or taken away, while the organism runs.
+            // A program can be installed or removed while the organism runs.
             _ = look_again.tick() => {
                 let was_missing = missing.is_some();
                 missing = program::missing(&place.program, &place.badge, &place.around);
@@ -97,11 +97,11 @@ fn begin(
         settle(&post, token, outcome).await;
         drop(running);
     };
-    // `running` is how its end is waited for.
+    // `running` is used to wait for its end.
     let _counted = tasks::start(kind, whole, fallen);
 }
 
-/// What came of a delivery.
+/// The result of a delivery.
 enum Outcome {
     Said(Vec<u8>),
     Gone(Code, String),
@@ -118,7 +118,7 @@ async fn settle(post: &Post, token: Token, outcome: Outcome) {
     }
 }
 
-/// Why a program is over, or has to be.
+/// Why a program is over, or must end.
 enum Cause {
     Exited(Option<ExitStatus>),
     Broke(String),
@@ -166,7 +166,7 @@ async fn carry(delivery: &Delivery, post: &Post, place: &Workplace, short: &Atom
         };
         over.send_replace(true);
         match cause {
-            // Told to end by the end of its stdin alone, it may still have answered in time.
+            // It was asked to end only by the end of its stdin, so it may still have answered in time.
             Cause::Stop if !group.was_hurt() => Cause::Exited(status),
             cause => cause,
         }
@@ -175,7 +175,7 @@ async fn carry(delivery: &Delivery, post: &Post, place: &Workplace, short: &Atom
     let hearing = async {
         let mut reply = Reply::default();
         if let Err(why) = reply.hear(pipe, place.output_bytes, &words).await {
-            // Nobody listens any more if the program has ended by itself.
+            // Nothing listens any more if the program has ended by itself.
             let _ended_already = broke.send(why.clone());
             return Err(why);
         }
@@ -198,7 +198,7 @@ async fn cause(
     breaking: oneshot::Receiver<String>,
 ) -> Cause {
     let mut bringing = pin!(async move {
-        // A program may answer without reading what it was asked.
+        // A program may answer without reading its request.
         if stdin.write_all(document).await.is_ok() {
             post.brought();
         }
@@ -244,14 +244,14 @@ fn judge_end(
     Outcome::Gone(code, words.after(&sentence))
 }
 
-/// The reply that is made of a program's output.
+/// The reply made from a program's output.
 #[derive(Default)]
 struct Reply {
     elements: Vec<u8>,
 }
 
 impl Reply {
-    /// Reads a program's output to its end; what stands beside its elements goes to its last words.
+    /// Reads a program's output to its end; text outside its elements goes to its last words.
     async fn hear(
         &mut self,
         mut pipe: Pipe<ChildStdout>,
@@ -283,17 +283,17 @@ impl Reply {
         match reader.finish() {
             Left::Nothing => {}
             Left::Stray(stray) => words.hear_line(&stray),
-            // An element that breaks off is part of what the program said; the judge tells it so.
+            // An incomplete element is part of what the program said; the judge tells the program so.
             Left::Open(open) => self.elements.extend(open),
         }
         Ok(())
     }
 
-    /// The document. The elements stand in it byte for byte, judged by nobody yet, which is why the
-    /// writer makes only the tags around them.
+    /// The document. It contains the elements byte for byte. They are not judged yet, so the writer makes only
+    /// the tags around them.
     fn write(self, token: &Token) -> Vec<u8> {
         let mut writer = Writer::with_capacity(self.elements.len() + 256);
-        // With a prefix nobody else has, an element that forgot its own namespace is not given this one.
+        // The prefix is unique, so an element that forgot its own namespace does not get this one.
         writer
             .open("systole-once:reply")
             .attr("xmlns:systole-once", namespaces::LISTENER)

@@ -1,7 +1,7 @@
 //! Reads one pipe of a program to its end.
 //!
-//! It never reads ahead: nothing is taken from the pipe until somebody asks. In: a pipe, and word that
-//! its program is over. Out: its bytes in chunks.
+//! It never reads ahead: it takes bytes from the pipe only when a caller asks. In: a pipe, and the
+//! signal that its program is over. Out: its bytes in chunks.
 
 use std::pin::pin;
 use std::time::Duration;
@@ -10,11 +10,11 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-/// Bytes asked of a pipe at once: what a Linux pipe holds.
+/// Bytes read from a pipe at once: the capacity of a Linux pipe.
 const CHUNK_BYTES: usize = 64 << 10;
 
-/// Reads one pipe to its end; after the program is over only for a moment longer, because something
-/// that left the process group may hold the pipe open for ever.
+/// Reads one pipe to its end. After the program is over, it reads only a moment longer, because a
+/// process that left the process group may hold the pipe open forever.
 pub(super) struct Pipe<P> {
     pipe: P,
     over: watch::Receiver<bool>,
@@ -41,7 +41,7 @@ impl<P: AsyncRead + Unpin> Pipe<P> {
             Some(until) => until,
             None => tokio::select! {
                 biased;
-                // An error of the pipe is its end: nothing more will be heard either way.
+                // An error of the pipe is its end: nothing more will come either way.
                 read = &mut read => return read.unwrap_or(0),
                 _ = self.over.wait_for(|over| *over) => *self.until.insert(Instant::now() + self.rest),
             },

@@ -1,8 +1,9 @@
-//! Starting a program in a process group of its own, and ending all of it.
+//! Starts a program in its own process group, and ends the whole group.
 //!
 //! It never touches a process it did not start, and gives a program no variable that the reference
-//! does not name. In: a `Program`, the variables of our own process. Out: its pipes and its `Group`,
-//! whose end, by `Group::end` or by being dropped, is the end of the program and of what it started.
+//! does not name. In: a `Program`, the variables of our own process. Out: its pipes and its `Group`.
+//! The end of the `Group`, by `Group::end` or by a drop, is the end of the program and of everything
+//! it started.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -21,17 +22,17 @@ use crate::edges::{descriptors, system};
 use crate::words::composition::Program;
 use crate::words::ids::Name;
 
-/// The variables that programs may inherit, read once where the process begins.
+/// The variables that programs may inherit, read once when the process begins.
 pub type Surroundings = BTreeMap<OsString, OsString>;
 
-/// What a program is started with that its own description does not say.
+/// What a program is started with beyond its own description.
 #[derive(Clone, Debug)]
 pub(in crate::edges::delivery) struct Badge {
     pub(super) organism: Name,
     pub(super) listener: Name,
 }
 
-/// A program that runs.
+/// A running program.
 pub(super) struct Started {
     pub(super) stdin: ChildStdin,
     pub(super) stdout: ChildStdout,
@@ -41,9 +42,9 @@ pub(super) struct Started {
 
 /// Why a program was not started, in words that name what was tried.
 pub(super) enum Unstarted {
-    /// It cannot be.
+    /// It cannot be started.
     Never(String),
-    /// The machine has no room for it just now, and may have some in a moment.
+    /// The machine has no room for it just now, and may have room in a moment.
     NotNow(String),
 }
 
@@ -53,7 +54,7 @@ pub(super) fn start(program: &Program, badge: &Badge, around: &Surroundings) -> 
         return Err(Unstarted::Never("nothing to run is named".to_owned()));
     };
     let environment = environment(program, badge, around);
-    // A relative path is meant from the organism's folder, whatever ours is.
+    // A relative path is relative to the organism's folder, not to our own.
     let path = if name.contains('/') { program.directory.join(name).into_os_string() } else { name.into() };
     let mut command = CommandWrap::with_new(path, |command| {
         command.args(arguments).current_dir(&program.directory).env_clear().envs(&environment);
@@ -70,19 +71,19 @@ pub(super) fn start(program: &Program, badge: &Badge, around: &Surroundings) -> 
             Unstarted::Never(cannot_start(program, &environment, &error))
         }
     })?;
-    // It has got no document yet, so it has hardly begun.
+    // It has not received a document yet, so it has hardly begun.
     descriptors::give_back(child.id());
     let pipes = (child.stdin().take(), child.stdout().take(), child.stderr().take());
     let group = Group { child, began: Instant::now(), over: false, hurt: false };
     match pipes {
         (Some(stdin), Some(stdout), Some(stderr)) => Ok(Started { stdin, stdout, stderr, group }),
-        // Not seen to happen, since all three were asked for; the group ends with its drop.
+        // This should not happen, since all three were requested; the group ends with its drop.
         _ => Err(Unstarted::Never("the system gave no pipes".to_owned())),
     }
 }
 
-/// Why a program cannot be started, as far as can be seen without starting it; none if nothing speaks
-/// against it.
+/// Why a program cannot be started, as far as can be checked without a start; `None` if no reason is
+/// found.
 pub(super) fn missing(program: &Program, badge: &Badge, around: &Surroundings) -> Option<String> {
     let environment = environment(program, badge, around);
     let name = program.run.first().map(String::as_str).unwrap_or_default();
@@ -96,7 +97,8 @@ pub(super) fn missing(program: &Program, badge: &Badge, around: &Surroundings) -
     for path in &tries {
         match rustix::fs::access(path, rustix::fs::Access::EXEC_OK) {
             Ok(()) => return script::missing(program),
-            // That it is there and may not be run says more than that it is not elsewhere.
+            // A file that is there but may not be run is a better reason than one that is missing
+            // elsewhere.
             Err(rustix::io::Errno::NOENT) => {}
             Err(other) => refusal = other,
         }
@@ -137,7 +139,7 @@ fn environment(program: &Program, badge: &Badge, around: &Surroundings) -> Surro
 }
 
 /// A program and everything it started that stayed in its process group. A process that left the
-/// group on purpose (`setsid`) is out of reach.
+/// group on purpose (`setsid`) cannot be reached.
 #[derive(Debug)]
 pub(super) struct Group {
     child: Box<dyn ChildWrapper>,
@@ -157,19 +159,19 @@ impl Group {
         self.hurt
     }
 
-    /// Waits until the program itself has exited, and then kills what is left of its group. May be
+    /// Waits until the program itself has exited, and then kills the rest of its group. May be
     /// dropped while it waits.
     pub(super) async fn exited(&mut self) -> Option<ExitStatus> {
-        // Of the leader alone: where we are process 1 its orphans become our children, and waiting
-        // for the group would wait for them before anybody has killed them.
+        // Waits only for the leader: if we are process 1, its orphans become our children, and
+        // waiting for the group would wait for them before they are killed.
         let status = self.child.inner_mut().wait().await;
         self.kill_what_is_left();
         status.inspect_err(|error| tracing::error!(%error, "cannot wait for a child")).ok()
     }
 
     fn kill_what_is_left(&mut self) {
-        // The number of a group is not given away while a member lives; without one this finds
-        // nobody, because it comes right after the exit, long before the numbers come round again.
+        // The kernel does not reuse the number of a group while a member lives. Without members this
+        // finds no process, because it comes right after the exit, long before numbers are reused.
         if !self.over {
             self.over = true;
             self.send(Signal::KILL);
@@ -182,7 +184,7 @@ impl Group {
         }
     }
 
-    /// Ends the group: waits for it to end by itself, then TERM, then KILL. A wait of 0 is left out
+    /// Ends the group: waits for it to end by itself, then TERM, then KILL. A wait of 0 is skipped
     /// together with what it waits for.
     pub(super) async fn end(&mut self, ladder: Ladder) -> Option<ExitStatus> {
         for (wait_ms, next) in [(ladder.alone_ms, Signal::TERM), (ladder.term_ms, Signal::KILL)] {
@@ -203,7 +205,7 @@ impl Group {
 
 impl Drop for Group {
     fn drop(&mut self) {
-        // The runtime reaps the zombie; this makes sure that there is one.
+        // The runtime reaps the zombie; this line makes sure that there is one.
         self.kill_what_is_left();
     }
 }
@@ -216,7 +218,7 @@ pub(super) struct Ladder {
 }
 
 impl Ladder {
-    /// The way at a drain: stdin is closed already, then time alone, TERM, time, KILL.
+    /// The steps at a drain: stdin is closed already, then time alone, TERM, time, KILL.
     pub(super) fn drain(pace: &Pace) -> Ladder {
         Ladder { alone_ms: pace.eof_ms, term_ms: pace.term_ms }
     }
@@ -224,11 +226,12 @@ impl Ladder {
     pub(super) fn term(pace: &Pace) -> Ladder {
         Ladder { alone_ms: 0, term_ms: pace.term_ms }
     }
-    /// For one that closed a pipe: it may be about to exit, and its exit code is worth a moment.
+    /// For a program that closed a pipe: it may be about to exit, and its exit code is worth a short
+    /// wait.
     pub(super) fn rest(pace: &Pace) -> Ladder {
         Ladder { alone_ms: pace.rest_ms, term_ms: 0 }
     }
-    /// For one that broke its word: KILL.
+    /// For a program that broke the protocol: KILL.
     pub(super) fn kill() -> Ladder {
         Ladder { alone_ms: 0, term_ms: 0 }
     }

@@ -1,13 +1,13 @@
-//! Looks at the start tag of what a program wrote: is it a document of the listener protocol, and
-//! which delivery does it answer.
+//! Looks at the start tag of what a program wrote: is it a document of the listener protocol, and which
+//! delivery does it answer.
 //!
-//! It judges nothing, and says `Reply` only where the kit's reader, given the whole document, finds the
-//! same delivery: on that word a delivery stops being owed. In: one frame. Out: a `Root`.
+//! It judges nothing. It says `Reply` only if the kit's reader, given the whole document, finds the same
+//! delivery, because this result ends the delivery. In: one frame. Out: a `Root`.
 
 use systole_kit::reply::Word;
 use systole_kit::{Limits, namespaces};
 
-/// What a frame is, by its start tag.
+/// The kind of a frame, by its start tag.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(in crate::edges::delivery) enum Root {
     /// A `<reply>` to this delivery.
@@ -15,13 +15,13 @@ pub(in crate::edges::delivery) enum Root {
         /// The delivery it names.
         delivery: String,
     },
-    /// Another document of the protocol, or one that begins like it and has to be judged.
+    /// Another document of the protocol, or one that begins like it and must be judged.
     Other,
     /// No document of the protocol.
     Stray,
 }
 
-/// What a frame is. Nothing after its start tag is looked at.
+/// The kind of a frame. Looks at nothing after its start tag.
 pub(in crate::edges::delivery) fn root_of(frame: &[u8]) -> Root {
     let Some((head, name)) = start_tag(frame) else { return Root::Stray };
     if name.starts_with(['!', '?']) {
@@ -31,18 +31,20 @@ pub(in crate::edges::delivery) fn root_of(frame: &[u8]) -> Root {
     if !matches!(local, "reply" | "notice" | "progress" | "journal" | "ask") {
         return Root::Stray;
     }
-    // The kit reads the delivery of a reply that breaks off after its start tag as of a whole one.
+    // The kit reads the delivery of a reply that breaks off after its start tag as it reads that of a
+    // whole one.
     match Word::read(head.as_bytes(), &Limits::default()) {
         Ok(Word::Reply { delivery, .. }) => Root::Reply { delivery },
         Ok(_) => Root::Other,
-        // A namespace left out is the commonest slip; the judge tells the sender.
+        // A missing namespace is the most common slip; the judge tells the sender.
         Err(_) if head.contains(namespaces::LISTENER) || !head.contains("xmlns") => Root::Other,
         Err(_) => Root::Stray,
     }
 }
 
-/// A document that begins with a comment, and one with what is never taken there: the first answers its
-/// delivery, and of the second its sender has to be told. Anything else is text, such as a page of HTML.
+/// A document that begins with a comment, or with something that is never accepted there: the first
+/// answers its delivery, and the sender of the second must get a refusal. Anything else is text, such as
+/// a page of HTML.
 fn behind_a_prologue(frame: &[u8]) -> Root {
     let head = frame.get(..START_TAG_BYTES).unwrap_or(frame);
     if !head.windows(namespaces::LISTENER.len()).any(|bytes| bytes == namespaces::LISTENER.as_bytes()) {
@@ -57,7 +59,8 @@ fn behind_a_prologue(frame: &[u8]) -> Root {
 /// The longest start tag that is looked at, the same as the kit's.
 const START_TAG_BYTES: usize = 64 << 10;
 
-/// The frame up to the end of its first start tag, or of what can be read of it, and the element's name.
+/// The frame up to the end of its first start tag, or of the readable part of it, and the element's
+/// name.
 fn start_tag(frame: &[u8]) -> Option<(&str, &str)> {
     let head = frame.get(..START_TAG_BYTES).unwrap_or(frame);
     let text = match std::str::from_utf8(head) {

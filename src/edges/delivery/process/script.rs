@@ -1,7 +1,7 @@
-//! Finds the script that an interpreter is to run, as in `python3 worker.py`, and says if its file is missing.
+//! Finds the script that an interpreter is to run, as in `python3 worker.py`, and reports if its file is missing.
 //!
-//! It reads only the arguments and starts nothing. If the arguments are not plainly an interpreter and a file, it says
-//! nothing: only a start can tell then.
+//! It reads only the arguments and starts nothing. If the arguments are not plainly an interpreter and a file, it
+//! reports nothing: then only a start can tell.
 
 use std::path::Path;
 
@@ -10,12 +10,12 @@ use crate::words::composition::Program;
 /// Interpreters that take the file of a script as their first argument.
 const INTERPRETERS: [&str; 8] = ["python", "python3", "node", "ruby", "perl", "sh", "bash", "dash"];
 
-/// Options that take no value and leave the script the first argument behind them.
+/// Options that take no value, so that the script is the first argument after them.
 const PLAIN_OPTIONS: [&str; 7] = ["-u", "-B", "-I", "-E", "-s", "-O", "-q"];
 
 const ENDINGS: [&str; 7] = ["py", "js", "mjs", "cjs", "rb", "pl", "sh"];
 
-/// Why the script of a program cannot be run; none if it is there, or if no script can be made out.
+/// Why the script of a program cannot be run; `None` if it is there, or if no script can be recognized.
 pub(super) fn missing(program: &Program) -> Option<String> {
     let (name, arguments) = program.run.split_first()?;
     let interpreter = Path::new(name).file_name()?.to_str()?;

@@ -1,8 +1,8 @@
-//! A program that stays: started once, handed documents one after another, started again when it dies.
+//! A program that stays: it is started once, gets documents one after another, and is started again when it dies.
 //!
-//! It never judges what the program says and never hands a delivery twice: what the program may have
-//! seen when it died is reported gone, and whether to try again is the pump's to decide. In: the desk
-//! of the listener. Out: its documents, and one report for every delivery that will not be answered.
+//! This file never judges what the program says and never hands over a delivery twice. Deliveries that the program
+//! may have seen when it died are reported gone, and the pump decides whether to try again. In: the desk of the
+//! listener. Out: its documents, and one report for every delivery that will not be answered.
 
 use std::pin::pin;
 use std::process::ExitStatus;
@@ -25,7 +25,7 @@ use crate::edges::delivery::post::{Post, UNSENT, called_back};
 use crate::words::codes::Code;
 use crate::words::time::spoken;
 
-/// After so many tries the pause before the next one grows no longer: then it is most of a second.
+/// After this many tries the pause before the next one stays the same: most of a second.
 const LONGEST_TRIES: u32 = 4;
 
 /// Tends the program until the carrier is stopped.
@@ -52,7 +52,7 @@ pub(super) async fn tend(post: Post, place: Arc<Workplace>) {
         let silent = down && !end.joined;
         down = deaths >= post.pace.deaths;
         if silent {
-            // Without its words: what a program says may hold secrets, and belongs in the thread.
+            // Without its words: a program's words may hold secrets, and belong in the thread.
             tracing::warn!(listener = %post.listener, "still down");
         } else {
             post.left(&end.words, down).await;
@@ -63,8 +63,8 @@ pub(super) async fn tend(post: Post, place: Arc<Workplace>) {
     }
 }
 
-/// Starts the program, or says why that cannot be done. Where the machine has no room for it just now that is no death: what
-/// is handed over is put off, and it is tried again until there is room or the carrier is stopped.
+/// Starts the program, or says why that is impossible. If the machine has no room for it just now, that is no death:
+/// deliveries are put off, and the start is tried again until there is room or the carrier is stopped.
 async fn begin(post: &Post, place: &Workplace) -> std::ops::ControlFlow<String, Result<Started, String>> {
     let mut tries = 0;
     loop {
@@ -89,7 +89,7 @@ async fn begin(post: &Post, place: &Workplace) -> std::ops::ControlFlow<String, 
     }
 }
 
-/// Waits before the next start. While the listener is down, what is handed over is refused at once.
+/// Waits before the next start. While the listener is down, deliveries are refused at once.
 async fn pause(post: &Post, deaths: u32, down: bool, words: &str) -> std::ops::ControlFlow<()> {
     let mut over = pin!(tokio::time::sleep(Duration::from_millis(post.pace.pause_ms(deaths))));
     loop {
@@ -115,7 +115,7 @@ struct End {
     stopped: bool,
 }
 
-/// Why a life has to end, or did.
+/// Why a life must end, or has ended.
 enum Cause {
     Exited(Option<ExitStatus>),
     Unplugged,
@@ -144,10 +144,10 @@ async fn live(started: Started, post: &Post, place: &Workplace, was_down: bool) 
     let hearing = async {
         let frames = Frames::new(place.program.by_length, place.output_bytes);
         let heard = hear(pipe, frames, post, &words, &answered).await;
-        // Nobody listens any more if the program has ended by itself.
+        // Nothing listens any more if the program has ended by itself.
         let _ended_already = broke.send(heard);
     };
-    // All three on this task: the program's output is read to its end before what it owes is counted.
+    // All three run in this task, so that the program's output is read to its end before what it owes is counted.
     let (fate, (), ()) = tokio::join!(watching, hearing, words.listen(stderr, is_over, post.pace.rest_ms));
     post.ear.ended(&fate.told_apart(group.age_ms()), group.was_hurt());
     let owed = post.desk.settle_all();
@@ -160,7 +160,7 @@ async fn live(started: Started, post: &Post, place: &Workplace, was_down: bool) 
     End { words, answered: answered.so_far(), joined, hopeless: false, stopped }
 }
 
-/// Brings the program what is on the desk until there is a reason to stop; its stdin is closed then.
+/// Brings the program what is on the desk until there is a reason to stop; then its stdin is closed.
 async fn cause(
     stdin: ChildStdin,
     group: &mut Group,
@@ -196,7 +196,7 @@ async fn cause(
     }
 }
 
-/// Writes errands to the program; returns when it does not take them any more.
+/// Writes errands to the program; returns when the program takes no more.
 async fn bring(mut stdin: ChildStdin, post: &Post, place: &Workplace) {
     loop {
         let by_length = place.program.by_length;
@@ -224,7 +224,7 @@ async fn bring(mut stdin: ChildStdin, post: &Post, place: &Workplace) {
     }
 }
 
-/// Ends the program as its case deserves.
+/// Ends the program as the cause requires.
 async fn finish(cause: Cause, group: &mut Group, post: &Post) -> Fate {
     let (ladder, because) = match cause {
         Cause::Exited(status) => return Fate::Ended(status),
@@ -243,16 +243,16 @@ async fn finish(cause: Cause, group: &mut Group, post: &Post) -> Fate {
 
 /// How a life ended.
 enum Fate {
-    /// By itself, or by somebody else's hand.
+    /// By itself, or killed by someone else.
     Ended(Option<ExitStatus>),
-    /// By ours, because of this.
+    /// Killed by us, for this reason.
     Killed(String),
     /// With the carrier.
     Stopped(Option<ExitStatus>),
 }
 
 impl Fate {
-    /// How it ended, whatever it owed.
+    /// How it ended, regardless of what it owed.
     fn told_apart(&self, age_ms: u64) -> String {
         match self {
             Fate::Ended(status) | Fate::Stopped(status) => ending(*status, age_ms, false),

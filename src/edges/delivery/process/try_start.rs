@@ -1,7 +1,8 @@
 //! Starts a program once and stops it again, to see whether it can start at all.
 //!
-//! Nothing is handed to it. A program that stays has to live for a moment and to end when its stdin does; one that is
-//! started for each delivery is only looked for, since a start without a delivery says nothing about it.
+//! It gets no delivery. A program that stays has to live for a moment and to end when its stdin does. For a program
+//! that is started for each delivery, only the file is checked, since a start without a delivery says nothing about
+//! it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,7 +19,7 @@ use crate::words::ids::Name;
 /// How long a program that stays has to live.
 const LIVES_MS: u64 = 1_500;
 
-/// How a program was found that can be started.
+/// How a startable program was found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Tried {
     /// It is there, and was not started.

@@ -1,8 +1,8 @@
-//! The writer: a batch is a bundle of the stream, and then stands in the copy.
+//! The writer: each batch becomes a bundle of the stream, and is then stored in the copy.
 //!
-//! A batch is tried on the copy first, which holds it against every rule of the log; then the bundle is written; then the
-//! copy keeps it. Rows and checkpoints are of the copy alone. A batch whose bundle may be stored is answered with
-//! `NotNow` until that is known, and nothing else is written before.
+//! A batch is first tried on the copy, which checks every rule of the log. Then the bundle is written, and then the
+//! copy keeps it. Rows and checkpoints are only in the copy. If it is unknown whether a bundle was stored, the answer
+//! for its batch is `NotNow` until that is known, and nothing else is written before.
 
 use std::thread;
 use std::time::Duration;
@@ -17,22 +17,22 @@ use crate::edges::nats::LEFT_BEHIND;
 use crate::words::ids::MessageId;
 use crate::words::ports::{Batch, Commit, LogWriter, ReadBack};
 
-/// How long letting go may take, at the end.
+/// How long releasing the partition may take, at the end.
 const LETTING_GO: Duration = Duration::from_secs(2);
 
-/// The one writer of a log in NATS. Every call blocks, on a thread that runs no tasks.
+/// The one writer of a log in NATS. Every call blocks, so it runs on a thread without tasks.
 pub struct Appender {
     scribe: Scribe,
     lead: Lead,
     runtime: Handle,
-    /// The bundle that may have been sent, with the batch it is of.
+    /// The bundle that may have been sent, with the last record of its batch.
     doubt: Option<(Option<MessageId>, Sealed)>,
     /// Since when the stream shows less than was stored.
     behind: Option<Instant>,
 }
 
 impl Appender {
-    /// Only within a runtime, whose tasks carry what is sent.
+    /// Only within a runtime, whose tasks send the bundles.
     pub(super) fn new(scribe: Scribe, lead: Lead) -> Appender {
         Appender { scribe, lead, runtime: Handle::current(), doubt: None, behind: None }
     }
@@ -48,7 +48,7 @@ impl Appender {
 }
 
 impl Appender {
-    /// A stream that shows less than was stored for long enough has lost it.
+    /// If a stream shows less than was stored for long enough, it has lost that.
     fn believed(&mut self, written: Written) -> Written {
         match written {
             Written::Behind(words) => {
@@ -64,7 +64,7 @@ impl Appender {
     }
 }
 
-/// What tells one batch from another.
+/// The id that distinguishes one batch from another.
 fn last_of(batch: &Batch) -> Option<MessageId> {
     batch.records.last().map(|record| record.header.id)
 }
@@ -75,7 +75,7 @@ impl LogWriter for Appender {
             return Commit::Conflict(words);
         }
         let is_empty = batch.records.is_empty() && batch.documents.is_empty();
-        // Before it is tried on the copy: what the copy holds already is left out.
+        // This comes before the try on the copy, because sealing leaves out what the copy already holds.
         let sealed = (!is_empty).then(|| self.sealed(batch));
         if let Err(commit) = self.scribe.follower.copy.prepare(batch) {
             return commit;
@@ -142,22 +142,22 @@ impl LogWriter for Appender {
 }
 
 impl Drop for Appender {
-    /// Lets go of the partition, so that the next pump need not wait for this one's silence. Where that cannot be said,
-    /// it waits.
+    /// Releases the partition, so that the next pump need not wait for this one's silence. If that fails, the next
+    /// pump waits.
     fn drop(&mut self) {
         if self.lead.lost().is_some() || self.doubt.is_some() {
             return;
         }
         let sealed = self.scribe.seal(&Batch::default(), Stands::Free);
         let (quill, runtime, to_write) = (self.scribe.quill(), self.runtime.clone(), sealed.clone());
-        // On a thread of its own: this one may belong to a runtime, which may not wait.
+        // On a separate thread: this one may belong to a runtime, which may not block.
         let write = move || {
             let letting_go = async { tokio::time::timeout(LETTING_GO, quill.write(&to_write, false)).await };
             runtime.block_on(letting_go).ok()
         };
         let written = thread::spawn(write).join().ok().flatten();
         if let Some(Written::At(followed)) = written {
-            // What the copy does not keep it reads again.
+            // What the copy does not keep is read again.
             let _kept = self.scribe.keep(&Batch::default(), followed, Stands::Free);
         }
     }

@@ -1,9 +1,9 @@
-//! The bundle: what one message of the log's stream holds. Pure: bytes come from records and documents, and come apart
-//! into them again.
+//! The bundle: the content of one message of the log's stream. Pure: records and documents become bytes, and bytes
+//! become records and documents again.
 //!
-//! A bundle is a commit whole. It names the one before it by hash, so the bundles of a partition are a chain, and it is
-//! known by its own hash: whoever finds that hash at the end of the stream has found these very bytes. A version that
-//! does not know a bundle's form refuses it, and nothing of one that does not fit is ever handed on.
+//! A bundle is one whole commit. It names the previous bundle by hash, so the bundles of a partition are a chain. It
+//! is known by its own hash: if that hash is at the end of the stream, the stream has these very bytes. A version
+//! that does not know a bundle's form refuses it. Nothing of a bundle that does not fit is ever handed on.
 
 use std::sync::Arc;
 
@@ -14,17 +14,17 @@ use crate::words::record::{Header, Record};
 
 const FORM: &[u8] = b"systole bundle v1";
 const APART: &[u8] = b"systole bundle apart v1";
-/// A body that stands in the bundle.
+/// A body that is in the bundle.
 const WHOLE: u8 = b'b';
-/// The hash of a document that the log held before, in place of a body with the same bytes.
+/// The hash of a document that the log already held, in place of a body with the same bytes.
 const KNOWN: u8 = b'd';
 
 /// Whether the partition has an owner after a bundle.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Stands {
-    /// Who wrote it goes on.
+    /// Its writer continues.
     Owned,
-    /// Who wrote it has let go: the next one need not wait.
+    /// Its writer has let go: the next one need not wait.
     Free,
 }
 
@@ -41,24 +41,24 @@ impl Stands {
     }
 }
 
-/// One copy of the log, and with it whichever process has that copy open.
+/// One copy of the log, and the process that has this copy open.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Node(pub(super) [u8; 16]);
 
-/// What stands before the records.
+/// The part before the records.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Head {
-    /// Whose records these are. One partition has all of them.
+    /// The partition of these records. There is one partition, with all records.
     pub(super) partition: u32,
-    /// How often the partition has been taken over: whoever takes it writes a higher one.
+    /// How often the partition has been taken over: each take-over writes a higher epoch.
     pub(super) epoch: u64,
-    /// Who wrote it.
+    /// The writer.
     pub(super) node: Node,
-    /// Whether that one goes on.
+    /// Whether the writer continues.
     pub(super) stands: Stands,
     /// The hash of the partition's bundle before this one.
     pub(super) previous: Option<Digest>,
-    /// Records of the partition before this bundle's first.
+    /// The number of records in the partition before this bundle's first.
     pub(super) before: u64,
 }
 
@@ -71,7 +71,7 @@ pub(super) struct Bundle {
     pub(super) records: Vec<Arc<Record>>,
 }
 
-/// The bytes of a bundle, and its name.
+/// The bytes of a bundle, and its hash.
 #[derive(Clone, Debug)]
 pub(super) struct Sealed {
     pub(super) bytes: Vec<u8>,
@@ -79,7 +79,7 @@ pub(super) struct Sealed {
 }
 
 impl Bundle {
-    /// Its bytes. A body of which `is_known` says that the log holds the same bytes as a document is named by them.
+    /// Its bytes. If `is_known` says that the log holds a body's bytes as a document, the body is stored as its hash.
     pub(super) fn seal(&self, is_known: impl Fn(Digest) -> bool) -> Sealed {
         let bodies: usize = self.records.iter().map(|record| record.body.len() + 1024).sum();
         let documents: usize = self.documents.iter().map(|document| document.bytes.len() + 128).sum();
@@ -119,7 +119,7 @@ impl Bundle {
         Sealed { bytes: out, hash }
     }
 
-    /// Takes a bundle apart. `document` gives what the log held before.
+    /// Reads a bundle. `document` returns what the log already held.
     pub(super) fn read(
         bytes: &[u8],
         document: impl Fn(Digest) -> Result<Option<Arc<[u8]>>, String>,
@@ -145,7 +145,7 @@ impl Bundle {
 }
 
 impl Sealed {
-    /// A message in place of bytes that are too many for one: they are kept apart, under their hash.
+    /// A message for bytes that are too many for one message: they are stored apart, under their hash.
     pub(super) fn apart(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(128);
         field(&mut out, APART);
@@ -154,16 +154,16 @@ impl Sealed {
     }
 }
 
-/// What a message of the stream is.
+/// The kind of a message in the stream.
 pub(super) enum Message {
     /// A bundle, by its hash.
     Bundle(Digest),
-    /// The hash of one that is kept apart.
+    /// The hash of a bundle that is stored apart.
     Apart(Digest),
 }
 
 impl Message {
-    /// What these bytes are; what a bundle holds is not looked at.
+    /// The kind of these bytes; does not look at what a bundle holds.
     pub(super) fn of(bytes: &[u8]) -> Result<Message, String> {
         let mut fields = Fields::new(bytes);
         match fields.take()? {
@@ -178,13 +178,13 @@ impl Message {
     }
 }
 
-/// Only what the log keeps among its documents is looked for there.
+/// Looks only for bodies that the log keeps as documents.
 fn known_as(body: &[u8], is_known: &impl Fn(Digest) -> bool) -> Option<Digest> {
     let is_large = body.len() > crate::words::limits::LARGE_BODY;
     is_large.then(|| Digest::of(body)).filter(|hash| is_known(*hash))
 }
 
-/// Reads the head alone.
+/// Reads only the head.
 pub(super) fn head_of(bytes: &[u8]) -> Result<Head, String> {
     head(&mut Fields::new(bytes))
 }
@@ -222,7 +222,8 @@ fn record(
         return Err(named("its body has another length than its header says"));
     }
     let (salt, head) = (fields.exact("salt")?, Digest(fields.exact("head")?));
-    // Which head it is sealed after does not matter for the leaf; whether the chain holds is for who folds it.
+    // The leaf does not depend on the head that it is sealed after. Whether the chain holds is checked when the
+    // record is folded.
     let sealed = header.seal(body, salt, head);
     Ok(Record { head, ..sealed })
 }
@@ -297,7 +298,7 @@ mod tests {
         for at in 0..sealed.bytes.len() {
             let mut other = sealed.bytes.clone();
             other[at] ^= 1;
-            // It is refused, or it is another bundle by name: none passes for this one.
+            // It is refused, or its hash makes it a different bundle: none passes for this one.
             if Bundle::read(&other, nothing).is_ok() {
                 assert_ne!(Digest::of(&other), sealed.hash);
             }

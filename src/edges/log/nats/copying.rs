@@ -1,7 +1,8 @@
-//! A copy for whoever writes nothing: brought up to what the stream holds when it is asked for, or made again from the
-//! beginning and held against the one that was there.
+//! A copy for a process that writes nothing: brought up to what the stream holds at that moment, or made again from
+//! the beginning and compared with the old copy.
 //!
-//! It takes nothing over, shows no life, and needs no more than to read. What came is verified before it counts as there.
+//! It takes nothing over, shows no life, and needs only the right to read. What came is verified before it counts as
+//! stored.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,35 +14,35 @@ use crate::edges::log::sqlite::{self, Copy, Difference, Remaking};
 use crate::edges::nats::{LogSource, Reach};
 use crate::words::ports::{LogFault, Position};
 
-/// A copy that is as the stream was when it was asked for.
+/// A copy that matches the stream at the moment of the request.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Brought {
-    /// What the stream is called.
+    /// The name of the stream.
     pub stream: String,
-    /// Its records.
+    /// The number of its records.
     pub records: u64,
-    /// Those of them that it did not have before.
+    /// How many of them the copy did not have before.
     pub new_records: u64,
-    /// Its bundles; none where places in the stream do not tell how many they are.
+    /// The number of its bundles; `None` if places in the stream do not tell it.
     pub bundles: Option<u64>,
-    /// Those of them that it did not have before.
+    /// How many of them the copy did not have before.
     pub new_bundles: u64,
-    /// What came of the old one, where it was made again beside one.
+    /// The result for the old copy, if the copy was made again next to one.
     pub again: Option<Again>,
 }
 
-/// What came of an old copy.
+/// The result for an old copy.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Again {
-    /// Its records, as far as they are equal.
+    /// How many of its first records are equal.
     pub equal: u64,
-    /// Where it differs first.
+    /// The first difference.
     pub differs: Option<Difference>,
     /// Where it is kept, if it differs.
     pub kept: Option<PathBuf>,
 }
 
-/// Brings the copy at that path up to what the stream holds by now, and makes it where there is none.
+/// Brings the copy at that path up to what the stream holds by now. Makes the copy if there is none.
 pub async fn bring(
     source: Arc<LogSource>,
     copy: &Path,
@@ -63,7 +64,7 @@ async fn brought(
     tell: Tell<'_>,
 ) -> Result<Brought, Unopened> {
     let new_bundles = follower.catch_up_to(place, tell).await?;
-    // What came does not hold together where it came from.
+    // The damage is already in the stream.
     follower.copy.verify_after(before).map_err(|fault| match fault {
         LogFault::Damaged { position, why, .. } => {
             LogFault::Damaged { path: follower.source.name().to_owned(), position, why }
@@ -76,8 +77,8 @@ async fn brought(
     Ok(Brought { stream, records, new_records: records - before.0, bundles, new_bundles, again: None })
 }
 
-/// Makes the copy at that path again, from the first bundle on, and puts it in the place of the one that is there. Where
-/// it cannot be made, or the stream does not hold what the old one ends with, that one stays as it is.
+/// Makes the copy at that path again, from the first bundle on, and replaces the old one. If the copy cannot be made,
+/// or the stream does not hold the old copy's last bundle, the old copy stays as it is.
 pub async fn bring_again(
     source: Arc<LogSource>,
     copy: &Path,
@@ -109,7 +110,7 @@ pub async fn bring_again(
     Ok(made)
 }
 
-/// Whether another copy is one of this stream, and the stream still holds what that ends with.
+/// Whether another copy belongs to this stream, and the stream still holds its last bundle.
 async fn is_held(source: &LogSource, old: &Copy, path: &Path) -> Result<(), Unopened> {
     is_of(old, source, path)?;
     let there = held_at(source, old.followed.sequence).await?;

@@ -1,7 +1,7 @@
 //! Follows the stream: takes its bundles in order and writes them into the copy.
 //!
-//! Every bundle has to name the one before it and begin where that one ended; one that does not is damage, told with its
-//! place, and nothing behind it is taken.
+//! Every bundle has to name the previous one and begin where that one ended. A bundle that does not is damage: its
+//! place is reported, and nothing behind it is taken.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -20,19 +20,19 @@ use crate::words::ids::Digest;
 use crate::words::limits;
 use crate::words::ports::{Batch, Commit, LogFault, LogReader, Position};
 
-/// The pause before a stream is asked again that does not show what this copy holds.
+/// The pause before a stream that does not show what this copy holds is asked again.
 const AGAIN: Duration = Duration::from_millis(250);
 
-/// Where the partition stands, as far as it was followed.
+/// The state of the partition, as far as it was followed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Tail {
     /// The last bundle.
     pub(super) followed: Followed,
     /// Its epoch; 0 before the first.
     pub(super) epoch: u64,
-    /// Who wrote it.
+    /// The writer.
     pub(super) by: Option<Node>,
-    /// Whether that one goes on.
+    /// Whether the writer continues.
     pub(super) stands: Stands,
 }
 
@@ -55,21 +55,21 @@ pub(super) struct Follower {
     folded: Position,
 }
 
-/// Makes the rows of a copy, with which opening it need not fold all of it.
+/// Makes the rows of a copy, so that opening it need not fold all of it.
 pub type Fold = Box<dyn Fn(&dyn LogReader) -> Result<Batch, LogFault> + Send>;
 
-/// How far a copy is.
+/// The progress of a copy.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Stage {
     /// The place in the stream of its last bundle.
     pub sequence: u64,
     /// Its records.
     pub records: u64,
-    /// The place up to which it is brought.
+    /// The place that it is being brought up to.
     pub of: u64,
 }
 
-/// Whoever is told how far a copy is.
+/// Gets the progress of a copy.
 pub type Tell<'a> = &'a mut (dyn FnMut(Stage) + Send);
 
 /// Why a stream cannot be followed.
@@ -91,7 +91,7 @@ impl From<Unfollowed> for super::Unopened {
 }
 
 impl Follower {
-    /// Goes on from what the copy holds. A copy of something else is refused.
+    /// Continues from what the copy holds. A copy of something else is refused.
     pub(super) fn of(
         mut copy: sqlite::Appender,
         reader: Reader,
@@ -118,14 +118,14 @@ impl Follower {
         Ok(Follower { copy, source, node, tail, reader, fold, folded })
     }
 
-    /// Takes everything that the stream holds and the copy does not; says whether there was anything.
+    /// Takes everything that the stream holds and the copy does not; returns whether there was anything.
     pub(super) async fn catch_up(&mut self) -> Result<bool, Unfollowed> {
         self.catch_up_to(u64::MAX, &mut |_| ()).await.map(|bundles| bundles > 0)
     }
 
-    /// The same up to a place in the stream; says how many bundles there were. Whoever wants to know is told how far it is.
+    /// The same up to a place in the stream; returns how many bundles there were. `tell` gets the progress.
     pub(super) async fn catch_up_to(&mut self, place: u64, tell: Tell<'_>) -> Result<u64, Unfollowed> {
-        // Whose the last bundle is stands in it alone.
+        // Only the last bundle says who wrote it.
         let next = match (self.tail.by, self.tail.followed.sequence) {
             (None, at) if at > 0 => {
                 self.know(at).await?;
@@ -153,7 +153,7 @@ impl Follower {
                 tell(self.stage(place));
             }
         };
-        // What comes before damage is whole.
+        // Everything before the damage is whole.
         self.keep(&mut sheaf)?;
         tell(self.stage(place));
         ended.map(|()| bundles)
@@ -163,7 +163,7 @@ impl Follower {
         Stage { sequence: self.tail.followed.sequence, records: self.copy.last().0, of }
     }
 
-    /// How many records there are up to a bundle that the stream has to hold, and which this copy has as well.
+    /// How many records there are up to that bundle; `None` unless the stream and this copy both hold it.
     pub(super) async fn records_up_to(&self, known: &Followed) -> Result<Option<Position>, Unfollowed> {
         let Some(stored) = self.source.from(PARTITION, known.sequence).await? else { return Ok(None) };
         let Ok((hash, bytes)) = whole(&self.source, stored).await else { return Ok(None) };
@@ -172,7 +172,7 @@ impl Follower {
         Ok(read.map(|bundle| Read { followed: *known, bundle }.last()))
     }
 
-    /// Reads the bundle that the copy ends with, which has to be the one it knows.
+    /// Reads the copy's last bundle from the stream. It must be the one that the copy knows.
     async fn know(&mut self, at: u64) -> Result<(), Unfollowed> {
         let known = self.tail.followed.bundle;
         let other = |follower: &Follower| apart(&follower.source, follower.copy.path());
@@ -230,11 +230,11 @@ impl Follower {
         Ok(())
     }
 
-    /// Writes what was read into the copy, and rows where it is time for some.
+    /// Writes what was read into the copy, and rows if it is time for some.
     fn keep(&mut self, sheaf: &mut Sheaf) -> Result<(), LogFault> {
         let bundles = sheaf.take();
         match self.write(&bundles) {
-            // One of them breaks a rule: those before it are kept, and it is told with its place.
+            // One of them breaks a rule: the earlier ones are kept, and its place is reported.
             Commit::Conflict(_) if bundles.len() > 1 => {
                 for one in &bundles {
                     let kept = self.write(std::slice::from_ref(one));
@@ -269,8 +269,8 @@ impl Follower {
         kept
     }
 
-    /// Writes rows as often as whoever writes the log does, so that neither a take-over nor a copy that is made again has
-    /// more to fold than a restart.
+    /// Writes rows as often as the writer of the log does. So a take-over or a copy that is made again has no more to
+    /// fold than a restart.
     fn write_rows(&mut self) -> Result<(), LogFault> {
         let last = self.copy.last();
         if last.0 - self.folded.0.min(last.0) < limits::CHECKPOINT_RECORDS as u64 {
@@ -289,7 +289,7 @@ impl Follower {
         }
     }
 
-    /// That a bundle is ill, which would have followed on that position.
+    /// Says that the bundle that would have followed on that position is corrupt.
     fn damaged(&self, sequence: u64, last: Position, why: &str) -> LogFault {
         let why = format!("the bundle at {sequence}: {why}");
         let position = Position(last.0 + 1);
@@ -297,12 +297,12 @@ impl Follower {
     }
 }
 
-/// What a copy says that it is one of.
+/// What a copy of this stream says that it is a copy of.
 fn called(source: &LogSource) -> String {
     format!("{} of {}", source.name(), source.organism().as_str())
 }
 
-/// Whether a copy at that path is one of this stream, by what it says.
+/// Checks that the copy at that path says it is a copy of this stream.
 pub(super) fn is_of(copy: &Copy, source: &LogSource, path: &Path) -> Result<(), LogFault> {
     let called = called(source);
     if copy.source == called {
@@ -312,14 +312,14 @@ pub(super) fn is_of(copy: &Copy, source: &LogSource, path: &Path) -> Result<(), 
     Err(LogFault::Foreign { path: path.display().to_string(), why })
 }
 
-/// That the stream does not hold what the copy at that path ends with.
+/// Says that the stream does not hold the last bundle of the copy at that path.
 pub(super) fn apart(source: &LogSource, path: &Path) -> LogFault {
     let copy = path.display().to_string();
     let why = format!("it does not hold the bundle that the copy {copy} ends with");
     LogFault::Apart { path: source.name().to_owned(), why }
 }
 
-/// The bundle at that place, which a copy has seen there; none where there is another one or none.
+/// The bundle at that place, which a copy has seen there; `None` if there is a different one or none.
 pub(super) async fn held_at(source: &LogSource, at: u64) -> Result<Option<Stored>, Unusable> {
     let end = Instant::now() + LEFT_BEHIND;
     loop {
@@ -330,15 +330,15 @@ pub(super) async fn held_at(source: &LogSource, at: u64) -> Result<Option<Stored
     }
 }
 
-/// Why the bytes of a bundle cannot be had.
+/// Why the bytes of a bundle are not available.
 pub(super) enum Unwhole {
-    /// The broker did not give them.
+    /// The broker did not return them.
     NotYet(String),
-    /// They are of no form that is known, or are not what they were.
+    /// They have no known form, or they have changed.
     Unknown(String),
 }
 
-/// The hash and the bytes of a bundle, wherever they lie.
+/// The hash and the bytes of a bundle, wherever they are stored.
 pub(super) async fn whole(source: &LogSource, stored: Stored) -> Result<(Digest, Vec<u8>), Unwhole> {
     match Message::of(&stored.bytes).map_err(Unwhole::Unknown)? {
         Message::Bundle(hash) => Ok((hash, stored.bytes)),

@@ -1,7 +1,7 @@
-//! Who writes the partition, and for how long. Taking it over is a bundle with a higher epoch; showing life once a second
-//! only keeps others from trying. Whoever hears of a higher epoch than its own writes nothing any more.
+//! Decides who writes the partition, and for how long. A take-over is a bundle with a higher epoch; a sign of life
+//! each second only keeps others from trying. A writer that hears of a higher epoch than its own writes nothing more.
 //!
-//! Time decides here when to try, and never who wins: that does the stream.
+//! Time decides here only when to try, never who wins: the stream decides that.
 
 use std::fmt;
 use std::sync::Arc;
@@ -21,9 +21,9 @@ use crate::edges::tasks::{self, Kind};
 use crate::words::ids::Digest;
 use crate::words::ports::{Batch, Commit, LogFault};
 
-/// How often whoever writes shows that it lives.
+/// How often the writer shows that it is alive.
 const BEAT: Duration = Duration::from_secs(1);
-/// How long it may be silent before another one takes over.
+/// How long the writer may be silent before another process takes over.
 const SILENCE: Duration = Duration::from_secs(4);
 
 /// A sign of life.
@@ -39,7 +39,7 @@ pub struct Sign {
 
 impl fmt::Display for Sign {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Another process said it.
+        // The text comes from another process.
         write!(f, "process {} on {}", self.process, self.host.escape_debug())
     }
 }
@@ -59,27 +59,27 @@ fn hex(node: Node) -> String {
     Digest(wide).to_string().chars().take(32).collect()
 }
 
-/// Whether this process still writes the log. Clones are the same.
+/// Whether this process still writes the log. Clones share one state.
 #[derive(Clone)]
 pub struct Lead {
     lost: Arc<watch::Sender<Option<String>>>,
 }
 
 impl Lead {
-    /// Why it does not any more, if that is so.
+    /// Why this process no longer writes the log; `None` if it does.
     pub fn lost(&self) -> Option<String> {
         self.lost.borrow().clone()
     }
 
-    /// Waits until it does not any more; gives why.
+    /// Waits until this process no longer writes the log; returns why.
     pub async fn is_lost(&self) -> String {
         let mut lost = self.lost.subscribe();
-        // Whoever waits holds the sender.
+        // The caller holds the sender.
         let words = lost.wait_for(Option::is_some).await.map(|words| words.clone());
         words.ok().flatten().unwrap_or_default()
     }
 
-    /// Says that it does not any more. The first word stays.
+    /// Says that this process no longer writes the log. The first reason stays.
     pub(super) fn lose(&self, words: &str) {
         self.lost.send_if_modified(|lost| {
             let is_first = lost.is_none();
@@ -89,8 +89,8 @@ impl Lead {
     }
 }
 
-/// Takes the partition over: at once where nobody has it, or this copy had it before; else when whoever has it is silent.
-/// Whoever stands by does so also while the broker does not answer: what it had may have fallen with the one that wrote.
+/// Takes the partition over: at once if it has no owner or this copy had it before, else when its owner is silent. A
+/// standby also waits while the broker does not answer, because the broker may have failed together with the writer.
 pub(super) async fn take_over(
     stream: Arc<LogStream>,
     follower: Follower,
@@ -113,7 +113,7 @@ pub(super) async fn take_over(
     }
 }
 
-/// Tries it once; whether it was taken.
+/// Tries once; returns whether the partition was taken.
 async fn attempt(scribe: &mut Scribe, others: &mut Others, manner: &mut Manner) -> Result<bool, Unopened> {
     let (tail, node) = (&scribe.follower.tail, scribe.follower.node);
     let is_free = tail.stands == Stands::Free || tail.by.is_none_or(|by| by == node);
@@ -130,7 +130,7 @@ async fn attempt(scribe: &mut Scribe, others: &mut Others, manner: &mut Manner) 
         scribe.follower.catch_up().await?;
         return Ok(false);
     }
-    // Whoever was quicker has it, and lives.
+    // Another process was faster and has it.
     if scribe.follower.catch_up().await? {
         return Ok(false);
     }
@@ -155,7 +155,7 @@ async fn attempt(scribe: &mut Scribe, others: &mut Others, manner: &mut Manner) 
             let address = scribe.stream.address().to_owned();
             Err(Unusable::Unreachable { address, why }.into())
         }
-        // Somebody was quicker.
+        // Another process was faster.
         Written::Lost(_) => {
             scribe.follower.catch_up().await?;
             Ok(false)
@@ -168,13 +168,13 @@ async fn heard(stream: &LogStream) -> Result<Subscriber, Unopened> {
     Ok(stream.signs_of_life(PARTITION).await.map_err(no)?)
 }
 
-/// What shows that somebody has the partition.
+/// Evidence that another process has the partition.
 enum Heard {
     Sign(Sign),
     Bundle,
 }
 
-/// Those who have the partition or had it.
+/// The processes that have the partition or had it.
 struct Others {
     own: String,
     signs: Subscriber,
@@ -188,7 +188,7 @@ impl Others {
         Ok(Others { own: hex(follower.node), signs: heard(stream).await?, sent })
     }
 
-    /// What is heard of whoever has it in that epoch or a later one; none where it was silent for too long.
+    /// What is heard of the owner in that epoch or a later one; `None` if it was silent for too long.
     async fn heard(&mut self, epoch: u64) -> Option<Heard> {
         let end = Instant::now() + SILENCE;
         loop {
@@ -212,14 +212,14 @@ async fn next(signs: &mut Subscriber) -> Option<async_nats::Message> {
     std::future::poll_fn(|cx| std::pin::Pin::new(&mut *signs).poll_next(cx)).await
 }
 
-/// The epoch of the last bundle; none where the broker does not say.
+/// The epoch of the last bundle; `None` if the broker does not say.
 async fn epoch(stream: &LogStream) -> Option<u64> {
     let last = stream.last(PARTITION).await.ok()??;
     let (_, bytes) = whole(stream, last).await.ok()?;
     head_of(&bytes).ok().map(|head| head.epoch)
 }
 
-/// Shows life from now on, as long as somebody holds what is given, and listens to who else does.
+/// Shows life from now on, as long as the returned lead is held, and listens for other signs of life.
 pub(super) async fn show(scribe: &Scribe) -> Result<Lead, Unopened> {
     let (stream, own) = (scribe.stream.clone(), Sign::of(scribe.follower.node, scribe.epoch));
     let mut signs = heard(&stream).await?;
@@ -239,7 +239,7 @@ pub(super) async fn show(scribe: &Scribe) -> Result<Lead, Unopened> {
                 heard = next(&mut signs) => {
                     let Some(message) = heard else { return };
                     let Ok(sign) = serde_json::from_slice::<Sign>(&message.payload) else { continue };
-                    // What is only said takes nothing from anybody.
+                    // A mere claim takes the lead from no one; only the stream counts.
                     if sign.epoch <= own.epoch || epoch(&stream).await.is_none_or(|epoch| epoch <= own.epoch) {
                         continue;
                     }
@@ -248,7 +248,7 @@ pub(super) async fn show(scribe: &Scribe) -> Result<Lead, Unopened> {
                         Lead { lost }.lose(&words.concat());
                     }
                 }
-                // Lost, or nobody holds it any more.
+                // Lost, or the lead was dropped.
                 _ = over.changed() => return,
             }
         }

@@ -1,9 +1,10 @@
-//! The log in NATS JetStream: for who has outgrown one machine, or wants another to go on where this one falls.
+//! The log in NATS JetStream: for an organism that has outgrown one machine, or needs another machine to continue
+//! when one fails.
 //!
-//! What is committed is a message of the stream, and nothing else is: the SQLite file beside it is a copy, written by
-//! each pump for itself, which serves everybody who reads, and can be made again. Whoever writes first takes the
-//! partition over by a bundle with a higher epoch; a bundle that does not follow the last one is stored nowhere, so of
-//! two pumps one writes, whatever the other believes. Nothing here decides what a record means.
+//! A commit is a message of the stream, and nothing else is. The SQLite file is a copy, which each pump writes for
+//! itself; it serves all readers and can be made again. A pump first takes the partition over with a bundle of a
+//! higher epoch. A bundle that does not follow the last one is never stored, so only one of two pumps writes, even if
+//! both believe that they own the partition. Nothing here decides what a record means.
 
 mod appender;
 mod bundle;
@@ -25,7 +26,7 @@ pub use copying::{Again, Brought, bring, bring_again};
 pub use follow::{Fold, Stage, Tell};
 pub use lead::{Lead, Sign};
 
-/// The only partition there is (`docs/decisions/0022`).
+/// The only partition (`docs/decisions/0022`).
 const PARTITION: u32 = 0;
 
 /// A log that this process writes.
@@ -34,7 +35,7 @@ pub struct Opened {
     pub writer: Appender,
     /// The reading side: the copy.
     pub reader: Reader,
-    /// What delivery tokens are made from, the same for every pump.
+    /// The source of delivery tokens, the same for every pump.
     pub secret: Secret,
     /// Whether this process still writes it.
     pub lead: Lead,
@@ -43,7 +44,7 @@ pub struct Opened {
 /// Why the log cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum Unopened {
-    /// The copy cannot be used, or the stream does not hold together.
+    /// The copy cannot be used, or the stream is inconsistent.
     #[error(transparent)]
     Log(#[from] LogFault),
     /// The broker cannot be used.
@@ -54,18 +55,18 @@ pub enum Unopened {
     Led {
         /// The stream.
         stream: String,
-        /// Where the broker is.
+        /// The address of the broker.
         address: String,
-        /// Who.
+        /// The writer.
         by: Sign,
     },
 }
 
-/// What to do where another pump writes the log.
+/// What to do if another pump writes the log.
 pub enum Manner {
-    /// Say so.
+    /// Report that and stop.
     AtOnce,
-    /// Follow it, and take over when it is silent. What is given is told who writes, whenever that is another one.
+    /// Follow the log, and take over when the writer is silent. The closure gets each sign of life of another writer.
     StandBy(Box<dyn FnMut(&Sign) + Send>),
 }
 

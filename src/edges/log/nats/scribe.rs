@@ -1,8 +1,8 @@
-//! Writes bundles into the stream, and finds out what became of one whose answer did not come.
+//! Writes bundles into the stream, and finds out what happened to a bundle without an answer.
 //!
-//! Failure is never assumed from silence. What is doubtful is settled by what the stream holds: this very bundle, and it
-//! is stored; the one before it still, and the same bytes are sent again with the same expectation, so that of two
-//! copies one lands; anything else, and the partition has another owner.
+//! Silence never counts as failure. What the stream holds settles a doubt. If it holds this very bundle, the bundle
+//! is stored. If it still ends with the previous bundle, the same bytes are sent again with the same expectation:
+//! only one of the two can be stored. If it ends with anything else, the partition has another owner.
 
 use std::sync::Arc;
 
@@ -13,26 +13,27 @@ use crate::edges::log::sqlite::Followed;
 use crate::edges::nats::{Appended, LogStream};
 use crate::words::ports::{Batch, Commit};
 
-/// How often one bundle is sent in one try: again where the stream says that another one came first, and then holds none.
+/// How often one bundle is sent in one try. It is sent again if the stream reports that another one came first, and
+/// then holds none.
 const TRIES: usize = 2;
 
-/// What came of writing.
+/// The result of a write.
 pub(super) enum Written {
     /// It is stored there.
     At(Followed),
-    /// Nothing else can be written before it is known whether it is stored; the same bytes may be sent again.
+    /// Nothing else can be written until it is known whether the bundle is stored; the same bytes may be sent again.
     NotYet(String),
-    /// The stream does not show the bundle before it: it is gone, or what answered was left behind.
+    /// The stream does not show the previous bundle: it is lost, or the server that answered lags behind.
     Behind(String),
     /// Another owner writes here.
     Lost(String),
 }
 
-/// Who writes the partition's bundles.
+/// The writer of the partition's bundles.
 pub(super) struct Scribe {
     pub(super) stream: Arc<LogStream>,
     pub(super) follower: Follower,
-    /// Its epoch; nothing is written in any other.
+    /// Its epoch; it writes in no other.
     pub(super) epoch: u64,
 }
 
@@ -56,7 +57,7 @@ impl Scribe {
         bundle.seal(|hash| copy.holds(hash))
     }
 
-    /// What writes the next bundle.
+    /// Returns the quill for the next bundle.
     pub(super) fn quill(&self) -> Quill {
         let Follower { node, tail, .. } = &self.follower;
         Quill { stream: self.stream.clone(), node: *node, after: tail.followed.sequence }
@@ -70,7 +71,7 @@ impl Scribe {
         self.keep_prepared(followed, stands)
     }
 
-    /// Keeps what is prepared there.
+    /// Keeps what was prepared in the copy.
     pub(super) fn keep_prepared(&mut self, followed: Followed, stands: Stands) -> Commit {
         let kept = self.follower.copy.keep(Some(&followed));
         if matches!(kept, Commit::Committed(_)) {
@@ -80,7 +81,7 @@ impl Scribe {
         kept
     }
 
-    /// Brings the copy up to what the stream holds; in words why not.
+    /// Brings the copy up to what the stream holds; an error says why not.
     pub(super) async fn catch_up(&mut self) -> Result<(), String> {
         let caught_up = self.follower.catch_up().await;
         caught_up.map(drop).map_err(|unfollowed: Unfollowed| unfollowed.to_string())
@@ -120,22 +121,22 @@ impl Quill {
                     return Written::At(Followed { sequence, bundle: sealed.hash });
                 }
                 Appended::Stale => in_doubt = true,
-                // Whoever waits is told first; what the stream says is asked at the next try.
+                // The caller gets this result first; the next try asks what the stream holds.
                 Appended::Refused(words) | Appended::Unknown(words) => return Written::NotYet(words),
             }
         }
         Written::NotYet("the log was changed while it was written".to_owned())
     }
 
-    /// What to make of a stream that holds less than it held: who says so may have been left behind, where there are
-    /// several copies.
+    /// The meaning of a stream that holds less than it held: if there are several replicas, the one that answered may
+    /// lag behind.
     fn behind(&self, left: &str) -> Written {
         let (name, after) = (self.stream.name(), self.after.to_string());
         let words = format!("the log {name} has lost what was stored at {after}: it holds {left}");
         if self.stream.may_lag() { Written::Behind(words) } else { Written::Lost(words) }
     }
 
-    /// What the stream says of a doubtful bundle; none where it is not stored, or not yet.
+    /// What the stream says about a doubtful bundle; `None` if it is not stored, or not yet.
     async fn look(&self, sealed: &Sealed) -> Result<Option<Written>, String> {
         let last = self.stream.last(PARTITION).await.map_err(|unusable| unusable.to_string())?;
         let lost = |by: &str| {

@@ -1,5 +1,5 @@
-//! Bundles that were read and do not stand in the copy yet: several are written there at once, for a transaction costs as
-//! much as many records. Each of them follows the one before it; that is for whoever adds it to see to.
+//! Bundles that were read and are not in the copy yet. Several are written at once, because a transaction costs as
+//! much as many records. Each bundle follows the one before it; the caller that adds bundles makes sure of that.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,12 +10,12 @@ use crate::words::ids::Digest;
 use crate::words::limits;
 use crate::words::ports::{Batch, Position};
 
-/// Records that make a sheaf full.
+/// The number of records that makes a sheaf full.
 const RECORDS: usize = 1024;
-/// Bytes that make it full.
+/// The number of bytes that makes a sheaf full.
 const BYTES: usize = 1 << 20;
 
-/// A bundle, and where it stands.
+/// A bundle, and its place.
 pub(super) struct Read {
     pub(super) followed: Followed,
     pub(super) bundle: Bundle,
@@ -38,12 +38,12 @@ pub(super) struct Sheaf {
     bundles: Vec<Read>,
     records: usize,
     bytes: usize,
-    /// What they bring that later ones may name by its hash.
+    /// Documents of these bundles, which later bundles may name by hash.
     documents: HashMap<Digest, Arc<[u8]>>,
 }
 
 impl Sheaf {
-    /// Adds one of so many bytes.
+    /// Adds a bundle of that many bytes.
     pub(super) fn add(&mut self, read: Read, bytes: usize) {
         self.records += read.bundle.records.len();
         self.bytes += bytes;
@@ -64,18 +64,18 @@ impl Sheaf {
         self.bundles.last()
     }
 
-    /// A document that one of them brings.
+    /// A document that one of the bundles brings.
     pub(super) fn document(&self, hash: Digest) -> Option<Arc<[u8]>> {
         self.documents.get(&hash).cloned()
     }
 
-    /// All of them; none are left.
+    /// Removes and returns all of them.
     pub(super) fn take(&mut self) -> Vec<Read> {
         std::mem::take(self).bundles
     }
 }
 
-/// What these bring, as one batch.
+/// The content of these bundles, as one batch.
 pub(super) fn batch(bundles: &[Read]) -> Batch {
     let records = bundles.iter().flat_map(|read| read.bundle.records.iter().cloned()).collect();
     let documents = bundles.iter().flat_map(|read| read.bundle.documents.iter().cloned()).collect();

@@ -1,6 +1,6 @@
-//! A record as it comes out of its row: the interned parts put back, every column checked against the
-//! grammar of what it should be, the leaf computed again. A row goes in; a record, or in words what
-//! does not fit, comes out. What the row claims of hashes is never believed here: `verify` compares.
+//! Reads a record from its row: puts the interned parts back, checks every column against its grammar, and
+//! computes the leaf again. A row goes in; a record comes out, or an error that names what does not fit. The
+//! hashes that the row claims are never trusted here: `verify` compares them.
 
 use std::sync::Arc;
 
@@ -12,14 +12,15 @@ use crate::words::ports::Position;
 use crate::words::record::{Header, Kind, Mark, Record};
 use crate::words::time::Millis;
 
-/// The query that every reader of records begins with. The joins are outer joins: a row whose thread
-/// or sender is missing is damage to be named, not a row to be left out.
+/// The start of every query for records. The joins are outer joins: a row whose thread or sender is missing is
+/// damage to report, not a row to leave out.
 macro_rules! records_where {
     ($tail:literal) => {
         concat!(
             "SELECT r.pos, t.text, r.seq, r.id, k.text, s.text, a.text, r.call, r.turn, r.ordinal, r.cause, ",
             "r.key, r.origin, r.time, c.hash, m.text, r.salt, r.head, ",
-            // A large body lies among the documents. No payload is empty, so few rows are looked up for nothing.
+            // A large body is stored among the documents. No payload is empty, so few rows are looked up for
+            // nothing.
             "CASE WHEN length(r.body) > 0 THEN r.body ELSE coalesce((SELECT d.bytes FROM large l ",
             "JOIN document d ON d.id = l.document WHERE l.pos = r.pos), r.body) END FROM record r ",
             "LEFT JOIN thread t ON t.id = r.thread LEFT JOIN word k ON k.id = r.kind ",
@@ -31,7 +32,7 @@ macro_rules! records_where {
 }
 pub(super) use records_where;
 
-/// A record as the file has it, its hashes not yet looked at.
+/// A record as the file has it, with unchecked hashes.
 pub(super) struct Stored {
     pub(super) position: Position,
     pub(super) header: Header,
@@ -43,12 +44,12 @@ pub(super) struct Stored {
 impl Stored {
     /// The record, with the head that the file claims.
     pub(super) fn claimed(self) -> (Position, Record) {
-        // Which head it is sealed after does not matter for the leaf, and the stored head replaces it.
+        // The leaf does not depend on the head that it is sealed after, and the stored head replaces that head.
         let record = self.header.seal(self.body, self.salt, self.head);
         (self.position, Record { head: self.head, ..record })
     }
 
-    /// The record, if the head that the file claims is the one that its bytes give after `before`.
+    /// The record, if the head that the file claims follows from its bytes and `before`.
     pub(super) fn proved(self, before: Digest) -> Option<(Position, Record)> {
         let record = self.header.seal(self.body, self.salt, before);
         (record.head == self.head).then_some((self.position, record))

@@ -1,5 +1,5 @@
-//! The one row that only a copy has: which copy it is, of what, and how far it goes. It is written in the transaction
-//! of what it speaks of, so a copy never goes further, or less far, than it says.
+//! The one row that only a copy has: which copy it is, of what, and how far it goes. The row is written in the same
+//! transaction as the data, so a copy always goes exactly as far as it says.
 
 use rusqlite::{Connection, OptionalExtension, params};
 
@@ -22,7 +22,7 @@ impl Followed {
 /// A copy.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Copy {
-    /// Which one it is, of all that there are.
+    /// Its id among all copies.
     pub node: [u8; 16],
     /// What it is a copy of.
     pub source: String,

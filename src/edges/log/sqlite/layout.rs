@@ -1,8 +1,8 @@
-//! The tables, the pragmas, and how a new log comes to be.
+//! The tables, the pragmas, and how a new log is made.
 //!
-//! The tables are a published format: `docs/reference/log.md` describes them, a fixture of every
-//! format number is opened by a test, and a change needs a new number. Nothing here reads or writes a
-//! record. A path goes in; an empty log that is whole, or no log at all, comes out.
+//! The tables are a published format: `docs/reference/log.md` describes them, a test opens a fixture of every
+//! format number, and a change needs a new number. Nothing here reads or writes a record. A path goes in; a
+//! complete empty log comes out, or no log at all.
 
 use std::ffi::OsString;
 use std::fs;
@@ -17,27 +17,29 @@ use super::{fault, io_fault};
 use crate::words::ports::LogFault;
 use crate::words::record::FORMAT;
 
-/// What SQLite keeps in its header to say whose file it is: "syst".
+/// The application id in SQLite's header, which says whose file it is: "syst".
 pub(super) const APPLICATION_ID: u32 = 0x7379_7374;
-/// The same for the copy of a log that is kept elsewhere: "sysc". Nobody takes one for a log to write on.
+/// The application id for the copy of a log that is stored elsewhere: "sysc". So no one takes a copy for a log to
+/// write to.
 pub(super) const COPY_ID: u32 = 0x7379_7363;
 
-/// Bytes of a page. A record with a body of 1 KB fills a third of the default 4,096 badly: seven fit
-/// into 8,192, and larger pages make a commit of one record write more than they save.
+/// Bytes of a page. A record with a body of 1 KB takes about a third of the default page of 4,096 bytes and fills
+/// it badly. Seven such records fit into 8,192, and larger pages make a commit of one record write more than they
+/// save.
 const PAGE_BYTES: u32 = 8192;
 
-/// Pages the write-ahead log may hold before a commit also copies them into the file: 16 MB. A page
-/// is copied once however often it was rewritten in between, so a longer log copies less; the bound
-/// is what opening after a crash has to read.
+/// How many pages the write-ahead log may hold before a commit also copies them into the file: 16 MB. A page is
+/// copied once, however often it was rewritten in between, so a longer log copies less. The limit bounds what
+/// must be read when the log is opened after a crash.
 const CHECKPOINT_PAGES: u32 = 2048;
 
 /// How long a statement waits for another connection's lock. Only a foreign program can hold one
 /// for longer than a moment.
 const BUSY_MS: u32 = 5_000;
 
-// No table names another by REFERENCES: SQLite would look up every one of them at every insert, and
-// the verifier does that once, when it is asked to. In `record` the body stands last, so that reading
-// the other columns of a large record never walks its overflow pages.
+// No table names another by REFERENCES: SQLite would check each one at every insert, and the verifier does that
+// once, on request. In `record` the body is the last column, so that reading the other columns of a large record
+// never walks its overflow pages.
 const TABLES: &str = "
 CREATE TABLE word (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE) STRICT;
 CREATE TABLE config (id INTEGER PRIMARY KEY, hash BLOB NOT NULL UNIQUE) STRICT;
@@ -56,11 +58,11 @@ CREATE TABLE document (id INTEGER PRIMARY KEY, hash BLOB NOT NULL UNIQUE, bytes 
 CREATE TABLE mark (name TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT, WITHOUT ROWID;
 ";
 
-/// Where the body of a record is, if it is large: then the record's own is empty. Since format 2.
+/// The place of a large record's body; the record's own body is then empty. Since format 2.
 pub(super) const LARGE: &str =
     "CREATE TABLE large (pos INTEGER PRIMARY KEY, document INTEGER NOT NULL) STRICT;";
 
-/// Records with their words in place, for whoever looks at the file with SQL.
+/// Records with their words in place, for people who look at the file with SQL.
 pub(super) const LINE: &str = "
 CREATE VIEW line AS
   SELECT r.pos, t.text AS thread, r.seq, lower(hex(r.id)) AS id, k.text AS kind, s.text AS sender,
@@ -74,7 +76,7 @@ CREATE VIEW line AS
   LEFT JOIN large l ON l.pos = r.pos LEFT JOIN document d ON d.id = l.document;
 ";
 
-/// How far a copy goes: which copy it is, of what, and its last bundle there.
+/// How far a copy goes: which copy it is, of what, and its last bundle.
 const FOLLOWED: &str = "
 CREATE TABLE followed (
   id INTEGER PRIMARY KEY CHECK (id = 1), node BLOB NOT NULL, source TEXT NOT NULL,
@@ -92,7 +94,7 @@ pub(super) enum Sort {
 }
 
 impl Sort {
-    /// What an `application_id` says.
+    /// The sort for an `application_id`.
     pub(super) fn of(application: u32) -> Option<Sort> {
         match application {
             APPLICATION_ID => Some(Sort::Log),
@@ -124,9 +126,8 @@ pub(super) fn beside(path: &Path, ending: &str) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// Makes an empty log. It is made under another name and renamed, so that a crash in between leaves
-/// no half-made log behind that later opening would have to guess about. Only who holds the lock of
-/// `path` may call this.
+/// Makes an empty log. It is made under another name and renamed, so that a crash leaves no half-made log that a
+/// later opening would have to guess about. Only the holder of the lock of `path` may call this.
 pub(super) fn create(path: &Path, sort: Sort) -> Result<(), LogFault> {
     let draft = beside(path, ".new");
     for ending in ["", "-wal", "-shm", "-journal"] {
@@ -135,7 +136,8 @@ pub(super) fn create(path: &Path, sort: Sort) -> Result<(), LogFault> {
             _ => {}
         }
     }
-    // What people and agents say is for the owner alone. SQLite gives its own files beside the log the same mode.
+    // What people and agents say is for the owner alone. SQLite gives its own files next to the log the same
+    // mode.
     fs::OpenOptions::new()
         .write(true)
         .create_new(true)
@@ -157,7 +159,7 @@ fn lay(draft: &Path, sort: Sort) -> rusqlite::Result<()> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(draft, flags)?;
     connection.pragma_update(None, "page_size", PAGE_BYTES)?;
-    // Both are kept in the header of the file: every later connection finds them there.
+    // Both are stored in the header of the file, so every later connection finds them there.
     connection.pragma_update(None, "journal_mode", "WAL")?;
     connection.pragma_update(None, "synchronous", "FULL")?;
     connection.execute_batch("BEGIN IMMEDIATE")?;
@@ -166,11 +168,11 @@ fn lay(draft: &Path, sort: Sort) -> rusqlite::Result<()> {
     connection.execute_batch(&objects(sort))?;
     rows::empty(&connection)?;
     connection.execute_batch("COMMIT")?;
-    // Closing the last connection folds the write-ahead log into the file and syncs it.
+    // Closing the last connection copies the write-ahead log into the file and syncs it.
     connection.close().map_err(|(_, e)| e)
 }
 
-/// Everything that a new file is made of.
+/// The SQL of everything in a new file.
 pub(super) fn objects(sort: Sort) -> String {
     let followed = if sort == Sort::Copy { FOLLOWED } else { "" };
     [TABLES, FOLD, LARGE, LINE, followed].concat()
@@ -183,15 +185,15 @@ pub(super) fn connect_writing(path: &Path, sort: Sort) -> rusqlite::Result<Conne
     guard(&connection)?;
     connection.pragma_update(None, "synchronous", sort.synchronous())?;
     connection.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES)?;
-    // Negative: in KB. The pages of the indexes that commits touch at random stay here.
+    // Negative means KB. Index pages that commits touch at random stay in this cache.
     connection.pragma_update(None, "cache_size", -32_768)?;
-    // After an unknown commit the log is closed and opened again to see what the disk has: folding the
-    // write-ahead log into the file on closing would hide it.
+    // After an unknown commit the log is closed and opened again to see what the disk has. Copying the
+    // write-ahead log into the file at the close would hide that.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
     Ok(connection)
 }
 
-/// What every connection is opened with: a log from elsewhere must not run anything of its own.
+/// Settings for every connection: a log from elsewhere must not run its own code.
 pub(super) fn guard(connection: &Connection) -> rusqlite::Result<()> {
     connection.busy_timeout(std::time::Duration::from_millis(u64::from(BUSY_MS)))?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;

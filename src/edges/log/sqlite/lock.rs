@@ -1,9 +1,9 @@
-//! The lock that makes one organism the only writer of a log: an exclusive `flock` on `<log>.lock`,
-//! with the holder's process id in it for whoever finds it taken. The kernel drops it with the process,
-//! however that ends, so a lock file that lies about means nothing. A process that was killed while it
-//! started a program may leave the lock to that child for the moment before it becomes the program; a
-//! lock whose signer is gone is therefore waited for. The file is never removed: a lock on a removed
-//! file would keep nobody out.
+//! The lock that makes one organism the only writer of a log: an exclusive `flock` on `<log>.lock`. The
+//! file contains the holder's process id, for others that find the lock taken. The kernel releases the
+//! lock when the process ends, however it ends, so a leftover lock file means nothing. If a process is
+//! killed while it starts a program, the child may hold the lock for a moment until it becomes the
+//! program; so a lock whose signer is gone is waited for. The file is never removed: a lock on a removed
+//! file would keep no one out.
 
 use std::fs::File;
 use std::io::{Read as _, Seek as _, Write as _};
@@ -17,8 +17,8 @@ use super::io_fault;
 use super::layout::beside;
 use crate::words::ports::LogFault;
 
-/// How often a lock that nobody living has signed is tried, and the pause between two tries: two seconds
-/// in all, where a child that is about to become a program needs some milliseconds.
+/// How often a lock without a living signer is tried, and the pause between two tries: two seconds in all.
+/// A child that is about to become a program needs some milliseconds.
 const TRIES: u32 = 200;
 const PAUSE: Duration = Duration::from_millis(10);
 
@@ -40,7 +40,7 @@ impl Lock {
         }
     }
 
-    /// Takes the lock, making its file if need be.
+    /// Takes the lock, and makes its file if needed.
     pub(super) fn make(log: &Path) -> Result<Lock, LogFault> {
         let path = beside(log, ".lock");
         let opened = File::options().read(true).write(true).create(true).truncate(false).open(&path);
@@ -52,8 +52,8 @@ impl Lock {
         Lock::take_pausing(log, path, file, || std::thread::sleep(PAUSE))
     }
 
-    /// Takes the lock. One that somebody holds who lives is refused at once; any other is only passing
-    /// through somebody's hands, and is tried again after a pause.
+    /// Takes the lock. If a living process holds it, this fails at once. Any other holder is temporary, so
+    /// the lock is tried again after a pause.
     fn take_pausing(
         log: &Path,
         path: PathBuf,
@@ -75,8 +75,8 @@ impl Lock {
         Err(LogFault::InUse { path: log.display().to_string(), pid })
     }
 
-    /// Whether somebody has the log open for writing. Looking takes the lock for a moment, since `flock`
-    /// has no other way to ask; an organism that starts in that very moment waits for it.
+    /// Whether a process has the log open for writing. The look takes the lock for a moment, since `flock`
+    /// has no other way to ask; an organism that starts in that moment waits.
     pub(super) fn is_held(log: &Path) -> Result<bool, LogFault> {
         match Lock::if_there(log) {
             Ok(_) => Ok(false),
@@ -85,7 +85,7 @@ impl Lock {
         }
     }
 
-    /// Writes who holds it.
+    /// Writes the process id of the holder.
     pub(super) fn sign(mut self) -> Result<Lock, LogFault> {
         let mut write = || {
             self.file.set_len(0)?;
@@ -99,17 +99,17 @@ impl Lock {
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        // A child between its fork and its program has the file open too, and closing ours would leave the
-        // lock with it. What cannot be released goes with the last of them.
+        // A child between its fork and its program has the file open too, so closing our handle would
+        // leave the lock with the child. If the release fails, the lock ends with the last handle.
         let _released = flock(&self.file, FlockOperation::Unlock);
     }
 }
 
-/// The process that has the log open for writing; none where nobody has. Where the process that signed
-/// last is gone nobody has it, and the lock is not touched; else it is asked for as a reader would, so
-/// that any number may look at once.
+/// The process that has the log open for writing; `None` if there is none. If the last signer is gone,
+/// there is none, and the lock is not touched. Else the lock is asked for as a reader would, so that any
+/// number of processes may look at once.
 pub fn holder(log: &Path) -> Result<Option<u32>, LogFault> {
-    // Opening a log follows links, so its lock stands beside the file itself.
+    // Opening a log follows links, so its lock is next to the file itself.
     let log = std::fs::canonicalize(log).unwrap_or_else(|_| log.to_owned());
     let path = beside(&log, ".lock");
     let file = match File::open(&path) {
@@ -128,18 +128,18 @@ pub fn holder(log: &Path) -> Result<Option<u32>, LogFault> {
     }
 }
 
-/// Whether no process has that number.
+/// Whether no process has that id.
 fn is_gone(pid: u32) -> bool {
     let process = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw);
     process.is_some_and(|process| rustix::process::test_kill_process(process) == Err(Errno::SRCH))
 }
 
-/// The process that signed the lock; 0 in the moment between taking and signing it.
+/// The process that signed the lock; 0 between taking the lock and signing it.
 fn pid_in(mut file: &File) -> u32 {
     let mut text = String::new();
-    // It may have been read before. A file that cannot be wound back is read as unsigned.
+    // It may have been read before. A file that cannot be rewound is read as unsigned.
     let _unsigned = file.rewind();
-    // A few bytes more than any process id has: the file may be anybody's.
+    // A few bytes more than any process id has: the file may not be ours.
     let read = std::io::Read::by_ref(&mut file).take(16).read_to_string(&mut text);
     read.ok().and_then(|_| text.trim().parse().ok()).unwrap_or(0)
 }
@@ -148,7 +148,7 @@ fn pid_in(mut file: &File) -> u32 {
 mod tests {
     use super::*;
 
-    /// A log whose lock is held by another hand and was signed by that process.
+    /// A log whose lock another handle holds and that process signed.
     fn held(folder: &Path, signer: u32) -> (PathBuf, File) {
         let log = folder.join("a.db");
         let path = beside(&log, ".lock");
@@ -189,7 +189,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let log = folder.path().join("a.db");
         let lock = Lock::make(&log).unwrap().sign().unwrap();
-        // What a fork shares is one open file with two hands on it, and so is this.
+        // A fork shares one open file between two handles, and so does this.
         let _of_a_child = lock.file.try_clone().unwrap();
         drop(lock);
         assert!(take(&log, || panic!("nothing is waited for")).is_ok());

@@ -1,8 +1,8 @@
-//! Whether a log that nobody writes to still has its end: what it holds is held against its tip, and the header of its
-//! write-ahead log is looked at. Nothing is written.
+//! Whether a log that no process writes to still has its end: compares the log with its tip, and looks at the header
+//! of its write-ahead log. Nothing is written.
 //!
-//! A log goes in; how it ends comes out, and which positions are missing, if some are. Whether it may go on without them
-//! is a person's decision.
+//! A log goes in. How it ends comes out, and which positions are missing, if any. A person decides whether it may
+//! continue without them.
 
 use std::path::Path;
 
@@ -28,11 +28,11 @@ pub(super) struct Judged {
     gone: Option<Gone>,
 }
 
-/// The positions that are missing, and how that shows.
+/// The positions that are missing, and the evidence.
 struct Gone(GivenUp, String);
 
 impl Gone {
-    /// What it means: a copy is made again from what it is a copy of.
+    /// The fault for a log. A copy is made again from its source.
     fn fault(&self, path: &Path, sort: Sort) -> LogFault {
         let Gone(gone, why) = self;
         match sort {
@@ -48,7 +48,7 @@ impl Judged {
         matches!(self.tip, Found::Nothing | Found::Corrupt) && self.end != End::EMPTY
     }
 
-    /// What a person should know of its tip.
+    /// What a person should know about its tip.
     pub(super) fn note(&self, path: &Path) -> Option<String> {
         let tip = beside(path, tip::ENDING).display().to_string();
         let what = match self.tip {
@@ -66,7 +66,7 @@ impl Judged {
         ))
     }
 
-    /// The same, if nothing is missing or exactly that is given up.
+    /// The same, if nothing is missing or exactly the missing positions are given up.
     pub(super) fn accepted(
         self,
         path: &Path,
@@ -82,7 +82,7 @@ impl Judged {
     }
 }
 
-/// Verifies the newest records of a log and looks at its end. A log that is not there is one without records.
+/// Verifies the newest records of a log and looks at its end. A missing log counts as one without records.
 pub(super) fn judge(path: &Path, sort: Sort) -> Result<Judged, LogFault> {
     let found = match sort {
         Sort::Log => tip::find(path)?,
@@ -122,7 +122,7 @@ fn head_at(connection: &Connection, path: &Path, at: Position) -> Result<Option<
     found.map(|head| head.map(Digest)).map_err(|e| fault(path, Some(at), &e))
 }
 
-/// Which positions are missing of a log that ends there, and how that shows.
+/// Which positions are missing from a log that ends there, and the evidence.
 fn missing(
     connection: Option<&Connection>,
     path: &Path,
@@ -175,9 +175,9 @@ fn missing(
     Ok(Some(Gone(gone, why)))
 }
 
-/// Refuses a log whose write-ahead log cannot be read, where nobody writes to it.
+/// Refuses a log whose write-ahead log cannot be read, if no process writes to it.
 pub(super) fn refuse_unreadable(path: &Path, sort: Sort) -> Result<(), LogFault> {
-    // Beside a writer the header may be seen half written.
+    // While a writer runs, the header may be half written when it is read.
     if wal::look(path)? != Wal::Corrupt || Lock::is_held(path)? || wal::look(path)? != Wal::Corrupt {
         return Ok(());
     }
@@ -188,25 +188,26 @@ pub(super) fn refuse_unreadable(path: &Path, sort: Sort) -> Result<(), LogFault>
     gone.map_or(Ok(()), |gone| Err(gone.fault(path, sort)))
 }
 
-/// How a log was left.
+/// The condition in which a log was left.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Condition {
-    /// What is missing at its end, if something is.
+    /// What is missing at its end, if anything.
     pub lost: Option<LogFault>,
     /// What is wrong with its tip, in words.
     pub tip: Option<String>,
-    /// What shows that nobody closed it, in words.
+    /// The evidence that it was not closed, in words.
     pub unclosed: Option<String>,
 }
 
-/// Looks at how a log was left. Of one that an organism runs on only its end is looked at.
+/// Looks at the condition of a log. If an organism runs on it, only its end is looked at.
 pub fn condition(path: &Path) -> Result<Condition, LogFault> {
     let path = canonical(path)?;
     let mut condition = Condition { lost: None, tip: None, unclosed: None };
     if look(&path)? == Sort::Copy {
         return Ok(condition);
     }
-    // The tip first, and the lock after the header: what a writer does between two looks must not look like loss.
+    // The tip comes first, and the lock after the header: what a writer does between two looks must not look like
+    // loss.
     let found = tip::find(&path)?;
     let header = wal::look(&path)?;
     let is_running = Lock::is_held(&path)?;
@@ -242,7 +243,7 @@ pub fn condition(path: &Path) -> Result<Condition, LogFault> {
     };
     let was_closed = closing::was_closed(&connection).map_err(ill)?;
     let is_missing_nothing = matches!(found, Found::At { .. }) && condition.lost.is_none();
-    // A reader makes an empty file -wal where there is none.
+    // A reader makes an empty -wal file if there is none.
     let has_commits = !matches!(wal, Wal::Nothing | Wal::Empty);
     condition.unclosed = match (was_closed, has_commits) {
         (true, _) => None,

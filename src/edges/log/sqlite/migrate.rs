@@ -1,8 +1,8 @@
-//! From one number of the format to the next. Each step is one transaction that ends with the new number,
-//! so a crash leaves the log as it was or as it will be.
+//! Migrates from one format number to the next. Each step is one transaction that ends with the new number, so a
+//! crash leaves the log as it was or as it will be.
 //!
-//! Only who holds the lock of a log brings it forward, and only after its newest records were verified.
-//! Whoever only reads an older log gets what it lacks beside it, in memory, and changes no byte.
+//! Only the holder of a log's lock migrates it, and only after its newest records were verified. A reader of an older
+//! log gets the missing parts in memory, and changes no byte.
 
 use std::path::Path;
 
@@ -14,7 +14,7 @@ use super::rows::{self, FOLD};
 use crate::words::ports::LogFault;
 use crate::words::record::FORMAT;
 
-/// Brings a log to the newest format; says whether it had an older one.
+/// Migrates a log to the newest format; returns whether it had an older one.
 pub(super) fn forward(path: &Path, sort: Sort) -> Result<bool, LogFault> {
     let ill = |e: rusqlite::Error| fault(path, None, &e);
     let connection = connect_writing(path, sort).map_err(ill)?;
@@ -25,7 +25,7 @@ pub(super) fn forward(path: &Path, sort: Sort) -> Result<bool, LogFault> {
             let steps = format!("{LARGE}DROP VIEW IF EXISTS line;{LINE}");
             connection.execute_batch(&steps).map_err(ill)?;
         }
-        // Older rows have no checksum: whether one is what was written cannot be told, so every thread is folded again.
+        // Older rows have no checksum, so a changed row cannot be detected, and every thread is folded again.
         connection.execute_batch(&format!("DROP TABLE fold;{FOLD}")).map_err(ill)?;
         rows::empty(&connection).map_err(ill)?;
         connection.pragma_update(None, "user_version", FORMAT).map_err(ill)?;
@@ -35,12 +35,12 @@ pub(super) fn forward(path: &Path, sort: Sort) -> Result<bool, LogFault> {
     Ok(found < FORMAT)
 }
 
-/// The number of the format, as the newest commit has it.
+/// The format number, as the newest commit has it.
 pub(super) fn number(connection: &Connection) -> rusqlite::Result<u32> {
     connection.pragma_query_value(Some("main"), "user_version", |row| row.get(0))
 }
 
-/// Puts beside an older log what it lacks, for one connection, in memory. Says whether it is older.
+/// Adds what an older log lacks, in memory, for one connection. Returns whether the log is older.
 pub(super) fn beside(connection: &Connection) -> rusqlite::Result<bool> {
     let found = number(connection)?;
     let is_older = found < FORMAT;
@@ -49,7 +49,7 @@ pub(super) fn beside(connection: &Connection) -> rusqlite::Result<bool> {
         if found < 2 {
             connection.execute_batch(&LARGE.replacen("CREATE TABLE", "CREATE TEMP TABLE", 1))?;
         }
-        // An empty table that is found before the older one, whose rows are not trusted.
+        // An empty table that hides the older one, whose rows are not trusted.
         connection.execute_batch("CREATE TEMP TABLE fold (thread, seq, working, bytes, sum);")?;
     }
     Ok(is_older)

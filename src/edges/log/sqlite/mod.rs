@@ -2,7 +2,7 @@
 //!
 //! One writer, any number of readers, every commit fsynced before it is called committed. `open`
 //! refuses what it does not trust before anything is written; `write` appends; `read` and `verify`
-//! never change a byte. An error of the disk is never tried again as if it had not happened.
+//! never change a byte. A disk error is never followed by a retry as if it had not happened.
 
 mod closing;
 mod column;
@@ -43,7 +43,7 @@ pub use write::Appender;
 use crate::edges::system;
 use crate::words::ports::{LogFault, Position};
 
-/// A fault of the file system, as what it means for a log.
+/// A fault of the file system, and what it means for a log.
 fn io_fault(path: &Path, error: &std::io::Error) -> LogFault {
     let why = match error.kind() {
         ErrorKind::NotFound => "there is no such file or folder, where the log would stand".to_owned(),
@@ -54,16 +54,16 @@ fn io_fault(path: &Path, error: &std::io::Error) -> LogFault {
     LogFault::Io { path: path.display().to_string(), why }
 }
 
-/// Damage, named by the first position that shows it; 0 where it is the file as a whole.
+/// Damage, named by the first position that shows it; 0 means the file as a whole.
 fn damaged(path: &Path, position: Position, why: impl Into<String>) -> LogFault {
     LogFault::Damaged { path: path.display().to_string(), position, why: why.into() }
 }
 
-/// A fault of the database. What SQLite itself finds wrong with the file is damage, at the position
-/// that was being read if one was, and at position 0 where not even that could be told.
+/// A fault of the database. If SQLite itself finds something wrong with the file, that is damage.
+/// Its position is the one that was being read, or 0 if no position is known.
 fn fault(path: &Path, at: Option<Position>, error: &rusqlite::Error) -> LogFault {
     match error.sqlite_error_code() {
-        // An unknown code is SQLite's plain "error": a table or column of ours is not there.
+        // An unknown code is SQLite's plain "error": a table or column of ours is missing.
         Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase | ErrorCode::Unknown) => {
             damaged(path, at.unwrap_or_default(), error.to_string())
         }

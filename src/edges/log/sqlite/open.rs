@@ -1,8 +1,8 @@
 //! Opening a log: for writing, or only to read.
 //!
-//! A log that is not ours, is newer than we are, or does not verify is refused before anything is
-//! opened for writing: the file and everything beside it stay as they are, for whoever has to find out
-//! what happened. A path goes in; a writer, a reader and the secret come out, or the reason why not.
+//! A log that is not ours, is newer than this version, or does not verify is refused before anything is opened for
+//! writing. The file and everything next to it stay as they are, for the person who must find out what happened. A
+//! path goes in; a writer, a reader and the secret come out, or the reason why not.
 
 use std::fs::{self, File};
 use std::io::Read as _;
@@ -25,9 +25,9 @@ use super::{closing, fault, io_fault, loss, migrate, wal};
 use crate::words::ports::{GivenUp, LogFault, Position};
 use crate::words::record::FORMAT;
 
-/// Newest records that are verified before a log is opened for writing, beside those that opening will
-/// fold. Damage by a crash or a failing disk is where was written last; the rest is for `verify_all`,
-/// which takes its time, and for whoever reads it.
+/// How many of the newest records are verified before a log is opened for writing, in addition to those that
+/// opening folds. A crash or a failing disk damages what was written last. The rest is left to `verify_all`, which
+/// takes its time, and to readers.
 const VERIFIED_AT_OPEN: u64 = 10_000;
 
 /// A log, open for its one writer.
@@ -36,23 +36,23 @@ pub struct Opened {
     pub writer: Appender,
     /// The reading side.
     pub reader: Reader,
-    /// What delivery tokens are made from.
+    /// The source of delivery tokens.
     pub secret: Secret,
-    /// What a person should know of how it was found.
+    /// What a person should know about its condition.
     pub notes: Vec<String>,
 }
 
-/// Opens a log for writing, making it if there is none.
+/// Opens a log for writing, and makes it if there is none.
 pub fn open(path: &Path) -> Result<Opened, LogFault> {
     opened(path, Sort::Log, None)
 }
 
-/// Opens the copy of a log that is kept elsewhere, making it if there is none.
+/// Opens the copy of a log that is stored elsewhere, and makes it if there is none.
 pub fn open_copy(path: &Path) -> Result<Opened, LogFault> {
     opened(path, Sort::Copy, None)
 }
 
-/// Opens a log for writing that goes on without the positions that are given up; exactly those have to be missing.
+/// Opens a log for writing that continues without the given-up positions. Exactly those must be missing.
 pub fn open_without(path: &Path, given_up: GivenUp) -> Result<Opened, LogFault> {
     opened(path, Sort::Log, Some(given_up))
 }
@@ -66,15 +66,15 @@ fn opened(path: &Path, sort: Sort, given_up: Option<GivenUp>) -> Result<Opened, 
         loss::judge(&path, sort)?.accepted(&path, sort, given_up)
     };
     let was_there = exists(&path)?;
-    // A lock file that is there is taken first and not yet written to: what a running organism
-    // writes meanwhile must not look like damage.
+    // If a lock file exists, the lock is taken first, and the file is not yet written to. Writes of a running
+    // organism must not look like damage.
     let early = Lock::if_there(&path)?;
     let mut found = judged()?;
     let lock = match early {
         Some(lock) => lock.sign()?,
         None => Lock::make(&path)?.sign()?,
     };
-    // Somebody may have made it, run and ended since we looked.
+    // Another process may have made the log, run and ended since the first look.
     if !was_there && exists(&path)? {
         found = judged()?;
     }
@@ -89,13 +89,13 @@ fn opened(path: &Path, sort: Sort, given_up: Option<GivenUp>) -> Result<Opened, 
     let tip = match (sort, given_up) {
         (Sort::Copy, _) => None,
         (Sort::Log, Some(_)) => Some(Tip::replacing(&path)),
-        // Before the log has a format whose logs have a tip.
+        // This comes before the log gets a format whose logs have a tip.
         (Sort::Log, None) => Some(Tip::of(&path, found.tip, found.end)?),
     };
     let is_older = migrate::forward(&path, sort)?;
     let without_tip = sort == Sort::Log && !is_older && found.is_untold();
     notes.extend(found.note(&path).filter(|_| sort == Sort::Log && !is_older));
-    // Positions and call numbers may be used again: an answer to a delivery of before must not fit a new one.
+    // Positions and call numbers may be used again, so an answer to an old delivery must not fit a new one.
     let secret = match given_up.is_some() || without_tip {
         true => Secret::anew(&path)?,
         false => Secret::of(&path)?,
@@ -120,7 +120,7 @@ pub fn open_reading(path: &Path) -> Result<Reader, LogFault> {
     Ok(Reader::new(Arc::new(pool)))
 }
 
-/// How far the copy at a path goes; none where none is there, or it has followed nothing yet.
+/// How far the copy at a path goes; `None` if there is no copy, or it has followed nothing yet.
 pub fn followed(path: &Path) -> Result<Option<Followed>, LogFault> {
     let path = canonical(path)?;
     if !exists(&path)? || look(&path)? != Sort::Copy {
@@ -131,13 +131,13 @@ pub fn followed(path: &Path) -> Result<Option<Followed>, LogFault> {
     Ok(found.map(|copy| copy.followed).filter(|followed| followed.sequence > 0))
 }
 
-/// Where SQLite cannot make the files it keeps beside a log nobody can write the log either.
+/// If SQLite cannot make its files next to a log, no process can write the log either.
 pub(super) fn manner(path: &Path) -> Manner {
     if connect(path, Manner::Live).is_ok() { Manner::Live } else { Manner::Still }
 }
 
-/// The one path of a log: links resolved, so that nobody locks the same file under two names, and
-/// absolute, so that no name means anything special to SQLite.
+/// The one path of a log: links resolved, so that the same file is not locked under two names, and absolute, so
+/// that no name has a special meaning for SQLite.
 pub(super) fn canonical(path: &Path) -> Result<PathBuf, LogFault> {
     let resolved = match fs::canonicalize(path) {
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
@@ -153,7 +153,7 @@ pub(super) fn canonical(path: &Path) -> Result<PathBuf, LogFault> {
         }
         _ => io_fault(path, &e),
     })?;
-    // A pipe would be waited for without end, before anybody could be told.
+    // Opening a pipe would block forever, without any message.
     if fs::metadata(&resolved).is_ok_and(|there| !there.is_file() && !there.is_dir()) {
         let why = "it is a pipe, a socket or a device, and no file".to_owned();
         return Err(LogFault::Foreign { path: path.display().to_string(), why });
@@ -165,7 +165,7 @@ pub(super) fn exists(path: &Path) -> Result<bool, LogFault> {
     path.try_exists().map_err(|e| io_fault(path, &e))
 }
 
-/// The same as `look`, and whether it is what somebody wants to write.
+/// Like `look`, and checks that the file is of the wanted sort.
 pub(super) fn look_for(path: &Path, wanted: Sort) -> Result<(), LogFault> {
     let why = match (look(path)?, wanted) {
         (Sort::Copy, Sort::Log) => "it is the copy of a log that is kept in NATS, where log.nats says it is",
@@ -175,7 +175,7 @@ pub(super) fn look_for(path: &Path, wanted: Sort) -> Result<(), LogFault> {
     Err(LogFault::Foreign { path: path.display().to_string(), why: why.to_owned() })
 }
 
-/// Looks at the first bytes of a file, as bytes: is it a log of ours, and of a format we know?
+/// Looks at the first bytes of a file: is it a log of ours, in a known format?
 pub(super) fn look(path: &Path) -> Result<Sort, LogFault> {
     let mut header = Vec::new();
     let read = File::open(path).and_then(|file| file.take(100).read_to_end(&mut header));
@@ -205,7 +205,7 @@ pub(super) fn look(path: &Path) -> Result<Sort, LogFault> {
     }
 }
 
-/// The number of the format that a log has. A new one may stand in the write-ahead log alone.
+/// The format number of a log. A new number may be only in the write-ahead log.
 pub fn format(path: &Path) -> Result<u32, LogFault> {
     let path = canonical(path)?;
     let sort = look(&path)?;
@@ -214,11 +214,11 @@ pub fn format(path: &Path) -> Result<u32, LogFault> {
     migrate::number(&reading.connection).map_err(|e| fault(&path, None, &e))
 }
 
-/// Verifies the newest records of a log that nobody writes to, without touching it; gives the last position.
+/// Verifies the newest records of a log that no process writes to, without touching it; returns the last position.
 pub(super) fn verify_tail(path: &Path, manner: Manner) -> Result<(Connection, Position), LogFault> {
     let connection = connect(path, manner)?.connection;
     let ill = |e: rusqlite::Error| fault(path, None, &e);
-    // After a crash a newer number may stand in the write-ahead log alone, where `look` does not see it.
+    // After a crash a newer number may be only in the write-ahead log, where `look` does not see it.
     let found = migrate::number(&connection).map_err(ill)?;
     if found > FORMAT {
         return Err(LogFault::Newer { path: path.display().to_string(), found, known: FORMAT });
@@ -227,7 +227,7 @@ pub(super) fn verify_tail(path: &Path, manner: Manner) -> Result<(Connection, Po
     let newest = Position(last.0.saturating_sub(VERIFIED_AT_OPEN));
     let after = marks.map_or(newest, |marks| marks.checkpoint.min(newest));
     let middle = Position(after.0.midpoint(last.0));
-    // Half each on two threads: most of the time of opening a large log goes into these hashes.
+    // Half each on two threads: these hashes take most of the time of opening a large log.
     thread::scope(|scope| {
         let older = scope.spawn(|| verify::stretch(&connect(path, manner)?.connection, path, after, middle));
         let newer = verify::stretch(&connection, path, middle, last);

@@ -1,5 +1,5 @@
-//! Connections that read. Each is used by one thread at a time, so there are as many as threads that
-//! read at the same moment, and a few wait to be used again.
+//! Connections for reading. Only one thread uses a connection at a time. So there are as many as threads
+//! that read at that moment, plus a few that are kept for later.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -11,22 +11,23 @@ use super::{fault, io_fault, migrate};
 use crate::words::ports::LogFault;
 use crate::words::record::FORMAT;
 
-/// Connections kept open between reads: the pump's, the console's, and two to spare. Each holds a
-/// page cache of up to 2 MB.
+/// Connections kept open between reads: the pump's, the console's, and two spares. Each holds a page
+/// cache of up to 2 MB.
 const KEPT: usize = 4;
 
-/// How a connection meets the file.
+/// How a connection opens the file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Manner {
-    /// Beside a writer that may be at work: takes SQLite's read locks, in the `-shm` file.
+    /// Next to a writer that may be running: takes SQLite's read locks, in the `-shm` file.
     Live,
-    /// While nobody writes: takes no lock and changes no byte of the file or of those beside it.
+    /// While no process writes: takes no lock and changes no byte of the file or of the files next to
+    /// it.
     Still,
-    /// The same without the write-ahead log, which cannot be read.
+    /// Like `Still`, without the write-ahead log, which cannot be read.
     Alone,
 }
 
-/// Where connections to one log are borrowed.
+/// Lends connections to one log.
 pub(super) struct Pool {
     pub(super) path: PathBuf,
     manner: Manner,
@@ -41,7 +42,7 @@ pub(super) struct Reading {
 }
 
 impl Reading {
-    /// Whether somebody has brought the log forward since.
+    /// Whether the log has been migrated since.
     fn is_outdated(&self) -> rusqlite::Result<bool> {
         Ok(self.is_older && migrate::number(&self.connection)? == FORMAT)
     }
@@ -63,7 +64,7 @@ impl Pool {
             Some(held) if !outdated(&held)? => held,
             _ => connect(&self.path, self.manner)?,
         };
-        // A connection whose read failed is not used again: what is wrong may be with it alone.
+        // A connection whose read failed is not used again: the fault may be only in the connection.
         let found = read(&held.connection)?;
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         if idle.len() < KEPT {
@@ -72,7 +73,7 @@ impl Pool {
         Ok(found)
     }
 
-    /// Closes every connection that is not being used.
+    /// Closes every connection that is not in use.
     pub(super) fn close_idle(&self) {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
@@ -93,7 +94,7 @@ pub(super) fn connect(path: &Path, manner: Manner) -> Result<Reading, LogFault> 
     let _stand_in = if manner == Manner::Still { StandIn::where_needed(path)? } else { None };
     let connection = open().map_err(|e| fault(path, None, &e))?;
     guard(&connection).map_err(|e| fault(path, None, &e))?;
-    // The first read is where SQLite opens what lies beside the file.
+    // SQLite opens the files next to the log at the first read.
     let first = connection.pragma_query_value(None, "schema_version", |row| row.get::<_, i64>(0));
     first.map_err(|e| fault(path, None, &e))?;
     let is_older = migrate::beside(&connection).map_err(|e| fault(path, None, &e))?;
@@ -103,15 +104,15 @@ pub(super) fn connect(path: &Path, manner: Manner) -> Result<Reading, LogFault> 
 /// Bytes of the header of a write-ahead log.
 const WAL_HEADER: u64 = 32;
 
-/// Whether commits are left in the write-ahead log, as after a crash. One that has only its header holds
-/// none, and SQLite does not get past it where it may not write the `-shm` file.
+/// Whether there are commits in the write-ahead log, as after a crash. A write-ahead log with only a
+/// header holds none, and SQLite cannot open it if it may not write the `-shm` file.
 fn has_wal(path: &Path) -> bool {
     std::fs::metadata(beside(path, "-wal")).is_ok_and(|file| file.len() > WAL_HEADER)
 }
 
-/// The address under which SQLite reads a log and touches nothing. After a crash what was committed
-/// last is still in the write-ahead log, which an immutable file would leave out: then the index of it
-/// is built in memory instead of in the `-shm` file, which SQLite does where it may not write that one.
+/// The address under which SQLite reads a log and touches nothing. After a crash the last commits are
+/// still in the write-ahead log, which an immutable file would leave out. Then SQLite builds its index
+/// in memory instead of in the `-shm` file, because it may not write that file.
 fn still_uri(path: &Path, with_wal: bool) -> String {
     let mut uri = String::from("file:");
     for byte in std::os::unix::ffi::OsStrExt::as_bytes(path.as_os_str()) {
@@ -130,8 +131,8 @@ fn still_uri(path: &Path, with_wal: bool) -> String {
     uri
 }
 
-/// An empty `-shm` file for as long as SQLite needs to open it: a log that was copied with its `-wal`
-/// file alone is whole, but SQLite does not read it so without one.
+/// An empty `-shm` file for as long as SQLite needs to open the log. A log that was copied with only its
+/// `-wal` file is complete, but SQLite cannot read it without a `-shm` file.
 struct StandIn(PathBuf);
 
 impl StandIn {
@@ -147,7 +148,7 @@ impl StandIn {
 
 impl Drop for StandIn {
     fn drop(&mut self) {
-        // A file that stays behind is empty and in nobody's way.
+        // A file that stays behind is empty and harmless.
         let _left = std::fs::remove_file(&self.0);
     }
 }

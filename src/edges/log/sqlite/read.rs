@@ -1,9 +1,8 @@
-//! The reading side of the file, for any number of threads beside the writer.
+//! The reading side of the file, for any number of threads next to the writer.
 //!
-//! Every call is one short read of its own, so that a reader never keeps the write-ahead log from
-//! being folded in. Every record that comes out has been hashed again and continues the record before it
-//! in its thread; documents have the hash under which they are stored. What does not is damage at its
-//! position, and nobody gets it but through `as_claimed`.
+//! Every call is one short read, so that a reader never blocks the checkpoint of the write-ahead log. Every record
+//! that comes out has been hashed again and continues the previous record of its thread; every document has the hash
+//! under which it is stored. Anything else is damage at its position, and only `as_claimed` returns it.
 
 use std::sync::Arc;
 
@@ -19,17 +18,18 @@ use crate::words::limits;
 use crate::words::ports::{LogFault, LogReader, Opening, Position, Row};
 use crate::words::record::{FORMAT, Record};
 
-/// Records that opening takes into memory at once. Where more came after the checkpoint each thread is folded by itself.
+/// How many records opening takes into memory at once. If more came after the checkpoint, each thread is folded by
+/// itself.
 const AT_ONCE: u64 = 4 * limits::RECORDS_TO_FOLD as u64;
 
-/// What the table `fold` holds.
+/// The content of the table `fold`.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Cache {
     /// Rows.
     pub rows: usize,
-    /// The threads whose row has a wrong checksum, or the row's number where its thread cannot be told.
+    /// The threads whose row has a wrong checksum, or the row's number if its thread is unknown.
     pub corrupt: Vec<String>,
-    /// Whether every thread that was at work has its row.
+    /// Whether every thread at work has its row.
     pub is_complete: bool,
 }
 
@@ -37,11 +37,11 @@ pub struct Cache {
 #[derive(Clone)]
 pub struct Reader {
     pool: Arc<Pool>,
-    /// Whether records are held against the ones before them.
+    /// Whether records are checked against the records before them.
     proves: bool,
 }
 
-/// At most so many: SQLite counts with a sign.
+/// The limit as SQLite takes it: a signed number.
 fn limited(limit: usize) -> i64 {
     i64::try_from(limit).unwrap_or(i64::MAX)
 }
@@ -55,8 +55,8 @@ impl Reader {
         Reader { pool, proves: true }
     }
 
-    /// The same log with records as the file claims them, unverified: for callers that look into damage and
-    /// verify for themselves.
+    /// The same log with records as the file claims them, unverified: for callers that investigate damage and verify
+    /// for themselves.
     pub fn as_claimed(&self) -> Reader {
         Reader { pool: self.pool.clone(), proves: false }
     }
@@ -69,7 +69,7 @@ impl Reader {
         damaged(&self.pool.path, position, why)
     }
 
-    /// The records of a query. With a position, it asks for the records that follow it without a gap.
+    /// The records of a query. If a position is given, the records must follow it without a gap.
     fn records(
         &self,
         after: Option<Position>,
@@ -83,7 +83,7 @@ impl Reader {
             let mut found = Vec::new();
             while let Some(row) = rows.next().map_err(|e| self.fault(&e))? {
                 let record = stored(row).map_err(|Unfit(why)| {
-                    // The position is the table's key: where a row exists it is a number.
+                    // The position is the table's key: an existing row has a number there.
                     self.damaged(Position(row.get::<_, i64>(0).unwrap_or_default().unsigned_abs()), why)
                 })?;
                 found.push(match after {
@@ -109,10 +109,10 @@ impl Reader {
         ThreadId::parse(text).map_err(|e| self.damaged(Position::default(), e.to_string()))
     }
 
-    /// Looks at every row of the table `fold`: how many there are, and what is wrong with them.
+    /// Checks every row of the table `fold`: how many there are, and what is wrong with them.
     pub fn cache(&self) -> Result<Cache, LogFault> {
         self.pool.read(|connection| {
-            // One transaction, so that rows and marks are of the same moment.
+            // One transaction, so that rows and marks are from the same moment.
             let moment = connection.unchecked_transaction().map_err(|e| self.fault(&e))?;
             let (_, marks) = verify::ends(&moment, &self.pool.path)?;
             let mut cache = Cache::default();
@@ -140,7 +140,7 @@ impl Reader {
 impl LogReader for Reader {
     fn opening(&self) -> Result<Opening, LogFault> {
         self.pool.read(|connection| {
-            // One transaction, so that rows and records are of the same moment.
+            // One transaction, so that rows and records are from the same moment.
             let moment = connection.unchecked_transaction().map_err(|e| self.fault(&e))?;
             let (last, marks) = verify::ends(&moment, &self.pool.path)?;
             let near = marks.filter(|marks| last.0 - marks.checkpoint.0 <= AT_ONCE);
@@ -213,8 +213,8 @@ impl LogReader for Reader {
     }
 
     fn threads_like(&self, prefix: &str, limit: usize) -> Result<Vec<ThreadId>, LogFault> {
-        // A range of the index, and no pattern: what a stranger typed means nothing but itself. No
-        // character sorts after the last one of Unicode, which no id holds.
+        // A range of the index, not a pattern, so characters in a user's input have no special meaning. No character
+        // sorts after the last one of Unicode, which no id contains.
         let sql =
             "SELECT text FROM thread WHERE text >= ?1 AND text < ?1 || char(1114111) ORDER BY text LIMIT ?2";
         self.threads_where(sql, (prefix, limited(limit)))

@@ -1,12 +1,13 @@
-//! A map that remembers what was used lately and forgets the rest, so that a million threads cost no
+//! A map that remembers recently used keys and forgets the rest, so that a million threads cost no
 //! more memory than the few thousand that are awake.
 
 use std::borrow::Borrow;
 use std::collections::HashMap;
 use std::hash::Hash;
 
-/// At least the `room` keys used last, at most twice as many. Two plain maps instead of a linked list:
-/// when the young one is full it becomes the old one, and what the old one held is forgotten.
+/// Holds at least the `room` keys used last, at most twice as many. It has two plain maps instead of a
+/// linked list: when the young map is full, it becomes the old one, and the content of the old one is
+/// forgotten.
 pub(super) struct Recent<K, V> {
     young: HashMap<K, V>,
     old: HashMap<K, V>,

@@ -1,8 +1,8 @@
-//! A copy that is made again: beside the one that is there, in whose place it comes when it is whole, and in one step.
+//! Makes a copy again, next to the old one. When the new copy is complete, it replaces the old one in one step.
 //!
-//! Until then nothing of the old one is changed, however this ends: what a killed process leaves is a file of another name,
-//! which the next one that makes the copy again removes. The lock of the copy is held from the beginning to the end. It
-//! knows nothing of where records come from.
+//! Until then nothing of the old copy changes, however this ends. A killed process leaves a file with another name,
+//! which the next remake removes. The lock of the copy is held from beginning to end. This file knows nothing about
+//! the source of the records.
 
 use std::fs::{self, File};
 use std::io::ErrorKind;
@@ -22,15 +22,15 @@ use crate::words::ports::{LogFault, LogReader as _, Position};
 
 /// Records compared at once.
 const PAGE: usize = 512;
-/// Old copies that are kept beside the new one, at most.
+/// The most old copies that are kept next to the new one.
 const KEPT: u32 = 1_000;
 
-/// Where two copies of one log differ first.
+/// The first difference between two copies of one log.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Difference {
-    /// The position; 0 where it is the file as a whole.
+    /// The position; 0 means the file as a whole.
     pub position: Position,
-    /// What is there, in words about the old one.
+    /// The difference, in words about the old copy.
     pub why: String,
 }
 
@@ -43,14 +43,14 @@ pub struct Remaking {
 }
 
 impl Remaking {
-    /// Takes the lock. What stands there has to be a copy, or nothing.
+    /// Takes the lock. The path must hold a copy, or nothing.
     pub fn begin(path: &Path) -> Result<Remaking, LogFault> {
         let path = canonical(path)?;
         if exists(&path)? {
             look_for(&path, Sort::Copy)?;
         }
         let lock = Arc::new(Lock::make(&path)?.sign()?);
-        // Somebody may have made it, run and ended since we looked.
+        // Another process may have made it, run and ended since the first look.
         let has_old = exists(&path)?;
         if has_old {
             look_for(&path, Sort::Copy)?;
@@ -60,7 +60,8 @@ impl Remaking {
         Ok(remaking)
     }
 
-    /// What the old one says of itself; none where there is no old one, or it has followed nothing, or does not say it.
+    /// What the old copy says about itself; `None` if there is no old copy, or it has followed nothing, or cannot be
+    /// read.
     pub fn old(&self) -> Option<Copy> {
         if !self.has_old {
             return None;
@@ -70,7 +71,7 @@ impl Remaking {
         found.filter(|copy| copy.followed.sequence > 0)
     }
 
-    /// Makes the new one, which is empty.
+    /// Makes the new copy, which is empty.
     pub fn draft(&self) -> Result<(Appender, Reader), LogFault> {
         create(&self.draft, Sort::Copy)?;
         let pool = Arc::new(Pool::new(self.draft.clone(), Manner::Live));
@@ -78,8 +79,8 @@ impl Remaking {
         Ok((writer, Reader::new(pool)))
     }
 
-    /// Holds the records of the old one against those of the new one, which is closed: as many as the old one should hold,
-    /// if that is known. Says how many it holds, and where it differs first.
+    /// Compares the records of the old copy with those of the new copy, which is closed. If `should_hold` is known,
+    /// the old copy must hold that many. Returns how many it holds, and the first difference.
     pub fn compare(
         &self,
         should_hold: Option<Position>,
@@ -135,8 +136,8 @@ impl Remaking {
         }
     }
 
-    /// Puts the new one, which is closed, in the place of the old one. That is kept under another name if it is wanted; the
-    /// name is given.
+    /// Replaces the old copy with the new one, which is closed. If the old copy is wanted, it is kept under another
+    /// name, which is returned.
     pub fn take_place(self, keeps_old: bool) -> Result<Option<PathBuf>, LogFault> {
         if fs::metadata(beside(&self.draft, "-wal")).is_ok_and(|left| left.len() > 0) {
             let why = "what was written is not in it yet: somebody else has it open".to_owned();
@@ -149,14 +150,14 @@ impl Remaking {
         Ok(kept)
     }
 
-    /// Makes the old one a file that is whole by itself: what lies beside it would be taken for the new one's.
+    /// Makes the old copy complete in a single file: the files next to it would be taken for the new copy's.
     fn part_from_old(&self, keeps_old: bool) -> Result<Option<PathBuf>, LogFault> {
         let rights = fs::metadata(&self.path).map(|old| old.permissions());
         let rights = rights.and_then(|rights| fs::set_permissions(&self.draft, rights));
         rights.map_err(|e| io_fault(&self.draft, &e))?;
         let folded = self.fold_old();
         let kept = if keeps_old { Some(self.keep_old()?) } else { None };
-        // One that cannot be folded may lose nothing by it where it is kept as it is.
+        // If the checkpoint fails, nothing is lost as long as the old copy is kept as it is.
         if kept.is_none() {
             folded?;
         }
@@ -179,7 +180,7 @@ impl Remaking {
         Ok(())
     }
 
-    /// Gives the old one a second name, with what lies beside it.
+    /// Gives the old copy a second name, with the files next to it.
     fn keep_old(&self) -> Result<PathBuf, LogFault> {
         for number in 1..=KEPT {
             let kept = beside(&self.path, &format!(".was-{number}"));
@@ -201,7 +202,7 @@ impl Remaking {
     }
 
     fn remove_draft(&self) -> Result<(), LogFault> {
-        // One that was being made has yet another name.
+        // A draft that was being made has yet another name.
         let names = [self.draft.clone(), beside(&self.draft, ".new")];
         let endings = ["", "-wal", "-shm", "-journal"];
         names.iter().try_for_each(|name| endings.iter().try_for_each(|ending| removed(&beside(name, ending))))
@@ -210,12 +211,12 @@ impl Remaking {
 
 impl Drop for Remaking {
     fn drop(&mut self) {
-        // One that took its place has left nothing; what cannot be removed now the next one removes.
+        // After a replacement nothing is left to remove; what cannot be removed now is removed by the next remake.
         let _left = self.remove_draft();
     }
 }
 
-/// Removes a file that may be there.
+/// Removes a file if it exists.
 fn removed(path: &Path) -> Result<(), LogFault> {
     match fs::remove_file(path) {
         Err(e) if e.kind() != ErrorKind::NotFound => Err(io_fault(path, &e)),

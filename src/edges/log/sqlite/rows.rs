@@ -1,9 +1,9 @@
-//! The rows of the table `fold` and the marks beside them: how they are written, and which of them can be trusted.
+//! The rows of the table `fold` and its marks: how they are written, and which of them can be trusted.
 //!
-//! Both are a cache that spares folding threads again; neither is evidence. A rotten bit in them must not change what a
-//! thread is, so each row has a checksum, and the marks have one over the checkpoint and a sum over the threads at work:
-//! a row that is missing from those shows in it. What does not fit counts as not stored, and is folded again from the
-//! records. Nothing here knows what a row means.
+//! Both are a cache that saves folding threads again; neither is evidence. A flipped bit in them must not change a
+//! thread, so each row has a checksum. The marks have a checksum over the checkpoint and a sum over the threads at
+//! work, which reveals a missing row. What does not fit counts as not stored, and is folded again from the records.
+//! Nothing here knows what a row means.
 
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension, params};
@@ -24,7 +24,7 @@ CREATE TABLE fold (
 CREATE INDEX fold_working ON fold (thread) WHERE working = 1;
 ";
 
-/// Rows as `checked` reads them.
+/// The start of every query whose rows `checked` reads.
 macro_rules! rows_where {
     ($tail:literal) => {
         concat!(
@@ -36,10 +36,10 @@ macro_rules! rows_where {
 }
 pub(super) use rows_where;
 
-/// What the marks say, if their checksum fits.
+/// The content of the marks, if their checksum fits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Marks {
-    /// Opening need only fold what comes after it.
+    /// Opening need only fold the records after this position.
     pub(super) checkpoint: Position,
     /// The sum over the threads whose row says that they are at work.
     working: i64,
@@ -47,7 +47,7 @@ pub(super) struct Marks {
 
 /// The rows of the threads at work.
 pub(super) struct Working {
-    /// One for each; a row with a wrong checksum is here without bytes, and its thread is folded again.
+    /// One row for each; a row with a wrong checksum is here without bytes, and its thread is folded again.
     pub(super) rows: Vec<Row>,
     /// How many of them have a wrong checksum.
     pub(super) corrupt: usize,
@@ -56,7 +56,7 @@ pub(super) struct Working {
 }
 
 impl Marks {
-    /// Reads them; none where they do not fit together.
+    /// Reads them; `None` if they do not fit together.
     pub(super) fn read(connection: &Connection) -> rusqlite::Result<Option<Marks>> {
         let value = |name: &str| -> rusqlite::Result<Option<i64>> {
             let mut find = connection.prepare_cached("SELECT value FROM mark WHERE name = ?1")?;
@@ -93,7 +93,7 @@ pub(super) fn empty(connection: &Connection) -> rusqlite::Result<()> {
     Marks::default().write(connection)
 }
 
-/// Writes rows, and with a checkpoint that opening need only fold what comes after that position. Part of a transaction.
+/// Writes rows. With a checkpoint, opening need only fold the records after that position. Part of a transaction.
 pub(super) fn set(
     connection: &Connection,
     rows: &[(i64, &Row)],
@@ -107,7 +107,7 @@ pub(super) fn set(
     for (number, row) in rows {
         let share = share(row.thread.as_str());
         let mut find = connection.prepare_cached("SELECT working FROM fold WHERE thread = ?1")?;
-        // Should this word be the corrupt one, the sum does not fit any more, which is found at the next start.
+        // If this value is the corrupt one, the sum no longer fits, and the next start finds that.
         let was_working: Option<i64> = find.query_row([number], |row| row.get(0)).optional()?;
         if was_working == Some(1) {
             working = working.wrapping_sub(share);
@@ -121,12 +121,12 @@ pub(super) fn set(
         let seq = i64::try_from(row.seq).unwrap_or(i64::MAX);
         set.execute(params![number, seq, row.working, row.bytes, row_sum(row)])?;
     }
-    // Marks that became corrupt while the organism runs stay so: the next start then trusts no row.
+    // Marks that became corrupt while the organism runs stay corrupt: the next start then trusts no row.
     let Some(before) = marks else { return Ok(()) };
     Marks { checkpoint: checkpoint.unwrap_or(before.checkpoint), working }.write(connection)
 }
 
-/// The rows of the threads at work, held against the marks.
+/// The rows of the threads at work, checked against the marks.
 pub(super) fn working(connection: &Connection, marks: Marks) -> rusqlite::Result<Working> {
     let mut statement = connection.prepare_cached(rows_where!("WHERE f.working = 1 ORDER BY t.text"))?;
     let mut found = statement.query([])?;
@@ -145,8 +145,8 @@ pub(super) fn working(connection: &Connection, marks: Marks) -> rusqlite::Result
     Ok(Working { rows, corrupt, is_complete: sum == marks.working })
 }
 
-/// Makes ready what opening reads: where the marks do not fit, or a thread at work has no row, every row is dropped.
-/// Says what was wrong, if something was.
+/// Prepares what opening reads: if the marks do not fit, or a thread at work has no row, every row is dropped.
+/// Returns what was wrong, if anything.
 pub(super) fn heal(connection: &Connection) -> rusqlite::Result<Option<String>> {
     let marks = Marks::read(connection)?;
     let found = marks.map(|marks| working(connection, marks)).transpose()?;
@@ -174,13 +174,13 @@ pub(super) fn heal(connection: &Connection) -> rusqlite::Result<Option<String>> 
 
 /// A row and whether its checksum fits.
 pub(super) enum Checked {
-    /// It does.
+    /// It fits.
     Sound(Row),
-    /// It does not, or the row cannot be read at all; its number, and its thread where that can be told.
+    /// It does not fit, or the row cannot be read at all; the row's number, and its thread if that is known.
     Corrupt(i64, Option<ThreadId>),
 }
 
-/// Reads a row of `rows_where!`. A column that is of another type than it should be is corrupt like any other.
+/// Reads a row of `rows_where!`. A column of the wrong type is corrupt like any other.
 pub(super) fn checked(row: &rusqlite::Row<'_>) -> Checked {
     let number = row.get(0).unwrap_or_default();
     let text = match row.get_ref(1) {
@@ -213,7 +213,7 @@ fn row_sum(row: &Row) -> [u8; SUM] {
     sum
 }
 
-/// What a thread at work adds to the sum.
+/// The share of one thread at work in the sum.
 fn share(thread: &str) -> i64 {
     first_eight("systole working v1", &[thread.as_bytes()])
 }

@@ -1,6 +1,6 @@
-//! The secret from which delivery tokens are made: 32 random bytes in `<log>.secret`, which only the
-//! owner may read. It outlives a restart, so that a listener's late answer still finds its delivery.
-//! It is no part of the proof: if it is lost a new one is made, and tokens of before are stale.
+//! The secret from which delivery tokens are made: 32 random bytes in `<log>.secret`, which only the owner may
+//! read. It survives a restart, so that a listener's late answer still finds its delivery. It is not part of the
+//! proof: if it is lost, a new one is made, and old tokens are stale.
 
 use std::fmt;
 use std::fs::{self, File};
@@ -12,7 +12,7 @@ use super::io_fault;
 use super::layout::{beside, sync_folder};
 use crate::words::ports::LogFault;
 
-/// Thirty-two bytes that nobody else knows.
+/// Thirty-two bytes that no one else knows.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(pub [u8; 32]);
 
@@ -23,7 +23,7 @@ impl fmt::Debug for Secret {
 }
 
 impl Secret {
-    /// Reads the secret of a log, or makes it. Only who holds the log's lock may call this.
+    /// Reads the secret of a log, or makes it. Only the holder of the log's lock may call this.
     pub(super) fn of(log: &Path) -> Result<Secret, LogFault> {
         let path = beside(log, ".secret");
         match fs::read(&path) {
@@ -36,13 +36,13 @@ impl Secret {
         }
     }
 
-    /// Draws a new one, in the place of the one that is there: answers to deliveries of before are refused then.
+    /// Draws a new secret in place of the old one: answers to old deliveries are then refused.
     pub(super) fn anew(log: &Path) -> Result<Secret, LogFault> {
         make(&beside(log, ".secret"))
     }
 }
 
-/// Written under another name first: a crash must not leave half a secret.
+/// Writes under another name first: a crash must not leave half a secret.
 fn make(path: &Path) -> Result<Secret, LogFault> {
     let draft = beside(path, ".new");
     let write = || {

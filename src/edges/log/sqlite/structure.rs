@@ -1,8 +1,8 @@
-//! What a log file is made of, compared with what its format has: tables, indexes, triggers and views, and rows that no
-//! record refers to. Hash chains prove records and nothing of this, yet a trigger can delete them and a missing index lets
-//! a number be used twice.
+//! Compares the structure of a log file with its format: tables, indexes, triggers and views, and rows that no record
+//! refers to. Hash chains prove only records. But a trigger can delete records, and a missing index lets a number be
+//! used twice.
 //!
-//! A file goes in; what is odd about it comes out, in words. Nothing is written, and nothing that the file defines is run.
+//! A file goes in; its oddities come out, in words. Nothing is written, and nothing that the file defines is run.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -15,27 +15,27 @@ use super::open::{canonical, look, manner};
 use super::pool::connect;
 use crate::words::ports::LogFault;
 
-/// Names of threads, or counts of rows, that are told one by one.
+/// How many names of threads, or counts of rows, are listed one by one.
 const NAMED: i64 = 5;
 
-/// What each number of the format added or changed: it may be otherwise in a file with a lower number.
+/// What each format number added or changed. These objects may differ in a file with a lower number.
 const CHANGED: [(u32, &[&str]); 2] = [(2, &["large", "line"]), (3, &["fold"])];
 
-/// Something that the format does not have, or that it has otherwise.
+/// Something that the format does not have, or has in another form.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Oddity {
     /// What it is, with its name: `index record_key`.
     pub what: String,
     /// How it is odd.
     pub why: String,
-    /// Whether the log can still be relied on: something was added that changes nothing.
+    /// Whether the log is still reliable: something was added that changes nothing.
     pub is_harmless: bool,
 }
 
 /// An object of a database: its kind and name.
 type Name = (String, String);
 
-/// Looks for whatever is odd about a file.
+/// Finds everything that is odd about a file.
 pub fn oddities(path: &Path) -> Result<Vec<Oddity>, LogFault> {
     let path = canonical(path)?;
     let sort = look(&path)?;
@@ -72,15 +72,15 @@ fn compared(wanted: &BTreeMap<Name, String>, found: &BTreeMap<Name, String>, for
         }
     }
     for (object, definition) in found.iter().filter(|(object, _)| !wanted.contains_key(*object)) {
-        // What only holds or orders rows of its own changes nothing about the others.
+        // An object that only holds or orders its own rows changes nothing about the others.
         let is_harmless = object.0 != "trigger" && !definition.starts_with("CREATE UNIQUE");
         oddities.push(odd(object, "is not part of the format", is_harmless));
     }
     oddities
 }
 
-/// The objects of a database with what defines them. A table is defined by its columns: its text says the same in
-/// different words once a column was added.
+/// The objects of a database with their definitions. A table is defined by its columns, because its text differs once
+/// a column was added.
 fn objects(connection: &Connection) -> rusqlite::Result<BTreeMap<Name, String>> {
     let sql = "SELECT type, name, coalesce(sql, '') FROM main.sqlite_schema WHERE name NOT LIKE 'sqlite\\_%' ESCAPE '\\'";
     let mut statement = connection.prepare(sql)?;
@@ -106,7 +106,8 @@ fn columns(connection: &Connection, table: &str) -> rusqlite::Result<String> {
     Ok(format!("{}; {options}", columns.unwrap_or_default()))
 }
 
-/// Rows that came in with records which are gone. Numbers are given without gaps, and only to what a record refers to.
+/// Rows that were stored with records that are gone. Numbers are given without gaps, and only to things that a record
+/// refers to.
 fn left_behind(connection: &Connection) -> rusqlite::Result<Vec<Oddity>> {
     let mut odd = Vec::new();
     let mut add = |what: String, why: &str| {

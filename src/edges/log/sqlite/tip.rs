@@ -1,10 +1,11 @@
-//! `<log>.tip`: the last position that was acknowledged, and the head of the record there. A log that lost its end verifies
-//! like any other; beside its tip the loss shows.
+//! `<log>.tip`: the last acknowledged position, and the head of the record there. A log that lost its end verifies
+//! like any other; its tip reveals the loss.
 //!
-//! It is written after each commit and before anybody hears of it, without a sync. So it may be behind the log: by a commit
-//! after the process was killed, by more after the power failed. It is never ahead of a log that is whole, because the
-//! commit was synced first. Two slots with a checksum each are written in turn, so that a write that is cut short leaves
-//! the other one. It protects against accidents: whoever can write the log can write its tip too.
+//! The tip is written after each commit and before anyone hears of the commit, without a sync. So it may be behind
+//! the log: by one commit after the process was killed, by more after a power failure. It is never ahead of a
+//! complete log, because the commit was synced first. Two slots with a checksum each are written in turn, so that an
+//! incomplete write leaves the other slot. The tip protects against accidents: a process that can write the log can
+//! write its tip too.
 
 use std::fs::{self, File};
 use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
@@ -23,7 +24,7 @@ pub(super) const ENDING: &str = ".tip";
 const MAGIC: &[u8; 8] = b"systtip1";
 /// Bytes of a slot: the magic, the position, the head, and the first half of a hash over these three.
 const SLOT: usize = 64;
-/// Where the slots are: a page apart, so that one bad block of a disk does not take both.
+/// The places of the slots: a page apart, so that one bad disk block does not destroy both.
 const PLACES: [u64; 2] = [0, 4096];
 
 /// The end of a log.
@@ -31,16 +32,16 @@ const PLACES: [u64; 2] = [0, 4096];
 pub(super) struct End {
     /// The last position; 0 for a log without records.
     pub(super) position: Position,
-    /// The head of the record there; zeros without one.
+    /// The head of the record there; zeros if there is no record.
     pub(super) head: Digest,
 }
 
 impl End {
-    /// That of a log without records.
+    /// The end of a log without records.
     pub(super) const EMPTY: End = End { position: Position(0), head: Digest([0; 32]) };
 }
 
-/// What is known of the tip of a log.
+/// What is known about the tip of a log.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Found {
     /// There is no such file.
@@ -49,7 +50,7 @@ pub(super) enum Found {
     Corrupt,
     /// The newest slot that can be read.
     At {
-        /// What it says.
+        /// Its content.
         end: End,
         /// Whether both slots can be read.
         is_whole: bool,
@@ -96,8 +97,8 @@ fn slot_of(end: End) -> [u8; SLOT] {
 /// The tip of a log that is open for writing.
 pub(super) struct Tip {
     path: PathBuf,
-    /// None until the first commit where the tip that is there is to be replaced: it names records that were given up, and
-    /// has to do so until the log says that they were.
+    /// `None` until the first commit if the existing tip must be replaced: it names records that were given up, and
+    /// has to do so until the log records that.
     slots: Option<Slots>,
 }
 
@@ -124,13 +125,13 @@ impl Tip {
         Ok(Tip { path, slots: Some(slots) })
     }
 
-    /// A tip that replaces the one that is there with the first commit.
+    /// A tip that replaces the existing one with the first commit.
     pub(super) fn replacing(log: &Path) -> Tip {
         Tip { path: beside(log, ENDING), slots: None }
     }
 
-    /// Writes how far the log goes now. A tip that cannot be written stays behind, which does no harm to the log, and is
-    /// written again with the next commit.
+    /// Writes how far the log goes now. A tip that cannot be written stays behind, which does not harm the log, and
+    /// is written again with the next commit.
     pub(super) fn put(&mut self, end: End) {
         match &mut self.slots {
             Some(slots) => drop(slots.put(end)),
@@ -140,7 +141,7 @@ impl Tip {
 }
 
 impl Slots {
-    /// Written under another name first: a crash must not leave a tip that cannot be read.
+    /// Writes under another name first: a crash must not leave an unreadable tip.
     fn anew(path: &Path, end: End) -> Result<Slots, LogFault> {
         let draft = beside(path, ".new");
         let write = || {
@@ -203,7 +204,7 @@ mod tests {
                     next == which && found.position >= Position(7),
                     "bit {bit} of slot {which}: {found:?}"
                 );
-                // Mended by the next start.
+                // The next start fixes this.
                 drop(Tip::of(&log, find(&log).unwrap(), end(8)).unwrap());
                 assert!(
                     matches!(find(&log), Ok(Found::At { end: found, is_whole: true, .. }) if found == end(8))

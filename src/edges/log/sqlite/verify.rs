@@ -1,9 +1,9 @@
-//! Whether the records of a log are the ones that were written: every one of a stretch is hashed again
-//! and must continue the chain of its thread.
+//! Whether the records of a log are the ones that were written: each record of a stretch is hashed again and must
+//! continue the chain of its thread.
 //!
-//! A file goes in; how much was looked at, or the first position that does not fit, comes out. Nothing
-//! is written, and memory does not grow with the log. What was cut off cleanly at the end of the log
-//! cannot be seen from the file alone.
+//! A file goes in; the amount that was checked comes out, or the first position that does not fit. Nothing is
+//! written, and memory does not grow with the log. The file alone cannot show that records were cleanly cut off at
+//! the end of the log.
 
 use std::path::Path;
 
@@ -20,10 +20,10 @@ use crate::words::ids::{Digest, ThreadId};
 use crate::words::ports::{LogFault, Position};
 use crate::words::record::{Record, head_zero};
 
-/// Threads whose last head is remembered while walking; that of any other is looked up.
+/// How many threads have their last head remembered during a walk; other heads are looked up.
 const HEADS: usize = 16_384;
 
-/// What a walk through a whole log saw.
+/// The result of a walk through a whole log.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Summary {
     /// Records, all of them verified.
@@ -36,7 +36,7 @@ pub struct Summary {
     pub last: Position,
 }
 
-/// A walk along positions that follow each other.
+/// A walk along consecutive positions.
 pub(super) struct Walk<'c> {
     connection: &'c Connection,
     path: &'c Path,
@@ -50,7 +50,7 @@ impl<'c> Walk<'c> {
         Walk { connection, path, next: Position(position.0.saturating_add(1)), heads: Recent::new(HEADS) }
     }
 
-    /// Verifies every record from here to the end of the log, handing each on.
+    /// Verifies every record from here to the end of the log, and passes each on.
     pub(super) fn finish(&mut self, each: impl FnMut(Record)) -> Result<(), LogFault> {
         self.until(Position(u64::MAX), each)
     }
@@ -80,7 +80,7 @@ impl<'c> Walk<'c> {
         Ok(linked)
     }
 
-    /// Takes a record wherever it is in the log: it must continue the one before it in its thread.
+    /// Takes a record anywhere in the log: it must continue the previous record of its thread.
     pub(super) fn link(&mut self, stored: Stored) -> Result<(Position, Record), LogFault> {
         self.next = stored.position;
         let thread = stored.header.thread.clone();
@@ -94,7 +94,7 @@ impl<'c> Walk<'c> {
         Ok((position, record))
     }
 
-    /// The head that the thread had before its record `seq`, which stands at the next position.
+    /// The head that the thread had before its record `seq`, which is at the next position.
     fn head_before(&mut self, thread: &ThreadId, seq: u64) -> Result<Digest, LogFault> {
         let broken = |last: u64| format!("record {seq} of thread {thread} comes after record {last}");
         if let Some((last, head)) = self.heads.get(thread) {
@@ -102,8 +102,8 @@ impl<'c> Walk<'c> {
             return if last.checked_add(1) == Some(seq) { Ok(head) } else { Err(self.damaged(broken(last))) };
         }
         if seq == 1 {
-            // There is one such record in a thread, by a rule of the table, and the second has not been
-            // met before it: that one would have found no first.
+            // A rule of the table allows only one such record in a thread, so this is the first. A later record that
+            // came before it would already have failed, because it would have found no predecessor.
             return Ok(head_zero(thread));
         }
         let last: Option<(i64, [u8; 32])> = self
@@ -133,7 +133,8 @@ impl<'c> Walk<'c> {
     }
 }
 
-/// The log's last position, and its marks if they can be trusted. Their checkpoint cannot come after the last position.
+/// The log's last position, and its marks if they can be trusted. Their checkpoint cannot come after the last
+/// position.
 pub(super) fn ends(connection: &Connection, path: &Path) -> Result<(Position, Option<Marks>), LogFault> {
     let last: rusqlite::Result<i64> =
         connection.query_row("SELECT coalesce(max(pos), 0) FROM record", [], |row| row.get(0));
@@ -153,7 +154,7 @@ pub(super) fn tail(connection: &Connection, path: &Path, last: Position, count: 
     stretch(connection, path, Position(last.0.saturating_sub(count)), last)
 }
 
-/// Verifies the records after one position up to another, all of which must be there.
+/// Verifies the records after one position up to another. All of them must be there.
 pub(super) fn stretch(
     connection: &Connection,
     path: &Path,
@@ -168,8 +169,8 @@ pub(super) fn stretch(
     Ok(())
 }
 
-/// Verifies a whole log, whether an organism runs on it or not: every record, every document, and that
-/// SQLite's own structures fit. Changes no byte of it.
+/// Verifies a whole log, whether an organism runs on it or not: every record, every document, and SQLite's own
+/// structures. Changes no byte of it.
 pub fn verify_all(path: &Path) -> Result<Summary, LogFault> {
     let path = canonical(path)?;
     let sort = look(&path)?;
@@ -178,7 +179,7 @@ pub fn verify_all(path: &Path) -> Result<Summary, LogFault> {
         return walk_all(&path, Manner::Live);
     }
     match walk_all(&path, Manner::Still) {
-        // If somebody began to write in the middle of a walk that took no locks, what it saw is no damage.
+        // If a process began to write during a walk without locks, what the walk saw is no damage.
         Err(_) if Lock::is_held(&path)? => walk_all(&path, Manner::Live),
         walked => walked,
     }
@@ -187,7 +188,7 @@ pub fn verify_all(path: &Path) -> Result<Summary, LogFault> {
 fn walk_all(path: &Path, manner: Manner) -> Result<Summary, LogFault> {
     let connection = connect(path, manner)?.connection;
     let ill = |e: rusqlite::Error| fault(path, None, &e);
-    // One transaction: a log that is being written meanwhile is judged as it stood at one moment.
+    // One transaction: a log that is being written to is judged as of one moment.
     let moment = connection.unchecked_transaction().map_err(ill)?;
     ends(&moment, path)?;
     let mut summary = Summary::default();
@@ -195,7 +196,7 @@ fn walk_all(path: &Path, manner: Manner) -> Result<Summary, LogFault> {
     walk.finish(|_| summary.records += 1)?;
     summary.last = Position(walk.next.0 - 1);
     summary.documents = documents(&moment, path)?;
-    // The walk began at position 1, and such a record would still be read by its number in its thread.
+    // The walk began at position 1, and such a record could still be read by its number in its thread.
     let sql = "SELECT EXISTS (SELECT 1 FROM record WHERE pos < 1)";
     if moment.query_row(sql, [], |row| row.get(0)).map_err(ill)? {
         return Err(damaged(path, Position::default(), "there are records before position 1"));
@@ -213,12 +214,12 @@ fn walk_all(path: &Path, manner: Manner) -> Result<Summary, LogFault> {
     Ok(summary)
 }
 
-/// Whether every document of a log that nobody writes to has the hash under which it is stored.
+/// Whether every document of a log that no process writes to has the hash under which it is stored.
 pub(super) fn verify_documents(path: &Path) -> Result<(), LogFault> {
     documents(&connect(path, Manner::Still)?.connection, path).map(drop)
 }
 
-/// The words for a document whose bytes are not those of its hash.
+/// The message for a document whose bytes do not match its hash.
 pub(super) fn other_document(hash: Digest) -> String {
     format!("document {hash} is not what its hash says")
 }

@@ -1,5 +1,5 @@
-//! The header of the write-ahead log. SQLite takes a file with a corrupt header for an empty one, and all commits in it are
-//! lost without a word; so it is looked at before SQLite does. Nothing is written.
+//! The header of the write-ahead log. SQLite takes a file with a corrupt header for an empty one, and silently loses
+//! all commits in it. So the header is checked before SQLite opens the file. Nothing is written.
 
 use std::fs::File;
 use std::io::{ErrorKind, Read as _};
@@ -14,7 +14,7 @@ pub(super) const ENDING: &str = "-wal";
 /// Bytes of the header.
 const HEADER: usize = 32;
 
-/// What is known of a write-ahead log.
+/// What is known about a write-ahead log.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Wal {
     /// There is no such file.
@@ -23,11 +23,11 @@ pub(super) enum Wal {
     Empty,
     /// Its header is as SQLite wrote it.
     Sound,
-    /// It is longer than its header, and that is not what SQLite wrote.
+    /// It is longer than its header, and the header is not what SQLite wrote.
     Corrupt,
 }
 
-/// Looks at the write-ahead log of a log that nobody writes to.
+/// Looks at the write-ahead log of a log that no process writes to.
 pub(super) fn look(log: &Path) -> Result<Wal, LogFault> {
     let path = beside(log, ENDING);
     let mut bytes = Vec::new();
@@ -37,7 +37,7 @@ pub(super) fn look(log: &Path) -> Result<Wal, LogFault> {
         Err(e) => return Err(io_fault(&path, &e)),
         Ok(_) => {}
     }
-    // One that has only its header holds no commit; neither has one whose header was never synced.
+    // A file with only a header holds no commit; neither does a file whose header was never synced.
     Ok(match bytes.first_chunk::<HEADER>() {
         Some(header) if bytes.len() > HEADER && header != &[0; HEADER] => match is_sound(header) {
             true => Wal::Sound,
@@ -47,13 +47,13 @@ pub(super) fn look(log: &Path) -> Result<Wal, LogFault> {
     })
 }
 
-/// Whether the header is what SQLite's file format says: a magic number, the version, a page size, and a checksum over both,
-/// counter and salts.
+/// Whether the header matches SQLite's file format: a magic number, the version, a page size, a counter and salts,
+/// with a checksum over all of them.
 fn is_sound(header: &[u8; HEADER]) -> bool {
     let word =
         |at: usize| header.get(at..at + 4).and_then(|four| four.first_chunk()).copied().unwrap_or_default();
     let number = |at: usize| u32::from_be_bytes(word(at));
-    // The last bit of the magic number says how the words of the checksum are read.
+    // The last bit of the magic number says in which byte order the checksum reads its words.
     let summed = |at: usize| match number(0) & 1 {
         1 => number(at),
         _ => u32::from_le_bytes(word(at)),
@@ -66,8 +66,8 @@ fn is_sound(header: &[u8; HEADER]) -> bool {
     number(0) | 1 == 0x377f_0683 && number(4) == 3_007_000 && (number(24), number(28)) == (one, two)
 }
 
-/// Keeps what a damaged write-ahead log holds under another name, for whoever looks for what was lost. One whose header is
-/// corrupt is taken away, because SQLite may refuse it.
+/// Keeps the content of a damaged write-ahead log under another name, for a person who looks for what was lost. A
+/// file with a corrupt header is removed, because SQLite may refuse it.
 pub(super) fn set_aside(log: &Path) -> Result<Option<PathBuf>, LogFault> {
     let path = beside(log, ENDING);
     let found = look(log)?;

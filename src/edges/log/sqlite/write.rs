@@ -1,9 +1,8 @@
 //! The writer of the file: one transaction for each batch.
 //!
-//! A batch comes in; it is committed and fsynced, or nothing of it is stored, or it is said that this
-//! is not known. It never says committed on less than SQLite's word for a `COMMIT` with
-//! `synchronous=FULL`, and never repeats a failed write: after one the file is closed, opened again and
-//! looked at.
+//! A batch comes in. It is committed and fsynced, or nothing of it is stored, or the result says that this is
+//! unknown. The writer reports a commit only after SQLite has confirmed a `COMMIT` with `synchronous=FULL`. It never
+//! repeats a failed write: after a failure the file is closed, opened again and checked.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -25,33 +24,33 @@ use crate::words::limits;
 use crate::words::ports::{Batch, Commit, LogFault, LogReader as _, LogWriter, Position, ReadBack, Row};
 use crate::words::record::Record;
 
-/// Words (names, kinds, codes) whose numbers are remembered: every listener and client of a large
+/// How many words (names, kinds, codes) have their numbers remembered: every listener and client of a large
 /// organism, at about 100 bytes each.
 const WORDS: usize = 4_096;
-/// Threads whose numbers are remembered, at about 150 bytes each. One that is awake again after a
-/// long sleep costs two look-ups.
+/// How many threads have their numbers remembered, at about 150 bytes each. A thread that wakes after a long sleep
+/// costs two look-ups.
 const THREADS: usize = 16_384;
-/// Configurations whose numbers are remembered: the current one, and those that open calls began with.
+/// How many configurations have their numbers remembered: the current one, and those that open calls began with.
 const CONFIGS: usize = 64;
-/// Newest records that are verified before a log is trusted again after an unknown commit, beside
+/// How many of the newest records are verified before a log is trusted again after an unknown commit, in addition to
 /// those of the batch itself.
 const TAIL: u64 = 1_000;
 
 /// The one writer of a log file; it holds the file's lock as long as it lives.
 pub struct Appender {
-    /// None after the file could not be opened again.
+    /// `None` if the file could not be opened again.
     connection: Option<Connection>,
     pool: Arc<Pool>,
     known: Known,
     sort: Sort,
-    /// The last position of the batch that is prepared, and the head of its last record, if it has one.
+    /// The last position of the prepared batch, and the head of its last record, if it has one.
     prepared: Option<(Position, Option<Digest>)>,
-    /// How far the log goes, beside it; a copy has none.
+    /// The tip file next to the log; a copy has none.
     tip: Option<Tip>,
     _lock: Arc<Lock>,
 }
 
-/// What the writer remembers of what is stored.
+/// What the writer remembers of the stored data.
 struct Known {
     last: Position,
     words: Recent<Box<str>, i64>,
@@ -59,7 +58,7 @@ struct Known {
     threads: Recent<ThreadId, Numbered>,
 }
 
-/// A thread's number in the file, and its last record's in the thread.
+/// A thread's number in the file, and the seq of its last record.
 #[derive(Clone, Copy)]
 struct Numbered {
     id: i64,
@@ -99,9 +98,8 @@ impl Appender {
 
 impl Drop for Appender {
     fn drop(&mut self) {
-        // A log that is closed in peace is one file again: closing its last connection folds the
-        // write-ahead log in. Where that cannot be done the next opening does it, so an error here
-        // costs nothing.
+        // A log that is closed in order is one file again: closing its last connection copies the write-ahead log
+        // into it. If that fails, the next opening does it, so an error here is harmless.
         self.pool.close_idle();
         if let Some(connection) = self.connection.take() {
             if self.sort == Sort::Log {
@@ -133,7 +131,7 @@ impl LogWriter for Appender {
 
     fn read_back(&mut self, batch: &Batch) -> ReadBack {
         self.known.forget();
-        // SQLite reads the write-ahead log anew only after the last connection to it is closed.
+        // SQLite reads the write-ahead log again only after the last connection to it is closed.
         self.pool.close_idle();
         drop(self.connection.take());
         match self.look_again(batch) {
@@ -144,8 +142,8 @@ impl LogWriter for Appender {
 }
 
 impl Appender {
-    /// Writes a batch that is kept, or not, by the next word; gives the position that its last record would have, or
-    /// why it cannot be kept. Nothing of it is seen by anybody before.
+    /// Writes a batch that the next call keeps or drops. Returns the position that its last record would have, or
+    /// why it cannot be kept. No reader sees the batch before it is kept.
     pub fn prepare(&mut self, batch: &Batch) -> Result<Position, Commit> {
         let Some(connection) = &self.connection else {
             return Err(Commit::Unknown("the log is closed".into()));
@@ -162,7 +160,7 @@ impl Appender {
         }
     }
 
-    /// Keeps what is prepared; in a copy with the bundle that it came from.
+    /// Keeps the prepared batch; in a copy together with the bundle that it came from.
     pub fn keep(&mut self, bundle: Option<&copy::Followed>) -> Commit {
         let (Some(connection), Some((last, head))) = (&self.connection, self.prepared.take()) else {
             return Commit::Unknown("nothing is prepared".into());
@@ -181,24 +179,24 @@ impl Appender {
         }
     }
 
-    /// Notes beside the log how far it goes, before anybody hears of it.
+    /// Writes the end of the log into its tip, before anyone hears of the commit.
     fn tell_tip(&mut self, position: Position, head: Option<Digest>) {
         if let (Some(tip), Some(head)) = (&mut self.tip, head) {
             tip.put(End { position, head });
         }
     }
 
-    /// Makes the cache ready for what opening reads; says what was wrong with it.
+    /// Prepares the cache for what opening reads; returns what was wrong with it.
     pub(super) fn heal(&mut self) -> Result<Option<String>, LogFault> {
         let Some(connection) = &self.connection else { return Ok(None) };
         rows::heal(connection).map_err(|e| fault(&self.pool.path, None, &e))
     }
 
-    /// Forgets what is prepared.
+    /// Forgets the prepared batch.
     pub fn drop_prepared(&mut self) {
         if let (Some(connection), Some(_)) = (&self.connection, self.prepared.take()) {
             self.known.forget();
-            // A rollback needs no disk; where it fails all the same the next batch finds it out.
+            // A rollback needs no disk. If it fails all the same, the next batch finds out.
             let _rolled_back = connection.execute_batch("ROLLBACK");
         }
     }
@@ -208,7 +206,7 @@ impl Appender {
         self.known.last
     }
 
-    /// Which copy it is and how far it goes; none where it has followed nothing yet.
+    /// Which copy it is and how far it goes; `None` if it has followed nothing yet.
     pub fn followed(&self) -> Result<Option<copy::Copy>, LogFault> {
         let closed =
             || LogFault::Io { path: self.pool.path.display().to_string(), why: "it is closed".into() };
@@ -216,7 +214,7 @@ impl Appender {
         copy::read(connection).map_err(|e| fault(&self.pool.path, None, &e))
     }
 
-    /// Says which copy it is.
+    /// Sets which copy it is.
     pub fn follow(&mut self, copy: &copy::Copy) -> Result<(), LogFault> {
         let closed =
             || LogFault::Io { path: self.pool.path.display().to_string(), why: "it is closed".into() };
@@ -241,17 +239,17 @@ impl Appender {
         verify::stretch(connection, &self.pool.path, position, self.known.last)
     }
 
-    /// Where the file lies.
+    /// The path of the file.
     pub fn path(&self) -> &Path {
         &self.pool.path
     }
 
-    /// A document that it holds.
+    /// A document in the log.
     pub fn document(&self, hash: Digest) -> Result<Option<Arc<[u8]>>, LogFault> {
         Reader::new(self.pool.clone()).document(hash)
     }
 
-    /// Whether it holds a document. One that cannot be looked for counts as none.
+    /// Whether the log holds a document. If the look-up fails, the answer is no.
     pub fn holds(&self, hash: Digest) -> bool {
         let Some(connection) = &self.connection else { return false };
         let found = connection
@@ -286,8 +284,8 @@ impl Appender {
     }
 }
 
-/// Whether the newest records are those of the batch; none if only some of them are. Its first and its
-/// last tell, since nobody else writes and the chains between have been verified.
+/// Whether the newest records are those of the batch; `None` if only some of them are. The first and the last record
+/// are enough evidence, because no other process writes and the chains in between have been verified.
 fn stored_at_the_end(
     connection: &Connection,
     last: Position,
@@ -304,7 +302,7 @@ fn stored_at_the_end(
     Ok((oldest == newest).then_some(newest))
 }
 
-/// Whether that record stands at that position.
+/// Whether that record is at that position.
 fn is_at(connection: &Connection, position: Position, record: &Record) -> rusqlite::Result<bool> {
     let mut statement = connection.prepare_cached("SELECT id, head FROM record WHERE pos = ?1")?;
     let pos = i64::try_from(position.0).unwrap_or(i64::MAX);
@@ -312,17 +310,17 @@ fn is_at(connection: &Connection, position: Position, record: &Record) -> rusqli
     Ok(stored == Some((record.header.id.0, record.head.0)))
 }
 
-/// Copies what the write-ahead log holds into the file and syncs the file, so that what was read back
-/// is on the disk and not only in the memory of a machine whose last sync failed. What is absent needs
-/// no such care: it is written and synced again.
+/// Copies the write-ahead log into the file and syncs the file. Without this, what was read back might be only in
+/// the memory of a machine whose last sync failed. An absent batch needs no such care: it is written and synced
+/// again.
 fn still_not_durable(connection: &Connection) -> rusqlite::Result<Option<String>> {
     let busy: i64 = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))?;
     Ok((busy != 0).then(|| "readers kept what was read back from being synced".into()))
 }
 
-/// Ends a transaction that failed, and says what that means.
+/// Ends a transaction that failed, and returns what that means.
 fn settle(connection: &Connection, failure: Failure) -> Commit {
-    // SQLite has often rolled back by itself; a rollback only forgets, so it needs no disk.
+    // SQLite has often rolled back by itself. A rollback only forgets, so it needs no disk.
     if !connection.is_autocommit() && connection.execute_batch("ROLLBACK").is_err() {
         return Commit::Unknown("a failed batch could not be rolled back".into());
     }
@@ -335,15 +333,15 @@ fn settle(connection: &Connection, failure: Failure) -> Commit {
         Some(ErrorCode::ConstraintViolation | ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
             Commit::Conflict(words)
         }
-        // No room is the one failure of a write that is no doubt: SQLite takes the frames back and the
-        // next commit overwrites them. If we die before that, an unacknowledged batch may be found
-        // stored, as it may after dying between the sync and the acknowledgement.
+        // A full disk is the only write failure without doubt: SQLite discards the frames, and the next commit
+        // overwrites them. If the process dies before that, an unacknowledged batch may be found stored. The same
+        // can happen if it dies between the sync and the acknowledgement.
         Some(ErrorCode::DiskFull) => Commit::NotNow(words),
         _ => Commit::Unknown(words),
     }
 }
 
-/// Everything of a transaction but its end.
+/// Everything in a transaction except its end.
 fn insert(connection: &Connection, known: &mut Known, batch: &Batch) -> Result<Position, Failure> {
     connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
     for document in &batch.documents {
@@ -414,8 +412,8 @@ fn insert_record(
     }
 }
 
-/// Stores a large body among the documents, where the same bytes lie once however often they are sent, and
-/// gives what stands in its place.
+/// Stores a large body among the documents, where the same bytes are stored only once however often they are sent.
+/// Returns what is stored in its place.
 fn set_apart(connection: &Connection, position: Position, body: &[u8]) -> Result<&'static [u8], Failure> {
     let hash = Digest::of(body);
     set_document(connection, hash, body)?;
@@ -431,8 +429,8 @@ fn set_document(connection: &Connection, hash: Digest, bytes: &[u8]) -> rusqlite
     set.execute(params![hash.0, bytes]).map(drop)
 }
 
-/// The rule of ours that a failed insert broke; none if it failed for another reason. SQLite names the
-/// columns of the index in its message, and nothing else tells one index from another.
+/// The rule that a failed insert broke; `None` if it failed for another reason. SQLite names the columns of the
+/// index in its message, and nothing else distinguishes the indexes.
 fn breach_of(error: &rusqlite::Error, record: &Record) -> Option<String> {
     if error.sqlite_error_code() != Some(ErrorCode::ConstraintViolation) {
         return None;
@@ -453,7 +451,7 @@ fn signed(number: u64) -> Result<i64, Failure> {
 }
 
 impl Known {
-    /// After a batch that was not committed: numbers it gave out are nobody's.
+    /// After a batch that was not committed: the numbers that it assigned are not valid.
     fn forget(&mut self) {
         self.words.clear();
         self.configs.clear();
@@ -502,7 +500,7 @@ impl Known {
     }
 }
 
-/// The thread's numbers as the file has them; a thread that is new to it gets one.
+/// The thread's numbers in the file; a new thread gets one.
 fn number(connection: &Connection, thread: &ThreadId) -> rusqlite::Result<Numbered> {
     let text = thread.as_str();
     let found = connection
