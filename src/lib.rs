@@ -11,17 +11,13 @@
 //!
 //! The modules, in reading order. `docs/ARCHITECTURE.md` says what each must not do:
 
-pub mod words;
-
-pub mod rules;
-
-pub mod pump;
-
 pub mod edges;
 
 pub mod audit;
 
-pub mod organism;
+pub mod config;
+
+pub mod runtime;
 
 pub mod console;
 

@@ -10,11 +10,11 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::time::Duration;
 
+use systole::config;
 use systole::edges::delivery::{Answering, answering};
 use systole::edges::failpoint::Failpoint;
-use systole::organism::file;
-use systole::organism::running::{LogPlace, Organism, Plan};
-use systole::words::ids::Name;
+use systole::runtime::running::{LogPlace, Organism, Plan};
+use systole_core::types::ids::Name;
 use systole_kit::reply::{Item, Said};
 
 use crate::child::{resident_mb, resident_of_nothing, until_first_word};

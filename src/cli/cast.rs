@@ -15,9 +15,9 @@ use systole_agent::spec::{self, Provider};
 use systole_kit::envelope::Delivered;
 use systole_kit::line::Line;
 
+use crate::config::OrganismFile;
 use crate::edges::delivery::{Answering, Word};
-use crate::organism::file::OrganismFile;
-use crate::words::ids::Name;
+use systole_core::types::ids::Name;
 
 /// Why an agent cannot be made.
 #[derive(Debug, thiserror::Error)]

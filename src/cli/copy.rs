@@ -10,12 +10,12 @@ use super::exit::Exit;
 use super::here;
 use super::place::{Place, quoted};
 use super::screen::Screen;
+use crate::config::{self, OrganismFile};
 use crate::edges::log::nats::{Again, Brought, Stage};
 use crate::edges::nats::Credentials;
-use crate::organism::copying::{self, Asked};
-use crate::organism::file::{self, OrganismFile};
-use crate::organism::running::StartFault;
-use crate::words::ports::LogFault;
+use crate::runtime::copying::{self, Asked};
+use crate::runtime::running::StartFault;
+use systole_core::types::ports::LogFault;
 
 /// Brings the copy of a log in NATS up to date.
 ///
@@ -79,7 +79,7 @@ impl Copy {
     fn credentials(&self, screen: Screen, file: &OrganismFile) -> Result<Option<Credentials>, Exit> {
         let read = |name: &str| std::env::var(name).ok();
         match (&self.key_env, &file.bus_key) {
-            (Some(name), _) => file::named_key(name, read).map(Some).map_err(|why| {
+            (Some(name), _) => config::named_key(name, read).map(Some).map_err(|why| {
                 let exit = screen.fail(Exit::Usage, format!("--key-env: {why}"));
                 screen.say("  try: AUDIT_KEY=\"$(cat _auditor.nk)\" systole copy --key-env AUDIT_KEY");
                 exit

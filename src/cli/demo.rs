@@ -16,9 +16,9 @@ use super::place::quoted;
 use super::screen::Screen;
 use crate::audit::glance::glance;
 use crate::console::client::{Client, Letter, Unheard};
-use crate::words::ports::LogFault;
 use page::{Page, Style};
 use stage::{Actor, Stage};
+use systole_core::types::ports::LogFault;
 
 /// Show agents at work: a refused message, a kill, an approval.
 ///

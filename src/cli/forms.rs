@@ -14,10 +14,10 @@ use systole_kit::gate::{Gate, Step};
 use systole_kit::payload::Payload;
 use systole_kit::schema::Model;
 
-use crate::organism::file;
-use crate::rules::introspection::{META_XSD, model_of};
-use crate::words::ids::Digest;
-use crate::words::ports::LogReader;
+use crate::config;
+use systole_core::rules::introspection::{META_XSD, model_of};
+use systole_core::types::ids::Digest;
+use systole_core::types::ports::LogReader;
 
 /// The models of the configurations that were met.
 #[derive(Default)]
@@ -60,7 +60,7 @@ impl Forms {
 fn models(reader: &dyn LogReader, config: Digest) -> Vec<Model> {
     let source = reader.document(config).ok().flatten();
     // Where its programs would run means nothing to a schema.
-    let read = source.and_then(|source| file::read_source(&source, Path::new(".")).ok());
+    let read = source.and_then(|source| config::read_source(&source, Path::new(".")).ok());
     let Some(composition) = read else { return Vec::new() };
     let texts = composition.schemas.iter().map(|schema| &*schema.text).chain([META_XSD]);
     texts.filter_map(|text| model_of(&composition, text)).collect()

@@ -18,9 +18,9 @@ use super::fresh::{self, Fresh};
 use super::hindered;
 use super::place::quoted;
 use super::screen::Screen;
-use crate::organism::file::ORGANISM_JSON_SCHEMA;
-use crate::words::ids::Name;
+use crate::config::ORGANISM_JSON_SCHEMA;
 use provider::{Choice, Provider};
+use systole_core::types::ids::Name;
 
 /// Write an organism that runs and answers.
 ///

@@ -12,15 +12,15 @@ use super::screen::Screen;
 use crate::audit::finding::{self, NotFound};
 use crate::audit::pauses::Pause;
 use crate::audit::whole::Whole;
+use crate::config;
 use crate::console::client::{Client, Unheard};
 use crate::edges::clock::WallClock;
 use crate::edges::log::sqlite::{self, Condition, Reader};
-use crate::organism::file;
-use crate::organism::runfile::RunFile;
-use crate::words::composition::Composition;
-use crate::words::ids::ThreadId;
-use crate::words::ports::{Clock as _, LogFault};
-use crate::words::time::Millis;
+use crate::runtime::runfile::RunFile;
+use systole_core::types::composition::Composition;
+use systole_core::types::ids::ThreadId;
+use systole_core::types::ports::{Clock as _, LogFault};
+use systole_core::types::time::Millis;
 
 /// A log that is looked at.
 pub(super) struct Looking {
@@ -79,7 +79,7 @@ impl Looking {
 
     /// A configuration from its stored source, or why it cannot be read.
     pub(super) fn configuration(&self, source: &[u8]) -> Result<Composition, String> {
-        file::read_source(source, &self.directory).map_err(|refused| {
+        config::read_source(source, &self.directory).map_err(|refused| {
             let first = refused.0.first();
             first.map_or_else(|| "it is refused".to_owned(), |mistake| mistake.message.clone())
         })

@@ -9,8 +9,8 @@ use clap::Args;
 
 use super::exit::Exit;
 use super::screen::Screen;
-use crate::organism::file::{self, OrganismFile, Refused};
-use crate::organism::runfile::RunFile;
+use crate::config::{self, OrganismFile, Refused};
+use crate::runtime::runfile::RunFile;
 
 /// The name of an organism's file where none is given.
 const FILE: &str = "organism.yaml";
@@ -50,7 +50,7 @@ impl Place {
             // What is set has to be right even where nothing but the log is needed.
             Some(log) if self.settings.is_empty() => Ok(log.clone()),
             named => {
-                let of_file = file::log_of(self.file(), &self.settings);
+                let of_file = config::log_of(self.file(), &self.settings);
                 let of_file = of_file.map_err(|refused| refuse(screen, &refused))?;
                 Ok(named.clone().unwrap_or(of_file))
             }
@@ -115,7 +115,7 @@ impl Place {
 
     /// The organism's file as the loader finds it, with the log that is meant.
     pub(super) fn load(&self) -> Result<OrganismFile, Refused> {
-        let mut organism = file::load_set(self.file(), &self.settings)?;
+        let mut organism = config::load_set(self.file(), &self.settings)?;
         if let Some(log) = &self.log {
             organism.log = log.clone();
         }

@@ -11,9 +11,9 @@ use serde_json::json;
 use super::exit::Exit;
 use super::place::Place;
 use super::screen::Screen;
-use crate::words::composition::Schema as Text;
-use crate::words::ids::Digest;
 use found::{Declared, Schemas};
+use systole_core::types::composition::Schema as Text;
+use systole_core::types::ids::Digest;
 
 /// What is wanted of a schema.
 #[derive(Args, Debug)]

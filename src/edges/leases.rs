@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
-use crate::words::ids::{CallPath, ThreadId};
-use crate::words::ports::{CallMark, Lease, Leases, Token, Tokens};
+use systole_core::types::ids::{CallPath, ThreadId};
+use systole_core::types::ports::{CallMark, Lease, Leases, Token, Tokens};
 
 /// How many leases are remembered after they are over, so that a late reply is refused in its own thread.
 const REMEMBERED: usize = 4096;

@@ -15,8 +15,8 @@ use crate::cli::fresh;
 use crate::cli::hindered;
 use crate::cli::place::Place;
 use crate::cli::screen::Screen;
-use crate::organism::file;
-use crate::words::ids::Name;
+use crate::config;
+use systole_core::types::ids::Name;
 
 /// Writes a listener into the organism, with a test that passes as written.
 ///
@@ -53,7 +53,7 @@ enum Language {
 
 /// The elements of talk, which listeners of the file may take without declaring them.
 fn talks() -> impl Iterator<Item = String> {
-    let model = Model::read(file::TALK_XSD).ok();
+    let model = Model::read(config::TALK_XSD).ok();
     model.into_iter().flat_map(|model| model.elements().map(str::to_owned).collect::<Vec<_>>())
 }
 
@@ -89,7 +89,7 @@ impl New {
         let added = added(&text, &words, &plan);
         // Where a person has to put it in, what would become of it is told all the same.
         if let Some(text) = added.clone().or_else(|| by_hand(&text, &words, &plan)) {
-            file::load_text(path, &text).map_err(|refused| {
+            config::load_text(path, &text).map_err(|refused| {
                 let name = self.name.as_str();
                 screen.say(format!("with {name} in it the organism's file would be refused:"));
                 screen.say_drawn(refused.to_string().trim_end());
@@ -180,10 +180,10 @@ fn by_hand(text: &str, words: &Words, plan: &Plan) -> Option<String> {
     let (name, keys) = lines.split_first()?;
     let keys: Vec<&str> = keys.iter().map(|line| line.trim()).collect();
     let listener = format!("{name} {{{}}}", keys.join(", "));
-    let with_listener = file::grown(text, "listeners", &listener)?;
+    let with_listener = config::grown(text, "listeners", &listener)?;
     let more = words.payloads().into_iter().map(|payload| ("payloads", payload));
     let more = more.chain(words.bus().map(|bus| ("bus", bus)));
-    more.into_iter().try_fold(with_listener, |text, (key, line)| file::grown(&text, key, &line))
+    more.into_iter().try_fold(with_listener, |text, (key, line)| config::grown(&text, key, &line))
 }
 
 /// Puts a text in place of a file at once, so that nobody ever reads half of it.

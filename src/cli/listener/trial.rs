@@ -21,11 +21,11 @@ use crate::cli::refused;
 use crate::cli::screen::Screen;
 use crate::cli::send::{document, duration};
 use crate::cli::signals::Signals;
+use crate::config;
 use crate::console::told::Refusal;
-use crate::organism::file;
-use crate::organism::trying::{self, Untried};
-use crate::words::composition::Composition;
-use crate::words::ids::Name;
+use crate::runtime::trying::{self, Untried};
+use systole_core::types::composition::Composition;
+use systole_core::types::ids::Name;
 
 /// Sends one request to a listener alone, and judges what it says.
 ///
@@ -125,7 +125,7 @@ impl Trial {
     fn made(&self, screen: Screen, element: &str, fields: &[String]) -> Result<Vec<u8>, Exit> {
         let text = match &self.schema {
             Some(schema) => schema_text(screen, schema)?,
-            None => file::TALK_XSD.to_vec(),
+            None => config::TALK_XSD.to_vec(),
         };
         let model = Model::read(&text).map_err(|unfit| {
             let first = unfit.first().map(|first| format!("{}: {}", first.line, first.message));
@@ -167,7 +167,7 @@ impl Trial {
     fn of_program(&self, screen: Screen, request: &[u8]) -> Result<(Composition, Name), Exit> {
         let letter = Letter::read(request, &Limits::default());
         let payload = letter.map(|letter| letter.payload).map_err(|fault| {
-            let refusal = crate::rules::admit::refusal_of(&fault);
+            let refusal = systole_core::rules::admit::refusal_of(&fault);
             told(screen, &Untried::Refused(Box::new(refusal)))
         })?;
         let accepts = payload.name().local.to_string();
@@ -190,7 +190,7 @@ impl Trial {
         }
         // JSON is YAML, and needs no thought about what a program may be called.
         let text = json!({"organism": {"name": "trial"}, "listeners": {"tried": tried}});
-        let organism = file::load_text(Path::new("trial"), &text.to_string()).map_err(|refused| {
+        let organism = config::load_text(Path::new("trial"), &text.to_string()).map_err(|refused| {
             screen.say_drawn(refused.to_string().trim_end());
             Exit::Configuration
         })?;

@@ -14,9 +14,9 @@ use crate::cli::exit::Exit;
 use crate::cli::hindered;
 use crate::cli::place::Place;
 use crate::cli::screen::Screen;
-use crate::organism::file::{self, Ejected, NotEjected};
-use crate::words::composition::Schema;
-use crate::words::ids::Digest;
+use crate::config::{self, Ejected, NotEjected};
+use systole_core::types::composition::Schema;
+use systole_core::types::ids::Digest;
 
 #[derive(Args, Debug)]
 pub(super) struct Eject {
@@ -30,7 +30,7 @@ impl Eject {
         self.place.write_what_is_said(screen)?;
         let file = self.place.file();
         let Ejected { schema, file: text, comments } =
-            file::eject(file).map_err(|why| refuse(screen, why))?;
+            config::eject(file).map_err(|why| refuse(screen, why))?;
         let path = self.place.directory().join(&schema.name);
         write_new(screen, &path, &schema)?;
         if let Err(error) = replace(file, &text) {

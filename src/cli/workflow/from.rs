@@ -16,9 +16,9 @@ use crate::cli::exit::Exit;
 use crate::cli::hindered;
 use crate::cli::init::provider::{self, Choice, Provider};
 use crate::cli::screen::Screen;
+use crate::config;
+use crate::config::agentfile::{Converted, NotConverted, Note, Surroundings, convert};
 use crate::edges::system::told;
-use crate::organism::agentfile::{Converted, NotConverted, Note, Surroundings, convert};
-use crate::organism::file;
 
 /// Convert an Agentfile into an organism's file, and print it.
 ///
@@ -49,7 +49,7 @@ impl From {
         let folder = self.path.parent().unwrap_or(Path::new("")).join(".");
         let surroundings = Beside { folder, model: model() };
         let made = convert(&text, &surroundings).map_err(|refused| self.refuse(screen, &refused))?;
-        let refused = file::load_text(Path::new("organism.yaml"), &made.text).err();
+        let refused = config::load_text(Path::new("organism.yaml"), &made.text).err();
         if screen.json {
             screen.value(&json!({
                 "workflow": made.workflow,

@@ -11,7 +11,7 @@ pub mod writer;
 
 use std::fmt;
 
-use crate::words::record::Header;
+use systole_core::types::record::Header;
 
 /// The uniqueness rules that every log enforces. They make sure that an effect happens only once, so
 /// the log checks them too, although the pump should never break them.

@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use crate::words::ports::{Batch, Commit, LogWriter, Position, ReadBack};
+use systole_core::types::ports::{Batch, Commit, LogWriter, Position, ReadBack};
 
 /// How many batches may wait. The pump sends the next one after it has heard of the last, so one place is
 /// enough for records. The second is for a checkpoint that is handed over behind them.

@@ -26,8 +26,8 @@ pub use violation::Known;
 use crate::edges::system;
 use crate::edges::tally::Tell;
 use crate::edges::tasks::{self, Kind, Task};
-use crate::words::codes::Code;
 use keeping::{Keeper, Order};
+use systole_core::types::codes::Code;
 
 /// How long the server may take until it is ready. It first reads what it keeps.
 const READY: Duration = Duration::from_secs(60);

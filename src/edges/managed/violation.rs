@@ -5,7 +5,7 @@
 //! in quotes.
 
 use crate::edges::tally::Event;
-use crate::words::codes::Code;
+use systole_core::types::codes::Code;
 
 /// How many characters of a subject are repeated.
 const REPEATED: usize = 120;

@@ -14,7 +14,7 @@ use serde_json::json;
 use super::subjects::Subjects;
 use super::unusable::{Unusable, line};
 use super::wire::Wire;
-use crate::words::ids::Name;
+use systole_core::types::ids::Name;
 
 /// The number of the stream's format; a reader checks it first.
 const FORMAT: u32 = 1;

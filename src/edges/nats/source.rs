@@ -19,7 +19,7 @@ use super::subjects::Subjects;
 use super::unusable::{Unusable, line};
 use super::wire::{Caller, Wire};
 use super::{bus, fitness, log};
-use crate::words::ids::{Digest, Name};
+use systole_core::types::ids::{Digest, Name};
 
 /// How long a stream with several copies may fail to show what is known to be stored, before the loss is believed. A
 /// copy that lags behind catches up within a few heartbeats.

@@ -4,7 +4,7 @@
 //! written as `_`, which no name has. So two names never become one, and a subject has as many words as its form
 //! says.
 
-use crate::words::ids::Name;
+use systole_core::types::ids::Name;
 
 /// A name as one word of a subject.
 pub fn token(name: &Name) -> String {

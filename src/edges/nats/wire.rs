@@ -25,7 +25,7 @@ use super::credentials::Credentials;
 use super::subjects::Subjects;
 use super::unusable::{Unusable, line};
 use crate::edges::system;
-use crate::words::ids::Name;
+use systole_core::types::ids::Name;
 
 /// How often a quiet connection is tested. If three tests get no answer, the connection is dropped and made again,
 /// with another server of the cluster if there is one. So a blocked broker or a dead network path is detected after

@@ -20,8 +20,8 @@ mod views;
 mod waits;
 mod wrong_primitives;
 
+use systole::config::CORE_XSD;
 use systole::edges::schemas::{Judge, Source, Verdict};
-use systole::organism::file::CORE_XSD;
 
 /// What the core wrote is valid under the core's own schema.
 pub(crate) fn valid_under_core(body: &[u8]) {

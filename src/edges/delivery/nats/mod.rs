@@ -27,12 +27,12 @@ use super::post::{Post, UNSENT, called_back};
 use super::sort::{Sort, sort_of};
 use crate::edges::nats::{Broker, Link};
 use crate::edges::tasks::{self, Kind, Task};
-use crate::words::codes::Code;
-use crate::words::composition::{Listener, Reach};
-use crate::words::ports::{Speech, Token};
-use crate::words::time::spoken;
 use aside::Aside;
 use outbox::{Look, Outbox, Sent};
+use systole_core::types::codes::Code;
+use systole_core::types::composition::{Listener, Reach};
+use systole_core::types::ports::{Speech, Token};
+use systole_core::types::time::spoken;
 use words::{Asking, Gone};
 
 /// How long a worker may go without a sign of life if the file does not say.

@@ -9,9 +9,9 @@ use systole_kit::nats::GONE;
 use systole_kit::reply::{Said, Word};
 use systole_kit::told::Answer;
 
-use crate::words::codes::Code;
-use crate::words::limits;
-use crate::words::ports::Token;
+use systole_core::types::codes::Code;
+use systole_core::types::limits;
+use systole_core::types::ports::Token;
 
 /// A host of listeners says that a delivery will not be answered, as carriers here say about their programs.
 pub(super) struct Gone {

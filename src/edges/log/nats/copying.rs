@@ -12,7 +12,7 @@ use super::bundle::Message;
 use super::follow::{Fold, Follower, Tell, apart, held_at, is_of};
 use crate::edges::log::sqlite::{self, Copy, Difference, Remaking};
 use crate::edges::nats::{LogSource, Reach};
-use crate::words::ports::{LogFault, Position};
+use systole_core::types::ports::{LogFault, Position};
 
 /// A copy that matches the stream at the moment of the request.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -22,8 +22,8 @@ use super::tip::Tip;
 use super::verify;
 use super::write::Appender;
 use super::{closing, fault, io_fault, loss, migrate, wal};
-use crate::words::ports::{GivenUp, LogFault, Position};
-use crate::words::record::FORMAT;
+use systole_core::types::ports::{GivenUp, LogFault, Position};
+use systole_core::types::record::FORMAT;
 
 /// How many of the newest records are verified before a log is opened for writing, in addition to those that
 /// opening folds. A crash or a failing disk damages what was written last. The rest is left to `verify_all`, which

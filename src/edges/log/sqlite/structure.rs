@@ -13,7 +13,7 @@ use super::fault;
 use super::layout::{self, Sort};
 use super::open::{canonical, look, manner};
 use super::pool::connect;
-use crate::words::ports::LogFault;
+use systole_core::types::ports::LogFault;
 
 /// How many names of threads, or counts of rows, are listed one by one.
 const NAMED: i64 = 5;

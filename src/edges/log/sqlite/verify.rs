@@ -16,9 +16,9 @@ use super::pool::{Manner, connect};
 use super::recent::Recent;
 use super::rows::Marks;
 use super::{damaged, fault, loss};
-use crate::words::ids::{Digest, ThreadId};
-use crate::words::ports::{LogFault, Position};
-use crate::words::record::{Record, head_zero};
+use systole_core::types::ids::{Digest, ThreadId};
+use systole_core::types::ports::{LogFault, Position};
+use systole_core::types::record::{Record, head_zero};
 
 /// How many threads have their last head remembered during a walk; other heads are looked up.
 const HEADS: usize = 16_384;

@@ -6,10 +6,10 @@ use std::fmt;
 
 use sha2::{Digest as _, Sha256};
 
-use systole::words::ports::{LogReader as _, Position};
-use systole::words::record::Record;
 use systole_checker::record::{Hash, Id};
 use systole_checker::{Terms, check_records};
+use systole_core::types::ports::{LogReader as _, Position};
+use systole_core::types::record::Record;
 
 use super::World;
 use crate::watch::{Finding, once};

@@ -1,0 +1,338 @@
+//! What the pump decides on, and what a decision contains.
+
+use std::sync::Arc;
+
+use systole_wire::told::Answer;
+
+use super::buckets::{Telling, Toll};
+use super::state::Thread;
+use super::view::Seen;
+use super::wall::{Left, Runs};
+use crate::types::codes::Code;
+use crate::types::flow::{Asked, Judged, Receipt, Taken, Ticket, Unconnected};
+use crate::types::ids::{CallPath, Name, ThreadId, TimerId};
+use crate::types::person::{PersonRequestId, Ruling};
+use crate::types::ports::{CallBack, Document, GivenUp, Lease, Seed, Token};
+use crate::types::record::Record;
+use crate::types::refusal::Refusal;
+use crate::types::time::Millis;
+
+/// Something happened. The moment and the seed are drawn at the edge, so that deciding is pure.
+#[derive(Debug)]
+pub struct Event {
+    /// When, by the wall clock.
+    pub at: Millis,
+    /// When, on the monotonic clock.
+    pub tick: Millis,
+    /// The source of ids and salts.
+    pub seed: Seed,
+    /// What happened.
+    pub what: Happening,
+}
+
+/// The kinds of event.
+#[derive(Debug)]
+pub enum Happening {
+    /// The organism starts.
+    Booted {
+        /// Its listeners.
+        listeners: Vec<Name>,
+    },
+    /// The log continues without some acknowledged positions.
+    GaveUp(GivenUp),
+    /// The organism stops.
+    Stopping {
+        /// How: `drain`.
+        mode: &'static str,
+    },
+    /// A listener's program is ready.
+    Joined(Name),
+    /// A listener's program ended, or does not start.
+    Left {
+        /// The listener.
+        listener: Name,
+        /// The details, in words.
+        words: String,
+    },
+    /// A message from outside, judged. `bound` is set if the log already holds this client's key in the
+    /// thread that the message names.
+    Asked {
+        /// The message.
+        asked: Asked,
+        /// The record from the log that bound the key earlier.
+        bound: Option<Bound>,
+    },
+    /// A listener's reply, judged.
+    Replied(Judged),
+    /// A reply or a question that needs the view of its call. The view was read from the log as of the
+    /// moment when the turn became due, or could not be read.
+    Looked {
+        /// What was said.
+        judged: Judged,
+        /// The view.
+        seen: Result<Seen, Refusal>,
+    },
+    /// A listener's document that belongs to no delivery.
+    Stray(Unconnected),
+    /// An attempt that will get no answer.
+    Lost(Lost),
+    /// The first attempt for a listener whose attempts are recorded before they are sent.
+    Sending {
+        /// Its thread.
+        thread: ThreadId,
+        /// Its call.
+        call: CallPath,
+        /// Its turn.
+        turn: u32,
+    },
+    /// A timer is due on the monotonic clock.
+    Due {
+        /// The thread.
+        thread: ThreadId,
+        /// The timer.
+        timer: TimerId,
+        /// The record of the item that set it, from the log.
+        set: Arc<Record>,
+        /// How long ago it was due.
+        late_ms: u64,
+    },
+    /// A message from outside has used most of its time, or all of it.
+    Elapsed(Runs),
+    /// Requests came without a valid credential, this many since the last report.
+    Knocked {
+        /// The address they came from.
+        source: std::net::IpAddr,
+        /// The count.
+        count: u64,
+    },
+    /// The broker refused something, or died.
+    Broker {
+        /// The code of a refusal, or of its death.
+        code: Code,
+        /// Who, what and how often.
+        words: String,
+    },
+    /// So many refusals of one sender were counted and not recorded one by one.
+    Throttled(Telling),
+    /// A person decides about something that waits.
+    Ruled(Ruling),
+    /// No person decided in time.
+    Expired {
+        /// The thread.
+        thread: ThreadId,
+        /// The call that waits, or the item that asks.
+        place: CallPath,
+        /// The request.
+        request: PersonRequestId,
+    },
+    /// A person pauses or resumes a thread.
+    Pause(Pause),
+    /// A person ends a thread and everything that is open in it.
+    Cancel {
+        /// The asker's ticket.
+        ticket: Ticket,
+        /// The client that asks.
+        by: Name,
+        /// The thread.
+        thread: ThreadId,
+    },
+    /// A person ends a root at rest.
+    End {
+        /// The asker's ticket.
+        ticket: Ticket,
+        /// The client that asks.
+        by: Name,
+        /// The thread.
+        thread: ThreadId,
+    },
+}
+
+/// An order to pause or resume a thread.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Pause {
+    /// The asker's ticket.
+    pub ticket: Ticket,
+    /// The client that asks.
+    pub by: Name,
+    /// The thread, with everything below it; `None` means everything.
+    pub thread: Option<ThreadId>,
+    /// Whether it is paused; otherwise it is resumed.
+    pub halts: bool,
+    /// The person's note.
+    pub note: Option<String>,
+}
+
+/// A key that was bound earlier: the record that bound it, and the hash of its body.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Bound {
+    /// Its receipt.
+    pub receipt: Receipt,
+    /// The hash of its body.
+    pub body: crate::types::ids::Digest,
+}
+
+/// An attempt that ended without a reply.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Lost {
+    /// The thread.
+    pub thread: ThreadId,
+    /// The call.
+    pub call: CallPath,
+    /// The turn.
+    pub turn: u32,
+    /// The attempt.
+    pub attempt: u32,
+    /// The code of the failure.
+    pub code: Code,
+    /// The details: exit code, time, last words.
+    pub words: String,
+    /// Whether the pump itself died while the delivery was out. Such attempts have a separate limit.
+    pub with_pump: bool,
+    /// The request of the call, if a person may have to decide about it.
+    pub request: Option<Arc<Record>>,
+}
+
+/// What a decision causes once its facts are on disk.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Effect {
+    /// A turn may go out.
+    Ready(Work),
+    /// The pump must wait for a timer.
+    Wait {
+        /// The thread.
+        thread: ThreadId,
+        /// The timer.
+        timer: TimerId,
+        /// Until when; `None` ends the wait.
+        until: Option<Until>,
+    },
+    /// A delivery that may be out is no longer wanted.
+    CallBack {
+        /// The thread.
+        thread: ThreadId,
+        /// The call.
+        call: CallPath,
+        /// The reason.
+        why: CallBack,
+    },
+    /// A request to a person expires.
+    Expires {
+        /// The thread.
+        thread: ThreadId,
+        /// The call that waits, or the item that asks.
+        place: CallPath,
+        /// The request.
+        request: PersonRequestId,
+        /// When, on the wall clock.
+        at: Millis,
+        /// The longest wait for a person.
+        most_ms: u64,
+    },
+    /// The answer to a listener's journal entry or question.
+    Answer {
+        /// The listener.
+        listener: Name,
+        /// The answer.
+        answer: Box<Answer>,
+    },
+    /// A listener asks for the journal of earlier attempts; the log has the answer.
+    Recall(Recall),
+    /// The time of a message from outside starts to run, or stops.
+    Runs {
+        /// The message: its root and purse.
+        runs: Runs,
+        /// The time until its next mark; `None` if the time does not run.
+        left: Option<Left>,
+    },
+    /// Work that a pause of that thread held back may go out; `sys` stands for everything.
+    Resumed(ThreadId),
+    /// The asker's message is taken.
+    Receipt {
+        /// The asker's ticket.
+        ticket: Ticket,
+        /// The receipt.
+        receipt: Receipt,
+    },
+    /// The asker's message, or what the listener said, is refused.
+    Refused {
+        /// The asker's ticket.
+        ticket: Ticket,
+        /// The reason.
+        refusal: Box<Refusal>,
+    },
+    /// A listener's reply was taken, and the receipt says more about it.
+    Taken {
+        /// The ticket of the listener that waits for its receipt.
+        ticket: Ticket,
+        /// The content of the receipt.
+        taken: Box<Taken>,
+    },
+    /// The asker's order was carried out, or the listener's document was taken.
+    Done {
+        /// The asker's ticket.
+        ticket: Ticket,
+    },
+}
+
+/// A request for the journal of a turn's earlier attempts.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Recall {
+    /// The delivery that asked.
+    pub lease: Arc<Lease>,
+    /// The number of the answer.
+    pub id: u64,
+    /// The index of the first entry that was asked for, from 0.
+    pub from: u64,
+    /// The records from that entry on.
+    pub seqs: Vec<u64>,
+}
+
+/// When a timer is due.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Until {
+    /// The record of the item that set it.
+    pub set: u64,
+    /// The moment, on the wall clock.
+    pub due: Millis,
+    /// The longest time that can be left, even if the clock was set.
+    pub most_ms: u64,
+    /// Whether the timer may fire. It may not before a turn has shown its last firing.
+    pub may_fire: bool,
+}
+
+/// One turn of one call that may be handed to its listener.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Work {
+    /// The listener.
+    pub listener: Name,
+    /// The thread.
+    pub thread: ThreadId,
+    /// The call.
+    pub call: CallPath,
+    /// The turn.
+    pub turn: u32,
+    /// The attempt.
+    pub attempt: u32,
+    /// Not before this moment.
+    pub not_before: Millis,
+}
+
+/// Facts to record, and effects that wait until they are on disk.
+#[derive(Default, Debug)]
+#[must_use = "facts that nobody records did not happen"]
+pub struct Decision {
+    /// Sealed records, in order.
+    pub facts: Vec<Arc<Record>>,
+    /// The threads that the facts touch, as `apply` leaves them after the last fact. They were folded while
+    /// the decision was written and need no second fold.
+    pub folded: Vec<Thread>,
+    /// Documents that the facts name.
+    pub documents: Vec<Document>,
+    /// The effects that follow.
+    pub effects: Vec<Effect>,
+    /// The cost of a refusal to its sender's bucket.
+    pub toll: Option<Toll>,
+    /// The delivery whose reply was taken, its listener and a fingerprint, if the listener waits for a
+    /// receipt: so that the reply is recognized when it comes again.
+    pub replied: Option<(Token, Name, u64)>,
+}

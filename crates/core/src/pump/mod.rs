@@ -1,0 +1,41 @@
+//! Owns the order of events. `decide` says what follows from an event, and `apply` folds what was
+//! recorded; both are pure. The loop that drives them is in the root crate, in `runtime::pump_loop`.
+
+mod approving;
+mod asking;
+mod awaiting;
+pub mod buckets;
+pub mod children;
+mod clearing;
+mod closing;
+pub mod compose;
+pub mod decide;
+pub mod desk;
+mod draft;
+mod ending;
+pub mod event;
+mod failing;
+pub mod fold;
+mod gathering;
+pub mod heart;
+mod journaling;
+mod looping;
+pub mod pausing;
+mod persons;
+mod primitives;
+mod purse;
+mod questions;
+pub mod replies;
+pub mod replying;
+mod reserving;
+mod showing;
+mod spawning;
+pub mod state;
+mod steering;
+mod timers;
+mod todos;
+pub mod view;
+pub mod wake;
+pub mod wall;
+pub mod wheel;
+mod wrapping;

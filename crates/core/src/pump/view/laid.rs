@@ -1,0 +1,117 @@
+//! The messages of a view in their order and with their numbers, as they are added.
+//!
+//! A view only grows at its end, and only what its due turn shows can change. So a view that is read on keeps what
+//! was laid out before, and only its last part is laid out again. This file reads nothing and does not decide the
+//! order.
+
+use std::collections::HashMap;
+
+use systole_wire::ask::Spot;
+
+use super::order::Placed;
+use super::spoken::Placing;
+use super::{Message, Noted, Told, Turn, View};
+
+/// A view as far as it is laid out.
+#[derive(Default)]
+pub(super) struct Laid {
+    pub(super) view: View,
+    /// The number of messages at its beginning that stay as they are.
+    settled: usize,
+    /// Where the words of models go after those messages.
+    placing: Placing,
+    /// The number of turns of the call itself among those messages; `None` before anything was laid out.
+    turns: Option<usize>,
+}
+
+impl Laid {
+    /// Removes everything that was laid out.
+    pub(super) fn begin_again(&mut self) {
+        let began = self.view.began;
+        *self = Laid { view: View { began, ..View::default() }, ..Laid::default() };
+    }
+
+    /// Adds a message.
+    pub(super) fn put(&mut self, placed: &Placed<'_>, noted: &Noted) {
+        let mut placing = std::mem::take(&mut self.placing);
+        self.view.put(&mut placing, placed, noted);
+        self.placing = placing;
+    }
+
+    /// Lays out the view of a call alone: the `earlier` calls once, then the finished turns of the call itself, then
+    /// what its due turn shows. Returns `None` if a record is missing.
+    pub(super) fn read_on<'t>(
+        &mut self,
+        earlier: impl Iterator<Item = &'t Told>,
+        own: &'t Told,
+        due: &'t Turn,
+        noted: &mut HashMap<u64, Noted>,
+    ) -> Option<()> {
+        self.view.cut(self.settled);
+        if self.turns.is_none() {
+            for told in earlier {
+                for (number, turn) in (0u32..).zip(&told.turns) {
+                    // An earlier request belongs to the turn that answered it.
+                    for placed in of_turn(told, turn, number != 1, false) {
+                        self.put(&placed, noted.get(&placed.seq)?);
+                    }
+                }
+            }
+        }
+        for turn in own.turns.iter().skip(self.turns.unwrap_or(0)) {
+            for placed in of_turn(own, turn, true, true) {
+                self.put(&placed, noted.get(&placed.seq)?);
+                noted.remove(&placed.seq);
+            }
+        }
+        (self.turns, self.settled) = (Some(own.turns.len()), self.view.messages.len());
+        let mut placing = self.placing.clone();
+        for placed in of_turn(own, due, true, true) {
+            self.view.put(&mut placing, &placed, noted.get(&placed.seq)?);
+        }
+        Some(())
+    }
+}
+
+/// The messages of one turn of one of the listener's own calls.
+fn of_turn<'t>(
+    told: &'t Told,
+    turn: &'t Turn,
+    begins: bool,
+    is_whose: bool,
+) -> impl Iterator<Item = Placed<'t>> {
+    turn.iter().enumerate().map(move |(nth, (spot, seq))| Placed {
+        seq: *seq,
+        spot: *spot,
+        shown: *spot,
+        begins: begins && nth == 0,
+        told,
+        is_whose,
+    })
+}
+
+impl View {
+    /// Adds a message at the end.
+    fn put(&mut self, placing: &mut Placing, placed: &Placed<'_>, noted: &Noted) {
+        let Placed { seq, spot, shown, begins, told, is_whose } = *placed;
+        let number = self.messages.len() as u64 + 1;
+        if is_whose && spot == Spot::Request {
+            self.request = number;
+        }
+        // If a person amended a request, it is still its caller's.
+        let from = if spot == Spot::Request { &told.caller } else { &noted.from }.clone();
+        // A listener may not read the bytes of others just because the core named those bytes to them.
+        let (to, names) =
+            if told.is_own { (None, noted.names) } else { (Some(told.whom(spot, noted.to.as_ref())), None) };
+        let Noted { leaf, characters, is_note, .. } = *noted;
+        self.messages.push(Message { seq, from, to, spot: shown, leaf, characters, is_note, names, begins });
+        placing.message(number, shown, told, &mut self.spoken);
+    }
+
+    /// Removes all messages after the first `count`.
+    fn cut(&mut self, count: usize) {
+        self.messages.truncate(count);
+        // Words of a model before a removed message are removed too.
+        self.spoken.split_off(&(count as u64 + 1));
+    }
+}

@@ -1,0 +1,293 @@
+//! The composition: an organism as its file describes it, checked and resolved. Pure data, the same for the running
+//! pump and for a reader of an old log with its old configuration.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use systole_wire::QName;
+
+use super::budget::{Budgets, Loops};
+use super::client::Client;
+use super::ids::{Digest, Name};
+
+/// A checked organism. It holds everything that a decision may depend on, and its hash identifies it.
+#[derive(Clone, Debug)]
+pub struct Composition {
+    /// The organism's name.
+    pub organism: Name,
+    /// SHA-256 of `source`.
+    pub hash: Digest,
+    /// The self-contained text from which the same composition can be read again: the file, the settings from the
+    /// command line, and every schema it names.
+    pub source: Arc<[u8]>,
+    /// The listener that gets a message from outside without an addressee.
+    pub entry: Option<Name>,
+    /// The listeners by name.
+    pub listeners: BTreeMap<Name, Listener>,
+    /// All schemas, in the order in which the judge compiles them. `SchemaId` is an index into it.
+    pub schemas: Vec<Schema>,
+    /// Largest accepted message, in bytes.
+    pub message_bytes: usize,
+    /// The budgets of one message from outside. `None` for configurations older than budgets.
+    pub budgets: Option<Budgets>,
+    /// When repeated calls get a warning or are refused. `None` for configurations older than loop detection.
+    pub loops: Option<Loops>,
+    /// Elements that go to every peer of the sender that accepts them.
+    pub broadcasts: Vec<Broadcast>,
+    /// The clients by name, without the operator.
+    pub clients: BTreeMap<Name, Client>,
+    /// The section of the file for each listener, by the listener's name.
+    pub sections: BTreeMap<Name, Section>,
+}
+
+/// The section of the organism's file that describes one listener.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Section {
+    /// Where it is in the file: `listeners.NAME`, `agents.NAME` or `workflows.NAME`.
+    pub path: String,
+    /// The section with the settings from the command line: YAML, or for a workflow the form that its listener reads.
+    pub text: String,
+}
+
+/// Index of a schema in a composition.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct SchemaId(pub usize);
+
+impl SchemaId {
+    /// The schema of core payloads, the first of every composition.
+    pub const CORE: SchemaId = SchemaId(0);
+    /// The schema of the envelope, the second of every composition.
+    pub const ENVELOPE: SchemaId = SchemaId(1);
+    /// The schema of introspection. It belongs to no composition: the possible questions are the same in all.
+    pub const META: SchemaId = SchemaId(usize::MAX);
+}
+
+/// A schema text and where it came from.
+#[derive(Clone, Debug)]
+pub struct Schema {
+    /// The file's name as the organism's file gives it, for people.
+    pub name: String,
+    /// The XSD.
+    pub text: Arc<[u8]>,
+}
+
+/// An element that goes to every peer of the sender that accepts it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Broadcast {
+    /// The root element.
+    pub element: QName,
+    /// Which answers the sender waits for.
+    pub gather: Gather,
+    /// The listeners that accept it, in file order.
+    pub takers: Vec<Name>,
+}
+
+/// Which answers complete an item that went to several listeners.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Gather {
+    /// All of them, failures too.
+    All,
+    /// The first that is not a failure. If all are failures, all of them.
+    First,
+}
+
+/// What happens to an attempt whose outcome is unknown.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum OnUnknown {
+    /// Try again.
+    Retry,
+    /// Close the call as failed.
+    Fail,
+    /// Ask a person.
+    Ask,
+}
+
+/// Which payloads a listener can have described.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Describe {
+    /// No payloads.
+    None,
+    /// The payloads of its peers.
+    Peers,
+    /// The payloads of all listeners.
+    All,
+}
+
+/// How often and how fast a failed delivery is retried.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Retry {
+    /// Attempts at one turn, including the first.
+    pub attempts: u32,
+    /// Pause before the second attempt. It doubles before each further attempt.
+    pub first_ms: u64,
+    /// Longest pause.
+    pub longest_ms: u64,
+}
+
+impl Retry {
+    /// The pause before attempt `attempt`.
+    pub fn pause_ms(&self, attempt: u32) -> u64 {
+        let doublings = attempt.saturating_sub(2).min(32);
+        self.first_ms.saturating_mul(1u64 << doublings).min(self.longest_ms)
+    }
+}
+
+/// When a person must approve payloads for a listener, how long they wait, and which listeners are notified.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ApprovalRule {
+    /// Whether every payload waits for a person, not only dangerous ones.
+    pub always: bool,
+    /// How long a payload waits before it expires.
+    pub expires_ms: u64,
+    /// Listeners that are notified of every request for approval.
+    pub tell: Vec<Name>,
+}
+
+impl Default for ApprovalRule {
+    /// The default: dangerous payloads wait, for one hour.
+    fn default() -> ApprovalRule {
+        ApprovalRule { always: false, expires_ms: 3_600_000, tell: Vec::new() }
+    }
+}
+
+/// How a listener is reached.
+#[derive(Clone, Debug)]
+pub enum Reach {
+    /// A Rust value in this process, supplied by the program that runs the organism.
+    Inline,
+    /// A program that talks over stdin and stdout.
+    Process(Program),
+    /// A program that takes its work from the broker.
+    Nats,
+    /// A listener of the file that runs in another process, a host, and takes its work from the broker.
+    Hosted,
+}
+
+impl Reach {
+    /// Whether it is reached over the broker.
+    pub fn is_over_broker(&self) -> bool {
+        matches!(self, Reach::Nats | Reach::Hosted)
+    }
+}
+
+/// A program that is a listener.
+#[derive(Clone, Debug)]
+pub struct Program {
+    /// The program and its arguments.
+    pub run: Vec<String>,
+    /// Its working directory: the folder of the organism's file.
+    pub directory: PathBuf,
+    /// Variables set for it.
+    pub env: BTreeMap<String, String>,
+    /// Variables passed to it from this process's environment.
+    pub pass: Vec<String>,
+    /// Whether it keeps running for many messages. If not, it is started once per message.
+    pub stays: bool,
+    /// Whether documents are framed by lines or by their length.
+    pub by_length: bool,
+}
+
+/// A root element, and the schema that judges payloads with this name.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Element {
+    /// Its name.
+    pub name: QName,
+    /// The schema that declares it.
+    pub schema: SchemaId,
+}
+
+/// What the view of a call shows its listener.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Sees {
+    /// The call, and earlier ones of the same listener in the thread.
+    #[default]
+    Call,
+    /// Also the messages between others in the thread that were complete for the caller by then.
+    Thread,
+}
+
+/// A party that takes payloads.
+#[derive(Clone, Debug)]
+pub struct Listener {
+    /// Its name.
+    pub name: Name,
+    /// How it is reached.
+    pub reach: Reach,
+    /// Root elements that it accepts as requests.
+    pub accepts: Vec<Element>,
+    /// Root elements that answer a call to it.
+    pub returns: Vec<Element>,
+    /// The schema of the root tag of its own notes, if it has one.
+    pub note: Option<SchemaId>,
+    /// The listeners that it may address.
+    pub peers: Vec<Name>,
+    /// Turns a call to it may take.
+    pub turns: u32,
+    /// Largest share of the remaining message budget that a child thread may use, in percent.
+    pub share_percent: u32,
+    /// Most deliveries that it may have at the same time.
+    pub in_flight: usize,
+    /// Timeout of an attempt.
+    pub timeout_ms: u64,
+    /// Longest silence within an attempt. Progress restarts it.
+    pub idle_ms: Option<u64>,
+    /// How failed deliveries are retried.
+    pub retry: Retry,
+    /// What happens to an attempt whose outcome is unknown.
+    pub on_unknown: OnUnknown,
+    /// When a person must approve what goes to it.
+    pub approval: ApprovalRule,
+    /// Listeners that get the outcome of each call that one of its timers opens.
+    pub timer_tell: Vec<Name>,
+    /// Whether messages from outside may go to it.
+    pub entry: bool,
+    /// Which payloads are described to it.
+    pub describe: Describe,
+    /// What its view shows.
+    pub sees: Sees,
+}
+
+impl Listener {
+    /// The schema that judges a request with this name to it. `None` if it does not accept such requests.
+    pub fn accepted(&self, name: &QName) -> Option<SchemaId> {
+        self.accepts.iter().find(|element| element.name == *name).map(|element| element.schema)
+    }
+
+    /// The schema that judges an answer with this name from it. `None` if it gives no such answers.
+    pub fn returned(&self, name: &QName) -> Option<SchemaId> {
+        self.returns.iter().find(|element| element.name == *name).map(|element| element.schema)
+    }
+
+    /// The root tag of its own notes: its name in its own namespace.
+    pub fn own_namespace(&self) -> String {
+        Listener::namespace_of(&self.name)
+    }
+
+    /// The namespace for the notes of a listener with this name.
+    pub fn namespace_of(name: &Name) -> String {
+        format!("https://xml-pipeline.org/ns/{}/v1", name.as_str())
+    }
+}
+
+impl Composition {
+    /// Whether the working time of a message from outside is limited.
+    pub fn limits_time(&self) -> bool {
+        self.budgets.is_some_and(|budgets| budgets.wall_ms.is_some())
+    }
+
+    /// The same composition with every listener in a process outside the pump. The hash and the judging of payloads
+    /// stay the same, because decisions do not depend on how a listener is reached.
+    #[must_use]
+    pub fn hosted(mut self) -> Composition {
+        for listener in self.listeners.values_mut().filter(|one| !one.reach.is_over_broker()) {
+            listener.reach = Reach::Hosted;
+        }
+        self
+    }
+
+    /// A listener by name.
+    pub fn listener(&self, name: &Name) -> Option<&Listener> {
+        self.listeners.get(name)
+    }
+}

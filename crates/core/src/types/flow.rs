@@ -1,0 +1,320 @@
+//! The values that move from module to module. Each is made only from the previous one, so code that skips a
+//! check does not compile: a payload becomes `Admitted` only with a judge's `Verdict`, and only an `Admitted`
+//! payload can be decided upon.
+
+use std::sync::Arc;
+
+use systole_wire::ask::Question;
+use systole_wire::journal::Entry;
+use systole_wire::payload::Payload;
+
+use super::codes::Code;
+use super::composition::{Gather, SchemaId};
+use super::ids::{Digest, Key, Name, ThreadId};
+use super::ports::Lease;
+use super::primitive::Primitive;
+use super::refusal::Refusal;
+
+/// A judge's statement that a payload fits a schema. Only a `Judge` makes one.
+#[derive(Debug)]
+#[must_use = "a verdict that admits nothing was not needed"]
+pub struct Verdict {
+    payload: Payload,
+    dangerous: bool,
+}
+
+impl Verdict {
+    /// The judge states that exactly these bytes are valid. A payload that is marked dangerous counts as
+    /// dangerous. No payload can declare itself harmless.
+    pub fn sworn(payload: Payload) -> Verdict {
+        let dangerous = payload.is_marked("is_dangerous");
+        Verdict { payload, dangerous }
+    }
+
+    /// Adds the schema's statement that the element is dangerous.
+    pub fn of_dangerous_element(mut self, dangerous: bool) -> Verdict {
+        self.dangerous |= dangerous;
+        self
+    }
+
+    /// Whether the payload is dangerous: then a person must approve it.
+    pub fn is_dangerous(&self) -> bool {
+        self.dangerous
+    }
+}
+
+/// Judges payloads by the schemas of a composition.
+pub trait Judge {
+    /// Judges the payload under that schema. It takes the payload by value, so that only the judged bytes are
+    /// routed.
+    fn judge(&mut self, config: Digest, schema: SchemaId, payload: Payload) -> Result<Verdict, Refused>;
+}
+
+/// The kind of an admitted payload: it follows from the name of the root element and the sender's role.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum What {
+    /// A request or a call for that listener.
+    For(Name),
+    /// One call for each peer that accepts it.
+    ForEach {
+        /// Which answers the sender waits for.
+        gather: Gather,
+        /// The peers in file order, each with whether a person must approve its call.
+        takers: Vec<(Name, bool)>,
+    },
+    /// A note in the sender's own root tag.
+    Note,
+    /// The answer to the call.
+    Final,
+    /// `<spawn-thread>`: the suggested label, the addressee of the child's first payload, and that payload.
+    Spawn {
+        /// The suggested label.
+        label: Option<String>,
+        /// The addressee of the initial payload.
+        to: Name,
+        /// The initial payload, judged by its addressee's schema.
+        initial: Arc<[u8]>,
+    },
+    /// `<steer>` from outside: the listener whose schema accepted the inner payload, and that payload.
+    Steer {
+        /// The listener.
+        to: Name,
+        /// The payload.
+        payload: Arc<[u8]>,
+    },
+    /// Another payload that the pump answers.
+    Primitive(Primitive),
+}
+
+/// A payload that passed the checks.
+#[derive(Debug)]
+#[must_use = "an admitted payload must be recorded"]
+pub struct Admitted {
+    what: What,
+    payload: Payload,
+    dangerous: bool,
+}
+
+impl Admitted {
+    /// Admits a payload that the judge found valid.
+    pub fn new(what: What, verdict: Verdict) -> Admitted {
+        Admitted { what, payload: verdict.payload, dangerous: verdict.dangerous }
+    }
+
+    /// Admits a `<spawn-thread>` with the verdict on its inner payload, which is the one that goes out.
+    pub fn spawn(label: Option<String>, to: Name, initial: Verdict, verdict: Verdict) -> Admitted {
+        let what = What::Spawn { label, to, initial: initial.payload.bytes().clone() };
+        Admitted { what, payload: verdict.payload, dangerous: initial.dangerous }
+    }
+
+    /// Admits a payload that several peers accept. The verdicts are on the same bytes, one under each peer's
+    /// schema. `None` without a taker.
+    pub fn for_each(gather: Gather, verdicts: Vec<(Name, Verdict)>) -> Option<Admitted> {
+        let takers = verdicts.iter().map(|(to, verdict)| (to.clone(), verdict.dangerous)).collect();
+        let dangerous = verdicts.iter().any(|(_, verdict)| verdict.dangerous);
+        let (_, Verdict { payload, .. }) = verdicts.into_iter().next()?;
+        Some(Admitted { what: What::ForEach { gather, takers }, payload, dangerous })
+    }
+
+    /// Admits a `<steer>` from outside with the verdict on its inner payload, which is the one that goes out.
+    pub fn steer(to: Name, inside: Verdict, verdict: Verdict) -> Admitted {
+        let what = What::Steer { to, payload: inside.payload.bytes().clone() };
+        Admitted { what, payload: verdict.payload, dangerous: inside.dangerous || verdict.dangerous }
+    }
+
+    /// Whether the outgoing payload is dangerous: then a person must approve it.
+    pub fn is_dangerous(&self) -> bool {
+        self.dangerous
+    }
+
+    /// The local name of the root element.
+    pub fn element(&self) -> &str {
+        &self.payload.name().local
+    }
+
+    /// Its kind.
+    pub fn what(&self) -> &What {
+        &self.what
+    }
+
+    /// The judged bytes: these are stored, hashed and routed.
+    pub fn bytes(&self) -> &Arc<[u8]> {
+        self.payload.bytes()
+    }
+}
+
+/// A rejected payload: the refusal for its sender, and the bytes that the log keeps.
+#[derive(Debug)]
+#[must_use = "a refusal that nobody is told is a silent loss"]
+pub struct Refused {
+    /// The refusal for the sender.
+    pub refusal: Refusal,
+    /// The refused bytes, as far as they are kept.
+    pub kept: Option<Arc<[u8]>>,
+}
+
+/// One item of a reply, after the door judged it.
+#[derive(Debug)]
+#[must_use = "every item has exactly one answer"]
+pub enum Item {
+    /// The item is accepted.
+    Admitted(Admitted),
+    /// The item is refused.
+    Refused(Refused),
+    /// The item names a thread. Only the pump knows which threads belong to the sender.
+    ForThread {
+        /// The thread as the sender wrote it.
+        thread: String,
+        /// The payload.
+        payload: Arc<[u8]>,
+        /// The judgement of the payload as one of the sender's items. It counts only once the thread is known.
+        judged: Box<Result<Admitted, Refused>>,
+    },
+}
+
+/// What the receipt of a reply reports, apart from the fact that the reply is on disk.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Taken {
+    /// Whether an earlier reply to the same delivery was taken. If so, this reply is ignored.
+    pub is_superseded: bool,
+    /// The answers to the refused items, by item number.
+    pub refused: Vec<(u32, Arc<[u8]>)>,
+}
+
+/// A listener's message, after the door judged it.
+#[derive(Debug)]
+pub enum Said {
+    /// A reply with items.
+    Items(Vec<Item>),
+    /// The listener reports a failure.
+    Failure {
+        /// Its own code.
+        code: String,
+        /// Whether trying again may help.
+        retry: bool,
+        /// Its message.
+        words: String,
+    },
+    /// The listener's output was unusable; the next turn opens with this feedback.
+    Again {
+        /// Its own code.
+        code: String,
+        /// The feedback.
+        words: String,
+    },
+    /// Feedback for the next turn, before the reply.
+    Notice {
+        /// Its own code.
+        code: String,
+        /// The feedback.
+        words: String,
+    },
+    /// A sign of life.
+    Progress {
+        /// For the live view.
+        words: String,
+    },
+    /// An entry for the journal. It is acknowledged when it is on disk.
+    Journal {
+        /// Its number, repeated in the acknowledgement.
+        id: u64,
+        /// The entry.
+        entry: Result<Entry, Refused>,
+    },
+    /// A question that gets an answer.
+    Ask {
+        /// Its number, repeated in the answer.
+        id: u64,
+        /// The question.
+        question: Result<Question, Refused>,
+    },
+}
+
+impl Said {
+    /// The number that the answer carries. `None` if the pump does not answer this message.
+    pub fn waits_for(&self) -> Option<u64> {
+        match self {
+            Said::Journal { id, .. } | Said::Ask { id, .. } => Some(*id),
+            _ => None,
+        }
+    }
+
+    /// Whether it ends the delivery.
+    pub fn is_reply(&self) -> bool {
+        matches!(self, Said::Items(_) | Said::Failure { .. } | Said::Again { .. })
+    }
+}
+
+/// A listener's document after the door: the lease, and what the listener said.
+#[derive(Debug)]
+pub struct Judged {
+    /// The lease that it belongs to.
+    pub lease: Arc<Lease>,
+    /// What was said.
+    pub said: Said,
+    /// The first sender name in an item that is not the listener's own. The items are processed under the
+    /// listener's own name.
+    pub claimed: Option<String>,
+    /// The place that waits for the receipt, if any.
+    pub ticket: Option<Ticket>,
+}
+
+/// A listener's document that matches no delivery.
+#[derive(Debug)]
+pub struct Unconnected {
+    /// The listener, from the connection.
+    pub listener: Name,
+    /// Why.
+    pub refused: Refused,
+    /// The delivery that it names and the number of the answer it waits for, if any.
+    pub waits: Option<(String, u64)>,
+    /// The delivery that it names, if it is a reply.
+    pub replies_to: Option<String>,
+    /// The place that waits for the receipt, if any.
+    pub ticket: Option<Ticket>,
+}
+
+/// Identifies the place where a sender waits for its receipt.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct Ticket(pub u64);
+
+/// A message from outside after the door.
+#[derive(Debug)]
+pub struct Asked {
+    /// Where the sender waits.
+    pub ticket: Ticket,
+    /// The client, from the credential.
+    pub client: Name,
+    /// The idempotency key, chosen by the sender or generated.
+    pub key: Key,
+    /// The thread that it continues. `None` opens a root.
+    pub thread: Option<ThreadId>,
+    /// The payload with its addressee, or the refusal.
+    pub payload: Result<Admitted, Refused>,
+}
+
+/// What a sender gets when its message is on disk.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Receipt {
+    /// The thread it opened or joined.
+    pub thread: ThreadId,
+    /// The place in that thread.
+    pub seq: u64,
+    /// The record's id.
+    pub id: super::ids::MessageId,
+    /// The call it opened.
+    pub call: super::ids::CallPath,
+    /// The recorded sender name.
+    pub sender: Name,
+    /// Whether the same key and bytes were already received.
+    pub repeated: bool,
+}
+
+/// A failure reported by the pump: code and message.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Failing {
+    /// The code.
+    pub code: Code,
+    /// The message.
+    pub words: String,
+}

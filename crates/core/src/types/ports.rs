@@ -1,0 +1,496 @@
+//! The ports: the traits through which the pump uses the outside, implemented by edges. They say what is needed, not
+//! how it is done. Everything else here is pure data.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use systole_wire::envelope::{Address, Delivered, write_envelope};
+use systole_wire::reply::Word;
+use systole_wire::told::Answer;
+use systole_wire::{Fault, Limits};
+
+use super::codes::Code;
+use super::ids::{Digest, Key, Name, ThreadId};
+use super::record::Record;
+use super::time::Millis;
+
+/// The position of a record in the whole log, from 1, in commit order.
+#[derive(
+    Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, serde::Serialize, serde::Deserialize,
+)]
+pub struct Position(pub u64);
+
+/// A document that is stored once under its hash: a configuration, or the bytes of a refused payload.
+#[derive(Clone, Debug)]
+pub struct Document {
+    /// SHA-256 of the bytes.
+    pub hash: Digest,
+    /// The bytes.
+    pub bytes: Arc<[u8]>,
+}
+
+/// The fold of one thread after some of its records. It is a cache: if it is dropped, the thread is folded again from
+/// its first record.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Row {
+    /// The thread.
+    pub thread: ThreadId,
+    /// The last record of the thread that is folded in.
+    pub seq: u64,
+    /// Whether a call is open or a timer is set. Such rows are read when the log opens.
+    pub working: bool,
+    /// The encoded fold.
+    pub bytes: Vec<u8>,
+}
+
+/// Data that is committed as a whole or not at all.
+#[derive(Clone, Debug, Default)]
+pub struct Batch {
+    /// Records in the order of their positions.
+    pub records: Vec<Arc<Record>>,
+    /// Documents that the records name. One that is already stored stays as it is.
+    pub documents: Vec<Document>,
+    /// Rows that replace the stored ones. If `checkpoint` is set, they cover every thread touched since the last
+    /// checkpoint, in its state after the last record of this batch.
+    pub rows: Vec<Row>,
+    /// Whether opening the log needs to fold only the records after this batch.
+    pub checkpoint: bool,
+}
+
+/// How a commit ended.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Commit {
+    /// On disk and fsynced. Holds the position of the batch's last record, or the log's last position if the batch
+    /// had no records.
+    Committed(Position),
+    /// Nothing was stored, because of a uniqueness rule or another writer.
+    Conflict(String),
+    /// The batch may or may not be stored: read back before doing anything else.
+    Unknown(String),
+    /// Nothing was stored because there is no space. The same batch may be retried later.
+    NotNow(String),
+}
+
+/// The result of reading back after an unknown commit.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum ReadBack {
+    /// The whole batch is stored and durable.
+    Stored(Position),
+    /// Nothing of the batch is stored.
+    Absent,
+    /// The log can no longer be trusted: stop.
+    Broken(String),
+}
+
+/// The only writer of a log. It lives on its own thread, and every call blocks.
+pub trait LogWriter: Send {
+    /// Commits a batch.
+    fn commit(&mut self, batch: &Batch) -> Commit;
+    /// After `Commit::Unknown`: reopens the log and checks whether the batch is stored.
+    fn read_back(&mut self, batch: &Batch) -> ReadBack;
+    /// Whether a commit may wait for another machine. If so, only the writer's own thread commits.
+    fn is_far(&self) -> bool {
+        false
+    }
+}
+
+/// A range of lost positions in a damaged log, first to last. The log continues without them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct GivenUp {
+    /// The first.
+    pub first: Position,
+    /// The last.
+    pub last: Position,
+}
+
+impl std::fmt::Display for GivenUp {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}..{}", self.first.0, self.last.0)
+    }
+}
+
+/// A fault of the log. It is our fault or the machine's, never a sender's.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum LogFault {
+    /// The file is not a log, or is another program's log.
+    #[error("{path} is not a Systole log: {why}")]
+    Foreign {
+        /// The file.
+        path: String,
+        /// The reason.
+        why: String,
+    },
+    /// The log was written by a newer version.
+    #[error("{path} has format {found}; this version reads up to {known}")]
+    Newer {
+        /// The file.
+        path: String,
+        /// Its format number.
+        found: u32,
+        /// The newest format that this version knows.
+        known: u32,
+    },
+    /// A record does not verify.
+    #[error("{path} is damaged at position {}: {why}", position.0)]
+    Damaged {
+        /// The file.
+        path: String,
+        /// The first bad position.
+        position: Position,
+        /// The mismatch.
+        why: String,
+    },
+    /// Acknowledged records are missing.
+    #[error("{path}: {why}")]
+    Lost {
+        /// The file.
+        path: String,
+        /// The missing positions.
+        gone: GivenUp,
+        /// The evidence.
+        why: String,
+    },
+    /// Positions were given up in a log that misses none.
+    #[error("{path} lacks no position that was acknowledged")]
+    NothingLost {
+        /// The file.
+        path: String,
+    },
+    /// A log that is stored elsewhere differs from its local copy.
+    #[error("the log {path} is not what it was: {why}")]
+    Apart {
+        /// The log's name there.
+        path: String,
+        /// The difference.
+        why: String,
+    },
+    /// Another organism uses the log.
+    #[error("{path} is in use by process {pid}")]
+    InUse {
+        /// The file.
+        path: String,
+        /// The process that has it.
+        pid: u32,
+    },
+    /// The file system or the database returned an error.
+    #[error("{path}: {why}")]
+    Io {
+        /// The file.
+        path: String,
+        /// The error text.
+        why: String,
+    },
+}
+
+/// The data that is read when a log opens.
+#[derive(Clone, Debug, Default)]
+pub struct Opening {
+    /// The log's last position.
+    pub last: Position,
+    /// Rows of the threads that were working or had timers set at the checkpoint.
+    pub rows: Vec<Row>,
+    /// All records after the checkpoint, verified against each other.
+    pub records: Vec<Record>,
+    /// Whether the rows cannot be trusted, or too many records follow them. Then `rows` and `records` are empty, and
+    /// each thread must be woken separately.
+    pub by_thread: bool,
+}
+
+/// The reading side of a log. Several threads may use it while the writer works.
+pub trait LogReader: Send + Sync {
+    /// The data that recovery folds.
+    fn opening(&self) -> Result<Opening, LogFault>;
+    /// The log's last position.
+    fn last(&self) -> Result<Position, LogFault>;
+    /// A thread's row, if one is stored.
+    fn row(&self, thread: &ThreadId) -> Result<Option<Row>, LogFault>;
+    /// At most `limit` records of a thread, from `seq` on.
+    fn of_thread(
+        &self,
+        thread: &ThreadId,
+        seq: u64,
+        limit: usize,
+    ) -> Result<Vec<(Position, Record)>, LogFault>;
+    /// At most `limit` records after a position.
+    fn after(&self, position: Position, limit: usize) -> Result<Vec<(Position, Record)>, LogFault>;
+    /// The record that first used this key of this sender in this thread.
+    fn by_key(
+        &self,
+        thread: &ThreadId,
+        sender: &Name,
+        key: &Key,
+    ) -> Result<Option<(Position, Record)>, LogFault>;
+    /// Ids of the newest threads, newest first, without `sys`.
+    fn threads(&self, limit: usize) -> Result<Vec<ThreadId>, LogFault>;
+    /// At most `limit` ids of threads that start with `prefix`.
+    fn threads_like(&self, prefix: &str, limit: usize) -> Result<Vec<ThreadId>, LogFault>;
+    /// A stored document.
+    fn document(&self, hash: Digest) -> Result<Option<Arc<[u8]>>, LogFault>;
+}
+
+/// The source of time.
+pub trait Clock: Send + Sync {
+    /// The wall-clock time, for people and records. It may be set back or forward at any moment.
+    fn now(&self) -> Millis;
+    /// Milliseconds on the monotonic clock, since some moment before the organism started. Deadlines and pauses use
+    /// it.
+    fn ticks(&self) -> Millis;
+}
+
+/// Sixteen unguessable bytes, from which an event's ids and salts are derived.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Seed(pub [u8; 16]);
+
+/// The source of seeds.
+pub trait Seeds: Send + Sync {
+    /// A fresh seed.
+    fn draw(&self) -> Seed;
+}
+
+/// The unguessable name of one delivery attempt.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
+pub struct Token(pub Arc<str>);
+
+impl std::borrow::Borrow<str> for Token {
+    fn borrow(&self) -> &str {
+        &self.0
+    }
+}
+
+/// The mark that lets a listener tell, within one call, what the core says from what others claim the core says. It
+/// stays the same across the turns, attempts and restarts of the call. It cannot be guessed without the log or the
+/// call. It grants no rights.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct CallMark(pub [u8; 4]);
+
+impl std::fmt::Display for CallMark {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:08x}", u32::from_be_bytes(self.0))
+    }
+}
+
+/// One attempt to deliver a turn to its listener.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Lease {
+    /// Its token.
+    pub token: Token,
+    /// The listener.
+    pub listener: Name,
+    /// The thread of the call.
+    pub thread: ThreadId,
+    /// The call.
+    pub call: super::ids::CallPath,
+    /// Its turn.
+    pub turn: u32,
+    /// The number of the attempt at that turn.
+    pub attempt: u32,
+    /// The configuration the call began with.
+    pub config: Digest,
+}
+
+/// A turn on its way to a listener.
+#[derive(Clone, Debug)]
+pub struct Delivery {
+    /// The lease under which the reply is judged.
+    pub lease: Arc<Lease>,
+    /// The content for the listener. A carrier to another process serializes it. A carrier within this process need
+    /// not: the payload in it is the stored bytes.
+    pub envelope: Box<Delivered>,
+}
+
+impl Delivery {
+    /// The envelope as a document.
+    pub fn document(&self) -> Vec<u8> {
+        let Delivered { from, to, thread, stamp, payload } = &*self.envelope;
+        let address = Address { from: Some(from), to: to.as_deref(), thread: Some(thread) };
+        write_envelope(&address, Some(stamp), payload)
+    }
+}
+
+/// Why the pump withdraws a delivery.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CallBack {
+    /// Its call was cancelled.
+    Cancelled,
+    /// Its deadline has passed.
+    TimedOut,
+}
+
+/// Delivers turns to listeners. No call blocks: the pump counts slots, so there is always room for what it hands
+/// over. For every delivery the carrier reports exactly once: `Heard::Said` with its token, `Heard::Gone`, or
+/// `Heard::NotNow`. Only then is its slot free again.
+pub trait Carrier: Send + Sync {
+    /// Hands a delivery to the listener.
+    fn hand(&self, delivery: Delivery);
+    /// Tells the listener that its answer is no longer wanted. A program that keeps working is stopped after a grace
+    /// period.
+    fn call_back(&self, token: &Token, why: CallBack);
+    /// Answers a journal entry or a question of the listener, which waits for it. The delivery may already be over.
+    /// The answer for a program that has ended is dropped.
+    fn answer(&self, listener: &Name, answer: Answer);
+}
+
+/// A listener's message as it arrived.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Speech {
+    /// Bytes from outside the process.
+    Bytes(Vec<u8>),
+    /// A message of a listener in this process. It passes the same gate as bytes, but is not serialized and parsed
+    /// again.
+    Word(Word),
+}
+
+impl Speech {
+    /// Reads it. The gate's rules apply to both variants.
+    pub fn read(&self, limits: &Limits) -> Result<Word, Fault> {
+        match self {
+            Speech::Bytes(document) => Word::read(document, limits),
+            Speech::Word(word) => word.through_gate(limits),
+        }
+    }
+
+    /// The message as a document. Empty if the message cannot be serialized.
+    pub fn document(&self) -> Cow<'_, [u8]> {
+        match self {
+            Speech::Bytes(document) => Cow::Borrowed(document),
+            Speech::Word(word) => Cow::Owned(word.document().unwrap_or_default()),
+        }
+    }
+}
+
+/// The reports of carriers.
+#[derive(Clone, Debug)]
+pub enum Heard {
+    /// A complete message of a listener, not yet judged. The carrier of a one-shot program wraps its output into a
+    /// `<reply>` first.
+    Said {
+        /// The listener, from the connection.
+        listener: Name,
+        /// The message.
+        speech: Speech,
+        /// The place that waits for the receipt, if any. Only a listener outside this machine's pipes needs one,
+        /// because it cannot see otherwise that its message is on disk.
+        ticket: Option<super::flow::Ticket>,
+    },
+    /// A message in a place where it does not belong. It is always refused.
+    Misplaced {
+        /// The listener, from the connection.
+        listener: Name,
+        /// The message.
+        speech: Speech,
+        /// The place that waits for the receipt, if any.
+        ticket: Option<super::flow::Ticket>,
+    },
+    /// A delivery that will get no answer any more.
+    Gone {
+        /// The delivery.
+        token: Token,
+        /// `listener.failed`, `listener.lost`, `listener.silent` …
+        code: Code,
+        /// The details: exit code, time, last output.
+        words: String,
+    },
+    /// A delivery whose program cannot start now because the machine lacks resources. The listener has seen nothing
+    /// of it. It does not count as an attempt and is retried a little later.
+    NotNow {
+        /// The delivery.
+        token: Token,
+        /// The details.
+        words: String,
+    },
+    /// A listener became ready, also after a crash.
+    Joined {
+        /// The listener.
+        listener: Name,
+    },
+    /// A listener's program ended or does not start.
+    Left {
+        /// The listener.
+        listener: Name,
+        /// The details.
+        words: String,
+        /// Whether its waiting calls should fail: the program is not restarted before a pause.
+        down: bool,
+    },
+}
+
+/// The live table of leases. The pump writes a lease when a delivery goes out; incoming replies look it up.
+pub trait Leases: Send + Sync {
+    /// A delivery goes out.
+    fn put(&self, lease: Arc<Lease>);
+    /// The lease of a token. It remains for a while after the delivery is over, so that a late reply is refused in
+    /// its own thread.
+    fn find(&self, token: &str) -> Option<Arc<Lease>>;
+    /// The delivery is over.
+    fn retire(&self, token: &Token);
+}
+
+/// Makes unguessable tokens and marks.
+pub trait Tokens: Send + Sync {
+    /// The token of an attempt. The same attempt always gets the same token, also after a restart.
+    fn token(&self, thread: &ThreadId, call: &super::ids::CallPath, turn: u32, attempt: u32) -> Token;
+    /// The mark of a call. The same call always gets the same mark, also after a restart.
+    fn mark(&self, thread: &ThreadId, call: &super::ids::CallPath) -> CallMark;
+}
+
+/// The senders that wait for a receipt.
+pub trait Askers: Send + Sync {
+    /// The message is on disk. The position is `None` if the receipt repeats an earlier one.
+    fn receipt(&self, ticket: super::flow::Ticket, receipt: super::flow::Receipt, position: Option<Position>);
+    /// The message or order was refused.
+    fn refused(&self, ticket: super::flow::Ticket, refusal: super::refusal::Refusal);
+    /// The order was carried out, or the listener's message was taken, and it is on disk.
+    fn done(&self, ticket: super::flow::Ticket);
+    /// A listener's reply was taken and is on disk. Implementations that do not pass on the details can ignore them.
+    fn taken(&self, ticket: super::flow::Ticket, _: super::flow::Taken) {
+        self.done(ticket);
+    }
+}
+
+/// The steps of the pump at which reliability tests inject faults.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Step {
+    /// K1: bytes arrived.
+    Received,
+    /// K2: the bytes passed the gate.
+    GatePassed,
+    /// K3: a schema admitted them.
+    SchemaPassed,
+    /// K4: the consequences are decided.
+    Decided,
+    /// K6: the commit is on disk, and no one has been notified.
+    Stored,
+    /// K7: the sender has its receipt.
+    Acknowledged,
+    /// K8: a delivery was handed to its carrier.
+    Delivered,
+    /// K9: the listener has the whole document.
+    Running,
+    /// K10: its reply came in.
+    Replied,
+    /// K11: the reply is on disk.
+    ReplyStored,
+    /// K12: the delivery's slot is free again.
+    Released,
+    /// C4: the commit with a child's end and the notice for its parent is about to be written.
+    ChildEnding,
+    /// C6: both are on disk, and no one has been notified.
+    ChildEnded,
+    /// During recovery, after each folded record.
+    Recovering,
+}
+
+/// Gets every step that the pump passes. In production it does nothing; in a test it may kill the process. (K5,
+/// between a commit's write and its fsync, is below this code; tests inject it with strace.)
+pub trait Steps: Send + Sync {
+    /// The pump passed the step.
+    fn passed(&self, step: Step);
+}
+
+/// Observes nothing. For code and tests that need no observer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Unwatched;
+
+impl Steps for Unwatched {
+    fn passed(&self, _: Step) {}
+}

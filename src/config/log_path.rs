@@ -1,0 +1,65 @@
+//! Checks whether a log can be stored at its path.
+//!
+//! Input: the path from the file. Output: a mistake for the desk if something else is at that path. Whether a file
+//! there is a log of this version is checked when it is opened; a missing file is created then. This module looks at
+//! the path and opens nothing.
+
+use std::fs;
+use std::path::Path;
+
+use super::declared::Declared;
+use super::desk::{Desk, about_file};
+use super::schemas::Collected;
+use systole_core::types::codes::Code;
+
+/// Reports an obstacle at the log's path.
+pub(super) fn check(
+    desk: &mut Desk,
+    declared: &Declared,
+    collected: &Collected,
+    file: &Path,
+    directory: &Path,
+) {
+    let log = declared.log.as_str();
+    let Some((why, mend)) = hindrance(&directory.join(log), collected, file, directory) else { return };
+    let told = format!("log.path: `{log}` is {why}");
+    match declared.log_at {
+        Some(at) => desk.tell(Code::ConfigValue, at, &told, Some(&mend)),
+        // The file names no path, so this is the default path.
+        None => {
+            let mend = format!("log: {{path: {mend}}}");
+            let told = about_file(&file.display().to_string(), Code::ConfigValue, &told, Some(&mend));
+            desk.tell_at(0, told);
+        }
+    }
+}
+
+/// The obstacle as text, with a path that would work.
+fn hindrance(log: &Path, collected: &Collected, file: &Path, directory: &Path) -> Option<(String, String)> {
+    let found = fs::metadata(log).ok()?;
+    let free = || "a path where nothing else lies, as ./organism.db".to_owned();
+    if found.is_dir() {
+        let inside = log
+            .file_name()
+            .map_or_else(|| "./log.db".into(), |name| format!("./{}.db", name.to_string_lossy()));
+        let shown = Some(inside).filter(|inside| fs::symlink_metadata(directory.join(inside)).is_err());
+        return Some(("a folder, and the log is a file".to_owned(), shown.unwrap_or_else(free)));
+    }
+    if !found.is_file() {
+        return Some(("a pipe, a socket or a device, and the log is a file".to_owned(), free()));
+    }
+    let is = |other: &Path| same(log, other);
+    if is(file) {
+        return Some(("the organism's file itself".to_owned(), free()));
+    }
+    // Built-in schemas and the one made from payloads are in no folder.
+    let mut schemas = collected.schemas.iter().skip(2).filter(|schema| !schema.name.ends_with('/'));
+    let schema = schemas.find(|schema| is(&directory.join(&schema.name)))?;
+    Some((format!("the schema {}", schema.name), free()))
+}
+
+/// Whether two paths lead to the same file.
+fn same(one: &Path, other: &Path) -> bool {
+    let whole = |path: &Path| fs::canonicalize(path).ok();
+    whole(one).is_some_and(|one| whole(other) == Some(one))
+}

@@ -1,0 +1,170 @@
+//! The front of a running organism, used by doors and commands. It passes in messages and orders, waits for their
+//! receipts, and gives read access to the log. It decides nothing and keeps nothing alive: after the organism stops,
+//! every call returns `None` or an error.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::sync::{Arc, Weak};
+
+use systole_kit::envelope::Letter;
+use tokio::sync::{mpsc, watch};
+
+use super::spoken::{Hearing, Voice};
+use super::tail::{Following, Tail};
+use super::validators::{Door, Raw};
+use super::waiting::{Reply, WaitingRoom};
+use crate::edges::nats::Broker;
+use systole_core::pump::heart::Input;
+use systole_core::rules::admit;
+use systole_core::types::composition::Composition;
+use systole_core::types::flow::{Asked, Receipt, Refused};
+use systole_core::types::ids::{Key, Name, ThreadId};
+use systole_core::types::ports::{LogFault, LogReader, Position};
+
+/// A message from outside.
+pub struct Message {
+    /// The sender, from its credential.
+    pub client: Name,
+    /// Its idempotency key.
+    pub key: Key,
+    /// The document.
+    pub document: Vec<u8>,
+    /// An addressee given outside the document.
+    pub to: Option<String>,
+    /// A thread given outside the document.
+    pub thread: Option<String>,
+}
+
+/// The ways in. The organism holds the only lasting strong reference; a call holds one only while it runs.
+pub(super) struct Ways {
+    pub(super) door: Door,
+    pub(super) pump: mpsc::Sender<Input>,
+}
+
+/// The handle for doors and commands. Cheap to clone.
+#[derive(Clone)]
+pub struct Front {
+    pub(super) composition: Arc<Composition>,
+    pub(super) reader: Arc<dyn LogReader>,
+    pub(super) room: Arc<WaitingRoom>,
+    pub(super) began: Position,
+    pub(super) tail: watch::Receiver<Position>,
+    pub(super) followed: Tail,
+    pub(super) ways: Weak<Ways>,
+    pub(super) seats: mpsc::WeakSender<Reading>,
+    pub(super) voice: Voice,
+    /// `None` if no listener or client uses a broker. It is dropped with the organism.
+    pub(super) broker: Option<Weak<Broker>>,
+}
+
+/// A token for readers that follow the log to its end, so that it is not closed before.
+pub enum Reading {}
+
+impl Front {
+    /// Sends in a message from outside and waits for its receipt. `None` if the organism has stopped.
+    pub async fn ask(&self, message: Message) -> Option<Reply> {
+        let (ticket, reply) = self.room.enter();
+        let Message { client, key, document, to, thread } = message;
+        let raw = Raw::Asked { ticket, client, key, document, to, thread };
+        // The way in is held while the message is passed in, not while waiting for its receipt.
+        let handed = self.ways.upgrade()?.door.hand(raw).await;
+        handed.then_some(())?;
+        reply.await.ok()
+    }
+
+    /// Records a refusal that a door decided on before it had the whole message.
+    pub async fn refuse(&self, client: Name, key: Key, refused: Refused) -> Option<Reply> {
+        let (ticket, reply) = self.room.enter();
+        let asked = Asked { ticket, client, key, thread: None, payload: Err(refused) };
+        self.send(Input::Asked(asked)).await?;
+        reply.await.ok()
+    }
+
+    /// Ends an idle root.
+    pub async fn end(&self, by: Name, thread: ThreadId) -> Option<Reply> {
+        let (ticket, reply) = self.room.enter();
+        self.send(Input::End { ticket, by, thread }).await?;
+        reply.await.ok()
+    }
+
+    /// Ends a thread and everything that is open in it.
+    pub async fn cancel(&self, by: Name, thread: ThreadId) -> Option<Reply> {
+        let (ticket, reply) = self.room.enter();
+        self.send(Input::Cancel { ticket, by, thread }).await?;
+        reply.await.ok()
+    }
+
+    /// The number of workers for each listener over NATS, or why it is unknown. Empty if no listener uses NATS.
+    pub async fn workers(&self) -> Result<BTreeMap<Name, usize>, String> {
+        let over_nats = self.composition.listeners.values().filter(|one| one.reach.is_over_broker());
+        let names: Vec<Name> = over_nats.map(|one| one.name.clone()).collect();
+        match self.broker.as_ref().and_then(Weak::upgrade) {
+            Some(broker) => broker.workers(&names).await,
+            None => Ok(BTreeMap::new()),
+        }
+    }
+
+    /// The broker for clients, if there is one. It is dropped with the organism.
+    pub fn broker(&self) -> Option<Weak<Broker>> {
+        self.broker.clone()
+    }
+
+    /// Records `count` attempts to connect without a credential.
+    pub async fn knocked(&self, source: IpAddr, count: u64) {
+        // If the pump is gone, the count is lost; no one waits for it.
+        let _recorded = self.send(Input::Knocked { source, count }).await;
+    }
+
+    /// The sender in an envelope, if it is not the client. The name is ignored; the receipt says that it was
+    /// replaced.
+    pub fn claimed(&self, client: &Name, document: &[u8]) -> Option<String> {
+        let letter = Letter::read(document, &admit::gate_limits(&self.composition)).ok()?;
+        letter.from.filter(|from| from != client.as_str())
+    }
+
+    /// Listens to progress messages of listeners: in `thread` and the threads below it, or in all threads. With
+    /// `from`, it starts with the kept messages since that log position; without it, it starts now.
+    pub fn hear(&self, from: Option<Position>, thread: Option<ThreadId>) -> Hearing {
+        self.voice.hear(from, thread)
+    }
+
+    /// The log position of the record in a receipt, for a receipt that repeats an earlier one. Blocks.
+    pub fn position_of(&self, receipt: &Receipt, key: &Key) -> Result<Option<Position>, LogFault> {
+        let found = self.reader.by_key(&receipt.thread, &receipt.sender, key)?;
+        Ok(found.map(|(position, _)| position))
+    }
+
+    pub(super) async fn send(&self, input: Input) -> Option<()> {
+        self.ways.upgrade()?.pump.send(input).await.ok()
+    }
+
+    /// The running composition.
+    pub fn composition(&self) -> &Arc<Composition> {
+        &self.composition
+    }
+
+    /// The log, for reading.
+    pub fn reader(&self) -> &Arc<dyn LogReader> {
+        &self.reader
+    }
+
+    /// The last log position when this organism started.
+    pub fn began(&self) -> Position {
+        self.began
+    }
+
+    /// A token for a reader that follows the log. `None` after the organism has stopped.
+    pub fn seat(&self) -> Option<mpsc::Sender<Reading>> {
+        self.seats.upgrade()
+    }
+
+    /// Follows the log from the record after `at`: `thread` and the threads below it, or all threads.
+    pub fn follow(&self, at: Position, thread: Option<ThreadId>) -> Following {
+        self.followed.follow(at, thread)
+    }
+
+    /// The last log position, updated as the log grows. It ends with the pump.
+    pub fn tail(&self) -> watch::Receiver<Position> {
+        self.tail.clone()
+    }
+}

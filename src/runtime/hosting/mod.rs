@@ -1,0 +1,197 @@
+//! A host: listeners of an organism that run in this process, while its log and its pump are elsewhere. Each listener
+//! is a worker at the broker under its own key, and uses the same carriers as in a single process.
+//!
+//! A host opens no log and no door, judges nothing and counts no attempts. Input: the hosted part of a composition,
+//! and a stop signal. Output: the listeners' messages, to the pump; and events about the listeners, to the program
+//! that runs the host.
+
+mod relay;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use systole_kit::nats::{News, Unserved, Worker};
+use tokio::sync::{mpsc, oneshot, watch};
+
+use crate::edges::delivery::{Answering, Carriers, Deaf, Equipment, NoWay, Pace, Surroundings, Unreceipted};
+use crate::edges::tasks::{self, Kind};
+use relay::Relays;
+use systole_core::types::composition::{Composition, Listener};
+use systole_core::types::ids::Name;
+use systole_core::types::ports::Steps;
+
+/// How long running deliveries may take to end when the host stops.
+pub const GRACE: Duration = Duration::from_secs(5);
+/// How long the whole stop may take. A request for the next delivery, made just before the stop, ends within seven
+/// seconds. A delivery that it brings gets the grace again, and the pump must hear about the rest.
+const LAST: Duration = Duration::from_secs(15);
+/// Reports of carriers that may wait to be sent. When the queue is full, reading from programs pauses.
+const REPORTS: usize = 1024;
+/// The most deliveries that one worker takes at once.
+const SLOTS: usize = 256;
+/// Longest interval between a host's signs of life. A shorter idle time of the listener shortens it.
+const RENEW_MS: u64 = 1_000;
+/// Most entries of each kind that a service can show.
+const SHOWN: usize = 16;
+
+/// The plan of a host.
+pub struct Hosting {
+    /// The organism, with only the hosted listeners.
+    pub composition: Composition,
+    /// The Rust listeners among them, by name.
+    pub inline: BTreeMap<Name, Arc<dyn Answering>>,
+    /// The variables that programs see.
+    pub surroundings: Surroundings,
+    /// The observer of steps.
+    pub steps: Arc<dyn Steps>,
+    /// The broker's address.
+    pub url: String,
+    /// The key file of each listener. `None` if the broker needs no credentials.
+    pub keys: BTreeMap<Name, PathBuf>,
+    /// Called with the events of each listener.
+    pub tell: Tell,
+}
+
+/// Called with the events of a listener.
+pub type Tell = Arc<dyn Fn(&Name, &Happened) + Send + Sync>;
+
+/// An event of a hosted listener.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Happened {
+    /// An event at the broker.
+    AtBroker(News),
+    /// The listener's program ended or does not start.
+    Fell(String),
+    /// A message of the listener could not be sent.
+    Unsent(String),
+}
+
+/// Why a host stops on its own.
+#[derive(Debug, thiserror::Error)]
+pub enum Unhosted {
+    /// A listener has no program and no Rust value.
+    #[error(transparent)]
+    Listener(#[from] NoWay),
+    /// A worker cannot serve.
+    #[error("{listener}: {why}")]
+    Worker {
+        /// The listener.
+        listener: Name,
+        /// The reason.
+        why: Unserved,
+    },
+    /// Something was still running when the time for the stop was over.
+    #[error("not everything that was under way had ended after {} s", LAST.as_secs())]
+    Late,
+}
+
+/// Hosts listeners until `stop`, or until one of them cannot be hosted. Running deliveries may then end within the
+/// grace. The others are reported to the pump as lost.
+pub async fn host(hosting: Hosting, mut stop: watch::Receiver<bool>) -> Result<(), Unhosted> {
+    let (reports, heard) = mpsc::channel(REPORTS);
+    let (pace, steps) = (Pace::default(), hosting.steps);
+    let equipment = Equipment {
+        inline: hosting.inline.clone(),
+        surroundings: hosting.surroundings,
+        pace,
+        steps,
+        ear: Arc::new(Deaf),
+        receipts: Arc::new(Unreceipted),
+        broker: None,
+        is_still: false,
+    };
+    let carriers = Arc::new(Carriers::start(&hosting.composition, equipment, reports)?);
+    let (drain, draining) = watch::channel(false);
+    let relays = Relays::new(carriers.clone(), hosting.inline, hosting.tell.clone(), draining);
+    let (leave, left) = oneshot::channel::<()>();
+    let sorting = relays.clone();
+    let sorter = tasks::start(
+        Kind::Host,
+        async move {
+            tokio::select! { () = sorting.sorts(heard) => {} _ = left => {} }
+        },
+        async |_| (),
+    );
+    let listeners = &hosting.composition.listeners;
+    // At most one message from each worker.
+    let (say, mut said) = mpsc::channel(listeners.len().max(1));
+    for listener in listeners.values() {
+        let worker = worker(&hosting.composition, listener, &hosting.url, hosting.keys.get(&listener.name));
+        works(worker, listener, (&relays, &hosting.tell), &drain, &say);
+    }
+    drop(say);
+    let ended = tokio::select! {
+        ended = all(&mut said) => ended,
+        // A dropped sender also means stop.
+        _ = stop.wait_for(|stop| *stop) => Ok(()),
+    };
+    drain.send_replace(true);
+    let rest = tokio::time::timeout(LAST, all(&mut said)).await.unwrap_or(Err(Unhosted::Late));
+    carriers.stop().await;
+    drop(leave);
+    sorter.over().await;
+    ended.and(rest)
+}
+
+/// Waits until every worker has ended, or one of them cannot serve.
+async fn all(said: &mut mpsc::Receiver<Result<(), Unhosted>>) -> Result<(), Unhosted> {
+    while let Some(ended) = said.recv().await {
+        ended?;
+    }
+    Ok(())
+}
+
+/// The worker of a listener, with its description for the broker.
+fn worker(composition: &Composition, listener: &Listener, url: &str, key: Option<&PathBuf>) -> Worker {
+    let renew = listener.idle_ms.map_or(RENEW_MS, |idle| (idle / 3).clamp(1, RENEW_MS));
+    let mut worker = Worker::new(url, composition.organism.as_str(), listener.name.as_str())
+        .slots(listener.in_flight.clamp(1, SLOTS))
+        .renew_every(Duration::from_millis(renew))
+        .version(env!("CARGO_PKG_VERSION"))
+        .description("hosted by systole run --role listeners");
+    for element in listener.accepts.iter().take(SHOWN) {
+        worker = worker.accepts(&element.name.ns, &[&*element.name.local]);
+    }
+    for element in listener.returns.iter().take(SHOWN) {
+        worker = worker.returns(&element.name.ns, &[&*element.name.local]);
+    }
+    match key {
+        Some(key) => worker.key_file(key),
+        None => worker,
+    }
+}
+
+/// Starts the task of a worker.
+fn works(
+    worker: Worker,
+    listener: &Listener,
+    (relays, tell): (&Arc<Relays>, &Tell),
+    drain: &watch::Sender<bool>,
+    say: &mpsc::Sender<Result<(), Unhosted>>,
+) {
+    let (name, idle) = (listener.name.clone(), listener.idle_ms.map(Duration::from_millis));
+    let (told, tell) = (name.clone(), tell.clone());
+    let worker = worker.tell(move |news| tell(&told, &Happened::AtBroker(news.clone())));
+    let (carried, relays) = (name.clone(), relays.clone());
+    let work = move |held| relays.clone().relays(carried.clone(), idle, held);
+    let mut stop = drain.subscribe();
+    let stopped = async move {
+        // The sender of `stop` lives as long as the host.
+        let _drained = stop.wait_for(|stop| *stop).await;
+    };
+    let (say, fell) = (say.clone(), say.clone());
+    let (of, fallen) = (name.clone(), name.clone());
+    let whole = async move {
+        let ended = worker.carry(work, stopped).await;
+        let ended = ended.map_err(|why| Unhosted::Worker { listener: of, why });
+        // The host may have stopped waiting for this worker.
+        let _nobody_waits = say.send(ended).await;
+    };
+    // The worker reports its end over the channel, so the task itself is not awaited.
+    let _heard_of = tasks::start(Kind::Listener(name), whole, async move |panicked| {
+        let why = Unserved::Told(format!("panicked: {}", panicked.0));
+        let _nobody_waits = fell.send(Err(Unhosted::Worker { listener: fallen, why })).await;
+    });
+}

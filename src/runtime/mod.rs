@@ -1,0 +1,25 @@
+//! The organism as it runs: the pump's loop, the validators, hosting, the lifecycle from start to drain.
+//!
+//! In comes a checked composition; out come a running organism, its doors for messages and orders, and its end. It decides
+//! nothing about messages.
+
+pub mod bench;
+pub mod broker;
+pub mod copying;
+pub mod front;
+pub mod hosting;
+mod keeping;
+pub mod keyring;
+pub mod order;
+pub mod permissions;
+pub mod pump_loop;
+mod refusals;
+pub mod runfile;
+pub mod running;
+pub mod skipping;
+pub mod spoken;
+pub mod standing_by;
+pub mod tail;
+pub mod trying;
+pub mod validators;
+pub mod waiting;

@@ -1,0 +1,175 @@
+//! Writes a nats-server configuration from the parties' rights. Each party gets its own account, so that no party can
+//! name a subject of another, not even for an answer. Everything that is not allowed is denied.
+//!
+//! The same rights and keys give the same text. Only public keys come in, so no secret can get into the text.
+
+use std::fmt::Write as _;
+use std::net::SocketAddr;
+
+use super::rights::{Party, Right, Way};
+use systole_core::types::ids::Name;
+
+/// How long the broker remembers where an answer goes. Twice the longest wait for a delivery.
+const THRESHOLD: &str = "\"10m\"";
+/// How long, and how often, a listener may answer a search for services.
+const ANSWER: &str = "{ max: 1, expires: \"10s\" }";
+/// Each worker of a listener answers, and all share one account. A single allowed answer would show a random worker.
+const EACH: &str = ", response: stream, threshold: \"10s\"";
+
+/// The server's own account, unless its configuration names another.
+const SERVER: &str = "$SYS";
+
+/// The data that the rights do not contain.
+pub struct Server<'a> {
+    /// The organism.
+    pub organism: &'a Name,
+    /// The address that the server listens on.
+    pub listen: SocketAddr,
+    /// The folder for its data.
+    pub store: &'a str,
+}
+
+/// The whole text. Each party comes with its public key.
+pub fn written(server: &Server<'_>, parties: &[(&Party, String)]) -> String {
+    let mut text = String::new();
+    // Writing into a String cannot fail.
+    let _written = write!(
+        text,
+        "# Who may do what in the organism {}. Whoever has a key is who the key was made for.\n\
+         # Written by `systole permissions --nats-config`; written anew when a listener is added.\n\n\
+         listen: {}\n\njetstream {{\n  store_dir: {}\n  sync_interval: always\n}}\n\naccounts {{\n",
+        server.organism,
+        quoted(&server.listen.to_string()),
+        quoted(server.store),
+    );
+    let Some(((pump, key), others)) = parties.split_first() else { return text };
+    let server = exports_of_server(pump);
+    text.extend(["  # the server itself: nobody is let in as it\n  ", &quoted(SERVER), ": {\n"]);
+    text.extend([&*list("exports", &server), "  }\n"]);
+    block(&mut text, pump, key, &exports_of_pump(others), &imports_of_pump(pump, others), true);
+    for (party, key) in others {
+        block(&mut text, party, key, &exports(party), &imports(party, &pump.account), false);
+    }
+    text.push_str("}\n");
+    text
+}
+
+fn block(text: &mut String, party: &Party, key: &str, exports: &[String], imports: &[String], keeps: bool) {
+    let allow = |rights: &[Right]| {
+        let lines: Vec<String> =
+            rights.iter().map(|right| format!("          {}\n", quoted(&right.subject))).collect();
+        format!("{{ allow: [\n{}        ] }}", lines.concat())
+    };
+    let answers =
+        if party.answers() { format!("        allow_responses: {ANSWER}\n") } else { String::new() };
+    text.extend([
+        "  # ",
+        &party.shown,
+        "\n  ",
+        &quoted(&party.account),
+        ": {\n",
+        if keeps { "    jetstream: enabled\n" } else { "" },
+        "    users: [\n      { nkey: ",
+        key,
+        ", permissions: {\n        publish: ",
+        &allow(&party.publish),
+        "\n        subscribe: ",
+        &allow(&party.subscribe),
+        "\n",
+        &answers,
+        "      } }\n    ]\n",
+        &list("exports", exports),
+        &list("imports", imports),
+        "  }\n",
+    ]);
+}
+
+/// Lines under one name. Empty if there are none.
+fn list(name: &str, all: &[String]) -> String {
+    if all.is_empty() { String::new() } else { format!("    {name}: [\n{}    ]\n", all.concat()) }
+}
+
+/// The server's events that a party receives.
+fn of_server(party: &Party) -> impl Iterator<Item = &Right> {
+    party.subscribe.iter().filter(|right| right.way == Way::Server)
+}
+
+/// The server's events for the pump's account only.
+fn exports_of_server(pump: &Party) -> Vec<String> {
+    let line = |right: &Right| {
+        let subject = quoted(right.there.as_ref().unwrap_or(&right.subject));
+        format!("      {{ stream: {subject}, accounts: [{}] }}\n", quoted(&pump.account))
+    };
+    of_server(pump).map(line).collect()
+}
+
+/// The subjects that the pump's account opens, each for one other account.
+fn exports_of_pump(others: &[(&Party, String)]) -> Vec<String> {
+    let reaching = others.iter().flat_map(|(party, _)| party.reaching().map(move |right| (party, right)));
+    let open = reaching.filter_map(|(party, right)| {
+        let subject = quoted(right.there.as_ref().unwrap_or(&right.subject));
+        let threshold = format!(", threshold: {THRESHOLD}");
+        let (kind, more) = match right.way {
+            Way::Asks => ("service", threshold),
+            Way::Waits => ("service", format!(", response: stream{threshold}")),
+            Way::Hears => ("stream", String::new()),
+            Way::Own | Way::Answers | Way::Server => return None,
+        };
+        Some((kind, subject, more, quoted(&party.account)))
+    });
+    let mut merged: Vec<(&str, String, String, Vec<String>)> = Vec::new();
+    for (kind, subject, more, account) in open {
+        match merged.iter_mut().find(|(_, known, ..)| *known == subject) {
+            Some((.., accounts)) => accounts.push(account),
+            None => merged.push((kind, subject, more, vec![account])),
+        }
+    }
+    let line = |(kind, subject, more, accounts): (&str, String, String, Vec<String>)| {
+        let accounts = accounts.join(", ");
+        format!("      {{ {kind}: {subject}, accounts: [{accounts}]{more} }}\n")
+    };
+    merged.into_iter().map(line).collect()
+}
+
+/// The pump's account: the server's events it receives, and the questions it may ask the others.
+fn imports_of_pump(pump: &Party, others: &[(&Party, String)]) -> Vec<String> {
+    let heard = of_server(pump).map(|right| import("stream", SERVER, right));
+    let answered = others.iter().flat_map(|(party, _)| {
+        let rights = party.reaching().filter(|right| right.way == Way::Answers);
+        rights.map(move |right| import("service", &party.account, right))
+    });
+    heard.chain(answered).collect()
+}
+
+fn exports(party: &Party) -> Vec<String> {
+    let answered = party.reaching().filter(|right| right.way == Way::Answers);
+    answered
+        .map(|right| format!("      {{ service: {}, accounts: [\"PUMP\"]{EACH} }}\n", quoted(&right.subject)))
+        .collect()
+}
+
+fn imports(party: &Party, pump: &str) -> Vec<String> {
+    let reaching = party.reaching().filter_map(|right| {
+        let kind = match right.way {
+            Way::Asks | Way::Waits => "service",
+            Way::Hears => "stream",
+            Way::Own | Way::Answers | Way::Server => return None,
+        };
+        Some(import(kind, pump, right))
+    });
+    reaching.collect()
+}
+
+fn import(kind: &str, account: &str, right: &Right) -> String {
+    let there = quoted(right.there.as_ref().unwrap_or(&right.subject));
+    let here = match right.there {
+        Some(_) => format!(", to: {}", quoted(&right.subject)),
+        None => String::new(),
+    };
+    format!("      {{ {kind}: {{ account: {}, subject: {there} }}{here} }}\n", quoted(account))
+}
+
+/// Quotes any text for the configuration.
+fn quoted(text: &str) -> String {
+    format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
+}

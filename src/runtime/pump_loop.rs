@@ -1,0 +1,290 @@
+//! The one loop. It feeds inputs to the heart, hands the heart's batches to the writer and its
+//! questions to the reader, and wakes the heart when something is due. It never waits for a
+//! listener, and it sleeps while nothing happens.
+
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::mpsc::{SyncSender, TrySendError};
+use std::time::Duration;
+
+use tokio::sync::{Notify, mpsc, oneshot, watch};
+
+use systole_core::pump::heart::{Heart, Input, Lookup, Written};
+use systole_core::types::ports::{Batch, Clock, Position};
+use systole_core::types::time::Millis;
+
+/// How many inputs are decided on before the writer is checked again: enough to fill a batch.
+const AT_ONCE: usize = 1024;
+/// The pump writes a batch with at most this many records itself if nothing else came in. It decides
+/// nothing during the write, and a larger batch is a sign that more is coming.
+const WRITES_ITSELF: usize = 4;
+/// How long nothing must happen before the dirty folds are written as rows.
+const IDLE_MS: u64 = 1_000;
+/// The last batch may take at least this long to be written.
+const LAST_WRITE: Duration = Duration::from_secs(5);
+
+/// The channels around the loop.
+pub struct Lines {
+    /// The inputs.
+    pub inputs: mpsc::Receiver<Input>,
+    /// The writer's reports. They have their own channel, so that they are heard even when no other
+    /// input is taken.
+    pub written: mpsc::Receiver<Written>,
+    /// Hands a batch to the writer, one at a time.
+    pub batches: Box<dyn Fn(Batch, Hand) -> Taken + Send>,
+    /// To the reader.
+    pub lookups: SyncSender<Lookup>,
+    /// Tells readers of the log how far the log goes.
+    pub tail: watch::Sender<Position>,
+    /// Asks for the end, with the time in which replies may still come.
+    pub stop: oneshot::Receiver<Duration>,
+    /// Time.
+    pub clock: Arc<dyn Clock>,
+}
+
+/// How a batch is handed to the writer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Hand {
+    /// The pump continues during the write.
+    Over,
+    /// The pump has nothing else to do and waits for the write.
+    AndWait,
+}
+
+/// What happened to a batch that was handed to the writer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Taken {
+    /// The writer has the batch and will report the result.
+    Over,
+    /// The batch is on disk; the position of its last record.
+    Stored(Position),
+    /// The writer is gone.
+    Gone,
+}
+
+/// Why the loop ended.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Ended {
+    /// It ended as asked, with everything on disk; this many deliveries were still out.
+    Drained(usize),
+    /// The log can no longer be trusted.
+    Broken(String),
+}
+
+/// What the pump waits for, as it reports to a test that skips time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Rest {
+    /// Counts the reports.
+    pub turn: u64,
+    /// Whether the pump itself has nothing to decide, to read or to write.
+    pub is_quiet: bool,
+    /// Deliveries that are out.
+    pub out: usize,
+    /// The tick at which something is due.
+    pub next: Option<Millis>,
+}
+
+/// How the loop and a test that skips time talk to each other. A running organism has none of these.
+pub struct RestLines {
+    /// Reports what the pump waits for, once in each round of the loop.
+    pub rest: watch::Sender<Rest>,
+    /// Starts a round: the clock was moved, or the test wants a new report.
+    pub look: Arc<Notify>,
+}
+
+/// Runs until it is asked to stop or the log breaks.
+pub async fn run(heart: Heart, lines: Lines) -> Ended {
+    run_with(heart, lines, None).await
+}
+
+/// Like `run`, for a test that skips time.
+pub async fn run_with(mut heart: Heart, mut lines: Lines, rests: Option<RestLines>) -> Ended {
+    heart.boot();
+    let mut came = Vec::with_capacity(AT_ONCE);
+    let grace = loop {
+        if let Some(ended) = settle(&mut heart, &lines, true) {
+            return ended;
+        }
+        let pause = pause(&heart, &*lines.clock);
+        report(&heart, &lines, rests.as_ref());
+        tokio::select! {
+            biased;
+            grace = &mut lines.stop => break grace.unwrap_or_default(),
+            written = lines.written.recv() => match written {
+                Some(written) => {
+                    heart.hear_writer(written);
+                    if let Some(ended) = settle(&mut heart, &lines, false) {
+                        return ended;
+                    }
+                    heart.route_recorded();
+                    heart.tick();
+                }
+                None => return gone("writer"),
+            },
+            count = lines.inputs.recv_many(&mut came, AT_ONCE), if heart.has_room() => {
+                if count == 0 {
+                    break Duration::ZERO;
+                }
+                for (n, input) in came.drain(..).enumerate() {
+                    heart.input(input);
+                    // The writer must not be idle while a whole batch could be on its way.
+                    if n + 1 < count
+                        && let Some(ended) = settle(&mut heart, &lines, false)
+                    {
+                        return ended;
+                    }
+                }
+                heart.tick();
+            }
+            () = asked_to_look(rests.as_ref()) => heart.tick(),
+            () = tokio::time::sleep(pause) => {
+                heart.tick();
+                if pause == Duration::from_millis(IDLE_MS) {
+                    heart.checkpoint_soon();
+                }
+            }
+        }
+    };
+    drain(&mut heart, &mut lines, grace).await
+}
+
+/// Reports to a test what the pump waits for.
+fn report(heart: &Heart, lines: &Lines, rests: Option<&RestLines>) {
+    let Some(rests) = rests else { return };
+    let is_quiet = heart.is_idle() && lines.inputs.is_empty();
+    let (out, next) = (heart.out_count(), heart.next_moment());
+    rests.rest.send_modify(|rest| *rest = Rest { turn: rest.turn + 1, is_quiet, out, next });
+}
+
+/// Waits until a test asks for another round; forever if there is no test.
+async fn asked_to_look(rests: Option<&RestLines>) {
+    match rests {
+        Some(rests) => rests.look.notified().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Passes the heart's batch to the writer and its questions to the reader. `at_rest` says that the
+/// pump would otherwise wait for the next input.
+fn settle(heart: &mut Heart, lines: &Lines, at_rest: bool) -> Option<Ended> {
+    if let Some(words) = heart.broken() {
+        return Some(Ended::Broken(words.to_owned()));
+    }
+    if let Some(ended) = ask_reader(heart, lines) {
+        return Some(ended);
+    }
+    while let Some(batch) = heart.next_batch() {
+        let small = batch.records.len() <= WRITES_ITSELF && batch.rows.is_empty();
+        let alone = at_rest && small && lines.inputs.is_empty();
+        match (lines.batches)(batch, if alone { Hand::AndWait } else { Hand::Over }) {
+            Taken::Over => break,
+            Taken::Stored(position) => {
+                heart.hear_writer(Written::Committed(position));
+                // Readers learn the new tail before anyone is handed a record, so that an answer to
+                // a record is always behind the tail.
+                tell_tail(heart, lines);
+                heart.route_recorded();
+                // Routing may need reads first, and the next input may be far off.
+                if let Some(ended) = ask_reader(heart, lines) {
+                    return Some(ended);
+                }
+            }
+            Taken::Gone => return Some(gone("writer")),
+        }
+    }
+    tell_tail(heart, lines);
+    None
+}
+
+/// Tells the followers of the log how far the log goes.
+fn tell_tail(heart: &Heart, lines: &Lines) {
+    lines.tail.send_if_modified(|tail| {
+        let moved = *tail != heart.last();
+        *tail = heart.last();
+        moved
+    });
+}
+
+/// Hands the reader as many questions as it has room for.
+fn ask_reader(heart: &mut Heart, lines: &Lines) -> Option<Ended> {
+    while let Some(lookup) = heart.next_lookup() {
+        match lines.lookups.try_send(lookup) {
+            Ok(()) => {}
+            // The reader answers those it has; each answer brings the loop back here.
+            Err(TrySendError::Full(lookup)) => {
+                heart.keep_lookup(lookup);
+                break;
+            }
+            Err(TrySendError::Disconnected(_)) => {
+                return Some(gone("reader"));
+            }
+        }
+    }
+    None
+}
+
+/// A thread that the pump cannot do without ended early.
+fn gone(who: &str) -> Ended {
+    Ended::Broken(format!("the {who} of the log is gone"))
+}
+
+/// How long nothing needs to be done if no input comes.
+fn pause(heart: &Heart, clock: &dyn Clock) -> Duration {
+    let idle = if heart.has_dirty() { Duration::from_millis(IDLE_MS) } else { Duration::MAX };
+    let due = heart.next_moment().map(|at| Duration::from_millis(at.since(clock.ticks())));
+    due.map_or(idle, |due| due.min(idle))
+}
+
+/// The end: nothing new is taken or sent, replies may come for a while, everything goes to disk.
+async fn drain(heart: &mut Heart, lines: &mut Lines, grace: Duration) -> Ended {
+    // Inputs that were sent before the request to stop are taken first.
+    for _ in 0..lines.inputs.len() {
+        let Ok(input) = lines.inputs.try_recv() else { break };
+        heart.input(input);
+    }
+    heart.input(Input::Stop);
+    // One deadline for all: a client that keeps talking must not delay the end.
+    let mut over = pin!(tokio::time::sleep(grace));
+    while !heart.is_quiet() {
+        if let Some(ended) = settle(heart, lines, false) {
+            return ended;
+        }
+        tokio::select! {
+            biased;
+            () = &mut over => break,
+            written = lines.written.recv() => match written {
+                Some(written) => heart.input(Input::Written(written)),
+                None => return gone("writer"),
+            },
+            input = lines.inputs.recv(), if heart.has_room() => match input {
+                Some(input) => heart.input(input),
+                None => break,
+            },
+        }
+    }
+    let out = heart.out_count();
+    heart.input(Input::Farewell);
+    heart.checkpoint_soon();
+    let mut too_long = pin!(tokio::time::sleep(grace.max(LAST_WRITE)));
+    while !heart.is_flushed() {
+        if let Some(ended) = settle(heart, lines, false) {
+            return ended;
+        }
+        tokio::select! {
+            biased;
+            () = &mut too_long => {
+                return Ended::Broken("the writer of the log did not finish".to_owned());
+            }
+            written = lines.written.recv() => match written {
+                Some(written) => heart.input(Input::Written(written)),
+                None => return gone("writer"),
+            },
+            // An asker that comes now gets a refusal at once: it is too late.
+            Some(input) = lines.inputs.recv() => heart.input(input),
+        }
+    }
+    if let Some(ended) = settle(heart, lines, false) {
+        return ended;
+    }
+    Ended::Drained(out)
+}

@@ -1,0 +1,87 @@
+//! Reports to the pump which connections a broker refused, if the broker reports them. This is for a broker that
+//! others operate; for the organism's own broker the pump learns it from the broker's log.
+//!
+//! The first refusal is reported at once. Later ones are reported as a count, so that endless attempts cannot fill
+//! the log. This module does not keep the pump alive.
+
+use std::sync::Arc;
+
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::{Instant, interval};
+
+use super::broker::telling;
+use crate::edges::nats::{Broker, Refusal, Refusals};
+use crate::edges::tally::{Event, LOOK, Tally, Tell};
+use crate::edges::tasks::{self, Kind, Task};
+use systole_core::pump::heart::Input;
+use systole_core::types::codes::Code;
+
+/// Requests to report everything: one, at the end.
+const ORDERS: usize = 1;
+
+/// Receives the broker's reports.
+pub(super) struct Ear {
+    orders: mpsc::Sender<oneshot::Sender<()>>,
+    task: Task,
+}
+
+impl Ear {
+    /// Starts to receive them. `None` if this broker reports none.
+    pub(super) async fn open(broker: Option<&Arc<Broker>>, pump: &mpsc::Sender<Input>) -> Option<Ear> {
+        let refusals = match broker?.refusals().await {
+            Ok(refusals) => refusals?,
+            Err(words) => {
+                tracing::debug!(%words, "whom the broker does not let in is not heard");
+                return None;
+            }
+        };
+        let (orders, ordered) = mpsc::channel(ORDERS);
+        let task = tasks::start(Kind::Pump, hear(refusals, ordered, telling(pump)), async |_| ());
+        Some(Ear { orders, task })
+    }
+
+    /// Reports all refusals that were only counted so far.
+    pub(super) async fn settle(&self) {
+        let (settled, is_settled) = oneshot::channel();
+        // If the task is gone, it has nothing to report.
+        if self.orders.send(settled).await.is_ok() {
+            let _gone = is_settled.await;
+        }
+    }
+
+    /// Stops receiving, and waits until the task has ended.
+    pub(super) async fn close(self) {
+        drop(self.orders);
+        self.task.over().await;
+    }
+}
+
+async fn hear(mut refusals: Refusals, mut ordered: mpsc::Receiver<oneshot::Sender<()>>, tell: Tell) {
+    let (mut tally, mut look) = (Tally::default(), interval(LOOK));
+    loop {
+        let is_asked = tokio::select! {
+            // Count refusals that have already arrived before reporting the count.
+            biased;
+            refusal = refusals.next() => {
+                let Some(refusal) = refusal else { return };
+                tally.count(event(refusal));
+                None
+            }
+            _ = look.tick() => None,
+            order = ordered.recv() => {
+                let Some(settled) = order else { return };
+                Some(settled)
+            }
+        };
+        tally.tell(Instant::now(), is_asked.is_some(), &*tell);
+        if let Some(settled) = is_asked {
+            // The requester may have stopped waiting.
+            let _gone = settled.send(());
+        }
+    }
+}
+
+fn event(refusal: Refusal) -> Event {
+    let example = refusal.from.map_or_else(String::new, |from| format!(": from {from}"));
+    Event { code: Code::BusViolation, what: Event::NOT_LET_IN.to_owned(), example }
+}

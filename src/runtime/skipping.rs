@@ -1,0 +1,101 @@
+//! Skipped time: lets a test of an organism detect that everything only waits, and move the clock to the next due
+//! event. A working program is waited for in real time; the test's clock advances with the machine's.
+//!
+//! Input: the pump's report of each round, and the sleepers on the clock. Output: whether there is work, or until
+//! when there is none.
+
+use std::sync::Arc;
+
+use tokio::sync::{Notify, watch};
+
+use crate::edges::clock::SkippingClock;
+use crate::runtime::pump_loop::{Rest, RestLines};
+use systole_core::types::ports::Clock as _;
+use systole_core::types::time::Millis;
+
+/// The parts that an organism needs to run on a test's clock.
+pub struct Rehearsed {
+    pub(super) clock: Arc<SkippingClock>,
+    pub(super) lines: RestLines,
+}
+
+/// The time of one organism under test.
+pub struct SkippedTime {
+    clock: Arc<SkippingClock>,
+    rest: watch::Receiver<Rest>,
+    sleepers: watch::Receiver<u64>,
+    look: Arc<Notify>,
+}
+
+/// The current activity of an organism.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Activity {
+    /// A listener, a model or the pump is at work.
+    Works,
+    /// Nothing happens before this tick.
+    WaitsUntil(Millis),
+    /// Nothing happens until someone sends something.
+    Rests,
+    /// The pump has ended.
+    Ended,
+}
+
+impl SkippedTime {
+    /// A new clock, and the parts that the organism needs of it.
+    pub fn new() -> (SkippedTime, Rehearsed) {
+        let (clock, look) = (Arc::new(SkippingClock::default()), Arc::new(Notify::new()));
+        let (report, rest) = watch::channel(Rest::default());
+        let lines = RestLines { rest: report, look: look.clone() };
+        let sleepers = clock.changes();
+        (SkippedTime { clock: clock.clone(), rest, sleepers, look }, Rehearsed { clock, lines })
+    }
+
+    /// The clock.
+    pub fn clock(&self) -> &Arc<SkippingClock> {
+        &self.clock
+    }
+
+    /// The current tick.
+    pub fn ticks(&self) -> Millis {
+        self.clock.ticks()
+    }
+
+    /// Returns the activity. It includes everything that the pump received before.
+    pub async fn activity(&mut self) -> Activity {
+        let before = self.rest.borrow_and_update().turn;
+        self.look.notify_one();
+        let rest = loop {
+            if self.rest.changed().await.is_err() {
+                return Activity::Ended;
+            }
+            let rest = *self.rest.borrow_and_update();
+            if rest.turn > before {
+                break rest;
+            }
+        };
+        self.sleepers.mark_unchanged();
+        let (asleep, first) = self.clock.sleepers();
+        // A delivery whose listener sleeps on this clock also counts as waiting.
+        if !rest.is_quiet || rest.out > asleep {
+            return Activity::Works;
+        }
+        match rest.next.into_iter().chain(first).min() {
+            Some(tick) if tick <= self.ticks() => Activity::Works,
+            Some(tick) => Activity::WaitsUntil(tick),
+            None => Activity::Rests,
+        }
+    }
+
+    /// Waits until something changes after the last `activity`.
+    pub async fn change(&mut self) {
+        tokio::select! {
+            _ = self.rest.changed() => {}
+            _ = self.sleepers.changed() => {}
+        }
+    }
+
+    /// Moves the clock to this tick.
+    pub fn skip_to(&self, tick: Millis) {
+        self.clock.skip_to(tick);
+    }
+}

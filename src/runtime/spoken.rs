@@ -1,0 +1,203 @@
+//! The live messages of listeners about their work, for observers. They are not recorded, and no one waits for an
+//! observer: one that falls behind misses messages. The newest messages are kept for a moment, so that a client that
+//! opened a thread still sees how the work began.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::watch;
+
+use systole_core::types::flow::{Judged, Said};
+use systole_core::types::ids::{CallPath, Name, ThreadId};
+use systole_core::types::ports::Position;
+
+/// Number of kept messages, for the slowest observer and for those who connect a little late.
+const KEPT: usize = 256;
+
+/// One live message.
+#[derive(Clone, Debug)]
+pub struct Spoken {
+    /// The listener.
+    pub listener: Name,
+    /// The thread.
+    pub thread: ThreadId,
+    /// The call.
+    pub call: CallPath,
+    /// The text.
+    pub words: String,
+    /// Whether the text is complete. If not, it continues what the model said before.
+    pub whole: bool,
+    /// The turn of the call.
+    pub turn: u32,
+    /// The attempt at that turn.
+    pub attempt: u32,
+    /// The last log position at that time.
+    at: Position,
+}
+
+/// The newest messages.
+#[derive(Debug, Default)]
+struct Kept {
+    /// How many messages came before them.
+    before: u64,
+    words: VecDeque<Spoken>,
+}
+
+impl Kept {
+    fn end(&self) -> u64 {
+        self.before.saturating_add(u64::try_from(self.words.len()).unwrap_or(u64::MAX))
+    }
+}
+
+/// Each change adds one message, so a panic under the lock leaves the data intact.
+fn locked(kept: &Mutex<Kept>) -> MutexGuard<'_, Kept> {
+    kept.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The sending side.
+#[derive(Clone, Debug)]
+pub(super) struct Voice {
+    kept: Arc<Mutex<Kept>>,
+    /// How many messages there were.
+    said: watch::Sender<u64>,
+    tail: watch::Receiver<Position>,
+}
+
+impl Voice {
+    /// A voice for the log with this tail.
+    pub(super) fn beside(tail: watch::Receiver<Position>) -> Voice {
+        Voice { kept: Arc::default(), said: watch::channel(0).0, tail }
+    }
+
+    /// Passes on a message if it is for the live view only.
+    pub(super) fn pass(&self, judged: &Judged, whole: bool) {
+        if let Said::Progress { words } = &judged.said {
+            let lease = &judged.lease;
+            let (listener, thread, call) = (lease.listener.clone(), lease.thread.clone(), lease.call.clone());
+            let (turn, attempt, words) = (lease.turn, lease.attempt, words.clone());
+            self.say(Spoken { listener, thread, call, words, whole, turn, attempt, at: *self.tail.borrow() });
+        }
+    }
+
+    fn say(&self, spoken: Spoken) {
+        let mut kept = locked(&self.kept);
+        if kept.words.len() == KEPT {
+            kept.words.pop_front();
+            kept.before = kept.before.saturating_add(1);
+        }
+        kept.words.push_back(spoken);
+        let end = kept.end();
+        drop(kept);
+        self.said.send_replace(end);
+    }
+
+    /// Listens to a thread and the threads below it, or to all. With `from`, it starts with the kept messages since
+    /// that log position; without it, it starts now.
+    pub(super) fn hear(&self, from: Option<Position>, thread: Option<ThreadId>) -> Hearing {
+        let next = if from.is_some() { 0 } else { locked(&self.kept).end() };
+        let said = self.said.subscribe();
+        Hearing { kept: self.kept.clone(), said, next, from: from.unwrap_or_default(), thread }
+    }
+}
+
+/// An observer. No one waits for it.
+#[derive(Debug)]
+pub struct Hearing {
+    kept: Arc<Mutex<Kept>>,
+    said: watch::Receiver<u64>,
+    /// How many messages came before its next one.
+    next: u64,
+    from: Position,
+    thread: Option<ThreadId>,
+}
+
+impl Hearing {
+    /// The next message. `None` when no listener can send any more. Cancel-safe: dropping it loses nothing.
+    pub async fn next(&mut self) -> Option<Spoken> {
+        loop {
+            if let Some(spoken) = self.kept() {
+                return Some(spoken);
+            }
+            self.said.changed().await.ok()?;
+        }
+    }
+
+    /// The next kept message.
+    fn kept(&mut self) -> Option<Spoken> {
+        let kept = locked(&self.kept);
+        let first = usize::try_from(self.next.saturating_sub(kept.before)).unwrap_or(usize::MAX);
+        let wanted = |spoken: &Spoken| {
+            spoken.at >= self.from && self.thread.as_ref().is_none_or(|own| spoken.thread.is_within(own))
+        };
+        let found = kept.words.iter().enumerate().skip(first).find(|(_, spoken)| wanted(spoken));
+        let (next, spoken) = match found {
+            Some((place, spoken)) => {
+                let place = u64::try_from(place).unwrap_or(u64::MAX);
+                (kept.before.saturating_add(place).saturating_add(1), Some(spoken.clone()))
+            }
+            None => (kept.end(), None),
+        };
+        self.next = next;
+        spoken
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ONE: &str = "sess-0000000000a1";
+    const TWO: &str = "sess-0000000000b2";
+
+    fn spoken(thread: &str, words: &str, at: u64) -> Spoken {
+        let (listener, call) = (Name::parse("helper").unwrap(), CallPath::parse("1").unwrap());
+        let thread = ThreadId::parse(thread).unwrap();
+        Spoken {
+            listener,
+            thread,
+            call,
+            words: words.to_owned(),
+            whole: false,
+            turn: 1,
+            attempt: 1,
+            at: Position(at),
+        }
+    }
+
+    fn voice() -> Voice {
+        Voice::beside(watch::channel(Position(0)).1)
+    }
+
+    fn heard(hearing: &mut Hearing) -> Vec<String> {
+        std::iter::from_fn(|| hearing.kept()).map(|spoken| spoken.words).collect()
+    }
+
+    #[test]
+    fn each_hears_its_own_thread_since_its_place_in_the_log() {
+        let voice = voice();
+        let words = [(ONE, "before", 3), (ONE, "own", 4), (TWO, "other", 4)];
+        words.iter().for_each(|(thread, words, at)| voice.say(spoken(thread, words, *at)));
+        let own = || ThreadId::parse(ONE).ok();
+        let mut late = voice.hear(Some(Position(4)), own());
+        let mut now = voice.hear(None, own());
+        let mut all = voice.hear(Some(Position(0)), None);
+        voice.say(spoken(&format!("{ONE}.work"), "below", 5));
+        assert_eq!(heard(&mut late), ["own", "below"]);
+        assert_eq!(heard(&mut now), ["below"]);
+        assert_eq!(heard(&mut all), ["before", "own", "other", "below"]);
+        assert_eq!(heard(&mut all), [""; 0], "nothing is heard twice");
+    }
+
+    #[test]
+    fn who_falls_behind_hears_the_newest_and_no_more_is_kept() {
+        let voice = voice();
+        let mut slow = voice.hear(None, None);
+        for n in 0..3 * KEPT {
+            voice.say(spoken(ONE, &n.to_string(), 1));
+        }
+        let heard = heard(&mut slow);
+        assert_eq!(heard.len(), KEPT);
+        let newest: Vec<String> = (2 * KEPT..3 * KEPT).map(|n| n.to_string()).collect();
+        assert_eq!(heard, newest);
+    }
+}
