@@ -103,7 +103,7 @@ pub(super) fn said_in(record: &Record) -> Option<(CallPath, u32)> {
     }
 }
 
-/// Reads the turn of a record. A person's decision with an amended payload shows the original payload.
+/// Reads the turn of a record. For a person's amendment it shows the new payload, which is in the record before.
 pub(super) fn read(
     reader: &dyn LogReader,
     record: &Record,
