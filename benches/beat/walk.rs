@@ -206,7 +206,7 @@ pub(crate) async fn start(log: LogPlace, course: &Arc<Course>, validators: usize
 
 /// The same with its log in a stream of that broker.
 pub(crate) async fn start_far(copy: PathBuf, url: &str, course: &Arc<Course>) -> Organism {
-    // A benchmark's broker syncs by its own configuration, and has no replicas.
+    // A benchmark's broker syncs by its own configuration, and has no monitoring pages that show it.
     let kept = LogKept { durability: Durability::Relaxed, replicas: 1 };
     let bus = Bus { url: url.to_owned(), credentials: None };
     let log = LogPlace::Stream { copy, kept };

@@ -25,7 +25,7 @@ use crate::edges::descriptors;
 const HEAD: Duration = Duration::from_secs(10);
 /// The most connections without a token at once.
 const MOST: usize = 256;
-/// The largest part of all descriptors that they may take: one in so many.
+/// The divisor for all descriptors that limits these connections.
 const PART: usize = 4;
 
 /// The connections without a token, oldest first.
