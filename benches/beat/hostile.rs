@@ -1,6 +1,6 @@
-//! The time until a hostile document is refused: by the gate, by the fitting case, and by the schema, at
-//! the door and inside a reply. The floor is an honest document of the same size, which is read to its end
-//! and judged. HTTP and the log are not included.
+//! The time until a hostile document is refused, including the gate, the choice of the case that applies,
+//! and the schema; at the door and inside a reply. The floor is an honest document of the same size, which
+//! is read to its end and judged. HTTP and the log are not included.
 
 use std::sync::Arc;
 

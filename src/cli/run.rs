@@ -112,7 +112,8 @@ impl Run {
         })
     }
 
-    /// `was_here` says that this process has had the log: it then keeps standing by if a start would end.
+    /// `was_here` says that this process has had the log: if the broker fails now, it keeps standing by, although a
+    /// first start would end.
     async fn whole(&self, screen: Screen, signals: &mut Signals, was_here: bool) -> Result<Left, Exit> {
         let file = self.part.of(screen, self.place.organism(screen)?)?;
         if !file.warnings.is_empty() && !was_here {

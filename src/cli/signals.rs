@@ -26,8 +26,8 @@ impl Signals {
         })
     }
 
-    /// The same for a server: it also stops when its terminal is closed. If it was started with that signal ignored, as
-    /// `nohup` does, it goes on ignoring it.
+    /// The same for a server: it also stops when its terminal is closed. If it was started with that signal ignored,
+    /// as `nohup` does, it goes on ignoring it.
     pub(super) fn of_server(screen: Screen) -> Result<Signals, Exit> {
         let hangup = if is_ignored(Number::HUP) { None } else { Some(heard(screen, SignalKind::hangup())?) };
         Ok(Signals { hangup, ..Signals::listen(screen)? })

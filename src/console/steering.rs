@@ -115,7 +115,7 @@ pub(super) async fn pause_all(
     steer(&desk, by, None, true, query).await
 }
 
-/// Resumes everything that has no pause of its own.
+/// Resumes everything that has no separate pause.
 pub(super) async fn resume_all(
     State(desk): State<Arc<Desk>>,
     Extension(Caller(by)): Extension<Caller>,

@@ -454,7 +454,7 @@ pub struct Steered {
     pub held: Option<Held>,
 }
 
-/// A pause that holds a thread without a pause of its own.
+/// A pause that holds a thread that is not itself paused.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Held {
     /// The paused thread above it; `None` for everything.

@@ -13,7 +13,7 @@ pub fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Opt
             let found = distance(&folded, &other);
             (found, if short { found } else { allowed }, candidate)
         })
-        // A candidate that shares no letter with the name is not a slip.
+        // A candidate whose every letter must change is not a slip.
         .filter(|(found, allowed, candidate)| found <= allowed && *found < longest(&folded, candidate))
         .min_by_key(|(found, _, candidate)| (*found, fold(candidate).first() != folded.first()))
         .map(|(.., candidate)| candidate)

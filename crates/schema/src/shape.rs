@@ -105,9 +105,9 @@ pub(crate) struct Complex {
 #[derive(Clone, Debug)]
 pub(crate) enum Content {
     Empty,
-    /// Text of a simple type, besides attributes.
+    /// Text of a simple type, with optional attributes.
     Text(Arc<Simple>),
-    /// Any text and no elements, besides attributes.
+    /// Any text and no elements, with optional attributes.
     Free,
     Children(Particle),
 }

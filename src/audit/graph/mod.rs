@@ -129,7 +129,7 @@ impl Graph {
         self.listeners.iter().find(|node| node.name == name)
     }
 
-    /// Whether anyone besides the operator may come in, so that it is worth saying who.
+    /// Whether anyone except the operator may come in, so that it is worth saying who.
     fn has_clients(&self) -> bool {
         self.listeners.iter().flat_map(|node| &node.from_outside).any(|who| who != Name::operator().as_str())
     }

@@ -20,7 +20,7 @@ use crate::words::record::{Approving, Journaling, Kind, Mark, Record, Role, Stee
 pub struct Turn {
     /// The attempt, if it is not the first.
     pub attempt: Option<u32>,
-    /// What else the turn was shown, in order, besides the record that opened it.
+    /// What else the turn was shown, in order, in addition to the record that opened it.
     pub shown: Vec<Shown>,
     /// The models that were asked, in order.
     pub models: Vec<Asked>,

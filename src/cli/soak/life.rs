@@ -142,7 +142,7 @@ impl Life {
         self.organism
     }
 
-    /// Asks it to stop in peace.
+    /// Asks it to stop cleanly.
     pub fn ask_to_stop(&self) {
         let pid = self.organism.unwrap_or_else(|| self.child.id());
         if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
