@@ -38,8 +38,8 @@ fn lay_out(folder: &Path, run: &str) {
     fs::write(folder.join("organism.yaml"), text).unwrap();
 }
 
-/// The child: starts that organism with Rust listeners on a new log, sends one message, and prints a
-/// line when it is delivered, which is after it is on disk.
+/// The child: starts that organism with Rust listeners on a new log, and sends one message. It prints
+/// a line when the message is delivered, which is after it is on disk.
 pub(crate) fn first_delivery(folder: &Path) {
     let names: Vec<String> = (0..LISTENERS).map(|n| format!("l{n}")).collect();
     let given: Vec<&str> = names.iter().map(String::as_str).collect();

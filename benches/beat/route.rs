@@ -1,5 +1,5 @@
-//! The floor of a hop without a disk: quick-xml reads every event of a payload, libxml2 parses it
-//! strictly and validates it, and tokio channels pass it to a router and on to a listener that sends
+//! The floor of a hop without a disk: quick-xml reads every event of a payload, and libxml2 parses
+//! it strictly and validates it. Tokio channels pass it to a router and on to a listener that sends
 //! the next one. Nothing is stamped, recorded or remembered, and only the payload is ours.
 
 use std::hint::black_box;

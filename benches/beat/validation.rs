@@ -1,5 +1,5 @@
-//! The cost of judging a payload next to strict libxml2 alone, whether it grows only with the size, and
-//! whether memory stays flat over messages with names that were never used before.
+//! The cost of judging a payload next to strict libxml2 alone, and whether it grows only with the size.
+//! Also whether memory stays flat over messages with names that were never used before.
 
 use std::fmt::Write as _;
 

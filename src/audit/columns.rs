@@ -34,7 +34,7 @@ fn columns_of(c: char) -> usize {
         | 0xFFE0..=0xFFE6
         | 0x1F000..=0x1FAFF
         | 0x20000..=0x3FFFD => 2,
-        // Characters that some terminals show as double-width emoji.
+        // Characters that some terminals show as double-width pictures.
         0x231A..=0x24FF | 0x25A0..=0x27BF | 0x2B00..=0x2BFF => 2,
         _ => 1,
     }

@@ -1,6 +1,6 @@
 //! Finds a text in a log: the first record that contains it, and who passed it on.
 //!
-//! It reads the whole log and checks every record against its chain, so the claim that no earlier record contains the
+//! It reads the whole log and checks every record against its chain. So the claim that no earlier record contains the
 //! text is as strong as the log. It searches payloads, refused payloads, model answers, and prompts. A text comes in;
 //! places go out.
 

@@ -99,8 +99,8 @@ impl Tag<'_> {
 /// A reader that yields only well-formed content within the limits.
 ///
 /// A *strict* gate ends at the first fault. A *lenient* gate notes a fault that leaves the structure readable (a
-/// limit, a processing instruction, a namespace mistake) and reads on, so that the reader of the reply can refuse
-/// one item alone. A fault that breaks the structure ends a lenient gate too.
+/// limit, a processing instruction, a namespace mistake) and reads on. So the reader of the reply can refuse one
+/// item alone. A fault that breaks the structure ends a lenient gate too.
 #[derive(Debug)]
 pub struct Gate<'d> {
     document: &'d str,

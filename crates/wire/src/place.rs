@@ -70,8 +70,8 @@ fn narrow(count: usize) -> u32 {
 
 /// Turns offsets that mostly rise into places, without reading the document from its start each time.
 ///
-/// It remembers the last two places. The caller may ask for a tag's fault before it asks for the place of the tag
-/// itself, and a reply with a thousand such items must not cost a thousand readings.
+/// It remembers the last two places, because the caller may ask for a tag's fault before it asks for the place of
+/// the tag itself. A reply with a thousand such items must not cost a thousand readings.
 #[derive(Debug, Clone, Copy)]
 pub struct Ruler<'d> {
     document: &'d [u8],

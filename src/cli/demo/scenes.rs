@@ -18,7 +18,7 @@ const HALF_SAID: usize = 36;
 
 /// A model's partial answer.
 pub(super) struct HalfSaid {
-    /// The position of the last record that was shown.
+    /// The position of the last record that was read.
     pub(super) position: u64,
     /// The agent.
     pub(super) agent: String,

@@ -1,5 +1,5 @@
-//! Compares the dealers' payments with their journals in the log. No payment is without a journal entry,
-//! nothing with a known result is paid again, the casino pays once, and the bank pays again only on a person's
+//! Compares the dealers' payments with their journals in the log. No payment is without a journal entry, and
+//! nothing with a known result is paid again. The casino pays once, and the bank pays again only on a person's
 //! decision. Records and the dealers' book come in; errors go out.
 
 use std::collections::HashMap;
