@@ -5,9 +5,9 @@
 //! changes nothing, and needs a reader without verification: a verifying reader ends at the first
 //! damaged page.
 
-use crate::words::ids::ThreadId;
-use crate::words::ports::{LogFault, LogReader, Position};
-use crate::words::record::head_zero;
+use systole_core::types::ids::ThreadId;
+use systole_core::types::ports::{LogFault, LogReader, Position};
+use systole_core::types::record::head_zero;
 
 /// Records per read.
 const PAGE: usize = 512;

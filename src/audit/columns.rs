@@ -7,7 +7,7 @@
 use systole_kit::writer::visible;
 
 use super::layout;
-use crate::words::ids::ThreadId;
+use systole_core::types::ids::ThreadId;
 
 /// Columns of a line if the terminal's width is unknown.
 pub const COLUMNS: usize = 80;

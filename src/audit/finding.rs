@@ -3,8 +3,8 @@
 //! It never guesses: it refuses ambiguous input and names the candidates. The user's text comes in;
 //! an id from the log goes out.
 
-use crate::words::ids::{ThreadId, one_line};
-use crate::words::ports::{LogFault, LogReader};
+use systole_core::types::ids::{ThreadId, one_line};
+use systole_core::types::ports::{LogFault, LogReader};
 
 /// Most threads to check for one beginning. One root may have more children than this. If more roots
 /// match, the beginning was too short anyway.

@@ -11,8 +11,8 @@ use super::super::place::Place;
 use super::super::screen::Screen;
 use crate::audit::columns::{COLUMNS, width};
 use crate::audit::persons::{self, About, Waiting};
-use crate::words::ids::Digest;
-use crate::words::person::{PersonRequestId, RequestKind};
+use systole_core::types::ids::Digest;
+use systole_core::types::person::{PersonRequestId, RequestKind};
 
 /// Most lines of a payload if no one can turn pages: more than most payloads have, and few enough to read in a log.
 const UNSEEN: usize = 40;

@@ -10,8 +10,8 @@ use crate::audit::glance::{glance, told};
 use crate::console::client::Client;
 use crate::console::told::{Heard, Outcome, Record, Ruling, Spoken};
 use crate::edges::log::sqlite;
-use crate::words::ids::Digest;
-use crate::words::ports::LogReader as _;
+use systole_core::types::ids::Digest;
+use systole_core::types::ports::LogReader as _;
 
 /// How many characters of a model's answer must arrive before the process is killed: enough to read its beginning.
 const HALF_SAID: usize = 36;

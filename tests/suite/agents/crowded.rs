@@ -1,7 +1,7 @@
 //! An agent with as many peers as a file can hold, each with an element of its own: its prompt fits into the window that a
 //! model has by default, or the file is refused with words. None runs that could not even begin.
 
-use systole::words::limits::CONFIG_ENTRIES;
+use systole_core::types::limits::CONFIG_ENTRIES;
 
 use crate::organism::folder;
 use crate::program::{Ran, systole};

@@ -1,6 +1,6 @@
 //! One conversation in three dialects: what goes over the bus is the same, to the byte.
 
-use systole::words::record::Kind;
+use systole_core::types::record::Kind;
 
 use super::house::{Critic, FORMS, House, Plan};
 use super::nonce::BLANK;

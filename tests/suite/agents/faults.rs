@@ -1,7 +1,7 @@
 //! What goes wrong with a model, one conversation each: what is mended in the next turn, what is repeated, and what ends
 //! the call with a failure that the thread tells with its status.
 
-use systole::words::record::Record;
+use systole_core::types::record::Record;
 
 use super::house::{Critic, FORMS, House, Plan};
 

@@ -1,7 +1,7 @@
 //! Rows 8, 9, 30, 31 and 32: names that pretend, names that reach for what they are not, and lies about
 //! who speaks.
 
-use systole::organism::file;
+use systole::config;
 
 use crate::http::HOUSE;
 use crate::organism::{ECHO_XSD, folder};

@@ -1,5 +1,5 @@
 //! The examples beside the table of codes: every code is brought about, and what the house says then is
-//! written down, `src/words/examples.txt`, from where `explain` and the page of codes take it.
+//! written down, `crates/core/src/types/examples.txt`, from where `explain` and the page of codes take it.
 //! `SYSTOLE_GOLDEN=1` writes it anew; without it words that have changed are a failure.
 
 mod broker;
@@ -15,10 +15,10 @@ use std::fs;
 
 use systole::audit::columns::{plain, wrapped};
 use systole::audit::glance::told;
-use systole::words::codes::Code;
-use systole::words::record::{Mark, Record};
+use systole_core::types::codes::Code;
+use systole_core::types::record::{Mark, Record};
 
-const EXAMPLES: &str = "src/words/examples.txt";
+const EXAMPLES: &str = "crates/core/src/types/examples.txt";
 
 /// What was brought about so far.
 #[derive(Default)]

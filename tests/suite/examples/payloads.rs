@@ -1,6 +1,6 @@
 //! What is said about payloads, and about whom they are for: at the door, and in replies.
 
-use systole::words::codes::Code;
+use systole_core::types::codes::Code;
 
 use super::Book;
 use crate::promises::cast::{BOSS, ECHO, HANG, House, say};

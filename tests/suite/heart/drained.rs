@@ -1,8 +1,8 @@
 //! Starting again after a run that ended in order: where its last word is that nothing was out, nothing counts as
 //! lost, and that word holds no longer than until something may go out again.
 
-use systole::pump::event::Pause;
-use systole::words::codes::Code;
+use systole_core::pump::event::Pause;
+use systole_core::types::codes::Code;
 
 use super::*;
 use crate::pump::final_;
@@ -25,7 +25,7 @@ impl Rig {
 
     /// The attempts on record.
     fn attempts(&self) -> usize {
-        use systole::words::record::Kind;
+        use systole_core::types::record::Kind;
         self.records().iter().filter(|record| record.header.kind == Kind::Attempt).count()
     }
 }

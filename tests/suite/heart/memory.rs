@@ -1,6 +1,6 @@
 //! What is in memory is what is at work: threads at rest leave it, whatever woke them.
 
-use systole::words::limits;
+use systole_core::types::limits;
 
 use super::*;
 use crate::pump::final_;

@@ -1,8 +1,8 @@
 //! Effects and the writer: nothing moves before its records are on disk, however the commit ends.
 
 use systole::edges::log::memory::Ending;
-use systole::words::codes::Code;
-use systole::words::flow::{Refused, Unconnected};
+use systole_core::types::codes::Code;
+use systole_core::types::flow::{Refused, Unconnected};
 
 use super::*;
 use crate::pump::final_;

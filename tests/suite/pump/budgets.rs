@@ -1,7 +1,7 @@
 //! What one message from outside may use: the purse of a tree, ceilings of children, depth, warnings.
 
 use super::*;
-use systole::words::budget::Budgets;
+use systole_core::types::budget::Budgets;
 
 /// An organism in which a message from outside may use this much, and agents think long enough for it.
 pub(super) fn stage(budgets: Budgets) -> Stage {

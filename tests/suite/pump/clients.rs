@@ -1,9 +1,9 @@
 //! Clients and their roles: what each may do to threads that others opened, and where a refusal stands.
 
 use super::*;
-use systole::pump::event::Pause;
-use systole::words::client::{Client, Role};
-use systole::words::person::{PersonRequestId, Ruling, Says};
+use systole_core::pump::event::Pause;
+use systole_core::types::client::{Client, Role};
+use systole_core::types::person::{PersonRequestId, Ruling, Says};
 
 /// alice opens threads; bob operates those of others; carol decides.
 fn stage() -> Stage {

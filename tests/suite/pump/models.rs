@@ -1,7 +1,7 @@
 //! Tokens and money: kept before a model is called, settled by its result, refused where a limit leaves no
 //! room, and one answer beyond it for a call that may only answer.
 
-use systole::words::budget::{Budgets, Use};
+use systole_core::types::budget::{Budgets, Use};
 use systole_kit::journal::{Entry, Outcome, Started};
 use systole_kit::money::Money;
 

@@ -1,9 +1,9 @@
 //! The view of a listener that sees its thread: what others said to one another stands where it belongs, whatever came
 //! first, and what is the listener's own stands as it would without it.
 
-use systole::pump::state::Stand;
-use systole::pump::view::{Begun, Message, Page, View, Whose, Wish, look};
-use systole::words::ports::CallMark;
+use systole_core::pump::state::Stand;
+use systole_core::pump::view::{Begun, Message, Page, View, Whose, Wish, look};
+use systole_core::types::ports::CallMark;
 use systole_kit::ask::{Spot, Viewed};
 
 use super::approvals::amendment;

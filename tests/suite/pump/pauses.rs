@@ -1,7 +1,7 @@
 //! Pausing a thread or everything: recorded once, folded, and lifted by an order only.
 
 use super::*;
-use systole::pump::event::Pause;
+use systole_core::pump::event::Pause;
 
 fn pause(stage: &mut Stage, thread: Option<&ThreadId>, halts: bool) -> Vec<String> {
     stage.happens(Happening::Pause(Pause {

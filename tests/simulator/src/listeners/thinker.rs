@@ -5,7 +5,7 @@
 use super::{Cue, End, Speech, Temper, Thing};
 use crate::{cast, primitives};
 use systole::cli::soak::dice::Dice;
-use systole::words::composition::Gather;
+use systole_core::types::composition::Gather;
 
 /// Whom it asks, those more often that stand here twice.
 const PEERS: [&str; 8] = [

@@ -1,12 +1,12 @@
 //! What a walk throws in, as the door would have made it of documents: items of replies, and entries of a
 //! journal.
 
-use systole::words::codes::Code;
-use systole::words::composition::Gather;
-use systole::words::flow::{Admitted, Item, Refused, Said, Verdict, What};
-use systole::words::ids::{Name, ThreadId, TimerId};
-use systole::words::primitive::{AskPerson, Await, Mode, Pace, Primitive, SetTimer};
-use systole::words::refusal::Refusal;
+use systole_core::types::codes::Code;
+use systole_core::types::composition::Gather;
+use systole_core::types::flow::{Admitted, Item, Refused, Said, Verdict, What};
+use systole_core::types::ids::{Name, ThreadId, TimerId};
+use systole_core::types::primitive::{AskPerson, Await, Mode, Pace, Primitive, SetTimer};
+use systole_core::types::refusal::Refusal;
 use systole_kit::journal::{Entry, Outcome, Started};
 use systole_kit::money::{Currency, Money};
 use systole_kit::namespaces::CORE;
