@@ -1,5 +1,5 @@
-//! A broker for the figures of a log in NATS, and their floors: plain async-nats, one thing after the other. Nothing of
-//! the floors uses the code that they are compared with.
+//! A broker for the figures of a log in NATS, and their floors: plain async-nats, one publish after another. The
+//! floors use none of the code that they are compared with.
 
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use async_nats::jetstream::{self, stream};
 use async_nats::{Client, HeaderMap, Request, header};
 use futures_core::Stream as _;
 
-/// The server that `tools/prepare test` brought, or else one on PATH; none where there is neither.
+/// The server that `tools/prepare test` installed, or else the one on PATH; `None` if there is neither.
 pub(crate) fn program() -> Option<PathBuf> {
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();
     let programs = [target.join("tools/nats-server"), PathBuf::from("nats-server")];
@@ -21,10 +21,10 @@ pub(crate) fn program() -> Option<PathBuf> {
     })
 }
 
-/// A broker that runs, and syncs each message before it says that it has it.
+/// A running broker that syncs each message before it acknowledges it.
 pub(crate) struct Broker {
     child: Child,
-    /// Where it is.
+    /// Its URL.
     pub(crate) url: String,
     folder: tempfile::TempDir,
 }
@@ -45,22 +45,22 @@ impl Broker {
         let line = said.find(|line| line.contains("Listening for client connections on ")).unwrap();
         let url = format!("nats://127.0.0.1:{}", line.trim_end().rsplit_once(':').unwrap().1);
         said.find(|line| line.contains("Server is ready")).unwrap();
-        // What it says from now on is read by nobody, and must not fill its pipe.
+        // Its further output is discarded, so that it cannot fill the pipe.
         std::thread::spawn(move || said.for_each(drop));
         Broker { child, url, folder }
     }
 
-    /// The process.
+    /// The process id.
     pub(crate) fn pid(&self) -> String {
         self.child.id().to_string()
     }
 
-    /// Where something may lie that goes with it.
+    /// A folder that is removed with it.
     pub(crate) fn folder(&self) -> &Path {
         self.folder.path()
     }
 
-    /// Messages and bytes that a stream has; nothing where there is no such stream.
+    /// Messages and bytes of a stream; zeros if the stream does not exist.
     pub(crate) async fn holds(&self, stream: &str) -> (u64, u64) {
         let jetstream = jetstream::new(async_nats::connect(&self.url).await.unwrap());
         match jetstream.get_stream(stream).await {
@@ -77,7 +77,7 @@ impl Drop for Broker {
     }
 }
 
-/// Publishes one message after the other, each of which expects the one before it as the last of its subject.
+/// Publishes one message after another; each expects the previous one as the last of its subject.
 pub(crate) struct Fenced {
     client: Client,
     last: u64,
@@ -93,7 +93,7 @@ impl Fenced {
         Fenced { client, last }
     }
 
-    /// Seconds of each.
+    /// The seconds of each publish.
     pub(crate) async fn publish(&mut self, bytes: usize, count: usize) -> Vec<f64> {
         let mut took = Vec::with_capacity(count);
         let payload = vec![b'x'; bytes];
@@ -111,7 +111,7 @@ impl Fenced {
     }
 }
 
-/// Seconds in which a pull consumer takes every message of a stream, 500 at a time.
+/// The seconds that a pull consumer needs for every message of a stream, 500 at a time.
 pub(crate) async fn consume(broker: &Broker, stream: &str) -> f64 {
     let jetstream = jetstream::new(async_nats::connect(&broker.url).await.unwrap());
     let stream = jetstream.get_stream(stream).await.unwrap();

@@ -1,12 +1,12 @@
-//! What a turn of an agent costs in the log: the file of a closed log after threads of so many turns, less that of a
-//! thread with one, beside the words that are new in a turn. Prompts are part of it, as links of their chains.
+//! The cost of an agent's turn in the log: the closed log's file after threads of several lengths, minus the file of
+//! a thread with one turn, next to the new text of a turn. Prompts are part of it, as links of their chains.
 
 use std::path::Path;
 use std::process::Command;
 
 use crate::report::Table;
 
-/// Turns of the threads that are measured.
+/// The lengths of the measured threads, in turns.
 const TURNS: [usize; 3] = [10, 100, 400];
 
 const FILE: &str = r"
@@ -30,13 +30,13 @@ while read -r line; do
 done
 "#;
 
-/// What the model says in a turn: about three hundred bytes.
+/// The model's text of a turn: about three hundred bytes.
 fn said(turn: usize) -> String {
     let thought = format!("In turn {turn:03} I look for more of it. ").repeat(7);
     format!("<thinking>{thought}</thinking><search><query>thing {turn:03}</query></search>")
 }
 
-/// A conversation of so many turns in a log of its own; the file, and the words that were new in each turn on average.
+/// A conversation of that many turns in its own log; returns the file's size, and the mean size of a turn's new text.
 fn conversation(folder: &Path, turns: usize) -> (f64, f64) {
     let done = "<thinking>So.</thinking><attempt_completion><result>Done.</result></attempt_completion>";
     let says: Vec<String> = (1..turns).map(said).chain([done.to_owned()]).collect();
@@ -53,12 +53,12 @@ fn conversation(folder: &Path, turns: usize) -> (f64, f64) {
     (file as f64, words as f64 / turns as f64)
 }
 
-/// Bytes of the log for each turn, at several lengths of a thread.
+/// Bytes of the log per turn, at several lengths of a thread.
 pub(crate) fn of_turns(table: &mut Table) {
     let folder = || tempfile::tempdir_in("target").unwrap();
     let (empty, _) = conversation(folder().path(), 1);
     for turns in TURNS {
-        // The same words give the same file but for random ids, so one run says it.
+        // The same text gives the same file except for random ids, so one run is enough.
         let (file, words) = conversation(folder().path(), turns);
         let pair = ((file - empty) / (turns - 1) as f64, words);
         table.add(&format!("a turn of an agent on disk, of {turns}"), "B", "linear", &[pair]);

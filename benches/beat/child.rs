@@ -1,5 +1,5 @@
-//! Measured in a process of its own: this program starts itself again with `--child`, and what the
-//! child finds it prints, one word and one number a line. Whoever starts it reads that and nothing else.
+//! Measurements in a separate process: this program starts itself again with `--child`, and the child
+//! prints its results, one word and one number per line. The parent reads only that.
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use crate::report::now;
 use crate::{cold, reopen};
 
-/// What `/proc` says of a process's memory, in megabytes.
+/// A process's memory from `/proc`, in megabytes.
 pub(crate) fn resident_mb(process: &str) -> f64 {
     let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
@@ -19,7 +19,7 @@ fn start(arguments: &[&str]) -> Child {
     command.arg("--child").args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap()
 }
 
-/// Seconds until a child has said its first line; it is waited for.
+/// Seconds until a child's first line; it waits for the child to end.
 pub(crate) fn until_first_word(arguments: &[&str]) -> f64 {
     let began = now();
     let mut child = start(arguments);
@@ -30,7 +30,7 @@ pub(crate) fn until_first_word(arguments: &[&str]) -> f64 {
     took
 }
 
-/// Megabytes of a child that has said its first line and does nothing since.
+/// Megabytes of a child that has printed its first line and then does nothing.
 pub(crate) fn resident_of_nothing() -> f64 {
     let mut child = start(&["wait"]);
     let mut line = String::new();
@@ -42,7 +42,7 @@ pub(crate) fn resident_of_nothing() -> f64 {
     resident
 }
 
-/// Everything a child says: words with numbers.
+/// All output of a child: words with numbers.
 pub(crate) fn said(arguments: &[&str]) -> Vec<(String, f64)> {
     let child = start(arguments);
     let output = child.wait_with_output().unwrap();
@@ -52,12 +52,12 @@ pub(crate) fn said(arguments: &[&str]) -> Vec<(String, f64)> {
     text.lines().filter_map(word).collect()
 }
 
-/// The numbers said with that word.
+/// The numbers with that word.
 pub(crate) fn numbers(said: &[(String, f64)], word: &str) -> Vec<f64> {
     said.iter().filter(|(said, _)| said == word).map(|(_, number)| *number).collect()
 }
 
-/// What a child does.
+/// The child's side.
 pub(crate) fn run(arguments: &[String]) {
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match arguments.as_slice() {

@@ -1,5 +1,5 @@
-//! A cold start, and an organism with nothing to do: how long from the start of the process to the first
-//! durable delivery with ten listeners, how much memory `systole run` holds, and whether it polls.
+//! A cold start, and an idle organism: the time from process start to the first durable delivery with
+//! ten listeners, the memory of `systole run`, and whether it polls.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -23,7 +23,7 @@ use crate::walk::{self, filled};
 
 const LISTENERS: usize = 10;
 
-/// Writes an organism of ten listeners, each with a schema of its own.
+/// Writes an organism of ten listeners, each with its own schema.
 fn lay_out(folder: &Path, run: &str) {
     let xsd = fs::read_to_string("config/bench/schemas/tool.xsd").unwrap();
     let mut text =
@@ -38,8 +38,8 @@ fn lay_out(folder: &Path, run: &str) {
     fs::write(folder.join("organism.yaml"), text).unwrap();
 }
 
-/// The child: starts that organism with Rust listeners on a new log, sends one message, and says so
-/// when it is delivered, which is after it is on disk.
+/// The child: starts that organism with Rust listeners on a new log, and sends one message. It prints
+/// a line when the message is delivered, which is after it is on disk.
 pub(crate) fn first_delivery(folder: &Path) {
     let names: Vec<String> = (0..LISTENERS).map(|n| format!("l{n}")).collect();
     let given: Vec<&str> = names.iter().map(String::as_str).collect();
@@ -70,7 +70,7 @@ pub(crate) fn first_delivery(folder: &Path) {
     });
 }
 
-/// From the start of the process to the first durable delivery, beside a process that does nothing.
+/// From process start to the first durable delivery, next to a process that does nothing.
 pub(crate) fn start(table: &mut Table) {
     let starts = sized("STARTS", 20);
     let (mut times, mut works) = (Vec::new(), Vec::new());
@@ -91,7 +91,7 @@ pub(crate) fn start(table: &mut Table) {
     table.add("  processor time of one, its stop with it", "ms", "", &works);
 }
 
-/// How often the threads of a process went to sleep by themselves.
+/// How often the threads of a process went to sleep voluntarily.
 pub(crate) fn switches(process: &str) -> f64 {
     let tasks = fs::read_dir(format!("/proc/{process}/task")).unwrap();
     let one = |status: String| {
@@ -101,7 +101,7 @@ pub(crate) fn switches(process: &str) -> f64 {
     tasks.map(|task| one(fs::read_to_string(task.unwrap().path().join("status")).unwrap())).sum()
 }
 
-/// Whether nothing is said for that long.
+/// Whether there is no output for that long.
 fn silent(said: &Receiver<String>, long: Duration) -> bool {
     match said.recv_timeout(long) {
         Err(RecvTimeoutError::Timeout) => true,
@@ -110,7 +110,7 @@ fn silent(said: &Receiver<String>, long: Duration) -> bool {
     }
 }
 
-/// `systole run` with ten programs and no work, beside a process of this kind that only waits.
+/// `systole run` with ten programs and no work, next to a process of this kind that only waits.
 pub(crate) fn idle(table: &mut Table) {
     let (mut memory, mut wakes) = (Vec::new(), Vec::new());
     for _ in 0..table.runs {
@@ -125,14 +125,14 @@ pub(crate) fn idle(table: &mut Table) {
             .spawn()
             .unwrap();
         let process = child.id().to_string();
-        // Room for all it says: it talks at its start and then no more.
+        // Room for all its output: it only prints at its start.
         let (says, said) = sync_channel(256);
         let talk = BufReader::new(child.stderr.take().unwrap());
         let hearing = std::thread::spawn(move || {
             talk.lines().map_while(Result::ok).for_each(|line| drop(says.send(line)));
         });
         assert!(said.recv().is_ok(), "the organism says that it runs");
-        // The fold is written out a second after the last record.
+        // The fold is written a second after the last record.
         while !silent(&said, Duration::from_secs(3)) {}
         let before = switches(&process);
         let quiet = silent(&said, Duration::from_secs(5));

@@ -1,5 +1,5 @@
-//! What taking a model's answer apart costs while it comes in portions of four bytes, beside the least that could be
-//! done with each byte; and whether it grows with the length and nothing else.
+//! The cost of parsing a model's answer that comes in portions of four bytes, next to the least possible work per
+//! byte; and whether the cost grows only with the length.
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -26,10 +26,10 @@ fn names() -> Arc<Names> {
         .into()
 }
 
-/// How many bytes are extracted for one figure. A clock of processor time counts in hundredths of a second.
+/// Bytes to extract for one figure, since the processor clock counts in hundredths of a second.
 const BYTES: usize = 48 << 20;
 
-/// Seconds that a processor works on doing something with a text, over and over, for each time.
+/// Processor seconds of some work on a text, per repetition.
 fn each(text: &str, mut work: impl FnMut(&str)) -> f64 {
     let times = (BYTES / text.len()).max(1);
     let (began, _) = worked();
@@ -37,7 +37,7 @@ fn each(text: &str, mut work: impl FnMut(&str)) -> f64 {
     (worked().0 - began) / times as f64
 }
 
-/// Extracts a text in fours, and says how many actions it held.
+/// Extracts a text in portions of four bytes, and returns the number of actions in it.
 fn extract(text: &str, names: &Arc<Names>) -> usize {
     let limits = Limits { message_bytes: 64 << 20, ..Limits::default() };
     let mut events = Vec::new();
@@ -57,7 +57,7 @@ fn extract(text: &str, names: &Arc<Names>) -> usize {
     actions
 }
 
-/// Keeps a text that comes in fours, with a look at each byte.
+/// Stores a text that comes in portions of four bytes, and looks at each byte.
 fn keep(text: &str) {
     let mut kept = Vec::new();
     let mut tags = 0_usize;
@@ -68,16 +68,16 @@ fn keep(text: &str) {
     black_box((kept, tags));
 }
 
-/// A text of about that length with one action of it.
+/// A text of about that length that is a single action.
 fn one_action(length: usize) -> String {
     let line = "let b = a &lt; c &amp;&amp; d; // one line of a file as long as many are\n";
     format!("<create_file path=\"a.rs\">\n{}</create_file>", line.repeat(length / line.len()))
 }
 
-/// What texts of a kind are called, how one of some length is made, and how many actions it holds at least.
+/// The name of a kind of text, a function that makes one of some length, and the least number of actions in it.
 type Shape<'s> = (&'s str, &'s dyn Fn(usize) -> String, usize);
 
-/// Speed at chunks of four bytes, and what long texts cost.
+/// The speed at chunks of four bytes, and the cost of long texts.
 pub(crate) fn cost(table: &mut Table) {
     let names = names();
     let rounds = |length: usize| ROUND.repeat(length / ROUND.len());

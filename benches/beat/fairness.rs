@@ -1,5 +1,5 @@
-//! Whether one listener that hangs or is slow delays the others: the 99th percentile of a walker's hops
-//! beside it, over the same without it, in turn on logs of their own.
+//! Whether one hanging or slow listener delays the others: the 99th percentile of a walker's hops next to
+//! it, divided by the same without it, in turn on separate logs.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -17,12 +17,12 @@ use crate::walk::{self, Course, GRACE, Stage, TOOLS, filled};
 
 /// Bytes of text in each payload.
 const TEXT: usize = 512;
-/// Messages that wait for the listener that does not come along: more than it takes while it is measured.
+/// Messages that wait for the bad listener: more than it handles during the measurement.
 const WAITING: usize = 2_000;
-/// What the slow one takes for each, and what the hung one is given before its attempt counts as lost.
+/// The slow listener's time for each message, and the hung listener's timeout.
 const SLOW_MS: u64 = 5;
 
-/// What stands beside the walker.
+/// The listener next to the walker.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Beside {
     Nobody,
@@ -30,7 +30,7 @@ enum Beside {
     Slow,
 }
 
-/// The walker's hops beside each of the two, over its hops alone.
+/// The walker's hops next to each bad listener, over its hops alone.
 pub(crate) fn beside_a_bad_one(table: &mut Table) {
     let hops = sized("FAIR", 4_000);
     let mut figures = [Vec::new(), Vec::new()];
@@ -50,7 +50,7 @@ pub(crate) fn beside_a_bad_one(table: &mut Table) {
     table.add("p99 of a hop beside a slow listener, over alone", "us", "at most 2", &slow);
 }
 
-/// A listener that does not come along; it lets go when the walkers are called home.
+/// A bad listener; it stops waiting when the walkers are called home.
 fn bad(course: &Arc<Course>, beside: Beside, came: &Arc<AtomicUsize>) -> Arc<dyn Answering> {
     let (course, came) = (course.clone(), came.clone());
     answering(move |asked| {
@@ -75,7 +75,7 @@ async fn start(log: PathBuf, course: &Arc<Course>, beside: Beside, came: &Arc<At
         inline.insert(name.clone(), bad(course, beside, came));
         let listener = declared.get_mut(&name).unwrap();
         (listener.entry, listener.in_flight) = (true, 1);
-        // What it gets comes back as it is, which answers the call of a slow one.
+        // It returns its input unchanged, which answers the call if it is only slow.
         listener.returns = listener.accepts.clone();
         if beside == Beside::Hung {
             listener.timeout_ms = SLOW_MS;
@@ -84,7 +84,7 @@ async fn start(log: PathBuf, course: &Arc<Course>, beside: Beside, came: &Arc<At
     .await
 }
 
-/// Seconds of each of so many hops of one walker.
+/// The seconds of each of that many hops of one walker.
 async fn hops_beside(log: PathBuf, hops: usize, beside: Beside) -> Vec<f64> {
     let course = Course::watched(TEXT);
     let asked = Arc::new(AtomicUsize::new(0));

@@ -1,6 +1,6 @@
-//! The log in NATS beside what it is made of: fenced publishes of as many bytes, one after the other, to a broker that
-//! syncs each; and beside the same organism whose log is a file. The broker runs on the same machine and shares its
-//! processors.
+//! The log in NATS compared with its parts: fenced publishes of the same number of bytes, one after another, to a
+//! broker that syncs each. Also compared with the same organism on a log file. The broker runs on the same machine
+//! and shares its processors.
 
 use std::path::Path;
 
@@ -14,12 +14,12 @@ use crate::hops::{self, Pace, TEXT};
 use crate::report::{Table, median, quantile, sized, worked};
 use crate::walk::{self, Course, GRACE, Stage};
 
-/// The stream of the organism that is measured, and where bundles lie that are too large for it.
+/// The stream of the measured organism, and the store for bundles that are too large for it.
 pub(crate) const STREAMS: [&str; 2] = ["SYSTOLE_bench_LOG", "OBJ_SYSTOLE_bench_BLOBS"];
-/// Bytes of a message of the floor for many records in flight.
+/// The message size of the floor for many records in flight.
 const PACKED: usize = 256 << 10;
 
-/// Everything of a log in NATS.
+/// All figures of a log in NATS.
 pub(crate) fn over_nats(table: &mut Table) {
     let Some(program) = broker::program() else {
         println!("far: there is no nats-server, neither from tools/prepare test nor on PATH: left out");
@@ -31,7 +31,7 @@ pub(crate) fn over_nats(table: &mut Table) {
     far_log::many_threads(table, &program);
 }
 
-/// One hop at a time, beside one publish of the bytes of its bundle.
+/// One hop at a time, next to one publish of the bytes of its bundle.
 fn alone(table: &mut Table, program: &Path) {
     let hops = sized("ALONE", 2_000);
     let (mut own, mut round, mut embedded, mut p99) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
@@ -62,12 +62,12 @@ fn alone(table: &mut Table, program: &Path) {
     table.add("  p50 beside the same with its log in a file", "us", "", &embedded);
 }
 
-/// Records that a copy has once it is closed.
+/// The number of records in a closed copy.
 fn records_of(copy: &Path) -> u64 {
     sqlite::open_reading(copy).unwrap().last().unwrap().0
 }
 
-/// Many hops at once, beside as many records packed into messages of 256 KB.
+/// Many hops at once, next to the same number of records packed into messages of 256 KB.
 fn in_flight(table: &mut Table, program: &Path) {
     let most = sized("HOPS", 200_000) as u64;
     for (in_flight, hops) in [(64, most / 4), (1024, most)] {

@@ -1,5 +1,5 @@
-//! A log in NATS that a pump finds: its copy made again from the first bundle on, and what a great many threads cost the
-//! broker and whoever takes over.
+//! An existing log in NATS: rebuilding its copy from the first bundle on, and the cost of a great many threads for
+//! the broker and for a pump that takes over.
 
 use std::path::Path;
 
@@ -17,7 +17,7 @@ use crate::grown::{Growing, pattern};
 use crate::report::{Table, now, sized};
 use crate::walk::{self, Course, GRACE, Stage};
 
-/// Opens the log as a pump does that has this copy; gives the seconds that it took.
+/// Opens the log as a pump with this copy does; returns the seconds that it took.
 pub(crate) async fn opened(broker: &Broker, copy: &Path) -> (f64, Opened) {
     let bench = Name::parse("bench").unwrap();
     let connection = Connection::connect(&bench, &broker.url, None, PATIENCE).await.unwrap();
@@ -28,7 +28,7 @@ pub(crate) async fn opened(broker: &Broker, copy: &Path) -> (f64, Opened) {
     (began.elapsed().as_secs_f64(), opened)
 }
 
-/// A log of so many threads with these records each, so many records in a bundle at most.
+/// A log with that many threads of these records, with at most that many records per bundle.
 fn grown(broker: &Broker, copy: &Path, turns: u32, threads: usize, most: usize) {
     let walk = pattern(turns, crate::hops::TEXT);
     let runtime = walk::runtime();
@@ -38,7 +38,7 @@ fn grown(broker: &Broker, copy: &Path, turns: u32, threads: usize, most: usize) 
     growing.close();
 }
 
-/// The copy made again, beside a consumer that takes the same bundles and looks at none.
+/// Rebuilds the copy, next to a consumer that takes the same bundles and ignores their content.
 pub(crate) fn copied(table: &mut Table, program: &Path) {
     for (most, records) in [(1, sized("BUNDLES", 5_000)), (256, sized("COPIED", 100_000))] {
         let broker = Broker::start(program);
@@ -56,7 +56,7 @@ pub(crate) fn copied(table: &mut Table, program: &Path) {
     }
 }
 
-/// Threads at rest: what they cost the broker, and how long it takes until an organism runs that has the copy.
+/// Threads at rest: their cost for the broker, and the time until an organism with a copy runs.
 pub(crate) fn many_threads(table: &mut Table, program: &Path) {
     let threads = sized("FAR_THREADS", 100_000);
     let broker = Broker::start(program);

@@ -1,5 +1,5 @@
-//! The floors: what the least work that could do the job takes on this machine, in this run. Nothing here
-//! uses the code that it is compared with.
+//! The floors: the least work that could do the job, on this machine, in this run. Nothing here uses the
+//! code that it is compared with.
 
 use std::fs::File;
 use std::io::{Seek as _, Write as _};
@@ -11,16 +11,17 @@ use systole_core::types::record::Record;
 
 use crate::report::seconds;
 
-/// What the bytes of an fdatasync are written to.
+/// The place of the bytes that an fdatasync writes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ground {
-    /// The end of a file, which grows with it: the file system has its own books to keep.
+    /// The end of a growing file: the file system must update its own data too.
     Grown,
-    /// Bytes that the file has already, as in a write-ahead log that began anew. The least there is.
+    /// Existing bytes of the file, as in a write-ahead log that has wrapped around. The least possible
+    /// work.
     Prepared,
 }
 
-/// Seconds of one fdatasync after a write of `bytes`, each.
+/// The seconds of each fdatasync after a write of `bytes`.
 pub(crate) fn fdatasync(folder: &Path, ground: Ground, bytes: usize, count: usize) -> Vec<f64> {
     let mut file = File::create(folder.join("floor.raw")).unwrap();
     let block = vec![b'x'; bytes];
@@ -53,8 +54,8 @@ pub(crate) fn records(reader: &dyn LogReader) -> Vec<Record> {
     }
 }
 
-/// Seconds in which plain rusqlite inserts the same records, in batches of that size, into the same
-/// table with the same indexes, WAL and FULL: numbers for names, nothing computed.
+/// The seconds that plain rusqlite needs to insert the same records, in batches of that size, into the
+/// same table with the same indexes, WAL and FULL: numbers instead of names, nothing computed.
 pub(crate) fn inserts(folder: &Path, log: &Path, records: &[Record], batch: usize) -> f64 {
     let path = folder.join("floor.db");
     for ending in ["", "-wal", "-shm"] {

@@ -1,6 +1,6 @@
-//! A large log, made in less time than an organism takes: the records of one thread, as an organism wrote
-//! them, are sealed again under other ids and written in large batches, with the fold of each thread.
-//! Every chain and every row is what it would be had each thread been walked.
+//! A large log, made faster than an organism could: the records of one thread that an organism wrote are
+//! resealed under other ids and written in large batches, with the fold of each thread. Every chain and
+//! every row is as if each thread had been walked.
 
 use std::path::Path;
 
@@ -22,7 +22,7 @@ pub(crate) fn root(key: &str) -> ThreadId {
     ThreadId::root(&organism, &Name::operator(), &Key::parse(key).unwrap(), 12)
 }
 
-/// The records of one walk of so many turns, with a text of that length.
+/// The records of one walk of that many turns, with a text of that length.
 pub(crate) fn pattern(turns: u32, text: usize) -> Vec<Record> {
     let course = Course::new(text, 1, Stage::Walk(turns));
     walk::runtime().block_on(async {
@@ -38,11 +38,11 @@ pub(crate) fn pattern(turns: u32, text: usize) -> Vec<Record> {
     })
 }
 
-/// A log that is being made.
+/// A log under construction.
 pub(crate) struct Growing {
     writer: Box<dyn LogWriter>,
     batch: Batch,
-    /// Records of a commit, at most.
+    /// The most records of a commit.
     most: usize,
     threads: u32,
 }
@@ -53,7 +53,7 @@ impl Growing {
         Growing::onto(Box::new(sqlite::open(path).unwrap().writer), usize::MAX)
     }
 
-    /// One that is written through this, with so many records in a commit at most.
+    /// A log behind this writer, with at most that many records per commit.
     pub(crate) fn onto(writer: Box<dyn LogWriter>, most: usize) -> Growing {
         Growing { writer, batch: Batch::default(), most, threads: 0 }
     }
@@ -62,7 +62,7 @@ impl Growing {
     pub(crate) fn add(&mut self, pattern: &[Record], key: &str) {
         self.threads += 1;
         let mark = self.threads.to_be_bytes();
-        // The rest of an id tells the records of the pattern apart, and the end of it the threads.
+        // The rest of an id distinguishes the records of the pattern, and its end the threads.
         let renamed = |id: MessageId| {
             let mut bytes = id.0;
             bytes[12..].copy_from_slice(&mark);
@@ -97,7 +97,7 @@ impl Growing {
         }
     }
 
-    /// Writes what is left and closes the log in peace.
+    /// Writes the rest and closes the log cleanly.
     pub(crate) fn close(mut self) {
         self.write();
     }

@@ -1,6 +1,6 @@
-//! Hops: a payload from bytes in hand to committed and handed to its listener, durable and in memory,
-//! and the latency of one hop alone. Only what happens between two commits in the middle of a walk is
-//! counted: every walker is on its way before the first and goes on after the second.
+//! Hops: from a payload's bytes to its commit and its delivery to a listener, durable and in memory,
+//! and the latency of a single hop. Only the time between two commits in the middle of a walk counts:
+//! every walker starts before the first and continues after the second.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::walk::{self, Course, GRACE, Stage};
 /// Bytes of text in each payload of a hop.
 pub(crate) const TEXT: usize = 512;
 
-/// What so many hops took: hops a second, and microseconds of the processors for each.
+/// The speed of hops: hops per second, and processor microseconds for each.
 #[derive(Clone, Copy)]
 pub(crate) struct Pace {
     pub(crate) rate: f64,
@@ -30,7 +30,7 @@ impl Pace {
     }
 }
 
-/// The pace with that many in flight, after a tenth as many hops that are not counted.
+/// The pace with that many in flight, after an uncounted tenth of the hops.
 pub(crate) async fn pace(organism: &Organism, course: &Arc<Course>, in_flight: usize, hops: u64) -> Pace {
     walk::begin(organism, course, (0..in_flight).map(|n| format!("walk-{n}"))).await;
     course.gathered(in_flight).await;
@@ -44,7 +44,7 @@ pub(crate) async fn pace(organism: &Organism, course: &Arc<Course>, in_flight: u
     Pace::of(to - from, (ended - began).as_secs_f64(), after - before)
 }
 
-/// Adds what was measured and its floor: the rates, and the work of each hop.
+/// Adds the figures and their floors: the rates, and the processor time of each hop.
 fn tell(table: &mut Table, what: &str, target: &'static str, paces: &[(Pace, Pace)]) {
     let rates: Vec<_> = paces.iter().map(|(pace, floor)| (pace.rate, floor.rate)).collect();
     let works: Vec<_> = paces.iter().map(|(pace, floor)| (pace.work_us, floor.work_us)).collect();
@@ -52,7 +52,7 @@ fn tell(table: &mut Table, what: &str, target: &'static str, paces: &[(Pace, Pac
     table.add("  processor time of one of them", "us", "", &works);
 }
 
-/// Durable hops beside plain inserts of the same records.
+/// Durable hops next to plain inserts of the same records.
 pub(crate) fn durable(table: &mut Table) {
     let most = sized("HOPS", 200_000) as u64;
     for (in_flight, hops, target) in
@@ -78,8 +78,8 @@ pub(crate) fn durable(table: &mut Table) {
     }
 }
 
-/// One hop alone, each measured by itself: from the moment at which one listener has its delivery to
-/// the moment at which the next one has the answer. Beside it the sync of as many bytes.
+/// Single hops, each measured separately: from the moment one listener has its delivery to the moment
+/// the next one has the answer. Next to it the sync of the same number of bytes.
 pub(crate) fn alone(table: &mut Table) {
     let hops = sized("ALONE", 2_000);
     let (mut p50, mut p99, mut grown, mut mean) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
@@ -87,7 +87,7 @@ pub(crate) fn alone(table: &mut Table) {
         let folder = tempfile::tempdir_in("target").unwrap();
         let log = folder.path().join("bench.db");
         let syncs = |ground| floors::fdatasync(folder.path(), ground, 1024, hops / 2);
-        // Half of them before and half after, so that a disk that changes its pace meets both.
+        // Half of them before and half after, so that a disk that changes its speed affects both.
         let (mut prepared, mut appended) = (syncs(Ground::Prepared), syncs(Ground::Grown));
         let took = walk::runtime().block_on(one_by_one(log.clone(), hops as u64));
         prepared.extend(syncs(Ground::Prepared));
@@ -106,14 +106,14 @@ pub(crate) fn alone(table: &mut Table) {
     table.add("  mean beside an SQLite commit of its record", "us", "", &mean);
 }
 
-/// Seconds of each of so many hops of one walker.
+/// The seconds of each of that many hops of one walker.
 pub(crate) async fn one_by_one(log: PathBuf, hops: u64) -> Vec<f64> {
     let course = Course::watched(TEXT);
     let organism = walk::start(LogPlace::File(log), &course, 1).await;
     each(organism, &course, hops).await
 }
 
-/// The same of an organism that was started before.
+/// The same for an organism that is already running.
 pub(crate) async fn each(organism: Organism, course: &Arc<Course>, hops: u64) -> Vec<f64> {
     walk::begin(&organism, course, std::iter::once("walk".to_owned())).await;
     course.gathered(1).await;
@@ -128,7 +128,7 @@ pub(crate) async fn each(organism: Organism, course: &Arc<Course>, hops: u64) ->
     took
 }
 
-/// The same without a disk, beside the same payloads judged and handed on by nothing but a loop.
+/// The same without a disk, next to a loop that only judges and passes on the same payloads.
 pub(crate) fn in_memory(table: &mut Table) {
     let hops = sized("HOPS", 200_000) as u64;
     let mut paces = [Vec::new(), Vec::new()];
@@ -152,7 +152,7 @@ pub(crate) fn in_memory(table: &mut Table) {
     table.add("what the second validator gives", "times", "1.8", &gains);
 }
 
-/// A short run on the memory log, to be looked at by a profiler.
+/// A short run on the memory log, for a profiler.
 pub(crate) fn profile() {
     let course = Course::new(TEXT, 1, Stage::Gather);
     walk::runtime().block_on(async {

@@ -1,6 +1,6 @@
-//! How long it takes until a hostile document is refused: the gate, the case it falls under, and the
-//! schema, at the door and inside a reply. The floor is an honest document of the same size, which is read
-//! to its end and judged. Neither HTTP nor the log is in it.
+//! The time until a hostile document is refused, including the gate, the choice of the case that applies,
+//! and the schema; at the door and inside a reply. The floor is an honest document of the same size, which
+//! is read to its end and judged. HTTP and the log are not included.
 
 use std::sync::Arc;
 
@@ -29,12 +29,12 @@ const XSD: &str = r#"<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema" targ
   <xs:element name="said" type="xs:string"/>
 </xs:schema>"#;
 
-/// How often each is struck in a run; the slowest counts.
+/// Tries per run; the slowest counts.
 const TIMES: usize = 5;
-/// The size of the blows: the most that a message, and an item of a reply, may have.
+/// The size of the documents: the maximum for a message and for an item of a reply.
 const BYTES: usize = 1 << 20;
 
-/// Everything that judging needs.
+/// Everything needed for judging.
 struct House {
     composition: Arc<systole_core::types::composition::Composition>,
     bench: Bench,
@@ -62,14 +62,14 @@ impl House {
         House { composition, bench, lease }
     }
 
-    /// Whether the door takes it.
+    /// Whether the door accepts it.
     fn knock(&mut self, document: &[u8]) -> bool {
         admit::message(&self.composition, &Name::operator(), document, None, None, &mut self.bench)
             .payload
             .is_ok()
     }
 
-    /// Whether all of a reply is taken.
+    /// Whether all of a reply is accepted.
     fn reply(&mut self, speech: &Speech) -> bool {
         let mallory = self.lease.listener.clone();
         let lease = self.lease.clone();
@@ -80,7 +80,7 @@ impl House {
     }
 }
 
-/// The slowest of some tries, in milliseconds.
+/// The slowest of several tries, in milliseconds.
 fn slowest(taken: bool, mut strike: impl FnMut() -> bool) -> f64 {
     let tries = (0..TIMES).map(|_| {
         let (took, came) = seconds(&mut strike);
@@ -94,7 +94,7 @@ fn inside(item: &[u8]) -> Speech {
     Speech::Bytes([b"<reply xmlns=\"urn:systole:listener:v1\" delivery=\"d\">", item, b"</reply>"].concat())
 }
 
-/// Every row at the door and inside a reply.
+/// Every case at the door and inside a reply.
 pub(crate) fn refusals(table: &mut Table) {
     let mut house = House::build();
     let large = honest(BYTES);

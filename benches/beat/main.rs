@@ -1,8 +1,8 @@
-//! `make bench`: every figure beside its floor of the same run. A floor is the least work that could do
-//! the job, written as plainly as possible. Figures are medians; a wide spread is said. Arguments choose
-//! parts (`hops`, `alone`, `memory`, `cold`, `idle`, `waiting`, `size`, `bytes`, `reopen`, `threads`, `fairness`, `hostile`, `validation`, `extraction`,
-//! `words`, `far`);
-//! `docs/reference/performance.md` lists the variables that change their sizes.
+//! `make bench`: every figure next to its floor from the same run. A floor is the least work that could do the job,
+//! written as plainly as possible. Figures are medians; a wide spread is reported. Arguments choose parts (`hops`,
+//! `alone`, `memory`, `cold`, `idle`, `waiting`, `size`, `bytes`, `reopen`, `threads`, `fairness`, `hostile`,
+//! `validation`, `extraction`, `words`, `far`); `docs/reference/performance.md` lists the variables that change their
+//! sizes.
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 #![expect(clippy::unwrap_used, reason = "a benchmark that cannot go on has nothing to say")]
 #![expect(clippy::indexing_slicing, reason = "a benchmark that cannot go on has nothing to say")]
@@ -33,7 +33,7 @@ use report::Table;
 /// Measures something and adds it to the table.
 type Measure = fn(&mut Table);
 
-/// The parts, in the order in which they run.
+/// The parts, in running order.
 const PARTS: [(&str, Measure); 16] = [
     ("hops", hops::durable),
     ("alone", hops::alone),
@@ -58,7 +58,7 @@ fn main() {
     if let Some(("--child", rest)) = arguments.split_first().map(|(first, rest)| (first.as_str(), rest)) {
         return child::run(rest);
     }
-    // `cargo test --benches` would run this for nothing.
+    // `cargo test --benches` would run this without need.
     if arguments.iter().any(|a| a == "--test") {
         return;
     }

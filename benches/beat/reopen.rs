@@ -1,6 +1,6 @@
-//! A large log opened again: how long it takes, what the first message in a thread costs that is read
-//! back from disk, and how much memory a great many idle threads hold. Each opening has a process of its
-//! own, so that nothing of the last one is in its memory.
+//! Reopening a large log: the time it takes, the cost of the first message in a thread that is read back
+//! from disk, and the memory of a great many idle threads. Each opening has its own process, so that its
+//! memory starts empty.
 
 use std::path::Path;
 
@@ -12,8 +12,8 @@ use crate::grown::{Growing, pattern, root};
 use crate::report::{Table, median, now, seconds, sized, worked};
 use crate::walk::{self, Course, GRACE, Stage};
 
-/// The child: opens the log, says how long that took and what it holds, sends so many messages one after
-/// the other, and says how long each took until it was on disk.
+/// The child: opens the log, prints the time and the memory, sends that many messages one after another,
+/// and prints how long each took to be on disk.
 pub(crate) fn open(log: &Path, kind: &str, count: usize) {
     let course = Course::new(1, 1, Stage::Home);
     walk::runtime().block_on(async {
@@ -38,7 +38,8 @@ pub(crate) fn open(log: &Path, kind: &str, count: usize) {
     });
 }
 
-/// Seconds in which plain rusqlite opens the file and reads the records that are verified at opening.
+/// The seconds that plain rusqlite needs to open the file and read the records that are verified at
+/// opening.
 fn plain_reading(log: &Path) -> f64 {
     let (took, read) = seconds(|| {
         let connection = Connection::open(log).unwrap();
@@ -86,7 +87,8 @@ pub(crate) fn messages(table: &mut Table) {
     table.add("resident after reopening", "MB", "", &awake);
 }
 
-/// A great many idle threads: memory over an empty organism, and over one that had as many messages.
+/// A great many idle threads: memory compared with an empty organism, and with one that had the same
+/// number of messages.
 pub(crate) fn threads(table: &mut Table) {
     let all = sized("THREADS", 1_000_000);
     let touched = sized("TOUCHED", 1_000).to_string();

@@ -1,5 +1,5 @@
-//! Figures, floors and ratios, and how far they spread. Each line is printed as soon as it is known and
-//! once more in the table at the end.
+//! Figures, floors and ratios, with their spread. Each line is printed as soon as it is known and again
+//! in the table at the end.
 
 use std::fmt;
 use std::time::Instant;
@@ -15,7 +15,7 @@ struct Line {
 
 /// The table.
 pub(crate) struct Table {
-    /// How often everything is run.
+    /// The number of runs of everything.
     pub(crate) runs: usize,
     lines: Vec<Line>,
 }
@@ -24,7 +24,7 @@ pub(crate) struct Table {
 pub(crate) fn quantile(values: &[f64], share: f64) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
-    // The places of values are far below what a float counts exactly.
+    // Indexes of values are small enough for a float to be exact.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a share of a length")]
     let place = (sorted.len() as f64 * share) as usize;
     sorted.get(place.min(sorted.len().saturating_sub(1))).copied().unwrap_or(f64::NAN)
@@ -34,7 +34,7 @@ pub(crate) fn median(values: &[f64]) -> f64 {
     quantile(values, 0.5)
 }
 
-/// A size that the environment may change.
+/// A size, which an environment variable may override.
 pub(crate) fn sized(variable: &str, usual: usize) -> usize {
     std::env::var(variable).ok().and_then(|text| text.parse().ok()).unwrap_or(usual)
 }
@@ -44,17 +44,17 @@ pub(crate) fn now() -> Instant {
     Instant::now()
 }
 
-/// Seconds that processors have worked for this process so far, and for children of it that have ended:
-/// what other work on the machine changes little. The kernel counts in hundredths.
+/// Processor seconds of this process so far, and of its ended children: other work on the machine
+/// hardly affects them. The kernel counts in hundredths.
 pub(crate) fn worked() -> (f64, f64) {
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap();
-    // The name of the program, which may hold anything, ends with the last bracket.
+    // The program's name may contain anything and ends with the last bracket.
     let (_, fields) = stat.rsplit_once(')').unwrap();
     let ticks: Vec<f64> = fields.split_whitespace().skip(11).take(4).map(|n| n.parse().unwrap()).collect();
     ((ticks[0] + ticks[1]) / 100.0, (ticks[2] + ticks[3]) / 100.0)
 }
 
-/// Seconds that some work takes.
+/// The seconds that some work takes.
 pub(crate) fn seconds<T>(work: impl FnOnce() -> T) -> (f64, T) {
     let began = now();
     let made = work();
@@ -66,7 +66,7 @@ impl Table {
         Table { runs, lines: Vec::new() }
     }
 
-    /// What the machine is and does meanwhile.
+    /// Prints the machine and its load.
     pub(crate) fn machine(&self) {
         let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
         let cpus = read("/proc/cpuinfo").lines().filter(|l| l.starts_with("processor")).count();
@@ -77,7 +77,7 @@ impl Table {
         println!("{} runs each; the median is quoted, and the spread as lowest to highest", self.runs);
     }
 
-    /// Adds figures with their floors, run by run; a floor that is no number is none.
+    /// Adds figures with their floors, run by run; a NaN floor means no floor.
     pub(crate) fn add(&mut self, what: &str, unit: &'static str, target: &'static str, pairs: &[(f64, f64)]) {
         let line = Line {
             what: what.to_owned(),

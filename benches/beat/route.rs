@@ -1,6 +1,6 @@
-//! The floor of a hop without a disk: quick-xml reads every event of a payload, libxml2 parses it
-//! strictly and validates it, and tokio channels hand it to a router and on to a listener that sends
-//! the next. Nothing is stamped, recorded or remembered, and nothing of ours is used but the payload.
+//! The floor of a hop without a disk: quick-xml reads every event of a payload, and libxml2 parses
+//! it strictly and validates it. Tokio channels pass it to a router and on to a listener that sends
+//! the next one. Nothing is stamped, recorded or remembered, and only the payload is ours.
 
 use std::hint::black_box;
 use std::thread;
@@ -19,7 +19,7 @@ use crate::walk::{self, TOOLS, filled};
 /// Messages taken from a channel at once.
 const AT_ONCE: usize = 64;
 
-/// Reads every event, and its name in its namespace, as a gate must.
+/// Reads every event and resolves its name, as a gate must.
 fn gate(document: &[u8]) {
     let mut reader = NsReader::from_reader(document);
     loop {
@@ -32,7 +32,7 @@ fn gate(document: &[u8]) {
     }
 }
 
-/// What one validator thread does until nobody sends any more.
+/// The work of one validator thread until all senders are gone.
 fn judge(mut raws: Receiver<Vec<u8>>, router: &Sender<Vec<u8>>) {
     let xsd = std::fs::read("config/bench/schemas/tool.xsd").unwrap();
     let mut compiler = SchemaParserContext::from_buffer(&xsd);
@@ -54,7 +54,7 @@ fn judge(mut raws: Receiver<Vec<u8>>, router: &Sender<Vec<u8>>) {
     }
 }
 
-/// A listener: every delivery is answered with the same bytes.
+/// A listener: it answers every delivery with the same bytes.
 async fn answer(mut deliveries: Receiver<Vec<u8>>, validator: Sender<Vec<u8>>) {
     let mut came = Vec::with_capacity(AT_ONCE);
     while deliveries.recv_many(&mut came, AT_ONCE).await > 0 {
@@ -66,11 +66,11 @@ async fn answer(mut deliveries: Receiver<Vec<u8>>, validator: Sender<Vec<u8>>) {
     }
 }
 
-/// The pace with so many validator threads and so many payloads under way.
+/// The pace with that many validator threads and that many payloads in flight.
 pub(crate) fn route(validators: usize, in_flight: usize, hops: u64, text: usize) -> Pace {
     let payload = filled(TOOLS[0], "work", &"x".repeat(text));
     walk::runtime().block_on(async {
-        // Every channel has room for all there is: nobody who sends on the ring ever waits.
+        // Every channel has room for everything, so no sender on the ring ever waits.
         let (router, mut routed) = channel(in_flight);
         let doors: Vec<Sender<Vec<u8>>> = (0..validators)
             .map(|_| {

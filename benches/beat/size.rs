@@ -1,5 +1,5 @@
-//! What a message costs on disk at bodies of 1 KB: the file of a log that was closed in peace, beside the
-//! payloads in it; in two threads of 10,000 records and in as many records of short threads.
+//! The disk cost of a message with a body of 1 KB: the file of a cleanly closed log, next to the payloads
+//! in it; in two threads of 10,000 records and in the same number of records of short threads.
 
 use systole::edges::log::sqlite;
 use systole::runtime::running::LogPlace;
@@ -9,7 +9,7 @@ use crate::floors;
 use crate::report::{Table, sized};
 use crate::walk::{self, Course, GRACE, MARKUP, Stage};
 
-/// Bytes of a record in the file, and of its payload: the mean over a log of so many threads.
+/// Bytes of a record in the file, and of its payload: the mean over a log of that many threads.
 fn per_record(threads: usize, turns: u32) -> (f64, f64) {
     let folder = tempfile::tempdir_in("target").unwrap();
     let log = folder.path().join("bench.db");
@@ -33,7 +33,7 @@ fn per_record(threads: usize, turns: u32) -> (f64, f64) {
 pub(crate) fn on_disk(table: &mut Table) {
     let all = sized("RECORDS", 20_000);
     for (what, turns) in [("10,000", 4_999), ("10", 4)] {
-        // The same walk gives the same file but for random ids, so one run says it.
+        // The same walk gives the same file except for random ids, so one run is enough.
         let threads = all / usize::try_from(walk::records(turns)).unwrap();
         let pair = per_record(threads.max(1), turns);
         table.add(&format!("a record of 1 KB on disk, threads of {what}"), "B", "at most 1.5", &[pair]);

@@ -1,5 +1,5 @@
-//! What judging a payload costs beside strict libxml2 alone, whether it grows with the size and nothing else,
-//! and whether memory stays flat over messages whose names nobody has seen before.
+//! The cost of judging a payload next to strict libxml2 alone, and whether it grows only with the size.
+//! Also whether memory stays flat over messages with names that were never used before.
 
 use std::fmt::Write as _;
 
@@ -44,7 +44,7 @@ fn judge() -> (Judge, SchemaId) {
     (judge, id)
 }
 
-/// Strict libxml2 and nothing else.
+/// Strict libxml2 alone.
 struct Alone {
     parser: Parser,
     schema: SchemaValidationContext,
@@ -66,13 +66,13 @@ impl Alone {
     }
 }
 
-/// Microseconds that one turn of some work takes.
+/// The microseconds of one repetition of some work.
 fn micros(turns: usize, mut work: impl FnMut()) -> f64 {
     let (took, ()) = seconds(|| (0..turns).for_each(|_| work()));
     took * 1e6 / turns as f64
 }
 
-/// Cost beside the floor, of several shapes.
+/// The cost next to the floor, for several shapes.
 pub(crate) fn cost(table: &mut Table) {
     let (mut judge, id) = judge();
     let mut alone = Alone::new();
@@ -103,7 +103,7 @@ pub(crate) fn cost(table: &mut Table) {
     memory(table, &mut judge, id);
 }
 
-/// Twice the elements beside twice the time: a figure of 2 is linear.
+/// Twice the elements next to twice the time: a figure of 2 is linear.
 fn doubling(table: &mut Table, judge: &mut Judge, id: SchemaId) {
     let model = judge.model(id).unwrap().clone();
     let (half, whole) = (many(32_500), many(65_000));
@@ -123,14 +123,14 @@ fn doubling(table: &mut Table, judge: &mut Judge, id: SchemaId) {
     table.add("the same, explained", "times", "linear: 2", &explained);
 }
 
-/// Resident memory after all messages beside that after the first ones.
+/// Resident memory after all messages next to that after the first ones.
 fn memory(table: &mut Table, judge: &mut Judge, id: SchemaId) {
     let messages = sized("JUDGED", 5_000_000);
     let plain = search(100);
     let mut payload = String::new();
     let mut run = |from: usize, to: usize| {
         for n in from..to {
-            // Every fifth has names of its own: a million over all.
+            // Every fifth has its own names: a million in total.
             if n % 5 == 0 {
                 payload.clear();
                 write!(payload, r#"<open xmlns="urn:v"><n{n}:e{n} xmlns:n{n}="urn:n{n}" a{n}="v"/></open>"#)

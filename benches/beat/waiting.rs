@@ -1,6 +1,6 @@
-//! What ten thousand threads cost that wait: a third for a timer, a third for a person, a third for a
-//! child that waits for a person. Nothing is to be done for them, so nothing may be: neither processor
-//! time nor a thread that wakes.
+//! The cost of ten thousand waiting threads: a third waits for a timer, a third for a person, a third
+//! for a child that waits for a person. There is no work for them, so they must cost neither processor
+//! time nor wake-ups.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::cold::switches;
 use crate::report::{Table, sized, worked};
 use crate::walk::{self, Course, Stage, TOOLS, filled};
 
-/// How long they are looked at.
+/// The length of the measurement.
 const LOOK: Duration = Duration::from_secs(10);
 
 fn item(document: &[u8]) -> Item {
@@ -51,7 +51,7 @@ fn waiter() -> Arc<dyn Answering> {
     })
 }
 
-/// Processor time, wakes and memory of an organism in which so many threads wait.
+/// Processor time, wake-ups and memory of an organism with that many waiting threads.
 async fn looked_at(waiting: usize) -> (f64, f64, f64) {
     let course = Course::new(16, 2, Stage::Home);
     let organism = walk::start_recast(LogPlace::Memory(Memory::new()), &course, 1, |(listeners, inline)| {
@@ -71,13 +71,13 @@ async fn looked_at(waiting: usize) -> (f64, f64, f64) {
     cost
 }
 
-/// Waits until nothing was recorded for so long.
+/// Waits until nothing was recorded for that long.
 async fn at_rest(organism: &Organism) {
     let mut tail = organism.tail();
     while tokio::time::timeout(LOOK, tail.changed()).await.is_ok() {}
 }
 
-/// Adds what they cost beside an organism in which nobody waits.
+/// Adds their cost next to an organism without waiting threads.
 pub(crate) fn threads(table: &mut Table) {
     let waiting = sized("WAITING", 10_000);
     let (mut works, mut wakes, mut memory) = (Vec::new(), Vec::new(), Vec::new());

@@ -1,6 +1,6 @@
-//! The organism that is measured: a walker sends a tool one payload after the other, in as many threads
-//! as there shall be hops in flight; a call and its answer are two hops. Walkers wait at a gate until
-//! all have arrived, so that what is counted begins with every one of them on its way.
+//! The measured organism: a walker sends a tool one payload after another, in as many threads as there
+//! should be hops in flight; a call and its answer are two hops. Walkers wait at a gate until all have
+//! arrived, so that the measurement begins with all of them in motion.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -22,25 +22,25 @@ use tokio::task::JoinSet;
 
 use crate::report::now;
 
-/// What walkers do at the moment.
+/// The current task of the walkers.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stage {
     /// They wait at the gate.
     Gather,
-    /// They walk until they are called home, or until they have had so many turns.
+    /// They walk until they are called home, or until they have had that many turns.
     Walk(u32),
-    /// The next answer of each is its last.
+    /// The next answer of each walker is its last.
     Home,
 }
 
-/// What the walkers of one organism share with whoever measures them.
+/// The state that the walkers of one organism share with the measurement.
 pub(crate) struct Course {
     stage: watch::Sender<Stage>,
-    /// One permit for each walker that waits at the gate.
+    /// One permit for each walker at the gate.
     arrived: Semaphore,
-    /// When each delivery reached its listener, where hops are measured one by one.
+    /// When each delivery reached its listener, if hops are measured one by one.
     stamps: Option<Mutex<Vec<Instant>>>,
-    /// What is said, made before anything is measured: writing it is the listeners' work.
+    /// The payloads, made before the measurement, because writing them is the listeners' work.
     work: Vec<Vec<Item>>,
     worked: [Item; 2],
     walked: Item,
@@ -54,7 +54,7 @@ pub(crate) const TOOLS: [&str; 2] =
 const WALKER: &str = "https://xml-pipeline.org/ns/walker/v1";
 /// Payloads that a walker sends in turn.
 const DIFFERENT: usize = 64;
-/// The bytes of a tool's payload beside its text.
+/// The bytes of a tool's payload without its text.
 pub(crate) const MARKUP: usize = 88;
 
 /// A payload of a tool.
@@ -67,7 +67,7 @@ pub(crate) fn filled(ns: &'static str, name: &'static str, text: &str) -> Vec<u8
     writer.finish()
 }
 
-/// A payload of the walker's: noughts before a number change its length and not its worth.
+/// A payload of the walker: leading zeros change its length but not its value.
 fn counted(name: &'static str, length: usize) -> Vec<u8> {
     let mut writer = Writer::with_capacity(length + 128);
     writer.open(name).xmlns(WALKER).content(|inside| {
@@ -80,20 +80,20 @@ fn item(document: &[u8]) -> Item {
     Item::plain(Payload::read(document, &Limits::default()).unwrap())
 }
 
-/// Payloads of the same length, more than an organism remembers: one that came again and again would be
-/// taken for a loop.
+/// Payloads of the same length, more than an organism remembers: a repeated payload would count as a
+/// loop.
 fn different(ns: &'static str, text: &str) -> Vec<Item> {
     let numbered = |n: usize| [text.get(2..).unwrap_or_default(), &format!("{n:02}")].concat();
     (0..DIFFERENT).map(|n| item(&filled(ns, "work", &numbered(n)))).collect()
 }
 
 impl Course {
-    /// A course whose payloads have a text of that length, with one tool or two.
+    /// A course whose payloads have a text of that length, with one or two tools.
     pub(crate) fn new(text: usize, tools: usize, stage: Stage) -> Arc<Course> {
         Arc::new(Course::laid_out(text, tools, stage, None))
     }
 
-    /// One on which every arrival of a delivery is noted.
+    /// A course that records every arrival of a delivery.
     pub(crate) fn watched(text: usize) -> Arc<Course> {
         Arc::new(Course::laid_out(text, 1, Stage::Gather, Some(Mutex::default())))
     }
@@ -106,7 +106,7 @@ impl Course {
             stamps,
             work: TOOLS.iter().take(tools).map(|ns| different(ns, &text)).collect(),
             worked: TOOLS.map(|ns| item(&filled(ns, "worked", &text))),
-            // As long as a payload of the tool's.
+            // As long as a payload of the tool.
             walked: item(&counted("walked", length)),
             walk: counted("walk", length),
         }
@@ -116,7 +116,7 @@ impl Course {
         self.stage.send_replace(stage);
     }
 
-    /// Waits until so many walkers stand at the gate.
+    /// Waits until that many walkers are at the gate.
     pub(crate) async fn gathered(&self, walkers: usize) {
         let all = u32::try_from(walkers).unwrap();
         self.arrived.acquire_many(all).await.unwrap().forget();
@@ -128,7 +128,7 @@ impl Course {
         stamps.windows(2).map(|pair| (pair[1] - pair[0]).as_secs_f64()).collect()
     }
 
-    /// Waits until so many deliveries have arrived.
+    /// Waits until that many deliveries have arrived.
     pub(crate) async fn arrivals(&self, organism: &Organism, most: usize) {
         let mut tail = organism.tail();
         while self.stamps.as_ref().unwrap().lock().unwrap().len() < most {
@@ -196,7 +196,7 @@ fn listeners(course: &Arc<Course>) -> BTreeMap<Name, Arc<dyn Answering>> {
     BTreeMap::from([(name("walker"), walker), (name("tool"), tool(0)), (name("tool-b"), tool(1))])
 }
 
-/// The listeners as the organism has them, by name: what the file says of each, and what answers for it.
+/// The organism's listeners by name: each one's section of the file, and the code that answers.
 type Cast<'a> = (&'a mut BTreeMap<Name, Listener>, &'a mut BTreeMap<Name, Arc<dyn Answering>>);
 
 /// Starts the organism of the benchmark.
@@ -204,9 +204,9 @@ pub(crate) async fn start(log: LogPlace, course: &Arc<Course>, validators: usize
     Box::pin(start_recast(log, course, validators, |_| ())).await
 }
 
-/// The same with its log in a stream of the broker there.
+/// The same with its log in a stream of that broker.
 pub(crate) async fn start_far(copy: PathBuf, url: &str, course: &Arc<Course>) -> Organism {
-    // The broker of a benchmark syncs by its own configuration, and shows no pages.
+    // A benchmark's broker syncs by its own configuration, and has no monitoring pages that show it.
     let kept = LogKept { durability: Durability::Relaxed, replicas: 1 };
     let bus = Bus { url: url.to_owned(), credentials: None };
     let log = LogPlace::Stream { copy, kept };
@@ -226,7 +226,7 @@ pub(crate) async fn start_recast(
 fn plan(log: LogPlace, course: &Arc<Course>, validators: usize, change: impl FnOnce(Cast<'_>)) -> Plan {
     let mut file =
         file::load_given(Path::new("config/bench/organism.yaml"), &["walker", "tool", "tool-b"]).unwrap();
-    // A walk is longer than the file may let any call be.
+    // A walk is longer than the file allows a call to be.
     file.composition.listeners.values_mut().filter(|l| l.turns > 1).for_each(|l| l.turns = u32::MAX);
     let mut inline = listeners(course);
     change((&mut file.composition.listeners, &mut inline));
@@ -245,7 +245,7 @@ fn plan(log: LogPlace, course: &Arc<Course>, validators: usize, change: impl FnO
     }
 }
 
-/// A message of the operator's.
+/// A message of the operator.
 pub(crate) fn message(key: &str, document: Vec<u8>, thread: Option<&ThreadId>) -> Message {
     Message {
         client: Name::operator(),
@@ -262,7 +262,7 @@ pub(crate) async fn ask(organism: &Organism, message: Message) {
     assert!(matches!(reply, Some(Reply::Receipt(..))), "a message is taken: {reply:?}");
 }
 
-/// Begins so many walks at once and waits for their receipts.
+/// Begins all walks at once and waits for their receipts.
 pub(crate) async fn begin(organism: &Organism, course: &Course, keys: impl Iterator<Item = String>) {
     let mut asks = JoinSet::new();
     for key in keys {
@@ -272,7 +272,7 @@ pub(crate) async fn begin(organism: &Organism, course: &Course, keys: impl Itera
     assert!(asks.join_all().await.into_iter().all(|taken| taken), "every walk is taken");
 }
 
-/// Waits until the log holds so many records, and says how many it holds then and when that was.
+/// Waits until the log has that many records, and returns how many it then has and the time.
 pub(crate) async fn reached(organism: &Organism, records: u64) -> (u64, Instant) {
     let mut tail = organism.tail();
     let at = tail.wait_for(|at| at.0 >= records).await.unwrap().0;
@@ -283,8 +283,8 @@ pub(crate) fn runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap()
 }
 
-/// Records of a thread in which one walk of so many turns was made: the message that began it, a call and
-/// an answer each turn, and the walker's last word.
+/// The number of records of a thread with one walk of that many turns: the message that began it, a call
+/// and an answer each turn, and the walker's last message.
 pub(crate) fn records(turns: u32) -> u64 {
     2 + 2 * u64::from(turns)
 }

@@ -1,6 +1,6 @@
-//! The first words of a model on the terminal of whoever asks: from the moment that the mock of a provider lets its first
-//! piece go until it can be read behind the terminal of `systole ask`. The floor is the same bytes over a bare TCP
-//! connection and onto a terminal, in the same run.
+//! The first words of a model on the asker's terminal: from the moment the mock provider releases its first piece
+//! until it can be read on the terminal of `systole ask`. The floor is the same bytes over a bare TCP connection and
+//! onto a terminal, in the same run.
 
 use std::fs::{self, File};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -16,13 +16,13 @@ use systole_mock_model::{MockModel, Options, Script};
 
 use crate::report::{Table, median, now, sized};
 
-/// What the model says first. The head of its answer is out before; this is held until the clock runs.
+/// The model's first text. The head of the answer is sent earlier; this piece is held until the clock runs.
 const WORDS: &str = "First words";
 
 /// Longer than anything here takes on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A terminal: what is shown on it, and where a program writes.
+/// A terminal: the side that shows, and the side that programs write to.
 fn terminal() -> (File, OwnedFd) {
     let shown = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
     grantpt(&shown).unwrap();
@@ -32,7 +32,7 @@ fn terminal() -> (File, OwnedFd) {
     (File::from(shown), written)
 }
 
-/// Reads until the words stand on the terminal.
+/// Reads until the words are on the terminal.
 fn until_words(shown: &mut File) {
     let (mut seen, mut some) = (Vec::new(), [0; 4096]);
     while !seen.windows(WORDS.len()).any(|window| window == WORDS.as_bytes()) {
@@ -42,7 +42,7 @@ fn until_words(shown: &mut File) {
     }
 }
 
-/// Seconds of a bare hop: bytes over TCP, which whoever reads them writes onto a terminal.
+/// The seconds of a bare hop: bytes over TCP, which the reader writes to a terminal.
 fn bare_hop() -> f64 {
     let (mut shown, written) = terminal();
     let door = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -69,17 +69,17 @@ fn systole(folder: &Path, arguments: &[&str]) -> Command {
     command
 }
 
-/// An organism in a process of its own, which says that it runs before this returns.
+/// An organism in its own process; it reports that it runs before this returns.
 fn organism(folder: &Path) -> Child {
     let mut child = systole(folder, &["run"]).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     let mut says = BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok);
     assert!(says.any(|line| line.contains("its log is")), "the organism says that it runs");
-    // What it says later is read by nobody and is little.
+    // Its further output is short and discarded.
     std::thread::spawn(move || says.for_each(drop));
     child
 }
 
-/// Seconds of the first words of one question.
+/// The seconds until the first words of one question.
 fn first_words(elsewhere: bool) -> f64 {
     let folder = tempfile::tempdir_in("target").unwrap();
     let script = format!("- {{say: \"{WORDS} and the rest.\", chunk: {}, hold: {WORDS}}}", WORDS.len());
@@ -110,7 +110,7 @@ fn first_words(elsewhere: bool) -> f64 {
     took
 }
 
-/// The first words, with the organism in the process that asks and in another one.
+/// The first words, with the organism in the asking process and in another one.
 pub(crate) fn on_a_terminal(table: &mut Table) {
     let questions = sized("QUESTIONS", 10);
     for (what, elsewhere) in [

@@ -1,8 +1,8 @@
-//! Looking up the record that caused another: by the id that its header names, without reading the log.
+//! Finds the record that caused another, by the id in its header, without reading the whole log.
 //!
-//! No record is believed before it continues the chain of its thread, and no cause that does not stand before what it
-//! caused. An id says in which millisecond its record was made, so a thread is searched by halves; only where a clock was
-//! set back is it read record by record. Records come in and go out.
+//! A record counts only if it continues the chain of its thread, and a cause only if it comes before its effect. An
+//! id contains the millisecond in which its record was made, so a thread is searched by bisection. Only if a clock
+//! was set back is it read record by record. Records come in and go out.
 
 use std::ops::ControlFlow;
 
@@ -12,21 +12,21 @@ use systole_core::types::ports::{LogFault, LogReader, Position};
 use systole_core::types::record::{Kind, Mark, Record, Role, Steering, Timing, head_zero};
 use systole_core::types::time::Millis;
 
-/// Records read at once where a thread is read.
+/// Records per read of a thread.
 const PAGE: u64 = 64;
-/// Records of the whole log read at once.
+/// Records per read of the whole log.
 const LOG_PAGE: usize = 512;
-/// Records before the end of a thread among which the order to end it is looked for: those of one commit.
+/// How many records before the end of a thread to search for the order that ended it: those of one commit.
 const ONE_COMMIT: u64 = 256;
 
-/// A record, and where it stands in the log.
+/// A record, and its position in the log.
 pub type Placed = (Position, Record);
 
 fn damaged(position: Position, why: &[&str]) -> LogFault {
     LogFault::Damaged { path: "the log".to_owned(), position, why: why.concat() }
 }
 
-/// A record by its place, held to the one before it; none where the thread has no such record.
+/// A record by its number, checked against the record before it; `None` if the thread has no such record.
 pub fn at(reader: &dyn LogReader, thread: &ThreadId, seq: u64) -> Result<Option<Placed>, LogFault> {
     let mut page = reader.of_thread(thread, seq.saturating_sub(1).max(1), 2)?;
     page.retain(|(_, record)| record.header.seq <= seq);
@@ -58,7 +58,7 @@ pub fn last(reader: &dyn LogReader, thread: &ThreadId) -> Result<Option<Placed>,
     at(reader, thread, end.saturating_sub(1))
 }
 
-/// The first number of which something is not so, that is so of none behind one of which it is not.
+/// The first number for which the condition is false. Once false, the condition must stay false.
 pub fn first_after(is_so: impl Fn(u64) -> Result<bool, LogFault>) -> Result<u64, LogFault> {
     let (mut low, mut high) = (1, 2);
     while is_so(high)? {
@@ -75,7 +75,7 @@ pub fn first_after(is_so: impl Fn(u64) -> Result<bool, LogFault>) -> Result<u64,
     Ok(low)
 }
 
-/// Shows the records of a thread before a number, the newest first, until told to stop.
+/// Shows the records of a thread before a number, newest first, until `look` stops.
 pub fn back<T>(
     reader: &dyn LogReader,
     thread: &ThreadId,
@@ -96,7 +96,7 @@ pub fn back<T>(
     Ok(None)
 }
 
-/// The record that a record's header names as its cause; none where it names none.
+/// The record that a record's header names as its cause; `None` if it names none.
 pub fn named(reader: &dyn LogReader, (position, record): &Placed) -> Result<Option<Placed>, LogFault> {
     let h = &record.header;
     let Some(id) = h.cause else { return Ok(None) };
@@ -119,7 +119,7 @@ pub fn named(reader: &dyn LogReader, (position, record): &Placed) -> Result<Opti
     cause.map(Some).ok_or_else(|| damaged(*position, &why))
 }
 
-/// Where the cause of a record may stand, the likeliest first.
+/// Threads that may hold the cause of a record, likeliest first.
 fn likely(record: &Record) -> Vec<ThreadId> {
     let h = &record.header;
     let elsewhere = match (h.kind, h.code) {
@@ -134,13 +134,13 @@ fn likely(record: &Record) -> Vec<ThreadId> {
     elsewhere.into_iter().chain([h.thread.clone()]).collect()
 }
 
-/// The moment in which the record of an id was made.
+/// The time at which the record with that id was made.
 fn made(id: MessageId) -> Millis {
     let [a, b, c, d, e, f, ..] = id.0;
     Millis(u64::from_be_bytes([0, 0, a, b, c, d, e, f]))
 }
 
-/// The number of the record of that id, where the times of the thread are in order.
+/// The number of the record with that id, if the thread's times are in order.
 fn halved(reader: &dyn LogReader, thread: &ThreadId, id: MessageId) -> Result<Option<u64>, LogFault> {
     let moment = made(id);
     let mut low = first_after(|seq| {
@@ -162,7 +162,7 @@ fn halved(reader: &dyn LogReader, thread: &ThreadId, id: MessageId) -> Result<Op
     }
 }
 
-/// The record of that id, by reading the log up to a position: for clocks that were set back.
+/// The record with that id, found by reading the log up to a position: for clocks that were set back.
 fn read_through(
     reader: &dyn LogReader,
     until: Position,
@@ -209,7 +209,7 @@ pub fn opens(record: &Record) -> Option<CallPath> {
     }
 }
 
-/// The item that ended a thread, whose last record names no cause: it stands in the same commit.
+/// The item that ended a thread, if the thread's last record names no cause: both are in the same commit.
 pub fn cancelling(reader: &dyn LogReader, (position, end): &Placed) -> Result<Option<Placed>, LogFault> {
     let from = Position(position.0.saturating_sub(ONE_COMMIT + 1));
     let page = reader.after(from, usize::try_from(position.0 - from.0).unwrap_or(usize::MAX))?;

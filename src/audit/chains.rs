@@ -1,26 +1,27 @@
-//! Each thread's chain by itself: which hold and which do not, once something is known to be wrong.
+//! Checks each thread's chain by itself, once a log is known to be damaged.
 //!
-//! `edges::log::sqlite::verify_all` says whether a log is whole and where it breaks first; this says
-//! how far the damage goes, so that somebody can tell what may still be trusted. It changes nothing, and
-//! takes a reader of the file as it is: one that verifies ends at the first page with damage.
+//! `edges::log::sqlite::verify_all` reports whether a log is intact and where it breaks first. This
+//! module reports how far the damage goes, so that a person can see what is still trustworthy. It
+//! changes nothing, and needs a reader without verification: a verifying reader ends at the first
+//! damaged page.
 
 use systole_core::types::ids::ThreadId;
 use systole_core::types::ports::{LogFault, LogReader, Position};
 use systole_core::types::record::head_zero;
 
-/// Records read at once.
+/// Records per read.
 const PAGE: usize = 512;
 
-/// A chain that does not hold.
+/// A broken chain.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Break {
     /// The thread.
     pub thread: ThreadId,
     /// Its last record that verifies.
     pub sound: u64,
-    /// Where the first bad record stands in the log; none where it could not even be read.
+    /// The position of the first bad record in the log; `None` if it could not even be read.
     pub position: Option<Position>,
-    /// What does not fit.
+    /// The mismatch.
     pub why: String,
 }
 

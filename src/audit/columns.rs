@@ -1,23 +1,23 @@
-//! Text that fits: measured in columns, cut or wrapped, with everything hostile made visible first.
+//! Fits text into columns: measures, cuts and wraps it, after making everything hostile visible.
 //!
-//! It never lets a control character, an escape or an override of direction through, and never makes a
-//! line wider than it was asked for. Any text comes in; lines for a terminal go out. Escapes for colour are our own and
-//! take no column. If the layout has no width, nothing is cut and nothing is broken.
+//! It lets no control character, escape or override of direction through, and makes no line wider than requested. Any
+//! text comes in; lines for a terminal go out. Escapes for colour are our own and take no column. If the layout has
+//! no width, nothing is cut and nothing is broken.
 
 use systole_kit::writer::visible;
 
 use super::layout;
 use systole_core::types::ids::ThreadId;
 
-/// Columns of a line if nothing says how wide the terminal is.
+/// Columns of a line if the terminal's width is unknown.
 pub const COLUMNS: usize = 80;
-/// How an escape for colour begins and ends.
+/// The begin and end of an escape for colour.
 const ESCAPE: char = '\u{1b}';
 const ESCAPE_END: char = 'm';
 const PLAIN: &str = "\u{1b}[0m";
 
-/// The columns a character takes. Rather one too many than one too few: scripts that terminals show
-/// in double width count two, and marks that join the character before them count one.
+/// The columns that a character takes. It errs towards too many: scripts that terminals show in double width count
+/// two, and combining marks count one.
 fn columns_of(c: char) -> usize {
     match u32::from(c) {
         0x1100..=0x115F
@@ -34,13 +34,13 @@ fn columns_of(c: char) -> usize {
         | 0xFFE0..=0xFFE6
         | 0x1F000..=0x1FAFF
         | 0x20000..=0x3FFFD => 2,
-        // Signs that some terminals show as pictures of double width.
+        // Characters that some terminals show as double-width pictures.
         0x231A..=0x24FF | 0x25A0..=0x27BF | 0x2B00..=0x2BFF => 2,
         _ => 1,
     }
 }
 
-/// The characters of a text with the columns that each takes: none for those of an escape for colour.
+/// The characters of a text with the columns that each takes; zero inside an escape for colour.
 fn measured(text: &str) -> impl Iterator<Item = (usize, usize)> {
     let mut escaping = false;
     text.char_indices().map(move |(at, c)| {
@@ -51,17 +51,17 @@ fn measured(text: &str) -> impl Iterator<Item = (usize, usize)> {
     })
 }
 
-/// The columns a text takes.
+/// The columns that a text takes.
 pub fn width(text: &str) -> usize {
     measured(text).map(|(_, columns)| columns).sum()
 }
 
-/// The text on one line: hidden characters shown, white space between words one blank each.
+/// The text on one line: hidden characters shown, white space collapsed to one blank.
 pub fn plain(text: &str) -> String {
     visible(text).split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// The text, or as much of its beginning as fits, with `…` where it was cut. For names; words say how much is missing.
+/// The text, or its longest beginning that fits, with `…` after a cut. For names; `cut_counted` is for words.
 pub fn cut(text: &str, columns: usize) -> String {
     if layout::is_whole() || width(text) <= columns {
         return text.to_owned();
@@ -70,13 +70,13 @@ pub fn cut(text: &str, columns: usize) -> String {
     [kept, if columns > 0 { "…" } else { "" }, if kept.contains(ESCAPE) { PLAIN } else { "" }].concat()
 }
 
-/// The text, or as much of its beginning as fits, and behind it how many characters are missing.
+/// The text, or its longest beginning that fits, followed by the number of missing characters.
 pub fn cut_counted(text: &str, columns: usize) -> String {
     if layout::is_whole() || width(text) <= columns {
         return text.to_owned();
     }
     let all = measured(text).filter(|(_, columns)| *columns > 0).count();
-    // The number has as many digits as that of all characters, or fewer.
+    // The number has at most as many digits as the number of all characters.
     let room = columns.saturating_sub(format!("… ({all} more)").len() - 2);
     let kept = beginning(text, room);
     let lost = all - measured(kept).filter(|(_, columns)| *columns > 0).count();
@@ -104,7 +104,7 @@ pub fn ending(text: &str, columns: usize) -> &str {
     start.map_or(text, |(at, c)| text.get(at + c.len_utf8()..).unwrap_or_default())
 }
 
-/// A thread's id in so many columns: of a long one the root and the last labels stay.
+/// A thread's id within that many columns; a long id keeps its root and its last labels.
 pub fn thread(id: &ThreadId, columns: usize) -> String {
     let text = id.as_str();
     if layout::is_whole() || width(text) <= columns {
@@ -114,18 +114,18 @@ pub fn thread(id: &ThreadId, columns: usize) -> String {
     format!("{}…{}", beginning(text, head), ending(text, columns.saturating_sub(1 + head)))
 }
 
-/// The text behind `lead`, broken at blanks so that no line is wider than the layout; further lines are
-/// indented by `indent`. A word that is wider than a line is broken where it must be.
+/// The text after `lead`, wrapped at blanks so that no line is wider than the layout; later lines are indented by
+/// `indent`. A word wider than a line is broken.
 pub fn wrapped(lead: &str, indent: usize, text: &str) -> Vec<String> {
     wrapped_in(layout::columns(), lead, indent, text)
 }
 
-/// The same within so many columns.
+/// The same within that many columns.
 pub fn wrapped_in(columns: usize, lead: &str, indent: usize, text: &str) -> Vec<String> {
     let indent = indent.min(columns / 2);
     let mut lines = Vec::new();
     let mut line = cut(lead, columns - columns / 4);
-    // Blanks between words stay as they are, but for those at which a line is broken.
+    // Blanks between words are kept, except at a line break.
     let mut gap = usize::from(!lead.is_empty() && !lead.ends_with(' ') && !text.starts_with(' '));
     for word in text.split(' ') {
         if word.is_empty() {
@@ -133,7 +133,7 @@ pub fn wrapped_in(columns: usize, lead: &str, indent: usize, text: &str) -> Vec<
             continue;
         }
         let mut rest = word;
-        // A word that no line can hold gains nothing by a line of its own.
+        // A word that fits on no line gains nothing from its own line.
         let fits_alone = indent + width(rest) <= columns;
         if gap > 0 && fits_alone && width(&line) + gap + width(rest) > columns {
             lines.push(std::mem::replace(&mut line, " ".repeat(indent)));
@@ -153,7 +153,7 @@ pub fn wrapped_in(columns: usize, lead: &str, indent: usize, text: &str) -> Vec<
     lines
 }
 
-/// At most so many lines of them; the last one says how much more there was.
+/// At most that many lines; the last one says how much more there was.
 pub fn at_most(lines: usize, mut all: Vec<String>) -> Vec<String> {
     if all.len() <= lines {
         return all;
@@ -161,7 +161,7 @@ pub fn at_most(lines: usize, mut all: Vec<String>) -> Vec<String> {
     let characters = |line: &String| line.trim().chars().count();
     let mut lost: usize = all.drain(lines..).map(|line| characters(&line)).sum();
     if let Some(last) = all.last_mut() {
-        // Room for the words behind it, with a number as large as a payload can need.
+        // Leaves room for the words after it, with a number as large as a payload can need.
         let kept = cut(last, layout::columns().saturating_sub(27));
         let kept = kept.trim_end_matches(['…', ' ']);
         lost += characters(last).saturating_sub(kept.trim().chars().count());

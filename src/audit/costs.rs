@@ -1,7 +1,7 @@
-//! What models were asked for in a thread and everything below it, and what that came to: by listener and model.
+//! The model requests of a thread and everything below it, and their cost, by listener and model.
 //!
-//! Only the journal is read: what stands there was known before anything was made of it. What nobody knows is counted as
-//! that and never as nothing. A thread comes in; rows and their sum, as lines or JSON, go out.
+//! It reads only the journal, which was written before the answers were used. Unknown amounts are counted as unknown,
+//! never as zero. A thread comes in; rows and their sum, as lines or JSON, go out.
 
 use std::collections::BTreeMap;
 
@@ -14,37 +14,37 @@ use systole_core::types::ids::{CallPath, Name, ThreadId};
 use systole_core::types::ports::{LogFault, LogReader};
 use systole_core::types::record::{Kind, Record};
 
-/// Records read at once.
+/// Records per read.
 const PAGE: usize = 64;
-/// Threads of one tree that are looked at.
+/// Most threads of one tree to read.
 const THREADS: usize = 100_000;
 
-/// What one listener asked of one model.
+/// The requests of one listener to one model.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Row {
-    /// Requests that went out.
+    /// Requests sent.
     pub requests: u64,
-    /// Of those, how many have no result on record: they may have been paid.
+    /// Requests without a recorded result: they may have been paid.
     pub unknown: u64,
-    /// Tokens that were read, as far as they are known.
+    /// Tokens that were read, if known.
     pub tokens_in: u64,
-    /// Tokens that were written, as far as they are known.
+    /// Tokens that were written, if known.
     pub tokens_out: u64,
     /// Money by currency.
     pub money: BTreeMap<Currency, u64>,
-    /// Results of which not all tokens were counted.
+    /// Results with unknown tokens.
     pub uncounted: u64,
     /// Results without a price.
     pub unpriced: u64,
 }
 
-/// Whose, and of which model.
+/// The rows by listener and model.
 pub type Rows = BTreeMap<(Name, String), Row>;
 
 /// A start that waits for its result: call, turn, attempt and entry.
 type Start = (Option<CallPath>, Option<u32>, u32, u64);
 
-/// Reads what a thread and everything below it asked of models.
+/// Reads the model requests of a thread and everything below it.
 pub fn read(reader: &dyn LogReader, thread: &ThreadId) -> Result<Rows, LogFault> {
     let mut rows = Rows::new();
     let below = format!("{}.", thread.as_str());
@@ -159,7 +159,7 @@ pub fn sum(rows: &Rows) -> Row {
     all
 }
 
-/// The rows as lines for a terminal, and their sum where there are several.
+/// The rows as lines for a terminal, and their sum if there are several.
 pub fn lines(rows: &Rows) -> Vec<String> {
     let mut lines: Vec<String> = rows
         .iter()

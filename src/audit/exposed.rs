@@ -1,8 +1,8 @@
-//! Text for somebody who decides by it: every character that is invisible, or that can pass for another one, is
-//! written as `\u{…}`.
+//! Text for a person who decides by it: every invisible or confusable character is written as `\u{…}`.
 //!
 //! The kit's `visible` keeps a terminal safe and readable. This is stricter, and marks more than most readers need.
-//! It never changes what is stored. Text comes in; text that shows what it is made of goes out, with what was marked.
+//! It never changes stored text. Text comes in; text that shows its real characters goes out, with a list of the
+//! marked ones.
 
 use std::collections::BTreeMap;
 
@@ -34,7 +34,7 @@ pub fn exposed(text: &str, marked: &mut Marked) -> String {
     shown
 }
 
-/// What was marked, a line each.
+/// The marked characters, one per line.
 pub fn told(marked: &Marked) -> Vec<String> {
     marked.iter().map(|(c, why)| format!("{} is {why}", c.escape_unicode())).collect()
 }
@@ -58,7 +58,7 @@ fn why_hidden(c: char) -> &'static str {
     }
 }
 
-/// Why a character between words is marked; none for the usual ones.
+/// Why a character between words is marked; `None` for the usual ones.
 fn unusual(c: char) -> Option<&'static str> {
     match c {
         ' ' | '\n' => None,
@@ -68,7 +68,7 @@ fn unusual(c: char) -> Option<&'static str> {
         '\u{34f}' | '\u{2800}' | '\u{fe00}'..='\u{fe0f}' | '\u{1d173}'..='\u{1d17a}' => {
             Some("an invisible character")
         }
-        // Dots, slashes, colons, hyphens and other signs that pass for those of ASCII.
+        // Dots, slashes, colons, hyphens and other signs that look like ASCII ones.
         '\u{37e}'
         | '\u{2010}'
         | '\u{2011}'
@@ -85,7 +85,7 @@ fn unusual(c: char) -> Option<&'static str> {
     }
 }
 
-/// Letters of scripts that look like Latin ones.
+/// Letters of scripts that look like Latin letters.
 fn script(c: char) -> Option<&'static str> {
     Some(match u32::from(c) {
         0x370..=0x3ff | 0x1f00..=0x1fff => "a Greek letter that can pass for a Latin one",
@@ -103,7 +103,8 @@ fn script(c: char) -> Option<&'static str> {
     })
 }
 
-/// Forms of Latin letters and digits that are others to a program: full width, mathematical, circled, Roman numerals.
+/// Variants of Latin letters and digits that programs treat as different: full width, mathematical, circled, Roman
+/// numerals.
 fn is_dressed(c: char) -> bool {
     matches!(u32::from(c), 0x1c3 | 0x250..=0x2af | 0x1d00..=0x1dbf | 0x2100..=0x218b | 0x2460..=0x24ff
         | 0xff10..=0xff19 | 0xff21..=0xff5a | 0x1d400..=0x1d7ff | 0x1f100..=0x1f1ff)
@@ -116,7 +117,7 @@ fn flush(word: &mut String, shown: &mut String, marked: &mut Marked) {
     let is_latin =
         |c: char| matches!(u32::from(c), 0x41..=0x5a | 0x61..=0x7a | 0xc0..=0x24f | 0x1e00..=0x1eff);
     let letters = || word.chars().filter(|c| c.is_alphabetic());
-    // A word of another script is in order, unless each of its letters has a twin. Words of one letter are common.
+    // A word in another script is fine, unless each of its letters has a twin. Words of one letter are common.
     let is_twin = letters().count() > 1 && letters().all(|c| TWINS.contains(c));
     let is_mixed = is_twin || word.chars().any(is_latin);
     for c in word.chars() {

@@ -1,35 +1,35 @@
-//! Finding the thread that somebody means: a whole id, the beginning of one, or `@last`.
+//! Finds a thread from user input: a whole id, the beginning of an id, or `@last`.
 //!
-//! It never guesses: what may mean two threads is refused with both. What a person typed comes in; an
-//! id of the log goes out.
+//! It never guesses: it refuses ambiguous input and names the candidates. The user's text comes in;
+//! an id from the log goes out.
 
 use systole_core::types::ids::{ThreadId, one_line};
 use systole_core::types::ports::{LogFault, LogReader};
 
-/// Threads looked at for one beginning. More than this of one root's children may follow it; more
-/// roots than this mean that the beginning was too short anyway.
+/// Most threads to check for one beginning. One root may have more children than this. If more roots
+/// match, the beginning was too short anyway.
 const LOOKED_AT: usize = 1000;
-/// Candidates that are named.
+/// Most candidates to name.
 const NAMED: usize = 8;
 
 /// Why no thread was found.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum NotFound {
-    /// Nothing was typed, with which all of them begin.
+    /// The input is empty, which matches everything.
     #[error("the name of the thread is empty")]
     Unnamed,
     /// The log has no thread yet.
     #[error("the log has no thread yet")]
     Empty,
-    /// None begins like that.
+    /// No thread begins like that.
     #[error("no thread begins with \"{}\"", one_line(.0))]
     None(String),
-    /// Several do.
+    /// Several threads begin like that.
     #[error("\"{}\" is the beginning of {} threads{}", one_line(.typed), if *.more { "many" } else { "several" }, listed(.candidates))]
     Ambiguous {
-        /// What was typed.
+        /// The input.
         typed: String,
-        /// Some of those that begin like that.
+        /// Some of the matching threads.
         candidates: Vec<ThreadId>,
         /// Whether there are more.
         more: bool,
@@ -48,8 +48,7 @@ fn listed(candidates: &[ThreadId]) -> String {
     text
 }
 
-/// The thread that was meant. A root is meant rather than its children where all that begin like that
-/// are of one tree.
+/// The thread that the user means. If all matches are in one tree, its root wins over its children.
 pub fn find(reader: &dyn LogReader, typed: &str) -> Result<ThreadId, NotFound> {
     if typed.is_empty() {
         return Err(NotFound::Unnamed);
@@ -60,7 +59,7 @@ pub fn find(reader: &dyn LogReader, typed: &str) -> Result<ThreadId, NotFound> {
     if let Some(found) = beginning(reader, typed)? {
         return Ok(found);
     }
-    // The hex digits alone, as somebody reads them off a screen.
+    // Only the hex digits, as a person reads them off a screen.
     if !typed.starts_with("sess-")
         && let Some(found) = beginning(reader, &format!("sess-{typed}"))?
     {
@@ -72,7 +71,7 @@ pub fn find(reader: &dyn LogReader, typed: &str) -> Result<ThreadId, NotFound> {
     Err(NotFound::None(typed.chars().take(80).collect()))
 }
 
-/// The root of the thread that was opened last.
+/// The root of the most recently opened thread.
 pub fn last(reader: &dyn LogReader) -> Result<Option<ThreadId>, LogFault> {
     let newest = reader.threads(LOOKED_AT)?;
     let root = newest.iter().find(|id| id.parent().is_none());
@@ -86,15 +85,15 @@ fn beginning(reader: &dyn LogReader, typed: &str) -> Result<Option<ThreadId>, No
         let below = format!("{}.", top.as_str());
         found.iter().all(|id| id == top || id.as_str().starts_with(&below))
     };
-    // Ids come sorted, so a thread stands before its children: the first is the one above all others
-    // if any is. It is meant for certain if it was typed whole.
+    // Ids are sorted, so a thread comes before its children: if one match is above all others, it is
+    // the first. A fully typed id is always certain.
     if first.as_str() == typed || (found.len() < LOOKED_AT && is_one_tree(first)) {
         return Ok(Some(first.clone()));
     }
     let mut candidates: Vec<ThreadId> = Vec::new();
     for id in &found {
         let root = id.root_of();
-        // Inside one tree its threads are the choice; among trees their roots are.
+        // Inside one tree the candidates are its threads; across trees they are the roots.
         let shown = if root.as_str().starts_with(typed) { root } else { id.clone() };
         if !candidates.contains(&shown) {
             candidates.push(shown);

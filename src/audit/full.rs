@@ -1,7 +1,8 @@
-//! A payload in full, for somebody who decides about it: every element, attribute and character that its listener reads.
+//! A payload in full, for a person who decides about it: every element, attribute and character that its listener
+//! reads.
 //!
-//! Nothing is left out and nothing is shortened. What a payload holds cannot pass for what is written around it: each
-//! line of it begins with a bar, and what was broken to fit begins with a dotted one. Stored bytes come in; lines go out.
+//! Nothing is left out or shortened. Payload content cannot pass for the text around it: each of its lines begins
+//! with a bar, and a wrapped continuation begins with a dotted bar. Stored bytes come in; lines go out.
 
 use systole_kit::gate::{Gate, Step, Tag};
 use systole_kit::{Limits, namespaces};
@@ -10,13 +11,13 @@ use super::columns::width;
 use super::exposed::{self, Marked, exposed};
 use super::layout;
 
-/// In front of a line, and of one that goes on with the line above.
+/// The start of a line, and of a line that continues the one above.
 const BAR: &str = "│ ";
 const BROKEN: &str = "┊ ";
-/// A line is broken behind a blank if one stands among so many of its last columns.
+/// A line breaks after a blank if there is one within this many of its last columns.
 const NEAR: usize = 24;
 
-/// The payload's lines, each behind `indent` blanks, and what is to be known about its characters.
+/// The payload's lines, each after `indent` blanks, and notes about its characters.
 pub fn lines(body: &[u8], indent: usize) -> Vec<String> {
     let mut marked = Marked::new();
     let text = match read(body, &mut marked) {
@@ -36,7 +37,7 @@ pub fn lines(body: &[u8], indent: usize) -> Vec<String> {
     lines
 }
 
-/// The lines of a text that is no payload.
+/// The lines of a text that is not a payload.
 pub fn text_lines(text: &str, indent: usize) -> Vec<String> {
     let mut marked = Marked::new();
     let mut lines = barred(&exposed(text, &mut marked), indent);
@@ -108,11 +109,11 @@ fn read(body: &[u8], marked: &mut Marked) -> Option<Element> {
     }
 }
 
-/// A start tag without its end: the namespace where it differs from the one around it, then its attributes.
+/// A start tag without its end: the namespace if it differs from the surrounding one, then its attributes.
 fn opened(gate: &Gate<'_>, tag: &Tag<'_>, ns: Option<Option<&str>>, marked: &mut Marked) -> Element {
     let name = exposed(tag.local, marked);
     let mut text = format!("<{name}");
-    // The core's own namespace is known to everybody who reads one.
+    // Every reader knows the core's own namespace.
     if let Some(ns) = ns.filter(|ns| *ns != Some(namespaces::CORE)) {
         text.push_str(&format!(" xmlns=\"{}\"", value(ns.unwrap_or_default(), marked)));
     }
@@ -134,7 +135,7 @@ fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;")
 }
 
-/// White space between elements is layout; every other text is kept as it is.
+/// White space between elements is layout; any other text is kept unchanged.
 fn settle(element: &mut Element, marked: &mut Marked) {
     let has_elements = element.inside.iter().any(|inside| matches!(inside, Inside::Element(_)));
     element.inside.retain(|inside| match inside {
@@ -168,7 +169,7 @@ fn written(element: &Element, depth: usize, text: &mut String) {
     }
 }
 
-/// A line in parts that fit, of which nothing is lost.
+/// A line in parts that fit, with nothing lost.
 fn broken(line: &str, columns: usize) -> Vec<&str> {
     let (mut parts, mut rest) = (Vec::new(), line);
     while width(rest) > columns {

@@ -1,8 +1,8 @@
 //! A stored payload at a glance: its element, and its fields and attributes on one line.
 //!
-//! Fields are named as `systole send` takes them: `quantity=30 address.city=Berlin`. What is cut says how much was
-//! cut. It never judges a payload and never shows a byte of it as it stands. Stored bytes come in, which may be
-//! anybody's; text that is safe to print goes out, also for bytes that are no payload at all.
+//! Fields are named as `systole send` takes them: `quantity=30 address.city=Berlin`. A cut says how much was cut. It
+//! never judges a payload and never shows its bytes raw. Stored bytes of any origin come in; text that is safe to
+//! print goes out, even for bytes that are not a payload.
 
 use systole_kit::gate::{Gate, Step, Tag};
 use systole_kit::{Limits, namespaces};
@@ -11,59 +11,59 @@ use super::columns::{cut, plain, width};
 use super::goal;
 use super::layout;
 
-/// Columns of words kept of one payload: a few lines of a terminal.
+/// Most columns of text for one payload: a few lines of a terminal.
 const WORDS: usize = 400;
-/// Columns kept of an element's name.
+/// Most columns of an element's name.
 const ELEMENT: usize = 40;
-/// Bytes kept of one value, and how many fields are kept. Of the rest only the size is known.
+/// Most bytes of one value, and most fields. Of the rest only the size is kept.
 const VALUE: usize = 4 * WORDS;
 const FIELDS: usize = 64;
-/// Columns below which no value is cut while whole fields can be left out.
+/// No value is cut below this many columns while whole fields can be left out.
 const SHORT: usize = 16;
 
-/// Attributes of core payloads that say nothing to people: hashes, and what the record says anyway.
+/// Attributes of core payloads that are useless to people: hashes, and facts that the record shows anyway.
 const UNSAID: [&str; 7] = ["head", "config", "hash", "digest", "at", "xmlns", "parent_id"];
 
 /// A payload at a glance.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Glance {
-    /// The local name of its root element; `?` where the bytes do not begin with one.
+    /// The local name of its root element; `?` if the bytes do not begin with one.
     pub element: String,
     /// Its fields, on one line.
     pub words: String,
     fields: Vec<Field>,
-    /// Whether it is a payload of the core's own.
+    /// Whether it is a core payload.
     is_core: bool,
-    /// Fields that were not kept, and their characters.
+    /// The number of dropped fields, and their characters.
     more: (usize, usize),
 }
 
 /// An attribute, an element's text, or words about a todo list.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Field {
-    /// Where it stands inside the payload; empty for the text of the root, or for words.
+    /// Its path inside the payload; empty for the text of the root, or for words.
     name: String,
-    /// Its text on one line; none for an empty element.
+    /// Its text on one line; `None` for an empty element.
     value: Option<String>,
-    /// Whether the value stands in quotes where it has blanks.
+    /// Whether a value with blanks is quoted.
     is_quoted: bool,
     /// Whether it is an element's text.
     is_text: bool,
-    /// Characters that were not kept.
+    /// The number of dropped characters.
     lost: usize,
 }
 
-/// An element that is being read.
+/// An element during reading.
 struct Open {
     name: String,
     text: String,
     lost: usize,
     is_empty: bool,
-    /// What stands before the text of a step of a todo list.
+    /// The mark before the text of a todo step.
     step: Option<&'static str>,
 }
 
-/// Looks at a payload.
+/// Reads a payload.
 pub fn glance(body: &[u8]) -> Glance {
     let mut seen = read(body).unwrap_or_else(|| {
         let words = format!("{} bytes that are no payload", body.len());
@@ -124,19 +124,19 @@ fn read(body: &[u8]) -> Option<Glance> {
             Step::Instruction => {}
         }
     }
-    // Of a document that breaks off, what came before is shown.
+    // If the document breaks off, the part before that is shown.
     while let Some(element) = open.pop() {
         seen.close(element);
     }
     (!seen.element.is_empty()).then_some(seen)
 }
 
-/// So many, or all where the layout cuts nothing.
+/// That many, or all if the layout cuts nothing.
 fn most(kept: usize) -> usize {
     if layout::is_whole() { usize::MAX } else { kept }
 }
 
-/// The name of what is inside an element of that name.
+/// The name of a child inside an element of that name.
 fn inward(above: &str, local: &str) -> String {
     let local = plain(local);
     if above.is_empty() { local } else { format!("{above}.{local}") }
@@ -169,7 +169,7 @@ impl Glance {
             _ => {}
         }
         for attribute in gate.attributes() {
-            // Inside the core's own payloads attributes number and label what is said in the text.
+            // Inside core payloads, attributes only number and label the text.
             let is_unsaid = UNSAID.contains(&attribute.local) || (self.is_core && !is_root);
             if !(is_core && is_unsaid) {
                 self.add(
@@ -184,7 +184,8 @@ impl Glance {
         element
     }
 
-    /// Whether an element belongs to the note of a workflow: it is in the namespace of the root, which is named after it.
+    /// Whether an element belongs to the note of a workflow: it is in the namespace of the root, which has the
+    /// workflow's name.
     fn is_of_workflow(&self, gate: &Gate<'_>, tag: &Tag<'_>) -> bool {
         let namespace = format!("https://xml-pipeline.org/ns/{}/v1", self.element);
         gate.ns(tag) == Some(namespace.as_str()) && gate.attribute("key").is_some()
@@ -195,7 +196,7 @@ impl Glance {
         match step {
             Some(step) => self.add(String::new(), format!("{step}{text}"), lost, (false, true)),
             None if !text.trim().is_empty() => {
-                // The text of a root that has nothing else needs neither name nor quotes.
+                // If the root has only text, it needs neither name nor quotes.
                 let is_quoted = !name.is_empty() || !self.fields.is_empty();
                 self.add(name, text, lost, (is_quoted, true));
             }
@@ -220,8 +221,8 @@ impl Glance {
         self.more.1 += field.characters();
     }
 
-    /// Its text alone in at most so many columns, without names and attributes: for a record of which everything else is
-    /// told already.
+    /// Only its text in at most that many columns, without names and attributes: for a record whose other facts are
+    /// already shown.
     pub fn text(mut self, columns: usize) -> String {
         self.fields.retain(|field| field.is_text);
         for field in &mut self.fields {
@@ -231,8 +232,8 @@ impl Glance {
         self.line(columns)
     }
 
-    /// Its fields in at most so many columns. A long value is cut before a later field is left out, and whatever is
-    /// cut says how much it was.
+    /// Its fields in at most that many columns. Long values are cut before later fields are left out, and every cut
+    /// says how much was cut.
     pub fn line(&self, columns: usize) -> String {
         let all = self.fields.len();
         let whole = self.joined(all, usize::MAX);
@@ -252,7 +253,7 @@ impl Glance {
         few.unwrap_or_else(|| self.joined(0, SHORT))
     }
 
-    /// The first fields, no value longer than so many columns, and how much is left out behind them.
+    /// The first fields, with each value limited to that many columns, and the size of the rest.
     fn joined(&self, few: usize, cap: usize) -> String {
         let shown = self.fields.iter().take(few).map(|field| field.told(cap));
         let left = self.fields.iter().skip(few);
@@ -292,32 +293,32 @@ impl Field {
     }
 }
 
-/// The longest beginning of at most so many bytes.
+/// The longest beginning of at most that many bytes.
 fn cut_bytes(text: &str, most: usize) -> &str {
     let end = (0..=most.min(text.len())).rev().find(|at| text.is_char_boundary(*at));
     text.get(..end.unwrap_or(0)).unwrap_or_default()
 }
 
-/// What a `<system-error>` tells, as a person reads it.
+/// The content of a `<system-error>` for a person.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Told {
     /// The code.
     pub code: String,
-    /// The sentence.
+    /// The message.
     pub message: String,
     /// The path inside the refused payload.
     pub path: Option<String>,
-    /// Line and column in it.
+    /// Line and column in the refused payload.
     pub place: Option<(String, String)>,
-    /// What would have been taken.
+    /// What would have been accepted.
     pub expected: Option<String>,
-    /// What came.
+    /// The received value.
     pub received: Option<String>,
-    /// The mend.
+    /// The fix.
     pub mend: Option<String>,
 }
 
-/// Reads a `<system-error>` or `<system-thread-error>`; none for any other payload.
+/// Reads a `<system-error>` or `<system-thread-error>`; `None` for any other payload.
 pub fn told(body: &[u8]) -> Option<Told> {
     let mut gate = Gate::strict(body, &Limits::FROM_PUMP).ok()?;
     let Ok(Step::Open(root)) = gate.step() else { return None };
@@ -359,7 +360,7 @@ pub fn told(body: &[u8]) -> Option<Told> {
     Some(told)
 }
 
-/// An attribute of a core payload's root, if it is the one of that name.
+/// An attribute of a core payload's root, if the root has that name.
 pub(super) fn attribute(body: &[u8], element: &str, name: &str) -> Option<String> {
     let mut gate = Gate::strict(body, &Limits::FROM_PUMP).ok()?;
     let Ok(Step::Open(root)) = gate.step() else { return None };

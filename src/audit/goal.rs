@@ -1,13 +1,13 @@
-//! A goal of a workflow in one line: which goal it is, in which pass, what is asked, and the names of what it is shown.
+//! A goal of a workflow in one line: the goal, its pass, the question, and the names of what it is shown.
 //!
-//! A gate at a `<goal-request>`, or the parts of a note, come in; words for people go out. The words are those of a payload,
-//! so whoever prints them makes them safe first.
+//! A gate at a `<goal-request>`, or the parts of a note, come in; words for people go out. The words come from a
+//! payload, so the caller must make them safe before printing.
 
 use std::borrow::Cow;
 
 use systole_kit::gate::{Gate, Step};
 
-/// The goal in the `<goal-request>` that the gate has just opened. The gate is behind it then.
+/// The goal in the `<goal-request>` that the gate has just opened. The gate is after it when this returns.
 pub(super) fn told(gate: &mut Gate<'_>) -> Option<String> {
     let (mut shown, mut words) = (Vec::new(), String::new());
     let (mut goal, mut pass, mut depth, mut is_goal) = (String::new(), None, 1, false);

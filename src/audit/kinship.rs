@@ -1,8 +1,8 @@
-//! Whether records fit what other records say of them: children, and the documents that records name.
+//! Checks whether records agree with what other records say of them: children, and named documents.
 //!
-//! A chain proves one thread by itself. Whoever rewrites a child's chain leaves the old heads in its parent, and whoever
-//! removes a document leaves its hash in a record; here both are compared. A log that verifies comes in; what does not fit
-//! goes out, with its place. It keeps something for each child at work, and nothing of those that have ended.
+//! A chain proves only its own thread. A rewritten child chain leaves the old heads in its parent, and a removed
+//! document leaves its hash in a record; this module compares both. A verified log comes in; mismatches go out, with
+//! their places. It keeps some data for each child at work, and nothing for children that have ended.
 
 use std::collections::{HashMap, HashSet};
 
@@ -11,34 +11,34 @@ use systole_core::types::ids::{Digest, MessageId, ThreadId};
 use systole_core::types::ports::{LogFault, LogReader, Position};
 use systole_core::types::record::{Kind, Mark, Record, Role};
 
-/// Records read at once.
+/// Records per read.
 const PAGE: usize = 512;
 
-/// Something that does not fit.
+/// A mismatch.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Misfit {
-    /// Where the record is that shows it.
+    /// The position of the record that shows it.
     pub position: Position,
-    /// That record.
+    /// The thread of that record.
     pub thread: ThreadId,
     /// Its number.
     pub seq: u64,
-    /// What does not fit.
+    /// The mismatch in words.
     pub why: String,
 }
 
-/// What was looked at, and what does not fit.
+/// What was checked, and the mismatches.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Looked {
-    /// Children that began.
+    /// The number of children that began.
     pub children: u64,
-    /// Documents that records name.
+    /// The number of documents that records name.
     pub documents: u64,
-    /// What does not fit, in order of position.
+    /// The mismatches, in order of position.
     pub misfits: Vec<Misfit>,
 }
 
-/// Looks through a whole log.
+/// Checks a whole log.
 pub fn look(reader: &dyn LogReader) -> Result<Looked, LogFault> {
     let mut looking =
         Looking { reader, looked: Looked::default(), families: HashMap::new(), named: HashSet::new() };
@@ -86,7 +86,7 @@ impl Spawn {
 /// A child that has not ended.
 struct Child {
     begun: Spawn,
-    /// Whether its parent has yet to confirm that it began.
+    /// Whether its parent has not yet confirmed its beginning.
     is_new: bool,
     head: Digest,
 }
@@ -104,7 +104,7 @@ impl Looking<'_> {
         self.looked.misfits.push(Misfit { position, thread, seq, why: why.into() });
     }
 
-    /// Takes a record of a child: the first has the leaf of the record that spawned it as its origin.
+    /// Checks a record of a child: the first must have the leaf of the spawning record as its origin.
     fn child(&mut self, spawns: &mut HashMap<MessageId, Spawn>, position: Position, record: &Record) {
         let h = &record.header;
         let Some(parent) = h.thread.parent() else { return };
@@ -138,7 +138,7 @@ impl Looking<'_> {
         self.families.insert(h.thread.clone(), child);
     }
 
-    /// Takes what a parent says of its children.
+    /// Checks a parent's records about its children.
     fn parent(&mut self, spawns: &mut HashMap<MessageId, Spawn>, position: Position, record: &Record) {
         let h = &record.header;
         match (h.kind, h.code) {
@@ -177,7 +177,7 @@ impl Looking<'_> {
         }
     }
 
-    /// Looks whether the documents that a record names are there; each is looked for once.
+    /// Checks whether the documents that a record names exist; each is checked once.
     fn documents(&mut self, position: Position, record: &Record) -> Result<(), LogFault> {
         let h = &record.header;
         let refused =
@@ -197,7 +197,7 @@ impl Looking<'_> {
     }
 }
 
-/// The child that a payload of the core names, and the head that it gives for it.
+/// The child that a core payload names, and the head that it states.
 fn said(record: &Record, element: &str, id: &str) -> Option<(ThreadId, Digest)> {
     let child = ThreadId::parse(&attribute(&record.body, element, id)?).ok()?;
     let head = Digest::parse(&attribute(&record.body, element, "head")?).ok()?;

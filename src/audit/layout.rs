@@ -1,7 +1,7 @@
-//! How people see the output of this process: columns of a line, the time zone of moments, colour.
+//! The form of this process's output for people: columns of a line, the time zone of moments, colour.
 //!
-//! A process has one stdout, so there is one layout. The program sets it before it prints anything. Until then
-//! lines have 80 columns, times are in UTC and nothing is coloured: tests and data for programs use that.
+//! A process has one stdout, so there is one layout. The program sets it before it prints anything. Until then lines
+//! have 80 columns, times are in UTC and nothing is coloured: tests and data for programs use that.
 
 use std::sync::OnceLock;
 
@@ -11,7 +11,7 @@ use jiff::{Timestamp, civil};
 use super::columns::COLUMNS;
 use systole_core::types::time::Millis;
 
-/// How lines look.
+/// The form of lines.
 #[derive(Clone, Debug)]
 pub struct Layout {
     /// Columns of stdout; `usize::MAX` if no line is broken or cut.
@@ -26,7 +26,7 @@ pub struct Layout {
 
 static LAYOUT: OnceLock<Layout> = OnceLock::new();
 
-/// What a colour says. There are no others, so that they stay readable on dark and light screens.
+/// The meaning of a colour. There are only these, so that they stay readable on dark and light screens.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Tone {
     /// Done, answered.
@@ -39,7 +39,7 @@ pub enum Tone {
     Name,
 }
 
-/// Sets the layout of this process. The first call counts.
+/// Sets the layout of this process. Only the first call counts.
 pub fn set(layout: Layout) {
     let _already_set = LAYOUT.set(layout);
 }
@@ -54,7 +54,7 @@ pub fn talk_columns() -> usize {
     LAYOUT.get().map_or(COLUMNS, |layout| layout.talk)
 }
 
-/// Columns that the fields of a payload take at most: two lines as a rule, since some room is lost where they are broken.
+/// Columns for the fields of a payload: usually two lines, minus some room lost at the breaks.
 pub fn two_lines() -> usize {
     columns().saturating_sub(10).saturating_mul(2)
 }
@@ -64,8 +64,8 @@ pub fn is_whole() -> bool {
     columns() == usize::MAX
 }
 
-/// The text in the colour of a tone, word by word, so that a line can be broken between them. What others wrote has
-/// to be made visible before.
+/// The text in the colour of a tone, word by word, so that a line can break between words. Foreign text must be made
+/// visible first.
 pub fn paint(tone: Tone, text: &str) -> String {
     if LAYOUT.get().is_some_and(|layout| layout.colour) { by_word(tone, text) } else { text.to_owned() }
 }
@@ -75,7 +75,7 @@ pub(super) fn by_word(tone: Tone, text: &str) -> String {
     text.split(' ').map(drawn).collect::<Vec<_>>().join(" ")
 }
 
-/// The text in the colour of a tone, whatever the layout says. It must not be broken.
+/// The text in the colour of a tone, regardless of the layout. It must not be broken.
 pub fn ink(tone: Tone, text: &str) -> String {
     let code = match tone {
         Tone::Good => "32",
@@ -86,7 +86,7 @@ pub fn ink(tone: Tone, text: &str) -> String {
     format!("\u{1b}[{code}m{text}\u{1b}[0m")
 }
 
-/// Where a moment is on the clock of the layout's zone.
+/// The local time of a moment in the layout's zone.
 fn local(at: Millis) -> (civil::DateTime, Offset) {
     let stamp = i64::try_from(at.0).ok().and_then(|ms| Timestamp::from_millisecond(ms).ok());
     let stamp = stamp.unwrap_or(Timestamp::MAX);
@@ -126,7 +126,7 @@ pub fn offset(at: Millis) -> String {
     }
 }
 
-/// A moment for somebody who reads at `now`: without the day if that is today, with its offset.
+/// A moment for a reader at `now`: without the day if that is today, with its offset.
 pub fn moment(at: Millis, now: Millis) -> String {
     let clock = format!("{}{}", clock(at), offset(at));
     if day(at) == day(now) { clock } else { format!("{} {clock}", day(at)) }

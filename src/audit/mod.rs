@@ -1,8 +1,8 @@
-//! The reading side: what a log says to whoever asks, whether an organism runs on it or not.
+//! The reading side: shows the content of a log, whether or not an organism runs on it.
 //!
-//! Records and folds come in; trees, reasons and lines for people go out. This room never writes a
-//! log, never starts anything, and lets nothing from a payload reach a terminal unescaped. It holds no
-//! second truth: what is open is the pump's own fold, what is over stands in the records.
+//! Records and folds come in; trees, reasons and lines for people go out. This module never writes a
+//! log, never starts anything, and lets nothing from a payload reach a terminal unescaped. It keeps no
+//! second truth: open work comes from the pump's own fold, finished work from the records.
 
 pub mod causes;
 pub mod chains;

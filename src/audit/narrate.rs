@@ -1,7 +1,7 @@
-//! A record in words: who told whom what, and what went wrong where.
+//! A record in words: who told whom what, and what went wrong.
 //!
 //! Nothing of a payload gets out unescaped, and no line is wider than a terminal. A record comes in;
-//! one line goes out, or a few where there is a refusal to mend.
+//! one line goes out, or a few if there is a refusal with a fix.
 
 use serde_json::{Value, json};
 use systole_kit::journal::{Entry, Recalled};
@@ -14,18 +14,18 @@ use systole_core::types::ids::ThreadId;
 use systole_core::types::ports::Position;
 use systole_core::types::record::{Header, Kind, Mark, Record, Role, Steering, Timing};
 
-/// Columns that a thread's id takes where records of several threads are told.
+/// Columns of a thread's id when records of several threads are shown.
 const ID_COLUMNS: usize = 20;
-/// Columns that a name takes at most.
+/// Most columns of a name.
 const NAME_COLUMNS: usize = 24;
-/// Lines that the words of one record take at most.
+/// Most lines for the words of one record.
 const WORD_LINES: usize = 3;
-/// Lines that each part of a refusal takes at most.
+/// Most lines for each part of a refusal.
 const PART_LINES: usize = 3;
-/// How far continued lines are indented: below the names.
+/// The indent of continued lines: below the names.
 const INDENT: usize = 4;
 
-/// Tells a record. The thread's id is left out where `within` is that thread.
+/// Describes a record. The thread's id is omitted if it equals `within`.
 pub fn narrate(record: &Record, within: Option<&ThreadId>) -> Vec<String> {
     let h = &record.header;
     let mut lead = layout::clock(h.time);
@@ -56,12 +56,12 @@ fn name(text: &str) -> String {
     cut(text, NAME_COLUMNS)
 }
 
-/// A name of who speaks, or is spoken to.
+/// The name of a speaker or receiver.
 fn who(text: &str) -> String {
     paint(Tone::Name, &name(text))
 }
 
-/// `from → to`, or who notes something for itself.
+/// `from → to`, or only the name for a note to itself.
 fn parties(h: &Header) -> String {
     match &h.to {
         Some(to) => format!(" {} → {}", who(h.from.as_str()), who(to.as_str())),
@@ -69,7 +69,7 @@ fn parties(h: &Header) -> String {
     }
 }
 
-/// The call that a record belongs to; for an item the path of what it opens.
+/// The call of a record; for an item, the path of the call that it opens.
 fn call(h: &Header) -> Option<String> {
     let path = h.call.as_ref()?;
     let item = h.turn.zip(h.ordinal).filter(|_| !matches!(h.code, Some(Mark::Role(Role::Final))));
@@ -120,7 +120,7 @@ fn message(lead: &str, record: &Record) -> Vec<String> {
     with_words(lead, &head, &seen.line(layout::two_lines()))
 }
 
-/// A model call that a listener begins, or what came of one, with the model's words behind it.
+/// The start or the result of a listener's model call, followed by the model's words.
 fn journal(lead: &str, record: &Record) -> Vec<String> {
     let h = &record.header;
     let call = call(h).map_or_else(String::new, |path| format!("  call {path}"));
@@ -153,7 +153,7 @@ fn journal(lead: &str, record: &Record) -> Vec<String> {
     }
 }
 
-/// The head on its line, and the words behind it if they fit, else below it.
+/// The head on its line, and the words after it if they fit, otherwise below it.
 fn with_words(lead: &str, head: &str, words: &str) -> Vec<String> {
     let mut lines = wrapped(lead, INDENT, head);
     if words.is_empty() {
@@ -178,7 +178,7 @@ fn refusal(lead: &str, record: &Record) -> Vec<String> {
         let head = format!(" answered{whom}: {code}{item}  {}", element(&seen));
         return with_words(lead, &head, &seen.line(layout::two_lines()));
     };
-    // A listener's own code stands in the body alone.
+    // Only the body has a listener's own code.
     let own = if told.code == code { String::new() } else { format!(" ({})", told.code) };
     let mut lines = wrapped(
         lead,

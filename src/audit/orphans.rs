@@ -1,7 +1,8 @@
-//! Open calls that the organism's file no longer serves: their listener is gone from it, or no longer takes what waits for it.
+//! Open calls that the organism file no longer serves: their listener is gone, or no longer takes the waiting
+//! element.
 //!
-//! A call keeps the configuration that it began with, but programs are started from the file as it is now. Folds and a
-//! composition come in; the calls that cannot go on under it go out.
+//! A call keeps its original configuration, but programs are started from the current file. Folds and a composition
+//! come in; the calls that cannot continue under it go out.
 
 use serde_json::{Value, json};
 use systole_kit::payload::Payload;
@@ -13,16 +14,16 @@ use systole_core::types::ids::{CallPath, Name, ThreadId};
 use systole_core::types::person::PersonRequestId;
 use systole_core::types::ports::{LogFault, LogReader, Unwatched};
 
-/// A call that nobody serves.
+/// A call that no listener serves.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Orphan {
     /// The thread of the call.
     pub thread: ThreadId,
     /// The call.
     pub call: CallPath,
-    /// Whom it waits for.
+    /// The listener that it waits for.
     pub listener: Name,
-    /// The element that the listener no longer takes; none where there is no such listener.
+    /// The element that the listener no longer takes; `None` if the listener does not exist.
     pub element: Option<String>,
     /// The approval that the call waits for.
     pub approval: Option<PersonRequestId>,
@@ -66,7 +67,7 @@ pub fn in_log(reader: &dyn LogReader, current: &Composition) -> Result<Vec<Orpha
     among(reader, state.threads.values(), current)
 }
 
-/// What waits for a listener. What the core itself sends is taken by everybody.
+/// The payload that waits for a listener. Every listener takes payloads of the core.
 fn element(reader: &dyn LogReader, thread: &Thread, call: &Call) -> Result<Option<Payload>, LogFault> {
     let request = reader.of_thread(&thread.id, call.request, 1)?.pop();
     let payload = request.and_then(|(_, record)| Payload::trusted(record.body).ok());
@@ -74,7 +75,7 @@ fn element(reader: &dyn LogReader, thread: &Thread, call: &Call) -> Result<Optio
 }
 
 impl Orphan {
-    /// What is the matter with it.
+    /// What is wrong with the call.
     pub fn words(&self) -> String {
         let Orphan { thread, call, listener, .. } = self;
         let why = match &self.element {
@@ -85,7 +86,7 @@ impl Orphan {
         format!("call {call} of {thread}{approval} waits for {why}")
     }
 
-    /// What to do about it.
+    /// How to fix it.
     pub fn mend(&self) -> String {
         let Orphan { thread, listener, .. } = self;
         match self.approval {
@@ -96,7 +97,7 @@ impl Orphan {
         }
     }
 
-    /// It for programs.
+    /// The orphan for programs.
     pub fn as_json(&self) -> Value {
         json!({
             "thread": self.thread.as_str(),

@@ -1,8 +1,8 @@
-//! Pauses as people read them: who paused what, since when and why.
+//! Pauses for people: who paused what, since when and why.
 //!
-//! A thread stands still by its own pause, by one of a thread above it, or by that of everything. The fold knows since when;
-//! who it was stands in a record, which is looked for from the end of the thread. A log comes in; the pause that holds a thread goes
-//! out.
+//! A thread is paused by its own pause, by the pause of a thread above it, or by the pause of everything. The fold
+//! knows since when; a record names the person, and is searched from the end of the thread. A log comes in; the pause
+//! that holds a thread goes out.
 
 use std::ops::ControlFlow;
 
@@ -22,20 +22,20 @@ use systole_core::types::time::{Millis, spoken};
 /// A pause that holds a thread.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Pause {
-    /// The thread that is paused: the one that was asked about, one above it, or `sys` for everything.
+    /// The paused thread: the requested one, one above it, or `sys` for everything.
     pub of: ThreadId,
     /// Who paused it.
     pub by: String,
     /// Since when.
     pub since: Millis,
-    /// What for.
+    /// The reason.
     pub note: Option<String>,
 }
 
 /// Gives a thread by its id.
 type Find<'a> = &'a dyn Fn(&ThreadId) -> Result<Option<Thread>, LogFault>;
 
-/// The pause that holds a thread, if one does. `find` gives threads as they stand.
+/// The pause that holds a thread, if there is one. `find` returns the current state of a thread.
 pub fn holding(reader: &dyn LogReader, find: Find<'_>, thread: &ThreadId) -> Result<Option<Pause>, LogFault> {
     let mut line = Some(thread.clone());
     while let Some(id) = line {
@@ -56,7 +56,8 @@ pub fn of_everything(reader: &dyn LogReader, find: Find<'_>) -> Result<Option<Pa
     find(&ThreadId::sys())?.map_or(Ok(None), |sys| own(reader, &sys))
 }
 
-/// The pause that holds a thread besides its own: that of a thread above it, or of everything. The log alone is read.
+/// The pause that holds a thread in addition to its own: that of a thread above it, or of everything. It reads only
+/// the log.
 pub fn above(reader: &dyn LogReader, thread: &ThreadId) -> Result<Option<Pause>, LogFault> {
     let find: Find<'_> = &|id| wake::wake(reader, id);
     match thread.parent() {
@@ -80,7 +81,7 @@ fn own(reader: &dyn LogReader, thread: &Thread) -> Result<Option<Pause>, LogFaul
 }
 
 impl Pause {
-    /// Who paused what, and why, for a thread that is held by it: `by alice: maintenance`.
+    /// Who paused what, and why, for a paused thread: `by alice: maintenance`.
     pub fn brief(&self, thread: &ThreadId) -> String {
         let with = match &self.of {
             of if of == thread => String::new(),
@@ -105,7 +106,7 @@ impl Pause {
         }
     }
 
-    /// It for programs; `thread` is null for everything.
+    /// The pause for programs; `thread` is null for everything.
     pub fn as_json(&self) -> Value {
         let thread = (!self.of.is_sys()).then(|| self.of.as_str());
         json!({"thread": thread, "by": self.by, "since": self.since.to_string(), "note": self.note})

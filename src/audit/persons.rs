@@ -1,8 +1,8 @@
-//! What waits for a person, read from a log without running it: payloads that need approval, and questions.
+//! Requests that wait for a person, read from a log without running it: payloads that need approval, and questions.
 //!
-//! A reader comes in. Every request that has no answer goes out, oldest first, with all that a person has to see, whole:
-//! the payload, or the question with the messages that it shows, and the message from outside that led to it. It decides
-//! nothing: what may still be decided, and by whom, is the pump's to say.
+//! A reader comes in. Every unanswered request goes out, oldest first, with everything that a person must see, in
+//! full: the payload, or the question with its messages, and the message from outside that led to it. It decides
+//! nothing: the pump knows what may still be decided, and by whom.
 
 use serde_json::{Value, json};
 
@@ -19,7 +19,7 @@ use systole_core::types::ports::{LogFault, LogReader, Position, Unwatched};
 use systole_core::types::record::{Kind, Mark, Record, Role};
 use systole_core::types::time::{Millis, spoken};
 
-/// Records read at once.
+/// Records per read.
 const PAGE: usize = 256;
 /// Columns of the message from outside: some lines of a terminal.
 const REQUEST: usize = 280;
@@ -31,61 +31,61 @@ pub struct Waiting {
     pub id: PersonRequestId,
     /// The thread of the call.
     pub thread: ThreadId,
-    /// The call whose payload waits, or the item that asks.
+    /// The call whose payload waits, or the item of the question.
     pub call: CallPath,
-    /// Who wants the payload approved, or called the listener that asks.
+    /// Who wants the payload approved, or who called the asking listener.
     pub caller: Name,
-    /// Whom the payload is for, or who asks.
+    /// The receiver of the payload, or the asking listener.
     pub listener: Name,
     /// The configuration of the call.
     pub config: Digest,
-    /// The hash of the payload, or of the question with all that it shows.
+    /// The hash of the payload, or of the question with everything that it shows.
     pub hash: Digest,
     /// When a person was asked.
     pub asked: Millis,
     /// When the request expires.
     pub expires: Millis,
-    /// What it is about.
+    /// The subject.
     pub about: About,
-    /// The message from outside that led to it, as far as the log has it.
+    /// The message from outside that led to it, if the log has it.
     pub request: Option<Asked>,
 }
 
-/// What a request is about.
+/// The subject of a request.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum About {
-    /// Whether a payload may go.
+    /// Whether a payload may be delivered.
     Approval {
         /// The payload's root element.
         element: String,
-        /// The payload, as it is stored.
+        /// The stored payload.
         payload: String,
-        /// What is unknown of the attempt before, where one more waits.
+        /// What is unknown about the previous attempt, if another attempt waits.
         unknown: Option<String>,
     },
     /// A question.
     Question {
-        /// What is asked.
+        /// The text of the question.
         words: String,
-        /// The messages that are shown with it.
+        /// The messages shown with it.
         shows: Vec<Shown>,
         /// The possible answers. If there are none, the note is the answer.
         choices: Vec<String>,
     },
 }
 
-/// A message that is shown with a question.
+/// A message shown with a question.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Shown {
-    /// Its number in the view of the call that asks.
+    /// Its number in the view of the asking call.
     pub number: u64,
-    /// What it is called.
+    /// Its label.
     pub label: String,
     /// Who said it.
     pub from: Name,
     /// The hash of its bytes.
     pub hash: Digest,
-    /// Its bytes, as they are stored.
+    /// Its stored bytes.
     pub payload: String,
 }
 
@@ -100,11 +100,11 @@ pub struct Asked {
     pub seq: u64,
     /// When it came.
     pub at: Millis,
-    /// The payload, as it is stored.
+    /// The stored payload.
     pub payload: String,
 }
 
-/// Everything that waits.
+/// All waiting requests.
 pub fn waiting(reader: &dyn LogReader) -> Result<Vec<Waiting>, LogFault> {
     let state = wake::recover(reader, &Unwatched)?.state;
     let mut found = Vec::new();
@@ -163,7 +163,7 @@ fn approval_of(reader: &dyn LogReader, thread: &ThreadId, call: &Call) -> Result
     })
 }
 
-/// The question that a record asks. Every message that it shows is held to its hash.
+/// The question of a record. Every message that it shows is checked against its hash.
 fn question_of(reader: &dyn LogReader, thread: &ThreadId, seq: u64) -> Result<Option<About>, LogFault> {
     let asked = record_of(reader, thread, seq)?;
     let Some(asked) = asked.and_then(|record| question::read_asked(&record.body)) else { return Ok(None) };
@@ -202,7 +202,7 @@ fn asked_outside(
     }
     let Some(root) = state.thread(&thread) else { return Ok(None) };
     let Some(first) = root.calls.get(&path).map(|call| CallPath::top(call.purse)) else { return Ok(None) };
-    // The call that it opened is over where a timer of it opened another one.
+    // If one of its timers opened another call, the call that the message opened is over.
     let mut from = root.calls.get(&first).map_or(1, |call| call.request);
     loop {
         let page = reader.of_thread(&thread, from, PAGE)?;
@@ -237,7 +237,7 @@ impl Waiting {
         }
     }
 
-    /// The element and the bytes of the payload that waits, if it is an approval.
+    /// The element and the bytes of the waiting payload, if it is an approval.
     pub fn payload(&self) -> Option<(&str, &str)> {
         match &self.about {
             About::Approval { element, payload, .. } => Some((element, payload)),
@@ -245,8 +245,8 @@ impl Waiting {
         }
     }
 
-    /// It in lines: what wants what, until when, what was asked from outside, all that a person has to see, whole, and
-    /// its hash.
+    /// The request in lines: who wants what, until when, the message from outside, everything that a person must see,
+    /// in full, and its hash.
     pub fn lines(&self, now: Millis) -> Vec<String> {
         let left = match self.expires.since(now) {
             0 => "expires now".to_owned(),
@@ -303,7 +303,7 @@ impl Waiting {
         lines
     }
 
-    /// What to type about it, a line for each command.
+    /// The commands to type, one per line.
     pub fn commands(&self) -> Vec<String> {
         let id = self.id;
         let (approve, reject) = (format!("systole approve {id}"), format!("systole reject {id} --note WHY"));
@@ -320,7 +320,7 @@ impl Waiting {
         self.call.caller().is_none() && self.thread == asked.thread && *payload == asked.payload
     }
 
-    /// It for programs.
+    /// The request for programs.
     pub fn as_json(&self) -> Value {
         let request = self.request.as_ref().map(|asked| {
             json!({

@@ -1,10 +1,9 @@
-//! Which of the calls whose turn is due are out with their listener, which wait for a slot, and which
-//! for their time.
+//! Which due calls are out with their listener, which wait for a slot, and which for their time.
 //!
-//! The log does not record that a delivery went out, only what came of it. But slots are given in the
-//! order in which calls became due, so who has one can be worked out; where that leaves a choice (more
-//! than one slot), the time since when is the earliest it can be. The whole comes in; a post for every
-//! due call goes out.
+//! The log does not record when a delivery goes out, only its outcome. But slots are given in the
+//! order in which calls become due, so the calls that have one can be derived. If that leaves a choice
+//! (more than one slot), the start time is the earliest possible one. The whole comes in; a post for
+//! every due call goes out.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -13,29 +12,29 @@ use systole_core::pump::state::{Call, Stand};
 use systole_core::types::ids::{CallPath, Name, ThreadId};
 use systole_core::types::time::Millis;
 
-/// Where a due call stands.
+/// The state of a due call.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Post {
-    /// Nobody runs the organism: it goes out, perhaps once more, when somebody does.
+    /// The organism is not running: the call goes out, perhaps again, when it does.
     Stopped,
-    /// Nothing new of its thread goes out, by an order about this one.
+    /// Paused: nothing new of its thread goes out.
     Paused {
-        /// The thread that is paused, which may be one above; `sys` where everything is.
+        /// The paused thread, which may be one above; `sys` if everything is paused.
         by: ThreadId,
     },
-    /// Not before that moment.
+    /// It waits until that moment.
     BackOff {
         /// When it may go out.
         until: Millis,
     },
-    /// Waits for a slot of its listener.
+    /// It waits for a slot of its listener.
     Queued {
-        /// Its place among those that wait, from 1.
+        /// Its place in the queue, from 1.
         place: usize,
-        /// The slots, all taken.
+        /// The number of slots, all taken.
         slots: usize,
     },
-    /// With its listener.
+    /// It is with its listener.
     Out {
         /// Since when, at the earliest.
         since: Millis,
@@ -45,13 +44,13 @@ pub enum Post {
 /// The post of every due call.
 pub struct Posts(HashMap<(ThreadId, CallPath), Post>);
 
-/// When a call could first go out: since then it stands in its listener's queue.
+/// When a call could first go out: since then it is in its listener's queue.
 fn due_at(call: &Call) -> Millis {
     call.ready_at.max(call.not_before)
 }
 
 impl Posts {
-    /// Works out the posts at a moment.
+    /// Computes the posts at a moment.
     pub fn at(whole: &Whole, now: Millis) -> Posts {
         let mut posts = HashMap::new();
         let mut queues: BTreeMap<&Name, Vec<(Millis, &ThreadId, &CallPath, &Call)>> = BTreeMap::new();
@@ -94,14 +93,14 @@ impl Posts {
         Posts(posts)
     }
 
-    /// The post of a call; none if no turn of it is due.
+    /// The post of a call; `None` if no turn of it is due.
     pub fn of(&self, thread: &ThreadId, call: &CallPath) -> Option<&Post> {
         self.0.get(&(thread.clone(), call.clone()))
     }
 }
 
 /// A delivery goes out when it is due, the organism runs, and a slot is free; with one slot that is
-/// when the delivery before it was over.
+/// when the previous delivery was over.
 fn out_since(whole: &Whole, listener: &Name, due: Millis, slots: usize) -> Millis {
     let freed = whole.freed(listener).filter(|_| slots == 1);
     due.max(whole.booted().unwrap_or_default()).max(freed.unwrap_or_default())

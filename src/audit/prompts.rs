@@ -1,7 +1,7 @@
-//! Prompts as they were sent: the chain of documents behind the hash that a journal's start names.
+//! Prompts as they were sent: the chain of documents behind the hash in a journal's start entry.
 //!
-//! A thread and a record's number come in, links come out, the base first. Every link is held to the hash that names
-//! it; what does not fit is said and never shown as if it did.
+//! A thread and a record's number come in; links go out, the base first. Every link is checked against its hash; a
+//! mismatch is reported and never shown as genuine.
 
 use std::sync::Arc;
 
@@ -11,17 +11,17 @@ use systole_core::types::ids::{Digest, Name, ThreadId};
 use systole_core::types::ports::{LogFault, LogReader};
 use systole_core::types::record::{Journaling, Kind, Mark, Record};
 
-/// Records read at once.
+/// Records per read.
 const PAGE: usize = 64;
-/// Links of one chain. A call has at most a thousand turns, and each adds one.
+/// Most links of one chain. A call has at most a thousand turns, and each adds one.
 const LONGEST: usize = 100_000;
 
-/// A model's call, as the journal has it.
+/// A model call from the journal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Called {
     /// The record.
     pub seq: u64,
-    /// Whose model it was.
+    /// The listener that called the model.
     pub listener: Name,
     /// The model.
     pub model: String,
@@ -48,8 +48,8 @@ pub enum Unshown {
     Endless,
 }
 
-/// The call to a model that belongs to a record: itself, or the last of whoever said it before that. None where the
-/// thread has none up to there.
+/// The model call that belongs to a record: the record itself, or the last call of its sender before it. `None` if
+/// the thread has none up to there.
 pub fn called(reader: &dyn LogReader, thread: &ThreadId, seq: u64) -> Result<Option<Called>, LogFault> {
     let mut last: Vec<Called> = Vec::new();
     let mut speaker = None;
@@ -87,7 +87,7 @@ fn started(record: &Record) -> Option<Called> {
     Some(Called { seq: h.seq, listener: h.from.clone(), model, turn: h.turn, prompt })
 }
 
-/// The links of a prompt, the first one first. `before` says which link a text stands on.
+/// The links of a prompt, first one first. `before` returns the previous link of a text.
 pub fn links(
     reader: &dyn LogReader,
     prompt: &str,

@@ -1,7 +1,7 @@
-//! The roll of threads: each with its state, since when, and what it waits for or how it ended last.
+//! The list of threads: each with its state, since when, and what it waits for or how it last ended.
 //!
-//! It reads a fold and a few records of each thread, never a whole chain. A log comes in; one entry a
-//! thread goes out, newest first.
+//! It reads a fold and a few records of each thread, never a whole chain. A log comes in; one entry per thread goes
+//! out, newest first.
 
 use serde_json::{Value, json};
 
@@ -20,16 +20,16 @@ use systole_core::types::ports::{LogFault, LogReader};
 use systole_core::types::record::{Kind, Mark, Record, Role};
 use systole_core::types::time::{Millis, spoken};
 
-/// Threads looked at for the newest roots: children stand between them.
+/// Threads to check for the newest roots: children are between them.
 const LOOKED_AT: usize = 10_000;
-/// Newest records of a thread in which its last outcome is looked for.
+/// Newest records of a thread to search for its last outcome.
 const LAST_RECORDS: usize = 64;
-/// Columns that an id, a state and a stretch of time take.
+/// Columns of an id, a state and a duration.
 const ROOT_COLUMNS: usize = 17;
 const CHILD_COLUMNS: usize = 28;
 const STATE_COLUMNS: usize = 7;
 const SINCE_COLUMNS: usize = 9;
-/// Columns that words need to stand on the line of their thread; else they stand below it.
+/// Columns that words need to fit on the line of their thread; otherwise they go below it.
 const WORDS_COLUMNS: usize = 30;
 
 /// One thread.
@@ -39,23 +39,23 @@ pub struct Entry {
     pub thread: ThreadId,
     /// Its state.
     pub life: Life,
-    /// What holds it, where it is paused.
+    /// The pause that holds it, if it is paused.
     pub paused: Option<Pause>,
-    /// Since when: for a working one since its oldest leaf waits, else since its last record.
+    /// Since when: a working thread since its oldest leaf waits, any other since its last record.
     pub since: Millis,
-    /// What it waits for, or how it ended last.
+    /// What it waits for, or how it last ended.
     pub words: String,
-    /// Whether it goes on only while an organism runs.
+    /// Whether it continues only while an organism runs.
     pub is_unfinished: bool,
-    /// What its messages that are being answered have used, with everything below.
+    /// The budget use of its messages in progress, including everything below.
     pub used: Use,
-    /// The goal of a workflow that it is about.
+    /// Its goal in a workflow.
     pub goal: Option<Goal>,
-    /// The steps that a workflow in it is at.
+    /// The current steps of a workflow in it.
     pub steps: Vec<Progress>,
 }
 
-/// Calls the roll: the newest roots, or with `children` the newest threads of any sort.
+/// Lists the newest roots, or with `children` the newest threads of any kind.
 pub fn call(
     reader: &dyn LogReader,
     whole: &Whole,
@@ -115,7 +115,7 @@ fn entry(
     Ok(Entry { thread: thread.id.clone(), life, paused, since, words, is_unfinished, used, goal, steps })
 }
 
-/// Adds to each entry what it has to do with workflows.
+/// Adds the workflow facts to each entry.
 pub fn name_goals(entries: &mut [Entry], whole: &Whole, runs: &Runs<'_>) -> Result<(), LogFault> {
     for entry in entries {
         entry.goal = runs.of_thread(&entry.thread)?;
@@ -127,7 +127,7 @@ pub fn name_goals(entries: &mut [Entry], whole: &Whole, runs: &Runs<'_>) -> Resu
     Ok(())
 }
 
-/// How the thread's last top call ended; empty where that is not among its newest records.
+/// How the thread's last top call ended; empty if that is not among its newest records.
 fn last_outcome(reader: &dyn LogReader, thread: &Thread) -> Result<String, LogFault> {
     let from = thread.seq.saturating_sub(LAST_RECORDS as u64) + 1;
     let records = reader.of_thread(&thread.id, from, LAST_RECORDS)?;
@@ -156,7 +156,8 @@ fn outcome(record: &Record) -> Option<String> {
 }
 
 impl Entry {
-    /// The entry as one line, on a narrow screen as two; `children` says whether ids of children stand in the same list.
+    /// The entry as one line, or as two on a narrow screen; `children` says whether the list contains ids of
+    /// children.
     pub fn line(&self, now: Millis, children: bool) -> String {
         let id_columns = if children { CHILD_COLUMNS } else { ROOT_COLUMNS };
         let id = columns::thread(&self.thread, id_columns);
@@ -171,7 +172,7 @@ impl Entry {
         let head = [pad(&id, id_columns), pad(&state, STATE_COLUMNS), pad(&since, SINCE_COLUMNS)].join("  ");
         let (room, run, words) = (layout::columns(), self.run(), self.told());
         let told = [run.as_str(), &words].into_iter().filter(|part| !part.is_empty());
-        // What a thread waits for is what a person came to read, so it gets a line rather than be cut.
+        // A person came to read what a thread waits for, so it gets its own line instead of a cut.
         let waits = self.paused.is_some() || self.life == Life::Working;
         let told = told.collect::<Vec<_>>().join(if self.steps.is_empty() { ": " } else { "; " });
         let needs = if waits { columns::width(&told) + 2 } else { WORDS_COLUMNS + columns::width(&run) };
@@ -189,7 +190,7 @@ impl Entry {
         if self.paused.is_some() { "paused" } else { self.life.as_str() }
     }
 
-    /// What it waits for, behind what holds it.
+    /// What it waits for, after what holds it.
     fn told(&self) -> String {
         match &self.paused {
             Some(pause) if self.words.is_empty() => pause.brief(&self.thread),
@@ -198,7 +199,7 @@ impl Entry {
         }
     }
 
-    /// What it has to do with workflows: its goal, and the steps that it is at.
+    /// Its workflow facts: its goal, and its current steps.
     fn run(&self) -> String {
         let goal = self.goal.as_ref().map(Goal::label);
         let steps = (!self.steps.is_empty()).then(|| runs::told(&self.steps));

@@ -1,8 +1,8 @@
-//! Runs of workflows: which step, pass and item something belongs to, and how far each step is. All of it is read from the
-//! notes in the thread of the run, whether it is over or not.
+//! Runs of workflows: the step, pass and item of something, and the progress of each step. Everything is read from
+//! the notes in the run's thread, whether or not it is over.
 //!
-//! A log and what the organism's file says of steps come in; goals and progress go out, for people and for programs. It
-//! decides nothing, and it reads each thread once.
+//! A log and the organism file's steps come in; goals and progress go out, for people and for programs. It decides
+//! nothing, and it reads each thread once.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -20,19 +20,19 @@ use systole_core::types::ids::{CallPath, Digest, Name, ThreadId};
 use systole_core::types::ports::{LogFault, LogReader};
 use systole_core::types::record::{Kind, Mark, Record, Role};
 
-/// Records read at once.
+/// Records per read.
 const PAGE: usize = 512;
 
-/// What the organism's file says of a step.
+/// A step as the organism file describes it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct StepSaid {
-    /// What it does, as a sentence.
+    /// The step's action, as a sentence.
     pub sentence: String,
-    /// The list whose items it goes through: the goal that gives it, and the fields on the way.
+    /// The list whose items it goes through: the goal that provides it, and the path of fields.
     pub list: Option<(String, Vec<String>)>,
 }
 
-/// Looks up what the section of a workflow says of a step.
+/// Looks up a step in the section of a workflow.
 pub type ReadStep<'a> = &'a dyn Fn(&Section, &str) -> Option<StepSaid>;
 
 /// A goal, a call or a question of a run.
@@ -40,36 +40,36 @@ pub type ReadStep<'a> = &'a dyn Fn(&Section, &str) -> Option<StepSaid>;
 pub struct Goal {
     /// The workflow.
     pub workflow: Name,
-    /// The step.
+    /// The name of the step.
     pub step: String,
     /// The innermost loop around it, with the pass.
     pub pass: Option<(String, u32)>,
     /// The item of a list, from 1.
     pub item: Option<u32>,
-    /// The agent, if several pursue it.
+    /// The agent, if several work on it.
     pub agent: Option<String>,
-    /// What the step does; none if the configuration of the run cannot be read.
+    /// The step's action; `None` if the configuration of the run cannot be read.
     pub sentence: Option<String>,
 }
 
-/// How far a step is.
+/// The progress of a step.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Progress {
-    /// The step.
+    /// The name of the step.
     pub step: String,
     /// The innermost loop around it, with the pass.
     pub pass: Option<(String, u32)>,
-    /// How much of it has ended, failures included.
+    /// How many parts have ended, including failures.
     pub done: usize,
-    /// How much of that failed.
+    /// How many of those failed.
     pub failed: usize,
-    /// How much of it runs.
+    /// How many are running.
     pub running: usize,
-    /// How much there is, if that is known.
+    /// How many there are, if known.
     pub of: Option<usize>,
 }
 
-/// Something that a run has started.
+/// Something that a run started.
 struct Started {
     call: CallPath,
     workflow: Name,
@@ -83,11 +83,11 @@ struct Started {
     output: Option<u64>,
 }
 
-/// What runs in one thread have started, in order.
+/// Everything that runs started in one thread, in order.
 #[derive(Default)]
 struct Notes {
     started: Vec<Started>,
-    /// The last one under each item's path.
+    /// The last one for each item's path.
     items: HashMap<(CallPath, u32, u32), usize>,
     children: HashMap<ThreadId, usize>,
 }
@@ -102,12 +102,12 @@ pub struct Runs<'a> {
 }
 
 impl<'a> Runs<'a> {
-    /// The runs of a log that is looked at.
+    /// The runs of a log.
     pub fn new(reader: &'a dyn LogReader, whole: &'a Whole, read: ReadStep<'a>) -> Runs<'a> {
         Runs { reader, whole, read, notes: RefCell::default(), said: RefCell::default() }
     }
 
-    /// The goal that a child thread is about, if a run has started it.
+    /// The goal of a child thread, if a run started it.
     pub fn of_thread(&self, thread: &ThreadId) -> Result<Option<Goal>, LogFault> {
         let Some(parent) = thread.parent() else { return Ok(None) };
         let first = self.reader.of_thread(thread, 1, 1)?;
@@ -121,7 +121,7 @@ impl<'a> Runs<'a> {
         Ok(found.map(|one| self.goal(one)))
     }
 
-    /// The goal that an item of a run is about.
+    /// The goal of an item of a run.
     pub fn of_item(&self, thread: &ThreadId, item: &CallPath) -> Result<Option<Goal>, LogFault> {
         let Some(path) = item.caller().filter(|(call, ..)| self.is_run(thread, call)) else {
             return Ok(None);
@@ -131,7 +131,7 @@ impl<'a> Runs<'a> {
         Ok(found.map(|one| self.goal(one)))
     }
 
-    /// How far the steps are that a run is at: all of which something runs.
+    /// The progress of a run's current steps: all steps with something running.
     pub fn steps(&self, thread: &ThreadId, call: &CallPath) -> Result<Vec<Progress>, LogFault> {
         if !self.is_run(thread, call) {
             return Ok(Vec::new());
@@ -165,7 +165,7 @@ impl<'a> Runs<'a> {
         let mut made = Vec::new();
         for (mut progress, one) in steps {
             let key = Key::of(&one.key);
-            // With several agents an item is counted once for each of them.
+            // With several agents an item is counted once per agent.
             if key.item.is_some() && key.agent.is_none() {
                 progress.of = self.length(thread, &of_call, one)?;
             }
@@ -185,7 +185,7 @@ impl<'a> Runs<'a> {
         self.whole.section(config, listener).is_none_or(|section| section.path.starts_with("workflows."))
     }
 
-    /// How long the list is that a step goes through.
+    /// The length of the list that a step goes through.
     fn length(&self, thread: &ThreadId, all: &[&Started], one: &Started) -> Result<Option<usize>, LogFault> {
         let said = self.said(one, &Key::of(&one.key).step);
         let Some((goal, fields)) = said.and_then(|said| said.list) else { return Ok(None) };
@@ -237,7 +237,7 @@ impl Notes {
             (Kind::Message, Some(Mark::Role(Role::Note))) => {
                 let (Some(call), Some(turn)) = (&h.call, h.turn) else { return };
                 for (ordinal, key) in starts(body, &h.from) {
-                    // Before another try there is a pause, which is a part of the step. A time limit is none.
+                    // A pause before another try is a part of the step; a time limit is not.
                     let key = key.strip_prefix("pause:").map(str::to_owned).unwrap_or(key);
                     if key.starts_with("timeout:") {
                         continue;
@@ -259,7 +259,7 @@ impl Notes {
         }
     }
 
-    /// Takes what came of something that was started.
+    /// Records the outcome of something that was started.
     fn came(&mut self, record: &Record) {
         let (h, body) = (&record.header, &record.body);
         if let Some(id) = attribute(body, "thread-finished", "id") {
@@ -296,7 +296,7 @@ impl Notes {
     }
 }
 
-/// What a note of that workflow starts: ordinals and keys.
+/// The items that a note of that workflow starts: ordinals and keys.
 fn starts(body: &[u8], workflow: &Name) -> Vec<(u32, String)> {
     let mut found = Vec::new();
     let Ok(mut gate) = Gate::strict(body, &Limits::FROM_PUMP) else { return found };
@@ -316,7 +316,7 @@ fn starts(body: &[u8], workflow: &Name) -> Vec<(u32, String)> {
     found
 }
 
-/// How many elements there are at the end of that way into what a child has answered.
+/// The number of elements at the end of that path in a child's answer.
 fn count(body: &[u8], way: &[String]) -> Option<usize> {
     let mut gate = Gate::strict(body, &Limits::FROM_PUMP).ok()?;
     let mut open: Vec<String> = Vec::new();
@@ -325,7 +325,7 @@ fn count(body: &[u8], way: &[String]) -> Option<usize> {
         match gate.step().ok()? {
             Step::Open(tag) => {
                 open.push(tag.local.to_owned());
-                // Before the way there are the end of the thread and the payload itself.
+                // Before the path come the end of the thread and the payload itself.
                 count += usize::from(open.get(2..).is_some_and(|inside| inside == way));
             }
             Step::Close => drop(open.pop()),
@@ -335,7 +335,7 @@ fn count(body: &[u8], way: &[String]) -> Option<usize> {
     }
 }
 
-/// The name of something in a run, taken apart: `report.2/review[3][critic]`.
+/// The name of something in a run, parsed: `report.2/review[3][critic]`.
 struct Key {
     step: String,
     pass: Option<(String, u32)>,
@@ -367,14 +367,14 @@ fn pass_told(pass: Option<&(String, u32)>) -> String {
 }
 
 impl Goal {
-    /// Which one it is: `review, item 3`, `draft, pass 2 of report`.
+    /// Its label: `review, item 3`, `draft, pass 2 of report`.
     pub fn label(&self) -> String {
         let agent = self.agent.as_ref().map(|agent| format!(" by {}", plain(agent))).unwrap_or_default();
         let item = self.item.map(|item| format!(", item {item}")).unwrap_or_default();
         format!("{}{agent}{item}{}", plain(&self.step), pass_told(self.pass.as_ref()))
     }
 
-    /// The same with what the step does.
+    /// The same with the step's action.
     pub fn told(&self) -> String {
         // The sentence begins with the name of the step.
         let sentence = self.sentence.as_ref().map(|sentence| plain(sentence.trim_end_matches(':')));
@@ -397,7 +397,7 @@ impl Goal {
 }
 
 impl Progress {
-    /// How far it is: `review: 3 of 12 done, 4 running`; of a step that is done once only its name.
+    /// The progress: `review: 3 of 12 done, 4 running`; only the name for a step that runs once.
     pub fn told(&self) -> String {
         let name = format!("{}{}", plain(&self.step), pass_told(self.pass.as_ref()));
         if self.of.is_none() && self.done + self.running == 1 {
@@ -422,7 +422,7 @@ impl Progress {
     }
 }
 
-/// What all of them tell, on one line.
+/// The progress of all steps, on one line.
 pub fn told(steps: &[Progress]) -> String {
     steps.iter().map(Progress::told).collect::<Vec<_>>().join("; ")
 }

@@ -1,8 +1,8 @@
-//! Where a text stands in a log: the first record that holds it, and who passed it on.
+//! Finds a text in a log: the first record that contains it, and who passed it on.
 //!
-//! The whole log is read, and every record held to its chain: that nothing earlier holds the text is worth as much as what was
-//! read. Looked into are payloads, refused payloads, what models said, and the prompts that they were sent. A text
-//! comes in; places go out.
+//! It reads the whole log and checks every record against its chain. So the claim that no earlier record contains the
+//! text is as strong as the log. It searches payloads, refused payloads, model answers, and prompts. A text comes in;
+//! places go out.
 
 use std::collections::HashMap;
 
@@ -18,31 +18,31 @@ use systole_core::types::ids::{Digest, Name, ThreadId};
 use systole_core::types::ports::{LogFault, LogReader, Position};
 use systole_core::types::record::{Kind, Record, head_zero};
 
-/// Records read at once.
+/// Records per read.
 const PAGE: usize = 512;
-/// Ways that are told apart. Names are few; somebody may all the same have had a thousand clients.
+/// Most ways to distinguish. Names are few, but a log may have had a thousand clients.
 const WAYS: usize = 1000;
-/// Ways that are named on a screen.
+/// Most ways to show on a screen.
 const NAMED: usize = 12;
-/// Columns that a name takes at most.
+/// Most columns of a name.
 const NAME: usize = 24;
 
-/// What is looked for.
+/// The text to find.
 pub struct Wanted {
     typed: String,
     words: String,
 }
 
-/// How a record holds a text.
+/// How a record contains a text.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum How {
     /// In its payload.
     Says,
     /// In the payload that it refuses.
     Refuses,
-    /// In what a model answered.
+    /// In a model's answer.
     Answered,
-    /// In the prompt that a model was sent.
+    /// In a prompt to a model.
     Prompted,
 }
 
@@ -58,53 +58,53 @@ impl How {
     }
 }
 
-/// One way that a text went.
+/// One way that a text took.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Way {
-    /// How its records hold it.
+    /// How its records contain it.
     pub how: How,
     /// Who sent them.
     pub from: Name,
-    /// To whom.
+    /// The receiver.
     pub to: Option<Name>,
     /// The first of them.
     pub first: (ThreadId, u64),
-    /// How many there are.
+    /// The number of records.
     pub records: u64,
 }
 
-/// Where a text stands.
+/// The search result.
 #[derive(Default)]
 pub struct Found {
-    /// The first record that holds it.
+    /// The first record that contains the text.
     pub first: Option<Placed>,
-    /// How many do.
+    /// The number of records.
     pub records: u64,
-    /// The ways it went, by their first records.
+    /// The ways it took, by their first records.
     pub ways: Vec<Way>,
-    /// Whether there are more of them.
+    /// Whether there are more ways.
     pub more: bool,
-    /// Documents that records name and the log does not hold, so that nobody can look into them.
+    /// Documents that records name but the log does not have, so they cannot be searched.
     pub missing: u64,
 }
 
-/// A link of a prompt's chain: the hash of the one before it, and the texts it holds.
+/// A link of a prompt's chain: the hash of the previous link, and its texts.
 pub struct Link {
-    /// The link before it.
+    /// The previous link.
     pub before: Option<String>,
-    /// What it holds, as its model read it.
+    /// Its texts, as the model read them.
     pub texts: Vec<String>,
 }
 
-/// Reads a link of a prompt's chain; none where the text is none.
+/// Reads a link of a prompt's chain; `None` if the text is not a link.
 pub type ReadLink<'a> = &'a dyn Fn(&str) -> Option<Link>;
 
-/// One blank for every run of white space.
+/// Collapses white space to one blank.
 fn spaced(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// The text with what XML escapes put back.
+/// The text with XML escapes decoded.
 fn decoded(text: &str) -> String {
     let marks =
         [("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&apos;", "'"), ("&#10;", "\n"), ("&amp;", "&")];
@@ -112,7 +112,7 @@ fn decoded(text: &str) -> String {
 }
 
 impl Wanted {
-    /// Looks for that text; none where it is blank.
+    /// A search for that text; `None` if it is blank.
     pub fn new(typed: &str) -> Option<Wanted> {
         let words = spaced(typed);
         (!words.is_empty()).then(|| Wanted { typed: typed.to_owned(), words })
@@ -122,12 +122,12 @@ impl Wanted {
         text.contains(&self.typed) || spaced(text).contains(&self.words)
     }
 
-    /// In a text that a model wrote or read, where what XML escapes may stand escaped once more.
+    /// Whether a text that a model wrote or read contains it; such a text may hold XML that is escaped twice.
     fn is_in_model_text(&self, text: &str) -> bool {
         self.is_in(text) || text.contains('&') && self.is_in(&decoded(text))
     }
 
-    /// In a payload: as its bytes stand, in its text, or in an attribute. A tag counts as a blank.
+    /// Whether a payload contains it: in its bytes, in its text, or in an attribute. A tag counts as a blank.
     fn is_in_payload(&self, body: &[u8]) -> bool {
         let raw = String::from_utf8_lossy(body);
         if raw.contains(&self.typed) {
@@ -153,19 +153,19 @@ impl Wanted {
     }
 }
 
-/// A look through a log.
+/// A search through a log.
 struct Search<'a> {
     reader: &'a dyn LogReader,
     wanted: &'a Wanted,
     read_link: ReadLink<'a>,
-    /// Prompts and links of them that were looked into, and whether they hold the text.
+    /// Prompts and links that were searched, and whether they contain the text.
     prompts: HashMap<Digest, bool>,
     /// The head of every thread that was read.
     heads: HashMap<ThreadId, (u64, Digest)>,
     found: Found,
 }
 
-/// Looks through the whole log.
+/// Searches the whole log.
 pub fn search(reader: &dyn LogReader, wanted: &Wanted, read_link: ReadLink<'_>) -> Result<Found, LogFault> {
     let (prompts, heads) = (HashMap::new(), HashMap::new());
     let mut search = Search { reader, wanted, read_link, prompts, heads, found: Found::default() };
@@ -254,7 +254,7 @@ impl Search<'_> {
         })
     }
 
-    /// Whether a prompt holds the text: in its last link, or in one before that. Each is looked into once.
+    /// Whether a prompt contains the text: in its last link, or in an earlier one. Each is searched once.
     fn prompt(&mut self, position: Position, hash: Digest) -> Result<bool, LogFault> {
         let mut chain = Vec::new();
         let mut next = Some(hash);
@@ -266,13 +266,13 @@ impl Search<'_> {
             }
             let bytes = self.document(position, hash)?.unwrap_or_default();
             let text = String::from_utf8_lossy(&bytes);
-            // A listener that is no agent of ours may keep its prompts in another form.
+            // A listener that is not one of our agents may store prompts in another form.
             let whole = || Link { before: None, texts: vec![text.to_string()] };
             let Link { before, texts } = (self.read_link)(&text).unwrap_or_else(whole);
             chain.push((hash, texts.iter().any(|text| self.wanted.is_in_model_text(text))));
             next = before.and_then(|before| Digest::parse(&before).ok());
         }
-        // From the base on: what stands in a link stands in all that are built upon it.
+        // From the base on: every link contains the text of the links before it.
         for (hash, is_in) in chain.into_iter().rev() {
             holds |= is_in;
             self.prompts.insert(hash, holds);
@@ -300,7 +300,7 @@ impl Search<'_> {
     }
 }
 
-/// The strings in a text that is JSON, a value a line or all of it; none where it is something else.
+/// The strings in a JSON text or in JSON lines; empty for anything else.
 pub fn strings(text: &str) -> Vec<String> {
     let mut found = Vec::new();
     match serde_json::from_str::<Value>(text) {
@@ -328,7 +328,7 @@ fn gather(value: &Value, found: &mut Vec<String>) {
     }
 }
 
-/// What was found, in lines for a terminal.
+/// The result, in lines for a terminal.
 pub fn lines(found: &Found) -> Vec<String> {
     let mut lines = vec![format!("{} the text; who said it, the first on top:", counted(found.records))];
     for way in found.ways.iter().take(NAMED) {
@@ -356,7 +356,7 @@ fn counted(records: u64) -> String {
     if records == 1 { "1 record holds".to_owned() } else { format!("{records} records hold") }
 }
 
-/// What was found, for programs.
+/// The result, for programs.
 pub fn as_json(text: &str, found: &Found) -> Value {
     let way = |way: &Way| {
         let first = format!("{}@{}", way.first.0.as_str(), way.first.1);

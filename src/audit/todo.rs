@@ -1,8 +1,8 @@
-//! Todo lists as they stood after some record: of each call that was open then, or of the last top call
-//! and those below it where none was, the newest list for every condition.
+//! Todo lists as they were after some record: the newest list for every condition, of each call that was
+//! open then. If none was open, of the last top call and the calls below it.
 //!
-//! Nothing is kept of a list but its newest text. A thread and a record's number come in; lists of plain
-//! data, and lines or JSON made of them, go out.
+//! It keeps only the newest text of a list. A thread and a record's number come in; lists of plain data,
+//! and lines or JSON made of them, go out.
 
 use std::collections::BTreeMap;
 
@@ -21,13 +21,13 @@ use systole_core::types::record::{Kind, Mark, Role};
 pub struct Lists {
     /// The call.
     pub call: CallPath,
-    /// Who keeps them.
+    /// The listener that keeps them.
     pub listener: Name,
-    /// Each with the record that brought it.
+    /// Each list with its record.
     pub lists: Vec<(u64, TodoList)>,
 }
 
-/// Reads the lists as they stood after record `seq`; none where the thread has no record.
+/// Reads the lists as they were after record `seq`; `None` if the thread has no record.
 pub fn read(reader: &dyn LogReader, thread: &ThreadId, seq: u64) -> Result<Option<Vec<Lists>>, LogFault> {
     let mut calls: BTreeMap<CallPath, Lists> = BTreeMap::new();
     let fold = folded_until(reader, thread, seq, |record| {

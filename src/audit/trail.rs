@@ -1,8 +1,8 @@
-//! The chain of causes of a record, from it back to the door: each link with what it was made in, what else that turn was
-//! shown, the models that were asked in it, and why the next link is its cause.
+//! The chain of causes of a record, back to the door. Each link has its turn, what else that turn was shown, the
+//! models asked in it, and why the next link is its cause.
 //!
-//! It follows what records name and guesses nothing; where a record names no cause, that is said. Links are handed on one by
-//! one and not kept, since a chain may be as long as its thread. A record comes in; links go out.
+//! It follows what records name and guesses nothing; if a record names no cause, it says so. Links are passed on one
+//! by one and not kept, since a chain may be as long as its thread. A record comes in; links go out.
 
 mod telling;
 mod turn;
@@ -29,25 +29,25 @@ pub struct Link {
     pub why: Why,
     /// Its cause: the next link.
     pub cause: Option<(ThreadId, u64)>,
-    /// Where a listener said it: in which attempt, what else that turn was shown, which models were asked.
+    /// The turn, if a listener sent it: the attempt, what else the turn was shown, and the models asked.
     pub turn: Option<turn::Turn>,
 }
 
-/// How a record came about, with regard to its cause.
+/// How a record came about from its cause.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Why {
-    /// A listener said it in a turn that the cause opened.
+    /// A listener sent it in a turn that the cause opened.
     Turn {
         /// The call.
         call: CallPath,
         /// The turn.
         number: u32,
-        /// The end of an earlier message, for which the call had to wait.
+        /// The end of an earlier message that the call had to wait for.
         after: Option<u64>,
     },
     /// It opens a thread; the cause is the item that spawned it.
     Spawned,
-    /// It tells of the end of a thread; the cause is that.
+    /// It reports the end of a thread; the cause is that end.
     Ended,
     /// A timer fired; the cause set it.
     Timer,
@@ -61,24 +61,24 @@ pub enum Why {
     Steered,
     /// The cause ended the thread.
     Cancelled,
-    /// The core recorded it of what the cause had made due.
+    /// The core recorded it about work that the cause made due.
     Core,
-    /// No cause is named; this opened its call, or its thread.
+    /// It names no cause; this record opened its call, or its thread.
     Within,
     /// It came from outside.
     Door(Door),
-    /// The core says it of itself, or of a listener, outside of any call.
+    /// The core's own record about itself or a listener, outside of any call.
     Own,
 }
 
-/// Who came in from outside.
+/// A sender from outside.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Door {
     /// The client.
     pub client: Name,
-    /// The idempotency key of its message; none for an order, and for what was refused.
+    /// The idempotency key of its message; `None` for an order or a refused message.
     pub key: Option<Key>,
-    /// Its roles under the configuration in force, or why that cannot be read.
+    /// Its roles under the active configuration, or why that cannot be read.
     pub roles: Result<Vec<client::Role>, String>,
 }
 
@@ -111,12 +111,12 @@ pub struct Trail<'a> {
 }
 
 impl<'a> Trail<'a> {
-    /// For a log. `read` reads a configuration back from its source.
+    /// A trail for a log. `read` reads a configuration from its source.
     pub fn through(reader: &'a dyn LogReader, read: ReadSource<'a>) -> Trail<'a> {
         Trail { reader, read, pages: HashMap::new() }
     }
 
-    /// Shows a record and everything that led to it, the newest first.
+    /// Shows a record and everything that led to it, newest first.
     pub fn follow(&mut self, start: Placed, mut show: impl FnMut(&Link)) -> Result<(), LogFault> {
         let mut next = Some(start);
         while let Some(placed) = next.take() {
@@ -146,7 +146,7 @@ impl<'a> Trail<'a> {
         Ok((why(record, &cause.1, after), Some(cause)))
     }
 
-    /// What led to a record that names no cause.
+    /// The cause of a record that names none.
     fn without(&mut self, placed: &Placed) -> Result<(Why, Option<Placed>), LogFault> {
         let h = &placed.1.header;
         let opening = match (h.kind, h.code) {
@@ -181,7 +181,7 @@ impl<'a> Trail<'a> {
                 None => None,
             },
         };
-        // What opens itself is no cause of itself.
+        // A record that opens something is not its own cause.
         let opening = opening.filter(|(position, _)| *position < placed.0);
         let why = if opening.is_some() { Why::Within } else { Why::Own };
         Ok((why, opening))
@@ -198,7 +198,7 @@ impl<'a> Trail<'a> {
         Ok(self.pages.entry(config).or_insert_with(|| Err(String::new())))
     }
 
-    /// Whether a name that stands where a client's or a listener's may is a client's.
+    /// Whether a name that could be a client's or a listener's is a client's.
     fn is_client(&mut self, config: Digest, name: &Name) -> Result<bool, LogFault> {
         let is_listener = match self.page(config)? {
             Ok(page) => page.listener(name).is_some(),
@@ -219,8 +219,8 @@ impl<'a> Trail<'a> {
     }
 }
 
-/// Whether a record of a top call names as its cause the end of the message before, behind which the call waited. What the
-/// call was opened for is its request all the same.
+/// Whether a record of a top call names as its cause the end of the previous message, which the call waited for. The
+/// call was still opened for its own request.
 fn was_held(record: &Record, call: &CallPath, cause: &Record) -> bool {
     let (h, c) = (&record.header, &cause.header);
     let ends = c.kind == Kind::Outcome && c.code != Some(Mark::DeadLetter)
@@ -239,7 +239,7 @@ fn why(record: &Record, cause: &Record, after: Option<u64>) -> Why {
     match (h.kind, h.code) {
         (Kind::Message, Some(Mark::Role(Role::Begin))) => Why::Spawned,
         (Kind::Message, Some(Mark::Role(Role::Inbox))) if h.thread != cause.header.thread => Why::Ended,
-        // A wait that is over at once was ended by nothing but itself.
+        // A wait that is over at once has no other cause.
         (Kind::Message, Some(Mark::Role(Role::Answer)))
             if cause.header.code == Some(Mark::Role(Role::AskPerson)) =>
         {

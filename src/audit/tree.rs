@@ -1,7 +1,7 @@
 //! A root with everything that came of it: its calls, their items and answers, the threads they
-//! spawned. Read from records, so that what is over stands beside what is open.
+//! spawned. It is read from records, so finished work appears next to open work.
 //!
-//! Bodies are looked at and not kept: a tree's memory grows with its calls, not with its bytes. A
+//! Bodies are read but not kept: a tree's memory grows with its calls, not with its bytes. A
 //! thread's id comes in; a tree of plain data goes out.
 
 mod drawing;
@@ -21,9 +21,9 @@ use systole_core::types::ports::{LogFault, LogReader};
 use systole_core::types::record::{Approving, Header, Kind, Mark, Record, Role, Timing, head_zero};
 use systole_core::types::time::Millis;
 
-/// Records read at once.
+/// Records per read.
 const PAGE: usize = 512;
-/// Records read for one tree: some seconds of reading, and more than anybody reads on a screen.
+/// Most records for one tree: a few seconds of reading, and more than a person reads on a screen.
 const MOST_RECORDS: u64 = 200_000;
 
 /// A thread with its calls and its children.
@@ -39,20 +39,20 @@ pub struct Tree {
     pub calls: BTreeMap<CallPath, Branch>,
     /// The threads it spawned.
     pub children: BTreeMap<ThreadId, Tree>,
-    /// Who ended it, if somebody did.
+    /// Who ended it, if it was ended.
     pub ended_by: Option<(Millis, Name)>,
-    /// Whether it rested when it was ended; else it was cancelled.
+    /// Whether it was at rest when it was ended; otherwise it was cancelled.
     pub rested: bool,
-    /// Whether there are records that were not read.
+    /// Whether there are unread records.
     pub cut: bool,
 }
 
 /// One call.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Branch {
-    /// Who has to answer it.
+    /// The listener that must answer it.
     pub listener: Name,
-    /// Who wants the answer.
+    /// The receiver of the answer.
     pub caller: Name,
     /// Its request at a glance.
     pub request: Glance,
@@ -60,17 +60,17 @@ pub struct Branch {
     pub seq: u64,
     /// When it was opened.
     pub opened: Millis,
-    /// The last turn that was taken.
+    /// The last turn taken.
     pub turn: u32,
-    /// Attempts at all its turns beyond the first of each.
+    /// Repeated attempts, over all its turns.
     pub retries: u32,
-    /// The budget because of which it could only answer in the end.
+    /// The exhausted budget that forced it to wrap up.
     pub wrapped_up: Option<Code>,
-    /// What a person said before it went out: `approved by alice`.
+    /// A person's decision before it went out: `approved by alice`.
     pub approval: Option<String>,
     /// How it ended, if it did.
     pub ended: Option<Ended>,
-    /// Its items, in order of turn and ordinal, but calls, which stand in `Tree::calls`.
+    /// Its items, in order of turn and ordinal, except calls, which are in `Tree::calls`.
     pub items: BTreeMap<(u32, u32), Leaf>,
 }
 
@@ -79,7 +79,7 @@ pub struct Branch {
 pub struct Ended {
     /// When.
     pub at: Millis,
-    /// Which way.
+    /// How.
     pub way: Way,
 }
 
@@ -91,7 +91,7 @@ pub enum Way {
         /// Its element.
         element: String,
     },
-    /// Without one, as its `returns` allow.
+    /// Without a payload, as its `returns` allow.
     Handled,
     /// Without the answer it owed.
     Failed {
@@ -102,7 +102,7 @@ pub enum Way {
     },
 }
 
-/// What an item came to.
+/// The outcome of an item.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Leaf {
     /// A note.
@@ -122,39 +122,39 @@ pub enum Leaf {
         /// Why it is over, if it is.
         over: Option<String>,
     },
-    /// It cancelled a thread; none until that was confirmed.
+    /// It cancelled a thread; `None` until that is confirmed.
     Ends(Option<ThreadId>),
     /// It steered a thread.
     Steers,
     /// It set a timer.
     Timer {
-        /// Which, and when it was first due; none until the confirmation was read.
+        /// The timer, and when it was first due; `None` until the confirmation is read.
         set: Option<(TimerId, Millis)>,
     },
     /// It cancelled a timer.
     Cancel {
-        /// Which.
+        /// The timer.
         timer: Option<TimerId>,
     },
-    /// It asked a person; what became of the question, as far as it is known.
+    /// It asked a person; the answer, as far as it is known.
     Asks(Option<PersonSaid>),
-    /// It cleared messages of its view, or read some again.
+    /// It cleared messages of its view, or recalled some.
     View {
-        /// Which of the two.
+        /// Whether it cleared.
         cleared: bool,
-        /// The first message and the last, 0 for none; unknown until the confirmation was read.
+        /// The first and the last message, 0 for none; `None` until the confirmation is read.
         range: Option<(u64, u64)>,
     },
     /// It opened a nested call.
     Call,
-    /// It went to several takers.
+    /// It went to several receivers.
     Takers {
-        /// Whether the first answer that is no failure was enough.
+        /// Whether the first successful answer was enough.
         first: bool,
         /// The calls that it opened, in order.
         calls: Vec<CallPath>,
     },
-    /// It spawned a thread; none until the confirmation was read.
+    /// It spawned a thread; `None` until the confirmation is read.
     Spawned(Option<ThreadId>),
 }
 
@@ -184,7 +184,7 @@ fn read_within(reader: &dyn LogReader, id: &ThreadId, left: &mut u64) -> Result<
                 break;
             }
             *left -= 1;
-            // A tree of records that are not the ones that were written would be a lie.
+            // A tree of altered records would be a lie.
             if record.header.seq != tree.seq + 1 || !record.verifies(head) {
                 let number = record.header.seq.to_string();
                 let why =
@@ -219,7 +219,7 @@ fn read_within(reader: &dyn LogReader, id: &ThreadId, left: &mut u64) -> Result<
 }
 
 impl Tree {
-    /// Its top calls, in the order in which they came.
+    /// Its top calls, in order of arrival.
     pub fn tops(&self) -> Vec<(&CallPath, &Branch)> {
         let mut tops: Vec<_> = self.calls.iter().filter(|(path, _)| path.depth() == 0).collect();
         tops.sort_by_key(|(path, _)| path.top_number());
@@ -337,7 +337,7 @@ impl Tree {
         }
     }
 
-    /// An answer of the core completes what is known of its item.
+    /// An answer of the core completes the data of its item.
     fn answer(&mut self, record: &Record) {
         let place = record.header.call.as_ref().and_then(CallPath::caller);
         let item = place.and_then(|(path, turn, ordinal)| {

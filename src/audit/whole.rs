@@ -1,8 +1,8 @@
-//! A log as it stands, without running it: the pump's own fold of every thread at work, the
-//! configurations their calls began with, and what the newest records tell of listeners.
+//! The state of a log, without running it: the pump's own fold of every thread at work, the configurations of
+//! their calls, and what the newest records say about listeners.
 //!
-//! Nothing here writes, and what is live knowledge of a running pump alone (which delivery is out) is
-//! only worked out from it in `posts`. A reader comes in; the whole goes out.
+//! It writes nothing. Facts that only a running pump has (which delivery is out) are derived in `posts`. A
+//! reader comes in; the whole goes out.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -20,41 +20,42 @@ use systole_core::types::ports::{LogFault, LogReader, Position, Unwatched};
 use systole_core::types::record::{Kind, Mark, Record, Role, Timing};
 use systole_core::types::time::Millis;
 
-/// Newest records that are looked at for signs of listeners and of the last start.
+/// Newest records to search for the state of listeners and for the last start.
 const RECENT: usize = 4096;
 
-/// Reads a configuration back from its stored source, or says why that cannot be done.
+/// Reads a configuration from its stored source, or reports why it cannot.
 pub type ReadSource<'a> = &'a dyn Fn(&[u8]) -> Result<Composition, String>;
 
-/// A log as it stands.
+/// The state of a log.
 pub struct Whole {
     state: State,
     /// The process that has the log open for writing.
     pub running: Option<u32>,
-    /// Configurations that cannot be read, and why.
+    /// Configurations that cannot be read, with the reason.
     unread: HashMap<Digest, String>,
     signs: Signs,
 }
 
-/// What the newest records tell of the organism's listeners.
+/// What the newest records say about the organism's listeners.
 #[derive(Default)]
 struct Signs {
     booted: Option<(Millis, Digest)>,
     freed: HashMap<Name, Millis>,
     /// Why a listener is away, until it is back or the organism starts again.
     away: HashMap<String, String>,
-    /// Where each of them stands, by thread and number: what came in one millisecond has an order too.
+    /// The position of each newest record, by thread and number: records of the same millisecond have an order
+    /// too.
     places: HashMap<(ThreadId, u64), Position>,
 }
 
 impl Whole {
-    /// Looks at a log. `running` is the process that writes it, if one does.
+    /// Reads a log. `running` is the process that writes it, if there is one.
     pub fn look(
         reader: &dyn LogReader,
         read: ReadSource<'_>,
         running: Option<u32>,
     ) -> Result<Whole, LogFault> {
-        // Read before the fold, so that no sign is newer than the state that it is set beside.
+        // Read before the fold, so that no sign is newer than the state shown with it.
         let last = reader.last()?;
         let mut state = wake::recover(reader, &Unwatched)?.state;
         let mut signs = Signs::default();
@@ -100,7 +101,7 @@ impl Whole {
         threads
     }
 
-    /// A thread: from memory if it is at work, else woken; none if the log has no record of it.
+    /// A thread: from memory if it is at work, otherwise woken; `None` if the log has no record of it.
     pub fn thread(&self, reader: &dyn LogReader, id: &ThreadId) -> Result<Option<Thread>, LogFault> {
         match self.state.thread(id) {
             Some(thread) => Ok(Some(thread.clone())),
@@ -123,28 +124,27 @@ impl Whole {
         self.state.thread(id)
     }
 
-    /// Whose pause keeps a thread from sending anything new, and since when.
+    /// The thread whose pause keeps this thread from sending anything new, and since when.
     pub fn halted(&self, thread: &ThreadId) -> Option<(ThreadId, Millis)> {
         pausing::halted(|id| self.state.thread(id), thread)
     }
 
-    /// A listener as the configuration of that hash has it.
+    /// A listener in the configuration with that hash.
     pub fn listener(&self, config: Digest, name: &Name) -> Option<&Listener> {
         self.state.book.listener(config, name)
     }
 
-    /// What the file says of a listener, as the configuration of that hash has it.
+    /// A listener's section of the file, in the configuration with that hash.
     pub(super) fn section(&self, config: Digest, name: &Name) -> Option<&Section> {
         self.state.book.page(config)?.sections.get(name)
     }
 
-    /// How long a message from outside may be worked on under that configuration, where it says so.
+    /// The time limit for a message from outside under that configuration, if it sets one.
     pub(super) fn wall_ms(&self, config: Digest) -> Option<u64> {
         self.state.book.page(config)?.budgets?.wall_ms
     }
 
-    /// The most tokens that the models of a message from outside may use under that configuration, and the most
-    /// that they may cost.
+    /// The most tokens and the most money for the models of a message from outside under that configuration.
     pub(super) fn limits_of_models(&self, config: Digest) -> (Option<u64>, Option<Money>) {
         let budgets = self.state.book.page(config).and_then(|page| page.budgets);
         budgets.map_or((None, None), |budgets| (budgets.tokens, budgets.money))
@@ -155,8 +155,8 @@ impl Whole {
         self.unread.get(&config).map(String::as_str)
     }
 
-    /// How many deliveries may be out to a listener at once: as the configuration of the last start
-    /// says, which is what the running pump counts by, else as that of the call.
+    /// How many deliveries may be out to a listener at once. The configuration of the last start decides,
+    /// because the running pump uses it; without it, that of the call.
     pub(super) fn slots(&self, config: Digest, name: &Name) -> usize {
         let current = self.signs.booted.and_then(|(_, booted)| self.listener(booted, name));
         current.or_else(|| self.listener(config, name)).map_or(1, |l| l.in_flight)
@@ -167,17 +167,17 @@ impl Whole {
         self.signs.booted.map(|(at, _)| at)
     }
 
-    /// Where a record stands in the log, if it is among the newest; before those that are if not.
+    /// The position of a record in the log, if it is among the newest; otherwise a position before them.
     pub(super) fn place(&self, thread: &ThreadId, seq: u64) -> Position {
         self.signs.places.get(&(thread.clone(), seq)).copied().unwrap_or_default()
     }
 
-    /// Why that listener is away, if it is, and the newest records say so.
+    /// Why that listener is away, if the newest records say so.
     pub(super) fn away(&self, listener: &Name) -> Option<&str> {
         self.signs.away.get(listener.as_str()).map(String::as_str)
     }
 
-    /// When a delivery to that listener was last over, if that is among the newest records.
+    /// When the last delivery to that listener ended, if that is among the newest records.
     pub(super) fn freed(&self, listener: &Name) -> Option<Millis> {
         self.signs.freed.get(listener).copied()
     }
@@ -189,7 +189,7 @@ impl Signs {
         if h.thread.is_sys() {
             return self.note_sys(record);
         }
-        // What a listener sends ends its delivery; a failed attempt and an outcome of the core name it.
+        // A listener's message ends its delivery; failed attempts and core outcomes name the delivery.
         let over = match (h.kind, h.code) {
             (
                 Kind::Message,
@@ -224,11 +224,11 @@ impl Signs {
     }
 }
 
-/// Records read at once.
+/// Records per read.
 const PAGE: usize = 512;
 
-/// Folds a thread from its first record to that one, as far as it goes, and shows each on the way. Every
-/// record is verified; none where the thread has no record.
+/// Folds a thread from its first record up to that one, and shows each on the way. Every record is verified;
+/// `None` if the thread has no record.
 pub(super) fn folded_until(
     reader: &dyn LogReader,
     id: &ThreadId,

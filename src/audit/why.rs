@@ -1,9 +1,9 @@
-//! Why a thread waits: for every call that is open, what it waits for, down to the leaves, which alone
-//! can end the wait.
+//! Why a thread waits: for every open call, what it waits for, down to the leaves, which alone can end
+//! the wait.
 //!
 //! It reads folds and records and never asks a running organism. The whole of a log and a thread come
-//! in; a tree of reasons goes out, which `wording` and `list` put into words. What kinds of waits there
-//! are, and how each is told, stands in `kinds` alone.
+//! in; a tree of reasons goes out, which `wording` and `list` put into words. Only `kinds` knows the
+//! kinds of waits and their words.
 
 mod kinds;
 mod list;
@@ -31,17 +31,17 @@ use systole_core::types::ports::{LogFault, LogReader};
 use systole_core::types::record::Kind;
 use systole_core::types::time::Millis;
 
-/// Records read at once.
+/// Records per read.
 const PAGE: usize = 512;
 
-/// A thread and the reasons why it waits; none where it rests or has ended.
+/// A thread and the reasons why it waits; no reasons if it is at rest or has ended.
 #[derive(Clone, Debug)]
 pub struct Standing {
     /// The thread.
     pub thread: ThreadId,
     /// Whether it is at work.
     pub life: Life,
-    /// What holds it, where it is paused.
+    /// The pause that holds it, if it is paused.
     pub paused: Option<Pause>,
     /// When its last record was made.
     pub touched: Millis,
@@ -49,42 +49,42 @@ pub struct Standing {
     pub seq: u64,
     /// One reason for each of its top calls.
     pub reasons: Vec<Reason>,
-    /// Timers that outlived the call that set them, and open a new one; the next first.
+    /// Timers that outlived the call that set them, and that open a new call; the next one first.
     pub timers: Vec<Kept>,
-    /// What the messages from outside that are open in it used of models, with what they may.
+    /// The model use of the open messages from outside in it, with their limits.
     pub models: Vec<Bought>,
-    /// How much time the messages from outside that are open in it may take, where that is limited.
+    /// The time limits of the open messages from outside in it, if they have one.
     pub times: Vec<Timed>,
 }
 
-/// What a message from outside used of models, with what is kept for calls that have no result.
+/// The model use of a message from outside, including reserves for calls without a result.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Bought {
-    /// The top call of the root that it opened.
+    /// The top call of the root that the message opened.
     pub call: CallPath,
-    /// What its whole tree used.
+    /// The use of its whole tree.
     pub used: Use,
     /// The most tokens.
     pub tokens: Option<u64>,
-    /// The most that they may cost.
+    /// The highest cost.
     pub money: Option<Money>,
 }
 
-/// How long a message from outside was worked on, and may be.
+/// The working time of a message from outside, and its limit.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Timed {
-    /// The top call of the root that it opened.
+    /// The top call of the root that the message opened.
     pub call: CallPath,
-    /// How long, up to the last word on it, in milliseconds.
+    /// The time used up to its last record, in milliseconds.
     pub ran_ms: u64,
-    /// Since when it is worked on again; none while only persons and timers are waited for.
+    /// Since when work has resumed; `None` while it waits only for persons and timers.
     pub runs: Option<Millis>,
-    /// How long it may be.
+    /// The time limit.
     pub limit_ms: u64,
 }
 
 impl Timed {
-    /// How much is used by that moment.
+    /// The time used by that moment.
     pub fn used_ms(&self, now: Millis) -> u64 {
         let since = self.runs.map_or(0, |since| now.since(since));
         self.ran_ms.saturating_add(since).min(self.limit_ms)
@@ -94,48 +94,48 @@ impl Timed {
 /// A timer of a thread that opens a call when it fires.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Kept {
-    /// Which.
+    /// The timer.
     pub id: TimerId,
-    /// For whom the call will be.
+    /// The listener of the call.
     pub listener: Name,
     /// When.
     pub due: Millis,
 }
 
-/// Why one call is not over.
+/// Why one call is still open.
 #[derive(Clone, Debug)]
 pub struct Reason {
     /// The thread of the call.
     pub thread: ThreadId,
     /// The call.
     pub call: CallPath,
-    /// Who has to answer it.
+    /// The listener that must answer it.
     pub listener: Name,
-    /// The budget because of which the due turn is its last.
+    /// The exhausted budget that makes the due turn its last.
     pub wraps_up: Option<Code>,
     /// The turn that is due, or whose items are being answered.
     pub turn: u32,
-    /// Since when it stands like this.
+    /// Since when it is in this state.
     pub since: Millis,
     /// What it waits for.
     pub cause: Cause,
     /// The attempt at the due turn.
     pub attempt: u32,
-    /// Attempts that a turn may take.
+    /// Most attempts for a turn.
     pub attempts: u32,
-    /// Attempts at this turn that failed, oldest first.
+    /// Failed attempts at this turn, oldest first.
     pub failures: Vec<Failure>,
-    /// The program that answers, where the listener is one.
+    /// The program that answers, if the listener is one.
     pub program: Option<Program>,
     /// Why the listener is away, if it is and the organism runs.
     pub away: Option<String>,
-    /// The record from which on the log tells of this.
+    /// The first record in the log about this.
     pub told_from: u64,
-    /// What is open below it: nested calls, and the calls of its running children.
+    /// Open work below it: nested calls, and the calls of its running children.
     pub below: Vec<Reason>,
-    /// The goal of a workflow that it is about.
+    /// Its goal in a workflow.
     pub goal: Option<Goal>,
-    /// The steps that it is at, if it is a workflow.
+    /// Its current steps, if it is a workflow.
     pub steps: Vec<Progress>,
 }
 
@@ -144,14 +144,14 @@ pub struct Reason {
 pub struct Failure {
     /// How.
     pub code: Option<Code>,
-    /// What is known: exit code, time, last words.
+    /// The known facts: exit code, time, last words.
     pub words: String,
     /// When.
     pub at: Millis,
 }
 
 impl Standing {
-    /// Works out how a thread stands.
+    /// Computes a thread's state.
     pub fn of(
         reader: &dyn LogReader,
         whole: &Whole,
@@ -163,7 +163,7 @@ impl Standing {
         for (path, call) in thread.calls.iter().filter(|(path, _)| path.depth() == 0) {
             reasons.push(asking.reason(thread, path, call)?);
         }
-        // Paths sort as text; people count.
+        // Paths sort as text, but people expect numeric order.
         reasons.sort_by_key(|reason| reason.call.top_number());
         Ok(Standing {
             thread: thread.id.clone(),
@@ -178,7 +178,7 @@ impl Standing {
         })
     }
 
-    /// Adds to each reason what it has to do with workflows.
+    /// Adds the workflow facts to each reason.
     pub fn name_goals(&mut self, runs: &Runs<'_>) -> Result<(), LogFault> {
         let mut left: Vec<&mut Reason> = self.reasons.iter_mut().collect();
         while let Some(reason) = left.pop() {
@@ -197,7 +197,7 @@ impl Standing {
         if self.paused.is_some() { "paused" } else { self.life.as_str() }
     }
 
-    /// The reason why that call is not over.
+    /// The reason why that call is still open.
     pub fn find(&self, thread: &ThreadId, call: &CallPath) -> Option<&Reason> {
         let mut left: Vec<&Reason> = self.reasons.iter().collect();
         while let Some(reason) = left.pop() {
@@ -209,14 +209,14 @@ impl Standing {
         None
     }
 
-    /// Whether only a person can end the wait: nothing else is being worked on.
+    /// Whether only a person can end the wait, because nothing else is in progress.
     pub fn waits_for_a_person(&self) -> bool {
         let leaves = self.leaves();
         !leaves.is_empty() && leaves.iter().all(|leaf| leaf.cause.is_up_to_a_person())
     }
 
-    /// The reasons under which no other stands: what they wait for ends the wait. Calls that are held
-    /// wait for another top call of the same thread and are no leaves.
+    /// The reasons without others below them: what they wait for ends the wait. Held calls wait for
+    /// another top call of the same thread and are not leaves.
     pub fn leaves(&self) -> Vec<&Reason> {
         let mut leaves = Vec::new();
         let mut left: Vec<&Reason> = self.reasons.iter().rev().collect();
@@ -275,7 +275,7 @@ impl Asking<'_> {
         })
     }
 
-    /// What a person has to decide about.
+    /// The decision that a person must make.
     fn asking(&self, thread: &Thread, call: &Call) -> Result<(Cause, Millis), LogFault> {
         let Some(approval) = &call.approval else { return Ok((Cause::Stopped, call.ready_at)) };
         let request = self.reader.of_thread(&thread.id, call.request, 1)?;
@@ -291,7 +291,7 @@ impl Asking<'_> {
         Ok((Cause::Person { id, element, fields, hash, until, unknown }, approval.asked))
     }
 
-    /// The questions of a call that have no answer.
+    /// The unanswered questions of a call.
     fn questions(&self, thread: &Thread, path: &CallPath, call: &Call) -> Result<Vec<Reason>, LogFault> {
         let mut reasons = Vec::new();
         for (item, asked) in call.questions() {
@@ -334,7 +334,7 @@ impl Asking<'_> {
         post: Option<&Post>,
         attempt: u32,
     ) -> (Cause, Millis) {
-        // Whatever its configuration says, nothing of it goes out.
+        // A paused call sends nothing, regardless of its configuration.
         if let Some(Post::Paused { by }) = post {
             return (Cause::Paused { by: by.clone() }, call.ready_at);
         }
@@ -350,7 +350,7 @@ impl Asking<'_> {
                 (Cause::Queued { place: *place, slots: *slots }, since)
             }
             Some(Post::Out { since }) => {
-                // Running out of time is an outcome that nobody knows.
+                // A timeout is an unknown outcome.
                 let left = call.own_attempt() < listener.retry.attempts;
                 let then = match listener.on_unknown {
                     OnUnknown::Retry if left => Then::Attempt(attempt + 1),
@@ -363,11 +363,11 @@ impl Asking<'_> {
         }
     }
 
-    /// Open calls that items of this one made, and the calls of its running children.
+    /// Open calls made by items of this one, and the calls of its running children.
     fn below(&self, thread: &Thread, path: &CallPath, call: &Call) -> Result<Vec<Reason>, LogFault> {
         let mut below = self.questions(thread, path, call)?;
         for (nested, open) in &thread.calls {
-            // Nobody waits for a listener that was only told of a request for approval: turn 0.
+            // No call waits for a listener that was only notified of a request for approval: turn 0.
             if nested.caller().is_some_and(|(caller, turn, _)| caller == *path && turn > 0) {
                 below.push(self.reason(thread, nested, open)?);
             }
@@ -385,8 +385,8 @@ impl Asking<'_> {
         Ok(below)
     }
 
-    /// The attempts at the due turn that failed, as their records tell. What the log keeps of one
-    /// stands in the record of the next.
+    /// The failed attempts at the due turn, from their records. The record of the next attempt
+    /// describes the failed one.
     fn failures(&self, thread: &Thread, path: &CallPath, call: &Call) -> Result<Vec<Failure>, LogFault> {
         let mut found = Vec::new();
         let mut from = call.ready_seq;
@@ -399,7 +399,8 @@ impl Asking<'_> {
                 let ours = h.kind == Kind::Attempt
                     && h.call.as_ref() == Some(path)
                     && h.turn == Some(call.settled + 1);
-                // The first attempt is recorded where attempts are never repeated; nothing failed yet.
+                // If attempts are never repeated, the first attempt is recorded too; nothing has failed
+                // yet.
                 if let Some(next) = core_payload::read_attempt(&record.body).filter(|a| ours && a.number > 1)
                 {
                     found.push(Failure { code: next.code, words: next.words, at: h.time });
@@ -424,7 +425,7 @@ fn root_of<'a>(whole: &'a Whole, thread: &'a Thread) -> Option<&'a Thread> {
     if thread.id.parent().is_none() { Some(thread) } else { whole.at_work(&thread.id.root_of()) }
 }
 
-/// The purses of the messages from outside that are open in the tree of a thread.
+/// The budgets of the open messages from outside in a thread's tree.
 fn open_purses<'a>(whole: &'a Whole, thread: &'a Thread) -> impl Iterator<Item = (&'a u32, &'a Purse)> {
     root_of(whole, thread).into_iter().flat_map(|root| {
         let is_open = |number: u32| root.calls.values().any(|call| call.purse == number);
@@ -432,7 +433,7 @@ fn open_purses<'a>(whole: &'a Whole, thread: &'a Thread) -> impl Iterator<Item =
     })
 }
 
-/// What those messages used of models; nothing is said of those that neither did nor are limited in it.
+/// The model use of those messages; messages with neither use nor limit are left out.
 fn models(whole: &Whole, thread: &Thread) -> Vec<Bought> {
     let Some(root) = root_of(whole, thread) else { return Vec::new() };
     let at_work = |id: &ThreadId| whole.at_work(id);
@@ -446,7 +447,7 @@ fn models(whole: &Whole, thread: &Thread) -> Vec<Bought> {
     bought.filter(has_any).collect()
 }
 
-/// The time of the messages from outside that are open in the tree of a thread.
+/// The time of the open messages from outside in a thread's tree.
 fn times(whole: &Whole, thread: &Thread) -> Vec<Timed> {
     let timed = open_purses(whole, thread).filter_map(|(number, purse)| {
         let limit_ms = whole.wall_ms(purse.config)?;
@@ -455,8 +456,8 @@ fn times(whole: &Whole, thread: &Thread) -> Vec<Timed> {
     timed.collect()
 }
 
-/// What a call joins: nested calls and waits, or nothing but waits. Of several waits each is as good as
-/// the other, for all of them must be over.
+/// What a call joins: nested calls and waits, or only waits. All waits must end, so any of them can
+/// represent the others.
 fn joining(thread: &Thread, path: &CallPath, call: &Call, open: usize) -> Cause {
     let items = call.items.len();
     match call.awaits().next() {

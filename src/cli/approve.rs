@@ -1,8 +1,8 @@
-//! `systole approve`, `reject`, `amend` and `choose`: a person's word on what waits. Without an id, `approve` lists what
-//! waits, from the log alone.
+//! `systole approve`, `reject`, `amend` and `choose`: a person's decision on waiting requests. Without an id,
+//! `approve` lists the requests, from the log alone.
 //!
-//! An approval is always bound to the hash of the payload, and an answer to that of the question: to the one that was
-//! shown here (`reading.rs`), or to the one that was given with `--hash`. `ruling.rs` has the word carried out.
+//! An approval is always bound to the hash of the payload, and an answer to that of the question: either the one
+//! shown here (`reading.rs`), or the one given with `--hash`. `ruling.rs` carries the decision out.
 
 mod choose;
 mod reading;
@@ -92,7 +92,7 @@ struct Bound {
 }
 
 impl Bound {
-    /// The hash that is meant for that request: the whole of it, as the log has it.
+    /// The full hash for that request: the log completes a beginning.
     fn of(&self, place: &Place, id: PersonRequestId) -> Result<Option<Digest>, Exit> {
         let Some(typed) = &self.hash else { return Ok(None) };
         if let Ok(whole) = Digest::parse(typed) {
@@ -107,7 +107,7 @@ impl Bound {
                 let words = format!("approval.mismatch: {id} is for bytes with the hash {}", one.hash);
                 Err(looking.screen.fail(Exit::Payload, words))
             }
-            // The organism says why nothing of that id can be decided on.
+            // The organism reports why nothing with that id can be decided.
             None => Ok(Some(reading::no_hash())),
         }
     }
@@ -195,7 +195,7 @@ fn one(
     rule(place, vec![Order { by: Name::operator(), request, hash, note, says }])
 }
 
-/// What waits, from the log.
+/// The waiting requests, from the log.
 fn list(place: &Place) -> Result<Exit, Exit> {
     let looking = Looking::open(place)?;
     let waiting = persons::waiting(&looking.reader).map_err(|fault| looking.fault(&fault))?;

@@ -1,5 +1,5 @@
-//! What the commands share that show a thread as it stood after some record of it: how that is named, and how it is
-//! found. They read, and so does this.
+//! Shared by the commands that show a thread as it was after some record: how the thread and the record are named
+//! and found. It only reads.
 
 use clap::Args;
 
@@ -19,7 +19,7 @@ pub(super) struct AsOf {
 }
 
 impl AsOf {
-    /// The log, the thread that is meant, and the last record of it that counts.
+    /// The log, the selected thread, and its last record that counts.
     pub(super) fn open(&self) -> Result<(Looking, ThreadId, u64), Exit> {
         let looking = Looking::open(&self.place)?;
         let (typed, seq) = parted(&self.thread);

@@ -1,5 +1,6 @@
-//! `systole ask`: a question in words to the organism's entry, and its answer in words; on a terminal without a question
-//! a conversation, in one thread. What goes in is the `<ask>` of the talk vocabulary, sent as `send` sends anything.
+//! `systole ask`: a question in words to the organism's entry, and its answer in words. On a terminal without a
+//! question it is a conversation, in one thread. The question becomes an `<ask>` of the talk vocabulary, sent in the
+//! same way as `send`.
 
 use std::io::{IsTerminal as _, Read as _};
 use std::sync::Arc;
@@ -76,7 +77,7 @@ impl Ask {
     }
 }
 
-/// What came on stdin, without the line break at its end.
+/// The text from stdin, without its final line break.
 fn piped(screen: Screen) -> Result<String, Exit> {
     let mut bytes = Vec::new();
     let most = limits::MESSAGE_BYTES;
@@ -89,7 +90,7 @@ fn piped(screen: Screen) -> Result<String, Exit> {
         screen.say(format!("  try: {mend}"));
         exit
     };
-    // Before it is read as text: the limit may cut through a character.
+    // Before decoding the text: the limit may cut through a character.
     if bytes.len() > most {
         let why = format!("it is longer than {most} bytes");
         return Err(fail(why, "a shorter one, or a file that a listener reads"));
@@ -101,13 +102,13 @@ fn piped(screen: Screen) -> Result<String, Exit> {
     Ok(text.trim_end_matches(['\n', '\r']).to_owned())
 }
 
-/// Whom the question is for: the one named, the entry, or the only one that is open and takes it.
+/// The receiver of the question: the named one, the entry, or the only open listener that takes it.
 fn addressee(screen: Screen, composition: &Composition, named: Option<&Name>) -> Result<Name, Exit> {
     let ask = QName::new(namespaces::TALK, "ask");
     let takes = |listener: &Listener| listener.accepted(&ask).is_some();
     let open = composition.listeners.values().filter(|listener| listener.entry);
     let fail = |words: &str, mend: &str| {
-        // Nothing was asked of anybody yet: it is the command that names the wrong one.
+        // No question was sent yet: the command itself names the wrong listener.
         let exit = screen.fail(Exit::Usage, words);
         screen.say(format!("  try: {mend}"));
         exit
@@ -154,7 +155,7 @@ fn addressee(screen: Screen, composition: &Composition, named: Option<&Name>) ->
     }
 }
 
-/// Asks one after another.
+/// Asks one question after another.
 struct Asker {
     screen: Screen,
     to: Name,
@@ -170,7 +171,7 @@ impl Asker {
         Ok(parcel)
     }
 
-    /// Refuses what XML cannot carry, rather than ask something else.
+    /// Refuses text that XML cannot carry, instead of asking something else.
     fn sayable(&self, question: &str) -> Result<(), Exit> {
         let Some((at, character)) = first_illegal(question) else { return Ok(()) };
         let place = question.get(..at).map_or(0, |before| before.chars().count()).saturating_add(1);
@@ -182,7 +183,7 @@ impl Asker {
         Err(exit)
     }
 
-    /// The organism that runs on the log, if one does.
+    /// The organism that runs on the log, if any.
     fn running(&self) -> Option<Client> {
         RunFile::of(&self.log).map(|run| Client::of(&run))
     }
@@ -195,7 +196,7 @@ impl Asker {
         Ok(elsewhere.unwrap_or_else(|| through::here(self.screen, place, &parcel)))
     }
 
-    /// A question a line, all in one thread, until there are no more. A failed one does not end it.
+    /// One question per line, all in one thread, until the input ends. A failed question does not end it.
     fn converse(&self, place: &Place, file: OrganismFile, thread: Option<String>) -> Result<Exit, Exit> {
         let exit = here::with_runtime(self.screen, async {
             let talk = async {
@@ -241,7 +242,7 @@ impl Asker {
             let line = tokio::select! {
                 line = lines.recv() => line,
                 exit = signals.next() => {
-                    // The shell's next line does not begin behind our question.
+                    // So that the shell's next line does not begin after our prompt.
                     self.screen.say("");
                     return Ok(exit);
                 }
@@ -255,7 +256,7 @@ impl Asker {
             let exit =
                 exit.unwrap_or_else(|| self.screen.fail(Exit::Unavailable, "the organism has stopped"));
             thread = parcel.opened().or(thread);
-            // Only a signal ends it, and an organism that is no more.
+            // Only a signal or a stopped organism ends it.
             if matches!(exit, Exit::Stopped | Exit::Unavailable | Exit::Log) {
                 return Ok(exit);
             }
@@ -275,9 +276,9 @@ impl Asker {
     }
 }
 
-/// Lines from stdin, read on a thread of their own: nobody can be kept from typing.
+/// Lines from stdin, read on a separate thread, because typing cannot be interrupted.
 fn lines() -> mpsc::Receiver<String> {
-    // One that is typed ahead waits; more are the terminal's to keep.
+    // One line may be typed ahead; the terminal keeps further ones.
     let (to_talk, lines) = mpsc::channel(1);
     std::thread::spawn(move || {
         for line in std::io::stdin().lines().map_while(Result::ok) {

@@ -1,4 +1,5 @@
-//! What a sender sees while it waits for the end of its call: who works, and the moment from which only a person can go on.
+//! What a sender sees while it waits for the end of its call: who works, and the moment from which only a person can
+//! continue.
 
 use std::collections::BTreeSet;
 
@@ -15,29 +16,29 @@ use systole_core::types::ports::LogReader;
 use systole_core::types::record::Kind;
 use systole_core::types::time::{Millis, spoken};
 
-/// Whether a record may be the one after which only a person can go on.
+/// Whether only a person may be able to continue after this record.
 pub(super) fn may_halt(record: &Record) -> bool {
     matches!(Kind::parse(&record.kind), Some(Kind::Approval | Kind::Steer))
 }
 
-/// Whether a thread is paused, or everything: then no record tells the sender so.
+/// Whether a thread, or everything, is paused: in that case no record tells the sender.
 pub(super) fn is_paused(reader: &dyn LogReader, thread: &str) -> bool {
     let Ok(root) = ThreadId::parse(thread) else { return false };
     let woken = [root.clone(), ThreadId::sys()].map(|id| wake::wake(reader, &id).ok().flatten());
     halted(|id| woken.iter().flatten().find(|thread| thread.id == *id), &root).is_some()
 }
 
-/// What a person can type to go on with a thread.
+/// What a person can type to continue a thread.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct UpToAPerson {
     /// The commands that answer its questions.
     pub(super) answers: Vec<String>,
 }
 
-/// Whether only a person can go on with a thread, as the log has it: nothing of it is worked on.
+/// Whether only a person can continue a thread, by the log: nothing in it is in progress.
 pub(super) fn waits_for_a_person(reader: &dyn LogReader, thread: &str) -> Option<UpToAPerson> {
     let id = ThreadId::parse(thread).ok()?;
-    // What waits for a person is told by the fold alone, whatever the configurations say.
+    // The fold alone shows what waits for a person, regardless of the configurations.
     let unread = |_: &[u8]| Err(String::new());
     let standing = || {
         let whole = Whole::look(reader, &unread, Some(std::process::id())).ok()?;
@@ -52,18 +53,18 @@ pub(super) fn waits_for_a_person(reader: &dyn LogReader, thread: &str) -> Option
     Some(UpToAPerson { answers: answers.collect() })
 }
 
-/// Threads of a tree that are looked at for who works. A line names a few listeners only.
+/// Most threads of a tree to search for who works. A line names only a few listeners.
 const THREADS: usize = 64;
 
 /// A listener whose reply is due.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Work {
     pub(super) listener: Name,
-    /// Since when. A later moment than now is that of its next attempt.
+    /// Since when. A later moment than now is the time of its next attempt.
     pub(super) since: Millis,
 }
 
-/// Who works on a thread and below it, as the log has it.
+/// Who works on a thread and below it, by the log.
 pub(super) fn at_work(reader: &dyn LogReader, thread: &str) -> Vec<Work> {
     let mut left: Vec<ThreadId> = ThreadId::parse(thread).into_iter().collect();
     let (mut work, mut looked_at) = (Vec::new(), 0);
@@ -81,7 +82,7 @@ pub(super) fn at_work(reader: &dyn LogReader, thread: &str) -> Vec<Work> {
     work
 }
 
-/// Who works, and for how long, in a line; none where no reply is due.
+/// Who works, and for how long, in one line; `None` if no reply is due.
 pub(super) fn works(work: &[Work], now: Millis) -> Option<String> {
     let (late, due): (Vec<&Work>, Vec<&Work>) = work.iter().partition(|one| one.since > now);
     if due.is_empty() {
@@ -100,7 +101,7 @@ pub(super) fn works(work: &[Work], now: Millis) -> Option<String> {
     Some(if longest < 1000 { who } else { format!("{who}, {}", seconds(longest)) })
 }
 
-/// A time in whole seconds, since a line that counts is read at a glance.
+/// A time in whole seconds, since the line is updated in place and read at a glance.
 fn seconds(ms: u64) -> String {
     if ms < 10_000 { format!("{} s", ms / 1000) } else { spoken(ms) }
 }

@@ -1,6 +1,6 @@
-//! What `systole check` says of the most that each workflow can use: goals, requests to models, and what they cost.
+//! The limits of each workflow for `systole check`: goals, requests to models, and their cost.
 //!
-//! In comes a checked file, out come lines or values. Everything is counted from the file alone; nothing is asked.
+//! A checked file comes in; lines or values go out. Everything is computed from the file alone; no model is asked.
 
 use serde_json::{Value, json};
 use systole_agent::spec::{Agent, Dialect, Model};
@@ -60,10 +60,10 @@ fn counted(count: &Count, noun: &str) -> String {
     text
 }
 
-/// What the goals of a workflow can use of models.
+/// The most that the goals of a workflow can use of models.
 struct Used {
     requests: Count,
-    /// None where no model has a price, or a list has no end.
+    /// `None` if no model has a price, or if a list is unbounded.
     cost: Option<Money>,
     /// A model without a price, if another one has one.
     unpriced: Option<String>,
@@ -95,14 +95,14 @@ impl Used {
     }
 }
 
-/// The requests that one goal can take, apart from those that a provider refuses and that are repeated.
+/// The most requests of one goal, without the retries after a provider's refusal.
 fn turns(agent: &Agent) -> u64 {
     // With `plain` any usable answer ends it.
     let turns = if agent.dialect == Dialect::Plain { agent.turns.min(agent.attempts) } else { agent.turns };
     turns.into()
 }
 
-/// What one request can cost at most, by the model or one of those that stand in for it.
+/// The highest cost of one request, with the model itself or one of its fallbacks.
 fn dearest(file: &OrganismFile, model: &Model) -> Option<Money> {
     let others = file.models.iter().filter(|one| model.fallback.contains(&one.name));
     let prices: Option<Vec<Money>> = std::iter::once(model).chain(others).map(request).collect();

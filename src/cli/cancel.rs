@@ -31,17 +31,17 @@ impl Cancel {
         Order { place: self.place, thread: self.thread, is_gentle: false }.carry_out()
     }
 }
-/// An order to end a thread, which `cancel` and `end` carry out in the same way.
+/// An order to end a thread; `cancel` and `end` carry it out in the same way.
 pub(super) struct Order {
     pub(super) place: Place,
-    /// The thread as somebody typed it.
+    /// The thread as typed.
     pub(super) thread: String,
-    /// Whether it is ended only if it rests.
+    /// Whether to end it only if it is at rest.
     pub(super) is_gentle: bool,
 }
 
 impl Order {
-    /// Has the thread ended by the organism that runs, or by one that is started here.
+    /// Lets the running organism, or one started here, end the thread.
     pub(super) fn carry_out(&self) -> Exit {
         let screen = self.place.screen();
         self.whole(screen).unwrap_or_else(|exit| exit)
@@ -60,7 +60,8 @@ impl Order {
             match answered {
                 Ok(Ok(())) => return Ok(self.done(screen, &thread)),
                 Ok(Err(refusal)) => return Ok(not_done(screen, &refusal)),
-                // What the file names is gone, or going. If it still has the log, starting will say so.
+                // The organism in the run file is stopping or gone. If it still has the log, starting
+                // reports that.
                 Err(Unheard::Unreachable { .. }) => {}
                 Err(unheard) => return Err(screen.fail(Exit::Unavailable, unheard)),
             }

@@ -1,8 +1,7 @@
-//! The agents and workflows of an organism's file, as listeners of this process: each agent with the model that it
-//! speaks to.
+//! The agents and workflows of an organism file, as listeners of this process: each agent with its model.
 //!
-//! Nothing is sent here. A model that cannot be spoken to, for want of a key or a file, is told with the line to change
-//! before anything starts.
+//! Nothing is sent here. If a model cannot be used because a key or a file is missing, this is reported with the line
+//! to change before anything starts.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -19,12 +18,12 @@ use crate::config::OrganismFile;
 use crate::edges::delivery::{Answering, Word};
 use systole_core::types::ids::Name;
 
-/// Why an agent cannot be made.
+/// Why an agent cannot be created.
 #[derive(Debug, thiserror::Error)]
 #[error("{words}")]
 pub(super) struct Unmade {
     words: String,
-    /// What to do about it.
+    /// How to fix it.
     pub(super) mend: String,
 }
 
@@ -34,7 +33,7 @@ impl Unmade {
     }
 }
 
-/// An agent, as a listener of this process.
+/// An agent as a listener of this process.
 struct Player(Arc<Agent>);
 
 impl Answering for Player {
@@ -47,7 +46,7 @@ impl Answering for Player {
     }
 }
 
-/// A workflow, as a listener of this process.
+/// A workflow as a listener of this process.
 struct Follower(Arc<systole_workflow::Listener>);
 
 impl Answering for Follower {
@@ -60,16 +59,16 @@ impl Answering for Follower {
     }
 }
 
-/// Who answers under the name of an agent or a workflow.
+/// Which processes answer under the name of an agent or a workflow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Company {
-    /// This process alone.
+    /// Only this process.
     Alone,
     /// Other processes as well.
     OneOfMany,
 }
 
-/// Scripts that were read, by file.
+/// The scripts read so far, by file.
 pub(super) type Scripts = BTreeMap<PathBuf, Arc<Script>>;
 
 /// The listeners that are agents or workflows.
@@ -80,7 +79,7 @@ pub(super) fn agents(
     agents_with(file, company, &mut Scripts::new(), &(Arc::new(RealTime) as Arc<dyn Sleeper>))
 }
 
-/// The same with scripts that are read already, to which those are added that are read now, and with another way to wait.
+/// The same with scripts that are already read, to which newly read ones are added, and with another sleeper.
 pub(super) fn agents_with(
     file: &OrganismFile,
     company: Company,
@@ -106,7 +105,7 @@ pub(super) fn agents_with(
     Ok(cast)
 }
 
-/// What is made once for all agents: scripts that were read, and models that are no script.
+/// Shared by all agents: scripts that were read, and models that are not scripts.
 struct Makers<'m> {
     scripts: &'m mut Scripts,
     sleeper: &'m Arc<dyn Sleeper>,
@@ -114,14 +113,14 @@ struct Makers<'m> {
 }
 
 impl Makers<'_> {
-    /// The models that an agent may come to speak to: its own, and those that this falls back on.
+    /// The models that an agent may use: its own, and the fallbacks of that model.
     fn models(&mut self, file: &OrganismFile, agent: &spec::Agent) -> Result<Arc<Models>, Unmade> {
         let mut wanted = vec![agent.model.as_str()];
         let own = file.models.iter().find(|model| model.name == agent.model);
         wanted.extend(own.iter().flat_map(|model| model.fallback.iter().map(String::as_str)));
         let mut models = Vec::new();
         for model in file.models.iter().filter(|model| wanted.contains(&model.name.as_str())) {
-            // Whom a fallback would fall back on itself is not asked.
+            // A fallback's own fallbacks are not used.
             let fallback = if model.name == agent.model { model.fallback.clone() } else { Vec::new() };
             let speaker = self.speaker(model, &agent.name)?;
             models.push((spec::Model { fallback, ..model.clone() }, speaker));

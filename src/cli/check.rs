@@ -1,6 +1,5 @@
-//! `systole check`: everything that is wrong with an organism's file, or what the organism is. The check
-//! is the loader's, the one that `run` goes through; nothing is started, and neither the environment nor the
-//! log is looked into.
+//! `systole check`: every mistake in an organism file, or a summary of the organism. The check is that of
+//! the loader, the same as for `run`. It starts nothing, and reads neither the environment nor the log.
 
 use clap::Args;
 use serde_json::{Value, json};
@@ -125,7 +124,7 @@ fn described(file: &OrganismFile) -> Value {
            "listeners": listeners, "workflows": bounds::as_json(file), "log": file.log, "warnings": file.warnings.len()})
 }
 
-/// What the organism is, in a few lines.
+/// A summary of the organism, in a few lines.
 fn summary(file: &OrganismFile) -> Vec<String> {
     let composition = &file.composition;
     let number = |count: usize, noun: &str| format!("{count} {noun}{}", if count == 1 { "" } else { "s" });
@@ -164,7 +163,7 @@ fn summary(file: &OrganismFile) -> Vec<String> {
     lines
 }
 
-/// What makes that listener an agent, if it is one.
+/// The agent behind that listener, if it is one.
 fn agent<'f>(file: &'f OrganismFile, one: &Listener) -> Option<&'f Agent> {
     file.agents.iter().find(|agent| agent.name == one.name.as_str())
 }
@@ -174,13 +173,13 @@ fn is_workflow(file: &OrganismFile, one: &Listener) -> bool {
     file.workflows.iter().any(|workflow| workflow.name == one.name.as_str())
 }
 
-/// What others can send to a workflow.
+/// The requests that others can send to a workflow.
 pub(super) fn request_names(workflow: &Listener) -> Vec<&str> {
     let own = |element: &&Element| *element.name.ns != *systole_kit::namespaces::WORKFLOW;
     workflow.accepts.iter().filter(own).map(|element| &*element.name.local).collect()
 }
 
-/// A dialect as the file has it.
+/// A dialect as written in the file.
 fn dialect(dialect: Dialect) -> &'static str {
     match dialect {
         Dialect::Xml => "xml",
@@ -197,7 +196,7 @@ fn words(file: &OrganismFile, one: &Listener) -> String {
     let thinks = |agent: &Agent| format!("thinks with {} in {}", agent.model, dialect(agent.dialect));
     let mut parts: Vec<String> = agent(file, one).map(thinks).into_iter().collect();
     if is_workflow {
-        // What it sends to itself is not for others.
+        // A workflow's messages to itself are of no interest to others.
         parts.push(format!("takes {}", request_names(one).join(", ")));
         let workflow = file.workflows.iter().find(|workflow| workflow.name == one.name.as_str());
         parts.extend(workflow.map(|workflow| format!("gives {}", workflow.returns.local)));

@@ -1,5 +1,6 @@
-//! `systole completions`: the script by which a shell completes commands, options, thread ids, approvals and codes. Made
-//! from the same table as the help page, so it cannot fall behind it. Ids are asked for when they are completed.
+//! `systole completions`: the script with which a shell completes commands, options, thread ids, approvals and codes.
+//! It is made from the same table as the help page, so it cannot become outdated. Ids are looked up at completion
+//! time.
 
 use clap::Args;
 use clap_complete::Shell;
@@ -7,7 +8,7 @@ use clap_complete::Shell;
 use super::exit::Exit;
 use super::screen::Screen;
 
-/// What is offered for the arguments of these names. Options are completed under their own names.
+/// The kind of completion for arguments with these names. Options are completed under their own names.
 const SORTS: &[(&str, &[&str])] =
     &[("threads", &["thread", "message"]), ("approvals", &["id", "ids"]), ("codes", &["code"])];
 
@@ -45,7 +46,7 @@ fn script(shell: &str, mut command: clap::Command) -> String {
     }
 }
 
-/// The commands whose arguments are of a sort.
+/// The commands with arguments of a kind.
 fn takers(command: &clap::Command, names: &[&str]) -> Vec<String> {
     let takes =
         |one: &&clap::Command| one.get_positionals().any(|arg| names.contains(&arg.get_id().as_str()));
@@ -86,7 +87,7 @@ fn fish(command: &clap::Command) -> String {
     lines.chain([threads.to_owned()]).collect()
 }
 
-/// The script of clap, in which arguments of these names are completed by a function that asks for ids.
+/// The clap script, changed so that a function looks up ids for arguments with these names.
 fn zsh(script: &str) -> String {
     let mut out = String::new();
     for line in script.lines() {
@@ -105,7 +106,7 @@ fn zsh(script: &str) -> String {
         out.push('\n');
     }
     let function = "_systole_words() {\n    local -a words\n    words=(${(f)\"$(systole complete-words $1 2>/dev/null)\"})\n    compadd -a words\n}\n";
-    // The function has to be there before the script calls the first one.
+    // The function must be defined before the script's first call.
     match out.split_once("\n_systole() {") {
         Some((head, tail)) => format!("{head}\n{function}\n_systole() {{{tail}"),
         None => out,

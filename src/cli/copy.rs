@@ -1,5 +1,5 @@
-//! `systole copy`: brings the copy of a log in NATS up to date and ends, or makes it again and holds the old one against
-//! it. It runs no organism, writes nothing to the broker, and needs no more rights than an auditor has.
+//! `systole copy`: updates the copy of a log in NATS and ends, or rebuilds it and compares it with the old copy. It
+//! runs no organism, writes nothing to the broker, and needs only an auditor's rights.
 
 use std::path::PathBuf;
 
@@ -96,7 +96,7 @@ impl Copy {
         }
     }
 
-    /// Says why there is no copy, or one that ends before it should, and what of it there is.
+    /// Reports why there is no copy, or why it ends too early, and how much of it there is.
     fn failed(&self, screen: Screen, fault: &StartFault, stage: Stage) -> Exit {
         let StartFault::Log(ill) = fault else {
             let exit = here::start_fault(screen, fault);
@@ -145,7 +145,7 @@ impl Copy {
     }
 }
 
-/// Prints what there is now, and says what of the old copy is not equal.
+/// Prints the current state, and reports differences from the old copy.
 fn shown(screen: Screen, organism: &str, copy: &std::path::Path, brought: &Brought) -> Exit {
     let Brought { stream, records, new_records, bundles, new_bundles, again } = brought;
     let differs = again.as_ref().and_then(|again| Some((again, again.differs.as_ref()?)));
@@ -195,7 +195,7 @@ fn described(again: &Again) -> Value {
     json!({"equal_records": equal, "differs": differs, "kept": kept})
 }
 
-/// So many, in words.
+/// A number with its noun.
 fn counted(number: u64, noun: &str) -> String {
     let end = if number == 1 { "" } else { "s" };
     format!("{number} {noun}{end}")

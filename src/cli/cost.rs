@@ -1,4 +1,4 @@
-//! `systole cost`: what models were asked for in a thread and everything below it, and what that came to.
+//! `systole cost`: the model requests of a thread and everything below it, and their cost.
 
 use clap::Args;
 

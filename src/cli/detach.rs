@@ -1,7 +1,7 @@
-//! `systole run --detach`: the organism in the background, in a session of its own, with its output in a file. Returns when
-//! the organism can be reached, or when it has failed, with its reason and its exit.
+//! `systole run --detach`: the organism in the background, in its own session, with its output in a file. It returns
+//! when the organism can be reached, or when it has failed, with its reason and its exit.
 //!
-//! It starts this program again and watches what it does; the organism itself knows nothing of it.
+//! It starts this program again and watches it; the organism itself knows nothing of it.
 
 use std::fs::{self, File};
 use std::os::unix::fs::OpenOptionsExt as _;
@@ -24,15 +24,15 @@ use crate::runtime::runfile::RunFile;
 use crate::runtime::standing_by::StandingBy;
 use systole_core::types::ports::LogFault;
 
-/// The argument by which this program leaves its terminal. It is on no help page: people use `--detach`.
+/// The argument with which this program leaves its terminal. It is on no help page: people use `--detach`.
 pub(super) const WORD: &str = "-leave-terminal";
 
-/// How often the organism is looked at while it starts.
+/// How often to check the organism while it starts.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Begins a session of its own, so that neither Ctrl-C nor a closed terminal reaches this process.
+/// Begins a new session, so that neither Ctrl-C nor a closed terminal reaches this process.
 pub(super) fn leave_the_terminal() {
-    // Only the leader of a group cannot, and what `--detach` has started leads none.
+    // It fails only for the leader of a group, and a process started by `--detach` is not one.
     let _leads_already = rustix::process::setsid();
 }
 
@@ -77,12 +77,13 @@ async fn start(screen: Screen, place: &Place) -> Result<Exit, Exit> {
     }
 }
 
-/// The file with what an organism prints in the background: beside its log, as its run file is.
+/// The file for the output of an organism in the background: beside its log, like its run file.
 fn output_of(log: &Path) -> PathBuf {
     RunFile::path(log).with_extension("out")
 }
 
-/// An empty file that only its owner may read: the output shows payloads. That of the run before is kept beside it.
+/// An empty file that only its owner may read, because the output shows payloads. The previous file is kept beside
+/// it.
 fn fresh(output: &Path) -> std::io::Result<File> {
     match fs::rename(output, output.with_extension("out.before")) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
@@ -98,9 +99,9 @@ fn spawn(output: File) -> std::io::Result<Child> {
     command.stdin(Stdio::null()).stdout(output.try_clone()?).stderr(output).spawn()
 }
 
-/// Stops what was started, and waits until it has ended.
+/// Stops the started process, and waits until it has ended.
 fn end(child: &mut Child) {
-    // One that has ended already is what is wanted.
+    // If it has already ended, that is fine.
     let _ended = kill_process(Pid::from_child(child), Signal::TERM);
     let _status = child.wait();
 }
@@ -114,7 +115,7 @@ struct Background<'a> {
 }
 
 impl Background<'_> {
-    /// Says that it runs, once it can be reached or stands by.
+    /// Reports that it runs, once it can be reached or stands by.
     fn is_told(&self, pid: u32) -> bool {
         let run = RunFile::of(&self.log).filter(|run| run.pid == pid);
         let reached = run.filter(|run| matches!(Client::of(run).status(), Ok(Ok(_))));
@@ -148,13 +149,13 @@ impl Background<'_> {
         true
     }
 
-    /// What it said before it ran: warnings, and what a person should know of the log. It made that visible itself.
+    /// Its output before it ran: warnings, and notes about the log. It has already made that visible.
     fn before_the_start(&self) -> Vec<String> {
         let said = fs::read_to_string(&self.output).unwrap_or_default();
         said.lines().take_while(|line| !line.contains(" runs as process ")).map(str::to_owned).collect()
     }
 
-    /// Says why it has ended, in its own words, and gives its exit.
+    /// Reports why it ended, in its own words, and returns its exit.
     fn failed(&self, status: ExitStatus) -> Exit {
         self.before_the_start().iter().for_each(|line| self.screen.say_drawn(line));
         let exit = status.code().and_then(Exit::of_code).filter(|exit| *exit != Exit::Done);

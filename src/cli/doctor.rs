@@ -1,5 +1,5 @@
-//! `systole doctor`: whether everything is there that an organism needs, and whether its log is whole;
-//! with each thing that is not, the mend.
+//! `systole doctor`: checks whether an organism has everything it needs, and whether its log is
+//! intact; every problem comes with its fix.
 
 mod before;
 mod evidence;
@@ -25,7 +25,7 @@ pub(super) struct Doctor {
     place: Place,
 }
 
-/// One thing that was looked at.
+/// The result of one check.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Finding {
     what: &'static str,
@@ -33,14 +33,14 @@ struct Finding {
     state: State,
 }
 
-/// How it is.
+/// The state of a checked item.
 #[derive(Clone, PartialEq, Eq, Debug)]
 enum State {
-    /// As it should be.
+    /// In order.
     Fine,
-    /// Not there, and only some things need it.
+    /// Missing, and only some features need it.
     Note(String),
-    /// Something does not work until it is mended. The mend, and the exit that it means.
+    /// Something does not work until it is fixed. The fix, and the exit for it.
     Problem(String, Exit),
 }
 
@@ -126,7 +126,7 @@ fn tell(screen: Screen, found: &[Finding]) {
     }
 }
 
-/// The exit of the worst problem: a damaged log before a refused file before anything else.
+/// The exit of the worst problem: a damaged log first, then a refused file, then anything else.
 fn worst(found: &[Finding]) -> Exit {
     let exits = found.iter().filter_map(|finding| match finding.state {
         State::Problem(_, exit) => Some(exit),

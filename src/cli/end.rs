@@ -1,5 +1,5 @@
 //! `systole end`: ends a thread at rest, through the organism that runs on the log or through one that
-//! is started here only for that. It never ends work: that is `systole cancel`.
+//! is started here only for that. It never ends work: `systole cancel` does.
 
 use clap::Args;
 

@@ -1,21 +1,21 @@
-//! The organisms that this program contains, from `config/`: the templates of `init`, and what the demo plays.
+//! The organisms inside this program, from `config/`: the templates of `init`, and the organism of the demo.
 
 /// An organism, file by file.
 #[derive(Debug)]
 pub(super) struct Example {
-    /// Its name, that of its folder in `config/`.
+    /// Its name, which is also its folder in `config/`.
     pub(super) name: &'static str,
     /// What it shows.
     pub(super) about: &'static str,
-    /// Whether it is one to build on, which takes the name of its folder.
+    /// Whether it is meant to build on, and so takes the name of its new folder.
     pub(super) is_to_build_on: bool,
-    /// Paths from its folder, and what stands there.
+    /// Relative paths, and the content of each file.
     pub(super) files: &'static [(&'static str, &'static str)],
     /// A command that shows it at work, in its folder.
     pub(super) next: &'static str,
 }
 
-/// What `init` writes if no other is named.
+/// The default template of `init`.
 pub(super) const FIRST: &Example = &Example {
     name: "hello",
     about: "one shell script that answers a question",
@@ -80,10 +80,10 @@ pub(super) const TEAM: &Example = &Example {
     next: "systole ask \"What makes a heart beat?\"",
 };
 
-/// What `init` writes to build on. Each but the first has an option with its name.
+/// The templates of `init` to build on. Each except the first has an option with its name.
 pub(super) const TEMPLATES: &[&Example] = &[FIRST, AGENT, TEAM];
 
-/// What `init --example` writes to read and try.
+/// The examples of `init --example`, to read and try.
 pub(super) const EXAMPLES: &[&Example] = &[
     &Example {
         name: "first-listeners",
@@ -100,7 +100,7 @@ pub(super) const EXAMPLES: &[&Example] = &[
     BEAT,
 ];
 
-/// What `init --workflow` writes: goals that agents with rehearsed models follow.
+/// The workflows of `init --workflow`: goals for agents with rehearsed models.
 pub(super) const WORKFLOWS: &[&Example] = &[
     &Example {
         name: "decision",

@@ -1,5 +1,5 @@
-//! `systole explain`: what a code means, what the house says where it is given out, and what to do about
-//! it. All of it stands in the one table of codes; nothing is run and no log is read.
+//! `systole explain`: the meaning of a code, the message that comes with it, and what to do about it.
+//! Everything comes from the one table of codes; it runs nothing and reads no log.
 
 use clap::Args;
 use serde_json::json;
@@ -40,7 +40,7 @@ impl Explain {
     }
 }
 
-/// A code, whole.
+/// A code in full.
 fn tell(screen: Screen, code: Code) {
     if screen.json {
         return screen.value(&as_json(code));
@@ -92,9 +92,9 @@ fn unknown(screen: Screen, typed: &str) -> Exit {
         _ => screen.fail(Exit::Usage, format!("there is no code `{typed}`")),
     };
     let codes = || Code::ALL.iter().map(|code| code.as_str());
-    // Whoever left the family out means the one that ends so.
+    // If the family is missing, the code that ends in this name is meant.
     let name = |code: &'static str| code.split_once('.').map_or(code, |(_, name)| name);
-    // A long name may well hold the letters of a short word, and has nothing to do with it.
+    // A long name may contain the letters of a short word by chance.
     let bare = nearest(typed, codes().map(name))
         .filter(|near| near.starts_with(typed) || near.len() < typed.len().saturating_mul(2));
     let bare = codes().find(|code| Some(name(code)) == bare);

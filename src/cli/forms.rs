@@ -1,7 +1,8 @@
-//! A payload for programs that read JSON: beside its XML, its form in JSON under `json` and its text under `text`. Every
-//! command whose `--json` carries payloads goes through here, so that the fields have one name everywhere.
+//! A payload for programs that read JSON: beside its XML, its JSON form under `json` and its text under `text`. Every
+//! command with payloads in `--json` uses this, so that the fields have the same names everywhere.
 //!
-//! A payload is read by the schema of the configuration that it was judged under. Without one its form is null.
+//! A payload is read by the schema of the configuration under which it was judged. Without that schema its form is
+//! null.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -19,7 +20,7 @@ use systole_core::rules::introspection::{META_XSD, model_of};
 use systole_core::types::ids::Digest;
 use systole_core::types::ports::LogReader;
 
-/// The models of the configurations that were met.
+/// The models of the configurations seen so far.
 #[derive(Default)]
 pub(super) struct Forms(RefCell<HashMap<Digest, Vec<Model>>>);
 
@@ -32,7 +33,7 @@ impl Forms {
         value
     }
 
-    /// Puts them beside the payload that a value has under that name.
+    /// Adds both beside the payload that a value has under that name.
     pub(super) fn beside(
         &self,
         reader: &dyn LogReader,
@@ -56,7 +57,7 @@ impl Forms {
     }
 }
 
-/// The models of a configuration; none where the log does not have it.
+/// The models of a configuration; empty if the log does not have it.
 fn models(reader: &dyn LogReader, config: Digest) -> Vec<Model> {
     let source = reader.document(config).ok().flatten();
     // Where its programs would run means nothing to a schema.
@@ -66,7 +67,7 @@ fn models(reader: &dyn LogReader, config: Digest) -> Vec<Model> {
     texts.filter_map(|text| model_of(&composition, text)).collect()
 }
 
-/// The text in a payload: exactly, if it is text alone; else the texts of its elements with a blank between them.
+/// The text in a payload: exactly, if it has only text; otherwise the texts of its elements, separated by blanks.
 fn text(payload: &[u8]) -> Option<String> {
     let mut gate = Gate::strict(payload, &Limits::FROM_PUMP).ok()?;
     let (mut texts, mut elements, mut is_open) = (Vec::<String>::new(), 0, false);

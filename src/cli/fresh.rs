@@ -1,4 +1,4 @@
-//! Files that are not there yet, written all or, where one is there already, none.
+//! Writes new files: all of them, or none if one already exists.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write as _;
@@ -9,12 +9,12 @@ use super::exit::Exit;
 use super::hindered;
 use super::screen::Screen;
 
-/// A file that is to be written.
+/// A file to write.
 #[derive(Debug)]
 pub(super) struct Fresh {
-    /// Its path, from the folder.
+    /// Its path, relative to the folder.
     pub(super) path: PathBuf,
-    /// What it holds.
+    /// Its content.
     pub(super) text: String,
 }
 
@@ -25,7 +25,7 @@ impl Fresh {
     }
 }
 
-/// Writes files into a folder. What begins with `#!` may be run.
+/// Writes files into a folder. A file that begins with `#!` becomes executable.
 pub(super) fn write(screen: Screen, folder: &Path, files: &[Fresh]) -> Result<(), Exit> {
     let paths = files.iter().map(|file| folder.join(&file.path));
     let there: Vec<String> =
@@ -46,7 +46,7 @@ fn one(screen: Screen, path: &Path, text: &str) -> Result<(), Exit> {
     }
     let told = |error| hindered::unwritten(screen, path, "a new file", &error);
     let mode = if text.starts_with("#!") { 0o777 } else { 0o666 };
-    // Somebody may have put a file there since we looked.
+    // Another process may have created the file since the check.
     let mut file = OpenOptions::new().write(true).create_new(true).mode(mode).open(path).map_err(told)?;
     file.write_all(text.as_bytes()).map_err(told)
 }

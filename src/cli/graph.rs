@@ -1,5 +1,5 @@
 //! `systole graph`: who may address whom with which elements, what comes back, and who is open to the
-//! outside. Reads the organism's file alone: nothing runs, and no log is opened.
+//! outside. It reads only the organism file: nothing runs, and no log is opened.
 
 use std::path::{Path, PathBuf};
 
@@ -67,7 +67,7 @@ impl Graph {
             Format::Svg => graph.picture(),
         };
         match &self.out {
-            // What is ours to draw with stands beside names that were made visible where they were put in.
+            // Our own colours are beside names that were already made visible.
             None => screen.drawn(String::from_utf8_lossy(&document).trim_end_matches('\n')),
             Some(file) => std::fs::write(file, document)
                 .map_err(|error| hindered::unwritten(screen, file, "the drawing", &error))?,
@@ -75,7 +75,7 @@ impl Graph {
         Ok(Exit::Done)
     }
 
-    /// A drawing does not take the place of what it draws.
+    /// The drawing must not overwrite its own source.
     fn spare_the_file(&self, screen: Screen) -> Result<(), Exit> {
         let there = |path: &Path| std::fs::canonicalize(path).ok();
         let out = self.out.as_deref().and_then(there);
@@ -88,7 +88,7 @@ impl Graph {
     }
 }
 
-/// The format that the end of a file's name means, if it means one.
+/// The format for a file name's extension, if there is one.
 fn named(file: &Path) -> Option<Format> {
     let end = file.extension().map(std::ffi::OsStr::to_ascii_lowercase);
     match end.as_deref().and_then(std::ffi::OsStr::to_str) {

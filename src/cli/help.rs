@@ -1,9 +1,9 @@
-//! The help pages: commands in groups, and examples below the options of each command. Made from what the commands say
-//! of themselves.
+//! The help pages: commands in groups, and examples below the options of each command. They are made from the
+//! commands' own descriptions.
 
 use clap::Command;
 
-/// The groups of the help page, in its order, with their commands.
+/// The groups of the help page, in order, with their commands.
 pub(super) const GROUPS: &[(&str, &[&str])] = &[
     ("start", &["demo", "init", "check", "run", "stop", "ask", "send"]),
     ("look", &["ps", "why", "tree", "todo", "log", "context", "trail", "cost"]),
@@ -15,7 +15,7 @@ pub(super) const GROUPS: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// Examples of each command, as a person types them.
+/// Examples of each command, as typed.
 const EXAMPLES: &[(&str, &[&str])] = &[
     ("demo", &["systole demo"]),
     ("init", &["systole init my-organism", "systole init my-agent --agent", "systole init --list"]),
@@ -105,7 +105,7 @@ pub(super) fn pages(command: Command) -> Command {
     })
 }
 
-/// The command with these examples below the options of the one that the words name.
+/// The command with these examples below the options of the subcommand that the words name.
 fn at(command: Command, words: &[&str], examples: &str) -> Command {
     let Some((first, below)) = words.split_first() else { return command.after_help(examples.to_owned()) };
     command.mut_subcommand(first, |one| at(one, below, examples))
@@ -119,7 +119,7 @@ mod tests {
     use crate::cli::Arguments;
     use crate::cli::ordered::behind;
 
-    /// The words of a line as a shell reads it. Examples have no other quotes than double ones.
+    /// The words of a line as a shell reads it. Examples use only double quotes.
     fn words(line: &str) -> Vec<std::ffi::OsString> {
         let parts = line.split('"').enumerate();
         let words = parts.flat_map(|(at, part)| match at % 2 {

@@ -1,5 +1,5 @@
-//! An organism in this process: how `run`, `send` and the orders start one and stop it, with every fault
-//! as words and an exit. The log is locked by it, so there is only ever one.
+//! An organism in this process: how `run`, `send` and the orders start one and stop it, with every fault as words and
+//! an exit. It locks the log, so there is never more than one.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -22,9 +22,9 @@ use systole_core::types::codes::Code;
 use systole_core::types::ids::Name;
 use systole_core::types::ports::{GivenUp, LogFault};
 
-/// How long replies may take to land when an organism stops.
+/// How long to wait for replies when an organism stops.
 pub(super) const GRACE: Duration = Duration::from_secs(5);
-/// How long threads of the runtime may take to end, once everything that matters is on disk.
+/// How long the runtime's threads may take to end, once everything important is on disk.
 const LAST: Duration = Duration::from_secs(1);
 
 /// Runs a command's work on the threads that an organism needs.
@@ -44,7 +44,7 @@ pub(super) async fn start(screen: Screen, place: &Place, file: OrganismFile) -> 
     start_without(screen, place, file, None).await
 }
 
-/// The same, where positions of the log may be given up that were acknowledged and are missing.
+/// The same, but acknowledged positions that are missing from the log may be given up.
 pub(super) async fn start_without(
     screen: Screen,
     place: &Place,
@@ -55,7 +55,7 @@ pub(super) async fn start_without(
     Organism::start(plan).await.map(|it| noted(screen, it)).map_err(|fault| start_fault(screen, &fault))
 }
 
-/// Says what a person should know of how the log was found.
+/// Prints what a person should know about the state of the log.
 fn noted(screen: Screen, organism: Organism) -> Organism {
     for note in organism.notes() {
         screen.say(format!("note: {note}"));
@@ -63,7 +63,7 @@ fn noted(screen: Screen, organism: Organism) -> Organism {
     organism
 }
 
-/// The same, where another pump that has the log is waited for; why it does not start is not said yet.
+/// The same, but waits for another pump that has the log; the caller reports a failed start.
 pub(super) async fn start_or_stand_by(
     screen: Screen,
     place: &Place,
@@ -74,7 +74,7 @@ pub(super) async fn start_or_stand_by(
     Ok(Organism::start(plan).await)
 }
 
-/// Starts it for an order alone: it sends nothing.
+/// Starts it for one order: it sends nothing.
 pub(super) async fn start_still(screen: Screen, place: &Place, file: OrganismFile) -> Result<Organism, Exit> {
     let plan = plan(screen, place, file, true)?;
     let started = Organism::start_still(plan).await;
@@ -106,7 +106,7 @@ fn plan(screen: Screen, place: &Place, file: OrganismFile, still: bool) -> Resul
     })
 }
 
-/// The agents of the file, as listeners of this process.
+/// The agents of the file as listeners of this process.
 pub(super) fn agents(
     screen: Screen,
     file: &OrganismFile,
@@ -119,7 +119,7 @@ pub(super) fn agents(
     })
 }
 
-/// The broker, with what lets the pump in. Where nobody is reached or comes in over it nobody goes there, and no key is needed.
+/// The broker, with the pump's credentials. If nothing uses the broker, there is no connection and no key is needed.
 fn bus(screen: Screen, file: &OrganismFile, still: bool) -> Result<Option<Bus>, Exit> {
     let is_used = file.log_kept.is_some() || (!still && file.composition.uses_broker());
     let Some(url) = file.bus.clone().filter(|_| is_used) else { return Ok(None) };
@@ -128,7 +128,7 @@ fn bus(screen: Screen, file: &OrganismFile, still: bool) -> Result<Option<Bus>, 
     Ok(Some(Bus { url, credentials }))
 }
 
-/// Says why an organism, or what it stands on, is not there.
+/// Reports why an organism, or something it needs, is missing.
 pub(super) fn start_fault(screen: Screen, fault: &StartFault) -> Exit {
     match fault {
         StartFault::Log(fault) => log_fault(screen, fault),
@@ -162,7 +162,7 @@ pub(super) fn start_fault(screen: Screen, fault: &StartFault) -> Exit {
     }
 }
 
-/// Says what is the matter with a log.
+/// Reports what is wrong with a log.
 pub(super) fn log_fault(screen: Screen, fault: &LogFault) -> Exit {
     if let LogFault::InUse { path, pid } = fault
         && let Some(StandingBy { pid, leader }) = StandingBy::of(Path::new(path), *pid)
@@ -188,7 +188,7 @@ pub(super) fn log_fault(screen: Screen, fault: &LogFault) -> Exit {
     exit
 }
 
-/// Says how an organism ended; none if it ended as it should.
+/// Reports how an organism ended; `None` if it ended as it should.
 pub(super) fn ended(screen: Screen, ended: &Ended) -> Option<Exit> {
     match ended {
         Ended::Drained(0) => None,

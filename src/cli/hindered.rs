@@ -1,5 +1,5 @@
-//! What the operating system hindered, said to a person: the path, what was wanted there and the mend, and the exit that
-//! it means. It looks at nothing itself and never says a bare word of the system.
+//! Errors of the operating system for a person: the path, what was tried there, the fix, and the exit. It checks
+//! nothing itself and never prints a bare system message.
 
 use std::io::Error;
 use std::path::Path;
@@ -8,29 +8,29 @@ use super::exit::Exit;
 use super::screen::Screen;
 use crate::edges::system::{self, Hindered};
 
-/// Says why a file was not read.
+/// Reports why a file was not read.
 pub(super) fn unread(screen: Screen, exit: Exit, path: &Path, what: &str, error: &Error) -> Exit {
     say(screen, exit, &system::unread(path, what, error))
 }
 
-/// Says why a file was not written.
+/// Reports why a file was not written.
 pub(super) fn unwritten(screen: Screen, path: &Path, what: &str, error: &Error) -> Exit {
     say(screen, Exit::Unavailable, &system::unwritten(path, what, error))
 }
 
-/// Says why a folder was not made.
+/// Reports why a folder was not made.
 pub(super) fn no_folder(screen: Screen, path: &Path, what: &str, error: &Error) -> Exit {
     say(screen, Exit::Unavailable, &system::no_folder(path, what, error))
 }
 
-/// Says what the machine did not give that was neither file nor folder.
+/// Reports a missing resource that is neither a file nor a folder.
 pub(super) fn machine(screen: Screen, what: &str, error: &Error) -> Exit {
     let exit = screen.fail(Exit::Unavailable, format!("{what}: {}", system::told(error)));
     screen.say("  try: the same again; if it stays so, systole doctor");
     exit
 }
 
-/// Says what was hindered.
+/// Reports the error.
 pub(super) fn say(screen: Screen, exit: Exit, hindered: &Hindered) -> Exit {
     let exit = screen.fail(exit, &hindered.words);
     screen.say(format!("  try: {}", hindered.mend));

@@ -1,5 +1,5 @@
-//! `systole run --role …`: one part of an organism in this process and the others elsewhere, from the same file. The pump's
-//! part runs as without it; what is hosted runs here without log, pump and door, until a signal.
+//! `systole run --role …`: one part of an organism in this process and the other parts elsewhere, from the same file.
+//! The pump's part runs like a whole organism. Hosted listeners run here without log, pump and door, until a signal.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -50,7 +50,7 @@ pub(super) struct Part {
 }
 
 impl Part {
-    /// The file as the pump of it runs it.
+    /// The file as this part's pump runs it.
     pub(super) fn of(&self, screen: Screen, file: OrganismFile) -> Result<OrganismFile, Exit> {
         match self.role {
             None => Ok(file),
@@ -91,7 +91,7 @@ impl Part {
         Ok(until_signalled(screen, hosting, signals).await)
     }
 
-    /// The listeners that are to run here.
+    /// The listeners to run here.
     fn chosen(&self, screen: Screen, file: &OrganismFile) -> Result<BTreeSet<Name>, Exit> {
         let all = &file.composition.listeners;
         let here = || all.values().filter(|one| !one.reach.is_over_broker()).map(|one| one.name.clone());
@@ -130,7 +130,7 @@ impl Part {
         Ok(chosen)
     }
 
-    /// Where the broker is, and the file of each listener's key.
+    /// The broker's URL, and the key file of each listener.
     fn entrances(
         &self,
         screen: Screen,
@@ -148,7 +148,7 @@ impl Part {
         let Some(folder) = folder else { return Ok((url, BTreeMap::new())) };
         let key = |name: &Name| {
             let path = keyfiles::path(&folder, name.as_str());
-            // Whether it is one is looked at before anything starts.
+            // Its validity is checked before anything starts.
             match keyfiles::seed(&path) {
                 Ok(_) => Ok((name.clone(), path)),
                 Err(keyless) => Err(unkeyed(screen, place, &keyless)),
@@ -158,7 +158,7 @@ impl Part {
     }
 }
 
-/// The file as its pump runs it: whatever the file runs is elsewhere, and so are the models.
+/// The file as its pump runs it: all programs and models run elsewhere.
 pub(super) fn pump(screen: Screen, file: OrganismFile) -> Result<OrganismFile, Exit> {
     if file.bus.is_none() && !file.managed {
         return Err(no_broker(screen, "pump"));
@@ -187,7 +187,7 @@ fn unkeyed(screen: Screen, place: &Place, keyless: &Keyless) -> Exit {
     exit
 }
 
-/// The address of the broker that the organism starts itself, which its pump writes down.
+/// The address of the organism's own broker, which its pump writes to a file.
 fn address(screen: Screen, place: &Place, file: &Path) -> Result<String, Exit> {
     match std::fs::read_to_string(file) {
         Ok(text) => Ok(text.trim().to_owned()),
@@ -201,7 +201,7 @@ fn address(screen: Screen, place: &Place, file: &Path) -> Result<String, Exit> {
     }
 }
 
-/// Says what runs here, to people or as data.
+/// Reports what runs here, for people or as data.
 fn say_started(screen: Screen, hosting: &Hosting) {
     let names: Vec<&str> = hosting.composition.listeners.keys().map(Name::as_str).collect();
     let (organism, pid) = (hosting.composition.organism.as_str(), std::process::id());
@@ -213,7 +213,7 @@ fn say_started(screen: Screen, hosting: &Hosting) {
     screen.say(format!("{organism} hosts {} over {}, as process {pid}", names.join(", "), hosting.url));
 }
 
-/// What happens is told on stderr, a line each with the listener's name before it.
+/// Reports events on stderr, one per line, after the listener's name.
 fn telling(screen: Screen) -> Tell {
     Arc::new(move |listener: &Name, happened: &Happened| {
         let words = match happened {
@@ -228,7 +228,7 @@ fn telling(screen: Screen) -> Tell {
     })
 }
 
-/// Hosts until a signal comes; the second ends at once.
+/// Hosts until a signal comes; the second one ends at once.
 async fn until_signalled(screen: Screen, hosting: Hosting, signals: &mut Signals) -> Exit {
     let (stop, stopping) = watch::channel(false);
     let mut hosted = std::pin::pin!(hosting::host(hosting, stopping));

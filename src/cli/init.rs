@@ -1,5 +1,6 @@
-//! `systole init`: an organism that runs and answers, written into a folder, from one of the templates. It overwrites nothing:
-//! if a file exists already, it is named and nothing is written. Only a `.gitignore` that exists gets lines added.
+//! `systole init`: an organism that runs and answers, written into a folder, from one of the templates. It overwrites
+//! nothing: if a file exists already, it is named and nothing is written. Only a `.gitignore` that exists gets lines
+//! added.
 
 pub(super) mod provider;
 
@@ -124,12 +125,12 @@ fn list(screen: Screen) -> Exit {
     Exit::Done
 }
 
-/// The file that tells git what not to keep, and what stands in it.
+/// The file that tells git what to ignore, and its content.
 const IGNORE_FILE: &str = ".gitignore";
 const IGNORED: &str = include_str!("init/gitignore");
 
-/// Has git keep neither the log nor secrets: writes a `.gitignore`, or adds to one the lines that it lacks. Tells whether it
-/// wrote anything.
+/// Makes git ignore the log and secrets: writes a `.gitignore`, or adds the missing lines to an existing one. Returns
+/// whether it wrote anything.
 fn keep_from_git(screen: Screen, folder: &Path) -> Result<bool, Exit> {
     let path = folder.join(IGNORE_FILE);
     let told = |error| hindered::unwritten(screen, &path, "the list of what git leaves out", &error);
@@ -149,7 +150,7 @@ fn keep_from_git(screen: Screen, folder: &Path) -> Result<bool, Exit> {
     Ok(true)
 }
 
-/// Refuses a name that looks like another one when it is printed: the reader could not go there by what is shown.
+/// Refuses a name that looks like another one when it is printed: the reader could not find the folder.
 fn printable(screen: Screen, folder: &Path) -> Result<(), Exit> {
     let text = folder.to_string_lossy();
     // `visible` lets line breaks and tabs through.
@@ -162,14 +163,14 @@ fn printable(screen: Screen, folder: &Path) -> Result<(), Exit> {
     Err(Exit::Usage)
 }
 
-/// What an organism in that folder is called: as the folder, if that is a name.
+/// The name of an organism in that folder: the folder's name, if it is a valid name.
 fn name(folder: &Path) -> Option<String> {
     let whole = std::path::absolute(Path::new(".").join(folder)).unwrap_or_else(|_| folder.to_owned());
     let last = whole.file_name().map(|last| last.to_string_lossy().into_owned()).unwrap_or_default();
     (Name::parse(&last).is_ok() && !last.contains('.')).then_some(last)
 }
 
-/// The files of a template. One to build on takes the name of its folder; the others keep theirs.
+/// The files of a template. A template to build on takes the name of its folder; the others keep theirs.
 fn files(example: &Example, name: Option<&str>, model: Option<&Choice>) -> Vec<Fresh> {
     let file = |(path, text): &(&str, &str)| {
         if *path != "organism.yaml" {
@@ -189,7 +190,7 @@ fn files(example: &Example, name: Option<&str>, model: Option<&Choice>) -> Vec<F
     example.files.iter().map(file).chain([schema]).collect()
 }
 
-/// The first line of an organism's file, by which editors know its keys.
+/// The first line of an organism file, which tells editors its keys.
 const FOR_EDITORS: &str = "# yaml-language-server: $schema=organism.schema.json\n";
-/// The model of the agent, as the template has it.
+/// The agent's model as written in the template.
 const REHEARSED: &str = "{provider: script, file: replies.yaml}";

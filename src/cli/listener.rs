@@ -1,5 +1,5 @@
-//! `systole listener`: a listener is written, or tried alone, or what an agent asks is answered. What each does stands
-//! in its own file.
+//! `systole listener`: writes a listener, tries one alone, or plays a provider of models. Each subcommand has its own
+//! file.
 
 mod inserted;
 mod mock_model;

@@ -1,5 +1,5 @@
-//! The log as it grows, for somebody who watches: a line a record, never taken back. On a terminal the
-//! lines of a call stand below it and are cut to fit; elsewhere each line stands for itself.
+//! The growing log for a person who watches: one line per record, never taken back. On a terminal the
+//! lines of a call are below it and cut to fit; elsewhere each line is complete.
 
 use std::sync::Arc;
 
@@ -16,13 +16,13 @@ use systole_core::types::ids::CallPath;
 use systole_core::types::record::{Kind, Mark, Role, Steering, Timing};
 use systole_core::types::time::Millis;
 
-/// What was shown last decides what need not be said again.
+/// Keeps what was shown last, so that it is not repeated.
 pub(super) struct Live {
     screen: Screen,
     thread: String,
-    /// The day and the offset of the times that were shown last.
+    /// The day and the offset of the last shown times.
     heading: String,
-    /// The listeners whose program is elsewhere.
+    /// The listeners whose program runs elsewhere.
     over_nats: Vec<String>,
 }
 
@@ -43,18 +43,18 @@ impl Live {
         }
     }
 
-    /// Shows a record as talk beside data of another kind.
+    /// Shows a record as a message beside data of another kind.
     pub(super) fn mention(&mut self, record: &Record) {
         for line in self.lines(record, layout::talk_columns()) {
             self.screen.say_drawn(&line);
         }
     }
 
-    /// The lines of a record, on a terminal of so many columns.
+    /// The lines of a record, on a terminal with that many columns.
     fn lines(&mut self, record: &Record, columns: usize) -> Vec<String> {
         let Some(mut what) = what(record) else { return Vec::new() };
         if joined(record).is_some_and(|listener| self.over_nats.contains(&listener)) {
-            // Whether anybody works under its name is told beside the log.
+            // Whether any worker answers under its name is reported separately.
             what.words.push_str(" for workers");
         }
         if !self.screen.terminal {
@@ -92,7 +92,7 @@ struct What {
     colour: Option<Tone>,
 }
 
-/// What a record says in a line; none where nobody needs to see it.
+/// A record in one line; `None` if people need not see it.
 fn what(record: &Record) -> Option<What> {
     let code = record.code.as_deref().unwrap_or_default();
     let seen = |words: String, colour| Some(What { words, colour });
@@ -145,7 +145,7 @@ fn what(record: &Record) -> Option<What> {
     }
 }
 
-/// What waits for a person, and what a person said. That `sys` counts a request is for the log.
+/// A request for a person, and a person's decision. `sys` counts requests only for the log.
 fn approval(record: &Record, to: &str) -> Option<What> {
     let body = record.body.as_bytes();
     (record.thread != "sys").then_some(())?;
@@ -174,7 +174,7 @@ fn approval(record: &Record, to: &str) -> Option<What> {
     Some(What { words, colour: None })
 }
 
-/// What `sys` tells of a listener; its other lines are for the log.
+/// A listener's state as reported by `sys`; its other lines are only for the log.
 fn told_of_listener(body: &str) -> Option<What> {
     let (listener, reason) = core_payload::listener_told_of(body.as_bytes())?;
     Some(match reason {
@@ -183,14 +183,14 @@ fn told_of_listener(body: &str) -> Option<What> {
     })
 }
 
-/// The listener that a record tells is ready.
+/// The listener that a record reports as ready.
 pub(super) fn joined(record: &Record) -> Option<String> {
     (record.thread == "sys").then_some(())?;
     let (listener, reason) = core_payload::listener_told_of(record.body.as_bytes())?;
     reason.is_none().then_some(listener)
 }
 
-/// Whether a record tells that a listener's program does not run, with its words, whole.
+/// The full words of a record that reports that a listener's program does not run.
 pub(super) fn fallen(record: &Record) -> Option<String> {
     let (listener, reason) = core_payload::listener_told_of(record.body.as_bytes())?;
     (record.thread == "sys").then_some(())?;
@@ -202,7 +202,7 @@ fn summary(body: &str) -> String {
     let Ok(payload) = Payload::trusted(Arc::from(body.as_bytes())) else { return "?".to_owned() };
     let mut text = format!("<{}>", payload.name().local);
     if *payload.name().ns == *namespaces::CORE {
-        // What the core answers stands in attributes; its name says enough in a line.
+        // A core answer has its content in attributes; in one line its name is enough.
         return text;
     }
     let Ok(mut gate) = Gate::strict(body.as_bytes(), &Limits::FROM_PUMP) else { return text };

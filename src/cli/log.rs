@@ -24,18 +24,18 @@ use systole_core::types::ports::{LogFault, LogReader as _, Position};
 use systole_core::types::record::{Kind, Record, head_zero};
 use systole_core::types::time::{Millis, stretch_ms};
 
-/// Records read at once.
+/// Records per read.
 const PAGE: usize = 512;
-/// Records shown of a whole log where nothing says from where on.
+/// Records shown of a whole log if no start is given.
 const NEWEST: u64 = 100;
-/// Threads whose last head is remembered while records are shown; that of any other is looked up.
+/// Threads whose last head is remembered while records are shown; any other head is looked up.
 const HEADS: usize = 16_384;
-/// How often a log that is followed is looked at. Another process writes it and tells nobody.
+/// How often to check a followed log. Another process writes it and sends no signal.
 const LOOK_MS: u64 = 200;
 
 /// Which records are shown, and how.
 #[derive(Args, Debug)]
-// Before the command -f names the organism's file; behind it -f follows, as people know it from other tools.
+// Before the command, -f names the organism file; after it, -f follows, as in other tools.
 #[command(mut_arg("organism_file", |file| file.short(None)))]
 pub(super) struct Log {
     #[command(flatten)]
@@ -70,7 +70,7 @@ enum Form {
 /// Why no more is printed.
 enum Over {
     Log(LogFault),
-    /// Whoever read our output has gone.
+    /// The reader of our output has gone.
     Unread,
 }
 
@@ -88,27 +88,27 @@ impl From<io::Error> for Over {
 
 struct Printing<'a, W> {
     looking: &'a Looking,
-    /// The log as the file has it: damage is shown, and said to be that.
+    /// The log as the file has it: damage is shown and marked as damage.
     reader: Reader,
     thread: Option<ThreadId>,
     form: Form,
     /// The next record: its number in the thread, or its position.
     next: u64,
-    /// The day and the offset of times that were named last.
+    /// The day and the offset of the last shown times.
     heading: String,
     /// Whether the thread was seen to end.
     ended: bool,
     /// The last record of each thread that was shown, with the head that the file claims after it.
     heads: HashMap<ThreadId, (u64, Digest)>,
-    /// What reads payloads for programs.
+    /// Reads payloads for programs.
     forms: Forms,
-    /// Whether every record that was shown continues its chain, and none is missing between them.
+    /// Whether every shown record continues its chain, and none between them is missing.
     sound: bool,
     out: W,
 }
 
 impl Log {
-    /// Whether it goes through a pager: one would wait for the end of what is followed.
+    /// Whether it uses a pager: a pager would wait for the end of a followed log.
     pub(super) fn is_paged(&self) -> bool {
         !self.follow && !self.raw
     }
@@ -121,7 +121,7 @@ impl Log {
         let looking = Looking::open(&self.place)?;
         let screen = looking.screen;
         if self.raw && io::stdout().is_terminal() {
-            // A body may hold what a terminal obeys, and it is not ours to change.
+            // A body may contain terminal escapes, and raw output must not be changed.
             screen.say("error: stored bytes are not sent to a terminal");
             screen.say("  try: systole log --raw … > FILE, or leave --raw out");
             return Err(Exit::Usage);
@@ -163,7 +163,8 @@ impl Log {
 }
 
 impl Log {
-    /// The thread that is meant. Who wrote `-f FILE` behind the command is told what `-f` means there.
+    /// The selected thread. If the user wrote `-f FILE` after the command, an explanation of `-f` is
+    /// printed.
     fn find(&self, looking: &Looking, typed: &str) -> Result<ThreadId, Exit> {
         let found = looking.find(typed);
         if found.is_err() && self.follow && Path::new(typed).is_file() {
@@ -172,13 +173,13 @@ impl Log {
         found
     }
 
-    /// The first record to show, and whether earlier ones are left out though nothing said so.
+    /// The first record to show, and whether earlier ones are omitted by default.
     fn first(&self, looking: &Looking, thread: Option<&ThreadId>) -> Result<(u64, bool), Exit> {
         if let Some(from) = self.from {
             return Ok((from.max(1), false));
         }
         let (reader, fault) = (looking.reader.as_claimed(), |fault| looking.fault(&fault));
-        // The first record at that number or behind it.
+        // The first record at or after that number.
         let at = |number: u64| match thread {
             Some(thread) => reader.of_thread(thread, number, 1),
             None => reader.after(Position(number - 1), 1),
@@ -205,7 +206,7 @@ impl Log {
     }
 }
 
-/// The moment that was typed: so long ago, or a time of the layout's zone, or one with an offset.
+/// The moment that was typed: a duration ago, a time in the layout's zone, or a time with an offset.
 fn moment(text: &str, now: Millis) -> Option<Millis> {
     let ago = stretch_ms(text).map(|ago| Millis(now.since(Millis(ago))));
     ago.or_else(|| Millis::parse(text)).or_else(|| typed(text, now))
@@ -219,7 +220,7 @@ fn unread(looking: &Looking, text: &str) -> Exit {
     exit
 }
 
-/// Ctrl-C or TERM, for a command that is ended that way.
+/// Ctrl-C or TERM, for a command that a signal ends.
 struct Interrupt {
     runtime: tokio::runtime::Runtime,
     signals: Signals,
@@ -235,7 +236,7 @@ impl Interrupt {
         Ok(Interrupt { runtime, signals })
     }
 
-    /// Waits so long, unless a signal comes before, and tells whether one did.
+    /// Waits that long, unless a signal comes first, and returns whether one came.
     fn comes_within(&mut self, ms: u64) -> bool {
         let Interrupt { runtime, signals } = self;
         let time = Duration::from_millis(ms);
@@ -244,8 +245,8 @@ impl Interrupt {
 }
 
 impl<W: Write> Printing<'_, W> {
-    /// Says where a record does not continue its chain. It is shown all the same: whoever looks into
-    /// damage has to see it.
+    /// Reports if a record does not continue its chain. The record is still shown: a person who examines
+    /// damage must see it.
     fn check(&mut self, position: Position, record: &Record) -> Result<(), LogFault> {
         let (thread, seq) = (&record.header.thread, record.header.seq);
         if self.thread.is_none() && position.0 != self.next {
@@ -272,7 +273,7 @@ impl<W: Write> Printing<'_, W> {
         self.looking.screen.say(words);
     }
 
-    /// The record before one of a thread, with the head that it claims.
+    /// The previous record of a thread, with the head that it claims.
     fn before(&self, thread: &ThreadId, seq: u64) -> Result<(u64, Digest), LogFault> {
         let before = seq.saturating_sub(1);
         let found = if before == 0 { None } else { self.reader.of_thread(thread, before, 1)?.pop() };
@@ -280,7 +281,7 @@ impl<W: Write> Printing<'_, W> {
         Ok(found.map_or_else(|| (0, head_zero(thread)), |(_, record)| (before, record.head)))
     }
 
-    /// Prints what there is, and if there is somebody who interrupts, what comes until they do.
+    /// Prints the existing records; with `interrupt`, also new ones until the signal.
     fn run(&mut self, mut interrupt: Option<Interrupt>) -> Result<(), Over> {
         loop {
             while self.page(PAGE)? {}
@@ -292,14 +293,14 @@ impl<W: Write> Printing<'_, W> {
         }
     }
 
-    /// Prints the next records, at most so many, and tells whether there may be more.
+    /// Prints the next records, at most that many, and returns whether there may be more.
     fn page(&mut self, most: usize) -> Result<bool, Over> {
         let read = match &self.thread {
             Some(thread) => self.reader.of_thread(thread, self.next, most),
             None => self.reader.after(Position(self.next - 1), most),
         };
         let page = match read {
-            // Some record of the page cannot even be read: those before it are shown one by one.
+            // Some record of the page cannot be read at all: those before it are shown one by one.
             Err(LogFault::Damaged { .. }) if most > 1 => return self.page(1),
             read => read?,
         };

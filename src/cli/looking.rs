@@ -1,5 +1,5 @@
-//! What the reading commands share: the log opened to read, who runs on it, and the thread that is
-//! meant. Nothing is written and no organism is needed.
+//! Shared by the reading commands: the log opened for reading, the process that runs on it, and the selected thread.
+//! It writes nothing and needs no organism.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -22,24 +22,24 @@ use systole_core::types::ids::ThreadId;
 use systole_core::types::ports::{Clock as _, LogFault};
 use systole_core::types::time::Millis;
 
-/// A log that is looked at.
+/// An open log.
 pub(super) struct Looking {
     pub(super) screen: Screen,
     pub(super) reader: Reader,
     pub(super) log: PathBuf,
     /// The process that runs an organism on it.
     pub(super) running: Option<u32>,
-    /// The moment of looking.
+    /// The moment of reading.
     pub(super) now: Millis,
     directory: PathBuf,
     start: String,
 }
 
 impl Looking {
-    /// Opens the log of a place, or says why not and what to do.
+    /// Opens the log of a place, or reports why it cannot, with the fix.
     pub(super) fn open(place: &Place) -> Result<Looking, Exit> {
         let screen = place.screen();
-        // A path that was put together from two may say `/./`, which nobody wants to read.
+        // A path joined from two may contain `/./`, which is ugly to read.
         let named = place.log(screen).inspect_err(|_| {
             screen.say("a log can be read without that file: name it with --log PATH");
         });
@@ -66,12 +66,12 @@ impl Looking {
         })
     }
 
-    /// The thread that was meant.
+    /// The thread that the user means.
     pub(super) fn find(&self, typed: &str) -> Result<ThreadId, Exit> {
         finding::find(&self.reader, typed).map_err(|why| not_found(self.screen, &why))
     }
 
-    /// The log as it stands.
+    /// The current state of the log.
     pub(super) fn whole(&self) -> Result<Whole, Exit> {
         let read = |source: &[u8]| self.configuration(source);
         Whole::look(&self.reader, &read, self.running).map_err(|fault| self.fault(&fault))
@@ -85,13 +85,12 @@ impl Looking {
         })
     }
 
-    /// The command that starts the organism; none where it runs.
+    /// The command that starts the organism; `None` if it runs.
     pub(super) fn start(&self) -> Option<&str> {
         self.running.is_none().then_some(&self.start)
     }
 
-    /// How many workers answer to the name of each listener over NATS, if somebody runs who can ask. What cannot be said
-    /// is told.
+    /// The number of NATS workers for each listener, if a running organism can be asked. It reports a failed request.
     pub(super) fn workers(&self) -> BTreeMap<String, usize> {
         let run = self.running.and_then(|_| RunFile::of(&self.log));
         let unknown = |words: &str| {
@@ -99,7 +98,7 @@ impl Looking {
             BTreeMap::new()
         };
         match run.map(|run| Client::of(&run).workers()) {
-            // A moment after the start there is no door yet, and nobody to be asked.
+            // Just after the start there is no door yet to ask.
             None | Some(Err(Unheard::Unreachable { .. })) => BTreeMap::new(),
             Some(Ok(Ok(found))) => found.workers,
             Some(Ok(Err(refusal))) => unknown(&refusal.message),
@@ -112,7 +111,7 @@ impl Looking {
         whole.all_paused(&self.reader).map_err(|fault| self.fault(&fault))
     }
 
-    /// Says that everything is paused, where that is so.
+    /// Reports that everything is paused, if so.
     pub(super) fn say_if_paused(&self, pause: Option<&Pause>) {
         if let Some(pause) = pause {
             let sentence = pause.sentence(&ThreadId::sys(), self.now);
@@ -120,7 +119,7 @@ impl Looking {
         }
     }
 
-    /// Says that no organism runs on the log, if work in it goes on only while one does.
+    /// Reports that no organism runs on the log, if work in it needs one.
     pub(super) fn say_if_still(&self, is_unfinished: bool) {
         if let Some(start) = self.start().filter(|_| is_unfinished) {
             let log = self.log.display();
@@ -128,19 +127,19 @@ impl Looking {
         }
     }
 
-    /// Says what is the matter with the log.
+    /// Reports what is wrong with the log.
     pub(super) fn fault(&self, fault: &LogFault) -> Exit {
         here::log_fault(self.screen, fault)
     }
 }
 
-/// The words for a log that is not there.
+/// The words for a missing log.
 pub(super) fn absent(log: &Path) -> String {
     format!("{}: there is no such log; nothing has run here yet", log.display())
 }
 
-/// Says why no thread was found. A name that means no thread is a wrong argument, whatever the command:
-/// nothing was asked of anybody yet.
+/// Reports why no thread was found. A name without a thread is a wrong argument for every command: nothing was
+/// requested yet.
 pub(super) fn not_found(screen: Screen, why: &NotFound) -> Exit {
     let mend = match why {
         NotFound::Log(fault) => return here::log_fault(screen, fault),
@@ -154,7 +153,7 @@ pub(super) fn not_found(screen: Screen, why: &NotFound) -> Exit {
     exit
 }
 
-/// What to do about a log that cannot be read.
+/// The fix for a log that cannot be read.
 pub(super) fn mend_of(fault: &LogFault) -> Option<Cow<'static, str>> {
     let mend = match fault {
         LogFault::Lost { gone, .. } => {
@@ -180,7 +179,7 @@ pub(super) fn mend_of(fault: &LogFault) -> Option<Cow<'static, str>> {
     mend.map(Cow::Borrowed)
 }
 
-/// Takes a record's number off the end of what was typed. `@last` alone has none.
+/// Splits a record's number off the end of the input. `@last` alone has none.
 pub(super) fn parted(typed: &str) -> (&str, Option<u64>) {
     let seq = typed.rsplit_once('@').and_then(|(thread, seq)| Some((thread, seq.parse().ok()?)));
     match seq.filter(|(thread, _)| !thread.is_empty()) {

@@ -1,7 +1,8 @@
 //! A payload made on the command line: an element by name, and its fields as `name=value`.
 //!
-//! Finds who takes the element and the schema that judges it, has the kit build the payload and prints what was made on
-//! stderr. It sends nothing. An element that nobody takes, and fields that make no payload, are told with their mend.
+//! It finds the listener that takes the element and the schema for it, lets the kit build the payload, and prints the
+//! payload on stderr. It sends nothing. An element that no listener takes, and fields that make no payload, are
+//! reported with their fix.
 
 use systole_kit::schema::{Model, Slip, nearest};
 use systole_kit::{Limits, Payload, QName};
@@ -15,7 +16,7 @@ use systole_core::types::codes::Code;
 use systole_core::types::composition::{Composition, Element, Listener, SchemaId};
 use systole_core::types::ids::Name;
 
-/// A payload of this element for whoever takes it from outside.
+/// A payload of this element for the listener that takes it from outside.
 pub(super) fn message(
     screen: Screen,
     composition: &Composition,
@@ -25,7 +26,7 @@ pub(super) fn message(
 ) -> Result<Vec<u8>, Exit> {
     let (name, schema) = taker(composition, element, to).map_err(|words| screen.fail(Exit::Usage, words))?;
     let schema = composition.schemas.get(schema.0);
-    // The file was checked with this very model.
+    // The file was checked with the same model.
     let model = schema.and_then(|schema| model_of(composition, &schema.text));
     let Some(model) = model else {
         return Err(screen.fail(Exit::Configuration, format!("the schema of {element} cannot be read")));
@@ -66,14 +67,14 @@ pub(super) fn payload(
     }
 }
 
-/// An element that is made of words alone; none where it takes more, or something else.
+/// An element that consists only of text; `None` if it needs more, or something else.
 pub(super) fn words_alone(composition: &Composition, taken: &Element, words: &str) -> Option<Payload> {
     let schema = composition.schemas.get(taken.schema.0)?;
     let made = model_of(composition, &schema.text)?.from_fields(&taken.name.local, &[words])?.ok()?;
     Payload::read(&made, &Limits::FROM_PUMP).ok()
 }
 
-/// Says what is wrong with given values, as a refusal is said.
+/// Reports errors in given values, in the form of a refusal.
 pub(super) fn say(screen: Screen, element: &str, slip: Slip) {
     let number = |n: u64| u32::try_from(n).unwrap_or(u32::MAX);
     let refusal = Refusal {
@@ -92,7 +93,7 @@ pub(super) fn say(screen: Screen, element: &str, slip: Slip) {
     refused::say(screen, &refusal);
 }
 
-/// Who takes an element from outside, with its full name and the schema that judges it.
+/// The listener that takes an element from outside, with the element's full name and the schema that judges it.
 fn taker(composition: &Composition, element: &str, to: Option<&Name>) -> Result<(QName, SchemaId), String> {
     if let Some(to) = to.filter(|to| composition.listener(to).is_none()) {
         let names = composition.listeners.keys().map(Name::as_str);
@@ -120,7 +121,7 @@ fn taker(composition: &Composition, element: &str, to: Option<&Name>) -> Result<
     }
 }
 
-/// Whether an element is meant: by its local name, or by `{namespace}name`.
+/// Whether this is the meant element: by its local name, or by `{namespace}name`.
 fn is_meant(name: &QName, element: &str) -> bool {
     *name.local == *element || (element.starts_with('{') && name.to_string() == element)
 }
@@ -159,7 +160,7 @@ fn nobody(composition: &Composition, element: &str, to: Option<&Name>) -> String
     format!("{who} {element}{}", meant(element, names.into_iter(), &listed))
 }
 
-/// The name that was probably meant, or else what there is.
+/// The name that was probably meant, or else a list of the names.
 fn meant<'a>(name: &str, known: impl Iterator<Item = &'a str>, otherwise: &str) -> String {
     match nearest(name, known) {
         Some(near) => format!("; try: {near}"),

@@ -1,5 +1,5 @@
-//! The commands, one file each. They read arguments and print; what they do stands in the rooms below.
-//! Data goes to stdout, talk to stderr, and how a command ended is one of the exits of `exit`.
+//! The commands, one file each. They read arguments and print; the modules below do the work. Data
+//! goes to stdout, messages to stderr, and every command ends with one of the exits of `exit`.
 
 mod approve;
 mod as_of;
@@ -193,7 +193,7 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// Whether the command that is asked for prints data as JSON.
+/// Whether the selected command prints data as JSON.
 fn is_json(matches: &ArgMatches) -> bool {
     match matches.subcommand() {
         Some((_, below)) => is_json(below),
@@ -218,7 +218,7 @@ impl Arguments {
 }
 
 impl Command {
-    /// Whether what it prints may be long and is read from its beginning.
+    /// Whether its output may be long and is read from its beginning.
     fn is_paged(&self) -> bool {
         match self {
             Command::Log(log) => log.is_paged(),

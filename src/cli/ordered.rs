@@ -1,6 +1,6 @@
-//! Options of every command may stand before the command: they are put behind it, where they are read.
+//! Options of every command may come before the command: they are moved after it, where they are read.
 //!
-//! Nothing is judged here. What is no such option stays where it is, and is refused where it is read.
+//! It judges nothing. Any other option stays in place, and is refused when it is read.
 
 use std::ffi::{OsStr, OsString};
 
@@ -8,7 +8,8 @@ use clap::{Arg, Args as _, Command};
 
 use super::place::Place;
 
-/// The arguments with the shared options that stood before the command behind it, under their long names.
+/// The arguments, with the shared options moved from before the command to after it, under their long
+/// names.
 pub(super) fn behind(root: &Command, typed: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let typed: Vec<OsString> = typed.collect();
     let shared = Place::augment_args(Command::new("shared"));
@@ -44,10 +45,10 @@ fn is_option(word: &OsStr) -> bool {
 
 /// An option that a command has.
 struct Known {
-    /// Its name as it is read.
+    /// The name under which it is read.
     name: OsString,
     takes_value: bool,
-    /// Its value, if that stands in the same word.
+    /// Its value, if it is in the same word.
     value: Option<OsString>,
 }
 

@@ -1,7 +1,7 @@
-//! Long output on a terminal goes through a pager, as `PAGER` says; without it through `less`.
+//! Long output on a terminal goes through a pager: the one in `PAGER`, otherwise `less`.
 //!
-//! Stdout and stderr of this process become the pager's input until it is dropped, so commands print as ever. If there
-//! is no pager, they print on the terminal.
+//! Stdout and stderr of this process become the pager's input until it is dropped, so commands print as usual. If
+//! there is no pager, they print on the terminal.
 
 use std::fs::File;
 use std::io::{self, IsTerminal as _};
@@ -14,8 +14,8 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// Whether a pager has stdout.
 static RUNS: AtomicBool = AtomicBool::new(false);
-/// The pager if `PAGER` names none. `LESS=FRX` lets it end by itself if all fits, show colours and leave the text on the
-/// screen.
+/// The pager if `PAGER` names none. With `LESS=FRX` it ends by itself if everything fits, shows colours and leaves
+/// the text on the screen.
 const DEFAULT: &str = "less";
 
 /// Whether stdout is a pager's input, and so for a terminal.
@@ -23,14 +23,14 @@ pub(super) fn runs() -> bool {
     RUNS.load(Ordering::Relaxed)
 }
 
-/// A pager that has our output. It is waited for when this is dropped.
+/// A pager for our output. Dropping it waits for its end.
 pub(super) struct Pager {
     child: Child,
-    /// Where stderr went before.
+    /// The original stderr.
     talk: OwnedFd,
-    /// Takes what is left in our buffers if the pager ended first.
+    /// Takes the rest of our buffers if the pager ended first.
     nowhere: File,
-    /// Ctrl-C is the pager's as long as it runs.
+    /// While it runs, Ctrl-C goes only to the pager.
     _deaf: Option<Deaf>,
 }
 
@@ -41,7 +41,7 @@ struct Deaf {
 }
 
 impl Pager {
-    /// Starts a pager if output goes to a terminal and there is one.
+    /// Starts a pager if output goes to a terminal and a pager is installed.
     pub(super) fn start() -> Option<Pager> {
         if !(io::stdout().is_terminal() && io::stdin().is_terminal()) {
             return None;
@@ -71,7 +71,7 @@ impl Pager {
 
 impl Drop for Pager {
     fn drop(&mut self) {
-        // With our ends of the pipe closed the pager knows that this is all.
+        // When our ends of the pipe are closed, the pager knows that the output is complete.
         let _closed = stdio::dup2_stdout(&self.nowhere);
         let _back = stdio::dup2_stderr(&self.talk);
         let _ended = self.child.wait();
@@ -79,7 +79,7 @@ impl Drop for Pager {
     }
 }
 
-/// Whether the program of a command line is there.
+/// Whether the program of a command line is installed.
 fn is_there(command: &str) -> bool {
     let program = command.split_whitespace().next().unwrap_or_default();
     let found = Command::new("sh").args(["-c", "command -v -- \"$0\" >/dev/null 2>&1", program]).status();

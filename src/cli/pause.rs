@@ -1,4 +1,4 @@
-//! `systole pause` and `systole resume`: halt a thread, or everything, and let it go on, through the
+//! `systole pause` and `systole resume`: pause a thread, or everything, and resume it, through the
 //! organism that runs on the log or through one that is started here only for that and sends nothing.
 
 use clap::Args;
@@ -75,7 +75,8 @@ impl Which {
             match Client::of(&run).steer(thread.as_ref().map(ThreadId::as_str), halts, note) {
                 Ok(Ok(steered)) => return Ok(done(screen, &steered)),
                 Ok(Err(refusal)) => return Ok(not_done(screen, &refusal)),
-                // What the file names is gone, or going. If it still has the log, starting will say so.
+                // The organism in the run file is stopping or gone. If it still has the log, starting
+                // reports that.
                 Err(Unheard::Unreachable { .. }) => {}
                 Err(unheard) => return Err(screen.fail(Exit::Unavailable, unheard)),
             }
@@ -137,20 +138,20 @@ fn done(screen: Screen, steered: &Steered) -> Exit {
     Exit::Done
 }
 
-/// Says that a thread does not go on though its own pause has ended.
+/// Reports that a thread remains paused although its own pause has ended.
 fn still_held(screen: Screen, thread: &str, held: &Held) {
     screen.say(format!("{thread} does not go on: {}", because(held)));
     screen.say(format!("  try: systole resume {}", which(held)));
 }
 
-/// Who still pauses what, since when and what for.
+/// Who still pauses what, since when and why.
 fn because(held: &Held) -> String {
     let whose = held.thread.as_ref().map_or("everything".to_owned(), |above| format!("{above}, above it,"));
     let note = held.note.as_deref().map_or_else(String::new, |note| format!(": {}", plain(note)));
     format!("{whose} is still paused by {} since {}{note}", plain(&held.by), held.since)
 }
 
-/// What `resume` is to be given for it.
+/// The argument of `resume` for it.
 fn which(held: &Held) -> &str {
     held.thread.as_deref().unwrap_or("--all")
 }

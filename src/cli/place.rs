@@ -1,5 +1,5 @@
-//! Where a command works: the organism's file and its log. Reads the file only when it is needed, so
-//! that a log can be spoken of without it.
+//! The place of a command: the organism file and its log. It reads the file only when needed, so that a log can be
+//! used without it.
 
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use super::screen::Screen;
 use crate::config::{self, OrganismFile, Refused};
 use crate::runtime::runfile::RunFile;
 
-/// The name of an organism's file where none is given.
+/// The default name of an organism file.
 const FILE: &str = "organism.yaml";
 
 /// The options that every command shares.
@@ -39,15 +39,15 @@ impl Place {
         Screen::of_process(self.json)
     }
 
-    /// The checked organism, with the log that is meant.
+    /// The checked organism, with the selected log.
     pub(super) fn organism(&self, screen: Screen) -> Result<OrganismFile, Exit> {
         self.load().map_err(|refused| refuse(screen, &refused))
     }
 
-    /// The log that is meant.
+    /// The selected log.
     pub(super) fn log(&self, screen: Screen) -> Result<PathBuf, Exit> {
         match &self.log {
-            // What is set has to be right even where nothing but the log is needed.
+            // Settings must be valid even if only the log is needed.
             Some(log) if self.settings.is_empty() => Ok(log.clone()),
             named => {
                 let of_file = config::log_of(self.file(), &self.settings);
@@ -57,7 +57,7 @@ impl Place {
         }
     }
 
-    /// Refuses settings for an organism that runs already: it was started with its own.
+    /// Refuses settings for an organism that already runs: it was started with its own.
     pub(super) fn set_nothing(&self, screen: Screen, run: &RunFile) -> Result<(), Exit> {
         if self.settings.is_empty() {
             return Ok(());
@@ -69,7 +69,7 @@ impl Place {
         Err(exit)
     }
 
-    /// Refuses settings for a command that writes the organism's file: what it writes is what the file says.
+    /// Refuses settings for a command that writes the organism file: it writes only what the file says.
     pub(super) fn write_what_is_said(&self, screen: Screen) -> Result<(), Exit> {
         if self.settings.is_empty() {
             return Ok(());
@@ -79,7 +79,7 @@ impl Place {
         Err(exit)
     }
 
-    /// The organism's file: as it was typed, or the one that is found.
+    /// The organism file: as typed, or the one that was found.
     pub(super) fn file(&self) -> &Path {
         match &self.organism_file {
             Some(typed) => typed,
@@ -113,7 +113,7 @@ impl Place {
         command
     }
 
-    /// The organism's file as the loader finds it, with the log that is meant.
+    /// The organism file from the loader, with the selected log.
     pub(super) fn load(&self) -> Result<OrganismFile, Refused> {
         let mut organism = config::load_set(self.file(), &self.settings)?;
         if let Some(log) = &self.log {
@@ -122,14 +122,14 @@ impl Place {
         Ok(organism)
     }
 
-    /// The log that was named beside the file.
+    /// The log that was named in addition to the file.
     pub(super) fn given_log(&self) -> Option<PathBuf> {
         self.log.clone()
     }
 }
 
-/// The organism's file of the nearest folder above this one, if there is none in this one. What it names is run, so one
-/// of another user is not taken without being named.
+/// The organism file of the nearest folder above this one, if there is none here. The file can start programs, so a
+/// file of another user is used only if it is named.
 fn found_above(screen: Screen) -> Option<PathBuf> {
     let here = std::env::current_dir().ok()?;
     if here.join(FILE).symlink_metadata().is_ok() {
@@ -145,7 +145,7 @@ fn found_above(screen: Screen) -> Option<PathBuf> {
     None
 }
 
-/// A path as a shell reads it, and as no command takes for an option.
+/// A path quoted for a shell, and not mistaken for an option.
 pub(super) fn quoted(path: &Path) -> String {
     let text = path.display().to_string();
     let text = if text.starts_with('-') { format!("./{text}") } else { text };
@@ -158,7 +158,7 @@ fn refuse(screen: Screen, refused: &Refused) -> Exit {
     Exit::Configuration
 }
 
-/// A setting as it is typed. What is wrong with its path or value is told with the file's own mistakes.
+/// A typed setting. Errors in its path or value are reported with the file's own mistakes.
 fn setting(text: &str) -> Result<String, String> {
     if !text.contains('=') {
         return Err("no value: it is PATH=VALUE, as limits.message=64KiB".to_owned());

@@ -1,4 +1,4 @@
-//! `systole context`: the prompt that an agent's model was sent, as the log has it.
+//! `systole context`: the prompt of an agent's model call, from the log.
 
 use clap::Args;
 use serde_json::{Value, json};
@@ -78,7 +78,7 @@ fn lines(screen: Screen, link: &Read<'_>) {
     }
 }
 
-/// What a part of a message says, and what sort of part it is.
+/// The kind and the text of a part of a message.
 fn words(part: &Value) -> (&'static str, String) {
     let text =
         |value: &Value, key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
@@ -124,7 +124,7 @@ fn as_json(thread: &str, called: &Called, links: &[std::sync::Arc<str>]) -> Valu
     })
 }
 
-/// One JSON value a line.
+/// The JSON values, one per line.
 fn objects(lines: &str) -> Vec<Value> {
     lines.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
 }

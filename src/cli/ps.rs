@@ -1,4 +1,5 @@
-//! `systole ps`: the newest threads, a line each, and how many workers each listener over NATS has.
+//! `systole ps`: the newest threads, one per line, and the number of workers for each listener over
+//! NATS.
 
 use clap::Args;
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! A refusal as a person reads it: what is wrong, where, what was expected, what came, and the mend.
+//! A refusal for a person: what is wrong, where, what was expected, what came, and the fix.
 
 use systole_kit::writer::visible;
 
@@ -6,10 +6,10 @@ use super::screen::Screen;
 use crate::audit::layout::{self, Tone};
 use crate::console::told::Refusal;
 
-/// Columns of the names in front.
+/// Columns of the field names.
 const NAMES: usize = 11;
 
-/// Says a refusal.
+/// Prints a refusal.
 pub(super) fn say(screen: Screen, refusal: &Refusal) {
     let page = visible(page(refusal).trim_end()).into_owned();
     let rest = page.strip_prefix("refused:").unwrap_or(&page);
@@ -43,7 +43,7 @@ fn place(refusal: &Refusal) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join(", "))
 }
 
-/// Words behind a name, broken between words so that no line passes the right edge.
+/// Text after a name, broken between words so that no line passes the right edge.
 fn wrapped(name: &str, text: &str) -> String {
     let indent = if name.is_empty() { 2 } else { NAMES };
     let mut out = format!("  {name}");

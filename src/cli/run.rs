@@ -1,5 +1,5 @@
-//! `systole run`: the organism and its door, until a signal. Shows the log as it grows, and drains in
-//! the order of the flow: the door first, the log last.
+//! `systole run`: the organism and its door, until a signal. It shows the log as it grows, and drains in the order of
+//! the flow: the door first, the log last.
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
@@ -37,7 +37,7 @@ use crate::runtime::running::{Organism, Sign, StartFault};
 use crate::runtime::standing_by::StandingBy;
 use systole_core::types::ports::{GivenUp, LogFault, Position};
 
-/// The pause before the broker is tried again by a pump that has had the log.
+/// The pause before a pump that has had the log tries the broker again.
 const AGAIN: Duration = Duration::from_secs(1);
 
 /// Runs the organism until it is stopped.
@@ -59,7 +59,7 @@ pub(super) struct Run {
     accept_loss: Option<GivenUp>,
 }
 
-/// Reads the positions that are given up.
+/// Reads the positions to give up.
 fn positions(typed: &str) -> Result<GivenUp, String> {
     let parts =
         typed.split_once("..").and_then(|(first, last)| Some((first.parse().ok()?, last.parse().ok()?)));
@@ -81,7 +81,7 @@ impl Run {
             };
         }
         here::with_runtime(screen, async {
-            // Signals are listened for before anything starts, so that none ends us half started.
+            // Signal handling starts before anything else, so that no signal interrupts a half-finished start.
             let mut signals = match Signals::of_server(screen) {
                 Ok(signals) => signals,
                 Err(exit) => return exit,
@@ -95,7 +95,7 @@ impl Run {
             let (mut was_here, mut told) = (false, false);
             loop {
                 match self.whole(screen, &mut signals, was_here).await {
-                    // Everything of before is gone, as after a restart.
+                    // Everything from before is gone, as after a restart.
                     Ok(Left::Ousted) => (was_here, told) = (true, false),
                     Ok(Left::Cut(words)) => {
                         if !std::mem::replace(&mut told, true) {
@@ -112,11 +112,12 @@ impl Run {
         })
     }
 
-    /// `was_here` says that this process has had the log: it goes on standing by where a start would end.
+    /// `was_here` says that this process has had the log: if the broker fails now, it keeps standing by, although a
+    /// first start would end.
     async fn whole(&self, screen: Screen, signals: &mut Signals, was_here: bool) -> Result<Left, Exit> {
         let file = self.part.of(screen, self.place.organism(screen)?)?;
         if !file.warnings.is_empty() && !was_here {
-            // A line of talk; whoever reads JSON reads stdout.
+            // It is a message on stderr; programs that read JSON read stdout.
             let shown = [&counted(&file.warnings), ": ", &self.place.command("check"), " shows them"];
             screen.say(shown.concat());
         }
@@ -141,7 +142,7 @@ impl Run {
                 }
                 Err(fault) => return Err(here::start_fault(screen, &fault)),
             };
-            // A pump that stands by has no door, since it could let no client in.
+            // A pump that stands by has no door, since it could not admit a client.
             match bind(screen, listen, &log).await {
                 Ok(bound) => (organism, bound),
                 Err(exit) => {
@@ -188,21 +189,21 @@ impl Run {
     }
 }
 
-/// Says that a host of listeners does not run in the background: it has no door that could tell when it is ready.
+/// Reports that a host of listeners does not run in the background: it has no door that shows when it is ready.
 fn no_door(screen: Screen) -> Exit {
     let exit = screen.fail(Exit::Usage, "--detach waits for the door, and a host of listeners has none");
     screen.say("  try: the same without --detach, as a service of the system");
     exit
 }
 
-/// Says that nothing can be given up of a log that is not in a file of ours.
+/// Reports that `--accept-loss` works only for a log in a local file.
 fn no_log_in_a_file(screen: Screen, why: &str) -> Exit {
     let exit = screen.fail(Exit::Usage, format!("--accept-loss is for a log in a file; {why}"));
     screen.say("  try: the same without it");
     exit
 }
 
-/// Says what runs and where, to people or as data.
+/// Reports what runs and where, for people or as data.
 fn say_started(screen: Screen, organism: &Organism, address: SocketAddr, log: &Path) {
     let (status, reachable) = (told::Status::of(organism.front()), organism.reachable());
     if screen.json {
@@ -231,7 +232,7 @@ fn say_started(screen: Screen, organism: &Organism, address: SocketAddr, log: &P
     }
 }
 
-/// Whose credentials open the door. A client without one is told before anything starts.
+/// The credentials that open the door. A client without one is reported before anything starts.
 fn keyring(screen: Screen, file: &OrganismFile, operator: Credential) -> Result<Keyring, Exit> {
     let keyring = Keyring::of_operator(operator).with_clients(&file.tokens, |name| std::env::var(name).ok());
     keyring.map_err(|refused| {
@@ -247,7 +248,7 @@ async fn bind(screen: Screen, listen: Option<SocketAddr>, log: &Path) -> Result<
     };
     bound.map_err(|unopened| {
         let Unopened::InUse(address) = unopened else { return screen.fail(Exit::Unavailable, unopened) };
-        // The likeliest one to listen there is an organism on this very log; that is the better word.
+        // If an organism on this very log listens there, that is the better message.
         if let Some(run) = RunFile::of(log).filter(|run| run.address == address) {
             let path = log.display().to_string();
             return here::log_fault(screen, &LogFault::InUse { path, pid: run.pid });
@@ -260,9 +261,9 @@ async fn bind(screen: Screen, listen: Option<SocketAddr>, log: &Path) -> Result<
     })
 }
 
-/// How a run was left.
+/// How a run ended.
 enum Left {
-    /// For good.
+    /// Finally.
     Over(Exit),
     /// Another pump has the log; this one stands by from here on.
     Ousted,
@@ -270,7 +271,7 @@ enum Left {
     Cut(String),
 }
 
-/// Tells of each pump that has the log, once, and notes it beside the copy for whoever comes there meanwhile.
+/// Reports each pump that has the log, once, and notes it beside the copy for other processes.
 fn told_once(screen: Screen, log: PathBuf) -> impl FnMut(&Sign) + Send {
     let (mut told, mut noted) = (None, None);
     move |sign| {
@@ -280,7 +281,7 @@ fn told_once(screen: Screen, log: PathBuf) -> impl FnMut(&Sign) + Send {
         told = Some(sign.clone());
         let leader = sign.to_string();
         screen.say(format!("stands by: {leader} has the log"));
-        // The note of before names another one.
+        // The earlier note names a different pump.
         drop(noted.take());
         match (StandingBy { pid: std::process::id(), leader }).note(&log) {
             Ok(note) => noted = Some(note),
@@ -298,7 +299,7 @@ struct Running {
     posted: Posted,
 }
 
-/// Shows the log until a signal comes, the pump breaks or another one has the log, then stops.
+/// Shows the log until a signal comes, the pump fails or another pump has the log, then stops.
 async fn watch(screen: Screen, mut running: Running, signals: &mut Signals) -> Left {
     let front = running.organism.front().clone();
     let mut follower = Follower::after(&front, front.began(), None);
@@ -310,7 +311,7 @@ async fn watch(screen: Screen, mut running: Running, signals: &mut Signals) -> L
             _ = &mut ousted => break None,
             page = follower.next() => match page {
                 Ok(Some(records)) => live.show(&records),
-                // The pump ended; the other branch says why.
+                // The pump ended; the other branch reports why.
                 Ok(None) => break None,
                 Err(fault) => break Some(here::log_fault(screen, &fault)),
             },
@@ -349,7 +350,7 @@ async fn watch(screen: Screen, mut running: Running, signals: &mut Signals) -> L
 enum Stopped {
     Well,
     Failed(Exit),
-    /// Another pump had the log by then, so nothing was left to write.
+    /// Another pump already had the log, so nothing was left to write.
     Ousted,
 }
 
@@ -365,7 +366,7 @@ async fn stop(screen: Screen, running: Running) -> Stopped {
     let is_ousted = || lead.as_ref().is_some_and(|lead| lead.lost().is_some());
     let grace = if is_ousted() { Duration::ZERO } else { here::GRACE };
     let ended = organism.stop(grace).await;
-    // Whoever follows the log has its end; one that does not take it is not waited for.
+    // Followers of the log get its end; a slow follower is not waited for.
     let _left = tokio::time::timeout(Duration::from_millis(500), inside.over()).await;
     if is_ousted() {
         return Stopped::Ousted;
@@ -379,23 +380,23 @@ async fn stop(screen: Screen, running: Running) -> Stopped {
     }
 }
 
-/// How long it takes until workers are counted again, while one of the listeners has none.
+/// The pause before workers are counted again, while one of the listeners has none.
 const COUNTS: Duration = Duration::from_secs(2);
 
-/// Tells how many workers each listener over NATS has once it is ready, and when a first one comes. Never ends.
+/// Reports how many workers each listener over NATS has once it is ready, and when a first one comes. It never ends.
 async fn workers_told(screen: Screen, front: Front, joined: Arc<Joined>) {
-    // Those that were told to have no worker.
+    // The listeners reported without a worker.
     let mut without = BTreeSet::new();
     let mut fresh = BTreeSet::new();
     loop {
         if without.is_empty() && fresh.is_empty() {
             joined.comes.notified().await;
         } else {
-            // Another one may become ready meanwhile.
+            // Another listener may become ready during the wait.
             let _in_time = tokio::time::timeout(COUNTS, joined.comes.notified()).await;
         }
         fresh.append(&mut joined.names.lock().unwrap_or_else(PoisonError::into_inner));
-        // That the broker cannot be asked just now is in the log.
+        // The log already says that the broker cannot be asked now.
         let Ok(counts) = front.workers().await else { continue };
         for (listener, count) in counts {
             let name = listener.to_string();
@@ -448,7 +449,7 @@ impl Watcher {
     fn show(&mut self, records: &[told::Record]) {
         for record in records {
             if let Some(words) = live::fallen(record) {
-                // Whole and at once: until it is mended nothing goes to that listener.
+                // In full and at once: until it is fixed, nothing goes to that listener.
                 self.screen.say(words);
             }
             if let Some(listener) = live::joined(record).filter(|name| self.over_nats.contains(name)) {

@@ -1,5 +1,5 @@
-//! `systole schema`: the schema that judges an element, what a model makes of it, and the way from the
-//! compact form to a file of one's own. Reads the organism's file; no log and no organism are needed.
+//! `systole schema`: the schema that judges an element, the model's view of it, and the way from the
+//! compact form to a separate file. It reads the organism file; no log and no organism are needed.
 
 mod as_json;
 mod eject;
@@ -93,7 +93,7 @@ fn nothing(screen: Screen, schemas: &Schemas) -> Exit {
     screen.fail(Exit::Usage, told)
 }
 
-/// A schema as people know it.
+/// The name of a schema for people.
 fn shown(schema: &Text) -> String {
     match schema.name.as_str() {
         "payloads/" => "made of payloads".to_owned(),

@@ -1,6 +1,6 @@
-//! `systole send`: a payload goes in and its answer comes out, through the organism that runs on the
-//! log, or through one in this process where none runs. The key makes sending twice harmless, so a
-//! sender that heard nothing may just send again.
+//! `systole send`: sends a payload and prints its answer, through the organism that runs on the log, or
+//! through one in this process if none runs. The key makes a repeated send harmless, so a sender
+//! without a receipt may just send again.
 
 use std::io::{IsTerminal as _, Read as _};
 use std::path::{Path, PathBuf};
@@ -71,7 +71,7 @@ pub(super) struct Send {
     timeout: Option<Duration>,
 }
 
-/// What is sent, and how long its answer is waited for.
+/// The message to send, and how long to wait for its answer.
 #[derive(Clone)]
 pub(super) struct Parcel {
     document: Vec<u8>,
@@ -80,9 +80,9 @@ pub(super) struct Parcel {
     pub(super) thread: Option<String>,
     pub(super) wait: bool,
     timeout: Option<Duration>,
-    /// Whether only the words of the answer are printed, and nothing of the way.
+    /// Whether to print only the text of the answer, without progress.
     pub(super) spoken: bool,
-    /// The thread that it opened or joined, once it is taken.
+    /// The thread that it opened or joined, once it is accepted.
     opened: OnceLock<String>,
 }
 
@@ -118,7 +118,8 @@ impl Send {
         };
         if let Some(run) = RunFile::of(&log) {
             self.place.set_nothing(screen, &run)?;
-            // What the file names may be gone, or going. If it still has the log, starting will say so.
+            // The organism in the run file may be stopping or gone. If it still has the log, starting
+            // reports that.
             if let Some(exit) = through::elsewhere(screen, Client::of(&run), &log, &parcel) {
                 return Ok(exit);
             }
@@ -128,7 +129,7 @@ impl Send {
 }
 
 impl Parcel {
-    /// A payload that is for whoever takes it, and whose answer is waited for.
+    /// A payload for any listener that takes it, with a wait for its answer.
     pub(super) fn of(document: Vec<u8>, key: Key) -> Parcel {
         Parcel {
             document,
@@ -157,8 +158,8 @@ impl Parcel {
     }
 }
 
-/// Reads the payload: a file's, or what comes on stdin. One byte more than any organism takes is enough
-/// for it to be refused as too large.
+/// Reads the payload from a file or from stdin. One byte more than any organism accepts is enough for
+/// the refusal as too large.
 pub(super) fn document(screen: Screen, file: Option<&Path>) -> Result<Vec<u8>, Exit> {
     let file = file.filter(|file| file.as_os_str() != "-");
     let stdin = std::io::stdin();
@@ -193,7 +194,7 @@ pub(super) fn duration(text: &str) -> Result<Duration, String> {
     read.map(Duration::from_millis).ok_or_else(|| "a whole number and ms, s, m or h".to_owned())
 }
 
-/// What `--json` prints: one value, whatever came of it.
+/// The output of `--json`: one value for every outcome.
 #[derive(Serialize)]
 struct Came<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -212,10 +213,10 @@ struct Waiter<'a> {
     receipt: &'a Receipt,
     spoken: bool,
     live: Live,
-    /// What is being said just now.
+    /// The current progress line.
     tail: Tail,
     way: &'a Way<'a>,
-    /// The last record that asked a person; the log is looked at again only after one.
+    /// The last record that asked a person; only after one is the log read again.
     asked: Option<Record>,
 }
 
@@ -226,7 +227,7 @@ impl<'a> Waiter<'a> {
         Waiter { screen, receipt, spoken, live, tail, way, asked: None }
     }
 
-    /// Takes the next record. Once it is the one that was waited for, prints it and gives the exit.
+    /// Takes the next record. If it is the awaited one, prints it and returns the exit.
     fn take(&mut self, record: &Record) -> Option<Exit> {
         self.tail.note();
         let Some(ending) = ending(self.receipt, record) else {
@@ -265,23 +266,23 @@ impl<'a> Waiter<'a> {
 }
 
 impl Waiter<'_> {
-    /// Hears what a listener says of its work, or its model as it goes.
+    /// Takes a listener's progress report, or its model's partial text.
     fn hear(&mut self, spoken: &Spoken) {
         self.tail.hear(spoken);
     }
 
-    /// A second has passed.
+    /// Runs once per second.
     fn tick(&mut self, at_work: impl FnOnce() -> Vec<Work>) {
         self.tail.tick(at_work);
     }
 
-    /// Says something between.
+    /// Prints a message in between.
     fn say(&mut self, words: &str) {
         self.tail.clear();
         self.screen.say(words);
     }
 
-    /// The exit, if only a person can go on.
+    /// The exit, if only a person can continue.
     fn halt(&mut self) -> Option<Exit> {
         let up_to = self.way.waits_for_a_person(&self.receipt.thread)?;
         self.tail.clear();
@@ -300,9 +301,9 @@ impl Waiter<'_> {
     }
 }
 
-/// Says that the payload is on disk.
+/// Reports that the payload is on disk.
 fn taken(screen: Screen, receipt: &Receipt, parcel: &Parcel) {
-    // It is taken once.
+    // It is set only once.
     let _known_already = parcel.opened.set(receipt.thread.clone());
     if screen.json && !parcel.wait {
         return screen.value(&Came { receipt: Some(receipt), outcome: None, record: None, refusal: None });
@@ -318,7 +319,7 @@ fn taken(screen: Screen, receipt: &Receipt, parcel: &Parcel) {
     }
 }
 
-/// Says that it was refused.
+/// Reports that it was refused.
 fn not_taken(screen: Screen, refusal: &Refusal) -> Exit {
     if screen.json {
         screen.value(&Came { receipt: None, outcome: None, record: None, refusal: Some(refusal) });
@@ -333,7 +334,7 @@ fn not_taken(screen: Screen, refusal: &Refusal) -> Exit {
     }
 }
 
-/// Says that the answer is not there yet.
+/// Reports that the answer did not come in time.
 fn too_late(screen: Screen, receipt: &Receipt) -> Exit {
     let words = format!("no answer came in time; thread {} goes on", receipt.thread);
     screen.fail(Exit::Unavailable, words)

@@ -1,4 +1,4 @@
-//! The signals that end a command: Ctrl-C and TERM, and for a server the hangup of its terminal as well.
+//! The signals that end a command: Ctrl-C and TERM, and for a server also the hangup of its terminal.
 
 use std::fs;
 
@@ -26,14 +26,14 @@ impl Signals {
         })
     }
 
-    /// The same for a server: it also stops when its terminal is closed. If it was started with that signal ignored, as
-    /// `nohup` does, it goes on ignoring it.
+    /// The same for a server: it also stops when its terminal is closed. If it was started with that signal ignored,
+    /// as `nohup` does, it goes on ignoring it.
     pub(super) fn of_server(screen: Screen) -> Result<Signals, Exit> {
         let hangup = if is_ignored(Number::HUP) { None } else { Some(heard(screen, SignalKind::hangup())?) };
         Ok(Signals { hangup, ..Signals::listen(screen)? })
     }
 
-    /// The next signal, as the exit that it means when all goes well.
+    /// The next signal, as the exit for it if all goes well.
     pub(super) async fn next(&mut self) -> Exit {
         tokio::select! {
             _ = self.interrupt.recv() => Exit::Stopped,
@@ -47,8 +47,8 @@ fn heard(screen: Screen, kind: SignalKind) -> Result<Signal, Exit> {
     signal(kind).map_err(|error| hindered::machine(screen, "the signals that stop a command", &error))
 }
 
-/// Waits for the first hangup only: the kernel and the shell each send one when a terminal closes, and the second one does
-/// not mean "stop at once". Later ones have no effect, because the process keeps its handler.
+/// Waits for the first hangup only: the kernel and the shell each send one when a terminal closes, and the second one
+/// does not mean "stop at once". Later ones have no effect, because the process keeps its handler.
 async fn first(hangup: &mut Option<Signal>) {
     match hangup {
         Some(signal) => signal.recv().await,

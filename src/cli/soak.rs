@@ -1,9 +1,9 @@
-//! `systole soak`: kills an organism again and again while clients speak to it, and proves what came of
-//! it. The organism is this very program, as a process of its own; the judge is the checker, which
-//! shares no code with the pump.
+//! `systole soak`: kills an organism again and again while clients use it, and proves the result. The
+//! organism is this same program in a separate process; the judge is the checker, which shares no code
+//! with the pump.
 //!
-//! Its rooms are open to the tests, which strike at chosen moments with the same workload and the same
-//! judge.
+//! Its modules are public for the tests, which strike at chosen moments with the same workload and the
+//! same judge.
 
 pub mod blow;
 pub mod board;
@@ -45,15 +45,15 @@ use verdict::Verdict;
 use crate::edges::failpoint;
 use crate::runtime::runfile::random_hex;
 
-/// Clients that speak to the organism at once: enough that every listener always has work.
+/// Clients that use the organism at once: enough that every listener always has work.
 const CLIENTS: u64 = 4;
-/// How long the last life may take to answer what is owed: some hundred times what it takes.
+/// How long the last life may take to answer what is owed: some hundred times the usual time.
 const REST: Duration = Duration::from_secs(600);
-/// Lives in a row that may end before they come to the step that is aimed at.
+/// Most lives in a row that may end before they reach the chosen step.
 const MISSES: u64 = 50;
-/// Kills after which everything has to have occurred: some five times what the rarest of it takes.
+/// After this many kills every event must have occurred: about five times what the rarest one needs.
 const ENOUGH: u64 = 500;
-/// Between two looks whether it has.
+/// The pause between two checks of that.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
 /// Kill an organism again and again, and prove that nothing was lost.
@@ -83,14 +83,14 @@ pub(super) struct Soak {
     json: bool,
 }
 
-/// What is printed.
+/// The printed result.
 #[derive(Serialize)]
 struct Came<'a> {
     seed: u64,
     kills: u64,
     programs_killed: u64,
     stops: u64,
-    /// Whether it was killed at all moments, and not at chosen steps alone.
+    /// Whether it was killed at any moment, and not only at chosen steps.
     #[serde(skip)]
     everything: bool,
     #[serde(flatten)]
@@ -101,19 +101,19 @@ struct Came<'a> {
 }
 
 impl Came<'_> {
-    /// Whether nothing is wrong, and everything was there to go wrong.
+    /// Whether nothing is wrong, and everything occurred that could go wrong.
     fn is_well(&self) -> bool {
         self.verdict.is_clean() && self.missed().next().is_none()
     }
 
-    /// What never occurred, in a run in which it had to.
+    /// What never occurred, if the run was long enough to expect it.
     fn missed(&self) -> impl Iterator<Item = &'static str> {
         let had_to = self.everything && self.kills >= ENOUGH;
         self.verdict.missed().filter(move |_| had_to)
     }
 }
 
-/// How often what was struck.
+/// The number of each kind of strike.
 #[derive(Default)]
 struct Strikes {
     kills: u64,
@@ -167,13 +167,13 @@ impl Soak {
             return Ok(Exit::Failed);
         }
         if self.folder.is_none() {
-            // What cannot be removed is in the way of nobody: its name is nobody else's.
+            // If the folder cannot be removed, no harm is done: its name is unique.
             let _left = std::fs::remove_dir_all(house.folder());
         }
         Ok(Exit::Done)
     }
 
-    /// All the kills, and one life in peace after them.
+    /// All the kills, and one peaceful life after them.
     fn trial(&self, screen: Screen, house: &House, seed: u64) -> Result<(Strikes, Tally), Amiss> {
         let dice = Dice::new(seed);
         let crowd = Crowd::start(house, CLIENTS, &dice)?;
@@ -205,8 +205,8 @@ impl Soak {
     }
 }
 
-/// A life to its end in peace: every client gets what it is owed, then the organism is drained. It must
-/// not end before.
+/// A peaceful life to its end: every client gets what it is owed, then the organism is drained. It must
+/// not end earlier.
 pub fn rest(house: &House, omen: &Omen, mut crowd: Crowd) -> Result<Tally, Amiss> {
     let ended = |status| Amiss::Ended { status, words: life::last_words(house) };
     let mut life = Life::begin(house, omen)?;
@@ -248,7 +248,7 @@ fn steps() -> clap::builder::PossibleValuesParser {
     failpoint::NAMES.iter().map(|(name, _)| *name).collect::<Vec<_>>().into()
 }
 
-/// A seed short enough to be typed again.
+/// A seed short enough to type again.
 fn drawn() -> std::io::Result<u64> {
     let hex = random_hex()?;
     Ok(hex.get(..8).and_then(|digits| u64::from_str_radix(digits, 16).ok()).unwrap_or_default())

@@ -1,7 +1,7 @@
-//! `systole steer`: a word to the work that goes on in a thread, which its listener reads in its next turn.
+//! `systole steer`: a message to the work in a thread, which its listener reads in its next turn.
 //!
-//! The words become an element that the listener of the open call takes, and go in as `<steer>`, the same way as `systole
-//! send` does. Whether the word is still heard is the pump's to say.
+//! The text becomes an element that the listener of the open call takes, and is sent as `<steer>`, in the same way as
+//! `systole send`. The pump decides whether the message still arrives in time.
 
 use clap::Args;
 use systole_kit::{Payload, QName, namespaces};
@@ -63,7 +63,7 @@ impl Steer {
     }
 }
 
-/// The listener of the call that is open in a thread.
+/// The listener of the open call in a thread.
 fn listener(looking: &Looking, thread: &ThreadId) -> Result<Name, Exit> {
     let whole = looking.whole()?;
     let found = whole.thread(&looking.reader, thread).map_err(|fault| looking.fault(&fault))?;
@@ -78,8 +78,8 @@ fn listener(looking: &Looking, thread: &ThreadId) -> Result<Name, Exit> {
     })
 }
 
-/// The words as an element that the listener takes: a question of the talk vocabulary, or its only element that is made
-/// of words alone.
+/// The text as an element that the listener takes: a question of the talk vocabulary, or its only element that
+/// consists of text.
 fn payload(
     screen: Screen,
     composition: &Composition,

@@ -1,5 +1,5 @@
-//! `systole stop`: ends the organism of a folder, and waits until it has ended. Only a process that holds the lock of the
-//! log is ever sent a signal.
+//! `systole stop`: ends the organism of a folder, and waits until it has ended. It sends a signal only to a process
+//! that holds the log's lock.
 
 use std::os::fd::OwnedFd;
 use std::path::Path;
@@ -20,7 +20,7 @@ use crate::edges::log::sqlite;
 use crate::runtime::runfile::RunFile;
 use crate::runtime::standing_by::StandingBy;
 
-/// Seconds that an organism may take to stop. It lets replies land for five, and then writes its log out.
+/// Seconds that an organism may take to stop. It waits five for replies, and then writes its log.
 const PATIENCE: u32 = 30;
 /// The same with `--now`, before it is killed.
 const IMPATIENCE: u32 = 5;
@@ -38,7 +38,7 @@ pub(super) struct Stop {
     now: bool,
 }
 
-/// What became of a process that was told to end.
+/// The result for a process that was asked to end.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Told {
     Ended,
@@ -63,7 +63,7 @@ impl Stop {
             Err(Errno::SRCH) => return Ok(stopped(screen, &name, pid)),
             Err(error) => return Err(unsent(screen, pid, error)),
         };
-        // The number may be that of another process since it was read; the handle stays what it is.
+        // The pid may have been reused since it was read; the handle cannot.
         if holder(screen, &log)? != Some(pid) {
             return Ok(stopped(screen, &name, pid));
         }
@@ -86,7 +86,7 @@ fn holder(screen: Screen, log: &Path) -> Result<Option<u32>, Exit> {
     sqlite::holder(log).map_err(|fault| here::log_fault(screen, &fault))
 }
 
-/// What the process runs, in a word. One that only answers a question is not ended from here.
+/// The name of what the process runs. A process that only answers a question is not ended by this command.
 fn named(screen: Screen, log: &Path, pid: u32) -> Result<String, Exit> {
     if let Some(run) = RunFile::of(log).filter(|run| run.pid == pid) {
         return Ok(run.organism);
@@ -128,7 +128,7 @@ fn unsent(screen: Screen, pid: u32, error: Errno) -> Exit {
     hindered::machine(screen, "the signal that stops the organism", &error.into())
 }
 
-/// A process that is to end.
+/// A process to end.
 struct Ending<'a> {
     screen: Screen,
     name: &'a str,
@@ -137,7 +137,7 @@ struct Ending<'a> {
 }
 
 impl Ending<'_> {
-    /// Lets it end in order.
+    /// Lets it end normally.
     fn gently(&self) -> Result<Told, Exit> {
         if self.send(Signal::TERM)? == Told::Ended {
             return Ok(Told::Ended);
@@ -145,7 +145,7 @@ impl Ending<'_> {
         Ok(self.wait(PATIENCE))
     }
 
-    /// A second signal makes it end at once. One that does not hear signals is killed.
+    /// A second signal makes it end at once. A process that ignores signals is killed.
     fn at_once(&self) -> Result<Told, Exit> {
         for _ in 0..IMPATIENCE * 5 {
             if self.send(Signal::TERM)? == Told::Ended || self.is_over(Duration::from_millis(200)) {
@@ -164,7 +164,7 @@ impl Ending<'_> {
         }
     }
 
-    /// Waits for its end for so many seconds, and says that it does.
+    /// Waits that many seconds for its end, and shows that it waits.
     fn wait(&self, seconds: u32) -> Told {
         for second in 1..=seconds {
             if self.is_over(Duration::from_secs(1)) {

@@ -1,5 +1,6 @@
-//! `systole test`: runs the tests of organisms. Each test has an organism of its own, with its log in memory, rehearsed
-//! models and a clock that is moved instead of waited for. All test files are read and checked before the first one runs.
+//! `systole test`: runs the tests of organisms. Each test has its own organism, with its log in memory, rehearsed
+//! models and a clock that is advanced instead of waited for. All test files are read and checked before the first
+//! test runs.
 
 mod play;
 mod stage;
@@ -24,9 +25,9 @@ use crate::config::{Diagnostic, TEST_JSON_SCHEMA};
 use play::Failed;
 use stage::Stage;
 
-/// How the names of test files end.
+/// The extension of test files.
 const ENDING: &str = ".test.yaml";
-/// How long a test may take by the machine's clock: time that is skipped does not count.
+/// How long a test may take in real time: skipped time does not count.
 const LONGEST: Duration = Duration::from_secs(60);
 
 /// Runs the tests of organisms.
@@ -51,7 +52,7 @@ pub(super) struct Test {
     json: bool,
 }
 
-/// Lines of a thread that are shown below a failed test, and how many of them are its first.
+/// Most lines of a thread below a failed test, and how many of them are its first.
 const SHOWN: usize = 60;
 const SHOWN_FIRST: usize = 20;
 
@@ -78,7 +79,7 @@ impl Test {
         for path in paths {
             match rehearsal::load(&path) {
                 Ok(file) => files.push((path, file)),
-                // Several test files may name one organism with a mistake.
+                // Several test files may name the same faulty organism.
                 Err(refused) => {
                     let new: Vec<_> = refused.0.into_iter().filter(|one| !mistakes.contains(one)).collect();
                     mistakes.extend(new);
@@ -101,7 +102,7 @@ impl Test {
         }))
     }
 
-    /// The test files that are meant.
+    /// The selected test files.
     fn found(&self, screen: Screen) -> Result<Vec<PathBuf>, Exit> {
         let mut found = Vec::new();
         for path in &self.paths {
@@ -133,7 +134,7 @@ impl Test {
     }
 }
 
-/// The test files of a folder and of those below it, but for hidden ones.
+/// The test files of a folder and of those below it, except hidden ones.
 fn collect(folder: &Path, found: &mut Vec<PathBuf>) -> std::io::Result<()> {
     for entry in std::fs::read_dir(folder)? {
         let entry = entry?;
@@ -154,7 +155,7 @@ fn collect(folder: &Path, found: &mut Vec<PathBuf>) -> std::io::Result<()> {
 async fn run_all(screen: Screen, files: &[(PathBuf, TestFile)]) -> Exit {
     let mut tally = Tally::default();
     for (path, file) in files {
-        // Scripts that several tests share are counted over all tests of the file.
+        // Scripts shared by several tests are counted over all tests of the file.
         let mut shared = Scripts::new();
         let mut has_failed = false;
         for test in &file.tests {
@@ -163,7 +164,7 @@ async fn run_all(screen: Screen, files: &[(PathBuf, TestFile)]) -> Exit {
             has_failed |= failed.is_some();
             report(screen, path, &test.name, begun.elapsed(), failed.as_deref(), &mut tally);
         }
-        // What a failed test did not come to is no news.
+        // Unused answers after a failed test are expected.
         for (script_file, script) in shared.iter().filter(|_| !has_failed) {
             for failed in play::unused_replies(script, &from_here(script_file)) {
                 report(screen, path, "every answer is used", Duration::ZERO, Some(&failed), &mut tally);
@@ -180,7 +181,7 @@ async fn run_all(screen: Screen, files: &[(PathBuf, TestFile)]) -> Exit {
     if tally.failed > 0 { Exit::Failed } else { Exit::Done }
 }
 
-/// A path as short as it can be.
+/// The shortest form of a path.
 fn from_here(path: &Path) -> PathBuf {
     let here = std::env::current_dir().unwrap_or_default();
     path.strip_prefix(&here).unwrap_or(path).to_owned()

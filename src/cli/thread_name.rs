@@ -1,5 +1,5 @@
-//! Which thread a person means, for the commands that speak to an organism. Looks into the log and
-//! changes nothing.
+//! Finds the thread that a person means, for the commands that order an organism. It reads the log
+//! and changes nothing.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use crate::audit::finding;
 use crate::edges::log::sqlite;
 use systole_core::types::ids::ThreadId;
 
-/// The thread of a log that a text means: a whole id, the beginning of one, or `@last`.
+/// The thread for a text: a whole id, the beginning of one, or `@last`.
 pub(super) fn find(screen: Screen, log: &Path, text: &str) -> Result<ThreadId, Exit> {
     if !log.exists() {
         return Err(screen.fail(Exit::Unavailable, absent(log)));

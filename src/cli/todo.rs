@@ -1,4 +1,4 @@
-//! `systole todo`: the todo lists of a thread, now or as they stood after some record.
+//! `systole todo`: the todo lists of a thread, now or as they were after some record.
 
 use clap::Args;
 

@@ -1,4 +1,4 @@
-//! `systole trail`: why a record is there, or where a text comes from: the chain of causes back to the door.
+//! `systole trail`: why a record exists, or where a text comes from: the chain of causes back to the door.
 
 use clap::Args;
 use systole_agent::chain::{self, Read};
@@ -46,7 +46,7 @@ impl Trail {
     }
 }
 
-/// The record that was named.
+/// The named record.
 fn named(looking: &Looking, message: &str) -> Result<Placed, Exit> {
     let (typed, seq) = parted(message);
     let thread = looking.find(typed)?;
@@ -68,7 +68,7 @@ fn named(looking: &Looking, message: &str) -> Result<Placed, Exit> {
     }
 }
 
-/// The first record that holds a text, when it was told where else that stands.
+/// The first record that contains a text, after reporting where else the text occurs.
 fn holding(looking: &Looking, text: &str, wanted: &Wanted) -> Result<Placed, Exit> {
     let screen = looking.screen;
     let found = texts::search(&looking.reader, wanted, &read_link).map_err(|fault| looking.fault(&fault))?;
@@ -92,7 +92,7 @@ fn holding(looking: &Looking, text: &str, wanted: &Wanted) -> Result<Placed, Exi
     Ok(first.clone())
 }
 
-/// A link of a prompt's chain, with the texts that its model read.
+/// A link of a prompt's chain, with its texts as the model read them.
 fn read_link(text: &str) -> Option<Link> {
     let (before, parts): (Option<&str>, Vec<&str>) = match chain::read(text)? {
         Read::Base { system, tools } => (None, vec![system, tools]),

@@ -60,8 +60,8 @@ impl Tree {
     }
 }
 
-/// Puts the request of each call beside it: its payload, with the form and the text of that. What cannot be read is left out:
-/// the tree says where it stands.
+/// Adds to each call the payload of its request, with its JSON form and its text. Unreadable records are left out:
+/// the tree shows where they are.
 fn with_payloads(forms: &Forms, reader: &dyn LogReader, thread: &ThreadId, value: &mut Value) {
     if let Value::Array(all) = value {
         return all.iter_mut().for_each(|one| with_payloads(forms, reader, thread, one));
@@ -85,7 +85,7 @@ fn with_payloads(forms: &Forms, reader: &dyn LogReader, thread: &ThreadId, value
     forms.beside(reader, Some(config), "payload", value);
 }
 
-/// A thread as a tree, with what it waits for; none if it has no record.
+/// A thread as a tree, with what it waits for; `None` if it has no record.
 pub(super) fn read(
     reader: &dyn LogReader,
     whole: &Whole,

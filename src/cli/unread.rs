@@ -1,4 +1,5 @@
-//! What is wrong with a command line, with the command that was meant. What was typed is repeated and may be anything.
+//! Reports errors in a command line, with the command that was probably meant. The input is repeated and may contain
+//! anything.
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use systole_kit::schema::nearest;
@@ -8,7 +9,7 @@ use super::exit::Exit;
 use super::help::GROUPS;
 use super::screen::Screen;
 
-/// Words that people know from other tools, and what they mean here.
+/// Words from other tools, and their commands here.
 const KNOWN_ELSEWHERE: &[(&str, &str)] = &[
     ("version", "--version"),
     ("status", "ps"),
@@ -35,12 +36,12 @@ const KNOWN_ELSEWHERE: &[(&str, &str)] = &[
     ("completion", "completions"),
 ];
 
-/// Says what is wrong with the command line, and ends as that means.
+/// Reports the error in the command line, and returns its exit.
 pub(super) fn say(error: &clap::Error) -> Exit {
     let screen = Screen::of_process(false);
     if error.kind() == ErrorKind::InvalidSubcommand
         && let Some(ContextValue::String(typed)) = error.get(ContextKind::InvalidSubcommand)
-        // Below `listener` and `schema` clap itself names the nearest one.
+        // Below `listener` and `schema`, clap itself suggests the nearest one.
         && error.to_string().contains("Usage: systole [OPTIONS] <COMMAND>")
     {
         let exit = screen.fail(Exit::Usage, format!("there is no command `{typed}`"));
@@ -55,7 +56,7 @@ pub(super) fn say(error: &clap::Error) -> Exit {
     Exit::Usage
 }
 
-/// The command that was meant, if there is one like it.
+/// The probable command, if there is a similar one.
 fn meant(typed: &str) -> Option<&'static str> {
     let elsewhere = |word: &str| KNOWN_ELSEWHERE.iter().find(|(known, _)| *known == word).map(|(_, it)| *it);
     let ours = || GROUPS.iter().flat_map(|(_, names)| names.iter().copied());

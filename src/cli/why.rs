@@ -1,4 +1,4 @@
-//! `systole why`: every wait there is, or one thread in full.
+//! `systole why`: all waits, or one thread in full.
 
 use std::collections::BTreeSet;
 
@@ -88,8 +88,8 @@ impl Why {
     }
 }
 
-/// Says which listeners over NATS are waited for though nobody answers to their names. The broker is asked only where
-/// somebody waits for a listener.
+/// Reports listeners over NATS that calls wait for but that have no worker. It asks the broker only if a call waits
+/// for a listener.
 fn say_who_is_missing(looking: &Looking, standings: &[Standing]) {
     let leaves = standings.iter().flat_map(Standing::leaves);
     let waited_for: BTreeSet<&str> = leaves

@@ -1,5 +1,5 @@
-//! `systole complete-words`: what a shell offers behind a command, for the scripts of `systole completions`. Hidden, since
-//! nobody types it. It reads and starts nothing; if there is no log, it prints nothing.
+//! `systole complete-words`: the words that a shell offers after a command, for the scripts of `systole completions`.
+//! It is hidden, since no one types it. It reads and starts nothing; if there is no log, it prints nothing.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use crate::edges::log::sqlite;
 use systole_core::types::codes::Code;
 use systole_core::types::ports::{LogFault, LogReader as _};
 
-/// Threads that are offered: the newest.
+/// The number of threads to offer: the newest.
 const THREADS: usize = 100;
 
 /// What is offered.
@@ -37,7 +37,7 @@ impl Words {
         let words = match self.sort {
             Sort::Codes => Code::ALL.iter().map(|code| code.as_str().to_owned()).collect(),
             Sort::Threads | Sort::Approvals => match self.place.log(screen) {
-                // A log that cannot be read has nothing to offer; the command itself says why.
+                // A log that cannot be read offers nothing; the command itself reports why.
                 Ok(log) => of_log(self.sort, &log).unwrap_or_default(),
                 Err(exit) => return exit,
             },

@@ -1,5 +1,5 @@
-//! `systole workflow`: what the workflows of an organism's file do, and a workflow made from an Agentfile. It reads files
-//! alone: nothing runs, and no log is opened.
+//! `systole workflow`: explains the workflows of an organism file, and makes a workflow from an Agentfile. It reads
+//! only files: nothing runs, and no log is opened.
 
 mod from;
 pub(super) mod steps;
@@ -42,7 +42,7 @@ impl Workflow {
         }
     }
 
-    /// Whether what it prints may be long and is read from its beginning.
+    /// Whether its output may be long and is read from its beginning.
     pub(super) fn is_paged(&self) -> bool {
         matches!(self, Workflow::Explain(_))
     }
@@ -101,7 +101,7 @@ fn lines(file: &OrganismFile, workflow: &Spec) -> Vec<String> {
         lines.extend(wrapped("  ", 2, &plain(description)));
     }
     for Sentence { number, depth, text, .. } in sentences(workflow) {
-        // Deep steps keep room for their words.
+        // Deeply nested steps keep room for their words.
         let lead = format!("{}{number}. ", "  ".repeat(depth.min(10).saturating_add(1)));
         lines.extend(wrapped(&lead, lead.len(), &plain(&text)));
     }

@@ -1,5 +1,5 @@
-//! The way of a command to an organism that runs elsewhere on this machine: the other end of the HTTP
-//! door. It blocks, keeps no state, follows no proxy, and never shows the credential.
+//! The HTTP client with which a command reaches an organism that runs elsewhere on this machine. It blocks, keeps no
+//! state, follows no proxy, and never shows the credential.
 
 use std::io::{BufRead as _, BufReader};
 use std::time::Duration;
@@ -10,59 +10,59 @@ use ureq::{Agent, Body, BodyReader};
 use super::told;
 use crate::runtime::runfile::RunFile;
 
-/// How long the other end may take to answer a request; it answers after a commit, or a refusal.
+/// How long the organism may take to answer a request; it answers after a commit, or with a refusal.
 const ANSWER: Duration = Duration::from_secs(60);
 /// How long a connection to our own machine may take.
 const CONNECT: Duration = Duration::from_secs(5);
 
-/// Why nothing came back.
+/// Why there is no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum Unheard {
-    /// Nobody answers there.
+    /// Nothing answers at the address.
     #[error("nothing answers at {address}: {words}")]
     Unreachable {
         /// The address.
         address: String,
-        /// What the machine said.
+        /// The operating system's error.
         words: String,
     },
-    /// Something else than an organism answers there.
+    /// Something other than an organism answers.
     #[error("{address} answered {status}, which no organism would: {words}")]
     Strange {
         /// The address.
         address: String,
         /// The status.
         status: u16,
-        /// What does not fit.
+        /// The mismatch.
         words: String,
     },
-    /// An organism answers, and cannot read its log any further.
+    /// An organism answers, but it cannot read its log any further.
     #[error("the log cannot be read: {words}")]
     Broken {
-        /// Why not.
+        /// Why.
         words: String,
     },
-    /// Nothing came in time.
+    /// The time ran out.
     #[error("nothing more came in time")]
     TooLate,
 }
 
-/// What the other end decided.
+/// The organism's decision.
 pub type Decided<T> = Result<Result<T, Box<told::Refusal>>, Unheard>;
 
 /// A message to send.
 pub struct Letter<'a> {
     /// Its idempotency key.
     pub key: &'a str,
-    /// Whom it is for.
+    /// The receiver.
     pub to: Option<&'a str>,
-    /// The thread it goes on with.
+    /// The thread that it continues.
     pub thread: Option<&'a str>,
     /// The bytes.
     pub document: &'a [u8],
 }
 
-/// A running organism, as a command reaches it.
+/// A running organism, for a command.
 pub struct Client {
     agent: Agent,
     address: String,
@@ -70,12 +70,12 @@ pub struct Client {
 }
 
 impl Client {
-    /// The client of the organism that a run file names.
+    /// The client of the organism in a run file.
     pub fn of(run: &RunFile) -> Client {
         let config = Agent::config_builder()
             .http_status_as_error(false)
             .max_redirects(0)
-            // What goes to this machine goes there directly, whatever the environment says.
+            // Requests to this machine go there directly, regardless of proxy variables.
             .proxy(None)
             .timeout_connect(Some(CONNECT))
             .timeout_recv_response(Some(ANSWER))
@@ -91,8 +91,8 @@ impl Client {
             .post(self.url("/v1/messages"))
             .header("authorization", &self.authorization)
             .header("idempotency-key", letter.key)
-            // The door refuses what is too large by its announced length and closes. A client that was
-            // still writing then would lose the refusal with the connection.
+            // The door refuses an oversized message by its announced length and closes. A client that was still
+            // writing would lose the refusal with the connection.
             .header("expect", "100-continue")
             .content_type("application/xml");
         for (name, value) in [("to", letter.to), ("thread", letter.thread)] {
@@ -110,7 +110,7 @@ impl Client {
         self.decided(request.send_empty(), StatusCode::OK)
     }
 
-    /// Says what is to become of what waits for a person.
+    /// Decides a request that waits for a person.
     pub fn rule(&self, approval: &str, ruling: &told::Ruling) -> Decided<told::Ruled> {
         let url = self.url(&format!("/v1/approvals/{approval}"));
         let request = self.agent.post(url).header("authorization", &self.authorization);
@@ -118,7 +118,7 @@ impl Client {
         self.decided(request.content_type("application/json").send(&body[..]), StatusCode::OK)
     }
 
-    /// Halts a thread, or everything, or lets it go on.
+    /// Pauses or resumes a thread, or everything.
     pub fn steer(&self, thread: Option<&str>, halts: bool, note: Option<&str>) -> Decided<told::Steered> {
         let order = if halts { "/pause" } else { "/resume" };
         let path = match thread {
@@ -139,24 +139,25 @@ impl Client {
         self.decided(request.send_empty(), StatusCode::OK)
     }
 
-    /// What runs there.
+    /// The status of the organism.
     pub fn status(&self) -> Decided<told::Status> {
         let request = self.agent.get(self.url("/v1/status")).header("authorization", &self.authorization);
         self.decided(request.call(), StatusCode::OK)
     }
 
-    /// How many workers answer to the name of each listener over NATS.
+    /// The number of NATS workers for each listener.
     pub fn workers(&self) -> Decided<told::Workers> {
         let request = self.agent.get(self.url("/v1/workers")).header("authorization", &self.authorization);
         self.decided(request.call(), StatusCode::OK)
     }
 
-    /// The records of a thread and those below it after a position, as they come. With `within`, for at most so long.
+    /// The records of a thread and those below it after a position, as they are written. With `within`, for at most
+    /// that long.
     pub fn events(&self, after: u64, thread: &str, within: Option<Duration>) -> Result<Events, Unheard> {
         Ok(Events(self.stream(after, thread, false, within)?))
     }
 
-    /// The same, with what listeners say while they work.
+    /// The same, with what listeners report while they work.
     pub fn voices(&self, after: u64, thread: &str, within: Option<Duration>) -> Result<Voices, Unheard> {
         Ok(Voices(self.stream(after, thread, true, within)?))
     }
@@ -216,7 +217,7 @@ impl Client {
     }
 }
 
-/// Records as they come. It ends when the organism stops.
+/// Records as they are written. It ends when the organism stops.
 pub struct Events(Frames);
 
 impl Iterator for Events {
@@ -233,7 +234,7 @@ impl Iterator for Events {
     }
 }
 
-/// Records and words as they come. It ends when the organism stops.
+/// Records and listener output as they come. It ends when the organism stops.
 pub struct Voices(Frames);
 
 impl Iterator for Voices {
@@ -244,7 +245,7 @@ impl Iterator for Voices {
     }
 }
 
-/// Events of the wire.
+/// Events of the HTTP stream.
 struct Frames {
     lines: BufReader<BodyReader<'static>>,
     address: String,
@@ -263,7 +264,7 @@ impl Frames {
             if let Some(event) = line.strip_prefix("event:") {
                 event.trim().clone_into(&mut kind);
             }
-            // The data line has everything else; the id repeats what stands in it.
+            // The data line has everything else; the id only repeats a part of it.
             if let Some(json) = line.strip_prefix("data:") {
                 return Some(self.read(json.trim(), &kind));
             }

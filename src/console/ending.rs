@@ -1,5 +1,5 @@
-//! What whoever sent a message waits for: the record that closes the call which it opened. Records come in, in order, from
-//! wherever the log is read; what they mean comes out.
+//! The record that a sender waits for: the one that closes the call of its message. Records come in, in order, from
+//! any reader of the log; their meaning goes out.
 
 use super::told::{Receipt, Record};
 use systole_core::rules::core_payload::{is_no_answer, is_partial};
@@ -10,17 +10,18 @@ use systole_core::types::record::{Kind, Mark, Role};
 pub enum Ending {
     /// With an answer.
     Answered,
-    /// With a report in place of an answer: it says that it is a failure, or it was made for a listener that gave none.
+    /// With a report instead of an answer: it marks itself as a failure, or it was made for a listener that gave no
+    /// answer.
     Reported,
-    /// With a report that says of itself that it is only a part.
+    /// With a report that marks itself as partial.
     Partial,
-    /// Without one, as its listener may.
+    /// Without an answer, as its listener may.
     Handled,
     /// With a failure: its code.
     Failed(String),
 }
 
-/// Whether a record closes the call that a receipt speaks of, and how.
+/// Whether a record closes the call of a receipt, and how.
 pub fn ending(receipt: &Receipt, record: &Record) -> Option<Ending> {
     if record.thread != receipt.thread || record.seq <= receipt.seq {
         return None;

@@ -1,6 +1,6 @@
-//! The log as it grows, for whoever follows it: first what is there, then what comes, each follower at
-//! its own pace. `organism/tail.rs` reads the records; a slow follower holds up nobody and misses no record. What listeners say of their work comes between for who wants to hear it; of that
-//! a slow one misses what it has no room for.
+//! The growing log for its followers: first the existing records, then new ones, each follower at its own pace.
+//! `organism/tail.rs` reads the records; a slow follower delays no other and misses no record. Listeners' progress
+//! reports come between the records if wanted; a slow follower misses those that do not fit.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -19,10 +19,10 @@ use systole_core::types::ids::ThreadId;
 use systole_core::types::ports::{LogFault, Position};
 use systole_core::types::refusal::Refusal;
 
-/// Records that may wait for a client's socket: they keep it busy while the next page is read.
+/// Records that may wait for a client's socket: enough to keep it busy while the next page is read.
 const AHEAD: usize = 16;
 
-/// A place in the log, and what is looked for after it.
+/// A position in the log, and the filter for what follows it.
 pub struct Follower {
     following: Following,
     /// Keeps the log open until its end is read.
@@ -30,14 +30,14 @@ pub struct Follower {
 }
 
 impl Follower {
-    /// Follows the log from the record after `at`; only that thread and those below it, if one is named.
+    /// Follows the log from the record after `at`; with a thread, only that thread and those below it.
     pub fn after(front: &Front, at: Position, thread: Option<ThreadId>) -> Follower {
         let seat = front.seat();
         Follower { following: front.follow(at, thread), seat }
     }
 
-    /// The next records, as soon as there are any; none once the pump has ended and all is read. May be
-    /// dropped while it waits: nothing is lost, and nothing is given twice.
+    /// The next records, as soon as there are any; `None` once the pump has ended and everything is read. It may be
+    /// dropped while it waits: nothing is lost or returned twice.
     pub async fn next(&mut self) -> Result<Option<Vec<told::Record>>, LogFault> {
         let records = self.following.next().await?;
         if records.is_none() {
@@ -47,28 +47,28 @@ impl Follower {
     }
 }
 
-/// What comes next to somebody who follows the log and hears what is said on the way.
+/// The next event for a follower that also wants progress reports.
 pub enum Came {
     /// Records, in order.
     Records(Vec<told::Record>),
-    /// Words.
+    /// A progress report.
     Spoken(told::Spoken),
 }
 
-/// Somebody who follows the log, and hears what is said on the way if that is wanted.
+/// A follower of the log, with progress reports if wanted.
 pub struct Watching {
     follower: Follower,
     hearing: Option<Hearing>,
 }
 
 impl Watching {
-    /// Follows the log there, and hears that.
+    /// Combines a log follower with an optional source of progress reports.
     pub fn new(follower: Follower, hearing: Option<Hearing>) -> Watching {
         Watching { follower, hearing }
     }
 
-    /// What comes next: records before words, since only they are sure. None once the pump has ended and all is
-    /// read. May be dropped while it waits: nothing is lost by that.
+    /// The next event: records before progress reports, since only records are permanent. `None` once the pump has
+    /// ended and everything is read. It may be dropped while it waits: nothing is lost.
     pub async fn next(&mut self) -> Result<Option<Came>, LogFault> {
         let Watching { follower, hearing } = self;
         let hears = async {
@@ -85,11 +85,11 @@ impl Watching {
     }
 }
 
-/// What comes to a watcher as a stream for one client.
+/// A watcher's events as a stream for one client.
 pub(super) struct Events(mpsc::Receiver<Result<told::Heard, told::Refusal>>);
 
 impl Events {
-    /// Starts reading. `seat` is given back when the client is gone.
+    /// Starts reading. `seat` is released when the client is gone.
     pub(super) fn start(mut watcher: Watching, seat: OwnedSemaphorePermit) -> Events {
         let (to_client, events) = mpsc::channel(AHEAD);
         let work = async move {
@@ -101,7 +101,7 @@ impl Events {
                 };
                 let records = match came {
                     Ok(Some(Came::Records(records))) => records,
-                    // Who does not read hears less.
+                    // A client that reads slowly gets fewer progress reports.
                     Ok(Some(Came::Spoken(spoken))) => {
                         match to_client.try_send(Ok(told::Heard::Spoken(spoken))) {
                             Ok(()) | Err(TrySendError::Full(_)) => continue,
@@ -122,13 +122,13 @@ impl Events {
                 }
             }
         };
-        // It ends with its client or the pump; a client whose stream just ends asks again from its place.
+        // It ends with its client or the pump; a client whose stream just ends asks again from its position.
         let _nobody_waits = tasks::start(Kind::Events, work, async |_| ());
         Events(events)
     }
 }
 
-/// What a client is told when the log cannot be read on.
+/// The client's message if the log cannot be read any further.
 fn told_of(fault: &LogFault) -> told::Refusal {
     let code = match fault {
         LogFault::Damaged { .. } => Code::DamagedThread,

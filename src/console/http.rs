@@ -1,8 +1,8 @@
-//! The HTTP door: one address, a credential for each client, a few routes. It knows who speaks by the
-//! credential alone, answers only after the log did, and keeps strangers out before it reads what they send.
+//! The HTTP door: one address, a credential for each client, a few routes. It identifies a client only by the
+//! credential, answers only after the log has the message, and rejects strangers before it reads their requests.
 //!
-//! In come requests; out go receipts, refusals and the log's records as JSON. It never judges a
-//! payload, and closing it is the first step of a stop.
+//! Requests come in; receipts, refusals and the log's records go out as JSON. It never judges a payload, and
+//! closing it is the first step of a stop.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -36,7 +36,7 @@ use systole_core::types::ids::{Name, ThreadId};
 use systole_core::types::ports::{Clock as _, LogFault, Position};
 use systole_core::types::refusal::Refusal;
 
-/// Bodies that may be read at once: at a mebibyte each, what they hold stays small beside the pump.
+/// Bodies that may be read at once: at a mebibyte each, they take little memory compared with the pump.
 const BODIES: usize = 64;
 /// Clients that may follow the log at once: each costs a task and a page of records.
 const FOLLOWERS: usize = 64;
@@ -44,20 +44,20 @@ const FOLLOWERS: usize = 64;
 /// Why the door cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum Unopened {
-    /// Another program listens there.
+    /// Another program listens at the address.
     #[error("{0} is in use by another program: stop it, or name another address under `console.listen`")]
     InUse(SocketAddr),
-    /// The machine said no.
+    /// The operating system's error.
     #[error("cannot listen on {0}: {1}; `console.listen` in the organism's file names the address")]
     Machine(SocketAddr, std::io::Error),
 }
 
-/// How often an address in use is tried, and the pause between two tries. A process that was killed may hold its
-/// address for a moment longer.
+/// How often to try an address in use, and the pause between tries. A killed process may hold its address for a
+/// moment longer.
 const TRIES: u32 = 20;
 const AGAIN: Duration = Duration::from_millis(100);
 
-/// Takes the address, so that a taken one is known before anything starts.
+/// Binds the address first, so that a taken one is known before anything starts.
 pub async fn bind(address: SocketAddr) -> Result<TcpListener, Unopened> {
     for _ in 0..TRIES {
         match TcpListener::bind(address).await {
@@ -69,7 +69,7 @@ pub async fn bind(address: SocketAddr) -> Result<TcpListener, Unopened> {
     Err(Unopened::InUse(address))
 }
 
-/// Takes that address, or a free port beside it if another program listens there.
+/// Binds that address, or a free port if another program listens there.
 pub async fn bind_or_free(address: SocketAddr) -> Result<TcpListener, Unopened> {
     match TcpListener::bind(address).await {
         Err(error) if error.kind() == std::io::ErrorKind::AddrInUse => {
@@ -79,7 +79,7 @@ pub async fn bind_or_free(address: SocketAddr) -> Result<TcpListener, Unopened> 
     }
 }
 
-/// What every request is served with.
+/// The state that serves every request.
 pub(super) struct Desk {
     pub(super) front: Front,
     pub(super) bodies: Semaphore,
@@ -96,7 +96,7 @@ pub struct HttpDoor {
 }
 
 impl HttpDoor {
-    /// Opens the door on an address that was taken before.
+    /// Opens the door on an address that is already bound.
     pub fn open(listener: TcpListener, front: Front, keyring: Keyring) -> HttpDoor {
         let desk = Arc::new(Desk {
             front,
@@ -135,10 +135,10 @@ impl HttpDoor {
         HttpDoor { desk, close, task }
     }
 
-    /// Lets nobody new in, and has recorded who knocked since that was last told. Whoever is inside goes
-    /// on until the pump ends; the task that is given back ends with the last of them.
+    /// Admits no new clients, and records the failed logins that were not reported yet. Connected clients
+    /// continue until the pump ends; the returned task ends with the last of them.
     pub async fn close(self) -> Task {
-        // A door that fell shut before has nobody to hear this.
+        // If the door has already shut, no task receives this.
         let _shut_before = self.close.send(());
         let rest = self.desk.knocks.lock().unwrap_or_else(PoisonError::into_inner).rest();
         for (source, count) in rest {
@@ -148,7 +148,7 @@ impl HttpDoor {
     }
 }
 
-/// Nobody gets past without the credential, and nothing of what a stranger sends is read.
+/// Lets only requests with the credential pass, and reads nothing of any other request.
 async fn guard(
     State(desk): State<Arc<Desk>>,
     ConnectInfo(visitor): ConnectInfo<Visitor>,
@@ -176,17 +176,17 @@ async fn guard(
     ([(header::WWW_AUTHENTICATE, "Bearer"), (header::CONNECTION, "close")], response).into_response()
 }
 
-/// The client whose credential a request showed.
+/// The client of a request's credential.
 #[derive(Clone)]
 pub(super) struct Caller(pub(super) Name);
 
-/// A refusal that concerns the request and not a payload: nothing of it is recorded.
+/// A refusal of the request itself, not of a payload: nothing of it is recorded.
 pub(super) fn plain(status: StatusCode, code: Code, words: impl Into<String>) -> Response {
     let refusal = Refusal::new(code, words.into());
     (status, Json(told::Refusal::from(&refusal))).into_response()
 }
 
-/// A refusal as the pump decided it.
+/// A refusal by the pump.
 pub(super) fn refused(refusal: &Refusal) -> Response {
     let status = match refusal.code {
         Code::IngressForbidden => StatusCode::FORBIDDEN,
@@ -207,18 +207,18 @@ pub(super) fn refused(refusal: &Refusal) -> Response {
     response
 }
 
-/// The organism is going, or gone.
+/// The organism is stopping, or has stopped.
 pub(super) fn stopping() -> Response {
     refused(&going())
 }
 
-/// What is told then.
+/// The refusal in that case.
 pub(super) fn going() -> Refusal {
     let words = "the organism is stopping";
     Refusal::new(Code::IngressUnavailable, words).mended_by("send it again later, with the same key")
 }
 
-/// A query as it was asked, readable or not.
+/// A query, valid or not.
 pub(super) type Asked<T> = Result<Query<T>, QueryRejection>;
 
 #[derive(Deserialize)]
@@ -229,7 +229,7 @@ struct From {
     voice: bool,
 }
 
-/// Every record after a position, as it comes, and between them what is said on the way where that is asked for.
+/// Every record after a position, as it is written, with progress reports between the records if requested.
 async fn events(
     State(desk): State<Arc<Desk>>,
     Extension(Caller(client)): Extension<Caller>,
@@ -257,7 +257,8 @@ async fn events(
         let words = format!("the log is followed by {FOLLOWERS} clients already");
         return plain(StatusCode::SERVICE_UNAVAILABLE, Code::IngressUnavailable, words);
     };
-    // Words have no place in the log: who comes again may have heard those that are kept.
+    // Progress reports have no position in the log, so a returning client may already have heard the stored
+    // ones.
     let heard_from = from.filter(|_| last.is_none()).map(Position);
     let hearing = voice.then(|| desk.front.hear(heard_from, thread.clone()));
     let from = from.map_or_else(|| *desk.front.tail().borrow(), Position);
@@ -265,8 +266,8 @@ async fn events(
     Sse::new(Frames(events)).keep_alive(KeepAlive::default()).into_response()
 }
 
-/// Without the role `read` a client sees what came of its own messages, and no more: a thread of
-/// somebody else is to it as one that never was.
+/// Without the role `read` a client sees only its own messages and their results. Other clients' threads are
+/// reported as not found.
 async fn may_read(front: &Front, client: &Name, thread: Option<&ThreadId>) -> Result<(), Refusal> {
     if front.composition().has_role(client, Role::Read) {
         return Ok(());
@@ -285,12 +286,12 @@ async fn may_read(front: &Front, client: &Name, thread: Option<&ThreadId>) -> Re
     match opened.await {
         Ok(Ok(true)) => Ok(()),
         Ok(Ok(false)) => Err(Refusal::new(Code::UnknownThread, "there is no such thread")),
-        // Neither a log that cannot be read nor a reader that fell may open what is not theirs.
+        // An unreadable log or a failed reader must not reveal other clients' threads.
         _ => Err(Refusal::new(Code::IngressUnavailable, "the log cannot be read at the moment")),
     }
 }
 
-/// What comes as server-sent events.
+/// The stream as server-sent events.
 struct Frames(Events);
 
 impl futures_core::Stream for Frames {
@@ -304,7 +305,7 @@ impl futures_core::Stream for Frames {
     }
 }
 
-/// Words and a fault have no id, so that the last id of a client stays its place in the log.
+/// Progress reports and a fault have no id, so that a client's last id remains its position in the log.
 fn frame(heard: &Result<told::Heard, told::Refusal>) -> Result<Event, axum::Error> {
     match heard {
         Ok(told::Heard::Record(record)) => {
@@ -331,7 +332,7 @@ async fn end(
     over(&thread, |id| desk.front.end(client, id), |ended| Json(told::Ended { ended })).await
 }
 
-/// Has a thread be over in one way or the other, and says so.
+/// Ends a thread by an order, and reports the result.
 async fn over<T: IntoResponse>(
     thread: &str,
     order: impl AsyncFnOnce(ThreadId) -> Option<Reply>,
@@ -350,7 +351,7 @@ async fn over<T: IntoResponse>(
     }
 }
 
-/// Who works over a broker: for those who may read everything, since it names the listeners.
+/// The workers over a broker: for clients that may read everything, since it names the listeners.
 async fn workers(State(desk): State<Arc<Desk>>, Extension(Caller(client)): Extension<Caller>) -> Response {
     if !desk.front.composition().has_role(&client, Role::Read) {
         let words = "who works over NATS is for clients with the role `read`";

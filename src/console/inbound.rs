@@ -1,6 +1,6 @@
-//! Messages over HTTP: the body is read up to the limit and no further, handed in under the client of
-//! the credential, and answered when the log has it. What is too large is refused unread, and that is
-//! recorded with the little that came.
+//! Messages over HTTP. The body is read up to the limit, handed in under the client of the
+//! credential, and answered when the log has it. An oversized message is refused unread; the refusal
+//! is recorded with the few bytes that came.
 
 use std::future::poll_fn;
 use std::pin::pin;
@@ -27,7 +27,8 @@ use systole_core::types::limits;
 use systole_core::types::ports::Position;
 use systole_core::types::refusal::Refusal;
 
-/// How long a client may take to send a body: a mebibyte over a slow line, and no seat held for ever.
+/// How long a client may take to send a body: enough for a mebibyte over a slow line, but no seat is
+/// held for ever.
 const BODY_MS: u64 = 30_000;
 
 #[derive(Deserialize)]
@@ -36,7 +37,7 @@ pub(super) struct Beside {
     thread: Option<String>,
 }
 
-/// Takes a message in.
+/// Accepts a message.
 pub(super) async fn messages(
     State(desk): State<Arc<Desk>>,
     Extension(Caller(client)): Extension<Caller>,
@@ -76,13 +77,13 @@ pub(super) async fn messages(
     }
 }
 
-/// The key that the client chose, or one drawn for it.
+/// The client's key, or a random one.
 fn key(headers: &HeaderMap) -> Result<Key, String> {
     let chosen = headers.get("idempotency-key").map(|value| value.to_str().map(str::to_owned));
     key_of(chosen.transpose().map_err(|_| "the idempotency key is not ASCII".to_owned())?)
 }
 
-/// A key that was chosen, or one drawn.
+/// The given key, or a random one.
 pub(super) fn key_of(chosen: Option<String>) -> Result<Key, String> {
     let chosen = match chosen {
         Some(chosen) => chosen,
@@ -97,7 +98,7 @@ enum Unread {
     TooSlow,
 }
 
-/// Reads the body, never more of it than the limit.
+/// Reads the body up to the limit.
 async fn read(desk: &Desk, headers: &HeaderMap, body: Body) -> Result<Vec<u8>, Unread> {
     let limit = desk.front.composition().message_bytes;
     let announced =
@@ -105,7 +106,7 @@ async fn read(desk: &Desk, headers: &HeaderMap, body: Body) -> Result<Vec<u8>, U
     if let Some(length) = announced.filter(|length| *length > limit as u64) {
         return Err(Unread::TooLarge(Box::new(larger(limit, Some(length), &[]))));
     }
-    // The semaphore is never closed; without a seat the body would just be read unseated.
+    // The semaphore is never closed; even without a seat the body would still be read.
     let _seat = desk.bodies.acquire().await.ok();
     let mut parts = pin!(body.into_data_stream());
     let reading = async {
@@ -131,7 +132,7 @@ pub(super) fn larger(limit: usize, announced: Option<u64>, came: &[u8]) -> Refus
     Refused { refusal, kept: (!excerpt.is_empty()).then(|| Arc::from(excerpt)) }
 }
 
-/// Refuses what is too large, and closes the connection: the rest of the body is not read.
+/// Refuses an oversized message and closes the connection: the rest of the body is not read.
 async fn too_large(front: &Front, client: Name, key: Key, too_large: Refused) -> Response {
     let response = match front.refuse(client, key, too_large).await {
         Some(Reply::Refused(refusal)) => refused(&refusal),
@@ -140,13 +141,13 @@ async fn too_large(front: &Front, client: Name, key: Key, too_large: Refused) ->
     ([(header::CONNECTION, "close")], response).into_response()
 }
 
-/// Where the first of two equal messages is.
+/// The position of the first of two equal messages.
 pub(super) async fn earlier(front: &Front, receipt: &flow::Receipt, key: &Key) -> Position {
     let (front, receipt, key) = (front.clone(), receipt.clone(), key.clone());
     let looked = tokio::task::spawn_blocking(move || front.position_of(&receipt, &key)).await;
     match looked {
         Ok(Ok(Some(position))) => position,
-        // The receipt holds all the same; from the beginning is a position that misses nothing.
+        // The receipt is still valid, and reading from the beginning misses nothing.
         _ => Position(0),
     }
 }

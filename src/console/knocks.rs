@@ -1,15 +1,15 @@
-//! Those who came without a valid credential: counted by source, and told at most once a minute each,
-//! so that a stranger can neither fill the log nor go unseen. Pure: the moment is given.
+//! Failed logins: counted by source, and reported at most once a minute each, so that a stranger can
+//! neither fill the log nor go unnoticed. Pure: the caller passes the time.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
 
 use systole_core::types::time::Millis;
 
-/// How long a source that was told of is only counted.
+/// How long a reported source is only counted.
 const QUIET_MS: u64 = 60_000;
-/// Sources that are told apart. An attacker with more addresses than this is told of under those of
-/// the unknown address, so the memory and the log stay bounded.
+/// Most sources to distinguish. If an attacker has more addresses, the rest count under the
+/// unspecified address, so memory and log stay bounded.
 const SOURCES: usize = 256;
 
 struct Source {
@@ -17,17 +17,17 @@ struct Source {
     untold: u64,
 }
 
-/// What is known of them.
+/// The known sources.
 #[derive(Default)]
 pub(super) struct Knocks {
     sources: HashMap<IpAddr, Source>,
 }
 
-/// What is to be recorded: a source, and how often it came since it was last told of.
+/// A report to record: a source, and its count since the last report.
 pub(super) type Telling = (IpAddr, u64);
 
 impl Knocks {
-    /// Counts one, and says what is to be recorded because of it.
+    /// Counts one failed login, and returns the report to record, if one is due.
     pub(super) fn knock(&mut self, source: IpAddr, now: Millis) -> Option<Telling> {
         let source = source.to_canonical();
         if self.sources.len() >= SOURCES && !self.sources.contains_key(&source) {
@@ -47,7 +47,7 @@ impl Knocks {
         Some((source, std::mem::take(&mut known.untold)))
     }
 
-    /// What was counted and not told yet, for the end.
+    /// The counts that were not reported yet, for the end.
     pub(super) fn rest(&mut self) -> Vec<Telling> {
         let left = self.sources.drain().filter(|(_, known)| known.untold > 0);
         left.map(|(source, known)| (source, known.untold)).collect()

@@ -1,8 +1,8 @@
-//! The outside's doors, over HTTP and over the broker, and the way of our own commands to it.
+//! The doors for the outside, over HTTP and over the broker, and the client for our own commands.
 //!
-//! `http` takes messages and gives out the log as it grows; `client` is the other end of it; `wire` takes messages that come
-//! over the broker; `told` is what goes between them as JSON; `strangers` closes connections that show no token. Nothing here judges a payload or keeps a trace of its own: what it
-//! shows is the log.
+//! `http` accepts messages and streams the growing log; `client` is its counterpart. `wire` accepts messages over the
+//! broker. `told` defines their JSON. `strangers` closes connections that show no token. Nothing here judges a
+//! payload or keeps its own record: it shows only the log.
 
 pub mod client;
 pub mod ending;

@@ -1,5 +1,5 @@
-//! Orders over HTTP: a word on what waits for a person, and pauses. The client is the one of the
-//! credential, the body is JSON, and the answer comes when the order is on disk.
+//! Orders over HTTP: decisions on requests for a person, and pauses. The credential names the
+//! client, the body is JSON, and the answer comes when the order is on disk.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ use systole_core::types::ids::{Digest, Name, ThreadId};
 use systole_core::types::limits;
 use systole_core::types::person::{PersonRequestId, Says};
 
-/// Decides about what waits for a person.
+/// Decides a request that waits for a person.
 pub(super) async fn approvals(
     State(desk): State<Arc<Desk>>,
     Extension(Caller(by)): Extension<Caller>,
@@ -49,7 +49,7 @@ pub(super) async fn approvals(
     }
 }
 
-/// The order that a body holds, or what is wrong with it.
+/// The order in a body, or the error in it.
 fn order(by: Name, request: PersonRequestId, ruling: told::Ruling) -> Result<Order, String> {
     let told::Ruling { outcome, note, hash, payload, choice } = ruling;
     let hash = hash.as_deref().map(Digest::parse).transpose().map_err(|malformed| malformed.to_string())?;
@@ -71,7 +71,7 @@ fn order(by: Name, request: PersonRequestId, ruling: told::Ruling) -> Result<Ord
     Ok(Order { by, request, hash, note, says })
 }
 
-/// A note that says something, and no more than may be kept.
+/// A note with content, within the size limit.
 fn noted(note: Option<String>) -> Result<Option<String>, String> {
     match note.filter(|note| !note.trim().is_empty()) {
         Some(note) if note.len() > limits::NOTE_BYTES => {
@@ -86,7 +86,7 @@ pub(super) struct Noted {
     note: Option<String>,
 }
 
-/// Halts a thread.
+/// Pauses a thread.
 pub(super) async fn pause(
     State(desk): State<Arc<Desk>>,
     Extension(Caller(by)): Extension<Caller>,
@@ -96,7 +96,7 @@ pub(super) async fn pause(
     steer(&desk, by, Some(&thread), true, query).await
 }
 
-/// Lets a thread go on.
+/// Resumes a thread.
 pub(super) async fn resume(
     State(desk): State<Arc<Desk>>,
     Extension(Caller(by)): Extension<Caller>,
@@ -106,7 +106,7 @@ pub(super) async fn resume(
     steer(&desk, by, Some(&thread), false, query).await
 }
 
-/// Halts everything.
+/// Pauses everything.
 pub(super) async fn pause_all(
     State(desk): State<Arc<Desk>>,
     Extension(Caller(by)): Extension<Caller>,
@@ -115,7 +115,7 @@ pub(super) async fn pause_all(
     steer(&desk, by, None, true, query).await
 }
 
-/// Lets everything go on that is not paused by itself.
+/// Resumes everything that has no separate pause.
 pub(super) async fn resume_all(
     State(desk): State<Arc<Desk>>,
     Extension(Caller(by)): Extension<Caller>,
@@ -124,7 +124,8 @@ pub(super) async fn resume_all(
     steer(&desk, by, None, false, query).await
 }
 
-/// What holds a thread besides its own pause. If the log cannot be read, nothing is said of that.
+/// The pause that holds a thread in addition to its own. If the log cannot be read, there is no
+/// answer.
 async fn held(desk: &Desk, thread: ThreadId) -> Option<told::Held> {
     let reader = desk.front.reader().clone();
     let looked = tokio::task::spawn_blocking(move || pauses::above(&*reader, &thread)).await;

@@ -1,8 +1,8 @@
-//! Connections that have not shown a token yet. They are few and short-lived, so that whoever opens many of them and says
-//! nothing takes no descriptor from clients and programs.
+//! Connections that have not shown a token yet. They are few and short-lived, so that many silent connections take no
+//! descriptors from clients and programs.
 //!
-//! In come connections; out go the same connections, which end after a time or when too many newer ones have come. A
-//! connection that shows a token has no such limit any more. It reads nothing of what is sent.
+//! Connections come in; the same connections go out, but they end after a time or when too many newer ones have come.
+//! A connection that shows a token loses this limit. It reads nothing of the data.
 
 use std::collections::VecDeque;
 use std::io;
@@ -21,11 +21,11 @@ use tokio::time::{Sleep, sleep};
 
 use crate::edges::descriptors;
 
-/// How long a connection may take until a whole request head with a token has come.
+/// How long a connection may take to send a whole request head with a token.
 const HEAD: Duration = Duration::from_secs(10);
 /// The most connections without a token at once.
 const MOST: usize = 256;
-/// The largest part of all descriptors that they may take.
+/// The divisor for all descriptors that limits these connections.
 const PART: usize = 4;
 
 /// The connections without a token, oldest first.
@@ -42,11 +42,11 @@ struct Strangers {
 
 impl Strangers {
     fn waiting(&self) -> MutexGuard<'_, Waiting> {
-        // Every change of it is complete before anything can panic.
+        // Every change is complete before anything can panic.
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// One more; the oldest ends if there are too many then.
+    /// Adds a connection; if there are too many, the oldest ends.
     fn comes(self: &Arc<Strangers>, address: SocketAddr) -> (Visitor, oneshot::Receiver<()>) {
         let (end, ended) = oneshot::channel();
         let mut waiting = self.waiting();
@@ -57,7 +57,7 @@ impl Strangers {
             if waiting.connections.len() > self.most { waiting.connections.pop_front() } else { None };
         drop(waiting);
         if let Some((_, end)) = oldest {
-            // One that has just ended by itself needs no word.
+            // A connection that has just ended needs no signal.
             let _ended = end.send(());
         }
         (Visitor { strangers: self.clone(), number, address }, ended)
@@ -68,7 +68,7 @@ impl Strangers {
     }
 }
 
-/// Who is at the other end of a connection.
+/// The remote end of a connection.
 #[derive(Clone)]
 pub(super) struct Visitor {
     strangers: Arc<Strangers>,
@@ -77,7 +77,7 @@ pub(super) struct Visitor {
 }
 
 impl Visitor {
-    /// The connection has shown a token: from now on it may stay.
+    /// The connection has shown a token and may stay from now on.
     pub(super) fn is_known(&self) {
         self.strangers.forget(self.number);
     }
@@ -89,7 +89,7 @@ impl Connected<IncomingStream<'_, Doorway>> for Visitor {
     }
 }
 
-/// Where connections come in.
+/// The source of connections.
 pub(super) struct Doorway {
     listener: TcpListener,
     strangers: Arc<Strangers>,
@@ -108,7 +108,7 @@ impl Listener for Doorway {
 
     async fn accept(&mut self) -> (Connection, SocketAddr) {
         let (stream, address) = Listener::accept(&mut self.listener).await;
-        // An event is small and somebody waits for it.
+        // An event is small and a client waits for it.
         drop(stream.set_nodelay(true));
         let (visitor, ended) = self.strangers.comes(address);
         let limits = Limits { ended, late: Box::pin(sleep(HEAD)) };
@@ -120,7 +120,7 @@ impl Listener for Doorway {
     }
 }
 
-/// What ends a connection that shows no token.
+/// The limits of a connection without a token.
 struct Limits {
     ended: oneshot::Receiver<()>,
     late: Pin<Box<Sleep>>,
@@ -130,17 +130,17 @@ struct Limits {
 pub(super) struct Connection {
     stream: TcpStream,
     visitor: Visitor,
-    /// None once it has shown a token.
+    /// `None` once it has shown a token.
     limits: Option<Limits>,
 }
 
 impl Connection {
-    /// Whether it has to end now. Wakes its reader when it has to end later.
+    /// Whether it must end now. Wakes its reader if it must end later.
     fn is_over(&mut self, cx: &mut Context<'_>) -> bool {
         let Some(limits) = &mut self.limits else { return false };
         match Pin::new(&mut limits.ended).poll(cx) {
             Poll::Ready(Ok(())) => true,
-            // It is not among the strangers any more.
+            // It is no longer among the strangers.
             Poll::Ready(Err(_)) => {
                 self.limits = None;
                 false

@@ -1,5 +1,5 @@
-//! What the door says, as JSON: receipts, refusals, records, status. The same values on both ends of
-//! the wire, so that a field cannot be written under one name and read under another.
+//! The door's JSON: receipts, refusals, records, status. Both ends use the same types, so that a field cannot be
+//! written under one name and read under another.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -22,27 +22,27 @@ use systole_core::types::refusal;
 pub struct Receipt {
     /// The record's id.
     pub id: String,
-    /// The thread it opened or joined.
+    /// The thread that it opened or joined.
     pub thread: String,
     /// Its place in that thread.
     pub seq: u64,
-    /// Its place in the log.
+    /// Its position in the log.
     pub position: u64,
-    /// The call it opened.
+    /// The call that it opened.
     pub call: String,
-    /// The name that stands as its sender.
+    /// The recorded sender.
     pub sender: String,
-    /// What the envelope claimed as sender, where that was replaced.
+    /// The sender that the envelope claimed, if it was replaced.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub claimed: Option<String>,
     /// Its idempotency key.
     pub key: String,
-    /// Whether the same key and bytes had come before.
+    /// Whether the same key and bytes came before.
     pub repeated: bool,
 }
 
 impl Receipt {
-    /// The receipt of a message that is at that position under that key.
+    /// The receipt of a message at that position under that key.
     pub fn of(receipt: &flow::Receipt, position: Position, key: &str, claimed: Option<String>) -> Receipt {
         Receipt {
             id: receipt.id.to_string(),
@@ -58,23 +58,23 @@ impl Receipt {
     }
 }
 
-/// What came of a message, for whoever waited.
+/// The outcome of a message, for a waiting sender.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct CameOf {
-    /// `answered`, `partial` (by a report that says of itself that it is only a part), `reported` (by a report that says of itself that it is a failure), `handled`, `failed`, or `open`: not
-    /// in the time that was given.
+    /// `answered`, `partial` (by a report that marks itself as partial), `reported` (by a report that marks itself as
+    /// a failure), `handled`, `failed`, or `open`: not in the given time.
     pub outcome: String,
-    /// With what code it failed.
+    /// The code of the failure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<String>,
     /// The thread of the message.
     pub thread: String,
     /// The call that it opened.
     pub call: String,
-    /// The place in the log of what came of it.
+    /// The position of the outcome in the log.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub position: Option<u64>,
-    /// The payload, as it is stored.
+    /// The payload, as stored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub payload: Option<String>,
 }
@@ -84,8 +84,8 @@ impl Refusal {
     pub const EVENT: &str = "fault";
 }
 
-/// A message or an order was refused. `message`, `expected` and the like are for people and models;
-/// `told` is the same as the payload that an agent would be shown.
+/// A refused message or order. `message`, `expected` and the like are for people and models; `told` is the payload
+/// that an agent would receive.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Refusal {
     /// The code.
@@ -104,21 +104,21 @@ pub struct Refusal {
     /// The column, from 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub column: Option<u32>,
-    /// What would have been taken.
+    /// What would have been accepted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expected: Option<String>,
-    /// What came.
+    /// The received value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub received: Option<String>,
-    /// The smallest piece of the schema that says so.
+    /// The smallest part of the schema that says so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schema: Option<String>,
-    /// The mend.
+    /// The fix.
     #[serde(default, rename = "try", skip_serializing_if = "Option::is_none")]
     pub mend: Option<String>,
-    /// Whether the same call, mended, may be sent now.
+    /// Whether the same call may be sent again now, once fixed.
     pub retry_allowed: bool,
-    /// The hash of the refused bytes, as far as the log keeps them.
+    /// The hash of the refused bytes, if the log keeps them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hash: Option<String>,
     /// `<system-error>`, byte for byte.
@@ -145,10 +145,10 @@ impl From<&refusal::Refusal> for Refusal {
     }
 }
 
-/// A record, as it is shown: its header and its body.
+/// A record for display: its header and its body.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Record {
-    /// Its place in the log.
+    /// Its position in the log.
     pub position: u64,
     /// The chain it belongs to.
     pub thread: String,
@@ -156,7 +156,7 @@ pub struct Record {
     pub seq: u64,
     /// Its id.
     pub id: String,
-    /// What sort of line it is.
+    /// Its kind.
     pub kind: String,
     /// Who sent it.
     pub from: String,
@@ -166,7 +166,7 @@ pub struct Record {
     pub call: Option<String>,
     /// The turn of that call.
     pub turn: Option<u32>,
-    /// Which item of the turn's reply it is.
+    /// The item's number in the turn's reply.
     pub ordinal: Option<u32>,
     /// The record that caused it.
     pub cause: Option<String>,
@@ -174,11 +174,11 @@ pub struct Record {
     pub key: Option<String>,
     /// In a child's first record, the leaf of the record that spawned it.
     pub origin: Option<String>,
-    /// When it was made.
+    /// When it was written.
     pub time: String,
-    /// The configuration in force.
+    /// The active configuration.
     pub config: String,
-    /// What it means: a role, or a code.
+    /// Its meaning: a role, or a code.
     pub code: Option<String>,
     /// The head of the thread's chain after it.
     pub head: String,
@@ -213,24 +213,24 @@ impl Record {
     }
 }
 
-/// What a listener says of its work while it goes on. It stands nowhere in the log.
+/// A listener's progress report. It is not in the log.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Spoken {
-    /// By whom.
+    /// The listener.
     pub listener: String,
-    /// In which thread.
+    /// The thread.
     pub thread: String,
-    /// In which call.
+    /// The call.
     pub call: String,
-    /// The words.
+    /// The text.
     pub words: String,
-    /// Whether they stand for themselves, as a program's do. Those of a model go on with what it said before.
+    /// Whether the text is complete, as a program's is. A model's text continues its earlier text.
     #[serde(default)]
     pub whole: bool,
-    /// In which turn of the call.
+    /// The turn of the call.
     #[serde(default)]
     pub turn: u32,
-    /// In which attempt at that turn.
+    /// The attempt at that turn.
     #[serde(default)]
     pub attempt: u32,
 }
@@ -254,16 +254,16 @@ impl Spoken {
     pub const EVENT: &str = "spoken";
 }
 
-/// What comes to somebody who follows the log and hears what is said on the way.
+/// An event for a follower of the log that also wants progress reports.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Heard {
     /// A record of the log.
     Record(Box<Record>),
-    /// Words.
+    /// A progress report.
     Spoken(Spoken),
 }
 
-/// What runs.
+/// The status of a running organism.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Status {
     /// The organism's name.
@@ -272,14 +272,14 @@ pub struct Status {
     pub pid: u32,
     /// The hash of its configuration.
     pub config: String,
-    /// How far the log goes.
+    /// The position of the last record.
     pub position: u64,
     /// The version of the program.
     pub version: String,
 }
 
 impl Status {
-    /// The status of what runs in this process.
+    /// The status of the organism in this process.
     pub fn of(front: &Front) -> Status {
         let composition = front.composition();
         Status {
@@ -292,43 +292,43 @@ impl Status {
     }
 }
 
-/// Who works over a broker at this moment.
+/// The current workers over a broker.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Workers {
-    /// How many answer to the name of each listener over NATS.
+    /// The number of NATS workers for each listener.
     pub workers: BTreeMap<String, usize>,
 }
 
-/// What a command says when an organism has started.
+/// The output of a command that started an organism.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Started<'a> {
-    /// What runs.
+    /// The status.
     #[serde(flatten)]
     pub status: Status,
-    /// Where its door listens.
+    /// The address of its door.
     pub listen: String,
     /// Its log.
     pub log: &'a Path,
-    /// The broker that was started with it, where one was.
+    /// The broker that was started with it, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub broker: Option<OwnBroker<'a>>,
-    /// Open calls that nobody serves any more, since the file was changed.
+    /// Open calls that no listener serves any more, since the file was changed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub orphans: Vec<serde_json::Value>,
 }
 
-/// A broker that an organism has started, for whoever wants to reach it.
+/// A broker that an organism started, for those who want to connect.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct OwnBroker<'a> {
-    /// Where it listens.
+    /// Its address.
     pub address: &'a str,
-    /// The listeners that may come.
+    /// The listeners that may connect.
     pub listeners: Vec<Entrance<'a>>,
-    /// The clients that may come.
+    /// The clients that may connect.
     pub clients: Vec<Entrance<'a>>,
 }
 
-/// What a listener or a client shows at a broker. The key itself stands in the file alone.
+/// The credentials of a listener or a client for a broker. The key itself is only in the file.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Entrance<'a> {
     /// The listener, if it is one.
@@ -337,14 +337,14 @@ pub struct Entrance<'a> {
     /// The client, if it is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client: Option<&'a str>,
-    /// The file of its key.
+    /// The file with its key.
     pub key: &'a Path,
-    /// What its inboxes begin with.
+    /// The prefix of its inboxes.
     pub inbox: &'a str,
 }
 
 impl<'a> OwnBroker<'a> {
-    /// The broker of that organism, if it has started one.
+    /// The broker of that organism, if it started one.
     pub fn of(reachable: Option<&'a Reachable>) -> Option<OwnBroker<'a>> {
         let reachable = reachable?;
         let entrance = |one: &'a broker::Entrance| Entrance {
@@ -362,30 +362,30 @@ impl<'a> OwnBroker<'a> {
 /// A root at rest was ended.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Ended {
-    /// Which.
+    /// Its id.
     pub ended: String,
 }
 
 /// A thread was ended with all that was open in it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Cancelled {
-    /// Which.
+    /// Its id.
     pub cancelled: String,
 }
 
-/// A person's word on what waits, as it is asked for.
+/// A person's decision on a request.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Ruling {
-    /// How it is to end.
+    /// The decision.
     pub outcome: Outcome,
-    /// What for. A rejection has one.
+    /// The reason. A rejection must have one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
-    /// The hash of the payload that was looked at: for any other the word does not count.
+    /// The hash of the payload that the person saw: the decision counts only for that payload.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hash: Option<String>,
-    /// What goes in its place, where it is amended.
+    /// The replacement payload, for an amendment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub payload: Option<String>,
     /// The choice that answers a question, if the question has choices.
@@ -393,22 +393,22 @@ pub struct Ruling {
     pub choice: Option<String>,
 }
 
-/// The outcomes that a person can bring about.
+/// The possible outcomes of a person's decision.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Outcome {
-    /// It may go.
+    /// The payload may be delivered.
     Approved,
-    /// It may not.
+    /// The payload may not be delivered.
     Rejected,
-    /// Another payload goes in its place.
+    /// Another payload is delivered instead.
     Amended,
     /// A question is answered.
     Chosen,
 }
 
 impl Outcome {
-    /// What a person brings about by saying that.
+    /// The outcome of that decision.
     pub fn of<A>(says: &Says<A>) -> Outcome {
         match says {
             Says::Approve => Outcome::Approved,
@@ -419,12 +419,12 @@ impl Outcome {
     }
 }
 
-/// A person's word was taken.
+/// A person's decision was accepted.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Ruled {
-    /// About which request.
+    /// The request.
     pub approval: String,
-    /// How it ended.
+    /// The outcome.
     pub outcome: Outcome,
     /// The choice that answers a question.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -432,7 +432,7 @@ pub struct Ruled {
 }
 
 impl Ruled {
-    /// That somebody said that about a request.
+    /// The result for that decision on a request.
     pub fn of<A>(request: PersonRequestId, says: &Says<A>) -> Ruled {
         let choice = match says {
             Says::Choose(choice) => choice.clone(),
@@ -442,28 +442,28 @@ impl Ruled {
     }
 }
 
-/// A thread, or everything, was halted, or goes on.
+/// A thread, or everything, was paused or resumed.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Steered {
-    /// Which; none: everything.
+    /// The thread; `None` for everything.
     pub thread: Option<String>,
-    /// Whether it is halted.
+    /// Whether it is now paused.
     pub paused: bool,
-    /// The pause that holds it all the same, after its own has ended.
+    /// The pause that still holds it after its own has ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held: Option<Held>,
 }
 
-/// A pause that holds a thread which is not paused by itself.
+/// A pause that holds a thread that is not itself paused.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Held {
-    /// The thread above it that is paused; none: everything.
+    /// The paused thread above it; `None` for everything.
     pub thread: Option<String>,
-    /// Who paused that.
+    /// Who paused it.
     pub by: String,
     /// Since when.
     pub since: String,
-    /// What for.
+    /// The reason.
     pub note: Option<String>,
 }
 

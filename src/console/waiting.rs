@@ -1,6 +1,6 @@
-//! What waits for a person, over HTTP: every payload whole, for those who may read or decide.
+//! Requests that wait for a person, over HTTP: every payload in full, for clients that may read or decide.
 //!
-//! It reads the log and decides nothing. A client without a role sees what waits in the threads that it opened.
+//! It reads the log and decides nothing. A client without a role sees only the requests in its own threads.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use systole_core::types::ids::Name;
 use systole_core::types::ports::{LogFault, LogReader};
 use systole_core::types::refusal::Refusal;
 
-/// Lists what waits.
+/// Lists the waiting requests.
 pub(super) async fn approvals(
     State(desk): State<Arc<Desk>>,
     Extension(Caller(client)): Extension<Caller>,
@@ -49,7 +49,7 @@ fn seen_by(client: &Name, organism: &Composition, reader: &dyn LogReader) -> Res
     Ok(seen)
 }
 
-/// Whether a client opened the tree that an approval belongs to.
+/// Whether a client opened the tree of an approval.
 fn is_own(client: &Name, one: &Waiting, reader: &dyn LogReader) -> Result<bool, LogFault> {
     let first = reader.of_thread(&one.thread.root_of(), 1, 1)?;
     Ok(first.first().is_some_and(|(_, record)| record.header.from == *client))

@@ -1,9 +1,9 @@
-//! The door over the broker: clients with `nats: true` send to a subject of their own, and whichever pump has the log takes
-//! it. It says what the HTTP door says, as the same JSON: a receipt once the message is on disk, or the refusal; and then, to
-//! whoever waits, what came of it.
+//! The door over the broker: clients with `nats: true` send to their own subjects, and the pump that has the log
+//! takes the messages. It sends the same JSON as the HTTP door: a receipt once the message is on disk, or the
+//! refusal; then, to a waiting sender, the outcome.
 //!
-//! It knows who speaks by the subject alone, judges no payload, and closing it is the first step of a stop. What comes while
-//! too many of its client are on their way is refused at once and not kept.
+//! It identifies a client only by the subject, judges no payload, and closing it is the first step of a stop. If too
+//! many messages of a client are in progress, it refuses new ones at once and does not keep them.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
@@ -25,11 +25,11 @@ use systole_core::types::ids::{Name, ThreadId};
 use systole_core::types::ports::Position;
 use systole_core::types::refusal::Refusal;
 
-/// Messages of one client that may be on their way, or waited for, at once.
+/// Messages of one client that may be in progress, or waited for, at once.
 const MESSAGES: usize = 64;
 /// The pause before the broker is asked for messages again.
 const PAUSE: Duration = Duration::from_secs(1);
-/// The longest wait for what comes of a message: the broker keeps the way back for twice as long.
+/// The longest wait for a message's outcome: the broker keeps the reply path for twice as long.
 const LONGEST_WAIT: u64 = 300;
 
 /// The open door.
@@ -40,20 +40,20 @@ pub struct WireDoor {
 
 struct Desk {
     front: Front,
-    /// By the name in a subject.
+    /// Clients by their name in a subject.
     clients: BTreeMap<String, Seated>,
     closed: watch::Receiver<bool>,
 }
 
-/// A client, and the seats for its messages.
+/// A client, and the slots for its messages.
 struct Seated {
     name: Name,
     seats: Arc<Semaphore>,
 }
 
 impl WireDoor {
-    /// Opens it; none where no client comes over a broker. Where the broker does not answer just then it is opened as soon
-    /// as it does.
+    /// Opens it; `None` if no client uses a broker. If the broker does not answer now, the door opens as soon as it
+    /// does.
     pub async fn open(front: &Front) -> Option<WireDoor> {
         let clients = front.composition().clients.iter().filter(|(_, client)| client.over_nats);
         let seated = |name: &Name| Seated { name: name.clone(), seats: Arc::new(Semaphore::new(MESSAGES)) };
@@ -70,7 +70,7 @@ impl WireDoor {
         Some(WireDoor { close, task })
     }
 
-    /// Takes nothing any more. Whoever waits for an answer is told what is known.
+    /// Takes no more messages. Waiting senders get what is known.
     pub async fn close(self) {
         self.close.send_replace(true);
         self.task.over().await;
@@ -98,7 +98,7 @@ async fn serve(desk: Arc<Desk>, broker: Weak<Broker>, mut opened: Result<Knocks,
     }
 }
 
-/// Whether the door was closed meanwhile.
+/// Takes messages until this opening ends; returns whether the door was closed.
 async fn takes(desk: &Arc<Desk>, mut knocks: Knocks, closed: &mut watch::Receiver<bool>) -> bool {
     loop {
         let knock = tokio::select! {
@@ -133,7 +133,7 @@ async fn takes(desk: &Arc<Desk>, mut knocks: Knocks, closed: &mut watch::Receive
 }
 
 async fn refuse(back: &Option<Back>, refusal: &Refusal) {
-    // A sender without a way back hears nothing; what is refused of a payload stands in the log.
+    // A sender without a reply path hears nothing; the log has the refusals of payloads.
     if let Some(back) = back {
         say(back, &told::Refusal::from(refusal), Some(refusal.code)).await;
     }
@@ -144,7 +144,7 @@ async fn say(back: &Back, words: &impl Serialize, code: Option<Code>) {
     back.say(body, code.map(Code::as_str)).await;
 }
 
-/// Hands a message in, and tells its sender.
+/// Hands a message in, and answers its sender.
 async fn taken(desk: &Desk, client: Name, knock: Knock, back: Option<&Back>) -> Result<(), Box<Refusal>> {
     let Knock { key, to, thread, wait, document, .. } = knock;
     let key = key_of(key).map_err(|words| Box::new(Refusal::new(Code::Invalid, words)))?;
@@ -179,7 +179,7 @@ async fn taken(desk: &Desk, client: Name, knock: Knock, back: Option<&Back>) -> 
     Ok(())
 }
 
-/// For how long its sender waits.
+/// How long its sender waits.
 fn waited(text: &str) -> Result<Duration, Box<Refusal>> {
     let seconds = text.parse().ok().filter(|seconds| (1..=LONGEST_WAIT).contains(seconds));
     seconds.map(Duration::from_secs).ok_or_else(|| {
@@ -188,7 +188,7 @@ fn waited(text: &str) -> Result<Duration, Box<Refusal>> {
     })
 }
 
-/// What comes of a message in that time.
+/// The outcome of a message within that time.
 async fn came_of(desk: &Desk, receipt: &told::Receipt, wait: Duration) -> told::CameOf {
     let open = told::CameOf {
         outcome: "open".to_owned(),
@@ -202,7 +202,7 @@ async fn came_of(desk: &Desk, receipt: &told::Receipt, wait: Duration) -> told::
     let mut follower = Follower::after(&desk.front, Position(receipt.position), Some(thread));
     let mut closed = desk.closed.clone();
     let look = async {
-        // The log's end is the end of the wait: the next pump knows more.
+        // If the log ends, the wait ends: the next pump knows more.
         while let Ok(Some(records)) = follower.next().await {
             let ended = records.into_iter().find_map(|record| Some((ending(receipt, &record)?, record)));
             if ended.is_some() {
@@ -227,7 +227,7 @@ async fn came_of(desk: &Desk, receipt: &told::Receipt, wait: Duration) -> told::
     told::CameOf { outcome, code, position, payload: Some(record.body), ..open }
 }
 
-/// Tells what came of it. What is too large for the broker is named by its place in the log.
+/// Sends the outcome. If it is too large for the broker, the answer has only its position in the log.
 async fn tell(back: &Back, came: told::CameOf) {
     let body = serde_json::to_vec(&came).unwrap_or_default();
     if back.fits(&body) {

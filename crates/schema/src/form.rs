@@ -1,11 +1,12 @@
-//! How a payload looks as plain values: which type is one value, which a list, which a record of named parts.
+//! The form of a payload as plain values: which type is one value, which is a list, which is a record of named
+//! parts.
 //!
-//! A type of the model comes in, its form goes out. Fields of a command line, JSON and the JSON Schema all follow
-//! this one reading, so that they cannot differ. Nothing is read, written or worded here.
+//! A type of the model comes in, its form goes out. Command-line fields, JSON and the JSON Schema all follow this
+//! one reading, so they cannot differ. It reads, writes and words nothing.
 //!
-//! A payload is a record. Its attributes and child elements stand under their names; an attribute that has the name
-//! of a child element stands under `..name`, text of its own under `.`, and elements that a wildcard lets in under
-//! `.any`. None of these can be the name of an element, because no name begins with a dot.
+//! A payload is a record. Its attributes and child elements have their names as keys. An attribute with the name of
+//! a child element gets the key `..name`, the element's own text `.`, and elements that a wildcard admits `.any`.
+//! None of these can be the name of an element, because no name begins with a dot.
 
 use crate::shape::{
     AttributeUse, Complex, Content, Declaration, Particle, Schema, Simple, Term, Type, TypeId,
@@ -14,40 +15,40 @@ use crate::shape::{
 /// The key of an element's own text, and of children whose order matters.
 pub(crate) const OWN: &str = ".";
 
-/// The key of what a wildcard lets in.
+/// The key of the elements that a wildcard admits.
 pub(crate) const ANY: &str = ".any";
 
 /// The name of the elements of a list in the compact form.
 const ITEM: &str = "item";
 
-/// What stands for an element.
+/// The form of an element.
 pub(crate) enum Form<'m> {
     /// One value of a simple type.
     Value(&'m Simple),
     /// Any text.
     Text,
-    /// A list of what stands for each `<item>`, the only thing inside.
+    /// A list with the form of each `<item>`, the only content.
     Items(&'m Particle, &'m Declaration),
     /// Named parts.
     Record(Record<'m>),
-    /// XML as it stands.
+    /// XML, unchanged.
     Markup,
 }
 
-/// Named parts: attributes and what is inside.
+/// Named parts: attributes and the content.
 pub(crate) struct Record<'m> {
     pub(crate) attributes: &'m [AttributeUse],
     pub(crate) inside: Inside<'m>,
 }
 
-/// What an element holds between its tags.
+/// The content of an element.
 pub(crate) enum Inside<'m> {
     Nothing,
     Value(&'m Simple),
     Text,
-    /// Children that can be put back in order by their names alone.
+    /// Children whose names are enough to restore their order.
     Named(&'m Particle),
-    /// Children whose order says something that their names do not.
+    /// Children whose order carries information.
     Listed(&'m Particle),
 }
 
@@ -56,9 +57,9 @@ pub(crate) enum Inside<'m> {
 pub(crate) struct Slot<'m> {
     pub(crate) particle: &'m Particle,
     pub(crate) declaration: &'m Declaration,
-    /// Its local name: a content has no two elements of one name in two namespaces.
+    /// Its local name: no content has two elements of one name in two namespaces.
     pub(crate) key: String,
-    /// Whether several may come.
+    /// Whether several are allowed.
     pub(crate) many: bool,
 }
 
@@ -114,12 +115,12 @@ impl<'m> Record<'m> {
         }
     }
 
-    /// Whether it has text of its own.
+    /// Whether it has its own text.
     pub(crate) fn has_text(&self) -> bool {
         matches!(self.inside, Inside::Value(_) | Inside::Text)
     }
 
-    /// The places for child elements, each name once, in the order of the schema.
+    /// The places for child elements, each name once, in schema order.
     pub(crate) fn slots(&self) -> Vec<Slot<'m>> {
         let mut found: Vec<Slot<'m>> = Vec::new();
         let Some(content) = self.particle() else { return found };
@@ -132,7 +133,7 @@ impl<'m> Record<'m> {
         found
     }
 
-    /// Whether a wildcard stands in it, and whether it lets in several elements.
+    /// Whether it has a wildcard, and whether that admits several elements.
     pub(crate) fn wildcard(&self) -> Option<bool> {
         let most = most(self.particle()?, &|term| matches!(term, Term::Wildcard(_)));
         match most {
@@ -142,7 +143,7 @@ impl<'m> Record<'m> {
         }
     }
 
-    /// The key under which an attribute stands.
+    /// The key of an attribute.
     pub(crate) fn key(&self, attribute: &AttributeUse) -> String {
         let mut taken = false;
         if let Some(content) = self.particle() {
@@ -152,7 +153,7 @@ impl<'m> Record<'m> {
     }
 }
 
-/// Whether two declarations are of one name.
+/// Whether two declarations have the same name.
 pub(crate) fn is_same(one: &Declaration, other: &Declaration) -> bool {
     one.name == other.name && one.namespace == other.namespace
 }
@@ -171,7 +172,7 @@ fn each_element<'m>(particle: &'m Particle, found: &mut impl FnMut(&'m Particle,
     }
 }
 
-/// How many of the terms that are meant may come in all; none for any number.
+/// How many matching terms may occur in total; `None` for any number.
 pub(crate) fn most(particle: &Particle, meant: &impl Fn(&Term) -> bool) -> Option<u32> {
     let once = match &particle.term {
         term @ (Term::Element(_) | Term::Wildcard(_)) => Some(u32::from(meant(term))),
@@ -191,7 +192,7 @@ pub(crate) fn most(particle: &Particle, meant: &impl Fn(&Term) -> bool) -> Optio
     }
 }
 
-/// How many of the terms that are meant must come at least.
+/// How many matching terms must occur at least.
 pub(crate) fn least(particle: &Particle, meant: &impl Fn(&Term) -> bool) -> u32 {
     let once = match &particle.term {
         term @ (Term::Element(_) | Term::Wildcard(_)) => u32::from(meant(term)),
@@ -203,7 +204,7 @@ pub(crate) fn least(particle: &Particle, meant: &impl Fn(&Term) -> bool) -> u32 
     once.saturating_mul(particle.min)
 }
 
-/// The elements that are supplied where they were left out: those with a default that come at most once, and whose
+/// The elements that are supplied if they are missing: those with a default that occur at most once, and whose
 /// absence no choice and no inner group explains.
 pub(crate) fn supplied<'m>(particle: &'m Particle, found: &mut Vec<&'m Declaration>) {
     match &particle.term {
@@ -219,8 +220,8 @@ pub(crate) fn supplied<'m>(particle: &'m Particle, found: &mut Vec<&'m Declarati
     }
 }
 
-/// Whether each name has one place, so that children can be put back in order by their names. A group that
-/// repeats holds one name only, or its rounds would be lost.
+/// Whether each name has one place, so that names are enough to restore the order of children. A repeated group has
+/// only one name, or its rounds would be lost.
 fn is_told_by_names<'m>(particle: &'m Particle, seen: &mut Vec<Option<&'m Declaration>>) -> bool {
     let parts = match &particle.term {
         Term::Element(declaration) => return is_new(Some(declaration), seen),
@@ -254,7 +255,7 @@ pub(crate) fn lone(particle: &Particle) -> Option<&Declaration> {
     (!wild && others.iter().all(|other| is_same(first, other))).then_some(*first)
 }
 
-/// The element of a list in the compact form: a sequence of `item` and nothing beside it.
+/// The element of a list in the compact form: a sequence of only `item`.
 fn items(particle: &Particle) -> Option<(&Particle, &Declaration)> {
     let inner = match &particle.term {
         Term::Sequence(parts) if (particle.min, particle.max) == (1, Some(1)) => match parts.as_slice() {

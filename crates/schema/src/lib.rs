@@ -1,9 +1,9 @@
 //! Our own model of the schema profile: what a listener's XSD allows, in words an agent can act on.
 //!
-//! An XSD comes in. Out goes a `Model`, or the list of constructs outside the profile, each with its
-//! place and a mend. A model finds the first thing wrong with a payload and makes a smallest valid
-//! example. It never decides whether a payload is valid: libxml2 judges, and where the model has no
-//! words for a refusal the caller falls back to libxml2's. It never fetches anything.
+//! An XSD comes in. Out goes a `Model`, or the list of constructs outside the profile, each with its place and a
+//! fix. A model finds the first error in a payload and makes a smallest valid example. It never decides whether a
+//! payload is valid: libxml2 judges, and if the model has no words for a refusal, the caller uses those of libxml2.
+//! It never fetches anything.
 
 mod build;
 pub mod compact;
@@ -26,16 +26,16 @@ pub use nearest::{is_slip, nearest};
 pub use part::{Part, PartKind};
 pub use texts::Texts;
 
-/// A construct that the profile leaves out, or that is wrong in itself.
+/// A construct outside the profile, or one that is itself wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unfit {
-    /// The document that it stands in, by the name it was offered under; none for the schema itself.
+    /// The document of the construct, by its offered name; `None` for the schema itself.
     pub document: Option<String>,
     /// Line of the construct in the schema document, from 1.
     pub line: u64,
     /// Column of the construct in the schema document, in characters from 1.
     pub column: u64,
-    /// The construct by name, as `xs:import` or `maxOccurs`.
+    /// The construct by name, such as `xs:import` or `maxOccurs`.
     pub construct: String,
     /// Why it is refused.
     pub message: String,
@@ -43,46 +43,46 @@ pub struct Unfit {
     pub mend: String,
 }
 
-/// The first thing wrong with a payload, worded so that its author can mend it from these words alone.
+/// The first error in a payload, worded so that its author can fix it from the message alone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
     /// The root element of the payload, by local name.
     pub element: String,
-    /// Where it is wrong, as `/search/limit`, `/order/line[2]` or `/search/@mode`.
+    /// The path of the error, such as `/search/limit`, `/order/line[2]` or `/search/@mode`.
     pub path: String,
-    /// The byte of the payload at which it is wrong.
+    /// The byte offset of the error in the payload.
     pub offset: usize,
     /// Line of that byte in the payload, from 1.
     pub line: u64,
     /// Column of that byte in the payload, in characters from 1.
     pub column: u64,
-    /// What is wrong: `limit: 0 is less than 1, the smallest allowed`.
+    /// The error: `limit: 0 is less than 1, the smallest allowed`.
     pub message: String,
     /// What is allowed there: `limit: whole number, 1 to 100, may be left out`.
     pub expected: String,
-    /// What stands there, as written, shortened where it is long.
+    /// The value found, as written, shortened if it is long.
     pub received: String,
-    /// The smallest part of the schema that says so, as it stands in the schema.
+    /// The smallest part of the schema that says so, as it is in the schema.
     pub schema: String,
-    /// What to write. Where it begins with an element, that element in place of `received` is enough.
+    /// What to write. If it begins with an element, replacing `received` with that element is enough.
     pub fix: String,
 }
 
-/// What one schema document allows, with the documents that it imports.
+/// Everything that one schema document allows, with the documents that it imports.
 #[derive(Clone, Debug)]
 pub struct Model {
     schema: shape::Schema,
 }
 
 impl Model {
-    /// Reads a schema document that stands alone, or lists everything in it that the profile leaves out.
+    /// Reads a standalone schema document, or lists everything in it that is outside the profile.
     pub fn read(xsd: &[u8]) -> Result<Self, Vec<Unfit>> {
         Self::read_among(xsd, &[])
     }
 
-    /// Reads a schema document whose imports are looked for among others, each under the name by which
-    /// refusals speak of it. An import names a namespace; exactly one of the others must declare it. The
-    /// schema itself may be among them.
+    /// Reads a schema document and resolves its imports among other documents. Refusals use the name of each
+    /// document. An import names a namespace; exactly one of the others must declare it. The schema itself may be
+    /// among them.
     pub fn read_among(xsd: &[u8], others: &[(&str, &[u8])]) -> Result<Self, Vec<Unfit>> {
         read::schema(xsd, others).map(|schema| Self { schema })
     }
@@ -97,7 +97,7 @@ impl Model {
         self.schema.imports.iter().map(AsRef::as_ref)
     }
 
-    /// The documents that imports, and imports of those, have drawn in: their places among the others.
+    /// The documents drawn in by imports and by imports of imports: their places among the others.
     pub fn drawn_in(&self) -> &[usize] {
         &self.schema.drawn_in
     }
@@ -117,7 +117,7 @@ impl Model {
         self.schema.global(element).map(|declaration| tree::line_and_column(xsd, declaration.offset))
     }
 
-    /// The documentation of a global element or of its type, its white space collapsed.
+    /// The documentation of a global element or of its type, with collapsed white space.
     pub fn documentation(&self, element: &str) -> Option<&str> {
         self.schema.about(self.schema.global(element)?)
     }
@@ -128,13 +128,13 @@ impl Model {
         self.schema.global(element).is_some_and(|declaration| declaration.dangerous)
     }
 
-    /// The first thing wrong with a payload in document order, as far as the model has words for it.
+    /// The first error in a payload in document order, as far as the model has words for it.
     pub fn explain(&self, payload: &[u8]) -> Option<Finding> {
         explain::first(&self.schema, payload)
     }
 
-    /// The first thing wrong with a payload that the judge refused. More than `explain`: a type that the document
-    /// itself chose with `xsi:type` is only known to be wrong by the judge's verdict.
+    /// The first error in a payload that the judge refused. It finds more than `explain`: only the judge's verdict
+    /// shows that a type chosen with `xsi:type` is wrong.
     pub fn explain_refused(&self, payload: &[u8]) -> Option<Finding> {
         explain::of_refused(&self.schema, payload)
     }
@@ -149,7 +149,7 @@ impl Model {
         prompt::inside::is_qualified(&self.schema, element)
     }
 
-    /// A global element as a path into its payloads begins.
+    /// A global element, as the start of a path into its payloads.
     pub fn part(&self, element: &str) -> Option<Part<'_>> {
         self.schema.global(element).map(|declaration| part::Part::of_global(&self.schema, declaration))
     }
@@ -159,18 +159,19 @@ impl Model {
         texts::of(&self.schema, element)
     }
 
-    /// Whether every element of a valid payload is declared where it is; one that only a wildcard admits is not.
+    /// Whether every element of a valid payload is declared at its place; an element that only a wildcard admits is
+    /// not.
     pub fn declares_all(&self, payload: &[u8]) -> bool {
         texts::declares_all(&self.schema, payload)
     }
 
-    /// A global element in one line of prompt text: what it is for, and its parameters with all that is inside them.
+    /// A global element in one line of prompt text: its purpose, and its parameters with everything inside them.
     pub fn prompt(&self, element: &str) -> Option<String> {
         prompt::line(&self.schema, element)
     }
 
-    /// All that a prompt says of a global element: the line, and below it its example, its flags and the attributes
-    /// that it must have.
+    /// The whole prompt entry of a global element: the line, and below it its example, its flags and its required
+    /// attributes.
     pub fn prompt_entry(&self, element: &str) -> Option<String> {
         prompt::entry(&self.schema, element)
     }
@@ -180,11 +181,11 @@ impl Model {
         build::example::smallest(&self.schema, element)
     }
 
-    /// Builds a payload of a global element from arguments as a person writes them: `name=value`, or a text that
-    /// stands alone. `None` where there is no such element.
+    /// Builds a payload of a global element from command-line arguments: `name=value`, or standalone text. `None` if
+    /// there is no such element.
     ///
     /// # Errors
-    /// Everything that is wrong with them, what is missing all at once.
+    /// Every error, with all missing parts at once.
     pub fn from_fields(&self, element: &str, arguments: &[&str]) -> Option<Result<Vec<u8>, Vec<Slip>>> {
         let declaration = self.schema.global(element)?;
         let given = build::fields::read(&self.schema, declaration, arguments);
@@ -193,18 +194,19 @@ impl Model {
         }))
     }
 
-    /// A payload as JSON, in the form that `json_schema` describes. What was left out and has a default has it.
+    /// A payload as JSON, in the form that `json_schema` describes. Missing elements with a default have their
+    /// default.
     ///
     /// # Errors
-    /// When the payload does not follow the schema; a payload that was judged always does.
+    /// If the payload does not follow the schema; a judged payload always does.
     pub fn to_json(&self, payload: &[u8]) -> Result<serde_json::Value, Finding> {
         json::unfold::payload(&self.schema, payload)
     }
 
-    /// Builds a payload of a global element from a JSON value. `None` where there is no such element.
+    /// Builds a payload of a global element from a JSON value. `None` if there is no such element.
     ///
     /// # Errors
-    /// Everything that is wrong with it, what is missing all at once.
+    /// Every error, with all missing parts at once.
     pub fn from_json(&self, element: &str, value: &serde_json::Value) -> Option<Result<Vec<u8>, Vec<Slip>>> {
         let declaration = self.schema.global(element)?;
         let given = json::text::value(value, &format!("/{element}"));
@@ -214,10 +216,10 @@ impl Model {
     }
 
     /// Builds a payload of a global element from JSON text of any origin: hostile text is refused with its place,
-    /// and no digit of a number is lost. `None` where there is no such element.
+    /// and no digit of a number is lost. `None` if there is no such element.
     ///
     /// # Errors
-    /// Everything that is wrong with it, what is missing all at once.
+    /// Every error, with all missing parts at once.
     pub fn from_json_text(&self, element: &str, json: &[u8]) -> Option<Result<Vec<u8>, Vec<Slip>>> {
         let declaration = self.schema.global(element)?;
         let given = json::text::text(json, &format!("/{element}"));
@@ -226,7 +228,7 @@ impl Model {
         }))
     }
 
-    /// The form of a global element's payloads in JSON, as JSON Schema, with what that leaves open.
+    /// The JSON form of a global element's payloads, as JSON Schema, with the rules that it leaves open.
     pub fn json_schema(&self, element: &str) -> Option<JsonSchema> {
         Some(json::schema::of(&self.schema, self.schema.global(element)?))
     }

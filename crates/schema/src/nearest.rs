@@ -1,8 +1,8 @@
-//! The name that was probably meant: nearest by edit distance, and only if it is near.
+//! Guesses the intended name: the nearest by edit distance, and only if it is near.
 
-/// The candidate nearest to a name, if it differs by no more than a third of the longer of the two, or if the
-/// one is an abbreviation of the other. Case and the choice of `-` or `_` count as no difference at all. Of two
-/// that are equally near, the one that begins alike: first letters are rarely mistaken.
+/// The candidate nearest to a name, if it differs by at most a third of the longer name, or if one abbreviates the
+/// other. Case and the choice of `-` or `_` make no difference. Among equally near candidates, one with the same
+/// first letter wins, because first letters are rarely mistyped.
 pub fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let folded = fold(name);
     candidates
@@ -13,13 +13,13 @@ pub fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Opt
             let found = distance(&folded, &other);
             (found, if short { found } else { allowed }, candidate)
         })
-        // A candidate that has to be written anew from its first letter to its last is no slip.
+        // A candidate whose every letter must change is not a slip.
         .filter(|(found, allowed, candidate)| found <= allowed && *found < longest(&folded, candidate))
         .min_by_key(|(found, _, candidate)| (*found, fold(candidate).first() != folded.first()))
         .map(|(.., candidate)| candidate)
 }
 
-/// Whether a name is another one with a single slip: a letter too many, too few or wrong, or two that changed places.
+/// Whether a name is another name with a single slip: a letter too many, too few or wrong, or two swapped letters.
 pub fn is_slip(name: &str, of: &str) -> bool {
     name != of && distance(&fold(name), &fold(of)) <= 1
 }
@@ -28,18 +28,18 @@ fn longest(folded: &[char], candidate: &str) -> usize {
     folded.len().max(fold(candidate).len())
 }
 
-/// Names are at most 256 bytes behind the gate; what is longer is compared by its beginning.
+/// Names are at most 256 bytes after the gate; longer ones are compared by their beginning.
 fn fold(name: &str) -> Vec<char> {
     name.chars().take(64).flat_map(char::to_lowercase).map(|c| if c == '_' { '-' } else { c }).collect()
 }
 
-/// Whether the letters of a short form stand in the long one in their order, beginning with the first.
+/// Whether the letters of the short form appear in the long one in order, beginning with the first.
 fn abbreviates(short: &[char], long: &[char]) -> bool {
     let mut rest = long.iter();
     short.len() >= 3 && short.first() == long.first() && short.iter().all(|c| rest.any(|l| l == c))
 }
 
-/// Levenshtein distance in which two neighbours that changed places count as one difference.
+/// Levenshtein distance in which a swap of two neighbours counts as one difference.
 fn distance(left: &[char], right: &[char]) -> usize {
     let mut before: Vec<usize> = Vec::new();
     let mut above: Vec<usize> = (0..=right.len()).collect();

@@ -1,7 +1,7 @@
-//! A part of a payload as a path reaches it: an element or an attribute, how often it may come, and which values it can
-//! have.
+//! A part of a payload reached by a path: an element or an attribute, how often it may occur, and its possible
+//! values.
 //!
-//! A schema and the name of a global element come in. It judges no payload and words nothing but a value that cannot be.
+//! A schema and the name of a global element come in. It judges no payload and words only an impossible value.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -28,10 +28,10 @@ enum Holds<'m> {
     Attribute(&'m Arc<Simple>),
 }
 
-/// What stands in a part.
+/// The content of a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PartKind {
-    /// A text, or any other value that is compared as it is written.
+    /// Text, or any other value that is compared as written.
     Text,
     /// True or false.
     Flag,
@@ -58,22 +58,22 @@ impl<'m> Part<'m> {
         self.is_attribute
     }
 
-    /// How often it comes at least.
+    /// How often it must occur at least.
     pub fn least(&self) -> u32 {
         self.least
     }
 
-    /// How often it comes at most; none for any number.
+    /// How often it may occur at most; `None` for any number.
     pub fn most(&self) -> Option<u32> {
         self.most
     }
 
-    /// Whether it may come more than once.
+    /// Whether it may occur more than once.
     pub fn is_list(&self) -> bool {
         self.most.is_none_or(|most| most > 1)
     }
 
-    /// What stands in it.
+    /// The kind of its content.
     pub fn kind(&self) -> PartKind {
         match self.inside() {
             Some(Inside::Text) => PartKind::Text,
@@ -113,25 +113,25 @@ impl<'m> Part<'m> {
         parts
     }
 
-    /// The part of that name inside it. An element comes before an attribute of the same name.
+    /// The part with that name inside it. An element comes before an attribute of the same name.
     pub fn part(&self, name: &str) -> Option<Part<'m>> {
         let parts = self.parts();
         let found = parts.iter().rfind(|part| part.name == name && !part.is_attribute);
         found.or_else(|| parts.iter().find(|part| part.name == name)).cloned()
     }
 
-    /// The values that it can have, where they are listed.
+    /// Its possible values, if they are listed.
     pub fn values(&self) -> Vec<&'m str> {
         let values = self.simple().map(|simple| simple.values.as_slice()).unwrap_or_default();
         values.iter().map(|value| value.value.as_str()).collect()
     }
 
-    /// Why it can never have this value, worded to follow its name; none where it can.
+    /// Why it can never have this value, worded to follow its name; `None` if it can.
     pub fn fault(&self, value: &str) -> Option<String> {
         value::check(self.simple()?, value).map(|wrong| wrong.words)
     }
 
-    /// Whether no value of it is a number from one to the other. Both ends belong to the range; a missing one is open.
+    /// Whether none of its values lies in this range. Both ends belong to the range; a missing end is open.
     pub fn is_beyond(&self, from: Option<&str>, to: Option<&str>) -> bool {
         let Some(simple) = self.simple() else { return false };
         let Variety::Atomic(base) = simple.variety else { return false };
@@ -160,7 +160,7 @@ impl<'m> Part<'m> {
         to.is_some_and(too_small) || from.is_some_and(too_large)
     }
 
-    /// Whether one value of it is less than another.
+    /// Whether one value is less than the other.
     pub fn is_less(&self, one: &str, other: &str) -> bool {
         let atomic = self.simple().and_then(|simple| match simple.variety {
             Variety::Atomic(base) => Some(base),

@@ -1,7 +1,7 @@
-//! What a schema document says, as plain values: declarations, types, particles and facets.
+//! The content of a schema document as plain values: declarations, types, particles and facets.
 //!
-//! Types lie in one table and refer to each other by `TypeId`, because a type may contain itself. Nothing
-//! here reads, judges or words anything.
+//! Types are in one table and refer to each other by `TypeId`, because a type may contain itself. It
+//! reads, judges and words nothing.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -19,12 +19,12 @@ pub(crate) struct Schema {
     pub(crate) namespace: Arc<str>,
     /// The namespaces that the document itself imports, in its order.
     pub(crate) imports: Vec<Arc<str>>,
-    /// The documents drawn in by imports of imports, by their place among those that were offered.
+    /// The documents drawn in by imports of imports, by their place among the offered documents.
     pub(crate) drawn_in: Vec<usize>,
     /// The global elements of all these documents, its own first.
     pub(crate) elements: Vec<Declaration>,
     pub(crate) types: Vec<Type>,
-    /// Where a global element stands in `elements`, by namespace and local name.
+    /// The place of a global element in `elements`, by namespace and local name.
     places: HashMap<Arc<str>, HashMap<String, usize>>,
 }
 
@@ -44,7 +44,7 @@ impl Schema {
         self.elements.iter().filter(|element| element.namespace == self.namespace)
     }
 
-    /// What an element is for, in its own words or in those of its type.
+    /// The purpose of an element, from its own documentation or that of its type.
     pub(crate) fn about<'m>(&'m self, declaration: &'m Declaration) -> Option<&'m str> {
         let of_type = || match self.of(declaration.of) {
             Type::Complex(complex) => complex.documentation.as_deref(),
@@ -61,8 +61,8 @@ impl Schema {
         is_new
     }
 
-    /// The type behind an id. Ids come from reading the same schema, so none is ever unknown; were one,
-    /// it would allow anything, which is the side on which libxml2 decides alone.
+    /// The type behind an id. Ids come from reading the same schema, so every id is known. An unknown id
+    /// would allow anything, which leaves the decision to libxml2.
     pub(crate) fn of(&self, id: TypeId) -> &Type {
         self.types.get(id.0).unwrap_or(&Type::Anything)
     }
@@ -80,9 +80,9 @@ pub(crate) struct Declaration {
     pub(crate) offset: usize,
     /// Whether it is annotated as dangerous.
     pub(crate) dangerous: bool,
-    /// What a reader supplies where it was left out.
+    /// The value that a reader supplies if it is missing.
     pub(crate) default: Option<String>,
-    /// The declaration as it stands in the schema, shortened to its start tag where it is long.
+    /// The declaration as in the schema, shortened to its start tag if it is long.
     pub(crate) fragment: String,
 }
 
@@ -90,13 +90,13 @@ pub(crate) struct Declaration {
 pub(crate) enum Type {
     Simple(Arc<Simple>),
     Complex(Complex),
-    /// The type of what a lax wildcard lets in without knowing it.
+    /// The type of content that a lax wildcard admits unchecked.
     Anything,
 }
 
 #[derive(Clone, Debug)]
 pub(crate) struct Complex {
-    /// What the type is for: the words of its elements that have none of their own.
+    /// The purpose of the type: the words for its elements without their own.
     pub(crate) documentation: Option<String>,
     pub(crate) attributes: Vec<AttributeUse>,
     pub(crate) content: Content,
@@ -105,9 +105,9 @@ pub(crate) struct Complex {
 #[derive(Clone, Debug)]
 pub(crate) enum Content {
     Empty,
-    /// Text of a simple type, beside attributes.
+    /// Text of a simple type, with optional attributes.
     Text(Arc<Simple>),
-    /// Any text and no elements, beside attributes.
+    /// Any text and no elements, with optional attributes.
     Free,
     Children(Particle),
 }
@@ -118,12 +118,12 @@ pub(crate) struct AttributeUse {
     pub(crate) documentation: Option<String>,
     pub(crate) simple: Arc<Simple>,
     pub(crate) required: bool,
-    /// What a reader supplies where it was left out.
+    /// The value that a reader supplies if it is missing.
     pub(crate) default: Option<String>,
     pub(crate) fragment: String,
 }
 
-/// A term and how often it may come; no `max` is `unbounded`.
+/// A term and how often it may occur; no `max` is `unbounded`.
 #[derive(Clone, Debug)]
 pub(crate) struct Particle {
     pub(crate) min: u32,
@@ -144,7 +144,7 @@ pub(crate) enum Term {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Wildcard {
     Any,
-    /// Any namespace but this one, which is that of the document it stands in, and but none.
+    /// Any namespace except this one, which is that of its own document, and except none.
     Other(Arc<str>),
 }
 
@@ -173,7 +173,7 @@ impl Term {
         }
     }
 
-    /// Every particle of this term that holds an element, in order, however deep in groups it stands.
+    /// Every element of this term, in order, at any depth of groups.
     pub(crate) fn elements<'a>(&'a self, found: &mut Vec<&'a Declaration>) {
         match self {
             Self::Element(declaration) => found.push(declaration),
@@ -185,13 +185,13 @@ impl Term {
     }
 }
 
-/// What a simple type is built from.
+/// The base of a simple type.
 #[derive(Clone, Debug)]
 pub(crate) enum Variety {
     Atomic(Builtin),
-    /// Items parted by blanks, all of this type, which is no list.
+    /// Items separated by blanks, all of this type, which is not a list.
     List(Arc<Simple>),
-    /// The first of these that admits a value reads it. None of them is a union.
+    /// The first member that admits a value reads it. No member is a union.
     Union(Vec<Arc<Simple>>),
 }
 
@@ -200,7 +200,7 @@ pub(crate) enum Variety {
 pub(crate) struct Simple {
     pub(crate) variety: Variety,
     pub(crate) space: WhiteSpace,
-    /// One entry per derivation step that has patterns: of each step one must match.
+    /// One entry per derivation step that has patterns: in each step one pattern must match.
     pub(crate) patterns: Vec<Vec<Faceted<Pattern>>>,
     pub(crate) values: Vec<Faceted<String>>,
     pub(crate) length: Option<Faceted<usize>>,
@@ -221,7 +221,7 @@ impl Simple {
         Self::of(Variety::List(item), WhiteSpace::Collapse)
     }
 
-    /// White space is left to the member that reads a value.
+    /// The member that reads a value handles its white space.
     pub(crate) fn union(members: Vec<Arc<Simple>>) -> Self {
         Self::of(Variety::Union(members), WhiteSpace::Preserve)
     }
@@ -249,14 +249,14 @@ impl Simple {
     }
 }
 
-/// A facet's value beside the facet as it stands in the schema.
+/// A facet's value, with the facet as written in the schema.
 #[derive(Clone, Debug)]
 pub(crate) struct Faceted<T> {
     pub(crate) value: T,
     pub(crate) fragment: String,
 }
 
-/// A smallest or largest value; `inclusive` says whether it is itself allowed.
+/// A smallest or largest value; `inclusive` says whether the bound itself is allowed.
 #[derive(Clone, Debug)]
 pub(crate) struct Bound {
     pub(crate) value: String,

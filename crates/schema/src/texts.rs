@@ -1,4 +1,4 @@
-//! Which elements of a payload hold only text, so that their content needs no escaping when a model writes it.
+//! Which elements of a payload hold only text, so that a model can write their content without escaping.
 //!
 //! A schema comes in, a small graph of element names goes out. It judges no payload and knows no namespaces.
 
@@ -11,7 +11,7 @@ use crate::tree::{self, Element};
 /// Which elements of a payload hold only text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Texts {
-    /// The root element is the first.
+    /// The root element is first.
     nodes: Vec<Node>,
 }
 
@@ -26,7 +26,7 @@ struct Node {
 enum Kind {
     /// Text, and no child elements.
     Text,
-    /// A payload of its own: any element.
+    /// Another payload: any element.
     Payload,
     #[default]
     Other,
@@ -71,7 +71,7 @@ impl Texts {
         0
     }
 
-    /// Whether an element holds text alone.
+    /// Whether an element holds only text.
     #[must_use]
     pub fn is_text(&self, at: usize) -> bool {
         self.nodes.get(at).is_some_and(|node| node.kind == Kind::Text)
@@ -96,7 +96,7 @@ impl Texts {
     }
 }
 
-/// Whether every element of a payload is declared where it is, so that none came in by a wildcard.
+/// Whether every element of a payload is declared at its place, so that none came in by a wildcard.
 pub(crate) fn declares_all(schema: &Schema, payload: &[u8]) -> bool {
     let Ok(root) = tree::read(payload) else { return false };
     let is_own = *root.name.namespace == *schema.namespace;
@@ -104,7 +104,7 @@ pub(crate) fn declares_all(schema: &Schema, payload: &[u8]) -> bool {
 }
 
 impl Texts {
-    /// The tree is never deeper than its reader allows.
+    /// The recursion is bounded: the tree is never deeper than its reader allows.
     fn declare(&self, at: usize, element: &Element) -> bool {
         element.children().all(|child| {
             let known = self.nodes.get(at).and_then(|node| node.children.get(&*child.name.local));
@@ -151,7 +151,7 @@ fn node(schema: &Schema, id: usize) -> (Kind, Vec<&Declaration>) {
     (kind, found)
 }
 
-/// The elements of a term. Of two with one name and different types none is known.
+/// The elements of a term. Two with one name and different types are both left out.
 fn elements<'m>(term: &'m Term, found: &mut Vec<&'m Declaration>) {
     let mut all = Vec::new();
     term.elements(&mut all);

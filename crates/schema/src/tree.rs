@@ -1,8 +1,8 @@
 //! Reads XML into a small owned tree whose every part knows its byte offset.
 //!
-//! Used for both sides of the model: the schema document and the payload to be explained. It never
-//! fetches, never expands a declared entity and never nests deeper than `DEPTH`, so walking the tree
-//! by recursion is bounded. Bytes come in; a tree goes out, or the first fault with its offset.
+//! Both sides of the model use it: the schema document and the payload to explain. It fetches
+//! nothing, expands no declared entity and nests no deeper than `DEPTH`, so recursion over the tree
+//! is bounded. Bytes come in; a tree goes out, or the first fault with its offset.
 
 use std::ops::Range;
 use std::rc::Rc;
@@ -14,12 +14,12 @@ use quick_xml::reader::Reader;
 
 use crate::word::{Word, Words};
 
-/// Elements inside elements, the root included. The gate has the same limit.
+/// Most nesting of elements, including the root. The gate has the same limit.
 pub(crate) const DEPTH: usize = 64;
 
 const XML_NAMESPACE: &str = "http://www.w3.org/XML/1998/namespace";
 
-/// Why the bytes are no tree, and where.
+/// Why the bytes are not a tree, and where.
 #[derive(Debug)]
 pub(crate) struct Fault {
     pub(crate) offset: usize,
@@ -47,11 +47,11 @@ pub(crate) struct Attribute {
     pub(crate) value: String,
 }
 
-/// What stands between the tags of an element, in document order.
+/// The content of an element, in document order.
 #[derive(Debug)]
 pub(crate) enum Part {
     Element(Element),
-    /// One value, however many comments, references and CDATA sections it was cut into.
+    /// One value, regardless of how many comments, references and CDATA sections split it.
     Text(Text),
 }
 
@@ -59,12 +59,12 @@ pub(crate) enum Part {
 pub(crate) struct Text {
     pub(crate) value: String,
     pub(crate) offset: usize,
-    /// Some of it came in a CDATA section, which is never mere layout.
+    /// Some of it came in a CDATA section, which is never just layout.
     pub(crate) quoted: bool,
 }
 
 impl Text {
-    /// Nothing at all: a CDATA section is something, even if there is nothing in it.
+    /// Nothing at all: even an empty CDATA section counts as something.
     pub(crate) fn is_nothing(&self) -> bool {
         !self.quoted && self.value.is_empty()
     }
@@ -118,7 +118,7 @@ impl Element {
         resolve(self.scope.as_ref(), "").unwrap_or_else(|| Rc::from(""))
     }
 
-    /// Reads `prefix:local` as it stands in an attribute value of this element.
+    /// Reads `prefix:local` from an attribute value of this element.
     pub(crate) fn qualified(&self, value: &str) -> Option<Name> {
         let value = value.trim_matches([' ', '\t', '\r', '\n']);
         let (prefix, local) = value.split_once(':').unwrap_or(("", value));
@@ -127,7 +127,7 @@ impl Element {
     }
 }
 
-/// One namespace declaration, linked to those that it stands inside of.
+/// One namespace declaration, linked to the outer ones.
 #[derive(Debug)]
 struct Binding {
     prefix: String,
@@ -142,7 +142,7 @@ fn resolve(scope: Option<&Rc<Binding>>, prefix: &str) -> Option<Rc<str>> {
     let mut next = scope;
     while let Some(binding) = next {
         if binding.prefix == prefix {
-            // `xmlns:p=""` would undeclare a prefix, which XML 1.0 does not know.
+            // `xmlns:p=""` would undeclare a prefix, which XML 1.0 does not allow.
             return (prefix.is_empty() || !binding.uri.is_empty()).then(|| Rc::clone(&binding.uri));
         }
         next = binding.outer.as_ref();
@@ -168,7 +168,7 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Element, Fault> {
     }
 }
 
-/// The reader counts in `u64`; a document in memory is never longer than `usize`.
+/// The reader counts in `u64`; a document in memory always fits in `usize`.
 fn position(count: u64) -> usize {
     usize::try_from(count).unwrap_or(usize::MAX)
 }
@@ -290,7 +290,8 @@ fn fault(offset: usize, words: &str) -> Fault {
     Fault { offset, words: words.to_owned() }
 }
 
-/// Attributes without a prefix have no namespace; elements without one have the default namespace.
+/// Attributes without a prefix have no namespace; elements without a prefix have the default
+/// namespace.
 fn named(
     words: &mut Words,
     scope: Option<&Rc<Binding>>,
@@ -310,7 +311,7 @@ fn attribute_value(attribute: &RawAttribute<'_>, offset: usize) -> Result<String
     value.map(|v| v.into_owned()).map_err(|error| Fault { offset, words: error.to_string() })
 }
 
-/// The text a character or predefined entity reference stands for.
+/// The text for a character or predefined entity reference.
 fn referred(reference: &BytesRef<'_>) -> Option<String> {
     if let Ok(Some(character)) = reference.resolve_char_ref() {
         return Some(character.to_string());

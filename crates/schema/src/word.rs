@@ -1,13 +1,13 @@
-//! Names that are kept once, however often a document repeats them.
+//! Names that are stored once, however often a document repeats them.
 //!
-//! A document of a megabyte may be a hundred thousand elements of one name; each would cost allocations of its own. Text
-//! comes in, a shared word goes out. Nothing is judged.
+//! A document of a megabyte may have a hundred thousand elements of one name, and each would cost its own
+//! allocations. Text comes in, a shared word goes out. It judges nothing.
 
 use std::fmt;
 use std::ops::Deref;
 use std::rc::Rc;
 
-/// How many words are looked through before one is made: contents repeat few names, one after another.
+/// How many recent words to search before making a new one: documents repeat few names close together.
 const RECENT: usize = 8;
 
 /// A part of a name, shared.
@@ -50,7 +50,7 @@ impl PartialEq<&str> for Word {
     }
 }
 
-/// The words that a document used last.
+/// The words that a document used most recently.
 #[derive(Default)]
 pub(crate) struct Words {
     recent: Vec<Word>,

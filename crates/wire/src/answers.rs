@@ -1,36 +1,37 @@
-//! `<answers>`: what every turn of a call but the first carries to its listener.
+//! `<answers>`: the payload of every turn of a call after the first.
 //!
-//! Composed from records and never one itself. Never decides the order: items stand as the last reply had them, the
-//! inbox as the pump put it. A value comes in and a payload goes out, or the other way round.
+//! It is composed from records and is never a record. It does not decide the order: items keep the order of the
+//! last reply, and the inbox keeps the order of the pump. A value comes in and a payload goes out, or the other way
+//! round.
 
 use crate::gate::{Gate, Step, Tag};
 use crate::place::Fault;
 use crate::writer::Writer;
 use crate::{Limits, Payload, QName, codes, namespaces};
 
-/// The answers to the items of a call's last reply, and what reached the call unasked.
+/// The answers to the items of a call's last reply, and the messages that reached the call unasked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answers {
     /// The turn that these answers open.
     pub turn: u32,
-    /// Why this is the wrap-up turn, such as `budget.tokens`; on any other turn nothing.
+    /// Why this is the wrap-up turn, such as `budget.tokens`; `None` on any other turn.
     pub wrap_up: Option<String>,
     /// One answer per item of the last reply, in its order.
     pub items: Vec<Answer>,
-    /// What reached the call unasked, in the order of the pump.
+    /// The messages that reached the call unasked, in the order of the pump.
     pub inbox: Vec<Payload>,
 }
 
 /// The answer to one item.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answer {
-    /// Which item of the last reply it answers, from 0.
+    /// The item of the last reply that this answers, counted from 0.
     pub ordinal: u32,
     /// Who answered.
     pub from: Option<String>,
     /// The record of the answer in its thread.
     pub seq: Option<u64>,
-    /// The answer; nothing for a note or a todo list, which are answered by being recorded.
+    /// The answer; `None` for a note or a todo list, because recording is their answer.
     pub payload: Option<Payload>,
 }
 
@@ -66,10 +67,10 @@ pub fn write_answers(answers: &Answers) -> Payload {
 }
 
 impl Answers {
-    /// Reads the answers that a delivery carried.
+    /// Reads the answers from a delivery.
     ///
     /// # Errors
-    /// When the payload is none, so it is a request.
+    /// If the payload is not `<answers>`, so it is a request.
     pub fn read(payload: &Payload) -> Result<Self, Fault> {
         let mut gate = Gate::strict(payload.bytes(), &Limits::FROM_PUMP)?;
         match gate.step()? {

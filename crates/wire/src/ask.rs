@@ -1,7 +1,7 @@
-//! Questions that a listener may put to the pump about what its delivery entitles it to.
+//! Questions that a listener may ask the pump about its delivery.
 //!
-//! Never answers one. A start tag that the gate has just opened comes in and a [`Question`] goes out, or the other way
-//! round.
+//! This module answers none of them. A start tag that the gate has just opened comes in and a [`Question`] goes out,
+//! or the other way round.
 
 mod kept;
 mod viewed;
@@ -18,47 +18,47 @@ use crate::{codes, namespaces};
 /// A question.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Question {
-    /// The messages of its own call, from that one on.
+    /// The messages of the listener's own call, from a given one on.
     View {
-        /// The number of the first that is wanted; 0 like 1 is all of them.
+        /// The number of the first message wanted; 0 means the same as 1: all of them.
         from_seq: u64,
-        /// Whether what models said is shown between them.
+        /// Whether to show the model's text between the messages.
         words: bool,
-        /// Whether its own items are shown that are not notes. Without them the answers, the notes and the inbox
-        /// are left, under the same numbers.
+        /// Whether to show the listener's own items that are not notes. If not, the answers, the notes and the inbox
+        /// remain and keep their numbers.
         items: bool,
     },
     /// The schema of a listener.
     Schema {
-        /// Which: its own name, or that of a peer.
+        /// The listener's own name, or the name of a peer.
         name: String,
-        /// Which of its elements, where they stand in several schemas.
+        /// The element, if several schemas define it.
         element: Option<String>,
-        /// The first byte that is wanted, from 0.
+        /// The first byte wanted, from 0.
         from: u64,
     },
-    /// Bytes that its view names.
+    /// Bytes that the listener's view names.
     Blob {
         /// Their hash.
         hash: String,
-        /// The first byte that is wanted, from 0.
+        /// The first byte wanted, from 0.
         from: u64,
     },
-    /// The listener's own section of the organism's file, as the call began with it.
+    /// The listener's own section of the organism file, as it was when the call began.
     Configuration {
         /// Its path: `listeners.NAME`, `agents.NAME` or `workflows.NAME`, with the asker's own name.
         path: String,
-        /// The first byte that is wanted, from 0.
+        /// The first byte wanted, from 0.
         from: u64,
     },
-    /// A text to be kept under its hash.
+    /// A text to store under its hash.
     PutBlob {
         /// The text.
         text: String,
     },
     /// The journal of this turn's earlier attempts.
     Journal {
-        /// The first entry that is wanted, from 0.
+        /// The first entry wanted, from 0.
         from: u64,
     },
 }
@@ -66,7 +66,7 @@ pub enum Question {
 const KINDS: &str = "view, schema, blob, put-blob, configuration or journal";
 
 impl Question {
-    /// The name of its element.
+    /// The name of the question's element.
     #[must_use]
     pub const fn name(&self) -> &'static str {
         match self {
@@ -79,7 +79,7 @@ impl Question {
         }
     }
 
-    /// Writes it, as the content of `<ask>`.
+    /// Writes the question as the content of `<ask>`.
     pub(crate) fn write(&self, writer: &mut Writer) {
         let start = writer.open(self.name());
         match self {
@@ -97,7 +97,7 @@ impl Question {
         }
     }
 
-    /// Reads the one question inside the element that `gate` has just opened, to the end of that.
+    /// Reads the one question inside the element that `gate` has just opened, to the end of that element.
     pub(crate) fn read<'d>(gate: &mut Gate<'d>, ask: &Tag<'d>) -> Result<Self, Fault> {
         let Some(tag) = gate.child()? else {
             return Err(gate.fault(codes::INVALID, "<ask> asks nothing", ask.offset).expected(KINDS));
@@ -149,7 +149,7 @@ impl Question {
     }
 }
 
-/// Closes a question that begins somewhere, which is said where that is not the beginning.
+/// Closes a question, with its first byte if that is not the beginning.
 fn since(start: Start<'_, '_>, from: u64) {
     if from == 0 { start.empty() } else { start.number("from", from).empty() }
 }

@@ -1,8 +1,8 @@
 //! The attributes of one start tag, in order, with exact offsets.
 //!
-//! Holds what the tokeniser lets pass: white space between attributes, one `=`, quotes, no `<` and no unknown
-//! reference in a value. Never resolves a prefix and never counts: the gate does. The text between an element's
-//! name and the end of its tag comes in; names and values as written, or the first flaw, go out.
+//! This module checks what the tokeniser does not: white space between attributes, one `=`, quotes, no `<` and
+//! no unknown reference in a value. It resolves no prefix and counts nothing: the gate does. The text between
+//! an element's name and the end of its tag comes in. Names and values as written, or the first flaw, go out.
 
 use std::borrow::Cow;
 
@@ -21,8 +21,8 @@ pub struct Attribute<'d> {
     pub offset: usize,
     /// The binding of its prefix; an attribute without a prefix is in no namespace.
     pub(crate) binding: Option<usize>,
-    /// The end and the length of its name as one number: names whose numbers differ, differ, and
-    /// comparing all names of a tag with each other is mostly comparing these.
+    /// The end and the length of the name as one number. Different marks mean different names, so comparing all
+    /// names of a tag is mostly comparing marks.
     pub(crate) mark: u64,
 }
 
@@ -41,12 +41,12 @@ impl<'d> Attribute<'d> {
     }
 }
 
-/// An attribute before its name has been judged.
+/// An attribute before its name is checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Written<'d> {
     /// The name, with its prefix.
     pub name: &'d str,
-    /// What stands between the quotes.
+    /// The text between the quotes.
     pub raw: &'d str,
     /// Where the name begins in the document.
     pub offset: usize,
@@ -59,11 +59,11 @@ pub struct Flaw {
     pub offset: usize,
     /// What is wrong.
     pub message: String,
-    /// How to fix it, where one thing does.
+    /// How to fix it, if there is one obvious fix.
     pub fix: Option<&'static str>,
 }
 
-/// Walks over the attributes of a tag. After a flaw nothing more comes.
+/// Walks over the attributes of a tag. It yields nothing after a flaw.
 #[derive(Debug)]
 pub struct Walk<'d> {
     rest: &'d str,
@@ -71,7 +71,7 @@ pub struct Walk<'d> {
 }
 
 impl<'d> Walk<'d> {
-    /// `text` is what stands after the element's name, `offset` where it begins in the document.
+    /// `text` is the text after the element's name; `offset` is its start in the document.
     #[must_use]
     pub fn new(text: &'d str, offset: usize) -> Self {
         Self { rest: text, offset }

@@ -1,7 +1,7 @@
-//! Characters: which of them XML 1.0 allows, what a reference stands for, and values as a parser reads them.
+//! Characters: which ones XML 1.0 allows, the meaning of a reference, and values as a parser reads them.
 //!
-//! Never guesses: an unknown reference is refused, not passed through. Text as written goes in; text as meant, or
-//! the offset of what is wrong, goes out.
+//! This module never guesses: it refuses an unknown reference instead of passing it through. Text as written
+//! comes in; text as meant, or the offset of the error, goes out.
 
 use std::borrow::Cow;
 
@@ -20,8 +20,8 @@ pub fn is_white(character: char) -> bool {
 /// The first character of `text` that XML forbids, with its offset.
 #[must_use]
 pub fn first_illegal(text: &str) -> Option<(usize, char)> {
-    // Nearly every text is clean. A sweep without branches over bytes finds that out many times faster than
-    // decoding does; 0xEF leads the two forbidden non-characters, among much that is allowed.
+    // Nearly every text is clean. A branch-free sweep over bytes detects that many times faster than decoding.
+    // 0xEF leads the two forbidden non-characters, among much that is allowed.
     let suspicious = |byte: &u8| (*byte < 0x20) & !matches!(*byte, b'\t' | b'\n' | b'\r') | (*byte == 0xef);
     let clean =
         text.as_bytes().chunks(64).all(|chunk| !chunk.iter().fold(false, |seen, b| seen | suspicious(b)));
@@ -31,7 +31,7 @@ pub fn first_illegal(text: &str) -> Option<(usize, char)> {
     text.char_indices().find(|(_, character)| !is_legal(*character))
 }
 
-/// What `&name;` stands for: one of the five entities, or a legal character by number.
+/// The character for `&name;`: one of the five entities, or a legal character by number.
 #[must_use]
 pub fn reference(name: &str) -> Option<char> {
     match name {
@@ -49,13 +49,13 @@ fn numbered(number: &str) -> Option<char> {
         Some(hex) => (hex, 16),
         None => (number, 10),
     };
-    // `from_str_radix` would take a sign, which XML does not.
+    // `from_str_radix` accepts a sign, but XML does not.
     let plain = !digits.is_empty() && digits.chars().all(|digit| digit.is_digit(radix));
     let code = u32::from_str_radix(digits, radix).ok().filter(|_| plain)?;
     char::from_u32(code).filter(|character| is_legal(*character))
 }
 
-/// Text with line ends as a parser hands them on: CR LF and a lone CR are a line feed.
+/// Text with line ends as a parser returns them: CR LF and a lone CR become a line feed.
 #[must_use]
 pub fn line_ends(text: &str) -> Cow<'_, str> {
     if text.contains('\r') {
@@ -65,9 +65,10 @@ pub fn line_ends(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// An attribute's value as a parser reads it: references resolved, white space written plainly made blanks.
+/// An attribute's value as a parser reads it: references are resolved, and plainly written white space becomes
+/// blanks.
 ///
-/// `raw` must have passed [`check_value`]; a reference that has not is left as it stands.
+/// `raw` must have passed [`check_value`]; a reference that has not passed stays unresolved.
 #[must_use]
 pub fn value(raw: &str) -> Cow<'_, str> {
     if !raw.contains(['&', '\t', '\n', '\r']) {
@@ -100,15 +101,15 @@ fn blank(character: char) -> char {
 /// What is wrong with an attribute's value as written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ValueFlaw<'v> {
-    /// A `<` stands in it.
+    /// The value contains a `<`.
     Less,
-    /// An `&` begins no reference.
+    /// An `&` that begins no reference.
     Ampersand,
-    /// The reference by this name is not among the five, nor a legal character.
+    /// The reference with this name is neither one of the five entities nor a legal character.
     Reference(&'v str),
 }
 
-/// Checks an attribute's value as written; the offset of the flaw counts within it.
+/// Checks an attribute's value as written. The offset of the flaw counts from the start of the value.
 ///
 /// # Errors
 /// The first flaw in the order of the text.

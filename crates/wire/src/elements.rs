@@ -1,8 +1,8 @@
-//! Finds the top-level elements in a stream of bytes, in whatever portions it comes.
+//! Finds the top-level elements in a stream of bytes, for any size of portions.
 //!
-//! Only where an element begins and ends is found here; whether it is well-formed the gate decides. Never reads a
-//! byte twice and never drops one: the pieces and what is left make up the stream again. Portions come in; elements,
-//! and what stands between them line by line, go out.
+//! This module finds only where an element begins and ends; the gate decides whether it is well-formed. It never
+//! reads a byte twice and never drops one: the pieces and the rest together are the stream. Portions come in.
+//! Elements, and the text between them line by line, go out.
 
 use crate::codes;
 use crate::place::{Fault, Place};
@@ -12,11 +12,11 @@ use crate::place::{Fault, Place};
 pub enum Piece {
     /// An element from its `<` to the `>` of its end tag.
     Element(Vec<u8>),
-    /// Text, comments and whatever else stands outside elements; a line feed ends a piece.
+    /// Text, comments and everything else outside elements; a line feed ends a piece.
     Stray(Vec<u8>),
 }
 
-/// What stands at the end of a stream.
+/// The rest at the end of a stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Left {
     /// Nothing: the last piece was whole.
@@ -33,13 +33,13 @@ enum State {
     Text,
     /// After `<`.
     Less,
-    /// After `<!` and so many bytes of what a CDATA section begins with.
+    /// After `<!` and that many bytes of `[CDATA[`.
     Bang(usize),
     /// After `<!-`.
     Hyphen,
-    /// In a comment, after so many hyphens in a row, at most 2.
+    /// In a comment, after that many hyphens in a row, at most 2.
     Comment(usize),
-    /// In a CDATA section, after so many closing brackets in a row, at most 2.
+    /// In a CDATA section, after that many closing brackets in a row, at most 2.
     Literal(usize),
     /// In a processing instruction, after a `?` or not.
     Instruction(bool),
@@ -61,9 +61,9 @@ const STRAY_BYTES: usize = 64 << 10;
 #[derive(Debug)]
 pub struct Elements {
     cap: usize,
-    /// What has come since the last piece.
+    /// The bytes since the last piece.
     held: Vec<u8>,
-    /// How much of it was text before the `<` that is being looked at, outside any element.
+    /// How many of the held bytes are text before the `<` under examination, outside any element.
     before: usize,
     depth: usize,
     state: State,
@@ -81,7 +81,7 @@ impl Elements {
     /// Takes a portion of the stream and adds the pieces that it completes.
     ///
     /// # Errors
-    /// When an element is larger than the cap; nothing can be read after that.
+    /// If an element is larger than the cap; nothing can be read after that.
     pub fn feed(&mut self, chunk: &[u8], pieces: &mut Vec<Piece>) -> Result<(), Fault> {
         if let Some(fault) = &self.ended {
             return Err(fault.clone());
@@ -100,7 +100,7 @@ impl Elements {
         Ok(())
     }
 
-    /// What is left once the stream has ended.
+    /// The rest, once the stream has ended.
     #[must_use]
     pub fn finish(self) -> Left {
         match self.state {
@@ -111,12 +111,12 @@ impl Elements {
         }
     }
 
-    /// Takes the byte that stands after `length` others since the last piece.
+    /// Takes the byte that follows `length` others since the last piece.
     fn advance(&mut self, byte: u8, length: usize) -> Cut {
         let outside = self.depth == 0;
         let mut cut = Cut::None;
         self.state = match (self.state, byte) {
-            // A `<` that continues nothing begins anew, also after one that turned out to be text.
+            // A `<` that continues nothing begins anew, even after another `<` that was only text.
             (State::Text | State::Less | State::Bang(_) | State::Hyphen, b'<') => {
                 self.before = length;
                 State::Less
@@ -150,7 +150,7 @@ impl Elements {
             (State::Start(_), b'"' | b'\'') => State::Quoted(byte),
             (State::Quoted(quote), byte) if byte == quote => State::Start(false),
             (State::Quoted(quote), _) => State::Quoted(quote),
-            // No tag holds a `<`: what looked like the start of an element was text such as `a <b`.
+            // No tag contains a `<`, so the apparent start of an element was text such as `a <b`.
             (State::Start(_), b'<') if outside => {
                 self.before = length;
                 State::Less
@@ -167,7 +167,7 @@ impl Elements {
                 State::Text
             }
             (State::End, _) => State::End,
-            // What begins neither a tag nor a comment nor a CDATA section is text.
+            // Everything that begins no tag, comment or CDATA section is text.
             (State::Text | State::Less | State::Bang(_) | State::Hyphen, _) => State::Text,
         };
         if cut == Cut::None { self.cut_by_size(byte, length + 1) } else { cut }
@@ -210,11 +210,11 @@ enum Cut {
     Element,
     /// After a stray line, or a part of one.
     Stray,
-    /// Nowhere: the element is too large.
+    /// No cut: the element is too large.
     TooLarge,
 }
 
-/// Whether an element's name may begin with this byte; beyond ASCII the gate decides.
+/// Whether an element's name may begin with this byte; the gate decides for bytes beyond ASCII.
 fn begins_name(byte: u8) -> bool {
     byte.is_ascii_alphabetic() || byte == b'_' || byte >= 0x80
 }

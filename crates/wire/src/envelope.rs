@@ -1,7 +1,8 @@
-//! The envelope around a payload: what may come from outside, and what the pump writes for a listener.
+//! The envelope around a payload: the form that outsiders may send, and the form that the pump writes for a
+//! listener.
 //!
-//! Never believes an outsider's `from`: it is handed on only so that a receipt can say that it was replaced. A
-//! document comes in and a [`Letter`] or a [`Delivered`] goes out, or the other way round.
+//! This module never trusts an outsider's `from`: it passes the value on only so that a receipt can report the
+//! replacement. A document comes in and a [`Letter`] or a [`Delivered`] goes out, or the other way round.
 
 use crate::gate::{Gate, Step};
 use crate::place::Fault;
@@ -14,24 +15,24 @@ mod stamp;
 pub(crate) use parts::{Parts, Stamping};
 pub use stamp::Stamp;
 
-/// What a sender from outside handed in: a bare payload, or one in the plain form of the envelope.
+/// A document from an outside sender: a bare payload, or a payload in the plain form of the envelope.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Letter {
-    /// Who the sender says it is; only an envelope says it.
+    /// The sender's claimed name; only an envelope has one.
     pub from: Option<String>,
-    /// Whom it is for, where it is said.
+    /// The receiver, if named.
     pub to: Option<String>,
-    /// The thread it belongs to; `new`, or none in a bare payload, opens a root.
+    /// The thread; `new`, or none in a bare payload, opens a root thread.
     pub thread: Option<String>,
     /// The one payload.
     pub payload: Payload,
 }
 
 impl Letter {
-    /// Reads what came from outside.
+    /// Reads a document from outside.
     ///
     /// # Errors
-    /// The first thing wrong with the document or with the shape of its envelope.
+    /// The first error in the document or in the shape of its envelope.
     pub fn read(document: &[u8], limits: &Limits) -> Result<Self, Fault> {
         let mut gate = Gate::strict(document, limits)?;
         let Step::Open(tag) = gate.step()? else {
@@ -61,7 +62,8 @@ impl Letter {
     }
 }
 
-/// Whether a namespace is the envelope's but for its scheme, its version or a slash, and so a slip.
+/// Whether a namespace differs from the envelope's only in its scheme, its version or a slash, and so is a
+/// slip.
 fn is_nearly_envelope(ns: &str) -> bool {
     let lower = ns.to_ascii_lowercase();
     let tail = lower.split_once("xml-pipeline.org/ns/envelope").map(|(_, tail)| tail);
@@ -76,25 +78,25 @@ fn required(gate: &mut Gate<'_>, part: Option<String>, name: &str, offset: usize
     })
 }
 
-/// What the pump delivered to a listener.
+/// A delivery from the pump to a listener.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Delivered {
     /// The sender, stamped by the pump.
     pub from: String,
-    /// The listener it was delivered to, where it is said.
+    /// The receiving listener, if named.
     pub to: Option<String>,
     /// The thread.
     pub thread: String,
-    /// What the pump stamped on it.
+    /// The pump's stamp.
     pub stamp: Stamp,
-    /// The request, or from the second turn on `<answers>`.
+    /// The request; from the second turn on, `<answers>`.
     pub payload: Payload,
 }
 
-/// Reads what the pump delivered. The document is held to well-formedness and to the pump's own limits.
+/// Reads a delivery from the pump. The document must be well-formed and within the pump's own limits.
 ///
 /// # Errors
-/// When it is no stamped envelope, so it did not come from a pump.
+/// If it is not a stamped envelope, so it did not come from a pump.
 pub fn read_delivered(document: &[u8]) -> Result<Delivered, Fault> {
     let mut gate = Gate::strict(document, &Limits::FROM_PUMP)?;
     let tag = match gate.step()? {
@@ -115,18 +117,18 @@ pub fn read_delivered(document: &[u8]) -> Result<Delivered, Fault> {
     Ok(Delivered { from, to: parts.to, thread, stamp, payload: parts.payload })
 }
 
-/// Who an envelope is from, for whom, and where it belongs.
+/// The sender, the receiver and the thread of an envelope.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Address<'a> {
     /// The sender.
     pub from: Option<&'a str>,
-    /// The receiver, if one is named.
+    /// The receiver, if named.
     pub to: Option<&'a str>,
     /// The thread.
     pub thread: Option<&'a str>,
 }
 
-/// Writes an envelope: with a stamp the pump's, without one the plain form.
+/// Writes an envelope: the pump's form with a stamp, the plain form without one.
 #[must_use]
 pub fn write_envelope(address: &Address<'_>, stamp: Option<&Stamp>, payload: &Payload) -> Vec<u8> {
     // The wrapping with a full stamp takes about 700 bytes.

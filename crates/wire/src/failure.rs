@@ -1,11 +1,11 @@
-//! Why a listener could not do what it was asked, and how results, payloads and lists of them become a reply.
+//! Why a listener could not do its work, and how results, payloads and lists of them become a reply.
 //!
-//! It judges nothing: what a listener gives comes in, and what it says to the pump goes out.
+//! This module judges nothing: a listener's result comes in, and its reply to the pump goes out.
 
 use crate::Payload;
 use crate::reply::{Item, Said};
 
-/// Why a listener could not do what it was asked.
+/// Why a listener could not do its work.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
     /// The listener's own name for what went wrong.
@@ -17,13 +17,13 @@ pub struct Failure {
 }
 
 impl Failure {
-    /// A failure that trying again would not mend.
+    /// A failure that a retry would not fix.
     #[must_use]
     pub fn new(code: &str, words: impl Into<String>) -> Self {
         Self { code: code.to_owned(), retry: false, words: words.into() }
     }
 
-    /// The same, where the work may succeed later.
+    /// The same failure, but a retry may succeed later.
     #[must_use]
     pub fn again_later(self) -> Self {
         Self { retry: true, ..self }

@@ -1,8 +1,8 @@
 //! How documents follow one another on the standard streams of a process.
 //!
-//! Never changes what a document means: the line form has the values, names and order of the document it was made
-//! of. Whatever a stream brings, no more of it is held than the cap. Bytes in any portions come in; whole documents
-//! or a fault that ends the stream go out, and the other way round.
+//! This module never changes the meaning of a document: the line form keeps its values, names and order. It never
+//! holds more of a stream than the cap. Bytes in any portions come in; whole documents, or a fault that ends the
+//! stream, go out; and the other way round.
 
 use crate::codes;
 use crate::place::{Fault, Place};
@@ -39,7 +39,7 @@ impl Lines {
     /// Takes a portion of the stream and adds every line that it completes, without its line feed.
     ///
     /// # Errors
-    /// When a line is longer than the cap; nothing can be read after that.
+    /// If a line is longer than the cap; nothing can be read after that.
     pub fn feed(&mut self, mut chunk: &[u8], lines: &mut Vec<Vec<u8>>) -> Result<(), Fault> {
         if let Some(fault) = &self.ended {
             return Err(fault.clone());
@@ -63,22 +63,22 @@ impl Lines {
         }
     }
 
-    /// What stands after the last line feed, once the stream has ended.
+    /// The text after the last line feed, once the stream has ended.
     #[must_use]
     pub fn finish(self) -> Option<Vec<u8>> {
         Some(self.held).filter(|held| !held.is_empty())
     }
 }
 
-/// The most digits of a length: those of the largest number of 64 bits.
+/// The most digits of a length: those of the largest 64-bit number.
 const LENGTH_DIGITS: usize = 20;
 
-/// Splits a stream of documents that each have their length before them.
+/// Splits a stream of documents, each with its length before it.
 #[derive(Debug)]
 pub struct Lengths {
     cap: usize,
     held: Vec<u8>,
-    /// How many bytes the document being read has, once its length is known.
+    /// The size of the current document in bytes, once its length is known.
     wanted: Option<usize>,
     offset: usize,
     ended: Option<Fault>,
@@ -94,7 +94,7 @@ impl Lengths {
     /// Takes a portion of the stream and adds every document that it completes.
     ///
     /// # Errors
-    /// When a length is over the cap or is none; nothing can be read after that.
+    /// If a length is over the cap or is not a number; nothing can be read after that.
     pub fn feed(&mut self, chunk: &[u8], documents: &mut Vec<Vec<u8>>) -> Result<(), Fault> {
         if let Some(fault) = &self.ended {
             return Err(fault.clone());
@@ -153,7 +153,7 @@ impl Lengths {
         Fault::new(code, message, place).expected("the length in decimal digits, a line feed, the document")
     }
 
-    /// What was begun and not completed, once the stream has ended.
+    /// The unfinished document, once the stream has ended.
     #[must_use]
     pub fn finish(self) -> Option<Vec<u8>> {
         (self.wanted.is_some() || !self.held.is_empty()).then_some(self.held)

@@ -1,8 +1,8 @@
-//! The gate: reads one document step by step and refuses what is not well-formed or breaks a limit.
+//! The gate: reads one document step by step and refuses it if it is not well-formed or breaks a limit.
 //!
-//! quick-xml finds the tokens; what it lets pass is held here. One pass, no recursion, memory bounded by the
-//! document. Never repairs, never resolves anything outside the document, never judges by schema. Bytes come in;
-//! steps, or the first [`Fault`] with its place, go out.
+//! quick-xml finds the tokens; the gate checks what quick-xml lets pass. One pass, no recursion, memory bounded by
+//! the document. It repairs nothing, resolves nothing outside the document, and does not judge by schema. Bytes
+//! come in; steps, or the first [`Fault`] with its place, go out.
 
 use quick_xml::errors::IllFormedError;
 use quick_xml::events::Event;
@@ -21,17 +21,17 @@ mod words;
 
 pub(crate) use doorstep::SHORTER;
 
-/// Checks that `document` is one well-formed document within `limits`, and nothing else.
+/// Checks only that `document` is one well-formed document within `limits`.
 ///
 /// # Errors
-/// The first thing wrong with it.
+/// The first error in it.
 pub fn check(document: &[u8], limits: &Limits) -> Result<(), Fault> {
     let mut gate = Gate::strict(document, limits)?;
     while gate.step()? != Step::Done {}
     Ok(())
 }
 
-/// What the gate came upon. Comments are passed over in silence, since no value depends on them.
+/// One step of the reading. The gate skips comments, since no value depends on them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step<'d> {
     /// An element begins; its attributes are at [`Gate::attributes`] until the next step.
@@ -40,7 +40,7 @@ pub enum Step<'d> {
     Close,
     /// A part of a text. One value may come in many parts.
     Text(Text<'d>),
-    /// A processing instruction, of a lenient gate only, which has noted the fault.
+    /// A processing instruction; only from a lenient gate, which has noted the fault.
     Instruction,
     /// The document has ended as it should.
     Done,
@@ -53,7 +53,7 @@ pub enum Text<'d> {
     Plain(&'d str),
     /// The content of a CDATA section.
     Literal(&'d str),
-    /// What a reference stands for.
+    /// The character of a reference.
     Character(char),
 }
 
@@ -66,7 +66,7 @@ impl Text<'_> {
         }
     }
 
-    /// Whether there is nothing but white space in it.
+    /// Whether it is all white space.
     #[must_use]
     pub fn is_blank(&self) -> bool {
         match self {
@@ -83,7 +83,7 @@ pub struct Tag<'d> {
     pub prefix: &'d str,
     /// The local name.
     pub local: &'d str,
-    /// Where its `<` stands, in bytes of the document.
+    /// The offset of its `<`, in bytes of the document.
     pub offset: usize,
     pub(crate) binding: Option<usize>,
 }
@@ -96,18 +96,18 @@ impl Tag<'_> {
     }
 }
 
-/// A reader that yields only what is well-formed and within the limits.
+/// A reader that yields only well-formed content within the limits.
 ///
-/// A *strict* gate ends at the first fault. A *lenient* one notes a fault that leaves the structure readable (a
-/// limit, a processing instruction, a namespace mistake) for the reader of the reply to take, and reads on, so that
-/// one item can be refused alone; what breaks the structure ends it too.
+/// A *strict* gate ends at the first fault. A *lenient* gate notes a fault that leaves the structure readable (a
+/// limit, a processing instruction, a namespace mistake) and reads on. So the reader of the reply can refuse one
+/// item alone. A fault that breaks the structure ends a lenient gate too.
 #[derive(Debug)]
 pub struct Gate<'d> {
     document: &'d str,
     limits: Limits,
     reader: Reader<&'d [u8]>,
-    /// How many bytes were read past the tokeniser, in all, and whether they may be: not where it has just found a
-    /// text, since it then knows that markup comes.
+    /// How many bytes were read past the tokeniser in total, and whether reading past it is allowed now. It is not
+    /// allowed right after a text, because the tokeniser then expects markup.
     passed: usize,
     may_pass: bool,
     scope: Scope<'d>,
@@ -130,12 +130,13 @@ impl<'d> Gate<'d> {
     /// A gate that ends at the first fault.
     ///
     /// # Errors
-    /// When the document is too large, is not UTF-8, or holds a character that XML forbids.
+    /// If the document is too large, is not UTF-8, or holds a character that XML forbids.
     pub fn strict(document: &'d [u8], limits: &Limits) -> Result<Self, Fault> {
         Self::new(document, limits, limits.message_bytes, false)
     }
 
-    /// A gate for a reply: its size is that of a reply, and it reads on after faults that spoil only one item.
+    /// A gate for a reply: it uses the size limit of a reply, and it reads on after faults that spoil only one
+    /// item.
     pub(crate) fn lenient(document: &'d [u8], limits: &Limits) -> Result<Self, Fault> {
         Self::new(document, limits, limits.reply_bytes, true)
     }
@@ -146,7 +147,7 @@ impl<'d> Gate<'d> {
         let config = reader.config_mut();
         config.enable_all_checks(true);
         config.allow_dangling_amp = false;
-        // Some tags it never sees, so that only the gate knows which are open.
+        // The tokeniser does not see some tags, so only the gate knows which are open.
         config.check_end_names = false;
         config.allow_unmatched_ends = true;
         Ok(Self {
@@ -170,17 +171,17 @@ impl<'d> Gate<'d> {
         })
     }
 
-    /// Reads on to the next step. After [`Step::Done`] it stays there.
+    /// Reads on to the next step. After [`Step::Done`] it keeps returning that.
     ///
     /// # Errors
-    /// The fault that ends the reading; nothing useful comes after it.
+    /// The fault that ends the reading; nothing useful follows it.
     pub fn step(&mut self) -> Result<Step<'d>, Fault> {
         let step = self.advance();
         self.broken |= step.is_err();
         step
     }
 
-    /// The attributes of the element that the last step opened, declarations left out.
+    /// The attributes of the element that the last step opened, without namespace declarations.
     #[must_use]
     pub fn attributes(&self) -> &[Attribute<'d>] {
         &self.attributes
@@ -239,8 +240,8 @@ impl<'d> Gate<'d> {
     }
 
     pub(crate) fn source(&self, from: usize, to: usize) -> &'d str {
-        // The tokeniser's offsets fall on character boundaries, as all markup is ASCII; were one ever wrong, the
-        // empty text would be refused further on instead of bringing the process down.
+        // The tokeniser's offsets are character boundaries, since all markup is ASCII. If one were ever wrong, the
+        // empty text would be refused later, and the process would not panic.
         self.document.get(from..to).unwrap_or_default()
     }
 
@@ -256,17 +257,17 @@ impl<'d> Gate<'d> {
         self.scope.declared_at(self.open.len())
     }
 
-    /// Lets the depth limit count from the element that is `floor` + 1 deep.
+    /// Counts the depth limit from the element that is `floor` + 1 deep.
     pub(crate) fn set_floor(&mut self, floor: usize) {
         self.floor = floor;
     }
 
-    /// Whether the structure is lost, so that nothing more can be read.
+    /// Whether the structure is broken, so that nothing more can be read.
     pub(crate) fn is_broken(&self) -> bool {
         self.broken
     }
 
-    /// The first fault noted since the last call, of a lenient gate.
+    /// The first fault that a lenient gate noted since the last call.
     pub(crate) fn take_fault(&mut self) -> Option<Fault> {
         self.noted.take()
     }
@@ -279,7 +280,7 @@ impl<'d> Gate<'d> {
         Ok(())
     }
 
-    /// Refuses something without losing the structure: a strict gate ends here, a lenient one notes it.
+    /// Refuses something without losing the structure: a strict gate ends here, a lenient gate notes the fault.
     pub(crate) fn refuse(&mut self, offset: usize, fault: impl FnOnce(Place) -> Fault) -> Result<(), Fault> {
         if self.lenient {
             if self.noted.is_none() {
@@ -342,7 +343,7 @@ impl<'d> Gate<'d> {
         }
     }
 
-    /// Where the tokeniser stands in the document.
+    /// The tokeniser's offset in the document.
     fn in_document(&self, position: u64) -> usize {
         usize::try_from(position).unwrap_or(usize::MAX).saturating_add(self.passed)
     }
@@ -365,10 +366,10 @@ impl<'d> Gate<'d> {
         Step::Close
     }
 
-    /// Text between markup. Outside the root only white space may stand, and says nothing.
+    /// Text between markup. Outside the root only white space is allowed, and it has no meaning.
     fn plain(&mut self) -> Result<Option<Text<'d>>, Fault> {
         let text = self.source(self.from, self.to);
-        // A search for one byte tells that most texts hold nothing of the kind.
+        // A search for one byte rules out most texts.
         let bracket = text.find(']');
         if let Some(at) = bracket.and_then(|from| Some(from + text.get(from..)?.find("]]>")?)) {
             let place = self.ruler.place(self.from + at);
@@ -402,7 +403,7 @@ impl<'d> Gate<'d> {
     }
 
     fn declaration(&mut self) -> Result<(), Fault> {
-        // Five bytes of `<?xml` before what it declares and two of `?>` after it.
+        // Five bytes of `<?xml` before the declarations and two of `?>` after them.
         let declared = self.source(self.from + 5, self.to - 2);
         doorstep::declaration(declared, 5).map_err(|flaw| self.flawed(flaw))
     }

@@ -1,8 +1,8 @@
-//! Journal entries: what a listener has on record before it calls a model, and what the model said.
+//! Journal entries: the record before a call of a model, and the record of the model's answer.
 //!
-//! An entry is durable once the pump answers it. So a later attempt at the same turn finds there what was bought
-//! already, and knows of a call whose outcome nobody can know. Never decides what follows from that. A start tag that
-//! the gate has just opened comes in and an [`Entry`] goes out, or the other way round.
+//! An entry is durable once the pump answers it. So a later attempt at the same turn finds the answers that were
+//! already bought, and sees a call whose outcome is unknown. This module does not decide what follows from that. A
+//! start tag that the gate has just opened comes in and an [`Entry`] goes out, or the other way round.
 
 use crate::gate::{Gate, Tag};
 use crate::money::Money;
@@ -14,7 +14,7 @@ mod past;
 
 pub use past::{Past, Recalled, Standing};
 
-/// The most bytes of the name of a model, and of the reason why one stopped.
+/// The most bytes of a model's name, and of the reason why a model stopped.
 const WORD_BYTES: usize = 256;
 
 /// One entry.
@@ -22,44 +22,44 @@ const WORD_BYTES: usize = 256;
 pub enum Entry {
     /// A model is about to be called.
     Started(Started),
-    /// It has answered, or it is known that it will not.
+    /// The model has answered, or it is known that it will not.
     Result(Outcome),
 }
 
-/// What is on record before a model is called.
+/// The record before a call of a model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Started {
     /// The model.
     pub model: String,
-    /// SHA-256 of the prompt, in 64 hex digits: by it a later attempt knows the call again.
+    /// SHA-256 of the prompt, in 64 hex digits: a later attempt recognises the call by it.
     pub prompt: String,
-    /// The most tokens that the call may use, which the pump keeps aside for it.
+    /// The most tokens that the call may use; the pump reserves them.
     pub reserve_tokens: Option<u64>,
-    /// The most that it may cost.
+    /// The most that the call may cost.
     pub reserve_money: Option<Money>,
 }
 
-/// What a model's call came to.
+/// The outcome of a model call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outcome {
-    /// The entry of its start, in the same attempt.
+    /// The id of the call's `model-started` entry, in the same attempt.
     pub of: u64,
     /// Why the model stopped, such as `end` or `length`; or why there is no answer.
     pub stop: String,
-    /// Tokens it read, where that is known.
+    /// Tokens that the model read, if known.
     pub tokens_in: Option<u64>,
-    /// Tokens it wrote, where that is known.
+    /// Tokens that the model wrote, if known.
     pub tokens_out: Option<u64>,
-    /// What it cost, where that is known.
+    /// The cost, if known.
     pub money: Option<Money>,
-    /// Its words, as they came. Empty where they are kept as documents.
+    /// The answer's text, unchanged. Empty if the text is kept as documents.
     pub text: String,
-    /// The hashes of the documents that hold its words, one after the other, where an entry has no room for them.
+    /// The hashes of the documents that hold the text, in order, if an entry has no room for it.
     pub blobs: Vec<String>,
 }
 
 impl Outcome {
-    /// All tokens that it used; none where neither number is known, and then what was reserved counts as used.
+    /// All tokens used; `None` if neither number is known, and then the reserved tokens count as used.
     #[must_use]
     pub fn tokens(&self) -> Option<u64> {
         match (self.tokens_in, self.tokens_out) {
@@ -69,19 +69,19 @@ impl Outcome {
     }
 }
 
-/// What the start tag of an entry says about it.
+/// The identifying attributes of an entry's start tag.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Label<'a> {
     /// Its number within its attempt.
     pub id: u64,
-    /// The delivery it belongs to, in the document of a listener.
+    /// The delivery of the entry, in a document from a listener.
     pub delivery: Option<&'a str>,
     /// The attempt that made it, in a record.
     pub attempt: Option<u32>,
 }
 
 impl Entry {
-    /// The word for its kind.
+    /// The word for the entry's kind.
     #[must_use]
     pub const fn kind(&self) -> &'static str {
         match self {
@@ -98,7 +98,7 @@ impl Entry {
         writer.finish()
     }
 
-    /// Writes it with its namespace on its own tag.
+    /// Writes the entry with its namespace on its own tag.
     pub(crate) fn write(&self, writer: &mut Writer, label: Label<'_>) {
         let number = |number: Option<u64>| number.map(|number| number.to_string());
         let attempt = number(label.attempt.map(u64::from));
@@ -181,7 +181,7 @@ fn hash<'d>(gate: &mut Gate<'d>, tag: &Tag<'d>, name: &str) -> Result<String, Fa
     if is_hash(&value) { Ok(value) } else { Err(no_hash(gate, tag, name, &value)) }
 }
 
-/// Hashes with a blank between them; none where the attribute is left out.
+/// Hashes with a blank between them; empty if the attribute is missing.
 fn hashes<'d>(gate: &mut Gate<'d>, tag: &Tag<'d>, name: &str) -> Result<Vec<String>, Fault> {
     let Some(value) = gate.attribute(name).map(std::borrow::Cow::into_owned) else { return Ok(Vec::new()) };
     let hashes: Vec<String> = value.split_ascii_whitespace().map(str::to_owned).collect();
@@ -205,7 +205,7 @@ pub(crate) fn needed<'d>(gate: &mut Gate<'d>, tag: &Tag<'d>, name: &str) -> Resu
     count(gate, tag, name).map(Option::unwrap_or_default)
 }
 
-/// A whole number, where the attribute stands.
+/// A whole number, if the attribute is present.
 pub(crate) fn count<'d>(gate: &mut Gate<'d>, tag: &Tag<'d>, name: &str) -> Result<Option<u64>, Fault> {
     let Some(value) = gate.attribute(name) else { return Ok(None) };
     let digits = value.bytes().all(|byte| byte.is_ascii_digit());

@@ -1,8 +1,8 @@
-//! What both sides of the wire share: the gate that bytes pass, the payload cut out of them, the documents of the
-//! listener protocol, and the one writer through which XML leaves.
+//! The code that both sides of the wire share: the gate for incoming bytes, the payload cut out of them, the
+//! documents of the listener protocol, and the one writer for all outgoing XML.
 //!
-//! Nothing here reads a clock, draws a number, opens a file or a socket, or knows the pump. Bytes come in; values, or a
-//! [`Fault`] that says how to fix them, go out.
+//! This crate reads no clock, draws no random number, opens no file or socket, and knows nothing about the pump.
+//! Bytes come in; values, or a [`Fault`] that says how to fix them, go out.
 
 pub mod answers;
 pub mod ask;

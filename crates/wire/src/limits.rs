@@ -1,6 +1,6 @@
-//! The limits that the gate holds every document to.
+//! The limits that the gate applies to every document.
 //!
-//! Never decides what happens to a document beyond them: that is the gate's. Numbers go out.
+//! It does not decide what happens to a document that exceeds them: the gate does. Numbers go out.
 
 /// What one document may cost. A payload's depth counts from its own element.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -9,21 +9,22 @@ pub struct Limits {
     pub message_bytes: usize,
     /// The most bytes of one reply, which may carry several payloads.
     pub reply_bytes: usize,
-    /// The most items of one reply. It bounds what reading one costs; how many a call may have is the pump's rule.
+    /// The most items of one reply. It bounds the cost of reading; the pump decides how many items a call may
+    /// have.
     pub items: usize,
-    /// The most elements inside one another.
+    /// The deepest nesting of elements.
     pub depth: usize,
     /// The most attributes of one element, declarations not counted.
     pub attributes: usize,
     /// The most namespace declarations of one element.
     pub declarations: usize,
-    /// The most bytes of one element or attribute name, prefix and all.
+    /// The most bytes of one element or attribute name, including its prefix.
     pub name_bytes: usize,
 }
 
 impl Limits {
     /// The limits for documents that the pump wrote. Its payloads passed the gate one by one, and a later turn
-    /// carries many of them inside `<answers>`, so only what bounds the reader's own memory is left.
+    /// carries many of them inside `<answers>`. So only the limits that bound the reader's own memory remain.
     pub const FROM_PUMP: Self =
         Self { message_bytes: usize::MAX, reply_bytes: usize::MAX, depth: 256, ..Self::DEFAULT };
 
@@ -38,7 +39,7 @@ impl Limits {
     };
 }
 
-// A reply must be able to carry at least one payload of the largest size with its wrapping.
+// A reply must have room for at least one payload of the largest size with its wrapping.
 const _: () = assert!(Limits::DEFAULT.reply_bytes > 2 * Limits::DEFAULT.message_bytes);
 
 impl Default for Limits {

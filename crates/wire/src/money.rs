@@ -1,11 +1,11 @@
 //! An amount of money: exact, in millionths of one currency's unit.
 //!
-//! Never rounds and never converts: an amount that has no such form is none. Text such as `0.0134 USD` comes in and
-//! an amount goes out, or the other way round.
+//! It never rounds and never converts: an amount without such a form is invalid. Text such as `0.0134 USD` comes in
+//! and an amount goes out, or the other way round.
 
 use std::fmt;
 
-/// Digits after the point that are kept.
+/// The number of digits after the point.
 const DECIMALS: usize = 6;
 
 /// An amount and its currency.
@@ -38,7 +38,7 @@ impl Currency {
     /// Its three letters.
     #[must_use]
     pub fn as_str(&self) -> &str {
-        // Only capital letters are ever let in.
+        // The constructor accepts only capital letters.
         std::str::from_utf8(&self.0).unwrap_or_default()
     }
 }
@@ -64,8 +64,8 @@ impl fmt::Display for Money {
     }
 }
 
-/// Reads an amount such as `2`, `0.5` or `0.000001` as millionths; none for one that is no such number, is finer
-/// than that, or is too large.
+/// Reads an amount such as `2`, `0.5` or `0.000001` as millionths; `None` if it is not such a number, has more than
+/// six decimals, or is too large.
 #[must_use]
 pub fn micros(amount: &str) -> Option<u64> {
     let (whole, part) = amount.split_once('.').unwrap_or((amount, "0"));

@@ -1,7 +1,7 @@
-//! Names: which are legal in XML with namespaces, and the expanded name that routing compares.
+//! Names: which names are legal in XML with namespaces, and the expanded name that routing compares.
 //!
-//! Never normalises: names that look alike but differ in a byte are different names. Text goes in; a verdict or
-//! an owned name goes out.
+//! It never normalises: names that look alike but differ in a byte are different names. Text comes in; a
+//! verdict or an owned name goes out.
 
 use std::fmt;
 use std::sync::Arc;
@@ -45,7 +45,7 @@ pub fn is_ncname(text: &str) -> bool {
 /// Splits a qualified name into prefix (empty if there is none) and local name; `None` if it is not legal.
 #[must_use]
 pub fn split(name: &str) -> Option<(&str, &str)> {
-    // Names are short: a search made for long texts costs more to begin than this to end.
+    // Names are short: a search made for long texts costs more to set up than this loop takes.
     let colon = name.bytes().position(|byte| byte == b':');
     match colon.and_then(|at| Some((name.get(..at)?, name.get(at + 1..)?))) {
         None => is_ncname(name).then_some(("", name)),
@@ -53,7 +53,7 @@ pub fn split(name: &str) -> Option<(&str, &str)> {
     }
 }
 
-/// Whether a name may begin with this character (the colon, which namespaces take away, left out).
+/// Whether a name may begin with this character. The colon is excluded, because namespaces use it.
 #[must_use]
 pub fn begins_name(character: char) -> bool {
     matches!(character,

@@ -1,4 +1,4 @@
-//! The namespaces that the wire is made of; routing compares them byte for byte.
+//! The namespaces of the wire; routing compares them byte for byte.
 //!
 //! Nothing comes in; constants go out.
 
@@ -18,9 +18,9 @@ pub const STAMP: &str = "urn:systole:stamp:v1";
 pub const LISTENER: &str = "urn:systole:listener:v1";
 /// Annotations in a schema.
 pub const SCHEMA: &str = "urn:systole:schema:v1";
-/// `xsi:type` and its kin, whose values are names with a prefix.
+/// `xsi:type` and related attributes, whose values are names with a prefix.
 pub const XSI: &str = "http://www.w3.org/2001/XMLSchema-instance";
-/// What the prefix `xml` is always bound to.
+/// The fixed namespace of the prefix `xml`.
 pub const XML: &str = "http://www.w3.org/XML/1998/namespace";
-/// What the prefix `xmlns` is always bound to; nothing else may be.
+/// The fixed namespace of the prefix `xmlns`; no other prefix may have it.
 pub const XMLNS: &str = "http://www.w3.org/2000/xmlns/";

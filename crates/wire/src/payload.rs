@@ -1,10 +1,10 @@
-//! A payload: one element, cut out of the document that carried it so that it means the same anywhere.
+//! A payload: one element, cut out of its document so that it means the same anywhere.
 //!
 //! These are the bytes that are judged, hashed, stored and routed. Only two things are ever written into them, both
-//! right after the element's name and in order of prefix: the namespace declarations that the payload uses and
-//! that stood outside it, and `xmlns=""` where it has elements in no namespace and no default of its own, since
-//! any carrier with a default namespace would otherwise claim them. Never judges by schema. A document, or a gate
-//! that stands at the element, comes in; a payload or a fault goes out.
+//! right after the element's name and in order of prefix. First, the namespace declarations that the payload uses
+//! but that were outside it. Second, `xmlns=""` if it has elements in no namespace and no default of its own, since
+//! a carrier with a default namespace would otherwise claim them. This module does not judge by schema. A document,
+//! or a gate at the element, comes in; a payload or a fault goes out.
 
 use std::fmt;
 use std::ops::Range;
@@ -17,15 +17,15 @@ use crate::{Limits, QName, codes, namespaces, writer};
 
 /// The self-contained bytes of one element that has passed the gate.
 ///
-/// Two are equal when their bytes are, wherever they stood. Debug output shows the name and the size, never the
-/// content, which may hold what must not reach a program's own log.
+/// Two payloads are equal when their bytes are, regardless of their place. Debug output shows the name and the
+/// size, never the content, which may hold something that must not reach a program's own log.
 #[derive(Clone)]
 pub struct Payload {
     bytes: Arc<[u8]>,
     name: QName,
-    /// Where the element stood in the document of its sender.
+    /// Where the element was in the document of its sender.
     start: Place,
-    /// Which of the bytes were written into the start tag, and so stood nowhere.
+    /// The range of bytes that were written into the start tag, and so have no place in the sender's document.
     graft: Range<usize>,
 }
 
@@ -44,11 +44,11 @@ impl fmt::Debug for Payload {
 }
 
 impl Payload {
-    /// Reads a bare payload: a document whose root is the payload. An XML declaration, comments and white space
-    /// beside the root fall away.
+    /// Reads a bare payload: a document whose root is the payload. It drops an XML declaration, and comments and
+    /// white space beside the root.
     ///
     /// # Errors
-    /// The first thing wrong with the document.
+    /// The first error in the document.
     pub fn read(document: &[u8], limits: &Limits) -> Result<Self, Fault> {
         let mut gate = Gate::strict(document, limits)?;
         let payload = match gate.step()? {
@@ -61,17 +61,17 @@ impl Payload {
 
     /// Takes back bytes that were a payload's before, such as those of a stored record.
     ///
-    /// Only the start tag is read again, for the name. Whoever calls this vouches that the bytes came from
-    /// [`Payload::bytes`] and were kept safe since; bytes of any other origin go through [`Payload::read`].
+    /// It reads only the start tag again, for the name. The caller guarantees that the bytes came from
+    /// [`Payload::bytes`] and were kept safe since. Bytes of any other origin go through [`Payload::read`].
     ///
     /// # Errors
-    /// When the bytes do not even begin with an element in a namespace, so the store is damaged.
+    /// If the bytes do not begin with an element in a namespace, so the store is damaged.
     pub fn trusted(bytes: Arc<[u8]>) -> Result<Self, Fault> {
         let name = plain_name(&bytes).map_or_else(|| first_name(&bytes), Ok)?;
         Ok(Self { bytes, name, start: Place::START, graft: 0..0 })
     }
 
-    /// A payload that the kit's own writer has just written, with every declaration it uses on its root.
+    /// A payload fresh from the kit's own writer, with every declaration it uses on its root.
     pub(crate) fn composed(bytes: Vec<u8>, name: QName) -> Self {
         Self { bytes: Arc::from(bytes), name, start: Place::START, graft: 0..0 }
     }
@@ -88,8 +88,8 @@ impl Payload {
         &self.name
     }
 
-    /// Where `offset` of the bytes stands in the document as its sender wrote it. What was written in by the cut
-    /// stands at the end of the element's name.
+    /// The place of `offset` in the document as its sender wrote it. Bytes that the cut wrote in map to the end of
+    /// the element's name.
     #[must_use]
     pub fn place_of(&self, offset: usize) -> Place {
         let kept = |from: usize, to: usize| self.bytes.get(from..to.max(from)).unwrap_or_default();
@@ -98,7 +98,7 @@ impl Payload {
         head.after(kept(self.graft.end, offset))
     }
 
-    /// The value of an attribute of its root element that is in no namespace.
+    /// The value of an attribute of the root element that is in no namespace.
     #[must_use]
     pub fn attribute(&self, local: &str) -> Option<String> {
         let mut gate = Gate::strict(&self.bytes, &Limits::FROM_PUMP).ok()?;
@@ -106,19 +106,20 @@ impl Payload {
         gate.attribute(local).map(std::borrow::Cow::into_owned)
     }
 
-    /// Whether its root element has that attribute, in no namespace, and it says `true`.
+    /// Whether the root element has that attribute, in no namespace, with the value `true`.
     ///
-    /// Nearly no payload has such an attribute, and the bytes of its start tag tell that without reading it.
+    /// Nearly no payload has such an attribute, and a search in the start tag's bytes shows that without parsing
+    /// it.
     #[must_use]
     pub fn is_marked(&self, local: &str) -> bool {
         let name = local.as_bytes();
         let is_there =
             !name.is_empty() && start_tag(&self.bytes).windows(name.len()).any(|part| part == name);
-        // Both forms of a schema's boolean, with the white space that it lets stand around them.
+        // Both forms of a schema's boolean, including the white space that a schema allows around them.
         is_there && self.attribute(local).is_some_and(|value| matches!(value.trim(), "true" | "1"))
     }
 
-    /// Writes a payload: an element in a namespace, and in it what `inside` writes.
+    /// Writes a payload: an element in a namespace, with the content that `inside` writes.
     #[must_use]
     pub fn write(ns: &str, element: &'static str, inside: impl FnOnce(&mut writer::Writer)) -> Self {
         let mut writer = writer::Writer::with_capacity(256);
@@ -126,13 +127,13 @@ impl Payload {
         Self::composed(writer.finish(), QName::new(ns, element))
     }
 
-    /// The text of its root element, up to where another element stands in it.
+    /// The text of the root element, up to its first child element.
     #[must_use]
     pub fn text(&self) -> String {
         self.text_at(None).unwrap_or_default()
     }
 
-    /// The text of the first element of that local name in its root.
+    /// The text of the first child of the root with that local name.
     #[must_use]
     pub fn text_of(&self, child: &str) -> Option<String> {
         self.text_at(Some(child))
@@ -158,23 +159,23 @@ impl Payload {
         Some(value)
     }
 
-    /// The payload that stands in its root's first child element, as the initial payload of a thread does.
+    /// The payload in the root's first child element, such as the initial payload of a thread.
     ///
     /// # Errors
-    /// When there is none, or it is in no namespace.
+    /// If there is none, or it is in no namespace.
     pub fn inner(&self) -> Result<Self, Fault> {
         self.below(2)
     }
 
-    /// The payload that stands directly in its root, as the one in a steering word does.
+    /// The payload directly in the root, such as the one in a steering message.
     ///
     /// # Errors
-    /// When there is none, or it is in no namespace.
+    /// If there is none, or it is in no namespace.
     pub fn child(&self) -> Result<Self, Fault> {
         self.below(1)
     }
 
-    /// The first element with so many around it.
+    /// The first element at that depth.
     fn below(&self, depth: u32) -> Result<Self, Fault> {
         let mut gate = Gate::strict(&self.bytes, &Limits::FROM_PUMP)?;
         let mut opened = 0;
@@ -197,10 +198,10 @@ impl Payload {
 
     /// Cuts the element that `gate` has just opened, and reads to its end.
     ///
-    /// The depth limit counts from it. This is how a payload that stands inside another one is taken out of it.
+    /// The depth limit counts from this element. This is also the way to take a payload out of another one.
     ///
     /// # Errors
-    /// The first thing wrong with it.
+    /// The first error in it.
     pub fn cut<'d>(gate: &mut Gate<'d>, tag: Tag<'d>) -> Result<Self, Fault> {
         let root = gate.depth();
         let start = gate.place(tag.offset);
@@ -249,10 +250,10 @@ impl Payload {
     }
 }
 
-/// The name of the first element of what a store kept, where it has no prefix and its namespace is declared
-/// without a reference: almost always. Nothing is judged: that was done before it was stored.
+/// The name of the first element of stored bytes, if it has no prefix and its namespace is declared without a
+/// reference, as almost always. It judges nothing: that was done before storing.
 fn plain_name(bytes: &[u8]) -> Option<QName> {
-    // A start tag ends at the first `>` unless a value holds one; then the walk ends in a flaw.
+    // A start tag ends at the first `>` unless a value holds one; in that case the walk ends in a flaw.
     let end = bytes.iter().position(|byte| *byte == b'>')?;
     let tag = std::str::from_utf8(bytes.get(1..end)?).ok()?;
     let tag = tag.strip_suffix('/').unwrap_or(tag);
@@ -266,7 +267,7 @@ fn plain_name(bytes: &[u8]) -> Option<QName> {
     plain.then(|| QName::new(ns, local))
 }
 
-/// The name of the first element of what a store kept.
+/// The name of the first element of stored bytes.
 fn first_name(bytes: &[u8]) -> Result<QName, Fault> {
     let mut gate = Gate::strict(bytes, &Limits::FROM_PUMP)?;
     let Step::Open(tag) = gate.step()? else {
@@ -284,13 +285,13 @@ fn no_namespace(local: &str, place: Place) -> Fault {
         .fix(format!("write <{local} xmlns=\"…\"> with the namespace of the payload"))
 }
 
-/// What a payload uses of the declarations around it.
+/// The outer declarations that a payload uses.
 struct Outside {
     /// The depth of the payload's own element in the carrier.
     root: usize,
-    /// The bindings it uses that were declared further out.
+    /// The bindings that it uses and that were declared further out.
     used: Vec<usize>,
-    /// Whether a name without prefix in it is in no namespace because nothing in the payload says otherwise.
+    /// Whether an unprefixed name in it is in no namespace and the payload itself does not declare that.
     bare: bool,
 }
 

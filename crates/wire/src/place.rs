@@ -1,13 +1,13 @@
-//! Where something stands in a document, and the kit's refusal, which always knows its place.
+//! The place of something in a document, and the kit's refusal, which always knows its place.
 //!
-//! Never holds the document itself, and never shows more of it than a bounded excerpt. An offset and bytes come
+//! It never holds the document itself, and never shows more of it than a bounded excerpt. An offset and bytes come
 //! in; a line and a column that a person or an agent can find again go out.
 
 use std::fmt;
 
 pub use crate::name::QName;
 
-/// A position in a document as its sender wrote it. Line and column count from 1, columns count characters.
+/// A position in a document as its sender wrote it. Line and column count from 1; columns count characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Place {
     /// The line, from 1. Only a line feed ends a line, so a CR LF counts once.
@@ -53,12 +53,12 @@ impl fmt::Display for Place {
     }
 }
 
-/// A byte that continues a UTF-8 character begun before it.
+/// Whether this byte continues a UTF-8 character that began before it.
 fn is_continuation(byte: u8) -> bool {
     byte & 0b1100_0000 == 0b1000_0000
 }
 
-/// How many bytes something holds of. Portions whose count fits a byte are counted many bytes at a time.
+/// How many bytes satisfy `holds`. Portions whose count fits in a byte are counted many bytes at a time.
 fn counted(bytes: &[u8], holds: impl Fn(u8) -> bool) -> usize {
     let portions = bytes.chunks(usize::from(u8::MAX));
     portions.map(|few| usize::from(few.iter().fold(0_u8, |count, byte| count + u8::from(holds(*byte))))).sum()
@@ -70,8 +70,8 @@ fn narrow(count: usize) -> u32 {
 
 /// Turns offsets that mostly rise into places, without reading the document from its start each time.
 ///
-/// It remembers the last two places: the fault noted for a tag may be asked for before the place of the tag itself,
-/// and a reply with a thousand such items must not cost a thousand readings.
+/// It remembers the last two places, because the caller may ask for a tag's fault before it asks for the place of
+/// the tag itself. A reply with a thousand such items must not cost a thousand readings.
 #[derive(Debug, Clone, Copy)]
 pub struct Ruler<'d> {
     document: &'d [u8],
@@ -80,13 +80,13 @@ pub struct Ruler<'d> {
 }
 
 impl<'d> Ruler<'d> {
-    /// One for this document.
+    /// A ruler for this document.
     #[must_use]
     pub fn new(document: &'d [u8]) -> Self {
         Self { document, earlier: Place::START, reached: Place::START }
     }
 
-    /// The place of `offset`. Only an offset before the last two asked for costs a fresh start.
+    /// The place of `offset`. Only an offset before the last two costs a fresh start.
     pub fn place(&mut self, offset: usize) -> Place {
         let offset = offset.min(self.document.len());
         let from = if offset >= self.reached.offset {
@@ -102,7 +102,7 @@ impl<'d> Ruler<'d> {
     }
 }
 
-/// Why bytes were refused, worded so that an agent can mend them from this alone.
+/// Why bytes were refused, worded so that an agent can fix them from this alone.
 ///
 /// The strings are boxed because a fault travels by value in nearly every `Result` of the kit.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -110,35 +110,35 @@ impl<'d> Ruler<'d> {
 pub struct Fault {
     /// One of [`crate::codes`].
     pub code: &'static str,
-    /// What is wrong: lower case, naming the value and the limit.
+    /// The error: lower case, with the value and the limit.
     pub message: Box<str>,
-    /// Where, in the document as its sender wrote it.
+    /// The place in the document as its sender wrote it.
     pub place: Place,
-    /// The path of the element concerned, such as `/search/limit`.
+    /// The path of the affected element, such as `/search/limit`.
     pub path: Option<Box<str>>,
-    /// What would have been right.
+    /// A correct value.
     pub expected: Option<Box<str>>,
-    /// What was there instead.
+    /// The value found instead.
     pub received: Option<Box<str>>,
-    /// What to write in its stead.
+    /// What to write instead.
     pub fix: Option<Box<str>>,
 }
 
 impl Fault {
-    /// A fault with nothing but its code, words and place.
+    /// A fault with only its code, message and place.
     #[must_use]
     pub fn new(code: &'static str, message: impl Into<Box<str>>, place: Place) -> Self {
         Self { code, message: message.into(), place, path: None, expected: None, received: None, fix: None }
     }
 
-    /// Adds what would have been right.
+    /// Adds the expected value.
     #[must_use]
     pub fn expected(mut self, words: impl Into<Box<str>>) -> Self {
         self.expected = Some(words.into());
         self
     }
 
-    /// Adds what was there, cut to a length that a refusal may show.
+    /// Adds the received value, cut to a length that a refusal may show.
     #[must_use]
     pub fn received(mut self, source: &str) -> Self {
         self.received = Some(excerpt(source).into());
@@ -152,7 +152,7 @@ impl Fault {
         self
     }
 
-    /// Adds the path of the element concerned.
+    /// Adds the path of the affected element.
     #[must_use]
     pub fn path(mut self, path: impl Into<Box<str>>) -> Self {
         self.path = Some(path.into());
@@ -163,7 +163,7 @@ impl Fault {
 /// The most characters of hostile text that a refusal quotes.
 const EXCERPT_CHARS: usize = 80;
 
-/// The beginning of `source`, short enough for a refusal; an ellipsis says that there was more.
+/// The beginning of `source`, short enough for a refusal; an ellipsis marks a cut.
 #[must_use]
 pub fn excerpt(source: &str) -> String {
     match source.char_indices().nth(EXCERPT_CHARS) {

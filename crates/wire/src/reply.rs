@@ -1,7 +1,7 @@
 //! The documents that a listener sends: replies, notices, progress, journal entries, questions.
 //!
-//! One pass, and a fault in one item leaves the others whole. Never decides what an item is: that is the pump's. A
-//! document comes in and a [`Word`] goes out, or the other way round.
+//! One pass, and a fault in one item leaves the others intact. It does not decide the meaning of an item: the pump
+//! does. A document comes in and a [`Word`] goes out, or the other way round.
 
 use crate::ask::Question;
 use crate::gate::{Gate, Step, Tag};
@@ -20,7 +20,7 @@ pub enum Word {
     Reply {
         /// The delivery it answers.
         delivery: String,
-        /// What it says.
+        /// The content of the reply.
         said: Said,
     },
     /// Feedback that is recorded and shown in the next turn.
@@ -36,35 +36,35 @@ pub enum Word {
     Progress {
         /// The delivery it belongs to.
         delivery: String,
-        /// What is being done.
+        /// The current activity.
         words: String,
     },
-    /// An entry that must be durable before the listener goes on. It is answered.
+    /// An entry that must be durable before the listener goes on. The pump answers it.
     Journal {
         /// The delivery it belongs to.
         delivery: String,
-        /// The number its answer will bear.
+        /// The number that the answer will carry.
         id: u64,
         /// The entry, or why it is refused.
         entry: Result<Entry, Fault>,
     },
-    /// A question to the pump. It is answered.
+    /// A question to the pump. The pump answers it.
     Ask {
         /// The delivery it belongs to.
         delivery: String,
-        /// The number its answer will bear.
+        /// The number that the answer will carry.
         id: u64,
         /// The question, or why it is refused.
         question: Result<Question, Fault>,
     },
 }
 
-/// What a reply says.
+/// The content of a reply.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Said {
-    /// Its items, in order; none is a reply that only says "handled".
+    /// The items, in order; an empty list only says "handled".
     Items(Vec<Item>),
-    /// The listener could not do it.
+    /// The listener could not do the work.
     Failure {
         /// The listener's own name for what went wrong.
         code: String,
@@ -73,24 +73,24 @@ pub enum Said {
         /// What went wrong.
         words: String,
     },
-    /// The output was unusable, and the next turn shall say why.
+    /// The output was unusable, and the next turn must say why.
     Again {
-        /// Which reason, such as `agent.prose-only`.
+        /// The reason, such as `agent.prose-only`.
         code: String,
         /// The feedback.
         words: String,
     },
 }
 
-/// One item of a reply, or what was found in the place of one.
+/// One item of a reply, or the fault found in its place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Item {
-    /// Who it says that it is from, where it is said. The connection alone says who sent it; a name that differs
-    /// is worth a word.
+    /// The sender's claimed name, if present. Only the connection proves the sender; a different name is worth a
+    /// notice.
     pub from: Option<String>,
-    /// Whom it is for, where it is said.
+    /// The receiver, if named.
     pub to: Option<String>,
-    /// The thread it is for, where it is said.
+    /// The thread, if named.
     pub thread: Option<String>,
     /// The payload, or why this item alone is refused.
     pub payload: Result<Payload, Fault>,
@@ -111,12 +111,12 @@ impl Item {
 impl Word {
     /// Reads one document from a listener.
     ///
-    /// A reply that is not well-formed, but whose delivery can be read, comes as one refused item, so that its
-    /// sender can be told in the thread it concerns. An entry or a question whose number can be read comes with its
-    /// fault, because somebody waits for the answer to that number.
+    /// A reply that is not well-formed, but whose delivery can be read, becomes one refused item, so that its
+    /// sender can see the refusal in the right thread. An entry or a question with a readable number comes with its
+    /// fault, because the sender waits for the answer to that number.
     ///
     /// # Errors
-    /// When nobody can be told: the document is none of the protocol, or names no delivery.
+    /// If there is no one to answer: the document is not part of the protocol, or names no delivery.
     pub fn read(document: &[u8], limits: &Limits) -> Result<Self, Fault> {
         read_whole(document, limits).or_else(|fault| match Broken::read(document, limits) {
             Some(broken) => Ok(broken.with(fault)),
@@ -124,8 +124,8 @@ impl Word {
         })
     }
 
-    /// This word as it would be read from its own document: what a listener in the same process says passes the
-    /// same gate as bytes from outside. Only where every item is a plain payload the document itself is spared.
+    /// This word as it would be read from its own document: the words of a listener in the same process pass the
+    /// same gate as bytes from outside. Only if every item is a plain payload is the document itself skipped.
     ///
     /// # Errors
     /// Those of [`Word::document`] and [`Word::read`].
@@ -143,7 +143,7 @@ impl Word {
         }
     }
 
-    /// The payloads of a reply that holds nothing else.
+    /// The payloads of a reply that holds only plain payloads.
     fn plain_payloads(&self) -> Option<Vec<&Payload>> {
         let Self::Reply { delivery, said: Said::Items(items) } = self else { return None };
         let plain = |item: &Item| item.from.is_none() && item.to.is_none() && item.thread.is_none();
@@ -151,7 +151,7 @@ impl Word {
         payloads.collect::<Option<Vec<_>>>().filter(|_| !delivery.is_empty())
     }
 
-    /// The delivery that the document belongs to.
+    /// The delivery of the document.
     #[must_use]
     pub fn delivery(&self) -> &str {
         match self {
@@ -164,13 +164,13 @@ impl Word {
     }
 }
 
-/// Whether payloads that make up a reply pass no limit that a reply has as a whole.
+/// Whether the payloads of a reply stay within the limits of a whole reply.
 fn fit(payloads: &[&Payload], limits: &Limits) -> bool {
     let bytes: usize = payloads.iter().map(|payload| payload.bytes().len()).sum();
     payloads.len() <= limits.items && bytes.saturating_add(REPLY_TAGS) <= limits.reply_bytes
 }
 
-/// Bytes that the tags of a reply take around its items, and some room.
+/// Bytes for the tags of a reply around its items, with some room.
 const REPLY_TAGS: usize = 1 << 10;
 
 fn read_whole(document: &[u8], limits: &Limits) -> Result<Word, Fault> {
@@ -206,7 +206,7 @@ fn not_protocol(gate: &mut Gate<'_>) -> Fault {
     fault.expected("reply, notice, progress, journal or ask, in urn:systole:listener:v1")
 }
 
-/// The value of an attribute that must be there.
+/// The value of a required attribute.
 pub(crate) fn attribute<'d>(gate: &mut Gate<'d>, tag: &Tag<'d>, name: &str) -> Result<String, Fault> {
     match gate.attribute(name).filter(|value| !value.is_empty()) {
         Some(value) => Ok(value.into_owned()),
@@ -217,10 +217,10 @@ pub(crate) fn attribute<'d>(gate: &mut Gate<'d>, tag: &Tag<'d>, name: &str) -> R
     }
 }
 
-/// The longest start tag of a broken document that is still looked at: 64 attributes of 256 bytes and some room.
+/// The longest start tag of a broken document that is still examined: 64 attributes of 256 bytes and some room.
 const SALVAGE_BYTES: usize = 64 << 10;
 
-/// What the start tag alone says of a document that could not be read whole.
+/// The content of the start tag of a document that could not be read whole.
 struct Broken {
     delivery: String,
     of: Salvaged,

@@ -1,8 +1,8 @@
-//! Which namespace each prefix is bound to, at the point of the document that has been read.
+//! The namespace bindings of prefixes, at the point of the document that has been read.
 //!
-//! Never judges a declaration: the gate does. Declarations come in with the depth of their element and go when it
-//! closes; bindings go out by number. A look-up costs the logarithm of the prefixes in scope, so a document
-//! that declares thousands and uses them everywhere stays linear.
+//! It does not judge a declaration: the gate does. Declarations come in with the depth of their element and go
+//! when the element closes; bindings go out by number. A look-up costs the logarithm of the prefixes in scope, so
+//! a document that declares thousands and uses them everywhere stays linear.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -14,9 +14,9 @@ use crate::namespaces;
 pub(crate) struct Binding<'d> {
     /// The prefix, empty for the default namespace.
     pub(crate) prefix: &'d str,
-    /// The namespace, empty where the default is undeclared.
+    /// The namespace; empty if the default is undeclared.
     pub(crate) uri: Cow<'d, str>,
-    /// The depth of the element that declares it, from 1; 0 for what is bound without a declaration.
+    /// The depth of the element that declares it, from 1; 0 for a binding without a declaration.
     pub(crate) depth: usize,
     shadows: Option<usize>,
 }
@@ -25,7 +25,7 @@ pub(crate) struct Binding<'d> {
 #[derive(Debug)]
 pub(crate) struct Scope<'d> {
     bindings: Vec<Binding<'d>>,
-    /// What no prefix is bound to. Apart from the others, because nearly every element asks for it.
+    /// The default namespace. Kept apart from the others, because nearly every element asks for it.
     default: Option<usize>,
     innermost: BTreeMap<&'d str, usize>,
 }
@@ -42,14 +42,14 @@ impl<'d> Scope<'d> {
         self.bindings.push(Binding { prefix, uri, depth, shadows });
     }
 
-    /// Forgets what elements at `depth` and deeper declared.
+    /// Forgets the declarations of elements at `depth` and deeper.
     pub(crate) fn leave(&mut self, depth: usize) {
         while let Some(binding) = self.bindings.pop_if(|binding| binding.depth >= depth) {
             self.bind(binding.prefix, binding.shadows);
         }
     }
 
-    /// Binds a prefix to that number, or to nothing, and gives what it was bound to.
+    /// Binds a prefix to that number, or to nothing, and returns its earlier binding.
     fn bind(&mut self, prefix: &'d str, number: Option<usize>) -> Option<usize> {
         match number {
             _ if prefix.is_empty() => std::mem::replace(&mut self.default, number),
@@ -67,7 +67,7 @@ impl<'d> Scope<'d> {
         self.bindings.get(number)
     }
 
-    /// How many declarations the element at `depth`, the innermost open one, makes itself.
+    /// How many declarations are made by the element at `depth`, the innermost open one.
     pub(crate) fn declared_at(&self, depth: usize) -> usize {
         self.bindings.iter().rev().take_while(|binding| binding.depth == depth).count()
     }

@@ -1,7 +1,7 @@
-//! What the pump says to a listener: deliveries, answers to its journal entries and questions, receipts for what came over
-//! a broker, and word that an answer is no longer wanted.
+//! The documents that the pump sends to a listener: deliveries, answers to journal entries and questions, receipts
+//! for words that came over a broker, and cancellations.
 //!
-//! Never decides what is to be done about it. A document comes in and a [`Told`] goes out, or the other way round.
+//! It does not decide how to react. A document comes in and a [`Told`] goes out, or the other way round.
 
 use crate::envelope::{Delivered, read_delivered};
 use crate::gate::{Gate, Step};
@@ -13,11 +13,11 @@ use crate::{Limits, Payload, codes, namespaces};
 /// One document from the pump.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Told {
-    /// A turn to be answered.
+    /// A turn to answer.
     Delivery(Box<Delivered>),
     /// The answer to a journal entry or a question.
     Answer(Answer),
-    /// A word that came over a broker was decided upon, and that is on disk.
+    /// The decision about a word that came over a broker is on disk.
     Receipt(Receipt),
     /// The answer to a delivery is no longer wanted.
     Cancel {
@@ -29,29 +29,29 @@ pub enum Told {
 /// The answer to a journal entry or a question.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answer {
-    /// The delivery in which it was asked.
+    /// The delivery in which the question was asked.
     pub delivery: String,
-    /// The number of what it answers.
+    /// The number of the entry or question that it answers.
     pub id: u64,
-    /// Nothing where an entry is on disk; otherwise what was asked for, or the `<system-error>` that refuses it.
+    /// `None` if an entry is on disk; otherwise the requested payload, or the `<system-error>` that refuses it.
     pub payload: Option<Payload>,
 }
 
-/// Word that a reply or a notice was decided upon, and that this is on disk: it need not be said again.
+/// The decision about a reply or a notice is on disk: the sender need not repeat it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Receipt {
-    /// The delivery that the word named; empty where it named none.
+    /// The delivery that the word named; empty if it named none.
     pub delivery: String,
-    /// Nothing where the word was taken, otherwise the `<system-error>` that refuses it.
+    /// `None` if the word was accepted, otherwise the `<system-error>` that refuses it.
     pub refusal: Option<Payload>,
-    /// Whether another reply to the delivery was taken before: then this one counts for nothing.
+    /// Whether another reply to the delivery was accepted before; this one then counts for nothing.
     pub is_superseded: bool,
-    /// The items that were refused in a reply that was taken, each by its number in the reply with what answers it.
+    /// The refused items of an accepted reply, each by its number in the reply with the payload that answers it.
     pub refused: Vec<(u64, Payload)>,
 }
 
 impl Receipt {
-    /// The document that says this.
+    /// The document for this receipt.
     #[must_use]
     pub fn document(&self) -> Vec<u8> {
         let mut writer = Writer::with_capacity(128);
@@ -71,7 +71,7 @@ impl Receipt {
 }
 
 impl Answer {
-    /// The code and the words of the refusal, if it is one.
+    /// The code and the message of the refusal, if it is one.
     #[must_use]
     pub fn refusal(&self) -> Option<(String, String)> {
         let payload = self.payload.as_ref().filter(|it| it.name().is(namespaces::CORE, "system-error"))?;
@@ -79,7 +79,7 @@ impl Answer {
         Some((told("code"), told("message")))
     }
 
-    /// The document that says this.
+    /// The document for this answer.
     #[must_use]
     pub fn document(&self) -> Vec<u8> {
         let mut writer = Writer::with_capacity(256);
@@ -96,10 +96,10 @@ impl Answer {
     }
 }
 
-/// The outcome of a reply when another reply to its delivery was taken before.
+/// The outcome of a reply after another reply to its delivery was accepted.
 const SUPERSEDED: &str = "superseded";
 
-/// The document that calls a delivery back.
+/// The document that cancels a delivery.
 #[must_use]
 pub fn cancel(delivery: &str) -> Vec<u8> {
     let mut writer = Writer::new();
@@ -111,7 +111,7 @@ impl Told {
     /// Reads one document from the pump.
     ///
     /// # Errors
-    /// When it is none, so it did not come from a pump.
+    /// If it is not a document of the pump.
     pub fn read(document: &[u8]) -> Result<Self, Fault> {
         let mut gate = Gate::strict(document, &Limits::FROM_PUMP)?;
         let tag = match gate.step()? {

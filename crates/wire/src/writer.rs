@@ -1,8 +1,8 @@
-//! The writer through which all XML leaves.
+//! The one writer for all outgoing XML.
 //!
-//! Whatever text it is given, what it writes is well-formed: it always escapes, an element cannot be left open,
-//! and a name it was not given in the source must be a [`Name`]. Never indents, never adds a byte that was not
-//! asked for. Names, texts and payloads come in; bytes go out.
+//! Its output is always well-formed: it escapes every text, an element cannot be left open, and a name that is not
+//! a literal in the source must be a [`Name`]. It never indents and never adds a byte that was not asked for.
+//! Names, texts and payloads come in; bytes go out.
 
 use crate::{Payload, characters, name};
 
@@ -16,7 +16,7 @@ pub struct Writer {
     bytes: Vec<u8>,
 }
 
-/// A qualified name that is legal, for names that come from a schema or a person.
+/// A legal qualified name, for names from a schema or a person.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Name<'n>(&'n str);
 
@@ -29,7 +29,7 @@ impl<'n> Name<'n> {
 }
 
 impl From<&'static str> for Name<'static> {
-    /// A name that stands in the source is taken at its word; the test that reads the result would show a slip.
+    /// A literal name in the source is trusted; the test that reads the result would show a slip.
     fn from(text: &'static str) -> Self {
         Self(text)
     }
@@ -48,7 +48,7 @@ impl Writer {
         Self { bytes: Vec::with_capacity(bytes) }
     }
 
-    /// Opens an element. What is returned takes its attributes and then its content, and always closes it.
+    /// Opens an element. The returned value takes its attributes and then its content, and always closes it.
     pub fn open<'w, 'n>(&'w mut self, name: impl Into<Name<'n>>) -> Start<'w, 'n> {
         let name = name.into();
         self.bytes.push(b'<');
@@ -61,19 +61,19 @@ impl Writer {
         escape(&mut self.bytes, text, false);
     }
 
-    /// Writes a payload, byte for byte: it means the same wherever it stands.
+    /// Writes a payload, byte for byte: it means the same anywhere.
     pub fn payload(&mut self, payload: &Payload) {
         self.bytes.extend_from_slice(payload.bytes());
     }
 
-    /// What was written.
+    /// The written bytes.
     #[must_use]
     pub fn finish(self) -> Vec<u8> {
         self.bytes
     }
 }
 
-/// A start tag that is not finished yet. Let go as it is, it becomes an empty element.
+/// An unfinished start tag. If it is dropped, it becomes an empty element.
 #[derive(Debug)]
 pub struct Start<'w, 'n> {
     writer: &'w mut Writer,
@@ -131,7 +131,7 @@ impl Start<'_, '_> {
         self.content(|inside| inside.payload(payload));
     }
 
-    /// Closes it around whatever `write` writes.
+    /// Closes it around the output of `write`.
     pub fn content(mut self, write: impl FnOnce(&mut Writer)) {
         self.closed = true;
         self.writer.bytes.push(b'>');
@@ -171,11 +171,12 @@ fn attribute_named(bytes: &mut Vec<u8>, name: &[&str], value: &str) {
     bytes.push(b'"');
 }
 
-/// Writes text so that a parser reads exactly it. In an attribute white space other than the blank must be written
-/// as references, or it would be read as blanks; in text a carriage return, or it would be read as a line feed.
+/// Writes text so that a parser reads exactly the same text. In an attribute, white space other than the blank
+/// becomes a reference, or a parser would read it as a blank. In text, a carriage return becomes a reference, or a
+/// parser would read it as a line feed.
 ///
-/// A character that XML forbids even as a reference is written as U+FFFD: the document could not be read by anyone
-/// otherwise, and leaving the character out would join what it kept apart.
+/// A character that XML forbids even as a reference becomes U+FFFD. Otherwise no parser could read the document,
+/// and leaving the character out would join the text on both sides.
 pub fn escape(bytes: &mut Vec<u8>, text: &str, in_attribute: bool) {
     if !may_need_escaping(text, in_attribute) {
         return bytes.extend_from_slice(text.as_bytes());
@@ -200,9 +201,9 @@ pub fn escape(bytes: &mut Vec<u8>, text: &str, in_attribute: bool) {
     bytes.extend_from_slice(text.get(plain..).unwrap_or_default().as_bytes());
 }
 
-/// Whether a text has a byte that could belong to a character which is not written as it stands. Nearly none has,
-/// and a sweep without branches over bytes is many times faster than decoding; 0xEF leads the two forbidden
-/// non-characters, among much that is allowed.
+/// Whether a text has a byte that could belong to a character that needs escaping. Nearly no text has, and a
+/// branch-free sweep over bytes is many times faster than decoding. 0xEF leads the two forbidden non-characters,
+/// among much that is allowed.
 fn may_need_escaping(text: &str, in_attribute: bool) -> bool {
     let special = |byte: u8| {
         let control = (byte < 0x20) & (in_attribute | !matches!(byte, b'\t' | b'\n'));

@@ -1,20 +1,20 @@
-//! Where the boxes of the picture stand and which way each arrow goes.
+//! Places the boxes of the picture and routes each arrow.
 //!
-//! It knows nothing of what is drawn: boxes have a size, arrows two ends. Boxes stand in columns by their
-//! distance from the outside; an arrow to a later column passes those between in a lane of its own, and
-//! one that leads back runs below everything. So no arrow crosses a box. All numbers are whole, and the
-//! same boxes always give the same places.
+//! It does not know what is drawn: boxes have a size, arrows two ends. Boxes are in columns by their
+//! distance from the outside. An arrow to a later column passes the columns between in its own lane, and
+//! an arrow that leads back runs below everything. So no arrow crosses a box. All numbers are whole, and
+//! the same boxes always give the same places.
 
-/// Between two columns.
+/// The gap between two columns.
 const GAP: usize = 72;
-/// Between two boxes of a column.
+/// The gap between two boxes of a column.
 const ROOM: usize = 22;
-/// Of a lane.
+/// The height of a lane.
 const LANE: usize = 12;
-/// Around everything.
+/// The margin around everything.
 const MARGIN: usize = 20;
 
-/// What is to be placed.
+/// A box to place.
 #[derive(Clone, Debug)]
 pub(super) struct Slab {
     pub(super) column: usize,
@@ -22,7 +22,7 @@ pub(super) struct Slab {
     pub(super) high: usize,
 }
 
-/// Where a box stands.
+/// The place of a box.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Spot {
     pub(super) x: usize,
@@ -34,7 +34,7 @@ pub(super) struct Spot {
 /// The way of an arrow, from one end to the other.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Way {
-    /// Through these points, in curves that leave and reach each of them level.
+    /// Through these points, in curves that are level at each of them.
     On(Vec<(usize, usize)>),
     /// Down, back below everything and up again: corner by corner.
     Back(Vec<(usize, usize)>),
@@ -48,14 +48,14 @@ pub(super) struct Plan {
     pub(super) high: usize,
 }
 
-/// What stands in a column: a box, or the lane of an arrow that passes.
+/// An entry of a column: a box, or the lane of a passing arrow.
 #[derive(Clone, Copy)]
 enum Place {
     Slab(usize),
     Lane(usize),
 }
 
-/// Places boxes, and the arrows between them.
+/// Places the boxes and the arrows between them.
 pub(super) fn plan(slabs: &[Slab], arrows: &[(usize, usize)]) -> Plan {
     let columns = slabs.iter().map(|slab| slab.column + 1).max().unwrap_or(0);
     let column_of = |n: usize| slabs.get(n).map_or(0, |slab| slab.column);
@@ -71,7 +71,7 @@ pub(super) fn plan(slabs: &[Slab], arrows: &[(usize, usize)]) -> Plan {
         let passing = passing.filter(|(_, (from, to))| column_of(*from) < column && column < column_of(*to));
         let mut places: Vec<Place> = boxes.map(|(n, _)| Place::Slab(n)).collect();
         places.extend(passing.map(|(n, _)| Place::Lane(n)));
-        // What is reached from further up stands further up, so that few arrows cross.
+        // Boxes reached from further up are placed further up, so that few arrows cross.
         places.sort_by_key(|place| weight(*place, &spots, &lanes, arrows));
         let mut y = MARGIN;
         for place in places {
@@ -119,7 +119,8 @@ fn across(slabs: &[Slab], columns: usize) -> (Vec<usize>, Vec<usize>) {
     (lefts, widths)
 }
 
-/// The mean height of what leads to a place from the columns before it; what nothing leads to goes last.
+/// The mean height of the sources that lead to a place from earlier columns; a place without sources goes
+/// last.
 fn weight(place: Place, spots: &[Spot], lanes: &[Vec<(usize, usize)>], arrows: &[(usize, usize)]) -> usize {
     let came_from = |n: usize| {
         let lane = lanes.get(n).and_then(|lane| lane.last()).map(|(_, y)| *y);
@@ -137,7 +138,7 @@ fn weight(place: Place, spots: &[Spot], lanes: &[Vec<(usize, usize)>], arrows: &
     sum.checked_div(heights.len()).unwrap_or(usize::MAX)
 }
 
-/// Which arrow it is, and whether it leads on.
+/// The arrow, and whether it leads forward.
 struct Leads {
     n: usize,
     on: bool,
@@ -151,7 +152,7 @@ fn way(leads: Leads, start: Spot, end: Spot, lane: Vec<(usize, usize)>, below: &
         points.push(into);
         return Way::On(points);
     }
-    // Each that leads back has a height of its own, and its own place in the gaps beside the boxes.
+    // Each arrow that leads back has its own height, and its own place in the gaps beside the boxes.
     let aside = 10 + leads.n % 5 * 8;
     let level = *below;
     *below += LANE;

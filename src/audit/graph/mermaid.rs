@@ -1,7 +1,7 @@
-//! The graph as a Mermaid flowchart, as forges and notebooks draw it.
+//! The graph as a Mermaid flowchart, which forges and notebooks can draw.
 //!
-//! Names stand in quoted labels only, every character that could end a label or be read as markup as its
-//! number; what names a box in the text is a number of ours. A graph comes in, a text goes out.
+//! Names appear only in quoted labels, and every character that could end a label or act as markup
+//! becomes its number. Boxes have our own numbers as ids. A graph comes in, a text goes out.
 
 use super::{Graph, Node, tags};
 
@@ -43,14 +43,14 @@ fn edge(from: &str, to: &str, node: &Node, who: &str) -> String {
     if !who.is_empty() {
         words.insert(0, label(who));
     }
-    // What waits for a person is dashed.
+    // Arrows that wait for a person are dashed.
     let held = node.held();
     words.extend(held.as_ref().map(|held| label(held)));
     let (line, tip) = if held.is_some() { (" -. \"", "\" .-> ") } else { (" -- \"", "\" --> ") };
     format!("  {from}{line}{}{tip}{to}\n", words.join("<br/>"))
 }
 
-/// A text inside a label: letters, digits and what is harmless beside them; anything else by its number.
+/// A text inside a label: letters, digits and harmless signs; every other character as its number.
 fn label(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {

@@ -1,8 +1,8 @@
-//! The graph of an organism: who may address whom with which elements, what comes back, and who is open
-//! to the outside; as text, as Mermaid and as a picture.
+//! The graph of an organism: who may address whom with which elements, what comes back, and who is open to
+//! the outside; as text, as Mermaid and as a picture.
 //!
 //! It opens no log and starts nothing, and the same composition always gives the same bytes. A composition
-//! comes in; lines or a document go out. Names are whatever a composer chose, so each drawing escapes them.
+//! comes in; lines or a document go out. A composer chooses the names freely, so each drawing escapes them.
 
 mod lanes;
 mod mermaid;
@@ -28,10 +28,10 @@ const MARK: &str = "is_dangerous";
 pub struct Graph {
     /// The organism's name.
     pub organism: String,
-    /// What a question from outside goes to.
+    /// The listener for questions from outside.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub entry: Option<String>,
-    /// The listeners, from those that are open to the outside inwards.
+    /// The listeners, from those open to the outside inwards.
     pub listeners: Vec<Node>,
 }
 
@@ -40,13 +40,13 @@ pub struct Graph {
 pub struct Node {
     /// Its name.
     pub name: String,
-    /// Who may address it from outside: the operator, and clients.
+    /// The operator and clients that may address it from outside.
     pub from_outside: Vec<String>,
-    /// The elements it takes as requests.
+    /// The elements that it takes as requests.
     pub takes: Vec<String>,
-    /// The elements that answer them.
+    /// The elements of its answers.
     pub answers: Vec<String>,
-    /// Whom it may address, in order of the file.
+    /// The listeners that it may address, in file order.
     pub peers: Vec<String>,
     /// Elements that wait for a person before they reach it.
     pub approval: Vec<String>,
@@ -55,7 +55,7 @@ pub struct Node {
     /// Whether it is a workflow.
     #[serde(rename = "workflow", skip_serializing_if = "std::ops::Not::not")]
     pub is_workflow: bool,
-    /// How many steps it is from the outside; none where nobody reaches it.
+    /// Its distance from the outside in steps; `None` if it is unreachable.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub depth: Option<usize>,
 }
@@ -68,7 +68,7 @@ impl Graph {
         let models: Vec<Option<Model>> =
             composition.schemas.iter().map(|schema| model_of(composition, &schema.text)).collect();
         let node = |listener: &Listener| {
-            // What a workflow sends to itself is not for others.
+            // A workflow's messages to itself are of no interest to others.
             let follows_goals = follows_goals(composition, listener);
             let is_shown = |element: &&Element| !(follows_goals && *element.name.ns == *WORKFLOW);
             let held = |when: Held| {
@@ -104,7 +104,7 @@ impl Graph {
             }
         };
         let mut listeners: Vec<Node> = composition.listeners.values().map(node).collect();
-        // Those that nobody reaches come last; among equals the name decides.
+        // Unreachable listeners come last; equals are sorted by name.
         listeners.sort_by_key(|node| (node.depth.unwrap_or(usize::MAX), node.name.clone()));
         let entry = composition.entry.as_ref().map(ToString::to_string);
         Graph { organism: composition.organism.to_string(), entry, listeners }
@@ -129,7 +129,7 @@ impl Graph {
         self.listeners.iter().find(|node| node.name == name)
     }
 
-    /// Whether somebody beside the operator may come in, so that it is worth saying who.
+    /// Whether anyone except the operator may come in, so that it is worth saying who.
     fn has_clients(&self) -> bool {
         self.listeners.iter().flat_map(|node| &node.from_outside).any(|who| who != Name::operator().as_str())
     }
@@ -157,7 +157,7 @@ impl Held {
 }
 
 impl Node {
-    /// What of it waits for a person, in a few words; none where nothing does.
+    /// The elements that wait for a person, in a few words; `None` if there are none.
     fn held(&self) -> Option<String> {
         let held = |elements: &[String], when: &str| {
             let which =
@@ -186,7 +186,7 @@ fn follows_goals(composition: &Composition, listener: &Listener) -> bool {
     composition.sections.get(&listener.name).is_some_and(|section| section.path.starts_with("workflows."))
 }
 
-/// How far each listener is from the outside.
+/// The distance of each listener from the outside.
 fn depths(composition: &Composition) -> BTreeMap<Name, usize> {
     let mut depths = BTreeMap::new();
     let mut next: VecDeque<(&Name, usize)> =
@@ -202,7 +202,7 @@ fn depths(composition: &Composition) -> BTreeMap<Name, usize> {
     depths
 }
 
-/// How elements are called: by their local name, and where two namespaces have the same one by both.
+/// The names of elements: the local name, or both parts if two namespaces share it.
 struct Words {
     shared: BTreeSet<String>,
 }

@@ -1,7 +1,7 @@
-//! The graph as a picture: an SVG document that needs no script, no font and nothing from elsewhere.
+//! The graph as a picture: an SVG document that needs no script, no font and no external resource.
 //!
-//! Every name leaves through the kit's writer, in text and attributes alone. A graph comes in, the
-//! document goes out; the same graph gives the same bytes.
+//! Every name is written by the kit's writer, only as text and attribute values. A graph comes in,
+//! the document goes out; the same graph gives the same bytes.
 
 use systole_kit::writer::{Writer, visible};
 
@@ -10,11 +10,11 @@ use super::{Graph, Node, tags};
 use crate::audit::columns::{cut, width};
 
 const SVG: &str = "http://www.w3.org/2000/svg";
-/// A column of the fonts below, rather too wide than too narrow.
+/// The width of a column in the fonts below, with some reserve.
 const COLUMN: usize = 8;
 const LINE: usize = 18;
 const PAD: usize = 12;
-/// A line of a box that is longer is cut, and whole in its title.
+/// A longer line of a box is cut; its title has the whole text.
 const LONGEST: usize = 44;
 
 const STYLE: &str = "\
@@ -25,7 +25,7 @@ text{font:13px ui-monospace,Menlo,Consolas,'DejaVu Sans Mono',monospace;fill:#1b
 @media(prefers-color-scheme:dark){text{fill:#e6edf3}.small{fill:#9198a1}.held{fill:#db6d28}.paper{fill:#0d1117}\
 .box{fill:#161b22;stroke:#6e7681}.outside{fill:#0c2d4d}.way{stroke:#9198a1}.back{stroke:#db6d28}.tip{fill:#9198a1}}";
 
-/// What is written into one box.
+/// The content of one box.
 struct Card {
     lines: Vec<(&'static str, String)>,
     class: &'static str,
@@ -92,11 +92,11 @@ fn card(graph: &Graph, node: &Node, last: usize) -> Card {
         Some(_) if graph.entry.as_ref() == Some(&node.name) => "box entry",
         Some(_) => "box",
     };
-    // What nobody reaches stands behind everything else.
+    // Unreachable listeners come after everything else.
     Card { lines, class, column: node.depth.unwrap_or(last + 1) }
 }
 
-/// Who points at whom, by the numbers of their boxes.
+/// The arrows between boxes, by the numbers of the boxes.
 fn arrows(graph: &Graph) -> Vec<(usize, usize)> {
     let mut arrows = Vec::new();
     for (n, node) in graph.listeners.iter().enumerate() {
@@ -147,7 +147,7 @@ fn point((x, y): (usize, usize)) -> String {
     format!("{x} {y}")
 }
 
-/// Curves that leave and reach each point level.
+/// Curves that are level at each point.
 fn curves(points: &[(usize, usize)]) -> String {
     let mut path = String::new();
     let mut before: Option<(usize, usize)> = None;

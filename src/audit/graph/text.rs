@@ -1,14 +1,14 @@
-//! The graph for a terminal: a block for the outside and one for each listener, below it whom it may
-//! address, with what, and what comes back.
+//! The graph for a terminal: a block for the outside and one for each listener, with its peers, the
+//! elements, and the answers.
 //!
-//! No line is wider than a terminal, and nothing in it is what a terminal would obey. A graph comes in;
-//! lines go out.
+//! No line is wider than a terminal, and no line contains control characters. A graph comes in; lines
+//! go out.
 
 use super::{Graph, Node, tags};
 use crate::audit::columns::{plain, width, wrapped};
 use crate::audit::layout;
 
-/// One arrow: to whom, with what, what comes back, and what else is to be said.
+/// One arrow: the receiver, its elements, the answers, and further notes.
 struct Arrow {
     to: String,
     takes: String,
@@ -39,7 +39,7 @@ pub(super) fn draw(graph: &Graph) -> Vec<String> {
     lines
 }
 
-/// Who comes in from outside, and to whom: a block for all who may address the same listeners.
+/// Who comes in from outside, and to whom: one block for all that may address the same listeners.
 fn doors(graph: &Graph) -> Vec<String> {
     let mut open: Vec<&Node> = graph.listeners.iter().filter(|n| !n.from_outside.is_empty()).collect();
     let mut lines = Vec::new();
@@ -84,7 +84,7 @@ fn door(graph: &Graph, node: &Node) -> Arrow {
     Arrow { more, ..arrow }
 }
 
-/// The arrows under one another, in columns where they fit; else each in as many lines as it needs.
+/// The arrows one below the other, in columns if they fit; otherwise each in as many lines as it needs.
 fn block(arrows: &[Arrow]) -> Vec<String> {
     let widest = |part: fn(&Arrow) -> &str| arrows.iter().map(|a| width(part(a))).max().unwrap_or(0);
     let (to, takes, back) = (widest(|a| &a.to), widest(|a| &a.takes), widest(|a| &a.back));

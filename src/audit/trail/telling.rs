@@ -1,6 +1,8 @@
-//! A chain of causes in words: each record as the log tells it, and below it, behind an arrow, how the next one led to it.
+//! A chain of causes in words: each record as `log` shows it, and below it, after an arrow, how the next one led to
+//! it.
 //!
-//! No line is wider than a terminal, and nothing of a payload gets out unescaped. Links come in; lines or JSON go out.
+//! No line is wider than a terminal, and nothing of a payload gets out unescaped. Links come in; lines or JSON go
+//! out.
 
 use serde_json::{Value, json};
 
@@ -13,14 +15,14 @@ use systole_core::types::client::Role;
 use systole_core::types::ids::ThreadId;
 use systole_core::types::record::Kind;
 
-/// Columns that a name takes at most.
+/// Most columns of a name.
 const NAME: usize = 24;
-/// Records and models that one turn names on a screen.
+/// Most records and models of one turn on a screen.
 const NAMED: usize = 6;
-/// How far continued lines are indented.
+/// The indent of continued lines.
 const INDENT: usize = 6;
 
-/// What was told last, which need not be told again.
+/// The last shown thread and day, which need no repetition.
 #[derive(Default)]
 pub struct Telling {
     place: Option<(ThreadId, String)>,
@@ -58,7 +60,7 @@ impl Telling {
     }
 }
 
-/// What stood beside the cause: models, and what else the turn was shown.
+/// What accompanied the cause: models, and what else the turn was shown.
 fn beside(thread: &ThreadId, turn: &Turn, why: &Why) -> Vec<String> {
     let mut lines = Vec::new();
     for asked in turn.models.iter().take(NAMED) {
@@ -81,7 +83,7 @@ fn those(shown: &[Shown]) -> String {
         let from = cut(it.from.as_str(), NAME);
         format!("#{} <{}> from {from}", it.seq, it.element)
     };
-    // The newest stand nearest to what they led to.
+    // The newest ones are closest to their effect.
     let left = shown.len().saturating_sub(NAMED);
     let named: Vec<String> = shown.iter().skip(left).map(one).collect();
     let more = if left == 0 { String::new() } else { format!("{left} earlier, ") };
@@ -147,7 +149,7 @@ fn words(roles: &[Role]) -> Vec<&'static str> {
     roles.iter().map(|role| role.as_str()).collect()
 }
 
-/// A link for programs: the record as `log` gives it, and what the trail adds.
+/// A link for programs: the record as in `log`, and the trail's additions.
 pub fn as_json(link: &Link) -> Value {
     let (position, record) = &link.placed;
     let thread = &record.header.thread;

@@ -1,7 +1,7 @@
-//! The turn in which a listener said something: which records it was shown, and which models were asked in it.
+//! The turn in which a listener sent something: the records that it was shown, and the models asked in it.
 //!
-//! Only the stretch of the thread between the turn before and the record is read. A record and its cause come in; what
-//! surrounds it goes out, as numbers of records of the same thread.
+//! It reads only the part of the thread between the previous turn and the record. A record and its cause come in; the
+//! context goes out, as numbers of records of the same thread.
 
 use std::ops::ControlFlow;
 
@@ -15,18 +15,18 @@ use systole_core::types::ids::{CallPath, Name};
 use systole_core::types::ports::{LogFault, LogReader};
 use systole_core::types::record::{Approving, Journaling, Kind, Mark, Record, Role, Steering, Timing};
 
-/// What a listener said something in.
+/// The turn in which a listener sent something.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Turn {
-    /// The attempt, from the second on.
+    /// The attempt, if it is not the first.
     pub attempt: Option<u32>,
-    /// What else the turn was shown, in order, beside the record that opened it.
+    /// What else the turn was shown, in order, in addition to the record that opened it.
     pub shown: Vec<Shown>,
     /// The models that were asked, in order.
     pub models: Vec<Asked>,
 }
 
-/// A record that a turn was shown, or that let it go on.
+/// A record that a turn was shown, or that let it continue.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Shown {
     /// Its number.
@@ -47,30 +47,30 @@ impl Shown {
 /// A model that was asked.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Asked {
-    /// The record of its start, which `systole context` takes.
+    /// The record of its start, for `systole context`.
     pub seq: u64,
     /// The model.
     pub model: String,
-    /// Where its result stands, and what that came to; none where the log has none.
+    /// The record and the content of its result; `None` if the log has none.
     pub result: Option<Answered>,
     attempt: u32,
     entry: u64,
 }
 
-/// What came of asking a model.
+/// The outcome of a model request.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Answered {
     /// The record.
     pub seq: u64,
     /// Why it stopped.
     pub stop: String,
-    /// Tokens, where they are known.
+    /// Tokens, if known.
     pub tokens: Option<u64>,
-    /// Money, where it is known.
+    /// Money, if known.
     pub money: Option<String>,
 }
 
-/// The call and the turn in which a listener said it; none for what the core or somebody outside says.
+/// The call and the turn in which a listener sent it; `None` for records of the core or of outsiders.
 pub(super) fn said_in(record: &Record) -> Option<(CallPath, u32)> {
     let h = &record.header;
     let call = h.call.as_ref()?;
@@ -103,7 +103,7 @@ pub(super) fn said_in(record: &Record) -> Option<(CallPath, u32)> {
     }
 }
 
-/// Reads what a record was said in. A person's word with another payload has that payload beside it.
+/// Reads the turn of a record. For a person's amendment it shows the new payload, which is in the record before.
 pub(super) fn read(
     reader: &dyn LogReader,
     record: &Record,
@@ -138,13 +138,13 @@ pub(super) fn read(
     }
     turn.shown.sort_by_key(|shown| shown.seq);
     turn.models.sort_by_key(|asked| asked.seq);
-    // A start was read after its result, which stands behind it.
+    // Starts are read after their results, because results come later in the log.
     turn.models.retain(|asked| !asked.model.is_empty());
     Ok(Some(turn))
 }
 
 impl Turn {
-    /// Takes a record that was made while the turn was worked on, the newest first.
+    /// Takes a record made during the turn, newest first.
     fn during(&mut self, record: &Record, call: &CallPath, number: u32) {
         let h = &record.header;
         if h.call.as_ref() != Some(call) {
@@ -187,8 +187,8 @@ impl Turn {
         }
     }
 
-    /// Takes what the turn was shown: the answers to the items of the turn before, and what came unasked since that was
-    /// due. What that was due with, its items name as their cause.
+    /// Collects what the turn was shown: the answers to the items of the previous turn, and what came unasked since
+    /// that turn was due. The items of the previous turn name as their cause the record that made it due.
     fn before(
         &mut self,
         reader: &dyn LogReader,
@@ -214,7 +214,7 @@ impl Turn {
     }
 }
 
-/// Whether a record that was made before the turn was due is a part of what the turn is shown.
+/// Whether a record from before the turn was due is part of what the turn is shown.
 fn is_shown(record: &Record, call: &CallPath, number: u32) -> bool {
     let h = &record.header;
     let is_in_inbox = h.call.as_ref() == Some(call);
@@ -225,7 +225,8 @@ fn is_shown(record: &Record, call: &CallPath, number: u32) -> bool {
         (Kind::Message, Some(Mark::Role(Role::Inbox | Role::WrapUp)))
         | (Kind::Timer, Some(Mark::Timing(Timing::Fired)))
         | (Kind::Steer, Some(Mark::Steering(Steering::Steered))) => is_in_inbox,
-        // A refusal is the answer to its item. Notes are answered by being recorded, and tell their sender nothing.
+        // A refusal is the answer to its item. Recording is the only answer to a note, and its sender sees nothing of
+        // it.
         (Kind::Refusal, _) => is_item,
         (Kind::Outcome, Some(Mark::DeadLetter)) => false,
         (Kind::Message, Some(Mark::Role(Role::Answer | Role::Final))) | (Kind::Outcome, _) => is_answer,

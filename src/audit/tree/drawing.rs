@@ -1,6 +1,6 @@
 //! A tree as lines for a terminal, and as JSON for programs.
 //!
-//! It adds nothing to what the tree and the reasons say. No line is wider than the layout.
+//! It adds nothing to the tree and the reasons. No line is wider than the layout.
 
 use serde_json::{Value, json};
 
@@ -13,12 +13,12 @@ use systole_core::types::codes::Code;
 use systole_core::types::ids::{CallPath, ThreadId};
 use systole_core::types::time::{Millis, spoken};
 
-/// Columns that a name takes at most.
+/// Most columns of a name.
 const NAME_COLUMNS: usize = 24;
-/// Columns that the lines of a tree take at most on the left, so that words have room on the right.
+/// Most columns for the tree's lines on the left, so that there is room for words on the right.
 const MARGIN: usize = 32;
 
-/// Tells how an open call stands; none where nobody knows.
+/// Returns the reason of an open call; `None` if unknown.
 pub type Reasons<'a> = &'a dyn Fn(&ThreadId, &CallPath) -> Option<&'a Reason>;
 
 /// Draws a tree. `life` is the word for the state of its first thread.
@@ -40,14 +40,14 @@ struct Drawing<'a> {
     now: Millis,
 }
 
-/// What stands below a call: its items, or the calls of a thread.
+/// An entry below a call: its items, or the calls of a thread.
 enum Twig<'t> {
     Call(&'t Tree, &'t CallPath, &'t Branch),
     Item(&'t Tree, CallPath, &'t Leaf),
-    /// An item for several takers, whose calls stand below it.
+    /// An item for several receivers, with its calls below it.
     Takers(&'t Tree, CallPath, &'t Leaf, &'t [CallPath]),
     Child(CallPath, &'t Tree),
-    /// A cancelled thread says by whom.
+    /// A cancelled thread, with the name of who cancelled it.
     End(&'t Tree),
 }
 
@@ -82,7 +82,7 @@ impl Drawing<'_> {
                     self.thread(tree, &below);
                 }
                 Twig::Item(tree, item, leaf) => {
-                    // What waits for a person says what for.
+                    // An item that waits for a person shows what for.
                     let reason = (self.reasons)(&tree.thread, item).filter(|_| **leaf == Leaf::Asks(None));
                     let words = reason.map_or_else(|| told(leaf, self.now), |reason| drawn(reason, self.now));
                     self.line(&fork, &format!("{item}  {words}"));
@@ -105,7 +105,8 @@ impl Drawing<'_> {
         }
     }
 
-    /// A call. The fields of its request stand behind its element if the line has room for them, else below it.
+    /// A call. The fields of its request follow its element if they fit on the line, otherwise they go below
+    /// it.
     fn call(&mut self, tree: &Tree, path: &CallPath, branch: &Branch, (fork, below): (&str, &str)) {
         let fields = branch.request.line(usize::MAX);
         let fields = if fields.is_empty() { fields } else { format!("  {fields}") };
@@ -181,7 +182,7 @@ impl Drawing<'_> {
     }
 }
 
-/// How a call ended and after which time; and, where it failed, the words.
+/// How a call ended and after how long; and the words if it failed.
 fn how(ended: &Ended, opened: Millis) -> (String, String) {
     let after = spoken(ended.at.since(opened));
     match &ended.way {
@@ -230,7 +231,7 @@ fn told(leaf: &Leaf, now: Millis) -> String {
     }
 }
 
-/// What a person said, in a few words.
+/// A person's answer, in a few words.
 fn answered(said: &PersonSaid) -> String {
     let Some(by) = &said.by else { return "who did not answer in time".to_owned() };
     let choice = said
@@ -241,7 +242,7 @@ fn answered(said: &PersonSaid) -> String {
     format!("{} {choice}{note}", plain(by))
 }
 
-/// What was done to a view, in words.
+/// The change to a view, in words.
 fn looked(cleared: bool, range: Option<(u64, u64)>) -> String {
     let way = if cleared { "cleared " } else { "recalled " };
     match range {
@@ -253,7 +254,7 @@ fn looked(cleared: bool, range: Option<(u64, u64)>) -> String {
     }
 }
 
-/// The tree for programs: the same shape, with moments instead of stretches of time.
+/// The tree for programs: the same shape, with moments instead of durations.
 pub fn to_json(tree: &Tree, reasons: Reasons<'_>, now: Millis) -> Value {
     let calls: Vec<Value> =
         tree.tops().into_iter().map(|(path, branch)| call_json(tree, path, branch, reasons, now)).collect();

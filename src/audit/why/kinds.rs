@@ -1,8 +1,8 @@
-//! The kinds of waits: what a call can wait for, and how each is told. A new kind is added here, and in
-//! the parent where it is told apart from the others.
+//! The kinds of waits: what a call can wait for, and the words for each. A new kind is added here, and
+//! in the parent, which tells the kinds apart.
 //!
-//! It never decides what the reason is. A reason and a moment come in; words go out, unbroken and with
-//! whatever a program said made visible.
+//! It does not decide the reason. A reason and a moment come in; words go out, unbroken, with all
+//! program output made visible.
 
 use super::Reason;
 use crate::audit::columns::plain;
@@ -17,59 +17,59 @@ use systole_core::types::time::{Millis, spoken};
 pub enum Cause {
     /// An earlier top call of its thread.
     Held {
-        /// The call that is open.
+        /// The open call.
         behind: CallPath,
     },
-    /// A person's word.
+    /// A person's decision.
     Person {
-        /// Which request for approval.
+        /// The request for approval.
         id: PersonRequestId,
-        /// The element that waits.
+        /// The waiting element.
         element: String,
         /// Its fields, on one line.
         fields: String,
-        /// The hash of the payload that waits.
+        /// The hash of the waiting payload.
         hash: Digest,
         /// When it expires.
         until: Millis,
-        /// What is unknown, where one more attempt waits.
+        /// What is unknown, if another attempt waits.
         unknown: Option<String>,
     },
-    /// A person's answer to a question. The reason stands below the call that asks.
+    /// A person's answer to a question. The reason is listed below the asking call.
     Question {
-        /// Which request.
+        /// The request.
         id: PersonRequestId,
-        /// What is asked.
+        /// The text of the question.
         words: String,
         /// The possible answers.
         choices: Vec<String>,
-        /// The hash of the question with all that it shows.
+        /// The hash of the question with everything that it shows.
         hash: Digest,
         /// When it expires.
         until: Millis,
     },
-    /// Somebody who lets its thread go on.
+    /// A person who resumes its thread.
     Paused {
-        /// The thread that is paused; `sys` where everything is.
+        /// The paused thread; `sys` if everything is paused.
         by: ThreadId,
     },
-    /// Answers to its items; what is open stands below.
+    /// Answers to its items; open work is listed below.
     Joining {
-        /// Items that have one.
+        /// The number of answered items.
         answered: usize,
-        /// All of them.
+        /// The number of all items.
         items: usize,
     },
-    /// Threads that it spawned; those that are open stand below.
+    /// Threads that it spawned; open ones are listed below.
     Awaiting {
-        /// Those of them that have finished.
+        /// How many of them have finished.
         finished: usize,
-        /// How many must have.
+        /// How many must finish.
         enough: usize,
-        /// Its next timer, which ends the wait as well.
+        /// Its next timer, which also ends the wait.
         timer: Option<(TimerId, Millis)>,
     },
-    /// Its time, after a failed attempt.
+    /// Its next attempt, after a failed one.
     BackOff {
         /// When the next attempt may go out.
         until: Millis,
@@ -78,21 +78,21 @@ pub enum Cause {
     Queued {
         /// Its place, from 1.
         place: usize,
-        /// The slots, all taken.
+        /// The number of slots, all taken.
         slots: usize,
     },
     /// Its listener's reply.
     Out {
-        /// When the attempt is over at the latest; none where the configuration cannot be read.
+        /// When the attempt ends at the latest; `None` if the configuration cannot be read.
         deadline: Option<Millis>,
-        /// The longest silence.
+        /// The longest allowed silence.
         idle_ms: Option<u64>,
-        /// What follows.
+        /// What happens then.
         then: Then,
     },
-    /// Somebody who runs the organism.
+    /// A person who starts the organism.
     Stopped,
-    /// Nothing that could be read: the configuration is gone.
+    /// Unknown: the configuration is gone.
     Unknown {
         /// Why.
         why: String,
@@ -100,7 +100,7 @@ pub enum Cause {
 }
 
 impl Cause {
-    /// The word for it, as programs read it.
+    /// The word for programs.
     pub const fn as_str(&self) -> &'static str {
         match self {
             Cause::Held { .. } => "held",
@@ -121,13 +121,13 @@ impl Cause {
         matches!(self, Cause::Person { .. } | Cause::Question { .. } | Cause::Paused { .. })
     }
 
-    /// Whether it is over when what stands below is.
+    /// Whether it ends when the work below it ends.
     pub(super) const fn joins(&self) -> bool {
         matches!(self, Cause::Joining { .. } | Cause::Awaiting { .. })
     }
 }
 
-/// What follows when an attempt is over without a reply.
+/// What follows an attempt without a reply.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Then {
     /// Another attempt.
@@ -140,18 +140,18 @@ pub enum Then {
 
 /// A reason in words.
 pub(super) struct Words {
-    /// What its call waits for, without its listener's name.
+    /// What the call waits for, without its listener's name.
     pub(super) brief: String,
     /// The same for a list of waits: `for …`.
     pub(super) wait: String,
-    /// What ends the wait, as a sentence; none where what stands below ends it.
+    /// What ends the wait, as a sentence; `None` if the work below ends it.
     pub(super) ends: Option<String>,
-    /// The command that ends it, where one does.
+    /// The command that ends it, if there is one.
     pub(super) command: Option<String>,
 }
 
 impl Words {
-    /// Words that name the listener in a list, and nothing that ends the wait.
+    /// Words that name the listener in a list, without what ends the wait.
     fn of(reason: &Reason, brief: String) -> Words {
         let wait = format!("for {}: {brief}", reason.listener.as_str());
         Words { brief, wait, ends: None, command: None }
@@ -267,7 +267,7 @@ fn left_until(until: Millis, now: Millis) -> String {
     }
 }
 
-/// Where minutes are many, seconds are noise.
+/// Seconds do not matter next to many minutes.
 fn whole_minutes(ms: u64) -> u64 {
     if ms < 600_000 { ms } else { ms - ms % 60_000 }
 }
@@ -313,7 +313,7 @@ fn out_ends(deadline: Millis, idle_ms: Option<u64>, then: Then, now: Millis) -> 
     text
 }
 
-/// Which attempt it is, of how many.
+/// The number of the attempt, and how many there may be.
 pub(super) fn attempt_of(reason: &Reason) -> String {
     let of = reason.attempts.max(reason.attempt);
     format!("attempt {} of {of}", reason.attempt)

@@ -1,7 +1,7 @@
-//! Every wait of an organism in a list, the longest first: thread, how long, for what, the command.
+//! Every wait of an organism in a list, longest first: thread, how long, for what, the command.
 //!
-//! Standings come in; one entry for each thing that is waited for goes out, in columns for whoever
-//! reads lines and broken to fit for whoever looks at a terminal.
+//! Standings come in. One entry per wait goes out, in columns for scripts that read lines, or broken to
+//! fit a terminal.
 
 use super::kinds::words;
 use super::{Cause, Reason, Standing};
@@ -11,11 +11,11 @@ use crate::audit::runs::Goal;
 use systole_core::types::ids::ThreadId;
 use systole_core::types::time::{Millis, spoken};
 
-/// Columns that a thread's id takes at most.
+/// Most columns of a thread's id.
 const ID_COLUMNS: usize = 24;
-/// Columns that the words for what is waited for take at most.
+/// Most columns for the words of a wait.
 const WHAT_COLUMNS: usize = 120;
-/// Columns by which the further lines of an entry are indented.
+/// The indent of an entry's further lines.
 const INDENT: usize = 4;
 
 /// One wait.
@@ -25,18 +25,18 @@ pub struct Wait {
     pub thread: ThreadId,
     /// Since when.
     pub since: Millis,
-    /// The kind of wait, as programs read it.
+    /// The kind of wait, for programs.
     pub cause: &'static str,
-    /// For what.
+    /// What it waits for.
     pub what: String,
-    /// What to type: the command that ends it, or the one that says more.
+    /// The command to type: one that ends the wait, or one that shows more.
     pub command: String,
-    /// The goal of a workflow that it is about.
+    /// Its goal in a workflow.
     pub goal: Option<Goal>,
 }
 
-/// Every wait of these threads, the longest first: the leaves, which alone can end something, and the
-/// messages that are held behind another.
+/// Every wait of these threads, longest first: the leaves, which alone can end something, and the held
+/// messages.
 pub fn waits(standings: &[Standing], now: Millis) -> Vec<Wait> {
     let mut waits = Vec::new();
     for standing in standings {
@@ -55,7 +55,7 @@ pub fn waits(standings: &[Standing], now: Millis) -> Vec<Wait> {
             });
         }
     }
-    // Of two that wait as long the order is that of the threads, so that the same log reads the same.
+    // Equally long waits are sorted by thread, so that the same log gives the same list.
     waits.sort_by(|a, b| (a.since, &a.thread).cmp(&(b.since, &b.thread)));
     waits
 }
@@ -82,14 +82,14 @@ pub fn in_lines(waits: &[Wait], now: Millis) -> Vec<String> {
     .collect()
 }
 
-/// What is waited for, in at most so many columns, and in colour if that is a person.
+/// What it waits for, in at most that many columns, and in colour if it is a person.
 fn what(wait: &Wait, columns: usize) -> String {
     let what = cut_counted(&wait.what, columns);
     if matches!(wait.cause, "person" | "paused") { paint(Tone::Held, &what) } else { what }
 }
 
-/// The list for a narrow terminal: no line wider than the layout, and no command broken, which is to be
-/// copied.
+/// The list for a narrow terminal: no line is wider than the layout, and no command is broken, so that
+/// it can be copied.
 pub fn broken(waits: &[Wait], now: Millis) -> Vec<String> {
     let mut lines = Vec::new();
     for (lead, wait) in leads(waits, now).iter().zip(waits) {

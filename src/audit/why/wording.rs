@@ -1,7 +1,7 @@
 //! The reasons of one thread in words: a few lines for each open call, with what ends the wait.
 //!
-//! It never decides what the reason is. Reasons and a moment come in; lines that fit the layout go
-//! out, with whatever a program said made visible.
+//! It does not decide the reason. Reasons and a moment come in; lines that fit the layout go out,
+//! with all program output made visible.
 
 use super::kinds::{attempt_of, words};
 use super::{Bought, Cause, Failure, Reason, Standing};
@@ -12,15 +12,15 @@ use systole_core::types::composition::Program;
 use systole_core::types::ids::ThreadId;
 use systole_core::types::time::{Millis, spoken};
 
-/// Lines that one failure's words may take.
+/// Most lines for the words of one failure.
 const FAILURE_LINES: usize = 3;
 
-/// What somebody who asks has at hand.
+/// The asker's context.
 #[derive(Clone, Copy, Debug)]
 pub struct Asker<'a> {
     /// The moment of asking.
     pub now: Millis,
-    /// The command that starts the organism; none while it runs.
+    /// The command that starts the organism; `None` while it runs.
     pub start: Option<&'a str>,
 }
 
@@ -29,13 +29,13 @@ pub fn brief(reason: &Reason, now: Millis) -> String {
     words(reason, now).brief
 }
 
-/// The same in colour if a person is waited for.
+/// The same, in colour if it waits for a person.
 pub fn drawn(reason: &Reason, now: Millis) -> String {
     let brief = brief(reason, now);
     if reason.cause.is_up_to_a_person() { paint(Tone::Held, &brief) } else { brief }
 }
 
-/// What ends the wait, as a sentence; none where what stands below ends it.
+/// What ends the wait, as a sentence; `None` if the work below ends it.
 pub fn ends(reason: &Reason, now: Millis) -> Option<String> {
     words(reason, now).ends
 }
@@ -64,7 +64,7 @@ pub fn report(standing: &Standing, asker: &Asker<'_>) -> Vec<String> {
         (None, Life::Working) => {
             let since = waits_since(standing);
             let waited = match standing.leaves().as_slice() {
-                // It says itself how long it is out.
+                // The reason itself says how long it is out.
                 [Reason { cause: Cause::Out { .. }, .. }] => String::new(),
                 _ => format!(", for {}", spoken(now.since(since))),
             };
@@ -103,7 +103,7 @@ fn waits_since(standing: &Standing) -> Millis {
     standing.leaves().iter().map(|leaf| leaf.since).min().unwrap_or(standing.touched)
 }
 
-/// What the models of a message used, of what they may.
+/// The model use of a message, and its limits.
 fn models(bought: &Bought) -> String {
     let of = |used: String, limit: Option<String>| match limit {
         Some(limit) => format!("{used} of {limit}"),
@@ -130,7 +130,7 @@ fn next(standing: &Standing) -> String {
             // The moment does not matter to a command.
             let first = leaves.first().map(|leaf| words(leaf, standing.touched));
             if let Some((command, ends)) = first.and_then(|words| Some((words.command?, words.ends))) {
-                // With what else could be done, if that is known.
+                // With the alternatives, if they are known.
                 return ends.filter(|ends| ends.starts_with(&command)).unwrap_or(command);
             }
             let (thread, from) = leaves
@@ -141,18 +141,18 @@ fn next(standing: &Standing) -> String {
     }
 }
 
-/// What the other lines say of a thread, and a line of a call need not say again.
+/// What the other lines already say about a thread, so that the line of a call need not repeat it.
 struct Said<'a> {
     standing: &'a Standing,
     /// What to do next.
     next: &'a str,
-    /// The command that starts the organism, where it does not run.
+    /// The command that starts the organism, if it does not run.
     start: Option<&'a str>,
     now: Millis,
 }
 
 impl Said<'_> {
-    /// How a call stands, in a few words.
+    /// The state of a call, in a few words.
     fn brief(&self, reason: &Reason) -> String {
         let is_said = match reason.cause {
             Cause::Stopped => self.start.is_some(),
@@ -167,10 +167,10 @@ impl Said<'_> {
         self.standing.paused.is_none() && reason.since == waits_since(self.standing)
     }
 
-    /// A reason and what stands below it.
+    /// A reason and those below it.
     fn told(&self, lines: &mut Vec<String>, reason: &Reason, depth: usize, above: &ThreadId) {
         let now = self.now;
-        // Sixteen levels are the most there are; past ten a line would have no room for its words.
+        // There are at most sixteen levels; past ten a line would have no room for its words.
         let margin = 2 * depth.min(10);
         let mut lead = " ".repeat(margin);
         lead.push_str(if depth == 0 { "" } else { "└─ " });
@@ -210,7 +210,7 @@ impl Said<'_> {
         if let Some(program) = reason.program.as_ref().filter(|_| waits_for_program) {
             note(lines, "program:", &plain(&program.run.join(" ")));
         }
-        // What the last attempt ended with is said below.
+        // The end of the last attempt is shown below.
         let is_said =
             |away: &str| reason.failures.last().is_some_and(|last| plain(&last.words) == plain(away));
         if let Some(away) = reason.away.as_ref().filter(|away| waits_for_program && !is_said(away)) {
@@ -241,7 +241,7 @@ impl Said<'_> {
     }
 }
 
-/// The last failure, and how often there was one like it.
+/// The last failure, and how often it happened.
 fn failed(all: &[Failure], last: &Failure) -> String {
     let alike = all.iter().rev().take_while(|f| f.code == last.code).count();
     let (how, said) = match last.words.split_once("; last words on stderr: ") {
@@ -254,15 +254,15 @@ fn failed(all: &[Failure], last: &Failure) -> String {
         2 => text.push_str(", twice"),
         more => text.extend([", ", &more.to_string(), " times"]),
     }
-    // Of a program's last words the last line says most: what went before is in the log.
+    // The last line of a program's output says most; the log has the earlier ones.
     if let Some(said) = said {
         text.extend(["; last words on stderr: ", &plain(said)]);
     }
     text
 }
 
-/// A program that misses a variable which it is not given: the most common reason why one that works
-/// in a terminal does not work here.
+/// A program that lacks a variable it is not given: the most common reason why a program works in a
+/// terminal but not here.
 fn missing_variable(program: &Program, reason: &Reason, words: &str) -> Option<String> {
     let complains = ["KeyError", "unbound", "parameter not set", "environment variable", "env var"];
     if !complains.iter().any(|sign| words.contains(sign)) {
@@ -282,7 +282,7 @@ fn missing_variable(program: &Program, reason: &Reason, words: &str) -> Option<S
     ))
 }
 
-/// The turn, and why it is the last if it is.
+/// The turn, and why it is the last, if it is.
 fn turn_of(reason: &Reason) -> String {
     match reason.wraps_up {
         Some(code) => format!("its wrap-up turn, {}", code.as_str()),

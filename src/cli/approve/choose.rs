@@ -1,5 +1,5 @@
-//! `systole choose`: a person's answer to a question. The question is shown whole before it is answered, with every message
-//! that it shows. Whether the answer fits is the organism's to say.
+//! `systole choose`: a person's answer to a question. The question is shown in full before it is answered, with every
+//! message that it shows. The organism decides whether the answer fits.
 
 use clap::Args;
 
@@ -53,7 +53,7 @@ impl Choose {
     }
 }
 
-/// Whether the question has that choice. If not, nobody has to read it before the organism refuses the answer.
+/// Whether the question has that choice. If not, no one needs to read it before the organism refuses the answer.
 fn fits(place: &Place, id: PersonRequestId, choice: Option<&str>) -> Result<bool, Exit> {
     let looking = Looking::open(place)?;
     let waiting = persons::waiting(&looking.reader).map_err(|fault| looking.fault(&fault))?;

@@ -1,7 +1,7 @@
-//! What a person reads before an answer: each payload or question whole, on one screen or page by page.
+//! What a person reads before an answer: each payload or question in full, on one screen or page by page.
 //!
-//! Nothing is approved or chosen that was not shown to its end. Ids come in; those that were read go out, each with the
-//! hash of what was read.
+//! Nothing is approved or chosen that was not shown to its end. Ids come in; those that were read go out, each with
+//! the hash of what was read.
 
 use std::io::{IsTerminal as _, stdin};
 
@@ -14,18 +14,18 @@ use crate::audit::persons::{self, About, Waiting};
 use systole_core::types::ids::Digest;
 use systole_core::types::person::{PersonRequestId, RequestKind};
 
-/// Lines that a payload may take where nobody turns pages: more than most have, and few enough to be read in a log.
+/// Most lines of a payload if no one can turn pages: more than most payloads have, and few enough to read in a log.
 const UNSEEN: usize = 40;
 /// Digits of a hash that are enough to name it.
 const DIGITS: usize = 12;
 
-/// A hash that no payload has: an empty text is none. What is bound to it is never approved.
+/// A hash that no payload has: an empty text is not a payload. Nothing bound to it is ever approved.
 pub(super) fn no_hash() -> Digest {
     Digest::of(b"")
 }
 
-/// Shows the payloads of these approvals. Those that were read come back with the hashes of what was read; the exit
-/// says why others were not.
+/// Shows the payloads of these approvals. It returns those that were read, with their hashes; the exit says why
+/// others were not.
 pub(super) fn read(
     place: &Place,
     kind: RequestKind,
@@ -36,13 +36,14 @@ pub(super) fn read(
     let screen = looking.screen;
     let (mut read, mut shown, mut exit) = (Vec::new(), Vec::new(), Exit::Done);
     for id in ids {
-        // Why nothing of that kind waits under an id, the organism says. If something does by then, nobody has read it.
+        // The organism reports why nothing of that kind waits under an id. If something does by then, no one has read
+        // it.
         let Some(one) = waiting.iter().find(|one| one.id == *id && one.kind() == kind) else {
             read.push((*id, no_hash()));
             continue;
         };
         let lines = one.lines(looking.now);
-        // A pipe gets long lines whole: they count as many as they fill on a screen.
+        // A pipe gets long lines unbroken: they count as many lines as they fill on a screen.
         let filled = lines.iter().map(|line| width(line).div_ceil(COLUMNS).max(1)).sum();
         if !has_reader(screen) && filled > UNSEEN {
             exit = unread(screen, one, filled);
@@ -68,7 +69,7 @@ pub(super) fn read(
     Err(Exit::Usage)
 }
 
-/// Whether somebody sees the screen and can turn its pages.
+/// Whether a person sees the screen and can turn its pages.
 fn has_reader(screen: Screen) -> bool {
     screen.terminal && !screen.json && stdin().is_terminal()
 }
@@ -118,7 +119,7 @@ fn by_pages(screen: Screen, kind: RequestKind, lines: &[String]) -> bool {
     matches!(answer().as_deref(), Some("y" | "yes"))
 }
 
-/// A line from the terminal; none where it is gone.
+/// A line from the terminal; `None` if the terminal is gone.
 fn answer() -> Option<String> {
     let mut line = String::new();
     let read = stdin().read_line(&mut line).ok().filter(|read| *read > 0);

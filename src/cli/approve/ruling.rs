@@ -1,8 +1,8 @@
-//! A person's word, carried out: through the organism that runs on the log, or through one that is started here only for
-//! that and sends nothing.
+//! Carries out a person's decision: through the organism that runs on the log, or through one that is started here
+//! only for that and sends nothing.
 //!
-//! Orders come in, each about one request. What became of each is printed; the exit is that of the first that was
-//! refused.
+//! Orders come in, each about one request. The result of each is printed; the exit is that of the first refused
+//! order.
 
 use crate::cli::exit::Exit;
 use crate::cli::here;
@@ -16,7 +16,7 @@ use crate::runtime::runfile::RunFile;
 use crate::runtime::waiting::Reply;
 use systole_core::types::person::{PersonRequestId, Says};
 
-/// Has orders carried out, each by itself. The exit is that of the first that was refused.
+/// Carries out orders, each separately. The exit is that of the first refused order.
 pub(in crate::cli) fn rule(place: &Place, orders: Vec<Order>) -> Result<Exit, Exit> {
     let screen = place.screen();
     let log = place.log(screen)?;
@@ -29,7 +29,7 @@ pub(in crate::cli) fn rule(place: &Place, orders: Vec<Order>) -> Result<Exit, Ex
             match client.rule(&order.request.to_string(), &spoken(order)) {
                 Ok(Ok(ruled)) => exits.push(done(screen, &ruled, true)),
                 Ok(Err(refusal)) => exits.push(not_done(screen, several.then_some(order.request), &refusal)),
-                // What the file names is gone, or going. If it still has the log, starting will say so.
+                // The organism in the run file is stopping or gone. If it still has the log, starting reports that.
                 Err(Unheard::Unreachable { .. }) => break,
                 Err(unheard) => return Err(screen.fail(Exit::Unavailable, unheard)),
             }
@@ -45,10 +45,10 @@ pub(in crate::cli) fn rule(place: &Place, orders: Vec<Order>) -> Result<Exit, Ex
     Ok(exits.into_iter().find(|exit| *exit != Exit::Done).unwrap_or(Exit::Done))
 }
 
-/// The order as the door of an organism takes it.
+/// The order in the form of an organism's door.
 fn spoken(order: &Order) -> Ruling {
     let (payload, choice) = match &order.says {
-        // What is no UTF-8 was refused before.
+        // Bytes that are not UTF-8 were refused before.
         Says::Amend(bytes) => (Some(String::from_utf8_lossy(bytes).into_owned()), None),
         Says::Choose(choice) => (None, choice.clone()),
         Says::Approve | Says::Reject => (None, None),
@@ -94,7 +94,7 @@ fn done(screen: Screen, ruled: &Ruled, runs: bool) -> Exit {
     Exit::Done
 }
 
-/// Among several the request is named for which nothing was done.
+/// Among several orders, names the request for which nothing was done.
 fn not_done(screen: Screen, id: Option<PersonRequestId>, refusal: &Refusal) -> Exit {
     if screen.json {
         screen.value(refusal);

@@ -1,5 +1,6 @@
-//! How the demo looks: numbered headings, facts behind their names, and what was typed or said, within the width of the
-//! terminal. Colour only on a terminal that wants it. Everything from a payload is made visible before it is printed.
+//! The look of the demo: numbered headings, facts after their names, and typed or spoken text, within the width of
+//! the terminal. Colour only on a terminal that wants it. Everything from a payload is made visible before it is
+//! printed.
 
 use rustix::termios::tcgetwinsize;
 use systole_kit::Limits;
@@ -10,9 +11,9 @@ use crate::audit::columns::{COLUMNS, plain, wrapped_in};
 use crate::cli::screen::Screen;
 
 const END: &str = "\u{1b}[0m";
-/// The least width that lines are wrapped to.
+/// The narrowest width for wrapping.
 const NARROWEST: usize = 40;
-/// Where facts begin, behind their names.
+/// The column of the facts, after their names.
 const NAMES: usize = 23;
 const INDENT: &str = "   ";
 
@@ -62,7 +63,7 @@ impl Page {
         }
     }
 
-    /// What the demo is, before its first step.
+    /// The introduction, before the first step.
     pub(super) fn opening(&self, text: &str) {
         self.wrapped(Style::Plain, "", 0, text);
     }
@@ -78,7 +79,7 @@ impl Page {
         self.wrapped(style, INDENT, INDENT.len(), &plain(text));
     }
 
-    /// A fact behind its name.
+    /// A fact after its name.
     pub(super) fn fact(&self, style: Style, name: &str, text: &str) {
         let lead = format!("{INDENT}{name:<width$}", width = NAMES - INDENT.len());
         self.wrapped(style, &lead, NAMES, &plain(text));

@@ -1,7 +1,7 @@
 //! The person in front of the demo: asked at the terminal until the request for approval expires.
 //!
-//! One deadline holds for the whole question, whatever is typed on the way. Without a terminal no one is asked. In comes
-//! how long to wait; out comes the answer.
+//! One deadline holds for the whole question, regardless of typing. Without a terminal no one is asked. The waiting
+//! time comes in; the answer goes out.
 
 use std::io::{IsTerminal as _, stdin, stdout};
 use std::time::Duration;
@@ -16,7 +16,7 @@ use systole_core::types::ports::Clock as _;
 /// Bytes of a line: a terminal gives out no longer ones.
 const LINE: usize = 4096;
 
-/// What a person said.
+/// A person's answer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Answer {
     Yes,
@@ -27,7 +27,7 @@ pub(super) enum Answer {
     Closed,
 }
 
-/// What came of waiting for a line.
+/// The result of waiting for a line.
 enum Waited {
     Line(String),
     TooLate,
@@ -63,14 +63,14 @@ pub(super) fn asked(page: &Page, within: Duration) -> Answer {
     }
 }
 
-/// A line from the terminal. It is read past the buffer of stdin, which could hold back what was typed ahead.
+/// A line from the terminal. It bypasses the buffer of stdin, which could hold back typed-ahead text.
 fn line(within_ms: u64) -> Waited {
     let input = stdin();
     let Ok(timeout) = Timespec::try_from(Duration::from_millis(within_ms)) else { return Waited::TooLate };
     let mut wanted = [PollFd::new(&input, PollFlags::IN)];
     match poll(&mut wanted, Some(&timeout)) {
         Ok(0) => return Waited::TooLate,
-        // A signal came between: the loop above asks again for the rest of the time.
+        // A signal interrupted the wait: the loop above asks again for the rest of the time.
         Err(Errno::INTR) => return Waited::Line(String::new()),
         Ok(_) => {}
         Err(_) => return Waited::Closed,

@@ -1,5 +1,5 @@
-//! What the log proves of the demo: the checker of the tests, which shares no code with the pump, judges it together with
-//! what the asker saw; and how many model calls the log names. It reads the log and writes nothing.
+//! What the log proves about the demo. The checker of the tests, which shares no code with the pump, judges it
+//! together with the asker's history; the model calls in the log are counted. It reads the log and writes nothing.
 
 use std::path::Path;
 
@@ -20,7 +20,7 @@ pub(super) struct Proof {
     pub(super) lost: u64,
     pub(super) doubled: u64,
     pub(super) model_calls: u64,
-    /// Model calls that have no answer on record.
+    /// Model calls without a recorded answer.
     pub(super) interrupted: u64,
 }
 

@@ -1,4 +1,4 @@
-//! The steps of the demo, as the records of its thread tell them: until the process is killed, until a person is asked, and
+//! The steps of the demo, from the records of its thread: until the process is killed, until a person is asked, and
 //! to the answer. Records come in through the organism's door; each is shown when it comes.
 
 use std::path::Path;
@@ -13,20 +13,20 @@ use crate::edges::log::sqlite;
 use systole_core::types::ids::Digest;
 use systole_core::types::ports::LogReader as _;
 
-/// Characters of a model's answer that have come in when the process is killed: enough to read what it began to say.
+/// How many characters of a model's answer must arrive before the process is killed: enough to read its beginning.
 const HALF_SAID: usize = 36;
 
-/// A model's answer that is coming in.
+/// A model's partial answer.
 pub(super) struct HalfSaid {
-    /// The position of the record before which everything was shown.
+    /// The position of the last record that was read.
     pub(super) position: u64,
     /// The agent.
     pub(super) agent: String,
-    /// What its model has said so far.
+    /// The model's text so far.
     pub(super) words: String,
 }
 
-/// Until a model in a child thread has said some words of its answer.
+/// Until a model in a child thread has sent some words of its answer.
 pub(super) fn until_a_model_speaks(
     page: &Page,
     client: &Client,
@@ -75,7 +75,7 @@ fn sent(page: &Page, sender: &str, payload: &[u8]) {
     page.fact(Style::Plain, &format!("{sender} sends"), &format!("<{}> {}", seen.element, seen.words));
 }
 
-/// What a listener was refused, from the bytes that the log keeps, and what its sender reads.
+/// A listener's refusal: the refused bytes from the log, and what the sender reads.
 fn refused(page: &Page, log: &Path, record: &Record) -> Result<(), Fault> {
     let error = told(record.body.as_bytes()).unwrap_or_default();
     let hash = page::attribute(&record.body, "hash").and_then(|hash| Digest::parse(&hash).ok());
@@ -124,7 +124,7 @@ pub(super) fn until_a_person_is_asked(
     Err(Fault::Silent("a person was asked"))
 }
 
-/// Has the person at the terminal decide, or says why no one does.
+/// Lets the person at the terminal decide, or says why no one does.
 pub(super) fn decide(page: &Page, client: &Client, request: &Record) -> Result<(), Fault> {
     let id = page::attribute(&request.body, "id").unwrap_or_default();
     if !person::is_there() {
@@ -150,7 +150,7 @@ pub(super) fn decide(page: &Page, client: &Client, request: &Record) -> Result<(
     };
     let hash = page::attribute(&request.body, "hash");
     let note = note.map(str::to_owned);
-    // A request that expired in the same moment is no fault: the log says what came of it.
+    // A request that expires at the same moment is not a fault: the log has the outcome.
     if let Err(refusal) = client.rule(&id, &Ruling { outcome, note, hash, payload: None, choice: None })? {
         page.line(Style::Plain, &refusal.message);
     }

@@ -1,5 +1,5 @@
-//! Where the demo plays: a folder of its own, and the organism as a process of its own, so that killing
-//! it is killing it. Stops only the process that it started.
+//! The stage of the demo: its own folder, and the organism as a separate process, so that the kill is
+//! real. It stops only the process that it started.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _};
@@ -15,29 +15,29 @@ use crate::runtime::runfile::RunFile;
 
 /// How long the demo waits for the next thing to happen.
 pub(super) const PATIENCE: Duration = Duration::from_secs(30);
-/// The file that says whose folder it is.
+/// The file that marks the folder as the demo's.
 const SIGN: &str = ".systole-demo";
 
-/// The door takes any free port: an organism of the reader's own may have the usual one.
+/// The door takes any free port, because another organism may use the default one.
 const DOOR: &str = "console: {listen: 127.0.0.1:0}\n";
 
-/// How long the demo waits for a person: in place of what the organism's file says.
+/// How long the demo waits for a person, instead of the time in the organism file.
 pub(super) const EXPIRES: Duration = Duration::from_secs(20);
 const EXPIRES_IN_FILE: &str = "expires: 30s";
-/// How long it waits without one.
+/// How long it waits if there is no person.
 const EXPIRES_SOON: Duration = Duration::from_secs(3);
-/// What a person must approve in the organism's file, and in the demo.
+/// What a person must approve, in the organism file and in the demo.
 const WHEN_IN_FILE: &str = "when: dangerous, ";
 const WHEN: &str = "when: always, ";
 
-/// The folder, with the organism of `config/team`.
+/// The folder with the organism of `config/team`.
 pub(super) struct Stage {
     folder: PathBuf,
     program: PathBuf,
 }
 
 impl Stage {
-    /// Makes the folder afresh. Without a person who could approve, requests expire soon.
+    /// Makes the folder anew. Without a person to approve, requests expire soon.
     pub(super) fn lay(has_person: bool) -> Result<Stage, String> {
         let program = std::env::current_exe().map_err(|e| format!("cannot tell which program runs: {e}"))?;
         let user = rustix::process::getuid().as_raw();
@@ -47,7 +47,7 @@ impl Stage {
             format!("{}; try: TMPDIR with {}", hindered.words, hindered.mend)
         };
         if let Ok(found) = fs::symlink_metadata(&folder) {
-            // Somebody else's folder of that name is not ours to remove.
+            // A folder of the same name that is not the demo's must not be removed.
             if !found.is_dir() || found.uid() != user || !folder.join(SIGN).exists() {
                 return Err(format!(
                     "{} is there and is not the demo's; remove it, or set TMPDIR",
@@ -79,7 +79,7 @@ impl Stage {
         self.folder.join("team.db")
     }
 
-    /// The program, as it is typed in the folder that the reader is in.
+    /// The program, as typed in the reader's folder.
     pub(super) fn program(&self) -> String {
         let here = std::env::current_dir().unwrap_or_default();
         let on_path = std::env::var_os("PATH").is_some_and(|path| {
@@ -94,7 +94,7 @@ impl Stage {
     }
 }
 
-/// Whether Python is there, in which two of the demo's programs are written.
+/// Whether Python is installed; two of the demo's programs need it.
 pub(super) fn has_python() -> bool {
     let mut python = Command::new("python3");
     python.arg("-V").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
@@ -109,15 +109,15 @@ pub(super) struct Actor {
 
 impl Drop for Actor {
     fn drop(&mut self) {
-        // Whatever went wrong on the way, the demo leaves no process behind. One that has ended already
-        // cannot be killed, and that is well.
+        // The demo leaves no process behind, even after an error. A process that has already ended
+        // cannot be killed, which is fine.
         let _ended = self.child.kill();
         let _reaped = self.child.wait();
     }
 }
 
 impl Actor {
-    /// Starts the organism and waits until it says where it listens.
+    /// Starts the organism and waits until it reports its address.
     pub(super) fn start(stage: &Stage) -> Result<Actor, String> {
         let mut child = Command::new(&stage.program)
             .args(["run", "--organism"])
@@ -169,7 +169,7 @@ impl Actor {
     }
 }
 
-/// Reads until the organism says where it listens; all it said, if it ends before.
+/// Reads until the organism reports its address; returns all its output if it ends before that.
 fn until_it_listens(mut words: BufReader<ChildStderr>) -> Result<BufReader<ChildStderr>, String> {
     let mut all = String::new();
     loop {
@@ -182,7 +182,7 @@ fn until_it_listens(mut words: BufReader<ChildStderr>) -> Result<BufReader<Child
     }
 }
 
-/// Goes on reading what it says, so that it never waits for us. What matters of it stands in the log.
+/// Keeps reading its output, so that it never blocks. Everything important is in the log.
 fn drain(mut words: BufReader<ChildStderr>) {
     let read = move || {
         let mut rest = Vec::new();

@@ -1,6 +1,6 @@
 //! What an organism needs before its first message: programs that start, variables that are set, a port that is free.
 //!
-//! It starts each program that stays once and stops it again; nothing is handed to it and no log is opened.
+//! It starts each long-running program once and stops it again; it sends the program nothing and opens no log.
 
 use std::collections::BTreeSet;
 use std::net::TcpListener;
@@ -19,7 +19,7 @@ use crate::runtime::runfile::{Credential, RunFile};
 use systole_core::types::composition::{Program, Reach};
 use systole_core::types::ids::Name;
 
-/// Looks at everything.
+/// Checks everything.
 pub(super) fn examine(file: &OrganismFile) -> Vec<Finding> {
     let mut found = programs(file);
     found.extend(variables(file, |name| std::env::var(name).ok()));
@@ -27,7 +27,7 @@ pub(super) fn examine(file: &OrganismFile) -> Vec<Finding> {
     found
 }
 
-/// Every program, all at once: each that stays is watched for a moment.
+/// Checks all programs at once: each long-running one is watched for a moment.
 fn programs(file: &OrganismFile) -> Vec<Finding> {
     let composition = &file.composition;
     let programs: Vec<(&Name, &Program)> = composition
@@ -79,7 +79,7 @@ fn told(name: &Name, program: &Program, tried: Result<Tried, String>) -> Finding
     }
 }
 
-/// Every variable that the file names.
+/// Checks every variable that the file names.
 fn variables(file: &OrganismFile, read: impl Fn(&str) -> Option<String>) -> Vec<Finding> {
     let mut found = Vec::new();
     let mut set = 0_usize;
@@ -133,7 +133,7 @@ fn variables(file: &OrganismFile, read: impl Fn(&str) -> Option<String>) -> Vec<
     found
 }
 
-/// The models that agents ask, with those that stand in for them.
+/// The models that agents use, including fallbacks.
 fn asked(file: &OrganismFile) -> BTreeSet<&str> {
     let mut names = BTreeSet::new();
     for agent in &file.agents {
@@ -144,7 +144,7 @@ fn asked(file: &OrganismFile) -> BTreeSet<&str> {
     names
 }
 
-/// The port of the console.
+/// Checks the port of the console.
 fn port(file: &OrganismFile) -> Finding {
     let listen = file.listen.unwrap_or(DEFAULT_LISTEN);
     if listen.port() == 0 {

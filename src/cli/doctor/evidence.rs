@@ -1,5 +1,5 @@
-//! What a whole log still has to show beside chains that verify: its tables are those of the format, and its records fit
-//! what other records say of them.
+//! Further checks of an intact log: its tables match the format, and its records agree with what other records say of
+//! them.
 
 use std::path::Path;
 
@@ -10,10 +10,10 @@ use crate::cli::exit::Exit;
 use crate::edges::log::sqlite;
 use systole_core::types::composition::Composition;
 
-/// Misfits that are named.
+/// Most misfits to name.
 const NAMED: usize = 10;
 
-/// Whether the file is made as its format says.
+/// Whether the file's structure matches its format.
 pub(super) fn structure(log: &Path) -> Vec<Finding> {
     let odd = match sqlite::oddities(log) {
         Ok(odd) => odd,
@@ -35,7 +35,7 @@ pub(super) fn structure(log: &Path) -> Vec<Finding> {
     told.collect()
 }
 
-/// Whether records fit what others say of them.
+/// Whether records agree with what others say of them.
 pub(super) fn kinship(log: &Path) -> Vec<Finding> {
     let looked = sqlite::open_reading(log).and_then(|reader| kinship::look(&reader));
     let looked = match looked {
@@ -62,7 +62,7 @@ pub(super) fn kinship(log: &Path) -> Vec<Finding> {
     found
 }
 
-/// Open calls that the organism's file no longer serves. A log that cannot be read is told of elsewhere.
+/// Open calls that the organism file no longer serves. An unreadable log is reported elsewhere.
 pub(super) fn orphans(log: &Path, composition: &Composition) -> Vec<Finding> {
     let found = sqlite::open_reading(log).and_then(|reader| orphans::in_log(&reader, composition));
     found.iter().flatten().map(|orphan| Finding::note("open work", orphan.words(), orphan.mend())).collect()

@@ -1,6 +1,6 @@
-//! The cache of the log: every row of `fold` is compared with what its thread's records give.
+//! The cache of the log: every row of `fold` is compared with the fold of its thread's records.
 //!
-//! It is no evidence, so nothing is lost with it; but a wrong bit in it is a sign that the disk is failing.
+//! The cache is not evidence, so nothing is lost with it; but a wrong bit in it suggests that the disk is failing.
 
 use std::path::Path;
 
@@ -12,9 +12,9 @@ use systole_core::pump::wake::fold_next;
 use systole_core::types::ids::ThreadId;
 use systole_core::types::ports::{LogFault, LogReader as _, Row};
 
-/// Rows that are named.
+/// Most rows to name.
 const NAMED: usize = 10;
-/// Records read at once.
+/// Records per read.
 const PAGE: usize = 512;
 
 /// What to do about a corrupt row.
@@ -56,7 +56,7 @@ fn found(log: &Path) -> Result<Vec<Finding>, LogFault> {
     Ok(found)
 }
 
-/// Whether the records up to that of the row give another row. One that another version wrote is not read by this one.
+/// Whether the records up to that of the row give a different row. Rows written by another version are skipped.
 fn differs(reader: &Reader, row: &Row) -> Result<bool, LogFault> {
     if !Thread::is_row_readable(row) {
         return Ok(false);

@@ -1,4 +1,4 @@
-//! The machine under an organism: libxml2, and the programs that examples and tests are made of.
+//! The machine under an organism: libxml2, and the programs that examples and tests need.
 //!
 //! It starts only `python3`, `nats-server` and `strace`, each with `--version`, and changes nothing.
 
@@ -8,7 +8,7 @@ use super::Finding;
 use crate::cli::exit::Exit;
 use crate::edges::schemas::{Judge, Source, Verdict};
 
-/// Longest version that is shown of a program.
+/// Longest version string to show.
 const VERSION_BYTES: usize = 60;
 
 const XSD: &[u8] =
@@ -24,7 +24,7 @@ pub(super) fn examine() -> Vec<Finding> {
     ]
 }
 
-/// A valid and an invalid payload, judged: the version alone does not say that it works.
+/// Judges a valid and an invalid payload: the version alone does not prove that it works.
 fn libxml() -> Finding {
     let version = loaded_libxml().unwrap_or_else(|| "linked into this program".to_owned());
     let works = || {

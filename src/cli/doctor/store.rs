@@ -1,7 +1,7 @@
-//! The organism's file and its log.
+//! The organism file and its log.
 //!
-//! It reads the log from its first record to its last and changes nothing, whether an organism runs
-//! on it or not.
+//! It reads the log from its first record to its last and changes nothing, whether or not an
+//! organism runs on it.
 
 use std::path::Path;
 
@@ -15,10 +15,10 @@ use crate::runtime::runfile::RunFile;
 use systole_core::types::ids::ThreadId;
 use systole_core::types::ports::{LogFault, LogReader as _};
 
-/// Broken chains that are named.
+/// Most broken chains to name.
 const NAMED: usize = 10;
 
-/// The file.
+/// Checks the file.
 pub(super) fn organism(loaded: &Result<OrganismFile, Refused>) -> Vec<Finding> {
     let file = match loaded {
         Ok(file) => file,
@@ -44,7 +44,7 @@ pub(super) fn organism(loaded: &Result<OrganismFile, Refused>) -> Vec<Finding> {
     vec![Finding::fine("organism", words)]
 }
 
-/// The log: whether it is one, whether it is whole, who has it.
+/// Checks the log: whether it is one, whether it is intact, which process has it.
 pub(super) fn log(log: &Path, start: &str) -> Vec<Finding> {
     if !log.exists() {
         let mend = format!("{start}, which makes it");
@@ -87,11 +87,11 @@ pub(super) fn log(log: &Path, start: &str) -> Vec<Finding> {
     found
 }
 
-/// How the log was left: whether its end is there, and whether anybody closed it.
+/// How the log was left: whether its end is present, and whether it was closed.
 fn condition(log: &Path) -> Vec<Finding> {
     let condition = match sqlite::condition(log) {
         Ok(condition) => condition,
-        // Whatever hinders it was told when the log was verified.
+        // This error was already reported when the log was verified.
         Err(_) => return Vec::new(),
     };
     let lost = condition.lost.iter().map(refused);
@@ -120,7 +120,7 @@ pub(super) fn refused(fault: &LogFault) -> Finding {
     Finding::problem("log", fault.to_string(), mend, exit)
 }
 
-/// The log's bytes, with those that wait beside it to be folded in.
+/// The log's bytes, including those of its write-ahead log.
 fn size(log: &Path) -> u64 {
     let mut beside = log.as_os_str().to_owned();
     beside.push("-wal");

@@ -1,5 +1,5 @@
-//! Which model the agent of `init --agent` thinks with: the one whose key is in the environment, the one that was asked for,
-//! or a rehearsal. It looks whether a variable is set, and neither keeps nor prints what the variable holds.
+//! The model for the agent of `init --agent`: the one whose key is in the environment, the requested one, or a
+//! rehearsal. It checks whether a variable is set, and neither keeps nor prints its content.
 
 use clap::ValueEnum;
 
@@ -14,7 +14,7 @@ pub(in crate::cli) enum Provider {
     Script,
 }
 
-/// Providers that want a key, in the order in which their keys are looked for.
+/// Providers that need a key, in the order of the search.
 const WITH_KEY: [Provider; 3] = [Provider::Anthropic, Provider::OpenAi, Provider::Gemini];
 
 impl Provider {
@@ -28,7 +28,7 @@ impl Provider {
         }
     }
 
-    /// A model that it has, which is quick and costs little.
+    /// One of its models that is fast and cheap.
     fn model(self) -> &'static str {
         match self {
             Provider::Anthropic => "claude-haiku-4-5",
@@ -54,7 +54,7 @@ pub(in crate::cli) struct Choice {
     others: Vec<Provider>,
 }
 
-/// Chooses a model. `is_set` tells whether a variable holds something.
+/// Chooses a model. `is_set` reports whether a variable has a value.
 pub(in crate::cli) fn choose(wanted: Option<Provider>, is_set: impl Fn(&str) -> bool) -> Choice {
     let key_of = |provider: Provider| provider.keys().iter().copied().find(|name| is_set(name));
     let mut found: Vec<Provider> = WITH_KEY.into_iter().filter(|one| key_of(*one).is_some()).collect();
@@ -66,7 +66,7 @@ pub(in crate::cli) fn choose(wanted: Option<Provider>, is_set: impl Fn(&str) -> 
 }
 
 impl Choice {
-    /// The model as the organism's file has it.
+    /// The model as written in the organism file.
     pub(in crate::cli) fn in_file(&self) -> String {
         let name = self.provider.name();
         match (self.provider, self.key) {
@@ -78,7 +78,7 @@ impl Choice {
         }
     }
 
-    /// Which model it is, and what is missing.
+    /// The model, and what is missing.
     pub(in crate::cli) fn in_one_line(&self) -> String {
         let (name, model) = (self.provider.name(), self.provider.model());
         match (self.provider, self.key) {
@@ -93,7 +93,7 @@ impl Choice {
         }
     }
 
-    /// What a person should know of it: `again` is the command that was typed, up to the provider.
+    /// What a person should know about it: `again` is the typed command, up to the provider.
     pub(in crate::cli) fn told(&self, again: &str) -> Vec<String> {
         let mut lines = vec![self.in_one_line()];
         if self.provider == Provider::Script {

@@ -1,10 +1,10 @@
-//! A block of lines put below a key of an organism's file, and every other byte left as it is.
+//! Inserts a block of lines below a key of an organism file, and leaves every other byte unchanged.
 //!
-//! It understands only the plainest layout: a key at the left edge with its entries in lines of their own below it. For
-//! any other it gives nothing, and whoever asked says where the lines belong instead. It never judges the result.
+//! It understands only the plainest layout: a key at the left edge with its entries in separate lines below it. For
+//! any other layout it returns nothing, and the caller reports where the lines belong. It never judges the result.
 
-/// The text with the lines below that key, which is written at the end where it is not there. The lines are indented as
-/// the entries that stand there already.
+/// The text with the lines below that key, indented like the existing entries. If the key is missing, it is added at
+/// the end.
 pub(super) fn below(text: &str, key: &str, lines: &[String]) -> Option<String> {
     let line_end = if text.contains("\r\n") { "\r\n" } else { "\n" };
     let mut at = 0;
@@ -43,7 +43,7 @@ pub(super) fn below(text: &str, key: &str, lines: &[String]) -> Option<String> {
     }
     let (at, head) = match (found, end) {
         (Some(_), Some(end)) => (end, String::new()),
-        // Behind the bracket that ends the whole file there is no room for a key.
+        // After the bracket that ends the whole file there is no room for a key.
         _ if !stands_in_lines(text) => return None,
         _ => (text.len(), format!("{key}:{line_end}")),
     };
@@ -52,7 +52,7 @@ pub(super) fn below(text: &str, key: &str, lines: &[String]) -> Option<String> {
     Some([before, gap, &head, &block, after].concat())
 }
 
-/// Whether the keys of the file stand in lines of their own, at the left edge.
+/// Whether the keys of the file are in separate lines, at the left edge.
 fn stands_in_lines(text: &str) -> bool {
     let mut content =
         text.lines().filter(|line| !line.trim().is_empty() && !line.trim_start().starts_with('#'));
@@ -61,7 +61,7 @@ fn stands_in_lines(text: &str) -> bool {
         .is_none_or(|first| first.starts_with(|c: char| c.is_alphanumeric() || matches!(c, '"' | '\'')))
 }
 
-/// Whether a line is that key at the left edge, in whichever way it is written.
+/// Whether a line is that key at the left edge, quoted or not.
 fn names(line: &str, key: &str) -> bool {
     let quoted = [format!("\"{key}\""), format!("'{key}'"), key.to_owned()];
     quoted
@@ -69,7 +69,7 @@ fn names(line: &str, key: &str) -> bool {
         .any(|name| line.strip_prefix(name.as_str()).is_some_and(|rest| rest.trim_start().starts_with(':')))
 }
 
-/// Whether nothing but a remark follows the key, so that its entries stand below it.
+/// Whether only a comment follows the key, so that its entries are below it.
 fn opens_block(line: &str, key: &str) -> bool {
     let rest = line.strip_prefix(key).and_then(|rest| rest.trim_start().strip_prefix(':'));
     rest.is_some_and(|rest| {

@@ -1,5 +1,5 @@
-//! `systole listener mock-model`: a provider of models that answers from a script, until a signal. What it does stands
-//! in its own crate, which knows nothing of us; here are its options, its address and its end.
+//! `systole listener mock-model`: a provider of models that answers from a script, until a signal. The mock is in a
+//! separate crate that knows nothing of us; this module has its options, its address and its end.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -38,7 +38,7 @@ pub(in crate::cli) struct Mock {
     log: Option<PathBuf>,
 }
 
-/// Reads an address that only this machine reaches: the mock has no TLS, and takes any key.
+/// Reads an address that only this machine reaches, because the mock has no TLS and takes any key.
 fn loopback(text: &str) -> Result<SocketAddr, String> {
     let address: SocketAddr =
         text.parse().map_err(|_| "an address is written as 127.0.0.1:8080".to_owned())?;
@@ -57,7 +57,7 @@ impl Mock {
 
     async fn whole(self, screen: Screen) -> Result<Exit, Exit> {
         let script = Script::read(&self.script).map_err(|bad| screen.fail(Exit::Configuration, bad))?;
-        // Signals are listened for before it is said where it listens: whoever reads that may send one.
+        // Signal handling starts before the address is printed: a reader of the address may send a signal at once.
         let mut signals = Signals::of_server(screen)?;
         let Mock { listen, window, key, model: models, log, script: _ } = self;
         let options = Options { listen, window, key, models, log };

@@ -1,5 +1,5 @@
-//! `systole listener new`: the files of a listener, its payloads and its entry in the organism's file, and a test that
-//! passes as written. Nothing that is there is written over, and of the organism's file no other byte changes.
+//! `systole listener new`: writes the files of a listener, its payloads and its entry in the organism file, and a
+//! test that passes as written. It overwrites nothing, and changes no other byte of the organism file.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -87,7 +87,7 @@ impl New {
             hindered::unread(screen, Exit::Unavailable, path, "the organism's file", &error)
         })?;
         let added = added(&text, &words, &plan);
-        // Where a person has to put it in, what would become of it is told all the same.
+        // If a person must insert it, mistakes in the result are still reported.
         if let Some(text) = added.clone().or_else(|| by_hand(&text, &words, &plan)) {
             config::load_text(path, &text).map_err(|refused| {
                 let name = self.name.as_str();
@@ -118,7 +118,7 @@ impl New {
         }
     }
 
-    /// Where the kit lies, as a manifest names it.
+    /// The kit's folder, as written in a manifest.
     fn kit(&self, screen: Screen) -> Result<String, Exit> {
         let fail = |words: &str| {
             let exit = screen.fail(Exit::Usage, words);
@@ -134,7 +134,7 @@ impl New {
         }
         let whole = fs::canonicalize(kit).unwrap_or_else(|_| kit.clone());
         let text = whole.to_string_lossy();
-        // A manifest is TOML: in its texts these two mean something.
+        // A manifest is TOML, where these two characters have a meaning in strings.
         Ok(text.replace('\\', "\\\\").replace('"', "\\\""))
     }
 
@@ -164,7 +164,7 @@ impl New {
     }
 }
 
-/// The organism's file with the listener in it, where its layout allows that.
+/// The organism file with the listener added, if its layout allows that.
 fn added(text: &str, words: &Words, plan: &Plan) -> Option<String> {
     let with_listener = inserted::below(text, "listeners", &words.listener(plan))?;
     let with_payloads = inserted::below(&with_listener, "payloads", &words.payloads())?;
@@ -174,7 +174,7 @@ fn added(text: &str, words: &Words, plan: &Plan) -> Option<String> {
     }
 }
 
-/// The same for a file of any other layout, as a person would have put it in.
+/// The same for a file of any other layout, as a person would insert it.
 fn by_hand(text: &str, words: &Words, plan: &Plan) -> Option<String> {
     let lines = words.listener(plan);
     let (name, keys) = lines.split_first()?;
@@ -186,7 +186,7 @@ fn by_hand(text: &str, words: &Words, plan: &Plan) -> Option<String> {
     more.into_iter().try_fold(with_listener, |text, (key, line)| config::grown(&text, key, &line))
 }
 
-/// Puts a text in place of a file at once, so that nobody ever reads half of it.
+/// Replaces a file atomically, so that no reader sees half of it.
 fn replace(path: &Path, text: &str) -> std::io::Result<()> {
     let mut beside = path.as_os_str().to_owned();
     beside.push(".new");

@@ -1,5 +1,5 @@
-//! What `systole listener new` is about to write: the files of a listener in each language, and its lines for the
-//! organism's file. Names come in; texts go out. It writes nothing.
+//! What `systole listener new` will write: the files of a listener in each language, and its lines for the
+//! organism file. Names come in; texts go out. It writes nothing.
 
 use std::path::Path;
 
@@ -8,30 +8,30 @@ use crate::cli::place::quoted;
 use crate::config::OrganismFile;
 use systole_core::types::ids::Name;
 
-/// Where a broker is looked for that the organism's file does not name yet.
+/// The default address of a broker that the organism file does not name yet.
 const BROKER: &str = "nats://127.0.0.1:4222";
 
-/// What is to be written.
+/// The texts to write.
 pub(super) struct Plan {
     pub(super) files: Vec<Fresh>,
-    /// How it is reached, as the organism's file says it.
+    /// How it is reached, as written in the organism file.
     reach: String,
     once: bool,
-    /// What builds it, where it has to be built.
+    /// The command that builds it, if it must be built.
     build: Option<String>,
     test: String,
-    /// What starts it, where the organism does not.
+    /// The command that starts it, if the organism does not.
     start: Option<String>,
 }
 
 impl Plan {
-    /// The commands that are to be given next.
+    /// The commands to run next.
     pub(super) fn next(&self) -> Vec<String> {
         self.build.iter().chain([&self.test]).chain(&self.start).cloned().collect()
     }
 }
 
-/// What the templates leave open.
+/// The values for the templates.
 pub(super) struct Words {
     name: String,
     ask: String,
@@ -39,20 +39,20 @@ pub(super) struct Words {
     namespace: String,
     krate: String,
     organism: String,
-    /// Where the broker is, for a listener over NATS.
+    /// The broker's address, for a listener over NATS.
     broker: Option<String>,
     names_broker: bool,
-    /// The folder of the keys, as a shell takes it; none where the broker asks for none.
+    /// The folder of the keys, quoted for a shell; `None` if the broker requires none.
     keys: Option<String>,
 }
 
 impl Words {
-    /// `folder` is that of the organism's file, in which commands are given.
+    /// `folder` is the organism file's folder, in which commands are run.
     pub(super) fn of(name: &Name, organism: &OrganismFile, folder: &Path, over_nats: bool) -> Words {
         let name = name.as_str().to_owned();
         let of = organism.composition.organism.as_str();
         let (broker, keys) = if organism.managed {
-            // The first start chooses the address and makes the keys; both stay.
+            // The first start chooses the address and creates the keys; both persist.
             let whole = std::path::absolute(folder.join("organism")).unwrap_or_default();
             let whole = whole.parent().unwrap_or(folder);
             let log = organism.log.strip_prefix(whole).unwrap_or(&organism.log);
@@ -94,7 +94,7 @@ impl Words {
         Fresh::new(self.file(end), self.filled(template))
     }
 
-    /// How a program is reached that is started like this.
+    /// How a program with this command is reached.
     fn reach(&self, program: &[&str]) -> String {
         match self.broker {
             Some(_) => "nats: true".to_owned(),
@@ -102,7 +102,7 @@ impl Words {
         }
     }
 
-    /// What starts it where it is, where the organism does not.
+    /// The command that starts it, if the organism does not.
     fn start(&self, program: &str) -> Option<String> {
         let broker = self.broker.as_ref()?;
         let key = match &self.keys {
@@ -120,7 +120,7 @@ impl Words {
         vec![format!("{}: {about}", self.ask), format!("{}: {answered}", self.answer)]
     }
 
-    /// What stands under `bus`, where the file has none and needs one.
+    /// The entry under `bus`, if the file has none and needs one.
     pub(super) fn bus(&self) -> Option<String> {
         let broker = self.broker.as_ref().filter(|_| self.names_broker)?;
         Some(["nats: \"", broker, "\""].concat())
@@ -156,7 +156,7 @@ pub(super) fn shell(words: &Words) -> Plan {
 }
 
 pub(super) fn python(words: &Words) -> Plan {
-    // A worker over NATS is tested by its function alone: a test of the organism has no broker.
+    // A worker over NATS is tested only by its function, because a test of the organism has no broker.
     let (program, end, test, runs) = match words.broker {
         Some(_) => {
             (include_str!("templates/nats.py"), ".test.sh", include_str!("templates/nats.test.sh"), "sh")
@@ -178,7 +178,7 @@ pub(super) fn python(words: &Words) -> Plan {
     }
 }
 
-/// `kit` is where the kit lies, as a manifest names it.
+/// `kit` is the kit's folder, as written in a manifest.
 pub(super) fn rust(words: &Words, kit: &str) -> Plan {
     let cargo = |verb: &str| format!("cargo {verb} --manifest-path {}", words.file("/Cargo.toml"));
     let (program, features) = match words.broker {

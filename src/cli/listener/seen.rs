@@ -1,5 +1,5 @@
-//! What is seen of a trial: what the program says aside as it says it, then each item with its verdict, how the program
-//! ended and how long it took. Payloads go to stdout, everything else to stderr.
+//! The output of a trial: what the program prints aside, as it prints it; then each item with its verdict, how the
+//! program ended and how long it took. Payloads go to stdout, everything else to stderr.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -16,13 +16,13 @@ use systole_core::types::composition::{Element, Listener};
 use systole_core::types::refusal;
 use systole_core::types::time::spoken;
 
-/// Bytes of what is said aside that are kept for one line, or for JSON.
+/// Most bytes of other output to keep for one line, or for JSON.
 const ASIDE_BYTES: usize = 64 * 1024;
 
-/// Bytes of an answer that are repeated in the words on how to send it.
+/// Most bytes of an answer to repeat in the advice on how to send it.
 const EXAMPLE_BYTES: usize = 200;
 
-/// Shows what a program says aside, line by line, and remembers how it ended.
+/// Shows a program's other output line by line, and remembers how the program ended.
 pub(super) struct Ear {
     screen: Screen,
     listener: Listener,
@@ -31,15 +31,15 @@ pub(super) struct Ear {
 
 #[derive(Default)]
 struct Heard {
-    /// What is not shown yet; with `--json` all of it.
+    /// Output that is not shown yet; with `--json` all of it.
     said: Vec<u8>,
     ends: Vec<(String, bool)>,
-    /// The first payload that came as it is, without the envelope of a reply.
+    /// The first payload that came without the envelope of a reply.
     bare: Option<Vec<u8>>,
 }
 
 impl Heard {
-    /// How what came bare is to be sent, where no reply came.
+    /// How to send a bare payload, if no reply came.
     fn wrapping(&self, listener: &Listener, tried: &Tried) -> Option<[String; 2]> {
         let bare = self.bare.as_ref().filter(|_| matches!(tried.end, End::Gone(..)))?;
         Some(wrapping(listener, bare))
@@ -58,7 +58,7 @@ impl Ear {
         self.screen.say(format!("stderr    {}", String::from_utf8_lossy(line).trim_end()));
     }
 
-    /// Shows the rest, and gives it with the ends of programs.
+    /// Shows the rest, and returns it with the ends of programs.
     fn finish(&self) -> Heard {
         let heard = std::mem::take(&mut *self.heard.lock().unwrap_or_else(PoisonError::into_inner));
         if !self.screen.json {
@@ -80,7 +80,7 @@ impl delivery::Ear for Ear {
             let line: Vec<u8> = heard.said.drain(..=end).collect();
             self.line(&line);
         }
-        // A line without an end is shown as far as it goes.
+        // An overlong line is shown in parts.
         if heard.said.len() >= ASIDE_BYTES {
             let line = std::mem::take(&mut heard.said);
             self.line(&line);
@@ -112,7 +112,7 @@ fn is_payload(line: &[u8], returns: &[Element]) -> bool {
     returns.iter().any(|element| *element.name.local == *local)
 }
 
-/// How a payload that came bare is to be sent: two ways, the second with the line itself.
+/// How to send a bare payload: two ways, the second with the line itself.
 fn wrapping(listener: &Listener, bare: &[u8]) -> [String; 2] {
     let short = Payload::read(bare, &Limits::default()).is_ok() && bare.len() <= EXAMPLE_BYTES;
     let item = if short { String::from_utf8_lossy(bare).into_owned() } else { "…".to_owned() };
@@ -122,7 +122,7 @@ fn wrapping(listener: &Listener, bare: &[u8]) -> [String; 2] {
     [once.concat(), format!("{reply}, with the delivery of the request's <stamp>")]
 }
 
-/// Shows what came, and gives the exit that it means.
+/// Shows the result, and returns its exit.
 pub(super) fn show(screen: Screen, tried: &Tried, ear: &Ear) -> Exit {
     let heard = ear.finish();
     if screen.json {
@@ -234,7 +234,7 @@ fn say_program(screen: Screen, tried: &Tried, heard: &Heard) {
     }
 }
 
-/// A stretch of time, exact where it is short: a listener may be tried to see how fast it is.
+/// A duration, exact if it is short: a trial may be run to measure a listener's speed.
 fn stretch(ms: u64) -> String {
     if ms < 1_000 { format!("{ms} ms") } else { spoken(ms) }
 }

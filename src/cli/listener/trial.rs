@@ -1,5 +1,5 @@
 //! `systole listener try`: one request to one listener, without an organism and without a log. The program is started
-//! as an organism would start it, and what it says is judged as an organism would judge it.
+//! as an organism would start it, and its output is judged as an organism would judge it.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -109,7 +109,7 @@ impl Trial {
         }))
     }
 
-    /// The request: made of fields, or read.
+    /// The request: made from fields, or read.
     fn request(
         &self,
         screen: Screen,
@@ -121,7 +121,7 @@ impl Trial {
         }
     }
 
-    /// The request to a program, made by its schema, or by that of talk.
+    /// The request to a program, made by its schema, or by the talk schema.
     fn made(&self, screen: Screen, element: &str, fields: &[String]) -> Result<Vec<u8>, Exit> {
         let text = match &self.schema {
             Some(schema) => schema_text(screen, schema)?,
@@ -135,7 +135,7 @@ impl Trial {
         made::payload(screen, &model, element, fields)
     }
 
-    /// A listener of the organism's file, open to whoever tries it.
+    /// A listener of the organism file, opened to the outside for the trial.
     fn of_file(&self, screen: Screen, name: &str) -> Result<(Composition, Name), Exit> {
         let mut composition = self.place.organism(screen)?.composition;
         if let Some(listener) = composition.listeners.values_mut().find(|l| l.name.as_str() == name) {
@@ -151,7 +151,7 @@ impl Trial {
         Err(Exit::Usage)
     }
 
-    /// Says that nothing was named, and what might be.
+    /// Reports that no listener was named, with the possible names.
     fn unnamed(&self, screen: Screen) -> Exit {
         let composition = match self.place.organism(screen) {
             Ok(organism) => organism.composition,
@@ -163,7 +163,7 @@ impl Trial {
         exit
     }
 
-    /// A program that stands in no file: an organism of one listener is made around it.
+    /// A program that is in no file: an organism with one listener is made around it.
     fn of_program(&self, screen: Screen, request: &[u8]) -> Result<(Composition, Name), Exit> {
         let letter = Letter::read(request, &Limits::default());
         let payload = letter.map(|letter| letter.payload).map_err(|fault| {
@@ -188,7 +188,7 @@ impl Trial {
         if let (Some(schema), Some(keys)) = (&self.schema, tried.as_object_mut()) {
             keys.insert("schema".to_owned(), json!(schema));
         }
-        // JSON is YAML, and needs no thought about what a program may be called.
+        // JSON is YAML, and needs no special quoting for a program's name.
         let text = json!({"organism": {"name": "trial"}, "listeners": {"tried": tried}});
         let organism = config::load_text(Path::new("trial"), &text.to_string()).map_err(|refused| {
             screen.say_drawn(refused.to_string().trim_end());
@@ -203,7 +203,7 @@ impl Trial {
 /// The root elements of a schema that may answer the request: all others.
 fn answers(screen: Screen, schema: &Path, accepts: &str) -> Result<Vec<String>, Exit> {
     let text = schema_text(screen, schema)?;
-    // What is wrong with the schema itself is told with its place when the organism is read.
+    // Errors in the schema itself are reported with their place when the organism is read.
     let Ok(model) = Model::read(&text) else { return Ok(Vec::new()) };
     Ok(model.elements().filter(|element| *element != accepts).map(str::to_owned).collect())
 }
@@ -212,7 +212,7 @@ fn schema_text(screen: Screen, schema: &Path) -> Result<Vec<u8>, Exit> {
     std::fs::read(schema).map_err(|error| hindered::unread(screen, Exit::Usage, schema, "the schema", &error))
 }
 
-/// Says why nothing was tried.
+/// Reports why nothing was tried.
 fn told(screen: Screen, untried: &Untried) -> Exit {
     match untried {
         Untried::Refused(refusal) => {

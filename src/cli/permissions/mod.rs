@@ -1,5 +1,5 @@
-//! `systole permissions`: what the broker lets each listener, the pump and an auditor do, in words or as the whole
-//! configuration of a nats-server. Makes keys where there are none, and shows no secret half of one; connects to nothing.
+//! `systole permissions`: the broker rights of each listener, the pump and an auditor, in words or as the whole
+//! configuration of a nats-server. It makes missing keys and shows no secret half of a key; it connects to nothing.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use crate::config::OrganismFile;
 use crate::edges::keyfiles::{self, Keyless};
 use crate::runtime::permissions::{self, Party, Right, Server};
 
-/// The port of a nats-server that was told no other.
+/// The default port of a nats-server.
 const PORT: u16 = 4222;
 
 /// Says who may do what at the broker, or writes its configuration.
@@ -162,7 +162,7 @@ pub(super) fn no_keys(screen: Screen, keyless: &Keyless) -> Exit {
     }
 }
 
-/// The port where the organism looks for its broker.
+/// The port at which the organism expects its broker.
 fn port(file: &OrganismFile) -> u16 {
     let first = file.bus.as_deref().and_then(|urls| urls.split(',').next());
     let named = first.and_then(|url| url.rsplit_once(':'));
@@ -184,7 +184,7 @@ fn described(file: &OrganismFile, parties: &[Party]) -> Value {
     json!({"organism": file.composition.organism.as_str(), "bus": bus, "parties": parties})
 }
 
-/// The same for people. Rights for one purpose stand together.
+/// The same for people. Rights for one purpose are grouped.
 fn shown(file: &OrganismFile, parties: &[Party]) -> Vec<String> {
     let at = match &file.bus {
         Some(bus) => format!(", over {bus}"),

@@ -1,6 +1,7 @@
-//! `systole schema json`: the form of an element's payloads in JSON, and what JSON Schema leaves open.
+//! `systole schema json`: the JSON form of an element's payloads, and the rules that JSON Schema leaves open.
 //!
-//! An element comes in by name. Its JSON Schema goes to stdout, a line for each rule that it cannot say to stderr.
+//! An element comes in by name. Its JSON Schema goes to stdout, and each rule that it cannot express goes to
+//! stderr, one per line.
 
 use clap::Args;
 use serde_json::json;

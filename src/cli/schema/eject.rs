@@ -1,7 +1,7 @@
-//! `systole schema eject`: writes the schema that `payloads` means, and puts its name in place of the block.
+//! `systole schema eject`: writes the schema for `payloads`, and replaces the block with the schema's name.
 //!
-//! Never overwrites a schema, and leaves every other byte of the organism's file. The schema is written first,
-//! then the file at once and whole, so that whoever is interrupted has the old one or the new one.
+//! It never overwrites a schema, and changes no other byte of the organism file. The schema is written first,
+//! then the file is replaced atomically, so an interruption leaves the old file or the new one.
 
 use std::fs;
 use std::io::{Error, ErrorKind, Write as _};
@@ -34,7 +34,7 @@ impl Eject {
         let path = self.place.directory().join(&schema.name);
         write_new(screen, &path, &schema)?;
         if let Err(error) = replace(file, &text) {
-            // Without the file that names it the schema would only be in the way of the next try.
+            // Without the file that names it, the schema would only block the next try.
             let _gone = fs::remove_file(&path);
             return Err(hindered::unwritten(screen, file, "the organism's file", &error));
         }
@@ -73,7 +73,7 @@ fn refuse(screen: Screen, why: NotEjected) -> Exit {
     }
 }
 
-/// Writes a file that must not be there yet.
+/// Writes a file that must not exist yet.
 fn write_new(screen: Screen, path: &Path, schema: &Schema) -> Result<(), Exit> {
     if let Some(folder) = path.parent() {
         let told = |error| hindered::no_folder(screen, folder, "the folder of the schema", &error);
@@ -97,9 +97,9 @@ fn write_new(screen: Screen, path: &Path, schema: &Schema) -> Result<(), Exit> {
     })
 }
 
-/// Puts another text in place of a file, at once. A byte order mark stays, and so do its permissions.
+/// Replaces a file's text atomically. A byte order mark and the permissions are kept.
 fn replace(file: &Path, text: &str) -> Result<(), Error> {
-    // A link stays one: what it leads to is replaced.
+    // A link stays a link: its target is replaced.
     let file = fs::canonicalize(file)?;
     let before = fs::read(&file)?;
     let mark: &[u8] = if before.starts_with("\u{feff}".as_bytes()) { "\u{feff}".as_bytes() } else { b"" };

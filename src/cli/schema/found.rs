@@ -1,7 +1,7 @@
-//! Which schema a command means: the one that declares an element, or one by its name.
+//! Finds the schema that a command means: the one that declares an element, or one by its name.
 //!
-//! Elements of the file come before those of the house, which may be asked about all the same. Reads what is
-//! at hand and prints nothing but why nothing was found.
+//! Elements of the file come before those of the house, which can also be requested. It uses what is already loaded
+//! and prints only why nothing was found.
 
 use std::sync::Arc;
 
@@ -14,15 +14,15 @@ use crate::config::{CORE_XSD, ENVELOPE_XSD, PAYLOADS, TALK_XSD, WORKFLOW_XSD};
 use systole_core::rules::introspection::META_XSD;
 use systole_core::types::composition::Schema;
 
-/// The schemas that may be asked about.
+/// The schemas that can be requested.
 pub(super) struct Schemas {
     /// Those of the file, and the vocabularies that it uses.
     own: Vec<Schema>,
-    /// The others that come with the house.
+    /// The other schemas of the house.
     house: Vec<Schema>,
 }
 
-/// An element that is declared somewhere.
+/// A declared element.
 pub(super) struct Declared<'s> {
     pub(super) schema: &'s Schema,
     pub(super) model: Model,
@@ -32,7 +32,7 @@ pub(super) struct Declared<'s> {
 impl Schemas {
     pub(super) fn of(place: &Place, screen: Screen) -> Result<Schemas, Exit> {
         let schemas = place.organism(screen)?.composition.schemas;
-        // The core's and the envelope's stand first, and are the same in every file of this version.
+        // The core and envelope schemas come first, and are the same in every file of this version.
         let own: Vec<Schema> = schemas.into_iter().skip(2).collect();
         let house = [
             ("talk/", TALK_XSD),
@@ -46,7 +46,7 @@ impl Schemas {
         Ok(Schemas { house: house.collect(), own })
     }
 
-    /// What is made of `payloads`.
+    /// The schema made from `payloads`.
     pub(super) fn payloads(&self) -> Option<&Schema> {
         self.named(PAYLOADS)
     }
@@ -56,8 +56,8 @@ impl Schemas {
         self.own.iter().chain(&self.house).find(|schema| schema.name == name)
     }
 
-    /// The schema that an element, or else a name without its ending, means: `talk` is the vocabulary, unless something
-    /// of that name is declared.
+    /// The schema of an element, or else of a name without its extension: `talk` is the vocabulary, unless something
+    /// with that name is declared.
     pub(super) fn meant(&self, screen: Screen, what: &str) -> Result<&Schema, Exit> {
         if let Some(schema) = self.named(what) {
             return Ok(schema);
@@ -90,7 +90,7 @@ impl Schemas {
         found.pop().ok_or_else(|| self.unknown(screen, element))
     }
 
-    /// Says that nothing declares an element, with the nearest that is declared.
+    /// Reports that no schema declares an element, with the nearest declared one.
     pub(super) fn unknown(&self, screen: Screen, element: &str) -> Exit {
         let locals = |schemas: &[Schema]| -> Vec<String> {
             models(schemas)
@@ -113,7 +113,7 @@ impl Schemas {
     }
 }
 
-/// The name of a schema of the house as people say it, and a file's as it is.
+/// The display name: without its extension for a schema of the house, unchanged for a file.
 fn bare(name: &str) -> &str {
     match name {
         "core.xsd" | "envelope.xsd" | "meta.xsd" => name.trim_end_matches(".xsd"),
@@ -121,7 +121,7 @@ fn bare(name: &str) -> &str {
     }
 }
 
-/// The models of schemas, each read among all of them: it may import others.
+/// The models of schemas, each read among all of them because it may import others.
 fn models(schemas: &[Schema]) -> impl Iterator<Item = (&Schema, Model)> {
     let among: Vec<(&str, &[u8])> = schemas.iter().map(|one| (one.name.as_str(), &*one.text)).collect();
     schemas.iter().filter_map(move |schema| Some((schema, Model::read_among(&schema.text, &among).ok()?)))

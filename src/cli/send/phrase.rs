@@ -1,41 +1,41 @@
-//! Words of a listener as one readable phrase while they stream in: what it says, what it thinks, or the call that it
-//! writes. In come pieces of text that may end anywhere; out goes a line for whoever watches.
+//! A listener's text as one readable phrase while it streams in: what it says, what it thinks, or the call that it
+//! writes. Pieces of text that may end anywhere come in; a line for the watcher goes out.
 //!
-//! It judges nothing and forgives everything: pieces may be missing, and markup may be no markup. It makes nothing visible
-//! either: that is done where the line is shown.
+//! It judges nothing and tolerates everything: pieces may be missing, and markup may be broken. It does not make text
+//! visible: the code that shows the line does.
 
-/// Bytes of a phrase that are kept. More than any line shows.
+/// Most bytes of a phrase to keep: more than any line shows.
 const KEPT: usize = 4096;
-/// Bytes that a tag may have. Anything longer is text.
+/// Most bytes of a tag. Anything longer is text.
 const TAG: usize = 512;
-/// Elements around what a model says or thinks; they are not calls.
+/// Elements around a model's text or thoughts; they are not calls.
 const THOUGHTS: [&str; 2] = ["thinking", "think"];
 const AROUND_WORDS: [&str; 3] = ["attempt_completion", "result", "final-report"];
 
-/// What a phrase is.
+/// The kind of a phrase.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 enum Kind {
     #[default]
     Says,
     Thinks,
-    /// A call of that name.
+    /// A call with that name.
     Calls(String),
 }
 
-/// The phrase that is being said just now.
+/// The current phrase.
 #[derive(Debug, Default)]
 pub(super) struct Phrase {
     kind: Kind,
-    /// Its text. Of a call the fields, as `name="value`.
+    /// Its text. For a call its fields, as `name="value`.
     text: String,
     /// A tag that has begun.
     tag: Option<String>,
-    /// Fields of a call that are open, and whether the innermost has text.
+    /// Open fields of a call, and whether the innermost has text.
     open: Vec<String>,
     has_value: bool,
-    /// Whether the phrase is over: what comes next begins another.
+    /// Whether the phrase is over: the next text begins another.
     is_over: bool,
-    /// Whether it was said as a whole, and its beginning says most.
+    /// Whether it came as a whole, so that its beginning matters most.
     is_whole: bool,
     /// Whether only white space came since a line, an element or the answer began.
     is_fresh: bool,
@@ -46,7 +46,7 @@ impl Phrase {
         Phrase { is_fresh: true, ..Phrase::default() }
     }
 
-    /// Takes words that go on with the words before.
+    /// Takes text that continues the earlier text.
     pub(super) fn push(&mut self, words: &str) {
         words.chars().for_each(|character| self.take(character));
         let beyond = self.text.len().saturating_sub(KEPT);
@@ -55,13 +55,13 @@ impl Phrase {
         }
     }
 
-    /// Takes words that stand for themselves.
+    /// Takes complete text.
     pub(super) fn say(&mut self, words: &str) {
         let text = words.get(..words.floor_char_boundary(KEPT)).unwrap_or_default();
         *self = Phrase { text: text.to_owned(), is_over: true, is_whole: true, ..Phrase::default() };
     }
 
-    /// Whether it was said as a whole. Of any other the end is what came last.
+    /// Whether it came as a whole. For any other phrase the end matters most.
     pub(super) fn is_whole(&self) -> bool {
         self.is_whole
     }
@@ -71,7 +71,7 @@ impl Phrase {
         self.kind == Kind::Says && self.text.trim().is_empty()
     }
 
-    /// What stands before its text, behind the listener's name.
+    /// The text before it, after the listener's name.
     pub(super) fn lead(&self) -> String {
         match &self.kind {
             Kind::Says => ": ".to_owned(),
@@ -115,7 +115,7 @@ impl Phrase {
         }
     }
 
-    /// What looked like a tag and is text.
+    /// Text that looked like a tag.
     fn literal(&mut self, text: &str) {
         self.letter('<');
         text.chars().for_each(|character| self.letter(character));
@@ -138,7 +138,7 @@ impl Phrase {
             self.begin(Kind::Says);
         }
         self.is_fresh = character == '\n' || (self.is_fresh && is_blank);
-        // Of what is said the line is shown that is being written.
+        // Of spoken text, only the current line is shown.
         if character == '\n' && self.kind == Kind::Says {
             self.is_over = true;
         }
@@ -196,7 +196,7 @@ impl Phrase {
                 self.text.truncate(self.text.trim_end().len());
                 self.text.push('"');
             }
-            // What ends here may have begun before the first words that came.
+            // The element that ends here may have begun before the first received text.
             if self.open.pop().is_none() {
                 (self.is_over, self.is_fresh) = (true, true);
             }
@@ -228,13 +228,13 @@ impl Phrase {
     }
 }
 
-/// The text with the entities of XML read. Any other stays as it is.
+/// The text with XML entities decoded. Unknown ones stay unchanged.
 fn read_entities(text: &str) -> String {
     let named = [("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&apos;", "'"), ("&amp;", "&")];
     named.iter().fold(text.to_owned(), |text, (entity, meant)| text.replace(entity, meant))
 }
 
-/// An object of JSON, as far as it came, with its fields as `name="value"`.
+/// A possibly partial JSON object, with its fields as `name="value"`.
 fn fields_of_json(text: &str) -> String {
     let mut shown = String::new();
     let (mut depth, mut is_key, mut is_text, mut is_escaped) = (0_u32, true, false, false);

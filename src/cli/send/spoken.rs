@@ -1,5 +1,5 @@
-//! An answer in words, as whoever asked in words wants to read it: the text of `<answer>` or of a report, and of a failure its
-//! code and what it says. Any other answer is shown as it is.
+//! An answer in words for a person who asked in words: the text of `<answer>` or of a report, or a failure's code and
+//! message. Any other answer is shown unchanged.
 
 use systole_kit::{Limits, Payload, namespaces};
 
@@ -10,7 +10,7 @@ use crate::console::ending::Ending;
 use crate::console::told::Record;
 use systole_core::types::codes::Code;
 
-/// Columns of a failure's words: a few lines of a terminal.
+/// Most columns of a failure's words: a few lines of a terminal.
 const WORDS: usize = 400;
 
 /// Shows the record that ended a question.
@@ -19,13 +19,13 @@ pub(super) fn show(screen: Screen, ending: &Ending, record: &Record) {
         Ending::Handled => screen.say(format!("{} took it, and answers nothing", record.from)),
         Ending::Failed(code) => match told(record.body.as_bytes()) {
             Some(error) => {
-                // What is hidden in it was made visible when it was read.
+                // Hidden characters were made visible when it was read.
                 screen.error_drawn(&format!("{}: {}", error.code, error.message));
                 if let Some(mend) = error.mend {
                     screen.say_drawn(&format!("  try: {mend}"));
                 }
             }
-            // What ends at a budget says which one; the mend is that of its code.
+            // A call that ends at a budget names the budget; the fix is that of its code.
             None => {
                 screen.error_drawn(&format!("{code}: {}", words(record)));
                 if let Some(code) = Code::parse(code) {
@@ -49,12 +49,12 @@ pub(super) fn show(screen: Screen, ending: &Ending, record: &Record) {
     }
 }
 
-/// Says that an answer is not all that was asked for.
+/// Reports that an answer is only partial.
 pub(super) fn say_partial(screen: Screen, record: &Record) {
     screen.say(format!("note: {} reports that this is only a part of the answer", record.from));
 }
 
-/// Whether the text of an answer is all that it says.
+/// Whether the text of an answer is its whole content.
 fn is_words(payload: &Payload) -> bool {
     let name = payload.name();
     name.is(namespaces::TALK, "answer") || name.is(namespaces::CORE, "final-report")
@@ -64,7 +64,7 @@ fn read(record: &Record) -> Option<Payload> {
     Payload::read(record.body.as_bytes(), &Limits::FROM_PUMP).ok()
 }
 
-/// What a payload of the core says: its text, or where it has none what the log tells of it.
+/// The content of a core payload: its text, or without text its summary from the log.
 fn words(record: &Record) -> String {
     let text = read(record).map(|payload| plain(&payload.text())).filter(|text| !text.is_empty());
     text.map_or_else(|| glance(record.body.as_bytes()).words, |text| cut(&text, WORDS))

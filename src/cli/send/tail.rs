@@ -1,5 +1,5 @@
-//! What goes on just now, on one line of a terminal that is written again in place: the words of whoever speaks, or who
-//! works and for how long. Elsewhere nothing is shown: it is no data, and what is recorded is printed when it is.
+//! The current activity, on one terminal line that is rewritten in place: the speaker's words, or who works and for
+//! how long. Without a terminal nothing is shown: it is not data, and records are printed when they come.
 
 use std::collections::HashMap;
 use std::io::IsTerminal as _;
@@ -16,9 +16,9 @@ use crate::edges::clock::WallClock;
 use systole_core::types::ids::CallPath;
 use systole_core::types::ports::Clock as _;
 
-/// Seconds of silence after which a listener's words give way to who works.
+/// Seconds of silence after which the line shows who works instead of a listener's words.
 const QUIET: u32 = 5;
-/// Calls whose words are kept; few speak at once.
+/// Most calls whose words are kept; few speak at once.
 const SPEAKERS: usize = 64;
 
 /// A thread and a call in it.
@@ -27,20 +27,20 @@ type Place = (String, String);
 /// The line.
 pub(super) struct Tail {
     screen: Screen,
-    /// Whether somebody looks.
+    /// Whether the output is a terminal.
     watched: bool,
-    /// What is said in each call, with the turn and the attempt.
+    /// The phrase of each call, with the turn and the attempt.
     phrases: HashMap<Place, ((u32, u32), Phrase)>,
-    /// Whose words the line shows.
+    /// The call whose words the line shows.
     last: Option<Place>,
-    /// Ticks since somebody spoke.
+    /// Ticks since the last words.
     quiet: u32,
     /// Who works, until a record may have changed that.
     work: Option<Vec<Work>>,
     is_shown: bool,
 }
 
-/// Whatever is written next begins on a line of its own.
+/// The next output begins on a new line.
 impl Drop for Tail {
     fn drop(&mut self) {
         self.clear();
@@ -54,7 +54,7 @@ impl Tail {
         Tail { screen, watched, phrases, last: None, quiet: 0, work: None, is_shown: false }
     }
 
-    /// Takes further words of a listener.
+    /// Takes more words of a listener.
     pub(super) fn hear(&mut self, spoken: &Spoken) {
         if !self.watched {
             return;
@@ -89,7 +89,7 @@ impl Tail {
         self.write(&line);
     }
 
-    /// A second has passed: says who works, unless somebody speaks.
+    /// Runs once per second: shows who works, unless a listener is speaking.
     pub(super) fn tick(&mut self, at_work: impl FnOnce() -> Vec<Work>) {
         self.quiet = self.quiet.saturating_add(1);
         if !self.watched || (self.last.is_some() && self.quiet < QUIET) {
@@ -102,12 +102,12 @@ impl Tail {
         }
     }
 
-    /// Notes that there is one more record, after which others may work.
+    /// Notes another record, after which others may be working.
     pub(super) fn note(&mut self) {
         self.work = None;
     }
 
-    /// Takes the line away, before another one is written.
+    /// Removes the line, before other output.
     pub(super) fn clear(&mut self) {
         self.last = None;
         if std::mem::take(&mut self.is_shown) {
@@ -120,17 +120,17 @@ impl Tail {
         self.screen.progress_drawn(line);
     }
 
-    /// Whether a record belongs to what goes on inside the call that is waited for, and somebody looks on.
+    /// Whether a record belongs to the inside of the awaited call, and the output is a terminal.
     pub(super) fn is_inside(&self, receipt: &Receipt, record: &Record) -> bool {
         let call = record.call.as_deref().and_then(|call| CallPath::parse(call).ok());
         let is_below = record.thread != receipt.thread || call.is_some_and(|call| call.depth() > 0);
-        // What goes out of the call itself, and what of it was refused.
+        // Items that the call itself sends, and its refused ones.
         let goes_out = matches!(record.code.as_deref(), Some("call" | "spawn")) || record.kind == "refusal";
         self.watched && (is_below || goes_out)
     }
 }
 
-/// The columns of the terminal but for the last, behind which some begin another line.
+/// The columns of the terminal minus the last one, after which some terminals begin a new line.
 fn columns() -> usize {
     talk_columns().saturating_sub(1)
 }

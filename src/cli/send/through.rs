@@ -1,5 +1,5 @@
-//! What becomes of a payload, through an organism that runs elsewhere or through one that is started here for it: its
-//! receipt, what goes on, its answer, and its end by Ctrl-C. Both ways are told in the same words.
+//! The way of a payload, through an organism that runs elsewhere or one that is started here for it: its receipt,
+//! progress, answer, and end by Ctrl-C. Both ways print the same words.
 
 use std::path::Path;
 use std::pin::pin;
@@ -17,10 +17,10 @@ use crate::console::client::{Client, Unheard};
 use crate::console::told::Receipt;
 use systole_core::types::ids::ThreadId;
 
-/// How often the line that says who works is written again.
+/// How often the line with who works is rewritten.
 const TICK: Duration = Duration::from_secs(1);
 
-/// The whole way through an organism that runs elsewhere; none where it is gone.
+/// The whole way through an organism that runs elsewhere; `None` if that organism is gone.
 pub(in crate::cli) fn elsewhere(screen: Screen, client: Client, log: &Path, parcel: &Parcel) -> Option<Exit> {
     let elsewhere = Elsewhere { client: Arc::new(client), log: log.to_owned() };
     let mut came = None;
@@ -49,7 +49,7 @@ async fn whole(screen: Screen, place: &Place, parcel: &Parcel) -> Result<Exit, E
     let exit = Box::pin(one(screen, &Way::Here(&organism), parcel, &mut signals)).await;
     let exit =
         exit.unwrap_or_else(|| screen.fail(Exit::Unavailable, "the organism ended before it answered"));
-    // What else was out may land; nobody waits for it longer than that.
+    // Other pending replies may arrive during the grace period, but not longer.
     let grace = if parcel.wait { process::GRACE } else { Duration::ZERO };
     tokio::select! {
         ended = organism.stop(grace) => Ok(process::ended(screen, &ended).unwrap_or(exit)),
@@ -57,7 +57,7 @@ async fn whole(screen: Screen, place: &Place, parcel: &Parcel) -> Result<Exit, E
     }
 }
 
-/// Hands it to an organism and waits for its answer; none where nobody was there to take it.
+/// Hands the payload to an organism and waits for its answer; `None` if no organism took it.
 pub(in crate::cli) async fn one(
     screen: Screen,
     way: &Way<'_>,
@@ -65,7 +65,7 @@ pub(in crate::cli) async fn one(
     signals: &mut Signals,
 ) -> Option<Exit> {
     let mut handing = pin!(way.hand(parcel));
-    // Whether it is taken has to be known before it can be cancelled.
+    // Whether it is accepted must be known before it can be cancelled.
     let mut is_over = false;
     let decided = loop {
         tokio::select! {
@@ -94,13 +94,13 @@ pub(in crate::cli) async fn one(
     }
     tokio::select! {
         () = halted(screen, way, &receipt, parcel.spoken) => {}
-        // Whoever is asked twice does not wait for a word on the first.
+        // A second signal ends the wait for the cancellation.
         _ = signals.next() => {}
     }
     Some(Exit::Stopped)
 }
 
-/// Somebody who asked in words and does not want the answer any more wants nobody to work on it; what was sent goes on.
+/// If a person asked in words and interrupts, the work is cancelled too; a sent payload continues.
 async fn halted(screen: Screen, way: &Way<'_>, receipt: &Receipt, spoken: bool) {
     let goes_on = match way {
         Way::Here(_) => " goes on at the next start",
@@ -121,12 +121,12 @@ async fn halted(screen: Screen, way: &Way<'_>, receipt: &Receipt, spoken: bool) 
     }
 }
 
-/// What is known of a thread whose organism is gone.
+/// The message about a thread whose organism is gone.
 fn stopped(thread: &str) -> String {
     format!("the organism stopped before the answer; thread {thread} goes on when it runs again")
 }
 
-/// The work, unless it takes longer.
+/// The work's result, unless it takes longer.
 async fn within<T>(limit: Option<Duration>, work: impl Future<Output = T>) -> Option<T> {
     match limit {
         Some(limit) => tokio::time::timeout(limit, work).await.ok(),
@@ -134,7 +134,7 @@ async fn within<T>(limit: Option<Duration>, work: impl Future<Output = T>) -> Op
     }
 }
 
-/// Follows the log until the answer is there, and shows what is said on the way.
+/// Follows the log until the answer comes, and shows progress reports.
 async fn wait(screen: Screen, way: &Way<'_>, receipt: &Receipt, spoken: bool) -> Exit {
     let mut waiter = Waiter::new(screen, receipt, spoken, way);
     if way.is_paused(&receipt.thread)
@@ -144,7 +144,7 @@ async fn wait(screen: Screen, way: &Way<'_>, receipt: &Receipt, spoken: bool) ->
     }
     let mut source = way.follow(receipt);
     let mut ticks = tokio::time::interval(TICK);
-    // The first comes at once, and a late one is not made up for.
+    // The first tick comes at once, and missed ticks are not made up for.
     ticks.tick().await;
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {

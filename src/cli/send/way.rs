@@ -1,7 +1,7 @@
-//! The ways to an organism: one in this process, and one that runs elsewhere, over its door. Both take the same
-//! parcel, give the same records and words, and cancel the same thread.
+//! The ways to an organism: one in this process, and one that runs elsewhere, through its door. Both take the
+//! same parcel, return the same records and progress reports, and cancel the same thread.
 //!
-//! Nothing is shown here, and nothing is said of a thread that the log does not have.
+//! It shows nothing, and reports only what the log has about a thread.
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -22,20 +22,20 @@ use crate::runtime::waiting::Reply;
 use systole_core::types::ids::{Name, ThreadId};
 use systole_core::types::ports::{LogFault, LogReader, Position};
 
-/// Events that were read and wait to be shown; more wait with the organism.
+/// Most events that were read and wait to be shown; further ones wait in the organism.
 const AHEAD: usize = 64;
-/// Records read at once of a log on which nobody answers any more.
+/// Records per read of a log whose organism no longer answers.
 const PAGE: usize = 32;
 
-/// What came of an order.
+/// The result of an order.
 pub(in crate::cli) enum Decided<T> {
     /// It is on disk.
     Done(T),
     /// It is refused.
     Refused(Box<Refusal>),
-    /// Nobody was there to take it.
+    /// No organism took it.
     Nobody,
-    /// Nothing sensible came back.
+    /// The answer was not valid.
     Unheard(Unheard),
 }
 
@@ -65,7 +65,7 @@ pub(in crate::cli) enum Way<'a> {
 }
 
 impl Way<'_> {
-    /// Hands it in.
+    /// Hands the parcel in.
     pub(super) async fn hand(&self, parcel: &Parcel) -> Decided<Receipt> {
         match self {
             Way::Here(organism) => hand_here(organism, parcel).await,
@@ -92,12 +92,12 @@ impl Way<'_> {
         }
     }
 
-    /// Whether a thread is paused, or everything. Of a log that cannot be read here nothing is known.
+    /// Whether a thread, or everything, is paused. If the log cannot be read here, the answer is no.
     pub(super) fn is_paused(&self, thread: &str) -> bool {
         self.looks(|reader| is_paused(reader, thread))
     }
 
-    /// Whether only a person can go on with a thread.
+    /// Whether only a person can continue a thread.
     pub(super) fn waits_for_a_person(&self, thread: &str) -> Option<UpToAPerson> {
         self.looks(|reader| waits_for_a_person(reader, thread))
     }
@@ -116,14 +116,14 @@ impl Way<'_> {
     fn looks<T: Default>(&self, look: impl Fn(&dyn LogReader) -> T) -> T {
         match self {
             Way::Here(organism) => look(&**organism.front().reader()),
-            // Opened for each look: whoever has a log open when its organism stops leaves it in two files.
+            // Opened for each look: a log that is still open when its organism stops remains in two files.
             Way::Elsewhere(elsewhere) => {
                 sqlite::open_reading(&elsewhere.log).map_or_else(|_| T::default(), |r| look(&r))
             }
         }
     }
 
-    /// Follows what comes of a parcel, behind its receipt.
+    /// Follows the outcome of a parcel, from its receipt on.
     pub(super) fn follow(&self, receipt: &Receipt) -> Source {
         let own = ThreadId::parse(&receipt.thread).ok();
         let from = receipt.position;
@@ -131,7 +131,7 @@ impl Way<'_> {
             Way::Here(organism) => {
                 let front = organism.front();
                 let began = front.began().0;
-                // All threads: a program that does not run is told of in `sys`.
+                // All threads, because `sys` reports a program that does not run.
                 let follower = Follower::after(front, Position(began.min(from)), None);
                 let hearing = front.hear(Some(Position(from)), own.clone());
                 let watching = Watching::new(follower, Some(hearing));
@@ -140,7 +140,7 @@ impl Way<'_> {
             Way::Elsewhere(elsewhere) => {
                 let (to_us, events) = mpsc::channel(AHEAD);
                 let (client, thread) = (elsewhere.client.clone(), receipt.thread.clone());
-                // It ends with the stream, or with the first event that nobody wants any more.
+                // It ends with the stream, or when the receiver is gone.
                 std::thread::spawn(move || tell(&client, from, &thread, &to_us));
                 let log = elsewhere.log.clone();
                 Source::Elsewhere(Box::new(Outside { events, own, at: from, log, rest: None }))
@@ -149,30 +149,30 @@ impl Way<'_> {
     }
 }
 
-/// What comes next of a thread.
+/// The next event of a thread.
 pub(super) enum Next {
     /// A record of it.
     Record(Box<Record>),
-    /// Words that were said in it.
+    /// A progress report from it.
     Spoken(Spoken),
-    /// What is to be said of a program that does not run.
+    /// The message about a program that does not run.
     Fallen(String),
     /// The organism has ended, or is gone: the log has nothing more.
     Ended,
     /// The log cannot be read.
     Fault(LogFault),
-    /// Something else than events came.
+    /// Something other than events came.
     Unheard(Unheard),
 }
 
-/// Where it comes from.
+/// The source of the events.
 pub(super) enum Source {
     Here(Box<Inside>),
     Elsewhere(Box<Outside>),
 }
 
 impl Source {
-    /// Waits for the next. May be dropped while it waits: nothing is lost by that.
+    /// Waits for the next event. It may be dropped while it waits: nothing is lost.
     pub(super) async fn next(&mut self) -> Next {
         match self {
             Source::Here(inside) => inside.next().await,
@@ -181,7 +181,7 @@ impl Source {
     }
 }
 
-/// What comes of an organism in this process.
+/// The events of an organism in this process.
 pub(super) struct Inside {
     watching: Watching,
     own: Option<ThreadId>,
@@ -220,14 +220,14 @@ fn is_within(record: &Record, own: Option<&ThreadId>) -> bool {
     own.zip(thread).is_some_and(|(own, thread)| thread.is_within(own))
 }
 
-/// What comes of an organism elsewhere.
+/// The events of an organism elsewhere.
 pub(super) struct Outside {
     events: mpsc::Receiver<Result<Heard, Unheard>>,
     own: Option<ThreadId>,
     /// The last record that came.
     at: u64,
     log: PathBuf,
-    /// What the log has beyond that, once nobody tells it any more.
+    /// The log's records after that, once the stream has ended.
     rest: Option<VecDeque<Record>>,
 }
 
@@ -240,7 +240,7 @@ impl Outside {
                     return Next::Record(record);
                 }
                 Some(Ok(Heard::Spoken(spoken))) => return Next::Spoken(spoken),
-                // It was killed, or stopped at once; a stream that just ends says the same.
+                // It was killed, or stopped at once; a stream that just ends means the same.
                 Some(Err(Unheard::Unreachable { .. })) | None => {}
                 Some(Err(unheard)) => return Next::Unheard(unheard),
             }
@@ -251,10 +251,10 @@ impl Outside {
     }
 }
 
-/// The records of a thread that are on disk behind a position: what was written and not told any more.
+/// The records of a thread on disk after a position: written but not sent any more.
 fn beyond(log: &Path, at: u64, own: Option<&ThreadId>) -> VecDeque<Record> {
     let mut rest = VecDeque::new();
-    // A log that cannot be read has nothing to add to what was told.
+    // A log that cannot be read adds nothing.
     let Ok(reader) = sqlite::open_reading(log) else { return rest };
     let mut at = Position(at);
     while let Ok(page) = reader.after(at, PAGE)
@@ -267,19 +267,19 @@ fn beyond(log: &Path, at: u64, own: Option<&ThreadId>) -> VecDeque<Record> {
     rest
 }
 
-/// Reads events for somebody who waits for them.
+/// Reads events for a waiting receiver.
 fn tell(client: &Client, from: u64, thread: &str, to_us: &mpsc::Sender<Result<Heard, Unheard>>) {
     match client.voices(from, thread, None) {
         Ok(mut voices) => while voices.next().is_some_and(|heard| to_us.blocking_send(heard).is_ok()) {},
-        // Whoever does not wait any more need not know.
+        // If the receiver is gone, it does not need this.
         Err(unheard) => drop(to_us.blocking_send(Err(unheard))),
     }
 }
 
-/// Work that blocks, on a thread that nobody has to wait for. None if it fell.
+/// Runs blocking work on a thread that need not be waited for. `None` if it panicked.
 async fn apart<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
     let (to_us, done) = oneshot::channel();
-    // Nobody may be left who wants to know.
+    // The receiver may be gone.
     std::thread::spawn(move || drop(to_us.send(work())));
     done.await.ok()
 }

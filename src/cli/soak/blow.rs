@@ -1,6 +1,6 @@
-//! The blows: how one life of the organism is ended, chosen by the dice. Most come from nowhere, at any
-//! moment from the start on; some at a step that is known to be delicate; some strike a program instead,
-//! or an organism that is just stopping.
+//! The blows: how one life of the organism is ended, chosen by the dice. Most come at any moment from
+//! the start on; some at a delicate step; some strike a program instead, or an organism that is just
+//! stopping.
 
 use std::process::ExitStatus;
 use std::time::Duration;
@@ -15,15 +15,15 @@ use crate::edges::failpoint;
 
 /// The longest life before a blow at any moment, in milliseconds.
 const LIFE_MS: u64 = 300;
-/// The longest time before a blow at the start, in milliseconds: about what a start takes.
+/// The longest time before a blow at the start, in milliseconds: about the duration of a start.
 const START_MS: u64 = 80;
-/// How long a failpoint may take to be met; if it is not, the life is ended like any other.
+/// How long to wait for a failpoint; if it is not reached, the life is ended like any other.
 const FAILPOINT_MS: u64 = 500;
-/// The longest time that a stopping organism is let stop, in milliseconds.
+/// The longest time that a stopping organism gets, in milliseconds.
 const STOP_MS: u64 = 300;
-/// How often the step of a failpoint is passed before it strikes.
+/// How often the step of a failpoint may be passed before it strikes.
 const PASSED: u64 = 40;
-/// The same where every blow is to fall at a step: seldom enough that nearly every life comes so far.
+/// The same if every blow must be at a step: few enough that nearly every life gets that far.
 const PASSED_AIMED: u64 = 5;
 
 /// A blow.
@@ -35,25 +35,25 @@ pub enum Blow {
     Failpoint(String),
     /// At any moment.
     Later(Duration),
-    /// At any moment, after some of the programs were killed, each after a time.
+    /// At any moment, after some of the programs were killed, each after a delay.
     Programs(Vec<(Duration, u64)>),
     /// While it stops.
     Stopping(Duration, Duration),
 }
 
-/// What a blow did.
+/// The result of a blow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Struck {
     /// How the organism ended.
     pub status: ExitStatus,
-    /// Programs that were killed before.
+    /// The number of programs killed before.
     pub programs: u64,
-    /// Whether it ended at the step that was chosen.
+    /// Whether it ended at the chosen step.
     pub at_step: bool,
 }
 
 impl Blow {
-    /// Chooses one.
+    /// Chooses a blow.
     pub fn choose(dice: &mut Dice) -> Blow {
         let ms = |dice: &mut Dice, most| Duration::from_millis(dice.below(most));
         match dice.below(100) {
@@ -71,13 +71,13 @@ impl Blow {
         }
     }
 
-    /// Chooses one at one of these steps.
+    /// Chooses a blow at one of these steps.
     pub fn aimed(dice: &mut Dice, steps: &[String]) -> Blow {
         let step = dice.one_of(steps).map_or("K6", String::as_str);
         Blow::Failpoint(format!("{step}:{}", (1 + dice.below(PASSED_AIMED))))
     }
 
-    /// Lets the organism live until this ends it.
+    /// Runs a life until this blow ends it.
     pub fn strike(&self, house: &House, board: &Board) -> Result<Struck, Amiss> {
         let omen = match self {
             Blow::Failpoint(text) => Omen::failpoint(text),
@@ -111,7 +111,7 @@ impl Blow {
         board.take_down();
         let stops = matches!(self, Blow::Stopping(..));
         let status = life.kill()?;
-        // One that was asked to stop may have stopped in time.
+        // An organism that was asked to stop may have stopped in time.
         if !(stops && status.success()) {
             Life::judge(house, status)?;
         }
@@ -119,7 +119,7 @@ impl Blow {
     }
 }
 
-/// Kills one of the organism's programs; whether there was one.
+/// Kills one of the organism's programs; returns whether there was one.
 fn kill_a_program(house: &House, life: &Life, which: u64) -> bool {
     let programs = life.organism().map_or(Vec::new(), |organism| house.programs_of(organism));
     let place = which.checked_rem(programs.len() as u64).and_then(|place| usize::try_from(place).ok());

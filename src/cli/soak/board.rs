@@ -1,5 +1,5 @@
-//! Where clients read which life of the organism can be reached, and what is wanted of them. It knows
-//! nothing of what they send.
+//! Tells clients which life of the organism can be reached, and what they should do. It does not know
+//! what they send.
 
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -8,16 +8,16 @@ use std::time::Duration;
 use super::dice::Dice;
 use crate::runtime::runfile::RunFile;
 
-/// Threads that are remembered for others: those in which something may still be at work.
+/// Threads to remember for other clients: those that may still have work.
 const THREADS: usize = 48;
 
-/// What is wanted of clients.
+/// What clients should do.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 enum Wanted {
-    /// Messages, one after the other.
+    /// Send messages, one after another.
     #[default]
     Messages,
-    /// Only what is still owed: an acknowledgement, an answer.
+    /// Only collect what is still owed: an acknowledgement, an answer.
     Rest,
     /// Nothing: the run is given up.
     Nothing,
@@ -32,26 +32,26 @@ pub struct Board {
 
 #[derive(Default)]
 struct Notices {
-    /// Counts lives, so that a client sees whether the one it spoke to was followed by another.
+    /// Counts lives, so that a client sees whether the life it used was followed by another.
     life: u64,
     run: Option<RunFile>,
     wanted: Wanted,
     acknowledged: u64,
-    /// Roots that were opened last, with the name of who opened them.
+    /// The most recently opened roots, with the name of the opener.
     threads: VecDeque<(&'static str, String)>,
 }
 
 /// A life that can be reached.
 pub(super) struct Reachable {
-    /// Which life it is.
+    /// The number of the life.
     pub(super) life: u64,
-    /// Where.
+    /// Its run file.
     pub(super) run: RunFile,
 }
 
 impl Board {
     fn notices(&self) -> MutexGuard<'_, Notices> {
-        // Every change is one assignment, so a poisoned board is in order.
+        // Every change is one assignment, so a poisoned board is still consistent.
         self.notices.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -60,7 +60,7 @@ impl Board {
         self.changed.notify_all();
     }
 
-    /// A life runs.
+    /// Announces a running life.
     pub fn post(&self, run: Option<RunFile>) {
         self.change(|notices| {
             notices.life += 1;
@@ -68,17 +68,17 @@ impl Board {
         });
     }
 
-    /// It is over.
+    /// Announces that it is over.
     pub fn take_down(&self) {
         self.change(|notices| notices.run = None);
     }
 
-    /// No new messages.
+    /// Asks for no new messages.
     pub(super) fn rest(&self) {
         self.change(|notices| notices.wanted = Wanted::Rest);
     }
 
-    /// The run is given up.
+    /// Gives the run up.
     pub(super) fn give_up(&self) {
         self.change(|notices| notices.wanted = Wanted::Nothing);
     }
@@ -88,17 +88,17 @@ impl Board {
         self.notices().wanted == Wanted::Messages
     }
 
-    /// Messages that were acknowledged to all clients so far.
+    /// The number of messages acknowledged to all clients so far.
     pub fn acknowledged(&self) -> u64 {
         self.notices().acknowledged
     }
 
-    /// Counts one, and lets whoever waits for a number look again.
+    /// Counts one, and wakes those who wait for a number.
     pub(super) fn count_acknowledged(&self) {
         self.change(|notices| notices.acknowledged += 1);
     }
 
-    /// Tells everybody of a root.
+    /// Announces a root.
     pub(super) fn tell_of(&self, opener: &'static str, thread: &str) {
         self.change(|notices| {
             if notices.threads.len() == THREADS {
@@ -108,7 +108,7 @@ impl Board {
         });
     }
 
-    /// One of the roots that were opened last, by somebody else.
+    /// One of the most recently opened roots of another client.
     pub(super) fn thread_of_another(&self, name: &str, dice: &mut Dice) -> Option<String> {
         let notices = self.notices();
         let others: Vec<&String> =
@@ -121,20 +121,21 @@ impl Board {
         self.notices().wanted == Wanted::Nothing
     }
 
-    /// Waits until so many messages were acknowledged, for that long; whether they were.
+    /// Waits until that many messages were acknowledged, for at most that long; returns whether they
+    /// were.
     pub fn acknowledges(&self, count: u64, within: Duration) -> bool {
         let lacks = |notices: &mut Notices| notices.acknowledged < count;
         let waited = self.changed.wait_timeout_while(self.notices(), within, lacks);
         !waited.unwrap_or_else(PoisonError::into_inner).1.timed_out()
     }
 
-    /// Waits for a life that can be reached; none once the run is given up. The life that was seen last
-    /// is waited out for a moment: it may be about to die, and if it is not it is tried again.
+    /// Waits for a life that can be reached; `None` once the run is given up. If it is the life seen
+    /// last, it waits a moment first: that life may be about to die, and otherwise it is tried again.
     pub(super) fn reach(&self, seen: Option<u64>) -> Option<Reachable> {
         if seen.is_some() {
             let same =
                 |n: &mut Notices| n.run.is_some() && Some(n.life) == seen && n.wanted != Wanted::Nothing;
-            // However it ended, what stands there now is read below.
+            // However the wait ended, the current state is read below.
             drop(self.changed.wait_timeout_while(self.notices(), A_MOMENT, same));
         }
         let absent = |n: &mut Notices| n.run.is_none() && n.wanted != Wanted::Nothing;

@@ -1,6 +1,6 @@
-//! The clients: each sends messages one after the other over HTTP, sends again what it has no receipt
-//! for, with the same key, and writes down everything it sent and was told. What it wrote is what the
-//! judge holds the log against; so it writes before it goes on, and never mends what it wrote.
+//! The clients: each sends messages one after another over HTTP, repeats a message without a receipt
+//! under the same key, and records everything it sent and received. The judge compares the log with these
+//! records, so a client writes before it continues, and never changes what it wrote.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fs::File;
@@ -22,34 +22,34 @@ use crate::console::client::Letter;
 use crate::console::ending::{Ending, ending};
 use crate::console::told::{Receipt, Record};
 
-/// Answers that a client may be owed before it waits for the oldest: with a few clients enough work for
-/// every listener, and so little that the end of a run is near.
+/// Most answers owed to a client before it waits for the oldest: with a few clients enough work for every
+/// listener, and little enough that a run ends soon.
 const OWED: usize = 6;
-/// The longest that one look for an answer lasts.
+/// The longest duration of one look for an answer.
 const LOOK: Duration = Duration::from_secs(5);
-/// Looks for one answer after which it is left open, for the judge to find. With nobody killing any more,
-/// an answer takes some seconds at most.
+/// After this many looks an answer stays open, for the judge to find. Once the kills are over, an answer
+/// takes a few seconds at most.
 const LOOKS: u32 = 24;
-/// Before a thread that is at work is ended again.
+/// The pause before the next try to end a thread at work.
 const SOON: Duration = Duration::from_millis(50);
 
-/// What clients were told of the ends of their messages.
+/// What clients learned about the ends of their messages.
 #[derive(Clone, Default, Debug)]
 pub struct Tally {
-    /// Messages that were refused, as they should be.
+    /// Messages that were refused, as expected.
     pub refused: u64,
     /// Codes of the calls that failed, with their number.
     pub failures: BTreeMap<String, u64>,
-    /// Roots in which something was begun that waits longer than the run.
+    /// Roots with a wait that is longer than the run.
     pub left: BTreeSet<String>,
     /// Orders that were carried out.
     pub orders: Vec<Order>,
-    /// What waited when everything else was at rest, as `systole why` names it.
+    /// The waits when everything else was at rest, as `systole why` names them.
     pub waits: Vec<super::settle::Wait>,
 }
 
 impl Tally {
-    /// Adds another one's.
+    /// Adds another tally.
     pub(super) fn add(&mut self, other: Tally) {
         self.refused += other.refused;
         for (code, count) in other.failures {
@@ -61,13 +61,13 @@ impl Tally {
     }
 }
 
-/// A message that was taken, whose answer was not seen yet.
+/// An accepted message whose answer was not seen yet.
 struct Owed {
     message: Message,
     receipt: Receipt,
 }
 
-/// A line of a history, in the form that the judge reads.
+/// A line of a history, in the judge's format.
 #[derive(Serialize)]
 struct Line<'a> {
     client: &'static str,
@@ -102,9 +102,9 @@ pub(super) struct Client {
     history: File,
     doorstep: Doorstep,
     owed: VecDeque<Owed>,
-    /// Threads that it opened, to go on with.
+    /// Threads that it opened, to continue.
     roots: Vec<String>,
-    /// Those that go on by themselves until they are ended.
+    /// Threads that continue by themselves until they are ended.
     ticking: VecDeque<String>,
     tally: Tally,
 }
@@ -150,7 +150,7 @@ impl Client {
         Ok(self.tally)
     }
 
-    /// Sends a message and does what its fate asks for.
+    /// Sends a message and does what its fate requires.
     fn bring(&mut self, message: Message) -> std::io::Result<()> {
         let Some(receipt) = self.send(&message)? else { return Ok(()) };
         match message.fate {
@@ -178,7 +178,8 @@ impl Client {
         Ok(())
     }
 
-    /// Sends until it is taken or refused; gives up only with the run. The receipt of what was taken.
+    /// Sends until the message is accepted or refused; gives up only with the run. Returns the receipt of
+    /// an accepted message.
     fn send(&mut self, message: &Message) -> std::io::Result<Option<Receipt>> {
         let is_word = message.fate == Fate::Word;
         let steered;
@@ -195,7 +196,7 @@ impl Client {
             match door.send(&Letter { key: &message.key, to: None, thread, document }) {
                 Ok(Ok(receipt)) => {
                     self.write(message, Some(&receipt), None, None)?;
-                    // Once more, sometimes: the receipt has to be the same.
+                    // Sometimes it sends once more: the receipt must be the same.
                     if self.dice.percent(5) && !receipt.repeated {
                         continue;
                     }
@@ -211,11 +212,11 @@ impl Client {
                     }
                     return Ok(None);
                 }
-                // Whether it is stored is not known: it is sent again, with the same key.
+                // It is unknown whether the message is stored, so it is sent again, with the same key.
                 Ok(Err(refusal)) if !is_full(&refusal.code) => {
                     self.write(message, None, Some("ingress.unavailable"), None)?;
                 }
-                // The thread has as many calls as may wait; later there is room.
+                // The thread already has the most waiting calls; later there is room.
                 Ok(Err(refusal)) => self.write(message, None, Some(&refusal.code), None)?,
                 Err(_) => self.write(message, None, None, None)?,
             }
@@ -223,7 +224,7 @@ impl Client {
         }
     }
 
-    /// Ends its newest thread, in which most is at work. Should the word get lost, the thread goes on.
+    /// Ends its newest thread, which has the most work. If the order is lost, the thread continues.
     fn sometimes_cancel(&mut self) {
         if !self.dice.percent(4) {
             return;
@@ -235,7 +236,7 @@ impl Client {
         }
     }
 
-    /// Ends the root that ticks longest, if it is at rest; one that is at work is tried again later.
+    /// Ends the oldest ticking root, if it is at rest; one at work is tried again later.
     fn end_a_ticking_one(&mut self) {
         let Some(thread) = self.ticking.pop_front() else { return };
         let ended = self.doorstep.at(None).and_then(|(_, door)| door.end(&thread).ok());
@@ -249,7 +250,7 @@ impl Client {
         }
     }
 
-    /// Waits for the answer that is owed longest.
+    /// Waits for the oldest owed answer.
     fn see_oldest(&mut self) -> std::io::Result<()> {
         let Some(Owed { message, receipt }) = self.owed.pop_front() else { return Ok(()) };
         let mut seen = None;
@@ -300,15 +301,15 @@ impl Client {
     }
 }
 
-/// Whether a refusal says that there is no room now, and will be. Too much that was refused hides why a
-/// message was, and one that is right was only refused for room.
+/// Whether a refusal says that there is no room now. After many refusals the reasons are no longer
+/// recorded, and then even a correct message can be refused for lack of room.
 fn is_full(code: &str) -> bool {
     code == "thread.busy" || code == "ingress.throttled"
 }
 
-/// Whether a message that was refused like that is not sent again.
+/// Whether a message with this refusal is not sent again.
 fn is_last_word(code: &str, fate: Fate) -> bool {
-    // What may be refused may be refused without being recorded one by one, or for want of room.
+    // A message that may be refused may also be refused without a record, or for lack of room.
     let may_be = matches!(fate, Fate::Refused | Fate::Open | Fate::Word);
     let counted = may_be && is_full(code);
     counted || !(code.starts_with("ingress.") || is_full(code))

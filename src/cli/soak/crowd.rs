@@ -1,5 +1,5 @@
-//! Everybody outside, from the first life of the organism to the last, each on a thread of its own: the
-//! clients, a person who decides, and a warden who halts.
+//! All outsiders, from the first life of the organism to the last, each on its own thread: the clients,
+//! a person who decides, and a warden who pauses.
 
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -12,25 +12,25 @@ use super::life::Amiss;
 use super::person::Person;
 use super::warden::Warden;
 
-/// A party's work, to be waited for.
+/// The work of one party, as a thread to join.
 type Work = JoinHandle<std::io::Result<Tally>>;
 
-/// Dice of the person and of the warden; clients throw those of their number.
+/// The numbers of the dice for the person and the warden; each client uses its own number.
 const PERSON: u64 = 1_000;
 const WARDEN: u64 = 1_001;
 
-/// Everybody outside.
+/// All outsiders.
 pub struct Crowd {
     board: Arc<Board>,
-    /// Those who are at rest once they have what they are owed.
+    /// The parties that rest once they have what they are owed.
     working: Vec<Work>,
-    /// The person, who stays while anything can still wait for one.
+    /// The person, who stays while anything can still wait for a person.
     person: Option<Work>,
     clients: u64,
 }
 
 impl Crowd {
-    /// Starts so many clients, a person and a warden. They wait until a life is posted on the board.
+    /// Starts that many clients, a person and a warden. They wait until the board announces a life.
     pub fn start(house: &House, count: u64, dice: &Dice) -> Result<Crowd, Amiss> {
         let machine = |error| Amiss::Machine("cannot start a client", error);
         let board = Arc::new(Board::default());
@@ -47,7 +47,7 @@ impl Crowd {
         Ok(crowd)
     }
 
-    /// Where the clients read which life can be reached.
+    /// The board where the clients see which life can be reached.
     pub fn board(&self) -> &Board {
         &self.board
     }
@@ -57,18 +57,18 @@ impl Crowd {
         self.clients
     }
 
-    /// Whether everybody has what it is owed, after they were asked to come to rest.
+    /// Whether all parties have what they are owed, after they were asked to rest.
     pub(super) fn is_at_rest(&self) -> bool {
         self.working.iter().all(JoinHandle::is_finished)
     }
 
-    /// What all of them were told, but for the person.
+    /// The tallies of all of them except the person.
     pub(super) fn tally(&mut self) -> Result<Tally, Amiss> {
         let working = std::mem::take(&mut self.working);
         together(working)
     }
 
-    /// Lets the person go; what it was told.
+    /// Dismisses the person and returns its tally.
     pub(super) fn dismiss(&mut self) -> Result<Tally, Amiss> {
         self.board.give_up();
         together(self.person.take())
@@ -97,7 +97,7 @@ impl Drop for Crowd {
     fn drop(&mut self) {
         self.board.give_up();
         for thread in std::mem::take(&mut self.working).into_iter().chain(self.person.take()) {
-            // The run is given up, for a reason that is told elsewhere.
+            // The run is given up, for a reason that is reported elsewhere.
             let _ended = thread.join();
         }
     }

@@ -1,24 +1,24 @@
-//! What the dealers paid, held against their journals in the log: nothing is paid that no journal tells of,
-//! nothing whose result is known is paid again, the casino pays once, and the bank again only on a person's
-//! word. Records and the dealers' book come in, what is wrong goes out.
+//! Compares the dealers' payments with their journals in the log. No payment is without a journal entry, and
+//! nothing with a known result is paid again. The casino pays once, and the bank pays again only on a person's
+//! decision. Records and the dealers' book come in; errors go out.
 
 use std::collections::HashMap;
 
 use systole_checker::record::Record;
 
-/// Where nothing is tried again whose outcome nobody knows.
+/// The dealer that never retries an unknown outcome.
 const ONCE: &str = "casino";
-/// Where a person decides whether it is.
+/// The dealer whose retries a person decides.
 const ASKS: &str = "bank";
 
-/// What the journals of a log tell of.
+/// The content of a log's journals.
 #[derive(Default)]
 pub struct Deals {
     /// Starts, by the key of the work and the attempt.
     begun: HashMap<(String, u32), u64>,
-    /// By the key of the work.
+    /// The works by key.
     works: HashMap<String, Work>,
-    /// Times that a person let a call go on, by its thread and its path.
+    /// How often a person let a call continue, by its thread and its path.
     words: HashMap<(String, String), u64>,
 }
 
@@ -31,7 +31,7 @@ struct Work {
 }
 
 impl Deals {
-    /// Meets a record.
+    /// Takes a record.
     pub fn see(&mut self, record: &Record) {
         let (Some(call), Some(code)) = (&record.call, record.code.as_deref()) else { return };
         let of = (record.thread.clone(), call.clone());
@@ -49,7 +49,8 @@ impl Deals {
         }
     }
 
-    /// Where the book and the journals do not agree. A line of the book is the key of the work and the attempt.
+    /// The differences between the book and the journals. A line of the book is the key of the work and the
+    /// attempt.
     pub fn wrong(&self, book: &str) -> Vec<String> {
         let mut paid: HashMap<(&str, u32), u64> = HashMap::new();
         let mut of_work: HashMap<&str, u64> = HashMap::new();
@@ -83,12 +84,12 @@ impl Deals {
     }
 }
 
-/// What is wrong with a piece of work, or an attempt at it.
+/// The error in a piece of work, or in an attempt at it.
 fn finding(of: &str, does: &str, times: u64, may: &str, most: u64) -> String {
     format!("deals  {of} {does} {times} times, and {may} {most} times")
 }
 
-/// The attempt that an entry of a journal belongs to; 0 where it says none, which nobody pays in.
+/// The attempt of a journal entry; 0 if it names none, and no dealer pays in attempt 0.
 fn attempt(body: &[u8]) -> u32 {
     let text = String::from_utf8_lossy(body);
     let start = text.split('>').next().unwrap_or_default();

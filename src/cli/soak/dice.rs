@@ -1,9 +1,9 @@
-//! Choices that can be made again: the same seed gives the same ones, in the same order. Never asks the
-//! machine for anything. A seed comes in, numbers go out. SplitMix64, which is as random as a choice of
-//! moments has to be, and fits into a number.
+//! Reproducible choices: the same seed gives the same choices, in the same order. It never asks the
+//! operating system for randomness. A seed comes in, numbers go out. It uses SplitMix64, which is random
+//! enough to choose moments, and whose state is one number.
 //!
-//! Every concern of a run throws dice of its own, made with `apart`, so that a new choice in one of them
-//! does not shift the choices of all others.
+//! Every part of a run has its own dice, made with `apart`, so that a new choice in one part does not
+//! shift the choices of the others.
 
 /// Dice, thrown in a fixed order for a seed.
 #[derive(Clone, Debug)]
@@ -28,7 +28,7 @@ impl Dice {
         z ^ (z >> 31)
     }
 
-    /// A number below a limit; 0 where the limit is.
+    /// A number below a limit; 0 if the limit is 0.
     pub fn below(&mut self, limit: u64) -> u64 {
         self.throw().checked_rem(limit).unwrap_or(0)
     }
@@ -38,12 +38,12 @@ impl Dice {
         least + self.below(most.saturating_sub(least) + 1)
     }
 
-    /// Whether something happens that happens so often in a hundred.
+    /// Whether an event occurs that has this chance in a hundred.
     pub fn percent(&mut self, often: u64) -> bool {
         self.below(100) < often
     }
 
-    /// Whether something happens that happens so often in a thousand.
+    /// Whether an event occurs that has this chance in a thousand.
     pub fn permille(&mut self, often: u64) -> bool {
         self.below(1000) < often
     }
@@ -57,13 +57,13 @@ impl Dice {
         }
     }
 
-    /// One of several; none where there is none.
+    /// One of several; `None` if there are none.
     pub fn one_of<'a, T>(&mut self, choices: &'a [T]) -> Option<&'a T> {
         let place = self.below(choices.len() as u64);
         choices.get(usize::try_from(place).unwrap_or(0))
     }
 
-    /// The place of a weight, drawn as often as it weighs among all.
+    /// The index of a weight, drawn in proportion to the weights.
     pub fn weighed(&mut self, weights: &[u64]) -> usize {
         let mut left = self.below(weights.iter().sum());
         for (place, weight) in weights.iter().enumerate() {

@@ -1,5 +1,5 @@
-//! Where somebody from outside stands: in front of whichever life of the organism can be reached, with a
-//! credential of its own. It knows nothing of what is said at the door.
+//! An outsider's access: to the life of the organism that can be reached, with its own credential. It
+//! does not know what is sent.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use super::guests::Guest;
 use super::house::House;
 use crate::console::client::Client as Door;
 
-/// One party's way in.
+/// One party's access.
 pub(super) struct Doorstep {
     house: House,
     guest: Guest,
@@ -21,8 +21,8 @@ impl Doorstep {
         Doorstep { house: house.clone(), guest, board, door: None }
     }
 
-    /// The door of the life that can be reached, with its number; none once the run is given up. The life
-    /// that was seen last is waited out for a moment.
+    /// The door of the reachable life, with its number; `None` once the run is given up. If it is the
+    /// life seen last, it waits a moment first.
     pub(super) fn at(&mut self, seen: Option<u64>) -> Option<(u64, &Door)> {
         let reachable = self.board.reach(seen)?;
         if self.door.as_ref().is_none_or(|(life, _)| *life != reachable.life) {
@@ -32,7 +32,7 @@ impl Doorstep {
         self.now()
     }
 
-    /// The door that was last seen, whether that life still goes on or not.
+    /// The door that was last seen, whether or not that life continues.
     pub(super) fn now(&self) -> Option<(u64, &Door)> {
         self.door.as_ref().map(|(life, door)| (*life, door))
     }

@@ -1,5 +1,5 @@
-//! What clients send: a message for each way in which the workload can be put to work, some that have to
-//! be refused, and some of which nobody knows. Dice come in, messages go out; nothing here sends.
+//! The messages of the clients: one for each way of using the workload, some that must be refused, and
+//! some with an open outcome. Dice come in, messages go out; it sends nothing.
 
 use systole_kit::namespaces::CORE;
 use systole_kit::writer::Writer;
@@ -8,26 +8,26 @@ use super::board::Board;
 use super::dice::Dice;
 use super::guests::{self, Guest};
 
-/// What is to come of a message.
+/// The expected outcome of a message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Fate {
-    /// It is taken and answered.
+    /// It is accepted and answered.
     Answered,
-    /// It is taken and answered once a word for its thread has come.
+    /// It is accepted, and answered after a steering message for its thread.
     Steered,
-    /// It is taken, and its thread goes on by itself until somebody ends it.
+    /// It is accepted, and its thread continues until it is ended.
     Ticks,
-    /// It is taken, and waits for what does not come during the run.
+    /// It is accepted, and waits for something that does not come during the run.
     Left,
     /// It is refused.
     Refused,
-    /// One or the other: it is for a thread that may be over.
+    /// Accepted or refused: it is for a thread that may be over.
     Open,
-    /// The same, and it joins what is at work there instead of being a question of its own.
+    /// The same, but it joins the work in its thread instead of being a separate question.
     Word,
 }
 
-/// A message, and what names it.
+/// A message and its identifiers.
 pub(super) struct Message {
     pub(super) key: String,
     pub(super) document: Vec<u8>,
@@ -36,7 +36,7 @@ pub(super) struct Message {
     pub(super) fate: Fate,
 }
 
-/// Ways of the clerk's errands, with their weights.
+/// The clerk's errands, with their weights.
 const ERRANDS: &[(&str, u64)] = &[
     ("all", 4),
     ("any", 3),
@@ -80,10 +80,10 @@ const ERRANDS: &[(&str, u64)] = &[
     ("credit", 2),
 ];
 
-/// Ways of the fuse.
+/// The ways of the fuse.
 const FUSES: &[&str] = &["burn", "fail", "retry", "dead", "die", "hang", "silent", "again", "notice"];
 
-/// What dealers are asked for, and the ways.
+/// The requests to dealers, and their ways.
 const DEALS: &[(&str, &str)] = &[
     ("borrow", "plain"),
     ("borrow", "lost"),
@@ -93,7 +93,7 @@ const DEALS: &[(&str, &str)] = &[
     ("bet", "lost"),
 ];
 
-/// The thread that nobody opened.
+/// A thread that does not exist.
 const NOWHERE: &str = "sess-000000000000";
 
 /// Draws the messages of one client.
@@ -108,12 +108,12 @@ impl Drawer {
         Drawer { guest, number, drawn: 0 }
     }
 
-    /// A name that nobody else gives.
+    /// A unique name.
     fn name(&self, prefix: &str) -> String {
         format!("{prefix}-{}-{}", self.number, self.drawn)
     }
 
-    /// The next message: mostly right, sometimes wrong, sometimes in a thread that is there.
+    /// The next message: mostly right, sometimes wrong, sometimes in an existing thread.
     pub(super) fn draw(&mut self, dice: &mut Dice, board: &Board, own: &[String]) -> Message {
         self.drawn += 1;
         let (token, key) = (self.name("t"), self.name("k"));
@@ -132,17 +132,17 @@ impl Drawer {
         Message { key, document, token, thread, fate }
     }
 
-    /// A word for the thread of a message.
+    /// A steering message for the thread of a message.
     pub(super) fn word(&mut self, thread: &str) -> Message {
         self.drawn += 1;
         let (token, key) = (self.name("t"), self.name("k"));
-        // What is written down of a word is what it says: the rest is of the thread.
+        // Only the inner payload of a steering message is recorded; the rest belongs to the thread.
         let document = errand(&token, "go");
         Message { key, document, token, thread: Some(thread.to_owned()), fate: Fate::Word }
     }
 
     fn right(&self, dice: &mut Dice, token: &str) -> (Vec<u8>, Fate) {
-        // Not everybody may address everybody.
+        // Not every client may address every listener.
         let weights: &[u64] =
             if self.guest == guests::CAROL { &[3, 2, 4] } else { &[18, 15, 48, 8, 9, 6, 1, 8] };
         match dice.weighed(weights) {
@@ -177,15 +177,15 @@ impl Drawer {
         }
     }
 
-    /// What has to be refused: bytes that no schema takes, a listener that is out of reach, a thread that
-    /// is not there or belongs to somebody else.
+    /// A message that must be refused: invalid bytes, an unreachable listener, or a thread that does not
+    /// exist or belongs to another client.
     fn wrong(&self, dice: &mut Dice, board: &Board, token: &str) -> (Vec<u8>, Option<String>) {
         let job = document("desk", "job", &[("token", token)]);
         let torn = || (document("desk", "job", &[("tokn", token)]), None);
         match dice.below(4) {
             0 => (job, Some(NOWHERE.to_owned())),
             1 => (document("office", "check", &[("token", token)]), None),
-            // Whoever has no role sees no thread of others.
+            // A client without a role sees no thread of others.
             2 if self.guest == guests::ALICE => match board.thread_of_another(self.guest.name, dice) {
                 Some(thread) => (job, Some(thread)),
                 None => torn(),
@@ -196,7 +196,7 @@ impl Drawer {
     }
 }
 
-/// A message that brings a word to its thread: what the word says stands inside.
+/// A steering message, with its payload inside.
 pub(super) fn steering(word: &Message) -> Vec<u8> {
     let mut writer = Writer::new();
     writer.open("steer").xmlns(CORE).content(|inside| write_errand(inside, &word.token, "go"));
@@ -232,7 +232,7 @@ fn write(writer: &mut Writer, listener: &str, element: &'static str, fields: &[(
 mod tests {
     use super::*;
 
-    /// What the workload's listeners know how to do is asked of them, by somebody who may.
+    /// Every way that the workload's listeners know is drawn, by a client that is allowed to.
     #[test]
     fn every_way_is_drawn_and_every_fate() {
         let board = Board::default();

@@ -1,5 +1,5 @@
-//! The folder that an organism is killed in: its file, its programs, its log, its clients' histories.
-//! It holds the workload, and knows which processes are at home there. Nothing here starts or kills.
+//! The folder of the organism under test: its file, its programs, its log, its clients' histories. It holds
+//! the workload, and knows which processes belong to it. It starts and kills nothing.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use super::guests::{self, Guest};
 use crate::runtime::runfile::{Credential, RunFile, random_hex};
 
-/// The workload, as it stands in the repository.
+/// The workload, from the repository.
 const FILES: &[(&str, &str)] = &[
     ("organism.yaml", include_str!("../../../config/soak/organism.yaml")),
     ("listeners/clerk.sh", include_str!("../../../config/soak/listeners/clerk.sh")),
@@ -40,7 +40,7 @@ const FILES: &[(&str, &str)] = &[
     ("schemas/watch.xsd", include_str!("../../../config/soak/schemas/watch.xsd")),
 ];
 
-/// What every program of the workload carries in its environment.
+/// The environment variable that identifies every program of the workload.
 const BADGE: &[u8] = b"SYSTOLE_ORGANISM=soak";
 
 /// The folder of one run.
@@ -48,16 +48,16 @@ const BADGE: &[u8] = b"SYSTOLE_ORGANISM=soak";
 pub struct House {
     folder: PathBuf,
     program: PathBuf,
-    /// What the tokens of its clients are made from.
+    /// The secret behind the clients' tokens.
     secret: String,
-    /// The log, or the copy of one that is kept elsewhere.
+    /// The log, or the copy of a log that is stored elsewhere.
     log: PathBuf,
-    /// What is set besides what its file says.
+    /// Settings in addition to the file.
     settings: Vec<String>,
 }
 
 impl House {
-    /// Puts the workload into a folder, in which no log may stand yet. `program` is the `systole` to run.
+    /// Writes the workload into a folder without a log. `program` is the `systole` to run.
     pub fn build(folder: &Path, program: &Path) -> io::Result<House> {
         std::fs::create_dir_all(folder)?;
         let (folder, secret) = (folder.canonicalize()?, random_hex()?);
@@ -75,24 +75,24 @@ impl House {
         Ok(house)
     }
 
-    /// The same house with more set than its file says, each as `PATH=VALUE`.
+    /// The same house with more settings, each as `PATH=VALUE`.
     pub fn set(mut self, settings: impl IntoIterator<Item = String>) -> House {
         self.settings.extend(settings);
         self
     }
 
-    /// The same house for a pump with a copy of its own of a log that is kept elsewhere.
+    /// The same house for a pump with its own copy of a log that is stored elsewhere.
     pub fn copy(&self, name: &str) -> House {
         let log = self.folder.join(name);
         House { log, ..self.clone().set([format!("log.path={name}")]) }
     }
 
-    /// What is set besides what its file says.
+    /// Settings in addition to the file.
     pub fn settings(&self) -> &[String] {
         &self.settings
     }
 
-    /// Where it is.
+    /// The folder's path.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
@@ -117,22 +117,22 @@ impl House {
         self.folder.join(format!("history-{client}.jsonl"))
     }
 
-    /// What the organism said on stderr, all its lives.
+    /// The organism's stderr of all its lives.
     pub fn words(&self) -> PathBuf {
         self.folder.join("stderr.txt")
     }
 
-    /// What the till wrote down: the key of a piece of work for every time that it was asked for.
+    /// The till's record: the key of a piece of work for every request.
     pub fn book(&self) -> PathBuf {
         self.folder.join("till.book")
     }
 
-    /// What the dealers paid: the key of a piece of work and the attempt at it, for every payment.
+    /// The dealers' record of payments: the key of a piece of work and the attempt, for every payment.
     pub fn deals(&self) -> PathBuf {
         self.folder.join("deals.book")
     }
 
-    /// The environment that the organism finds its clients' tokens in.
+    /// The environment variables with the clients' tokens.
     pub fn tokens(&self) -> impl Iterator<Item = (&'static str, String)> {
         guests::ALL.iter().filter_map(|guest| Some((guest.variable?, self.token(*guest))))
     }
@@ -141,7 +141,7 @@ impl House {
         format!("{}-{}", guest.name, self.secret)
     }
 
-    /// How a client reaches the organism that a run file names: with a token of its own, but for the operator.
+    /// A client's access to the organism of a run file: with its own token, except for the operator.
     pub fn as_seen_by(&self, guest: Guest, run: RunFile) -> RunFile {
         match guest.variable {
             Some(_) => RunFile { token: Credential::given(self.token(guest)), ..run },
@@ -149,23 +149,23 @@ impl House {
         }
     }
 
-    /// Where the organism can be reached, if one runs.
+    /// The run file of the organism, if one runs.
     pub fn run_file(&self) -> Option<RunFile> {
         RunFile::of(&self.log())
     }
 
-    /// The processes that are programs of this house's listeners, whoever started them.
+    /// The processes of this house's listeners, regardless of who started them.
     pub fn dwellers(&self) -> Vec<i32> {
         let lives_here = |pid: &i32| {
             let of = |what: &str| format!("/proc/{pid}{what}");
-            // Somebody's shell may stand in the folder too, but carries no badge of a listener.
+            // A user's shell may be in the folder too, but it does not have a listener's variable.
             std::fs::read_link(of("/cwd")).is_ok_and(|at| at == self.folder)
                 && std::fs::read(of("/environ")).is_ok_and(|text| text.split(|b| *b == 0).any(|v| v == BADGE))
         };
         processes().into_iter().filter(lives_here).collect()
     }
 
-    /// The programs that this process of an organism started.
+    /// The programs that this organism process started.
     pub fn programs_of(&self, organism: u32) -> Vec<i32> {
         self.dwellers().into_iter().filter(|pid| parent(*pid) == Some(organism)).collect()
     }
@@ -178,6 +178,6 @@ fn processes() -> Vec<i32> {
 
 fn parent(pid: i32) -> Option<u32> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name stands in parentheses and may hold anything; after it come the state and the parent.
+    // The name is in parentheses and may contain anything; after it come the state and the parent.
     stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
 }

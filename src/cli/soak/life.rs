@@ -1,7 +1,7 @@
-//! One life of an organism: `systole run` as a process of its own, from its start to its death.
+//! One life of an organism: `systole run` as a separate process, from its start to its death.
 //!
-//! Its stdout is the one line to it: the first line says that it runs, and its end is the end of the
-//! process, so nothing here looks again and again. What it says on stderr is kept in a file.
+//! Its stdout is the only signal: the first line says that it runs, and its end is the end of the
+//! process, so no polling is needed. Its stderr goes to a file.
 
 use std::io::{BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};
 use std::os::unix::process::ExitStatusExt as _;
@@ -14,17 +14,18 @@ use rustix::process::{Pid, Signal, kill_process};
 use super::house::House;
 use crate::edges::failpoint;
 
-/// Longer than any start or stop takes on a machine that is very busy. One that needs more hangs.
+/// Longer than any start or stop takes, even on a very busy machine. A process that needs more is
+/// hung.
 pub const PATIENCE: Duration = Duration::from_secs(300);
-/// How much of its last words is shown.
+/// Most bytes of its last words to show.
 const LAST_WORDS_BYTES: u64 = 2_000;
 
-/// What is done to a life before it begins.
+/// Settings for a life before it begins.
 #[derive(Clone, Default, Debug)]
 pub struct Omen {
-    /// The failpoint that it dies at.
+    /// The failpoint at which it dies.
     pub failpoint: Option<String>,
-    /// A program that runs it and does something to its system calls, with its arguments.
+    /// A program that runs it and interferes with its system calls, with its arguments.
     pub tracer: Vec<String>,
 }
 
@@ -35,27 +36,27 @@ impl Omen {
     }
 }
 
-/// What is wrong with a life, or with the machine it is on.
+/// An error of a life, or of the machine.
 #[derive(Debug, thiserror::Error)]
 pub enum Amiss {
-    /// The machine said no.
+    /// The operating system's error.
     #[error("{0}: {1}")]
     Machine(&'static str, std::io::Error),
-    /// It neither went on nor ended.
+    /// It neither continued nor ended.
     #[error("the organism hung: it did not {0} within {1:?}")]
     Hung(&'static str, Duration),
     /// It does not come to rest.
     #[error("the organism does not come to rest: {0}")]
     Restless(String),
-    /// It cannot say what it waits for.
+    /// `systole why` failed.
     #[error("systole why does not say what waits: {0}")]
     Unsaid(String),
-    /// It ended, and nobody had killed it.
+    /// It ended without being killed.
     #[error("the organism ended by itself, {status}; its last words: {words}")]
     Ended {
-        /// How.
+        /// Its status.
         status: ExitStatus,
-        /// The end of what it said on stderr.
+        /// The end of its stderr.
         words: String,
     },
 }
@@ -74,7 +75,7 @@ pub struct Life {
 }
 
 impl Life {
-    /// Begins one.
+    /// Begins a life.
     pub fn begin(house: &House, omen: &Omen) -> Result<Life, Amiss> {
         let machine = |error| Amiss::Machine("cannot start systole run", error);
         let words =
@@ -95,7 +96,7 @@ impl Life {
             command.env(failpoint::VARIABLE, text);
         }
         let mut child = command.spawn().map_err(machine)?;
-        // Two signs are all there ever are.
+        // There are at most two signs.
         let (tell, signs) = sync_channel(2);
         if let Some(stdout) = child.stdout.take() {
             let watch = std::thread::Builder::new().name("life".into());
@@ -119,14 +120,14 @@ impl Life {
         }
     }
 
-    /// Waits that long for its end; whether it came.
+    /// Waits that long for its end; returns whether it came.
     pub fn ends_within(&mut self, time: Duration) -> bool {
         let mut left = Some(time);
         while let (false, Some(wait)) = (self.over, left.take()) {
             match self.signs.recv_timeout(wait) {
                 Ok(Sign::Runs(organism)) => {
                     self.organism = Some(organism);
-                    // It began to run while its end was waited for; the wait begins anew.
+                    // It began to run during the wait; the wait starts again.
                     left = Some(time);
                 }
                 Ok(Sign::Over) | Err(RecvTimeoutError::Disconnected) => self.over = true,
@@ -141,32 +142,32 @@ impl Life {
         self.organism
     }
 
-    /// Asks it to stop in peace.
+    /// Asks it to stop cleanly.
     pub fn ask_to_stop(&self) {
         let pid = self.organism.unwrap_or_else(|| self.child.id());
         if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
-            // One that died in the meantime needs no asking.
+            // If it has died by now, it need not be asked.
             let _died = kill_process(pid, Signal::TERM);
         }
     }
 
-    /// Kills it, if it still lives, and says how it ended.
+    /// Kills it, if it still lives, and returns its status.
     pub fn kill(mut self) -> Result<ExitStatus, Amiss> {
         self.strike();
         self.wait()
     }
 
     fn strike(&mut self) {
-        // Our own child: its number is not given away before we have waited for it.
+        // It is our own child, so its pid is not reused before we have waited for it.
         let _died_before = self.child.kill();
-        // Under a tracer the organism is its child, whose end may leave it alone in the world.
+        // Under a tracer the organism is the tracer's child, and may survive the tracer's end.
         let traced = self.organism.filter(|organism| *organism != self.child.id() && !self.over);
         if let Some(pid) = traced.and_then(|pid| i32::try_from(pid).ok()).and_then(Pid::from_raw) {
             let _died_with_it = kill_process(pid, Signal::KILL);
         }
     }
 
-    /// Waits for its end and says how it was.
+    /// Waits for its end and returns its status.
     pub fn end(mut self) -> Result<ExitStatus, Amiss> {
         if self.ends_within(PATIENCE) { self.wait() } else { Err(Amiss::Hung("stop", PATIENCE)) }
     }
@@ -175,7 +176,7 @@ impl Life {
         self.child.wait().map_err(|error| Amiss::Machine("cannot wait for systole run", error))
     }
 
-    /// What an end means that was not a death by a signal of ours.
+    /// Checks an end that was not caused by our kill.
     pub fn judge(house: &House, status: ExitStatus) -> Result<(), Amiss> {
         if status.signal() == Some(Signal::KILL.as_raw()) {
             return Ok(());
@@ -186,28 +187,28 @@ impl Life {
 
 impl Drop for Life {
     fn drop(&mut self) {
-        // Where it was waited for before, neither finds anything.
+        // If it was already waited for, both calls find nothing.
         self.strike();
         let _waited_before = self.child.wait();
     }
 }
 
-/// Reads what it prints until its end. Every line is taken, or it would stand still for want of room.
+/// Reads its stdout until the end. Every line is read, or a full pipe would block it.
 fn listen(stdout: ChildStdout, tell: &SyncSender<Sign>) {
     for line in BufReader::new(stdout).split(b'\n') {
         let Ok(line) = line else { break };
         let Ok(value) = serde_json::from_slice::<serde_json::Value>(&line) else { continue };
-        // Of all the values it prints only the first has a process.
+        // Of all the values it prints, only the first has a pid.
         if let Some(organism) = value.get("pid").and_then(serde_json::Value::as_u64) {
             let organism = u32::try_from(organism).unwrap_or_default();
             drop(tell.send(Sign::Runs(organism)));
         }
     }
-    // Whoever does not wait for it any more does not miss it.
+    // If the receiver is gone, it does not need this.
     drop(tell.send(Sign::Over));
 }
 
-/// The end of what the organism said on stderr.
+/// The end of the organism's stderr.
 pub fn last_words(house: &House) -> String {
     let read = || -> std::io::Result<Vec<u8>> {
         let mut file = std::fs::File::open(house.words())?;

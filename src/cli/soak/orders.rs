@@ -1,27 +1,27 @@
-//! Orders that somebody outside gave and that were said to be carried out: the log has to hold each of
-//! them once. Pure data, and the reading of it in a log.
+//! Orders from outside that were confirmed as carried out: the log must have each of them exactly
+//! once. Pure data, and the reading of it from a log.
 
 use std::collections::HashMap;
 
 use systole_checker::record::Record;
 
-/// What was done.
+/// The action.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum Deed {
     /// A thread was cancelled.
     Cancelled,
     /// A thread at rest was ended.
     Ended,
-    /// Something that waited was let go.
+    /// A waiting request was approved.
     Approved,
-    /// It was turned down.
+    /// A waiting request was rejected.
     Rejected,
-    /// Something else went in its place.
+    /// A waiting request was amended.
     Amended,
 }
 
 impl Deed {
-    /// The kind and the code of the record that it leaves.
+    /// The kind and the code of its record.
     const fn mark(self) -> (&'static str, &'static str) {
         match self {
             Deed::Cancelled => ("terminal", "thread.cancelled"),
@@ -38,11 +38,11 @@ impl Deed {
 pub struct Order {
     /// The thread, or the request for approval.
     pub on: String,
-    /// What was done.
+    /// The action.
     pub deed: Deed,
 }
 
-/// The ends of threads and of requests for approval that a log tells of.
+/// The ends of threads and of requests for approval in a log.
 #[derive(Default)]
 pub struct Deeds {
     told: HashMap<(String, &'static str, &'static str), u64>,
@@ -51,7 +51,7 @@ pub struct Deeds {
 impl Deeds {
     const ALL: [Deed; 5] = [Deed::Cancelled, Deed::Ended, Deed::Approved, Deed::Rejected, Deed::Amended];
 
-    /// Meets a record.
+    /// Takes a record.
     pub fn see(&mut self, record: &Record) {
         let marks = Deeds::ALL.map(Deed::mark);
         let fits =
@@ -64,7 +64,7 @@ impl Deeds {
         *self.told.entry((on, kind, code)).or_default() += 1;
     }
 
-    /// The orders that the log does not tell of exactly once.
+    /// The orders that the log does not have exactly once.
     pub fn missing(&self, orders: &[Order]) -> Vec<String> {
         let times = |order: &Order| {
             let (kind, code) = order.deed.mark();
@@ -86,7 +86,7 @@ fn approval(body: &[u8]) -> String {
     id.map_or_else(String::new, |(id, _)| id.to_owned())
 }
 
-/// A record for tests: what it says is what they choose, and its hashes are nobody's.
+/// A record for tests: they choose its content, and its hashes are dummies.
 #[cfg(test)]
 pub(super) fn record(thread: &str, kind: &str, code: &str, body: &str) -> Record {
     use systole_checker::record::{Hash, Id};

@@ -1,6 +1,6 @@
-//! The person: reads what waits for one, as it comes, and approves it, rejects it, puts something else in
-//! its place, says a word that does not count, or says nothing. What it says of a request follows from the
-//! seed and the request, so that it says the same again after a death in between.
+//! The person: reads requests as they come, and approves, rejects or amends them, sends a decision that
+//! does not count, or stays silent. The decision depends only on the seed and the request, so it is the
+//! same again after a kill in between.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,11 +17,11 @@ use crate::console::told::{Outcome, Record, Ruling};
 use systole_core::rules::approval_payload::read_request;
 use systole_core::types::person::ApprovalRequest;
 
-/// The longest that one look at the log lasts.
+/// The longest duration of one look at the log.
 const LOOK: Duration = Duration::from_millis(500);
-/// How far before its request a payload is looked for: more records than one commit has.
+/// How many records before its request a payload is searched: more than one commit has.
 const BEFORE: u64 = 200;
-/// Where nobody decides.
+/// The listener whose requests are never decided.
 const SILENT: &str = "vault";
 
 /// The person.
@@ -38,7 +38,7 @@ impl Person {
         Person { board, dice, doorstep, orders: Vec::new() }
     }
 
-    /// Decides about everything that comes, until the run is over.
+    /// Decides every request, until the run is over.
     pub(super) fn work(mut self) -> Tally {
         let (mut after, mut seen) = (0, None);
         while !self.board.wants_nothing() {
@@ -49,7 +49,7 @@ impl Person {
                 if let Some(request) = read_request(record.body.as_bytes())
                     && !decide(door, &record, &request, &self.dice, &mut self.orders)
                 {
-                    // It died before it answered; the next life is asked again.
+                    // The organism died before it answered; the next life is asked again.
                     break;
                 }
                 after = record.position;
@@ -59,7 +59,7 @@ impl Person {
     }
 }
 
-/// Says something about a request, or nothing; false if nobody heard it.
+/// Decides a request, or stays silent; false if the organism did not receive the decision.
 fn decide(
     door: &Door,
     record: &Record,
@@ -78,13 +78,13 @@ fn decide(
     let ruling = match dice.below(100) {
         0..40 => said(Outcome::Approved, None, None),
         40..58 => said(Outcome::Rejected, Some("not like this"), None),
-        // What was out already cannot be amended, and is what nobody else can decide about.
+        // A call that was already delivered cannot be amended, and only a person can decide it.
         58..78 if request.unknown.is_some() => said(Outcome::Approved, Some("once more"), None),
         58..78 => match amendment(door, record, request) {
             Some(payload) => said(Outcome::Amended, Some("like this"), Some(payload)),
             None => said(Outcome::Approved, None, None),
         },
-        // A word for other bytes than those that wait counts for nothing.
+        // A decision for other bytes than the waiting ones does not count.
         78..83 => Ruling { hash: Some("0".repeat(64)), ..said(Outcome::Approved, None, None) },
         _ => return true,
     };
@@ -100,14 +100,14 @@ fn decide(
         };
         orders.push(Order { on: id.clone(), deed });
         if dice.percent(10) {
-            // What is decided is decided: should this be taken, the judge finds two outcomes.
+            // A decision is final: if this one were accepted, the judge would find two outcomes.
             let _refused = door.rule(&id, &said(Outcome::Rejected, Some("on second thoughts"), None));
         }
     }
     true
 }
 
-/// The payload that waits, with another mark in it.
+/// The waiting payload with a different mark in it.
 fn amendment(door: &Door, record: &Record, request: &ApprovalRequest) -> Option<String> {
     let hash = request.hash.to_string();
     let from = record.position.saturating_sub(BEFORE);

@@ -1,12 +1,12 @@
-//! What occurred in a run: how often each primitive was used and each event came, by the records of the log.
-//! A row names one of them and says by which records it is known. Records go in, counts come out.
+//! The events of a run: how often each primitive was used and each event occurred, by the records of the
+//! log. A row names one of them and says how its records are recognised. Records come in; counts go out.
 
 use std::collections::BTreeMap;
 
 use systole_checker::record::Record;
 
-/// How a record is known: by its kind and its code, and where these mean several things, by what the start
-/// tag of its body begins with and holds.
+/// How a record is recognised: by its kind and its code, and if these are ambiguous, by the start tag of its
+/// body.
 struct Row {
     name: &'static str,
     kind: &'static str,
@@ -23,7 +23,7 @@ const fn row(
     Row { name, kind, code, holds }
 }
 
-/// What has to occur in a run that is long enough.
+/// What must occur in a long enough run.
 const ROWS: &[Row] = &[
     row("spawn-thread", "message", "spawn", &[]),
     row("await-threads all", "message", "await", &[" mode=\"all\""]),
@@ -147,14 +147,14 @@ const ROWS: &[Row] = &[
     row("listener-left", "message", "told", &["<listener-left "]),
 ];
 
-/// How often what occurred.
+/// The counts of all rows.
 #[derive(Default)]
 pub struct Roll {
     counts: BTreeMap<usize, u64>,
 }
 
 impl Roll {
-    /// Meets a record.
+    /// Takes a record.
     pub fn see(&mut self, record: &Record) {
         let code = record.code.as_deref().unwrap_or_default();
         for (place, row) in ROWS.iter().enumerate() {

@@ -1,5 +1,5 @@
-//! The end of a run in peace: waits until nothing waits any more but what was begun to wait for longer than
-//! the run, and every wait is named. What waits is told by `systole why` itself, asked as anybody would.
+//! The peaceful end of a run: waits until only those waits are left that are meant to outlast the run, and
+//! until every wait is named. `systole why` itself reports the waits, as for any user.
 
 use std::collections::BTreeSet;
 use std::process::Command;
@@ -14,9 +14,9 @@ use super::life::Amiss;
 pub struct Wait {
     /// The thread that waits.
     pub thread: String,
-    /// What sort of wait it is.
+    /// The kind of wait.
     pub cause: String,
-    /// For what, in words.
+    /// What it waits for, in words.
     pub words: String,
 }
 
@@ -25,11 +25,11 @@ struct Answer {
     waits: Vec<Wait>,
 }
 
-/// Waits that a run may leave behind, by what they are called: a person, a timer, a message before it, and
-/// a thread that somebody halted.
+/// The kinds of waits that a run may leave behind: a person, a timer, an earlier message, and a paused
+/// thread.
 const NAMED: &[&str] = &["person", "awaiting", "held", "paused"];
 
-/// What waits, and for what.
+/// All waits.
 pub fn waits(house: &House) -> Result<Vec<Wait>, Amiss> {
     let machine = |error| Amiss::Machine("cannot ask systole why", error);
     let mut command = Command::new(house.program());
@@ -43,19 +43,19 @@ pub fn waits(house: &House) -> Result<Vec<Wait>, Amiss> {
     Ok(answer.waits)
 }
 
-/// Whether all that waits was meant to.
+/// Whether all waits are intended.
 pub(super) fn is_settled(waits: &[Wait], left: &BTreeSet<String>) -> bool {
     waits.iter().all(|wait| left.contains(root_of(&wait.thread)))
 }
 
-/// What waits and was not meant to, in words.
+/// The unintended waits, in words.
 pub(super) fn unsettled(waits: &[Wait], left: &BTreeSet<String>) -> String {
     let others = waits.iter().filter(|wait| !left.contains(root_of(&wait.thread)));
     let words: Vec<String> = others.map(|wait| format!("{} {}", wait.thread, wait.words)).collect();
     words.join("; ")
 }
 
-/// Open calls whose wait `systole why` does not name, and waits that it names in no words for them.
+/// Open calls whose wait `systole why` does not name, and waits of an unexpected kind.
 pub(super) fn unnamed<'o>(waits: &[Wait], open: impl Iterator<Item = (&'o str, String)>) -> Vec<String> {
     let strange = waits.iter().filter(|wait| !NAMED.contains(&wait.cause.as_str()));
     let mut findings: Vec<String> = strange
@@ -67,7 +67,7 @@ pub(super) fn unnamed<'o>(waits: &[Wait], open: impl Iterator<Item = (&'o str, S
     findings
 }
 
-/// The root of a thread, as its id says.
+/// The root of a thread, from its id.
 fn root_of(thread: &str) -> &str {
     thread.split('.').next().unwrap_or(thread)
 }

@@ -1,6 +1,6 @@
-//! What came of a run: the independent checker over the log and the clients' histories, the till's own
-//! book, that of the dealers, and whether a program was left behind. It changes nothing, and decides nothing
-//! by itself but what these books say.
+//! The result of a run: the independent checker over the log and the clients' histories, the till's own
+//! book, the dealers' book, and whether a program was left behind. It changes nothing, and judges only by
+//! these sources.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
@@ -22,24 +22,24 @@ use super::settle;
 
 /// Attempts at one turn that the workload's file allows.
 const ATTEMPTS: u32 = 100;
-/// What its file allows one message from outside.
+/// The file's limits for one message from outside.
 const MESSAGES: u32 = 25;
 const CHILDREN: u32 = 6;
 const DEPTH: u32 = 4;
 const TOKENS: u64 = 220;
 const MICROS: u64 = 1_000_000;
-/// How long a program may take to see the end of its stdin: one that is in a call to another program
-/// sees it after that.
+/// How long a program may take to notice the end of its stdin: a program that calls another one notices it
+/// later.
 const LEAVE: Duration = Duration::from_secs(20);
-/// Between two looks whether it has.
+/// The pause between two checks of that.
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
-/// What came of a run.
+/// The result of a run.
 #[derive(Debug, Serialize)]
 pub struct Verdict {
-    /// Messages that clients had acknowledged.
+    /// Messages that were acknowledged to clients.
     pub acknowledged: u64,
-    /// Of these, those that are not in the log.
+    /// Acknowledged messages that are not in the log.
     pub lost: u64,
     /// Messages that the log has more than once.
     pub doubled: u64,
@@ -49,23 +49,23 @@ pub struct Verdict {
     pub failed: u64,
     /// Acknowledged messages that are still open, each in a wait that `systole why` names.
     pub open: u64,
-    /// Acknowledged words that joined work that was there.
+    /// Acknowledged steering messages that joined existing work.
     pub joined: u64,
-    /// Orders that were carried out, each of which is in the log once.
+    /// Orders that were carried out, each in the log exactly once.
     pub orders: u64,
     /// Records in the log.
     pub records: u64,
     /// Threads in the log.
     pub threads: u64,
-    /// Of these, those that have ended, those that rest, and those that wait.
+    /// Threads that have ended.
     pub ended: u64,
-    /// Those that rest.
+    /// Threads at rest.
     pub resting: u64,
-    /// Those that wait.
+    /// Threads that wait.
     pub waiting: u64,
-    /// For what they wait, by the words of `systole why`.
+    /// Their waits, in the words of `systole why`.
     pub waits: BTreeMap<String, u64>,
-    /// How often each primitive was used and each event came.
+    /// How often each primitive was used and each event occurred.
     #[serde(serialize_with = "as_map")]
     pub occurred: Vec<(&'static str, u64)>,
     /// Everything that is wrong, in words.
@@ -88,14 +88,14 @@ fn as_map<S: serde::Serializer>(rows: &[(&'static str, u64)], to: S) -> Result<S
     to.collect_map(rows.iter().copied())
 }
 
-/// Judges a run that was drained, after which its clients and orders came to this.
+/// Judges a drained run, with the tally of its clients and orders.
 pub fn judge(house: &House, clients: u64, tally: &Tally) -> Result<Verdict, String> {
     let log = Log::read(&house.log()).map_err(|fault| fault.to_string())?;
     let histories: Result<Vec<History>, String> = (1..=clients)
         .map(|client| History::read(&house.history(client)).map_err(|why| why.to_string()))
         .collect();
     let (messages, children, depth) = (Some(MESSAGES), Some(CHILDREN), Some(DEPTH));
-    // What is open has to be explained below.
+    // Open messages are explained below.
     let (tokens, micros) = (Some(TOKENS), Some(MICROS));
     let terms = Terms { running: true, attempts: ATTEMPTS, messages, children, depth, tokens, micros };
     let report = check_under(&log, &histories?, &terms);
@@ -104,7 +104,7 @@ pub fn judge(house: &House, clients: u64, tally: &Tally) -> Result<Verdict, Stri
     findings.extend(settle::unnamed(&tally.waits, open));
     let (mut roll, mut deeds, mut deals) = (Roll::default(), Deeds::default(), Deals::default());
     let read = log.each(|record| {
-        // A row that cannot be read is found by the checker.
+        // The checker finds a row that cannot be read.
         let _unread = record.map(|record| {
             roll.see(&record);
             deeds.see(&record);
@@ -144,7 +144,7 @@ fn in_words(report: &Report) -> Vec<String> {
     report.findings.iter().map(ToString::to_string).collect()
 }
 
-/// The till says `on_unknown: fail`, so nobody may ask it twice for one piece of work.
+/// The till has `on_unknown: fail`, so it must not be asked twice for one piece of work.
 fn asked_twice(house: &House) -> Result<Vec<String>, String> {
     let book = book(&house.book())?;
     let mut times: HashMap<&str, u32> = HashMap::new();
@@ -154,7 +154,7 @@ fn asked_twice(house: &House) -> Result<Vec<String>, String> {
     Ok(words.collect())
 }
 
-/// What a program wrote down; nothing if it never had anything to.
+/// A program's book; empty if it never wrote anything.
 fn book(path: &Path) -> Result<String, String> {
     match std::fs::read_to_string(path) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(String::new()),
@@ -162,7 +162,7 @@ fn book(path: &Path) -> Result<String, String> {
     }
 }
 
-/// Every organism is dead: its programs have seen the end of their stdin, or are about to.
+/// All organisms are dead: their programs have seen the end of their stdin, or will soon.
 fn left_behind(house: &House) -> Option<String> {
     let patience = Instant::now() + LEAVE;
     loop {

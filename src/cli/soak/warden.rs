@@ -1,5 +1,5 @@
-//! The warden: halts threads of others, or everything, for a moment, and lets them go on; now and then it
-//! ends one. Whatever it halted it lets go on before it leaves.
+//! The warden: pauses threads of others, or everything, for a moment, and resumes them; now and then it
+//! ends one. It resumes everything that it paused before it leaves.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,9 +14,9 @@ use super::orders::{Deed, Order};
 
 /// The longest time between two of its rounds, in milliseconds.
 const ROUND_MS: u64 = 250;
-/// The longest that a thread is halted, in milliseconds: longer than many lives.
+/// The longest pause of a thread, in milliseconds: longer than many lives.
 const HALT_MS: u64 = 400;
-/// The longest that everything is, in milliseconds.
+/// The longest pause of everything, in milliseconds.
 const HALT_ALL_MS: u64 = 120;
 
 /// The warden.
@@ -52,10 +52,10 @@ impl Warden {
         Tally { orders: self.orders, ..Tally::default() }
     }
 
-    /// Halts a thread or everything for a moment.
+    /// Pauses a thread or everything for a moment.
     fn halt(&mut self, thread: Option<&str>) {
         let Some((_, door)) = self.doorstep.at(None) else { return };
-        // Whether it was heard or not, it is taken back below.
+        // Whether or not the order arrived, it is undone below.
         let _heard = door.steer(thread, true, Some("a look around"));
         let most_ms = if thread.is_some() { HALT_MS } else { HALT_ALL_MS };
         let moment = Duration::from_millis(self.dice.below(most_ms));
@@ -64,14 +64,14 @@ impl Warden {
         while let Some((life, door)) = self.doorstep.at(seen) {
             match door.steer(thread, false, None) {
                 Ok(Ok(_)) => return,
-                // A thread that is over needs no letting go.
+                // A thread that is over need not be resumed.
                 Ok(Err(refusal)) if refusal.code.starts_with("thread.") => return,
                 _ => seen = Some(life),
             }
         }
     }
 
-    /// Ends a thread of another, at rest or at work.
+    /// Ends a thread of another client, at rest or at work.
     fn end_one(&mut self, at_rest: bool) {
         let thread = self.board.thread_of_another(guests::WES.name, &mut self.dice);
         let (Some(thread), Some((_, door))) = (thread, self.doorstep.at(None)) else { return };

@@ -1,5 +1,5 @@
-//! One test, played step by step. What does not come, or comes otherwise than the test says, is told with the place of the
-//! step that wants it, what was expected and what came.
+//! Plays one test, step by step. If something is missing or differs from the test, it is reported with the place of
+//! the step, what was expected and what came.
 
 use serde_json::{Value, json};
 
@@ -21,15 +21,15 @@ use systole_core::types::refusal::Refusal;
 /// Why a test failed.
 #[derive(Debug)]
 pub(super) struct Failed {
-    /// Where the test says what did not come.
+    /// The place of the step in the test.
     pub(super) place: Place,
-    /// What is wrong, in one sentence.
+    /// The error, in one sentence.
     pub(super) words: String,
     /// What was expected.
     pub(super) expected: Option<String>,
     /// What came.
     pub(super) came: Option<String>,
-    /// The thread.
+    /// The thread as a tree.
     pub(super) tree: Vec<String>,
 }
 
@@ -56,7 +56,7 @@ impl Failed {
     }
 }
 
-/// Plays every step. `at` is always the step that is played.
+/// Plays every step. `at` is always the current step.
 pub(super) async fn steps(stage: &mut Stage, test: &Rehearsal, at: &mut Place) -> Result<(), Box<Failed>> {
     for step in &test.steps {
         *at = step.place.clone();
@@ -106,7 +106,7 @@ async fn one(stage: &mut Stage, step: &Step) -> Result<(), Box<Failed>> {
     logged(stage, &step.log)
 }
 
-/// Whether a refusal is the one that is wanted.
+/// Whether a refusal is the expected one.
 fn refusal_is(wanted: &Failure, refusal: &Refusal) -> Result<(), Box<Failed>> {
     let page = page(refusal);
     if fits(wanted, refusal.code.as_str(), &page) {
@@ -125,7 +125,7 @@ fn fits(wanted: &Failure, code: &str, words: &str) -> bool {
         && contains.is_none_or(|text| on_one_line(words).contains(&on_one_line(text)))
 }
 
-/// Words that may be broken into lines, as one line.
+/// Possibly wrapped text, as one line.
 fn on_one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
@@ -177,7 +177,7 @@ async fn held(
     }
 }
 
-/// Decides on what waits.
+/// Decides a waiting request.
 async fn decide(stage: &mut Stage, place: &Place, decision: &Decision) -> Result<(), Box<Failed>> {
     let expected = Expected { element: decision.element.clone(), exact: None };
     let (waiting, _) = held(stage, place, &expected).await?;
@@ -196,7 +196,7 @@ async fn decide(stage: &mut Stage, place: &Place, decision: &Decision) -> Result
     ordered(stage, place, decision.verb, order).await
 }
 
-/// Waits for a question, and answers it if the step does.
+/// Waits for a question, and answers it if the step says so.
 async fn answer_question(stage: &mut Stage, question: &Question) -> Result<(), Box<Failed>> {
     let Question { place, contains, choice, note } = question;
     let wanted = contains.as_ref().map(|text| on_one_line(text));
@@ -222,7 +222,7 @@ async fn answer_question(stage: &mut Stage, question: &Question) -> Result<(), B
     ordered(stage, place, "choose", order).await
 }
 
-/// Has an order carried out.
+/// Sends an order and expects it to succeed.
 async fn ordered(stage: &Stage, place: &Place, verb: &str, order: Order) -> Result<(), Box<Failed>> {
     match stage.organism().front().rule(order).await {
         Some(Reply::Done | Reply::Receipt(..)) => Ok(()),
@@ -233,7 +233,7 @@ async fn ordered(stage: &Stage, place: &Place, verb: &str, order: Order) -> Resu
     }
 }
 
-/// Waits for the end of the last message; gives the payload that answers it.
+/// Waits for the end of the last message; returns the payload that answers it.
 async fn answer(
     stage: &mut Stage,
     place: &Place,
@@ -264,7 +264,7 @@ async fn ended(stage: &mut Stage, place: &Place) -> Result<(Ending, told::Record
     ended.map_err(|stuck| told_stuck(stage, place, "the call did not end", &stuck))
 }
 
-/// Waits for the end of the last message, which has to be a failure.
+/// Waits for the end of the last message, which must be a failure.
 async fn fails(stage: &mut Stage, wanted: &Failure) -> Result<(), Box<Failed>> {
     let (ending, record) = ended(stage, &wanted.place).await?;
     let code = match &ending {
@@ -276,7 +276,7 @@ async fn fails(stage: &mut Stage, wanted: &Failure) -> Result<(), Box<Failed>> {
         }
     };
     let words = lines_of(stage, &record);
-    // The lines may be shortened, the payload is not.
+    // The lines may be shortened; the payload is not.
     if fits(wanted, code, &format!("{words} {}", record.body)) {
         return Ok(());
     }
@@ -324,7 +324,7 @@ fn logged(stage: &Stage, wanted: &[Text]) -> Result<(), Box<Failed>> {
     Ok(())
 }
 
-/// Why something that has to come does not, with what could make it come.
+/// Why an expected event does not come, with what could cause it.
 fn told_stuck(stage: &Stage, place: &Place, what: &str, stuck: &Stuck) -> Box<Failed> {
     let why = match stuck {
         Stuck::Rests => {
@@ -350,7 +350,7 @@ fn told_stuck(stage: &Stage, place: &Place, what: &str, stuck: &Stuck) -> Box<Fa
     }
 }
 
-/// What a test left over, or asked for in vain.
+/// Unused parts of a test, or requests without an answer.
 pub(super) fn leftovers(stage: &Stage, test: &Rehearsal) -> Option<Box<Failed>> {
     let missed = stage.stand_ins.iter().flat_map(|one| one.missed()).next();
     if let Some(words) = missed {
@@ -364,7 +364,7 @@ pub(super) fn leftovers(stage: &Stage, test: &Rehearsal) -> Option<Box<Failed>> 
     unused_replies(&own.script, &own.file).into_iter().next().map(Box::new)
 }
 
-/// The answers of a script that no call has used.
+/// The answers of a script that no call used.
 pub(super) fn unused_replies(
     script: &systole_agent::model::script::Script,
     file: &std::path::Path,

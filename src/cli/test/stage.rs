@@ -1,5 +1,5 @@
-//! An organism under test: started with its log in memory and a clock that is moved, and read as it goes on. It waits in
-//! real time only while something is at work.
+//! An organism under test: its log is in memory, its clock is advanced, and its records are read as they come. It
+//! waits in real time only while something is at work.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -27,16 +27,16 @@ use systole_core::types::ports::{Clock as _, LogFault, Position, Unwatched};
 use systole_core::types::record;
 use systole_core::types::refusal::Refusal;
 
-/// Records read at once.
+/// Records per read.
 const PAGE: usize = 256;
-/// Times that the clock is moved while one thing is waited for. Timers that set each other again never end.
+/// Most times to advance the clock during one wait. Timers that set each other again never end.
 const MOST_SKIPS: usize = 200;
 
-/// Why something that has to come does not.
+/// Why an expected event does not come.
 pub(super) enum Stuck {
     /// Nothing happens any more.
     Rests,
-    /// Timers go on for ever.
+    /// Timers continue for ever.
     Timers,
     /// The organism ended, in words.
     Ended(String),
@@ -72,7 +72,7 @@ pub(super) struct Stage {
 }
 
 impl Stage {
-    /// Starts the organism of a test, or says why it does not start.
+    /// Starts the organism of a test, or reports why it does not start.
     pub(super) async fn start(test: &Rehearsal, scripts: &mut Scripts) -> Result<Stage, String> {
         let (time, rehearsed) = SkippedTime::new();
         let sleeper: Arc<dyn Sleeper> = Arc::new(Pauses(time.clock().clone()));
@@ -138,7 +138,7 @@ impl Stage {
         }
     }
 
-    /// Reads what came into the log.
+    /// Reads new records of the log.
     fn read(&mut self) -> Result<(), LogFault> {
         let end = *self.organism.tail().borrow();
         while self.at < end {
@@ -155,7 +155,7 @@ impl Stage {
         Ok(())
     }
 
-    /// Waits until a look at the log finds something, and moves the clock whenever everything only waits.
+    /// Waits until a look at the log finds something, and advances the clock when everything is waiting.
     pub(super) async fn until<T>(
         &mut self,
         look: impl Fn(&Stage) -> Result<Option<T>, LogFault>,
@@ -180,7 +180,7 @@ impl Stage {
         }
     }
 
-    /// Lets so much time pass, with everything that is due meanwhile.
+    /// Lets that much time pass, with everything that becomes due.
     pub(super) async fn pass(&mut self, ms: u64) -> Result<(), Stuck> {
         let end = self.settle().await?.plus(ms);
         loop {
@@ -210,15 +210,15 @@ impl Stage {
         }
     }
 
-    /// How the last message ended, with the record that says so.
+    /// How the last message ended, with its record.
     pub(super) fn ending(&self) -> Option<(Ending, Record)> {
         let last = self.last.as_ref()?;
         self.records.iter().find_map(|(_, told)| Some((ending(last, told)?, told.clone())))
     }
 
-    /// What waits for a person.
+    /// The requests that wait for a person.
     pub(super) fn waiting(&self) -> Result<Vec<Waiting>, LogFault> {
-        // The whole log is folded for it.
+        // The next step folds the whole log.
         if !self.records.iter().any(|(record, _)| record.header.kind == record::Kind::Approval) {
             return Ok(Vec::new());
         }
@@ -245,7 +245,7 @@ impl Stage {
 
     /// Ends the organism and its programs.
     pub(super) async fn stop(self) {
-        // How it ends is no part of the test.
+        // How it ends is not part of the test.
         let _ended = self.organism.stop(Duration::ZERO).await;
     }
 }

@@ -1,5 +1,5 @@
-//! A stand-in at work: it answers in place of a listener from the list that a test gives, and keeps count of what it gave
-//! and of what it was asked for in vain.
+//! A stand-in: it answers instead of a listener from the list in a test, and counts the answers it gave and the
+//! requests without an answer.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -36,11 +36,11 @@ impl StandingIn {
     }
 
     fn counts(&self) -> MutexGuard<'_, Counts> {
-        // Every change is one step, so poisoned counts are in order.
+        // Every change is one step, so poisoned counts are still consistent.
         self.counts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What it was asked for in vain, in words.
+    /// The requests without an answer, in words.
     pub(super) fn missed(&self) -> Vec<String> {
         self.counts().missed.clone()
     }

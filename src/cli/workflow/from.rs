@@ -1,7 +1,7 @@
-//! `systole workflow from`: converts an Agentfile into an organism's file with a workflow, and prints it.
+//! `systole workflow from`: converts an Agentfile into an organism file with a workflow, and prints it.
 //!
-//! It reads the Agentfile and the texts beside it that it names, and writes nothing. Each line that was left out or changed
-//! is reported with its number and the reason. What is printed was checked as `systole check` does it.
+//! It reads the Agentfile and the texts that it names, and writes nothing. Each omitted or changed line is reported
+//! with its number and the reason. The output was checked like `systole check` does.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -34,7 +34,7 @@ pub(in crate::cli) struct From {
     json: bool,
 }
 
-/// The largest file that is read: the result has to fit into an organism's file.
+/// The largest file to read: the result must fit into an organism file.
 const MOST_BYTES: u64 = 512 * 1024;
 
 impl From {
@@ -99,7 +99,7 @@ impl From {
     }
 }
 
-/// The model whose key is in the environment, else one that needs a key.
+/// The model whose key is in the environment, otherwise one that needs a key.
 fn model() -> Choice {
     let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
     let found = provider::choose(None, is_set);
@@ -121,7 +121,7 @@ struct Beside {
 
 impl Surroundings for Beside {
     fn read(&self, path: &str) -> Result<String, String> {
-        // An Agentfile of somebody else must not bring in files that have nothing to do with it.
+        // A foreign Agentfile must not include unrelated files.
         let is_inside =
             Path::new(path).components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
         let outside = || "only files below the folder of the Agentfile are read".to_owned();
@@ -148,7 +148,7 @@ impl Surroundings for Beside {
     }
 }
 
-/// The text behind the lines between `---` that a skill begins with.
+/// The text after the front matter of a skill, which is between `---` lines.
 fn without_front_matter(text: &str) -> &str {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let behind = text.strip_prefix("---\n").and_then(|rest| rest.split_once("\n---\n"));

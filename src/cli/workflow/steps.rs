@@ -1,6 +1,7 @@
-//! What the file says of one step of a workflow, for commands that show a run.
+//! A step of a workflow as the file describes it, for commands that show a run.
 //!
-//! The section of a configuration comes in; the step's sentence and its list go out, if it has that step.
+//! The section of a configuration comes in; the step's sentence and its list go out, if the section has
+//! that step.
 
 use systole_workflow::explain::sentence;
 use systole_workflow::spec::{Step, Workflow};
@@ -8,7 +9,7 @@ use systole_workflow::spec::{Step, Workflow};
 use crate::audit::runs::StepSaid;
 use systole_core::types::composition::Section;
 
-/// What a section says of a step.
+/// A step in a section.
 pub(in crate::cli) fn said(section: &Section, id: &str) -> Option<StepSaid> {
     let workflow = Workflow::read(&section.text).ok()?;
     let step = found(&workflow.steps, id)?;

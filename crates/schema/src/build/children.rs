@@ -1,7 +1,7 @@
-//! Lays what was given for child elements out as the schema orders them: groups, choices, lists, wildcards.
+//! Lays out the values for child elements in the order of the schema: groups, choices, lists, wildcards.
 //!
-//! A record's fields come in, elements are written in their places. What must be there and is not is noted for the
-//! record; a choice that was made twice, or a list that is none, is told here.
+//! A record's fields come in; elements are written in their places. A missing required part is noted for the
+//! record. This module itself reports a choice made twice and a value that should be a list but is not.
 
 use std::collections::HashMap;
 
@@ -15,7 +15,7 @@ use crate::tree;
 use systole_wire::writer::Writer;
 
 impl<'m> Building<'m> {
-    /// The parts that were given for the child elements of one name.
+    /// The parts given for the child elements of one name.
     fn instances<'g>(&mut self, fields: &Fields<'g, 'm>, slot: &Slot<'m>, spot: Spot<'_>) -> Vec<&'g Part> {
         let name = &slot.key;
         let mut found = Vec::new();
@@ -36,7 +36,7 @@ impl<'m> Building<'m> {
         found
     }
 
-    /// Writes what was given for a particle, once in each of its places.
+    /// Writes the values for a particle, once in each of its places.
     pub(crate) fn group(
         &mut self,
         writer: &mut Writer,
@@ -61,7 +61,7 @@ impl<'m> Building<'m> {
         }
     }
 
-    /// A group of one name that repeats: its elements one behind the other.
+    /// A group of one name that repeats: its elements one after another.
     fn repeated(
         &mut self,
         writer: &mut Writer,
@@ -99,7 +99,7 @@ impl<'m> Building<'m> {
         }
     }
 
-    /// Holds the elements of one name to their number.
+    /// Checks the number of elements of one name.
     pub(crate) fn counted(
         &mut self,
         declaration: &'m Declaration,

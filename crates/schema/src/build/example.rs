@@ -1,7 +1,7 @@
-//! Makes a smallest valid instance of an element: what must be there and nothing else.
+//! Makes a smallest valid instance of an element: its required parts and nothing else.
 //!
-//! A declaration comes in, XML goes out, written by the writer of the XML library. No instance comes
-//! out where a type demands itself without end, or where no value is known for a pattern.
+//! A declaration comes in; XML goes out, written by the writer of the XML library. There is no
+//! instance if a type requires itself without end, or if no value is known for a pattern.
 
 use std::sync::Arc;
 
@@ -12,10 +12,10 @@ use crate::judge::value;
 use crate::shape::{AttributeUse, Complex, Content, Declaration, Particle, Schema, Simple, Term, Type};
 use crate::tree::DEPTH;
 
-/// Largest example; a type that needs more is better shown by its words.
+/// Largest example; a type that needs more is better described in words.
 const BYTES: usize = 64 * 1024;
 
-/// Elements that are tried before the search for an end is given up.
+/// Most elements to try before the search gives up.
 const TRIES: usize = 10_000;
 
 pub(crate) fn smallest(schema: &Schema, element: &str) -> Option<Vec<u8>> {
@@ -32,25 +32,25 @@ pub(crate) fn alone(schema: &Schema, declaration: &Declaration) -> Option<Vec<u8
     Some(writing.writer.into_inner())
 }
 
-/// What is declared where an element is to stand.
+/// The declarations in scope at the place of an element.
 #[derive(Clone, Copy)]
 pub(crate) struct Surroundings<'s> {
-    /// The prefix of the element around it, with its colon, or empty.
+    /// The prefix of the parent element, with its colon, or empty.
     pub(crate) prefix: &'s str,
-    /// What that prefix is bound to.
+    /// The namespace of that prefix.
     pub(crate) bound: &'s str,
     /// The namespace of elements without a prefix.
     pub(crate) default: &'s str,
 }
 
-/// An element to stand inside a document.
+/// An element for use inside a document.
 pub(crate) fn inner(schema: &Schema, declaration: &Declaration, at: Surroundings<'_>) -> Option<String> {
     let mut writing = Writing::new(schema, at);
     writing.element(declaration, 1)?;
     String::from_utf8(writing.writer.into_inner()).ok()
 }
 
-/// An element with attributes and text, and nothing else.
+/// An element with only attributes and text.
 pub(crate) fn plain(tag: &str, attributes: &[(String, String)], text: &str) -> Option<String> {
     let mut writer = Writer::new(Vec::new());
     let mut start = BytesStart::new(tag);
@@ -64,7 +64,7 @@ pub(crate) fn plain(tag: &str, attributes: &[(String, String)], text: &str) -> O
 struct Writing<'m> {
     schema: &'m Schema,
     at: Surroundings<'m>,
-    /// The default namespace inside the element that is being written.
+    /// The default namespace inside the current element.
     default: Arc<str>,
     writer: Writer<Vec<u8>>,
     tries: usize,
@@ -148,7 +148,7 @@ impl<'m> Writing<'m> {
             Term::Choice(_) if term.may_be_empty() => Some(()),
             Term::Choice(parts) => self.first_that_ends(parts, depth),
             Term::Wildcard(_) => {
-                // Any element of a namespace that nobody declares fits a lax wildcard.
+                // Any element of an undeclared namespace fits a lax wildcard.
                 let mut start = BytesStart::new("any");
                 start.push_attribute(("xmlns", "urn:example:any"));
                 self.writer.write_event(Event::Empty(start)).ok()
@@ -156,7 +156,7 @@ impl<'m> Writing<'m> {
         }
     }
 
-    /// The first alternative that comes to an end: one may lead back into itself.
+    /// The first alternative that ends; an alternative may lead back into itself.
     fn first_that_ends(&mut self, parts: &[Particle], depth: usize) -> Option<()> {
         let written = self.writer.get_ref().len();
         parts.iter().find_map(|part| {

@@ -1,9 +1,9 @@
-//! Reads `name=value` as a person writes it on a command line, into what a payload can be built of.
+//! Reads `name=value` arguments from a command line into values for a payload.
 //!
-//! A global element and arguments come in; values under the names that the schema knows go out, or every field that is
-//! wrong. A path goes inward by dots (`address.city`), a name that comes again repeats its element, `line[2].sku` says
-//! which one, `@mode` is an attribute where an element has the same name, and `.` is the element's own text. What is
-//! missing or does not fit is found when the payload is built.
+//! A global element and arguments come in. Values under the names that the schema knows go out, or every wrong field.
+//! Dots lead inward (`address.city`), a repeated name repeats its element, and `line[2].sku` selects one of several.
+//! `@mode` is an attribute if an element has the same name, and `.` is the element's own text. Missing values and
+//! misfits are found later, when the payload is built.
 
 use crate::build::given::{Given, Part, SLIPS, Slip};
 use crate::build::words;
@@ -43,7 +43,8 @@ pub(crate) fn read(schema: &Schema, root: &Declaration, arguments: &[&str]) -> R
     if slips.is_empty() { Ok(Part { given: Given::Record(entries), offset: 0 }) } else { Err(slips) }
 }
 
-/// Splits an argument that names a field. Where text is wanted, only what is a field is one: the rest is the text.
+/// Splits an argument that names a field. If the element takes text, an argument that names no known field is part of
+/// that text.
 fn field<'a>(record: &Record<'_>, argument: &'a str) -> Option<(&'a str, &'a str)> {
     let (name, value) = argument.split_once('=')?;
     if !record.has_text() || name == OWN {
@@ -85,11 +86,11 @@ fn leaf(value: &str, at: usize) -> Part {
 /// A field on its way to its place.
 #[derive(Clone, Copy)]
 struct Field<'a> {
-    /// Where in the payload the rest of the name begins.
+    /// The place in the payload at which the rest of the name begins.
     path: &'a str,
-    /// The argument as it was given.
+    /// The argument as given.
     whole: &'a str,
-    /// What is left of the name.
+    /// The rest of the name.
     name: &'a str,
     value: &'a str,
     at: usize,
@@ -104,7 +105,7 @@ impl Field<'_> {
 
 enum Placed {
     Yes,
-    /// Its place is taken: it belongs to a further element, if there may be one.
+    /// The place is taken: the field belongs to a further element, if one is allowed.
     Full,
 }
 
@@ -116,7 +117,7 @@ enum Step<'m> {
     Child(Slot<'m>),
 }
 
-/// Which of several elements a step means, and what is left of the name.
+/// The index of the meant element among several, and the rest of the name.
 struct Rest<'a> {
     index: Option<usize>,
     name: &'a str,
@@ -157,7 +158,7 @@ impl<'m> Reading<'m> {
         Ok(Placed::Yes)
     }
 
-    /// The part of the record that a name begins with: the longest that fits, because names may have dots.
+    /// The part of the record at the beginning of a name: the longest match, because names may contain dots.
     fn step<'a>(
         &self,
         owner: &Declaration,
@@ -202,7 +203,7 @@ impl<'m> Reading<'m> {
         field: &Field<'_>,
     ) -> Put {
         let name = &slot.key;
-        // Where the order of children says something, only what stands last can be gone on with.
+        // If the order of children matters, only the last child can be continued.
         let known = match record.inside {
             Inside::Listed(_) => {
                 entries.len().checked_sub(1).filter(|at| entries.get(*at).is_some_and(|(key, _)| key == name))
@@ -265,7 +266,7 @@ impl<'m> Reading<'m> {
         Ok(placed)
     }
 
-    /// Puts a value into a record: at the rest of the name, or as the text of the record itself.
+    /// Puts a value into a record: at the rest of the name, or as the record's own text.
     fn within(
         &self,
         declaration: &'m Declaration,
@@ -297,7 +298,7 @@ impl<'m> Reading<'m> {
         Err(Box::new(field.slip(message, words::fields_of(declaration, record), fix)))
     }
 
-    /// A list in the compact form: the name of its items may be left out.
+    /// A list in the compact form: the name of its items may be omitted.
     fn items(
         &self,
         instances: &mut Vec<Part>,
@@ -337,7 +338,7 @@ impl<'m> Reading<'m> {
     }
 }
 
-/// What follows a name at the beginning of a path: an index, and the rest behind a dot.
+/// The text after a name at the beginning of a path: an index, and the rest after a dot.
 fn rest_behind<'a>(path: &'a str, name: &str) -> Option<Rest<'a>> {
     let after = path.strip_prefix(name)?;
     let (index, after) = match after.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
@@ -372,7 +373,7 @@ fn unknown(owner: &Declaration, record: &Record<'_>, field: &Field<'_>) -> Slip 
     field.slip(message, words::fields_of(owner, record), fix)
 }
 
-/// Tells of a field whose name is nothing but signs: of an element's own text where it has none, and of slips.
+/// Reports a field whose name has only signs: own text on an element that has none, and slips.
 fn nameless(owner: &Declaration, record: &Record<'_>, keys: &[String], field: &Field<'_>) -> Slip {
     let no_text = if keys.is_empty() { " holds nothing" } else { " has no text of its own" };
     let why = match field.name {
@@ -384,12 +385,12 @@ fn nameless(owner: &Declaration, record: &Record<'_>, keys: &[String], field: &F
     field.slip(message, words::fields_of(owner, record), instead(keys, field))
 }
 
-/// What to write in place of a field that is not known and near to none.
+/// What to write instead of a field that is unknown and close to no known field.
 fn instead(keys: &[String], field: &Field<'_>) -> String {
     let out = format!("leave {} out", field.whole);
     let key = field.whole.split('=').next().unwrap_or_default();
     let before = key.strip_suffix(field.name).unwrap_or_default();
-    // A dozen names are enough to recognise the one that was meant.
+    // A dozen names are enough to recognise the right one.
     let some: Vec<String> = keys.iter().take(12).map(|key| [before, key].concat()).collect();
     match some.as_slice() {
         [] => out,
@@ -413,8 +414,8 @@ fn out_of_order(declaration: &Declaration, index: usize, before: usize, field: &
     field.slip(message, "numbers from 1, none left out".to_owned(), renumbered(field, index, &next))
 }
 
-/// The argument with that number in place of the one that was meant: in the part of the name that is being read, or else
-/// in the one before.
+/// The argument with this number instead of the one given: in the current part of the name, or else in the part
+/// before.
 fn renumbered(field: &Field<'_>, index: usize, next: &str) -> String {
     let given = format!("[{index}]");
     let key = field.whole.split('=').next().unwrap_or_default();

@@ -1,52 +1,52 @@
-//! What somebody gave to make a payload of, before it is one: values, lists and records with the place of each.
+//! The input for a payload: values, lists and records with the place of each.
 //!
-//! Fields of a command line and JSON both become this. Never knows the schema. What is wrong with what was given
-//! is a `Slip`, worded so that its author can mend it from these words alone.
+//! Fields of a command line and JSON both become this. It does not know the schema. An error in the input is a
+//! `Slip`, worded so that its author can fix it from the message alone.
 
-/// The most slips that are told at once.
+/// The most slips reported at once.
 pub(crate) const SLIPS: usize = 20;
 
-/// Longest piece of what was given that is quoted whole.
+/// Longest piece of input that is quoted whole.
 const QUOTED: usize = 120;
 
-/// What is wrong with values that should become a payload.
+/// An error in values for a payload.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Slip {
-    /// Where in the payload, as `/search/limit` or `/order/line[2]`.
+    /// The place in the payload, such as `/search/limit` or `/order/line[2]`.
     pub path: String,
     /// Line and column in the JSON text, both from 1; none for fields and for values in memory.
     pub place: Option<(u64, u64)>,
-    /// What is wrong: `limit: 0 is less than 1, the smallest allowed`.
+    /// The error: `limit: 0 is less than 1, the smallest allowed`.
     pub message: String,
     /// What is allowed there: `limit: whole number, 1 to 100, may be left out`.
     pub expected: String,
-    /// What was given, shortened where it is long.
+    /// The given value, shortened if it is long.
     pub received: String,
     /// What to write instead.
     pub fix: String,
 }
 
-/// A value that was given.
+/// A value in the input.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Given {
     Null,
     Truth(bool),
-    /// As it is spelt.
+    /// As spelled in the input.
     Number(String),
     Text(String),
     List(Vec<Part>),
-    /// In the order in which they were given.
+    /// In input order.
     Record(Vec<(String, Part)>),
 }
 
-/// A value and where it was given: the byte of the JSON text, or the number of the field.
+/// A value and its place: the byte of the JSON text, or the number of the field.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Part {
     pub(crate) given: Given,
     pub(crate) offset: usize,
 }
 
-/// Which writing it came in: it decides how values are spelt and how a mend is.
+/// The syntax of the input: it decides how values are spelled and what a fix looks like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Manner {
     /// `name=value`: every value is text, and a name may come again.
@@ -55,7 +55,7 @@ pub(crate) enum Manner {
 }
 
 impl Given {
-    /// What it is, to follow `is`.
+    /// The kind of value, to follow `is`.
     pub(crate) fn kind(&self) -> &'static str {
         match self {
             Self::Null => "null",
@@ -70,7 +70,7 @@ impl Given {
 }
 
 impl Part {
-    /// The value as it would be written in that manner.
+    /// The value as it is written in that syntax.
     pub(crate) fn shown(&self, manner: Manner) -> String {
         let mut out = String::new();
         match (&self.given, manner) {
@@ -84,7 +84,7 @@ impl Part {
         shortened(out)
     }
 
-    /// As JSON, as far as somebody would look at.
+    /// As JSON, up to the quoted length.
     fn spell(&self, out: &mut String) {
         if out.len() > QUOTED {
             return;
@@ -116,12 +116,12 @@ impl Part {
     }
 }
 
-/// A text as it stands in JSON.
+/// A text as JSON.
 pub(crate) fn text_as_json(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
 
-/// The beginning of what is long.
+/// The beginning of a long text.
 pub(crate) fn shortened(mut text: String) -> String {
     if text.len() > QUOTED {
         text.truncate(text.floor_char_boundary(QUOTED));

@@ -1,21 +1,21 @@
-//! XML that the schema does not know: an element that a wildcard lets in, as text that stands alone.
+//! XML that the schema does not know: an element that a wildcard admits, as standalone text.
 //!
-//! A tree comes in and is written so that it means the same anywhere: every namespace is declared where it begins.
-//! Values, names and order are kept; comments and the choice of prefixes are not.
+//! A tree comes in and is written so that it means the same anywhere: each namespace is declared at its first use.
+//! Values, names and order are kept; comments and prefixes are not.
 
 use crate::tree::{Attribute, Element, Part};
 use systole_wire::writer::{Name, Start, Writer};
 
 const XML: &str = "http://www.w3.org/XML/1998/namespace";
 
-/// An element as text; none if a name in it cannot be written.
+/// An element as text; `None` if it has a name that cannot be written.
 pub(crate) fn text(element: &Element) -> Option<String> {
     let mut writer = Writer::new();
     write(&mut writer, element, "")?;
     String::from_utf8(writer.finish()).ok()
 }
 
-/// Writes an element where `around` is the default namespace.
+/// Writes an element; `around` is the default namespace at its place.
 pub(crate) fn write(writer: &mut Writer, element: &Element, around: &str) -> Option<()> {
     let namespace = &*element.name.namespace;
     let mut start = writer.open(Name::new(&element.name.local)?);
@@ -42,7 +42,7 @@ pub(crate) fn write(writer: &mut Writer, element: &Element, around: &str) -> Opt
     whole
 }
 
-/// An attribute; one of a namespace gets a prefix of its own.
+/// An attribute; an attribute in a namespace gets its own prefix.
 fn one<'w, 'n, 'e>(
     start: Start<'w, 'n>,
     attribute: &'e Attribute,

@@ -1,9 +1,8 @@
-//! Builds a payload of values that were given: every part at the place where the schema wants it, escaped by the
-//! kit's writer.
+//! Builds a payload from input values: it puts each part where the schema wants it, escaped by the kit's writer.
 //!
-//! What was given comes in as parts without a schema; bytes go out, or everything that is wrong, what is missing all
-//! at once. What the walk over single values cannot see, as the order in a list, the model finds in the bytes
-//! afterwards. Nothing is guessed: no default is written, no value coerced.
+//! The input comes in as parts without a schema. Bytes go out, or every error, with all missing parts at once. The
+//! walk over single values cannot see some errors, such as the order in a list; the model finds those in the bytes
+//! afterwards. It does not guess: it writes no default and coerces no value.
 
 pub(crate) mod children;
 pub(crate) mod example;
@@ -24,7 +23,8 @@ use crate::tree::{DEPTH, line_and_column};
 use systole_wire::characters;
 use systole_wire::writer::{Name, Start, Writer};
 
-/// Builds the payload of a global element; `source` is the text in which the parts have their places, if there is one.
+/// Builds the payload of a global element; `source` is the text that the places of the parts refer to, if there is
+/// one.
 pub(crate) fn payload(
     schema: &Schema,
     declaration: &Declaration,
@@ -51,12 +51,12 @@ pub(crate) fn payload(
     if building.slips.is_empty() { Ok(bytes) } else { Err(building.slips) }
 }
 
-/// Where in the payload something stands.
+/// A place in the payload.
 #[derive(Clone, Copy)]
 pub(crate) struct Spot<'p> {
     pub(crate) path: &'p str,
     pub(crate) depth: usize,
-    /// The namespace of an element that declares none.
+    /// The namespace of an element without its own declaration.
     pub(crate) around: &'p str,
 }
 
@@ -69,23 +69,23 @@ impl Spot<'_> {
     }
 }
 
-/// A value's name and what is allowed in its place.
+/// A value's name and the allowed values.
 pub(crate) struct Role<'r> {
     pub(crate) path: &'r str,
-    /// As it is called in words.
+    /// Its name in messages.
     pub(crate) name: &'r str,
-    /// As it is called in JSON.
+    /// Its key in JSON.
     pub(crate) key: &'r str,
     pub(crate) expected: String,
     pub(crate) optional: bool,
 }
 
-/// Something that must be there and is not.
+/// A missing required part.
 pub(crate) enum Absent<'m> {
     Attribute(&'m AttributeUse, String),
     Element(Slot<'m>),
     OneOf(Vec<Slot<'m>>),
-    /// Text of its own, with what is allowed there.
+    /// Own text, with a description of what is allowed.
     Text(String, Option<&'m Simple>),
     /// The list of children whose order matters.
     Rows,
@@ -99,7 +99,7 @@ pub(crate) struct Building<'m> {
     pub(crate) slips: Vec<Slip>,
 }
 
-/// The fields of one record while it is written.
+/// The fields of one record during writing.
 pub(crate) struct Fields<'g, 'm> {
     pub(crate) entries: &'g [(String, Part)],
     pub(crate) slots: Vec<Slot<'m>>,
@@ -244,7 +244,7 @@ impl<'m> Building<'m> {
         let expected = format!("{}: {described}", declaration.name);
         let mut given = fields.of(OWN);
         let Some(part) = given.next() else {
-            // On a command line no text is empty text, where that is allowed; JSON says what it means.
+            // On a command line, no text means empty text if that is allowed; JSON is explicit.
             let empty = simple.is_none_or(|simple| value::check(simple, "").is_none());
             if self.manner == Manner::Json || !empty {
                 fields.absent.push(Absent::Text(expected, simple));
@@ -325,7 +325,7 @@ impl<'m> Building<'m> {
         });
     }
 
-    /// Any text, as it was given.
+    /// Any text, as given.
     fn text(&mut self, role: &Role<'_>, part: &Part) -> Option<String> {
         let Given::Text(text) = &part.given else {
             let message = format!("{}: is {}, text is needed", role.name, part.given.kind());
@@ -335,11 +335,11 @@ impl<'m> Building<'m> {
         (!self.illegal(role, part, text)).then(|| text.clone())
     }
 
-    /// Tells a character that XML cannot carry.
+    /// Reports a character that XML cannot carry.
     fn illegal(&mut self, role: &Role<'_>, part: &Part, text: &str) -> bool {
         let found = characters::first_illegal(text);
         if let Some((_, character)) = found {
-            // Not as an escape: whoever shows the message would escape it once more.
+            // Not as an escape: the code that shows the message would escape it again.
             let named = format!("U+{:04X}", u32::from(character));
             let message = format!("{}: holds {named}, a character that XML cannot carry", role.name);
             self.slip(role.path, part, message, role.expected.clone(), "leave it out".to_owned());
@@ -347,7 +347,7 @@ impl<'m> Building<'m> {
         found.is_some()
     }
 
-    /// A value of a simple type as XML spells it.
+    /// A value of a simple type in XML spelling.
     fn value(&mut self, simple: &Simple, role: &Role<'_>, part: &Part) -> Option<String> {
         let written = match (&part.given, self.manner) {
             (Given::Text(_), Manner::Fields) => Ok(self.text(role, part)?),
@@ -379,7 +379,7 @@ impl<'m> Building<'m> {
         None
     }
 
-    /// A value beside its name, as it is written in this manner.
+    /// A value next to its name, in the syntax of the input.
     pub(crate) fn assigned(&self, simple: &Simple, role: &Role<'_>, value: &str) -> String {
         match self.manner {
             Manner::Fields => format!("{}={}", field_path(role.path), sketch::quoted(value)),
@@ -388,7 +388,7 @@ impl<'m> Building<'m> {
     }
 }
 
-/// A path as a field of a command line has it: `/order/line[2]/sku` is `line[2].sku`, the root itself is `.`.
+/// A path as a command-line field: `/order/line[2]/sku` is `line[2].sku`, the root itself is `.`.
 pub(crate) fn field_path(path: &str) -> String {
     let inner = path.trim_start_matches('/').split_once('/').map_or(OWN, |(_, inner)| inner);
     inner.replace('/', ".")

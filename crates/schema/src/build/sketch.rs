@@ -1,7 +1,7 @@
-//! A smallest example of one element, written as it would be given: as fields, or as JSON.
+//! A smallest example of one element, written in the syntax of the input: as fields, or as JSON.
 //!
-//! A declaration comes in, a line goes out for the mend of what is missing. It is made from the smallest XML example,
-//! so that it is as right as that.
+//! A declaration comes in; a line for the fix of a missing part goes out. It is made from the smallest XML example,
+//! so it is equally correct.
 
 use serde_json::Value;
 
@@ -12,10 +12,10 @@ use crate::json::unfold;
 use crate::shape::{Declaration, Schema};
 use crate::tree;
 
-/// The longest sketch that is worth reading.
+/// The longest useful sketch.
 const LONGEST: usize = 400;
 
-/// `limit=1`, `address.city=text address.street=text`, or `"limit": 1`: as many as must come.
+/// `limit=1`, `address.city=text address.street=text`, or `"limit": 1`: as many as required.
 pub(crate) fn of(schema: &Schema, slot: &Slot<'_>, path: &str, manner: Manner) -> Option<String> {
     let value = value(schema, slot.declaration)?;
     let count = usize::try_from(slot.particle.min.max(1)).ok()?;
@@ -23,7 +23,7 @@ pub(crate) fn of(schema: &Schema, slot: &Slot<'_>, path: &str, manner: Manner) -
     written(&slot.key, &value, path, manner)
 }
 
-/// The same for one element, which stands at that path.
+/// The same for one element at that path.
 pub(crate) fn single(
     schema: &Schema,
     declaration: &Declaration,
@@ -77,7 +77,7 @@ fn flatten(path: &str, value: &Value, fields: &mut Vec<String>) {
     }
 }
 
-/// A value as a shell takes it for one word.
+/// A value as one shell word.
 pub(crate) fn quoted(text: &str) -> String {
     let plain =
         |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | ':' | '/' | '+' | ',' | '@' | '%');

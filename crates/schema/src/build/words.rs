@@ -1,7 +1,7 @@
-//! The words of what is wrong with values that should become a payload: unknown, missing, of another kind.
+//! The messages for errors in values for a payload: unknown, missing, of another kind.
 //!
-//! What was found comes in, a slip is noted with the building. Every slip says what is allowed in the place and what
-//! to write instead, in the manner in which the values were given.
+//! A finding comes in; a slip is noted with the building. Every slip says what is allowed and what to write instead,
+//! in the syntax of the input.
 
 use crate::build::given::{Manner, Part};
 use crate::build::sketch;
@@ -41,7 +41,7 @@ impl<'m> Building<'m> {
         self.slip(path, part, message, expected, fix);
     }
 
-    /// Tells every key that nothing stands behind.
+    /// Reports every unknown key.
     pub(crate) fn unknown(
         &mut self,
         declaration: &Declaration,
@@ -80,7 +80,7 @@ impl<'m> Building<'m> {
         self.slip(path, part, message, format!("one of {}", known.join(", ")), fix);
     }
 
-    /// Names everything at once that must be there and is not.
+    /// Names all missing parts at once.
     pub(crate) fn missing(
         &mut self,
         declaration: &Declaration,
@@ -147,7 +147,7 @@ impl<'m> Building<'m> {
         }
     }
 
-    /// What would be enough for a place, as it is written in this manner.
+    /// A minimal value for a place, in the syntax of the input.
     fn sketched(&self, slot: &Slot<'m>, path: &str) -> Option<String> {
         let path = format!("{}.{}", field_path(path), slot.key);
         let path = path.trim_start_matches('.');
@@ -180,7 +180,7 @@ pub(crate) fn known_names<'f>(fields: &'f Fields<'_, '_>) -> Vec<&'f str> {
     fields.slots.iter().map(|slot| slot.key.as_str()).collect()
 }
 
-/// The fields of a command line that a record takes, as they are written there.
+/// The command-line fields that a record takes, as they are written there.
 pub(crate) fn field_names(record: &Record<'_>) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     names.extend(record.slots().iter().map(|slot| slot.key.clone()));
@@ -194,7 +194,7 @@ pub(crate) fn field_names(record: &Record<'_>) -> Vec<String> {
     names
 }
 
-/// The same in words.
+/// The same as a phrase.
 pub(crate) fn fields_of(owner: &Declaration, record: &Record<'_>) -> String {
     match field_names(record).as_slice() {
         [] => format!("{}: nothing", owner.name),

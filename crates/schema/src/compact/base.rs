@@ -1,17 +1,17 @@
-//! The bases of the compact form: what sorts of value there are, and which types of XSD they mean.
+//! The bases of the compact form: the kinds of value, and the XSD types that they mean.
 //!
-//! Never reads more than one word. A word comes in, a base goes out, or the nearest that there is.
+//! It reads only one word. A word comes in; a base goes out, or the nearest known word.
 
 use crate::nearest;
 
-/// A sort of value.
+/// A kind of value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Base {
     /// Any text of at least one character.
     Text,
-    /// The same without a line break.
+    /// Text without a line break.
     Line,
-    /// The same without white space.
+    /// Text without white space.
     Word,
     /// A whole number of 64 bits.
     Int,
@@ -29,11 +29,11 @@ pub enum Base {
     Uri,
     /// Bytes, as base64.
     Blob,
-    /// One of these words.
+    /// One of the listed words.
     OneOf(Vec<String>),
 }
 
-/// The words for them, in the order of the reference.
+/// The word for each base, in the order of the reference.
 pub(super) const WORDS: [(&str, Base); 11] = [
     ("text", Base::Text),
     ("line", Base::Line),
@@ -48,7 +48,7 @@ pub(super) const WORDS: [(&str, Base); 11] = [
     ("blob", Base::Blob),
 ];
 
-/// What the same is called elsewhere.
+/// Names for the same types in other languages.
 const ELSEWHERE: [(&str, &str); 24] = [
     ("string", "text"),
     ("str", "text"),
@@ -77,28 +77,28 @@ const ELSEWHERE: [(&str, &str); 24] = [
 ];
 
 impl Base {
-    /// The base of that word.
+    /// The base with that name.
     pub(super) fn named(word: &str) -> Option<Self> {
         WORDS.iter().find(|(name, _)| *name == word).map(|(_, base)| base.clone())
     }
 
-    /// Whether a range counts its characters.
+    /// Whether a range limits the number of characters.
     pub(super) fn counts_characters(&self) -> bool {
         matches!(self, Self::Text | Self::Line | Self::Word)
     }
 
-    /// Whether a range is one of its values.
+    /// Whether a range limits the value itself.
     pub(super) fn is_number(&self) -> bool {
         matches!(self, Self::Int | Self::Number)
     }
 
-    /// Whether its values are so few that a pattern says nothing more.
+    /// Whether it has so few values that a pattern adds nothing.
     pub(super) fn is_listed(&self) -> bool {
         matches!(self, Self::Bool | Self::OneOf(_))
     }
 }
 
-/// The word that was meant by one that is none.
+/// The probable meaning of an unknown word.
 pub(super) fn meant(word: &str) -> Option<&'static str> {
     let lower = word.to_ascii_lowercase();
     let elsewhere = ELSEWHERE.iter().find(|(name, _)| *name == lower).map(|(_, base)| *base);
@@ -106,7 +106,7 @@ pub(super) fn meant(word: &str) -> Option<&'static str> {
     elsewhere.or_else(|| nearest(word, names.chain(["sensitive"])))
 }
 
-/// All of them, for somebody who has to choose.
+/// All of them, as a list to choose from.
 pub(super) fn listed() -> String {
     let names: Vec<&str> = WORDS.iter().map(|(name, _)| *name).collect();
     names.join(", ")

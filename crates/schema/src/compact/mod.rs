@@ -36,18 +36,18 @@ pub struct Payload {
     pub name: String,
     /// Whether a person must approve it.
     pub dangerous: bool,
-    /// What stands in it.
+    /// The content.
     pub body: Body,
 }
 
-/// What stands in an element.
+/// The content of an element.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Body {
     /// A value.
     Type(Type),
-    /// Elements, each once at most and in any order.
+    /// Elements, each at most once and in any order.
     Group {
-        /// What it is for, in words for people and prompts.
+        /// The purpose, in words for people and prompts.
         about: Option<String>,
         /// The elements.
         fields: Vec<Field>,
@@ -61,20 +61,20 @@ pub enum Body {
 pub struct Field {
     /// Its local name.
     pub name: String,
-    /// Whether it may be left out.
+    /// Whether it may be omitted.
     pub optional: bool,
-    /// What stands in it.
+    /// The content.
     pub body: Body,
 }
 
 /// Elements called `item`, and how many.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct List {
-    /// What stands in each.
+    /// The content of each item.
     pub item: Box<Body>,
-    /// The fewest.
+    /// The minimum number of items.
     pub least: u32,
-    /// The most, if there is a limit.
+    /// The maximum number of items, if there is a limit.
     pub most: Option<u32>,
 }
 
@@ -83,19 +83,19 @@ pub struct List {
 pub struct Type {
     /// Whether the value may be erased from the record alone.
     pub sensitive: bool,
-    /// What sort of value it is.
+    /// The kind of value.
     pub base: Base,
-    /// The smallest and the largest: values of numbers, characters of texts.
+    /// The smallest and the largest: values of numbers, lengths of texts.
     pub range: Range,
     /// The pattern that the whole value matches.
     pub pattern: Option<String>,
-    /// What holds where the value is left out.
+    /// The value that applies if the value is omitted.
     pub default: Option<String>,
-    /// What it is for, in words for people and prompts.
+    /// The purpose, in words for people and prompts.
     pub words: Option<String>,
 }
 
-/// A range, either side of which may be open.
+/// A range; either side may be open.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Range {
     /// The smallest.
@@ -104,14 +104,14 @@ pub struct Range {
     pub most: Option<String>,
 }
 
-/// The largest finite number of items that a list may say; what the schema model counts to.
+/// The largest finite number of items for a list, which is the limit of the schema model.
 pub const ITEMS: u32 = 10_000;
 
 impl List {
-    /// Reads how many items a list has, as `1..10` or `2..`: the fewest, and the most if there is a limit.
+    /// Reads the size of a list, such as `1..10` or `2..`: the minimum, and the maximum if there is a limit.
     ///
     /// # Errors
-    /// When it is no such range.
+    /// If the text is not such a range.
     pub fn range(text: &str) -> Result<(u32, Option<u32>), Wrong> {
         range::of_list(&signs::Piece { text, at: 0..text.len() })
     }

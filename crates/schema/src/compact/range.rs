@@ -1,6 +1,7 @@
 //! Reads the range of a type or of a list: `1..100`, `..5`, `0..`.
 //!
-//! Never decides what it counts. A word comes in; its two ends go out, or what is wrong with it.
+//! It does not decide what the range counts. A word comes in; its two ends go out, or the error in
+//! it.
 
 use super::base::Base;
 use super::read::Wrong;
@@ -8,10 +9,10 @@ use super::signs::Piece;
 use super::trial;
 use super::{ITEMS, Range};
 
-/// Most characters that a range may say; nobody may send as many bytes.
+/// Most characters for a range; no one may send that many bytes.
 const CHARACTERS: u32 = 1 << 20;
 
-/// Reads the range of a base that has one.
+/// Reads the range of a base that takes one.
 pub(super) fn of_base(base: &Base, piece: &Piece<'_>) -> Result<Range, Wrong> {
     let (least, most) = ends(piece)?;
     if !base.counts_characters() && !base.is_number() {
@@ -46,7 +47,7 @@ pub(super) fn of_base(base: &Base, piece: &Piece<'_>) -> Result<Range, Wrong> {
     Ok(range)
 }
 
-/// Reads how many items a list has.
+/// Reads the size of a list.
 pub(super) fn of_list(piece: &Piece<'_>) -> Result<(u32, Option<u32>), Wrong> {
     if !piece.text.contains("..") {
         let words = format!("`{}` is no range", piece.text);
@@ -68,7 +69,7 @@ pub(super) fn of_list(piece: &Piece<'_>) -> Result<(u32, Option<u32>), Wrong> {
 
 type Ends<'t> = (Option<Piece<'t>>, Option<Piece<'t>>);
 
-/// The two ends as they are written.
+/// The two ends as written.
 fn ends<'t>(piece: &Piece<'t>) -> Result<Ends<'t>, Wrong> {
     let Some((least, most)) = piece.text.split_once("..") else {
         let words = format!("`{}` stands where nothing or a range is expected", piece.text);
@@ -84,7 +85,7 @@ fn ends<'t>(piece: &Piece<'t>) -> Result<Ends<'t>, Wrong> {
     Ok((least, most))
 }
 
-/// What somebody meant who wrote `1-100`, `1:100`, `[1,100]`, `>=1` or `(255)`.
+/// The probable meaning of `1-100`, `1:100`, `[1,100]`, `>=1` or `(255)`.
 pub(super) fn likely(written: &str) -> String {
     let is_digit = |c: char| c.is_ascii_digit() || c == '.';
     let mut numbers =

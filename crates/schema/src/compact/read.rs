@@ -1,7 +1,7 @@
 //! Reads the text of a type: `["sensitive "] base [range] ["~ " regex] ["= " default] ["-- " words]`.
 //!
-//! A text comes in; a type goes out, or the first thing wrong with it, with its place in the text and what
-//! to write instead. It never knows what element the type is for.
+//! A text comes in. A type goes out, or the first error, with its place in the text and what to write
+//! instead. It does not know the element of the type.
 
 use std::ops::Range as Stretch;
 
@@ -10,17 +10,17 @@ use super::signs::{Piece, Signs};
 use super::{Range, Type, range, trial};
 use systole_wire::characters;
 
-/// Longest text of a type: its words go into prompts, and its regex and its values are compiled.
+/// Longest text of a type: its words go into prompts, and its regex and values are compiled.
 const LONGEST: usize = 4096;
 
-/// What is wrong with the text of a type.
+/// An error in the text of a type.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wrong {
-    /// Where in the text, in bytes.
+    /// The place in the text, in bytes.
     pub at: Stretch<usize>,
-    /// What is wrong.
+    /// The error.
     pub words: String,
-    /// What to write.
+    /// What to write instead.
     pub mend: String,
 }
 
@@ -30,12 +30,12 @@ impl Wrong {
     }
 }
 
-/// A type, and where in its text some of it stands.
+/// A type, and the places of some of its parts in the text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Read {
     /// The type.
     pub of: Type,
-    /// Where the default stands, with its sign.
+    /// The place of the default, including its sign.
     pub default_at: Option<Stretch<usize>>,
 }
 
@@ -43,7 +43,7 @@ impl Type {
     /// Reads the text of a type.
     ///
     /// # Errors
-    /// When it is none.
+    /// If the text is not a type.
     pub fn read(text: &str) -> Result<Read, Wrong> {
         let signs = Signs::of(text);
         if text.len() > LONGEST {
@@ -75,7 +75,7 @@ impl Type {
     }
 }
 
-/// Tells of a text that is too long, at the part of it that has most of the bytes.
+/// Reports a text that is too long, at its longest part.
 fn too_long(text: &str, signs: &Signs<'_>) -> Wrong {
     let head = match signs.head.text.contains('|') {
         true => "fewer or shorter values between |, or text",
@@ -100,7 +100,7 @@ fn at_sign(sign: &Stretch<usize>, words: &str, mend: &str) -> Wrong {
     Wrong { at: sign.clone(), words: words.to_owned(), mend: mend.to_owned() }
 }
 
-/// What stands before all signs.
+/// The text before all signs.
 fn head(signs: &Signs<'_>) -> Result<(bool, Base, Range), Wrong> {
     let words = signs.head.words();
     let sensitive = words.len() > 1 && words.first().is_some_and(|word| word.text == "sensitive");
@@ -125,7 +125,7 @@ fn head(signs: &Signs<'_>) -> Result<(bool, Base, Range), Wrong> {
     Ok((sensitive, base, range))
 }
 
-/// A sign that is written as part of the word beside it counts as none.
+/// A sign that touches the word beside it does not count as a sign.
 fn no_sign(word: &Piece<'_>) -> Option<Wrong> {
     let apart = |sign: &str, rest: &str| {
         let words = format!("a blank is missing behind {sign}");
@@ -178,7 +178,7 @@ fn unknown(word: &Piece<'_>, rest: &[Piece<'_>]) -> Wrong {
         return Wrong::new(word, "there is no type behind sensitive", "sensitive word");
     }
     let words = format!("`{}` is no type", word.text);
-    // `int1..5`, `text(255)` and `word,`: a type with something that clings to it.
+    // `int1..5`, `text(255)` and `word,`: a type with something attached.
     let letters = word.text.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(word.text.len());
     let (start, clinging) = word.text.split_at_checked(letters).unwrap_or((word.text, ""));
     if Base::named(start).is_some() && !clinging.is_empty() {
@@ -240,7 +240,7 @@ fn pattern_of(of: &mut Type, pattern: &Piece<'_>, sign: &Stretch<usize>) -> Resu
     }
 }
 
-/// What somebody meant who wrote a regex of another dialect.
+/// The probable meaning of a regex in another dialect.
 fn likely(pattern: &str) -> String {
     if pattern.contains("(?") {
         return "plain groups, as (a|b); XSD has no (?…)".to_owned();

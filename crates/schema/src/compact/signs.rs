@@ -1,12 +1,11 @@
-//! Takes the text of a type apart at its signs: what stands before `~`, between `~` and `=`, behind `=`
-//! and behind `--`.
+//! Splits the text of a type at its signs: before `~`, between `~` and `=`, after `=`, and after `--`.
 //!
-//! A sign counts only between blanks, so that `a=b` and `a--b` are parts of a regex or of a value. Never
-//! judges what it finds. A text comes in, its parts with their places go out.
+//! A sign counts only between blanks, so `a=b` and `a--b` are parts of a regex or of a value. It does
+//! not judge the parts. A text comes in; its parts with their places go out.
 
 use std::ops::Range;
 
-/// A piece of the text, and where it stands.
+/// A piece of the text, and its place.
 #[derive(Debug, Clone)]
 pub(super) struct Piece<'t> {
     pub(super) text: &'t str,
@@ -14,7 +13,7 @@ pub(super) struct Piece<'t> {
 }
 
 impl<'t> Piece<'t> {
-    /// The piece of `whole` in these bytes, without the white space around it.
+    /// The piece of `whole` at these bytes, without surrounding white space.
     fn of(whole: &'t str, at: Range<usize>) -> Self {
         let raw = whole.get(at.clone()).unwrap_or_default();
         let start = at.start + (raw.len() - raw.trim_start().len());
@@ -26,7 +25,7 @@ impl<'t> Piece<'t> {
         self.text.is_empty()
     }
 
-    /// Its words, between white space.
+    /// Its words, split at white space.
     pub(super) fn words(&self) -> Vec<Piece<'t>> {
         let mut found = Vec::new();
         let mut from = 0;
@@ -42,7 +41,7 @@ impl<'t> Piece<'t> {
         found
     }
 
-    /// What `separator` parts in it, white space taken off.
+    /// The parts between separators, trimmed.
     pub(super) fn split(&self, separator: char) -> Vec<Piece<'t>> {
         let mut from = 0;
         let parts = self.text.split(separator).map(|part| {
@@ -56,15 +55,15 @@ impl<'t> Piece<'t> {
     }
 }
 
-/// The text of a type, taken apart. A part whose sign stands there may itself be empty.
+/// The text of a type, split at its signs. A part may be empty even if its sign is present.
 pub(super) struct Signs<'t> {
     /// `sensitive`, base and range.
     pub(super) head: Piece<'t>,
-    /// Behind `~`, and the place of the sign.
+    /// The text after `~`, and the place of the sign.
     pub(super) pattern: Option<(Piece<'t>, Range<usize>)>,
-    /// Behind `=`.
+    /// The text after `=`.
     pub(super) default: Option<(Piece<'t>, Range<usize>)>,
-    /// Behind `--`.
+    /// The text after `--`.
     pub(super) words: Option<(Piece<'t>, Range<usize>)>,
 }
 

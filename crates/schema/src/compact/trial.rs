@@ -1,7 +1,7 @@
-//! Tries a type out: the schema that it means is made, and the schema model is asked. What is said of a
-//! default or a regex is thereby said by the same rules that payloads are held to later.
+//! Tries a type out: it makes the type's schema and asks the schema model. So a default or a regex is
+//! judged by the same rules as payloads later.
 //!
-//! Never has rules of its own. A type comes in, the model's words against it go out.
+//! It has no rules of its own. A type comes in; the model's message against it goes out.
 
 use super::base::Base;
 use super::{Body, Payload, Range, Type, write};
@@ -11,14 +11,14 @@ use systole_wire::writer::Writer;
 const NAMESPACE: &str = "urn:example:trial";
 const NAME: &str = "value";
 
-/// What is wrong with a value.
+/// An error in a value.
 pub(super) struct Fault {
     pub(super) words: String,
-    /// A value that fits, if one is known.
+    /// A fitting value, if one is known.
     pub(super) instead: Option<String>,
 }
 
-/// What is wrong with a value of a base within a range.
+/// The error in a value of a base within a range.
 pub(super) fn fault(base: &Base, range: &Range, value: &str) -> Option<Fault> {
     let of = Type {
         sensitive: false,
@@ -31,7 +31,7 @@ pub(super) fn fault(base: &Base, range: &Range, value: &str) -> Option<Fault> {
     against(&of, value)
 }
 
-/// What is wrong with a value of a type.
+/// The error in a value of a type.
 pub(super) fn against(of: &Type, value: &str) -> Option<Fault> {
     let model = Model::read(&schema(of)).ok()?;
     let mut writer = Writer::new();
@@ -41,10 +41,10 @@ pub(super) fn against(of: &Type, value: &str) -> Option<Fault> {
     Some(Fault { words, instead: text_of(&finding.fix) })
 }
 
-/// Why the pattern of a type is not taken.
+/// Why the pattern of a type is refused.
 pub(super) fn refused_pattern(of: &Type) -> Option<String> {
     let unfit = Model::read(&schema(of)).err()?.into_iter().next()?;
-    // What stands before the colon names the pattern, which is shown beside.
+    // The text before the colon names the pattern, which is shown separately.
     let reason = unfit.message.split_once(" is not taken: ").map(|(_, reason)| reason.to_owned());
     Some(reason.unwrap_or(unfit.message))
 }
@@ -54,7 +54,7 @@ fn schema(of: &Type) -> Vec<u8> {
     write::xsd(NAMESPACE, &[Payload { name: NAME.to_owned(), dangerous: false, body }])
 }
 
-/// The text of an element that the model proposes, where it can be written into a file as it is.
+/// The text of an element that the model proposes, if it can be written into a file unchanged.
 fn text_of(fix: &str) -> Option<String> {
     let inside = fix.strip_prefix('<')?.split_once('>')?.1.split_once("</")?.0;
     (!inside.is_empty() && !inside.contains(['&', '<'])).then(|| inside.to_owned())

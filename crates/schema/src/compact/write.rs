@@ -1,7 +1,7 @@
-//! Writes the XSD that a block of payloads means, indented for people.
+//! Writes the XSD for a block of payloads, indented for people.
 //!
-//! Its bytes depend on the namespace and the payloads alone: nothing is sorted, drawn or left to a map.
-//! Payloads come in, a schema document goes out.
+//! Its bytes depend only on the namespace and the payloads: no sorting, no randomness, no map order.
+//! Payloads come in; a schema document goes out.
 
 use super::{Base, Body, Field, Payload, Range, Type};
 use systole_wire::namespaces::SCHEMA;
@@ -9,7 +9,7 @@ use systole_wire::writer::{Start, Writer};
 
 const XSD: &str = "http://www.w3.org/2001/XMLSchema";
 
-/// Types with a name, for bases that XSD has no type for. Each is written where it is used.
+/// Named types for bases that XSD has no type for. Each is written only if it is used.
 const NAMED: [(&str, &str, &str, Option<&str>); 7] = [
     ("text", "xs:string", "1", None),
     ("line", "xs:string", "1", Some(".*")),
@@ -135,7 +135,7 @@ fn occurs<'w, 'n>(start: Start<'w, 'n>, least: u32, most: Option<u32>) -> Start<
     start.attr_if("minOccurs", least.as_deref()).attr_if("maxOccurs", most.as_deref())
 }
 
-/// The words for an element. Those of a list's values stand on the list: it is what people are shown.
+/// The words for an element. The words of a list's values go on the list, because people see the list.
 fn about(body: &Body) -> Option<&str> {
     match body {
         Body::Type(of) => of.words.as_deref(),
@@ -159,7 +159,7 @@ fn content(body: &Body, writer: &mut Writer, depth: usize, used: &mut Vec<&'stat
         }),
         Body::List(list) => complex(writer, depth, "xs:sequence", |inside| {
             line(inside, depth + 2);
-            // Its words stand on the list already.
+            // Its words are already on the list.
             let worded = (*list.item).clone();
             let item = match worded {
                 Body::Type(of) => Body::Type(Type { words: None, ..of }),
@@ -189,7 +189,7 @@ fn complex(writer: &mut Writer, depth: usize, group: &'static str, write: impl F
     });
 }
 
-/// The type by name, where nothing is to be restricted.
+/// The type by name, if nothing restricts it.
 fn plain_type(of: &Type) -> Option<&'static str> {
     let is_plain = of.pattern.is_none() && facets(of).is_empty() && !matches!(of.base, Base::OneOf(_));
     is_plain.then(|| base_of(of))
@@ -220,7 +220,7 @@ fn least_characters(range: &Range) -> Option<u32> {
     range.least.as_ref().and_then(|least| least.parse().ok())
 }
 
-/// The facets of range and enumeration. That a text has one character at least stands in its base.
+/// The facets of range and enumeration. The base already says that a text has at least one character.
 fn facets(of: &Type) -> Vec<(&'static str, String)> {
     let mut facets = Vec::new();
     if let Base::OneOf(values) = &of.base {

@@ -1,7 +1,7 @@
-//! Finds a value that fits a simple type: as near to what was written as can be told, or any.
+//! Finds a value that fits a simple type: close to a given value if possible, otherwise any.
 //!
-//! A type comes in, with a value that it refuses or without one; a value that the type admits goes out, or
-//! nothing. What is found is always checked against the type before it is given.
+//! A type comes in, with or without a value that it refuses. A value that the type admits goes out, or
+//! nothing. Every found value is checked against the type first.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -11,10 +11,10 @@ use crate::judge::value::{MATCHED, admits, items};
 use crate::nearest::nearest;
 use crate::shape::{Bound, Simple, Variety};
 
-/// Longest list of items that a suggestion mends or a sample is made of.
+/// Longest list of items that a suggestion fixes or a sample contains.
 const ITEMS: usize = 100;
 
-/// A value to write instead: as near to what was meant as can be told, and always one that fits.
+/// A value to write instead: as close as possible to the intended value, and always one that fits.
 pub(crate) fn suggestion(simple: &Simple, value: &str) -> Option<String> {
     let mut tries = Vec::new();
     if !value.is_empty() {
@@ -32,7 +32,7 @@ fn fits(simple: &Simple, text: &str) -> bool {
     admits(simple, &simple.space.normalize(text))
 }
 
-/// The same list with its wrong items mended, without those that are too many.
+/// The same list with its wrong items fixed and its surplus items removed.
 fn of_list(simple: &Simple, item: &Simple, value: &str) -> Option<String> {
     let most = simple.length.as_ref().or(simple.max_length.as_ref()).map_or(ITEMS, |most| most.value);
     if items(value).nth(ITEMS).is_some() {
@@ -43,7 +43,7 @@ fn of_list(simple: &Simple, item: &Simple, value: &str) -> Option<String> {
     mended.map(|all| all.join(" "))
 }
 
-/// What the members suggest. A text member would take nearly anything and comes last.
+/// The suggestions of the members. A text member accepts nearly anything, so it comes last.
 fn of_union(members: &[Arc<Simple>], value: &str) -> Vec<String> {
     let is_text = |member: &&Arc<Simple>| matches!(&member.variety, Variety::Atomic(base) if base.family() == Family::Text && !member.has_facets());
     let (texts, others): (Vec<_>, Vec<_>) = members.iter().partition(is_text);
@@ -86,7 +86,7 @@ fn of_atomic(simple: &Simple, base: Builtin, value: &str) -> Vec<String> {
     tries
 }
 
-/// What people and models write for a value of another spelling.
+/// Common spellings by people and models for a value that XSD spells differently.
 fn respelt(base: Builtin, value: &str) -> Option<String> {
     let lower = value.to_ascii_lowercase();
     match base.family() {
@@ -102,7 +102,8 @@ fn respelt(base: Builtin, value: &str) -> Option<String> {
             exact.then(|| whole.trim_start_matches('+').to_owned())
         }
         Family::Decimal | Family::Floating => {
-            // A comma before three digits parts thousands; before any other number it is a point.
+            // A comma before three digits separates thousands; before any other number it is a decimal
+            // point.
             let spaceless = value.replace(['_', ' '], "");
             match spaceless.split_once(',') {
                 Some((whole, fraction)) if fraction.len() != 3 && !fraction.contains([',', '.']) => {
@@ -120,7 +121,7 @@ fn respelt(base: Builtin, value: &str) -> Option<String> {
     }
 }
 
-/// Some value that fits: the first of an enumeration, the shortest of a pattern, else a plain one.
+/// Some fitting value: the first of an enumeration, the shortest of a pattern, otherwise a plain value.
 pub(crate) fn sample(simple: &Simple) -> Option<String> {
     let least = simple.length.as_ref().or(simple.min_length.as_ref()).map_or(0, |l| l.value);
     let mut tries: Vec<String> = simple.values.iter().map(|v| v.value.clone()).collect();
@@ -130,7 +131,7 @@ pub(crate) fn sample(simple: &Simple) -> Option<String> {
     match &simple.variety {
         Variety::Atomic(base) => tries.extend(samples_of(simple, *base)),
         Variety::List(item) => {
-            // One item shows more than none, where none would do.
+            // One item is a better example than none, even if none is allowed.
             let count = least.max(1).min(simple.max_length.as_ref().map_or(usize::MAX, |most| most.value));
             let one = sample(item).filter(|_| count <= ITEMS);
             tries.extend(one.map(|one| vec![one; count].join(" ")));
@@ -165,7 +166,7 @@ fn samples_of(simple: &Simple, base: Builtin) -> Vec<String> {
         let most = simple.max_length.as_ref().map_or(usize::MAX, |most| most.value);
         tries.push("text".chars().cycle().take(least.max(4).min(most)).collect());
     }
-    // Bytes of the least length, and of the greatest: where only one length is allowed both are it.
+    // Values of the least and the greatest length; if only one length is allowed, both are equal.
     let most = simple.max_length.as_ref().map_or(least, |most| most.value);
     for bytes in [least, least.max(1), most].into_iter().filter(|bytes| *bytes <= MATCHED) {
         match base {

@@ -1,6 +1,6 @@
-//! Says what is wrong with the attributes of an element: unknown, wrong, missing, or a type chosen by the document.
+//! Reports errors in the attributes of an element: unknown, wrong, missing, or a type chosen by the document.
 //!
-//! An element and the attributes that are declared for it come in; a `Finding` goes out, or nothing.
+//! An element and its declared attributes come in; a `Finding` goes out, or nothing.
 
 use crate::Finding;
 use crate::explain::wording;
@@ -37,8 +37,8 @@ impl Walk<'_> {
             .map(|missing| self.missing_attribute(spot, missing))
     }
 
-    /// The attribute is left out, or becomes the one that it was meant to be: of a near name, or one that must be
-    /// there and is not.
+    /// The fix for an unknown attribute: remove it, or rename it to a similar declared name or to a missing
+    /// required one.
     fn unknown_attribute(
         &self,
         spot: &Spot<'_>,
@@ -131,7 +131,7 @@ impl Walk<'_> {
     }
 
     /// The first element that chooses its own type. The judge refused the payload and nothing else is wrong with
-    /// it, so the type is unknown, may not stand here, or is not followed.
+    /// it, so the type is unknown, is not allowed here, or is violated.
     pub(crate) fn chosen_type(&self, spot: &Spot<'_>) -> Option<Finding> {
         let element = spot.element;
         if let Some(chosen) = element.attributes.iter().find(|a| a.name.is(INSTANCE, "type")) {
@@ -160,7 +160,7 @@ fn is_missing(element: &Element, declared: &AttributeUse) -> bool {
     declared.required && element.attribute(&declared.name).is_none()
 }
 
-/// The fix of an attribute whose element is too long to be repeated.
+/// The fix of an attribute whose element is too long to repeat.
 fn attribute_words(attribute: &AttributeUse, value: Option<String>) -> String {
     match value {
         Some(value) => format!("write {}=\"{value}\"", attribute.name),

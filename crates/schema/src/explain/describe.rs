@@ -1,6 +1,6 @@
-//! The words of what a simple type allows, and of its kind.
+//! Describes what a simple type allows, and its kind.
 //!
-//! A type comes in, words go out: `whole number, 1 to 100`. Nothing here looks at a value but to shorten it.
+//! A type comes in, words go out: `whole number, 1 to 100`. It looks at a value only to shorten it.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use crate::judge::builtin::{Builtin, Family};
 use crate::judge::value::join;
 use crate::shape::{Bound, Simple, Variety};
 
-/// Longest value that is quoted in words.
+/// Longest value that a description quotes.
 const QUOTED: usize = 60;
 
 /// Most values of an enumeration that are listed.
@@ -24,7 +24,7 @@ pub(crate) fn describe(simple: &Simple) -> String {
     }
     let mut words = match &simple.variety {
         Variety::Atomic(base) => vec![kind(*base).to_owned()],
-        // How many items comes first: behind the item's own words it would seem to belong to it.
+        // The number of items comes first: after the item's own words it would seem to belong to them.
         Variety::List(item) => {
             let count = length_words(simple).unwrap_or_else(|| "items".to_owned());
             vec![join(&[&count, " parted by blanks, each: ", &bracketed(item)])]
@@ -45,7 +45,7 @@ pub(crate) fn describe(simple: &Simple) -> String {
         let sources: Vec<&str> = step.iter().map(|p| p.value.source.as_str()).collect();
         match sources.as_slice() {
             [source] if plain(source).is_some() => words.extend(plain(source).map(|plain| plain.to_owned())),
-            // What `xs:boolean` takes beside these is not said in the first place.
+            // The description of `xs:boolean` does not mention its other spellings anyway.
             [TRUE_OR_FALSE] if matches!(simple.variety, Variety::Atomic(Builtin::Boolean)) => {}
             _ => words.push(join(&["matching ", &sources.join(" or ")])),
         }
@@ -53,10 +53,10 @@ pub(crate) fn describe(simple: &Simple) -> String {
     words.join(", ")
 }
 
-/// The pattern that leaves the digits out of a truth value.
+/// The pattern that excludes the digits from a truth value.
 pub(crate) const TRUE_OR_FALSE: &str = "true|false";
 
-/// What a pattern says that is simpler said in words.
+/// Plain words for a pattern, if there are some.
 pub(crate) fn plain(source: &str) -> Option<&'static str> {
     match source {
         ".*" => Some("on one line"),
@@ -65,7 +65,7 @@ pub(crate) fn plain(source: &str) -> Option<&'static str> {
     }
 }
 
-/// The members one after another; they are tried in this order.
+/// The members in order; they are tried in this order.
 fn union_words(members: &[Arc<Simple>]) -> String {
     let mut words: Vec<String> = members.iter().take(MEMBERS).map(|member| bracketed(member)).collect();
     if members.len() > MEMBERS {
@@ -74,14 +74,14 @@ fn union_words(members: &[Arc<Simple>]) -> String {
     words.join(" or ")
 }
 
-/// In brackets where it would run into its neighbours.
+/// In brackets if it would otherwise run into its neighbours.
 fn bracketed(simple: &Simple) -> String {
     let words = describe(simple);
     if [", ", ": "].iter().any(|part| words.contains(part)) { join(&["[", &words, "]"]) } else { words }
 }
 
 pub(crate) fn range_words(simple: &Simple, base: Builtin) -> Option<String> {
-    // The limits of the 64-bit types say nothing that a reader would act on.
+    // A reader cannot act on the limits of the 64-bit types.
     let small = !matches!(base, Builtin::Long | Builtin::UnsignedLong);
     let (low, high) = base.limits();
     let limit = |value: Option<&str>| {
@@ -142,7 +142,7 @@ pub(crate) fn listed(simple: &Simple) -> String {
     values.join(", ")
 }
 
-/// A value as it is named in words: whole where it is short.
+/// A value for use in words: whole if it is short.
 pub(crate) fn quoted(value: &str) -> String {
     let mut shown: String = value.chars().take(QUOTED).collect();
     if shown.len() < value.len() {

@@ -1,9 +1,9 @@
-//! Finds the fewest edits that make the children of an element fit its content, and gives the first of them.
+//! Finds the fewest edits that make the children of an element fit its content, and returns the first of them.
 //!
-//! An edit moves, leaves out, replaces or adds one child. The search goes over the content as a graph
-//! (`positions`) and counts every edit once, so that after one edit of a shortest list the rest of the list is
-//! still enough: each edit brings the children one closer, and doing them one by one always ends. The search
-//! is bounded; if the bound is reached there is no edit. It words nothing.
+//! An edit moves, removes, replaces or adds one child. The search uses the content as a graph (`positions`)
+//! and counts every edit once. After one edit of a shortest list, the rest of the list is still enough, so
+//! doing the edits one by one always ends. The search is bounded; at the bound there is no edit. It writes no
+//! messages.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, HashSet};
@@ -12,34 +12,34 @@ use crate::judge::positions::{Graph, Symbol};
 use crate::shape::{Declaration, Particle, Term};
 use crate::tree::Element;
 
-/// States that are looked at before the search is given up.
+/// States to examine before the search gives up.
 const STATES: usize = 20_000;
 
-/// What one edit costs. Their differences decide only between lists of the same length.
+/// The cost of one edit. The differences only decide between lists of the same length.
 const MOVE: u32 = 1000;
-/// A child under a name that was probably meant.
+/// A child that probably meant another name.
 const RENAME: u32 = 1004;
 const ADD: u32 = 1010;
 const LEAVE: u32 = 1020;
-/// A child under another name, which keeps its content.
+/// A child under another name that keeps its content.
 const KEEP: u32 = 1025;
 /// A new element in place of a child.
 const MAKE: u32 = 1030;
-/// An element that a wildcard demands: nobody can say which.
+/// An element that a wildcard requires, with no known name.
 const ADD_ANY: u32 = 3000;
 
 /// How a child can become another element.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Rewrite {
-    /// The name was probably meant.
+    /// The child probably meant this name.
     Meant,
-    /// The content fits under that name.
+    /// The content fits under this name.
     Fits,
-    /// Neither: a new element takes its place.
+    /// Neither: a new element replaces the child.
     Made,
 }
 
-/// One edit of the children; a place `before` the number of children is the end.
+/// One edit of the children; a `before` equal to the number of children is the end.
 pub(crate) enum Edit<'m> {
     Move {
         child: usize,
@@ -57,14 +57,14 @@ pub(crate) enum Edit<'m> {
         elements: Vec<&'m Declaration>,
         before: usize,
     },
-    /// An element of any other namespace has to be added.
+    /// Add an element of any other namespace.
     AddAny {
         before: usize,
     },
 }
 
 impl Edit<'_> {
-    /// The child that it begins at.
+    /// The child at which the edit begins.
     fn place(&self) -> usize {
         match self {
             Self::Move { child, .. } | Self::Leave { child } | Self::Replace { child, .. } => *child,
@@ -104,7 +104,7 @@ fn in_any_order<'m>(
     }
     let mut edits = Vec::new();
     let mut surplus: Vec<usize> = (0..children.len()).filter(|at| !placed.contains(at)).collect();
-    // First the names that were probably meant, then whatever a required member can be made from.
+    // First the names that were probably meant, then anything that can become a required member.
     let rounds = [(false, Rewrite::Meant), (true, Rewrite::Fits), (true, Rewrite::Made)];
     for (required, how) in rounds {
         surplus.retain(|child| {
@@ -128,8 +128,8 @@ fn in_any_order<'m>(
 /// Children of one name.
 type Class = u16;
 
-/// How far a list of edits has come: the next child, the position in the content, children that were taken
-/// out and can be put in again, and elements that were put in and can be taken from later children.
+/// The progress of a list of edits: the next child, the position in the content, removed children that can be
+/// put back, and inserted elements that can still be taken from later children.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 struct State {
     child: usize,
@@ -142,16 +142,16 @@ struct State {
 #[derive(Clone, Copy)]
 enum Step {
     Keep,
-    /// The child is taken out; for an element that was put in before, or for now.
+    /// Remove the child: for an element that was inserted earlier, or for now.
     Take(Option<Symbol>),
-    /// An element is put in: a child that was taken out, or a new one.
+    /// Insert an element: a removed child, or a new one.
     Put(Symbol, Option<Class>),
     Replace(Symbol, Rewrite),
 }
 
 struct Search<'m, 'c> {
     graph: Graph<'m>,
-    /// The child at which the match stopped. Of several equal lists one that begins there is taken.
+    /// The child at which the match stopped. Among equal lists, one that begins there wins.
     stop: usize,
     rewrite: &'c dyn Fn(usize, &Declaration) -> Rewrite,
     class_of: Vec<Class>,
@@ -159,10 +159,9 @@ struct Search<'m, 'c> {
     fits: Vec<Vec<bool>>,
     /// How many children from here on fit nowhere in the content.
     strangers: Vec<u32>,
-    /// Every state that was reached: its cost, and the step by which, from which state.
+    /// Every reached state: its cost, and the step and state that led to it.
     reached: HashMap<State, (u32, Option<(State, Step)>)>,
-    /// States to be looked at: the cheapest first, of equal ones the one that has come further, by the earlier
-    /// declaration.
+    /// States to examine: cheapest first, then the furthest, then the earlier declaration.
     open: BinaryHeap<(Reverse<u32>, usize, Reverse<usize>, State)>,
     rewrites: HashMap<(usize, Symbol), Rewrite>,
 }
@@ -186,7 +185,7 @@ impl<'m, 'c> Search<'m, 'c> {
                         _ => false,
                     };
                     fits.push(graph.symbols.iter().map(takes).collect::<Vec<bool>>());
-                    // More names than a class can number are more than the search can look at.
+                    // More names than a class can number are more than the search can examine.
                     Class::try_from(fits.len().saturating_sub(1)).unwrap_or(Class::MAX)
                 });
             class_of.push(class);
@@ -220,7 +219,7 @@ impl<'m, 'c> Search<'m, 'c> {
         None
     }
 
-    /// The least that the children from here on can cost: every stranger needs an edit.
+    /// The least cost of the children from here on: every stranger needs an edit.
     fn rest(&self, child: usize) -> u32 {
         self.strangers.get(child).copied().unwrap_or_default().saturating_mul(RENAME)
     }
@@ -258,7 +257,7 @@ impl<'m, 'c> Search<'m, 'c> {
         }
     }
 
-    /// The ways to the next position of the content.
+    /// The steps to the next position of the content.
     fn forward(&mut self, state: &State, cost: u32, child: Option<Class>, position: usize) {
         let symbol = self.graph.symbol(position);
         match child {
@@ -328,7 +327,7 @@ impl<'m, 'c> Search<'m, 'c> {
         self.reach(next, cost.saturating_add(more).saturating_add(elsewhere), Some((from.clone(), step)));
     }
 
-    /// The edits on the way to a state, in the order of the children. What was taken out and put in again is a
+    /// The edits on the way to a state, in the order of the children. A removed and reinserted child is a
     /// move; additions at one place are one edit.
     fn edits(&self, end: State) -> Vec<Edit<'m>> {
         let mut way = Vec::new();

@@ -1,7 +1,8 @@
-//! Says why the children of an element do not fit: misspelt, misplaced, too many, missing, of another namespace.
+//! Reports why the children of an element do not fit: misspelled, misplaced, too many, missing, of another
+//! namespace.
 //!
-//! The place where the match of the children stopped comes in; a `Finding` goes out. It only writes the words:
-//! `content` found that something does not fit, and `edits` finds the change that brings it closer.
+//! The place where the match of the children stopped comes in; a `Finding` goes out. This module only writes the
+//! message: `content` found the misfit, and `edits` finds the change that improves it.
 
 use crate::Finding;
 use crate::build::example::{self, Surroundings};
@@ -14,7 +15,7 @@ use crate::nearest::nearest;
 use crate::shape::{Declaration, Particle, Simple, Term};
 use crate::tree::{Element, Part};
 
-/// Names listed where one of several is missing.
+/// Most names to list when one of several is missing.
 const LISTED: usize = 12;
 
 /// A root element that the schema does not declare.
@@ -59,7 +60,7 @@ fn namespace_words(element: &Element) -> String {
     }
 }
 
-/// The name under the prefix that the element has now.
+/// The name with the element's current prefix.
 fn retagged(element: &Element, name: &str) -> String {
     match element.tag.split_once(':') {
         Some((prefix, _)) => format!("{prefix}:{name}"),
@@ -67,8 +68,8 @@ fn retagged(element: &Element, name: &str) -> String {
     }
 }
 
-/// The mend of a start tag alone, where the element is too long to be repeated. An attribute is no place for
-/// every namespace; one with a quote in it is not written at all.
+/// The fix of the start tag alone, if the element is too long to repeat. Not every namespace can be written into
+/// an attribute; one with a quote in it is left out.
 fn started_anew(element: &Element, name: &str, target: &str) -> String {
     let (tag, key) = declared_as(element, name, target);
     let declaration = if target.contains(['"', '<', '&']) { "…" } else { target };
@@ -85,8 +86,8 @@ fn declared_as(element: &Element, name: &str, target: &str) -> (String, String) 
     (tag, key)
 }
 
-/// A copy of the element in the right namespace: declared on it under the prefix that it has. Without a
-/// namespace there is no prefix either.
+/// A copy of the element in the right namespace, declared on it under its current prefix. Without a namespace it
+/// loses the prefix too.
 fn moved(walk: &Walk<'_>, element: &Element, name: &str, target: &str) -> Option<String> {
     let (tag, key) = declared_as(element, name, target);
     let moved = walk.source.with_head(element, |attributes| {
@@ -96,7 +97,7 @@ fn moved(walk: &Walk<'_>, element: &Element, name: &str, target: &str) -> Option
     if *tag == *element.tag {
         return Some(moved);
     }
-    // The namespace is mended first, the name then in the copy, so that both stay one replacement.
+    // First the namespace is fixed, then the name in the copy, so that both are one replacement.
     let copy = crate::tree::read(moved.as_bytes()).ok()?;
     wording::Source::new(moved.as_bytes()).renamed(&copy, &tag)
 }
@@ -123,8 +124,8 @@ fn refused_child(walk: &Walk<'_>, spot: &Spot<'_>, role: Role<'_>, child: &Eleme
     walk.finding(at.path(), child.span.start, said)
 }
 
-/// A child where only a value may stand. If the value is not right without the child either, the whole element
-/// is written: with the text of the child if that is the value, else with some value.
+/// A child inside an element that only takes a value. If the value is wrong even without the child, the fix is
+/// the whole element: with the text of the child if that is the value, otherwise with some value.
 pub(crate) fn child_in_value(
     walk: &Walk<'_>,
     spot: &Spot<'_>,
@@ -151,7 +152,7 @@ pub(crate) fn child_in_value(
     finding
 }
 
-/// All text of an element, that of its children included.
+/// All text of an element, including that of its children.
 fn text_of(element: &Element) -> String {
     let text = |part: &Part| match part {
         Part::Text(text) => text.value.clone(),
@@ -160,7 +161,7 @@ fn text_of(element: &Element) -> String {
     element.parts.iter().map(text).collect()
 }
 
-/// Everything known about the place at which the children stop to fit.
+/// All information about the place at which the children stop fitting.
 struct Misfit<'a, 'm> {
     walk: &'a Walk<'a>,
     spot: &'a Spot<'a>,
@@ -215,7 +216,7 @@ impl<'m> Misfit<'_, 'm> {
         if !ours && name == to.name {
             return Rewrite::Meant;
         }
-        // A declared name in a wrong namespace means that name and no other.
+        // A declared name in a wrong namespace means only that name.
         if self.declared.iter().all(|known| known.name != name) && self.is_meant(name, to) {
             return Rewrite::Meant;
         }
@@ -224,8 +225,8 @@ impl<'m> Misfit<'_, 'm> {
         if ours && self.walk.element(&at, role).is_none() { Rewrite::Fits } else { Rewrite::Made }
     }
 
-    /// Whether a name that is not declared was probably meant to be this one: the nearest of those that could
-    /// stand where the match stopped, of those that have not come yet, or of all.
+    /// Whether an undeclared name probably means this declaration: the nearest of the declarations possible at
+    /// the stop, of those not used yet, or of all.
     fn is_meant(&self, name: &str, to: &Declaration) -> bool {
         let free = self.declared.iter().filter(|d| self.count(&d.name) == 0);
         let all = self.declared.iter();
@@ -258,7 +259,7 @@ impl<'m> Misfit<'_, 'm> {
         }
     }
 
-    /// The same; where the first of them is one of several that would do, all of those are named.
+    /// The same; if the first one is one of several alternatives, it names all of them.
     fn absent_words(&self, elements: &[&Declaration]) -> String {
         let required = self.required();
         let is_first =
@@ -316,7 +317,7 @@ impl<'m> Misfit<'_, 'm> {
         self.walk.finding(at.path(), child.span.start, said)
     }
 
-    /// The child has another name than the content needs there.
+    /// The child has a different name than the content needs there.
     fn replaced(&self, child: &Element, by: &'m Declaration, how: Rewrite) -> Finding {
         let name = &child.name.local;
         let parent = self.parent_name();
@@ -352,7 +353,7 @@ impl<'m> Misfit<'_, 'm> {
         self.at_child(child, said)
     }
 
-    /// A copy of a child as the element that it was meant to be.
+    /// A copy of a child as the element that was probably meant.
     fn rewritten(&self, child: &Element, meant: &Declaration) -> Option<String> {
         if *meant.namespace == *child.name.namespace {
             self.walk.source.renamed(child, &retagged(child, &meant.name))
@@ -361,7 +362,7 @@ impl<'m> Misfit<'_, 'm> {
         }
     }
 
-    /// What is wrong with a child whose name the content does not have.
+    /// The error of a child whose name the content does not have.
     fn stranger(&self, child: &Element) -> String {
         let name = &child.name.local;
         let wildcard = |candidate: &Candidate<'_>| matches!(candidate.particle.term, Term::Wildcard(_));
@@ -375,7 +376,7 @@ impl<'m> Misfit<'_, 'm> {
         }
     }
 
-    /// The child has to go.
+    /// The child must be removed.
     fn surplus(&self, child: &Element) -> Finding {
         let Some(declaration) = self.is_declared(child) else {
             let fix = format!("leave {} out", child.name.local);
@@ -401,7 +402,7 @@ impl<'m> Misfit<'_, 'm> {
         }
     }
 
-    /// The name is right and the place is not.
+    /// The name is right but the place is wrong.
     fn misplaced(&self, at: usize, before: usize) -> Option<Finding> {
         let child = *self.siblings.get(at)?;
         let name = &child.name.local;
@@ -419,7 +420,8 @@ impl<'m> Misfit<'_, 'm> {
         Some(self.order(child, declaration, message, fix))
     }
 
-    /// More is wrong than the search for edits can take in: what is expected is listed, and a person decides.
+    /// There are too many errors for the search for edits: the finding lists what is expected, and a person
+    /// decides.
     fn unclear(&self) -> Finding {
         let Some(child) = self.siblings.get(self.stop.at) else {
             return self.missing(&[], self.siblings.len());
@@ -463,7 +465,7 @@ impl<'m> Misfit<'_, 'm> {
         rival_in(self.particle, name, &others)
     }
 
-    /// `query is missing`, or what is said of elements that come too rarely.
+    /// `query is missing`, or the message for elements that occur too rarely.
     fn missing_words(&self, elements: &[&Declaration]) -> String {
         let name = self.parent_name();
         let first = elements.first().filter(|first| self.count(&first.name) > 0);
@@ -477,7 +479,7 @@ impl<'m> Misfit<'_, 'm> {
         }
     }
 
-    /// Elements that must come and do not: before a child, or behind the last one.
+    /// Missing required elements: before a child, or after the last one.
     fn missing(&self, elements: &[&'m Declaration], at: usize) -> Finding {
         let parent = self.spot.element;
         let before = self.siblings.get(at).copied();
@@ -508,7 +510,7 @@ impl<'m> Misfit<'_, 'm> {
     }
 }
 
-/// How often a declared element may come, as its own particle says.
+/// How often a declared element may occur, by its own particle.
 fn occurs(term: &Term, wanted: &Declaration) -> Option<(u32, Option<u32>)> {
     let (Term::Sequence(parts) | Term::Choice(parts) | Term::All(parts)) = term else { return None };
     parts.iter().find_map(|part| match &part.term {

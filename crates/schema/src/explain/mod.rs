@@ -1,8 +1,8 @@
-//! Walks a payload beside the model and stops at the first thing wrong, in document order.
+//! Walks a payload beside the model and stops at the first error, in document order.
 //!
-//! Payload bytes come in; a `Finding` goes out, or nothing: then either all is well or the judge knows a
-//! rule that the model does not. The walk is as deep as the document, which is at most 64, and passes over
-//! every part once. Children that fit nowhere are diagnosed in `misfit`, values in `value`.
+//! Payload bytes come in; a `Finding` goes out, or nothing. Nothing means that all is well, or that the judge
+//! knows a rule that the model does not. The walk is as deep as the document, at most 64, and visits every part
+//! once. `misfit` diagnoses children that fit nowhere, `value` diagnoses values.
 
 pub(crate) mod amend;
 pub(crate) mod attributes;
@@ -21,7 +21,7 @@ use crate::tree::{self, Element, Part, Text};
 
 pub(crate) const INSTANCE: &str = "http://www.w3.org/2001/XMLSchema-instance";
 
-/// The first finding. Malformed bytes give none: the gate refuses them with words of its own.
+/// The first finding. Malformed bytes give none: the gate refuses them with its own message.
 pub(crate) fn first(schema: &Schema, payload: &[u8]) -> Option<Finding> {
     let root = tree::read(payload).ok()?;
     let walk = Walk { schema, source: Source::new(payload), root: &root };
@@ -33,7 +33,7 @@ pub(crate) fn first(schema: &Schema, payload: &[u8]) -> Option<Finding> {
     }
 }
 
-/// The first finding of a payload that the judge refused. Only the judge follows a type that the document itself
+/// The first finding of a payload that the judge refused. Only the judge checks a type that the document itself
 /// chose; if nothing else is wrong, that choice is.
 pub(crate) fn of_refused(schema: &Schema, payload: &[u8]) -> Option<Finding> {
     first(schema, payload).or_else(|| {
@@ -43,7 +43,7 @@ pub(crate) fn of_refused(schema: &Schema, payload: &[u8]) -> Option<Finding> {
     })
 }
 
-/// An element beside its siblings, linked to those that it stands inside of.
+/// An element with its siblings, linked to its ancestors.
 #[derive(Clone, Copy)]
 pub(crate) struct Spot<'w> {
     pub(crate) up: Option<&'w Spot<'w>>,
@@ -52,15 +52,15 @@ pub(crate) struct Spot<'w> {
 }
 
 impl Spot<'_> {
-    /// `/order/line[2]`: counted only among several of one name.
+    /// `/order/line[2]`: numbered only among several of one name.
     pub(crate) fn path(&self) -> String {
         let up = self.up.map(Spot::path).unwrap_or_default();
         format!("{up}/{}", step(self.element, self.siblings))
     }
 }
 
-/// `line[2]`: an element as the last step of its path, which is how a fix names it too. Prefixes do not count:
-/// the number is that among all siblings of the same local name.
+/// `line[2]`: an element as the last step of its path; fixes name it the same way. Prefixes do not count: the
+/// number is among all siblings of the same local name.
 pub(crate) fn step(element: &Element, siblings: &[&Element]) -> String {
     let name = &element.name.local;
     let same = |other: &&&Element| other.name.local == element.name.local;
@@ -71,7 +71,7 @@ pub(crate) fn step(element: &Element, siblings: &[&Element]) -> String {
     format!("{name}[{}]", before.count().saturating_add(1))
 }
 
-/// What an element was taken for.
+/// The declaration that an element was matched to.
 #[derive(Clone, Copy)]
 pub(crate) struct Role<'m> {
     pub(crate) declaration: &'m Declaration,
@@ -79,7 +79,7 @@ pub(crate) struct Role<'m> {
     pub(crate) max: Option<u32>,
 }
 
-/// What a finding says; place and path are added by the walk.
+/// The content of a finding; the walk adds place and path.
 pub(crate) struct Said {
     pub(crate) message: String,
     pub(crate) expected: String,
@@ -104,7 +104,7 @@ impl Walk<'_> {
 
     pub(crate) fn element(&self, spot: &Spot<'_>, role: Role<'_>) -> Option<Finding> {
         if spot.element.attributes.iter().any(|a| a.name.is(INSTANCE, "type")) {
-            // The document chose another type: only the judge follows it there.
+            // The document chose another type: only the judge checks that.
             return None;
         }
         match self.schema.of(role.declaration.of) {
@@ -118,7 +118,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Below a lax wildcard only elements that the schema, or one that it imports, declares are looked at.
+    /// Below a lax wildcard the walk examines only elements that the schema, or one that it imports, declares.
     fn lax(&self, spot: &Spot<'_>) -> Option<Finding> {
         let element = spot.element;
         match self.schema.global_of(&element.name.namespace, &element.name.local) {
@@ -143,7 +143,7 @@ impl Walk<'_> {
 
     fn empty(&self, spot: &Spot<'_>, role: Role<'_>) -> Option<Finding> {
         let part = spot.element.parts.iter().find(|part| match part {
-            // Blanks are text here: what holds nothing holds no layout either.
+            // Blanks are text here: an element without content has no layout either.
             Part::Text(text) => !text.is_nothing(),
             Part::Element(_) => true,
         })?;
@@ -226,7 +226,7 @@ impl Walk<'_> {
                 let written = if text.value.is_empty() { "<![CDATA[]]>" } else { "<![CDATA[ ]]>" };
                 (format!("the text {written} stands"), written.to_owned())
             }
-            // Where this is wrong nothing may stand between the tags, not even layout.
+            // In this case nothing may be between the tags, not even layout.
             (true, false) => ("blanks stand".to_owned(), self.source.shown(spot.element)),
             (false, _) => {
                 let words = value::quoted(text.value.trim());

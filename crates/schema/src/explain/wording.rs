@@ -1,7 +1,7 @@
-//! The words of what is allowed, and the payload's own text as findings quote it.
+//! Descriptions of what is allowed, and the payload's own text as findings quote it.
 //!
 //! A declaration comes in and its description goes out; an element comes in and its bytes, or a copy
-//! with another start tag, go out. Nothing here decides what is wrong.
+//! with another start tag, go out. It does not decide what is wrong.
 
 use quick_xml::XmlVersion;
 use quick_xml::events::{BytesStart, Event};
@@ -30,7 +30,7 @@ pub(crate) fn expected(schema: &Schema, role: Role<'_>) -> String {
     words
 }
 
-/// An element's name, with its namespace where that is not the schema's own.
+/// An element's name, with its namespace if that is not the schema's own.
 fn named(schema: &Schema, declaration: &Declaration) -> String {
     match &*declaration.namespace {
         namespace if *namespace == *schema.namespace => declaration.name.clone(),
@@ -87,7 +87,7 @@ fn one(schema: &Schema, particle: &Particle) -> String {
     }
 }
 
-/// How often something may come; exactly once needs no words.
+/// How often something may occur; exactly once needs no words.
 pub(crate) fn times(min: u32, max: Option<u32>) -> Option<String> {
     let (least, most) = (min.to_string(), max.unwrap_or_default().to_string());
     match (min, max) {
@@ -111,7 +111,7 @@ fn shorten(mut words: String) -> String {
     words
 }
 
-/// Whether a mend may write as much.
+/// Whether a fix may write this much.
 pub(crate) fn is_short(text: &str) -> bool {
     text.len() <= QUOTED
 }
@@ -148,7 +148,7 @@ impl<'p> Source<'p> {
         element.span.len() <= QUOTED
     }
 
-    /// The element as written, shortened where it is long.
+    /// The element as written, shortened if it is long.
     pub(crate) fn shown(&self, element: &Element) -> String {
         shorten(self.whole(element).to_owned())
     }
@@ -162,7 +162,7 @@ impl<'p> Source<'p> {
         Some(element.head_end.saturating_add(inside.rfind("</")?))
     }
 
-    /// The attributes of a start tag as written, namespace declarations among them.
+    /// The attributes of a start tag as written, including namespace declarations.
     pub(crate) fn head_attributes(&self, element: &Element) -> Vec<(String, String)> {
         let mut reader = Reader::from_str(self.head(element));
         let (Ok(Event::Start(start)) | Ok(Event::Empty(start))) = reader.read_event() else {
@@ -200,7 +200,7 @@ impl<'p> Source<'p> {
             .then(|| self.rebuilt(element, &element.tag, &self.head_attributes(element), last))?
     }
 
-    /// Start and end tag are written anew; what stands between them is kept byte for byte.
+    /// Rewrites the start and end tag and keeps the content byte for byte.
     fn rebuilt(
         &self,
         element: &Element,
@@ -224,7 +224,7 @@ impl<'p> Source<'p> {
         String::from_utf8(writer.into_inner()).ok()
     }
 
-    /// The byte at which an attribute stands in the start tag of an element.
+    /// The byte offset of an attribute in the start tag of an element.
     pub(crate) fn attribute_offset(&self, element: &Element, written: &str) -> usize {
         let mut quote = None;
         let mut name_start = None;

@@ -1,21 +1,21 @@
-//! What binds the parts of a record to one another, as JSON Schema and in words: which must be there, which exclude one
-//! another, which come together.
+//! The rules that bind the parts of a record to one another, as JSON Schema and in words: which are required, which
+//! exclude one another, which belong together.
 //!
-//! The places of a record come in, rules for their keys go out. It says nothing of what stands under a key.
+//! The places of a record come in; rules for their keys go out. It says nothing about the values of the keys.
 
 use serde_json::{Map, Value, json};
 
 use crate::form::{ANY, Slot, is_same, lone, most};
 use crate::shape::{Declaration, Particle, Term};
 
-/// What must hold of a record beside the forms of its parts.
+/// The rules of a record beyond the forms of its parts.
 #[derive(Default)]
 pub(crate) struct Rules {
     pub(crate) required: Vec<String>,
     pub(crate) bonds: Vec<Bond>,
 }
 
-/// What binds several parts to one another.
+/// A rule that binds several parts to one another.
 pub(crate) struct Bond {
     schema: Value,
     words: String,
@@ -43,7 +43,7 @@ impl Rules {
     }
 }
 
-/// The keys of a record, by which its rules speak.
+/// The keys of a record, which its rules use.
 pub(crate) struct Keys<'s, 'm>(pub(crate) &'s [Slot<'m>]);
 
 impl Keys<'_, '_> {
@@ -52,7 +52,7 @@ impl Keys<'_, '_> {
         slot.map_or_else(|| declaration.name.clone(), |slot| slot.key.clone())
     }
 
-    /// Adds what must be there of a particle that must come.
+    /// Adds the requirements of a required particle.
     pub(crate) fn needed(&self, particle: &Particle, rules: &mut Rules) {
         if particle.min == 0 {
             return self.optional(particle, rules);
@@ -75,7 +75,7 @@ impl Keys<'_, '_> {
         }
     }
 
-    /// Adds what holds of a group that may be left out: nothing of it, or all that it needs.
+    /// Adds the rule of an optional group: none of it, or all that it needs.
     fn optional(&self, particle: &Particle, rules: &mut Rules) {
         let is_group = !matches!(particle.term, Term::Element(_) | Term::Wildcard(_));
         if !is_group || particle.max != Some(1) {
@@ -95,7 +95,7 @@ impl Keys<'_, '_> {
         }
     }
 
-    /// One of several, and nothing of the others.
+    /// One of several, and none of the others.
     fn chosen(&self, parts: &[Particle]) -> Bond {
         let alone = |part: &Particle| match &part.term {
             Term::Element(declaration) if part.min > 0 => Some(json!({ "required": [self.of(declaration)] })),
@@ -128,7 +128,7 @@ impl Keys<'_, '_> {
         Bond { schema, words }
     }
 
-    /// The keys of a particle, with a mark behind those that may be left out of it.
+    /// The keys of a particle, with a mark after the optional ones.
     fn names(&self, particle: &Particle, required: &[String]) -> String {
         let mut declared = Vec::new();
         particle.term.elements(&mut declared);
@@ -140,7 +140,7 @@ impl Keys<'_, '_> {
         marked.collect::<Vec<_>>().join(", ")
     }
 
-    /// Nothing of these.
+    /// None of these.
     fn absent(&self, particles: &[&Particle]) -> Map<String, Value> {
         let mut keys = Map::new();
         for particle in particles {

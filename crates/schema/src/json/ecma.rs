@@ -1,16 +1,16 @@
-//! Writes a pattern of XSD as the regular expression that JSON Schema knows, that of ECMA-262 with Unicode.
+//! Writes an XSD pattern as a regular expression for JSON Schema: that of ECMA-262 with Unicode.
 //!
-//! A pattern as read comes in, text goes out. The two dialects differ in what `\d`, `\s`, `\w` and `.` mean, in
-//! subtraction, and in that a pattern of XSD is the whole value: all of this is written out. What a letter is, both take
-//! from Unicode, though not from the same edition; `\i` and `\c` come near.
+//! A parsed pattern comes in, text goes out. The two dialects differ in the meaning of `\d`, `\s`, `\w` and `.`, in
+//! subtraction, and in that an XSD pattern matches the whole value. The output spells all of this out. Both take
+//! letters from Unicode, though not from the same edition; `\i` and `\c` are approximated.
 
 use crate::judge::automaton::{Class, Member};
 use crate::judge::pattern::Tree;
 
-/// Space as XSD means it.
+/// White space as XSD defines it.
 const SPACE: &str = " \\t\\n\\r";
 
-/// The whole value.
+/// A pattern for the whole value.
 pub(crate) fn whole(tree: &Tree) -> String {
     let mut out = "^(?:".to_owned();
     expression(tree, &mut out);
@@ -18,7 +18,7 @@ pub(crate) fn whole(tree: &Tree) -> String {
     out
 }
 
-/// Whether it speaks of classes of letters that the two dialects do not share to the letter.
+/// Whether it uses classes of letters that the two dialects do not share exactly.
 pub(crate) fn is_near(tree: &Tree) -> bool {
     let vague = |member: &Member| {
         matches!(member, Member::Word { .. } | Member::NameStart { .. } | Member::NameChar { .. })
@@ -62,7 +62,7 @@ fn expression(tree: &Tree, out: &mut String) {
     }
 }
 
-/// A part that others stand beside, or that is repeated.
+/// A part with neighbours, or a repeated part.
 fn grouped(tree: &Tree, out: &mut String) {
     match tree {
         Tree::One(_) | Tree::Repeat { .. } => expression(tree, out),
@@ -84,7 +84,7 @@ fn one(class: &Class) -> String {
         (_, [Member::Char(c)], false) => outside(*c),
         (Some(plain), _, false) => format!("[{plain}]"),
         (Some(plain), _, true) => format!("[^{plain}]"),
-        // A class that is itself the rest of another cannot stand in brackets.
+        // A class with a member that is written as a complement cannot be in brackets.
         (None, members, negated) => {
             let each: Vec<String> = members.iter().map(|member| alone(*member)).collect();
             let any = format!("(?:{})", each.join("|"));
@@ -94,7 +94,7 @@ fn one(class: &Class) -> String {
     if without.is_empty() { set } else { format!("(?:{without}{set})") }
 }
 
-/// A member as it stands between brackets; none for what is the rest of something.
+/// A member between brackets; `None` for a member that is written as a complement.
 fn inside(member: Member) -> Option<String> {
     match member {
         Member::Char(c) => Some(bracketed(c)),
@@ -124,7 +124,7 @@ fn alone(member: Member) -> String {
     format!("{start}{}]", inside(member).unwrap_or_default())
 }
 
-/// A character between brackets. Two of `&` and `~` are an operation there in some dialects.
+/// A character between brackets. In some dialects two `&` or `~` are an operator there.
 fn bracketed(c: char) -> String {
     match c {
         '\\' | ']' | '[' | '^' | '-' => format!("\\{c}"),

@@ -1,9 +1,10 @@
 //! A global element as JSON Schema, draft 2020-12: the form that `unfold` gives its payloads.
 //!
 //! A schema and a name come in. Out goes a JSON Schema that admits the form of every valid payload, and the list of
-//! what it does not say, each with its place: that is checked when the payload has been built. It never says less than the
-//! XSD where it could say it, and never more. At its top it is an object with properties and nothing else, since those
-//! who take a JSON Schema for the parameters of a tool refuse any other: what binds the properties is said in words there.
+//! rules that it does not express, each with its place. Those rules are checked when the payload has been built. It
+//! never says less than the XSD if it could say it, and never more. The top is an object with properties and nothing
+//! else, since APIs that take a JSON Schema for tool parameters refuse any other form. At the top, rules that bind
+//! the properties are therefore in words.
 
 use std::collections::BTreeMap;
 
@@ -18,15 +19,15 @@ use crate::shape::{Declaration, Particle, Schema, Simple, Term, Type, TypeId};
 
 const DRAFT: &str = "https://json-schema.org/draft/2020-12/schema";
 
-/// What every JSON Schema leaves open.
+/// The rule that every JSON Schema leaves open.
 pub const ILLEGAL: &str = "text: characters that XML cannot carry, as U+0000";
 
-/// A JSON Schema, and what it leaves open.
+/// A JSON Schema, and the rules that it leaves open.
 #[derive(Clone, Debug, PartialEq)]
 pub struct JsonSchema {
     /// The schema.
     pub schema: Value,
-    /// Rules of the XSD that it does not hold, each as `/search/query: words`.
+    /// Rules of the XSD that it does not express, each as `/search/query: words`.
     pub open: Vec<String>,
 }
 
@@ -70,7 +71,7 @@ struct Drawing<'m> {
 }
 
 impl<'m> Drawing<'m> {
-    /// Counts the uses of a type, and once those of the types inside it.
+    /// Counts the uses of a type; for the types inside it only the first time.
     fn count(&mut self, id: TypeId) {
         let uses = self.uses.entry(id.0).or_insert(0);
         *uses = uses.saturating_add(1);
@@ -127,7 +128,7 @@ impl<'m> Drawing<'m> {
         json!({ "type": "string", "description": "one element as XML, with its xmlns" })
     }
 
-    /// A record as it stands, or a reference to it where it is used more than once or inside itself.
+    /// An inline record, or a reference to it if it is used more than once or inside itself.
     fn named_or_inline(&mut self, declaration: &'m Declaration, record: &Record<'m>, path: &str) -> Value {
         if self.uses.get(&declaration.of.0).is_none_or(|uses| *uses < 2) {
             return Value::Object(self.record(record, path));
@@ -151,7 +152,7 @@ impl<'m> Drawing<'m> {
         object(properties, rules)
     }
 
-    /// The record of a payload, and the words of what binds its parts, which are left open.
+    /// The record of a payload, and the words for the rules between its parts, which are left open.
     fn top(&mut self, record: &Record<'m>, path: &str) -> (Map<String, Value>, Vec<String>) {
         let (properties, mut rules) = self.parts(record, path);
         let words = rules.words();
@@ -221,7 +222,7 @@ impl<'m> Drawing<'m> {
         rules.required.push(OWN.to_owned());
     }
 
-    /// The schema of what stands under the name of a child element.
+    /// The schema for the value of a child element's key.
     fn slot(&mut self, content: &'m Particle, slot: &Slot<'m>, path: &str) -> Value {
         let drawn = self.element(slot.declaration, path);
         if !slot.many {
@@ -284,7 +285,7 @@ fn listed(items: Value, least: u32, most: Option<u32>) -> Value {
     Value::Object(list)
 }
 
-/// The group that repeats around the only name in it.
+/// The repeating group around this only name.
 fn repeated<'m>(particle: &'m Particle, meant: &Declaration) -> Option<&'m Particle> {
     match &particle.term {
         Term::Element(_) | Term::Wildcard(_) => None,

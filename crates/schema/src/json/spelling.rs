@@ -1,8 +1,8 @@
-//! One value of a simple type: how JSON spells it, and how XML does.
+//! One value of a simple type: its spelling in JSON and in XML.
 //!
-//! A value as XML spells it comes in and a JSON value goes out, or the other way round; what is no value of the type is
-//! judged elsewhere. No digit is ever lost: a number that JSON readers would round stands as text, and which types that
-//! can happen to is said by `Kind`, which the JSON Schema shows.
+//! A value in XML spelling comes in and a JSON value goes out, or the other way round; other code decides whether it
+//! is a value of the type. No digit is ever lost: a number that JSON readers would round becomes text. `Kind` says
+//! which types this can happen to, and the JSON Schema shows it.
 
 use std::sync::Arc;
 
@@ -14,31 +14,31 @@ use crate::judge::value;
 use crate::shape::{Bound, Faceted, Simple, Variety};
 use systole_wire::characters::is_white;
 
-/// Digits of a decimal that survive every reader of JSON, which keep numbers as binary fractions.
+/// Digits of a decimal that survive every JSON reader, since readers keep numbers as binary fractions.
 pub(crate) const SAFE_DIGITS: usize = 15;
 
-/// Digits that a spelling with an exponent may unfold into.
+/// Most digits that an exponent may unfold into.
 const UNFOLDED: usize = 400;
 
-/// What stands for a value in JSON.
+/// The JSON form of a value.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Kind<'s> {
-    /// Text as XML spells it, of this built-in type if it is of one.
+    /// Text in XML spelling, of this built-in type if it has one.
     Text(Option<Builtin>),
     Truth,
-    /// A number; text too, where the type allows values beyond 64 bits.
+    /// A number; or text, if the type allows values beyond 64 bits.
     Whole {
         may_be_text: bool,
     },
-    /// A number; text too, where the type allows more than `SAFE_DIGITS`.
+    /// A number; or text, if the type allows more than `SAFE_DIGITS`.
     Decimal {
         may_be_text: bool,
     },
     /// A number, or `INF`, `-INF`, `NaN` as text.
     Floating,
-    /// A list of what stands for each item.
+    /// A list with the form of each item.
     List(&'s Simple),
-    /// What stands for a value of the member that reads it.
+    /// The form of the member that reads the value.
     Union(&'s [Arc<Simple>]),
 }
 
@@ -46,9 +46,9 @@ impl<'s> Kind<'s> {
     pub(crate) fn of(simple: &'s Simple) -> Self {
         let digits = simple.total_digits.as_ref().map_or(usize::MAX, |most| most.value);
         match &simple.variety {
-            // A boolean that may not be written as 1 or 0 has one spelling for each value.
+            // A boolean that excludes 1 and 0 has one spelling for each value.
             Variety::Atomic(base) if base.family() == Family::Truth && has_no_digits(simple) => Self::Truth,
-            // A pattern speaks of the spelling, so that the spelling must be kept.
+            // A pattern applies to the spelling, so the spelling must be kept.
             Variety::Atomic(base) if !simple.patterns.is_empty() => Self::Text(Some(*base)),
             _ if !simple.patterns.is_empty() => Self::Text(None),
             Variety::List(item) => Self::List(item),
@@ -56,7 +56,7 @@ impl<'s> Kind<'s> {
             Variety::Atomic(base) => match base.family() {
                 Family::Truth => Self::Truth,
                 Family::Whole => {
-                    // 18 digits are less than 64 bits.
+                    // 18 digits fit in 64 bits.
                     let small = digits <= 18 || has_64_bits(simple, *base);
                     Self::Whole { may_be_text: !small }
                 }
@@ -67,7 +67,7 @@ impl<'s> Kind<'s> {
         }
     }
 
-    /// What is needed, in words.
+    /// The required form, in words.
     fn needed(self) -> &'static str {
         match self {
             Self::Text(_) => "text",
@@ -80,12 +80,12 @@ impl<'s> Kind<'s> {
     }
 }
 
-/// Whether a boolean takes neither 1 nor 0.
+/// Whether a boolean excludes 1 and 0.
 fn has_no_digits(simple: &Simple) -> bool {
     !["1", "0"].iter().any(|digit| value::admits(simple, digit))
 }
 
-/// Whether every value of a whole type has 64 bits, with or without a sign.
+/// Whether every value of a whole type fits in 64 bits, signed or unsigned.
 fn has_64_bits(simple: &Simple, base: Builtin) -> bool {
     let (low, high) = base.limits();
     let read = |bound: &Option<Bound>| {
@@ -98,7 +98,7 @@ fn has_64_bits(simple: &Simple, base: Builtin) -> bool {
         && most.is_some_and(|most| most <= i128::from(u64::MAX))
 }
 
-/// A value as JSON spells it.
+/// A value in JSON spelling.
 pub(crate) fn json(simple: &Simple, written: &str) -> Value {
     let mut value = simple.space.normalize(written);
     // One value has one form: that of the enumeration, if it is in one.
@@ -148,10 +148,10 @@ fn special(value: f64) -> &'static str {
     }
 }
 
-/// A value that was given in JSON as XML spells it, or what is needed instead. Nothing is coerced.
+/// A JSON value in XML spelling, or the form needed instead. Nothing is coerced.
 pub(crate) fn written(simple: &Simple, given: &Given) -> Result<String, String> {
     let spelt = by_kind(simple, given)?;
-    // A value of an enumeration has the one form that is listed.
+    // A value of an enumeration has only the listed form.
     let listed = simple.values.iter().find(|listed| value::same(simple, &listed.value, &spelt));
     let form = |listed: &Faceted<String>| json(simple, &listed.value);
     match (listed.map(form), plain(given)) {
@@ -206,7 +206,7 @@ fn by_kind(simple: &Simple, given: &Given) -> Result<String, String> {
     written.ok_or_else(|| kind.needed().to_owned())
 }
 
-/// Text in the form that JSON gives it: without the blanks that say nothing.
+/// Text in its JSON form: without insignificant blanks.
 fn spelt(simple: &Simple, base: Option<Builtin>, text: &str) -> Result<String, String> {
     if simple.space.normalize(text) != text {
         return Err("text without blanks around it, or more than one inside,".to_owned());
@@ -230,18 +230,18 @@ fn list(item: &Simple, parts: &[Part]) -> Result<String, String> {
     Ok(items.join(" "))
 }
 
-/// The member that a value was meant for must be the one that reads it.
+/// The member that a value was meant for must be the member that reads it.
 fn union(simple: &Simple, members: &[Arc<Simple>], given: &Given) -> Option<String> {
     let mut tried = members.iter().filter_map(|member| Some((member, written(member, given).ok()?)));
     let read_by = |member: &Simple, spelt: &str| {
         value::reader(members, spelt).is_some_and(|(reader, _)| std::ptr::eq(reader, member))
     };
     let meant = tried.clone().find(|(member, spelt)| read_by(member, spelt));
-    // What none reads goes on as it is, to be told with what is wrong.
+    // A value that no member reads goes on unchanged, so that the error is reported.
     meant.or_else(|| tried.find(|(_, spelt)| value::check(simple, spelt).is_some())).map(|(_, spelt)| spelt)
 }
 
-/// What was given as JSON has it.
+/// The input as a JSON value.
 fn plain(given: &Given) -> Value {
     match given {
         Given::Null => Value::Null,
@@ -258,7 +258,7 @@ fn plain(given: &Given) -> Value {
     }
 }
 
-/// What was probably meant by a value of another kind.
+/// The probable meaning of a value of another kind.
 pub(crate) fn meant(simple: &Simple, given: &Given) -> Option<String> {
     let spelt = match given {
         Given::Text(text) | Given::Number(text) => text.clone(),
@@ -275,7 +275,7 @@ pub(crate) fn meant(simple: &Simple, given: &Given) -> Option<String> {
     }
 }
 
-/// A decimal number, exactly: digits before and behind the point, without zeros that say nothing.
+/// An exact decimal number: digits before and after the point, without insignificant zeros.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Decimal {
     negative: bool,
@@ -284,7 +284,7 @@ pub(crate) struct Decimal {
 }
 
 impl Decimal {
-    /// Reads a decimal of XML or a number of JSON, whose exponent is unfolded.
+    /// Reads an XML decimal or a JSON number; the exponent is unfolded.
     pub(crate) fn read(spelt: &str) -> Option<Self> {
         let (mantissa, exponent) = match spelt.split_once(['e', 'E']) {
             Some((mantissa, exponent)) => (mantissa, exponent.trim_start_matches('+').parse::<i32>().ok()?),
@@ -314,7 +314,7 @@ impl Decimal {
         Some(Self { negative: mantissa.starts_with('-') && !nothing, whole, fraction })
     }
 
-    /// Digits that count: without zeros in front.
+    /// Significant digits: without leading zeros.
     fn digits(&self) -> usize {
         if self.whole.is_empty() {
             self.fraction.trim_start_matches('0').len()
@@ -323,7 +323,7 @@ impl Decimal {
         }
     }
 
-    /// Digits as they stand, the zero before the point among them.
+    /// Written digits, including the zero before the point.
     fn all_digits(&self) -> usize {
         self.whole.len().max(1).saturating_add(self.fraction.len())
     }
@@ -336,7 +336,7 @@ impl Decimal {
         [sign, whole, point, &self.fraction].concat()
     }
 
-    /// A whole number as JSON has it: as text where it has more than 64 bits.
+    /// A whole number in JSON: text if it has more than 64 bits.
     fn whole_number(&self) -> Value {
         let spelt = self.spelt();
         match (spelt.parse::<i64>(), spelt.parse::<u64>()) {
@@ -346,7 +346,7 @@ impl Decimal {
         }
     }
 
-    /// A decimal as JSON has it: as text where a reader could lose digits.
+    /// A decimal in JSON: text if a reader could lose digits.
     pub(crate) fn number(&self) -> Value {
         let spelt = self.spelt();
         if self.digits() > SAFE_DIGITS {

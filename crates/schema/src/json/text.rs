@@ -1,8 +1,8 @@
-//! Reads JSON strictly into values that a payload can be built of.
+//! Reads JSON strictly into values for a payload.
 //!
-//! Text or a value in memory comes in; parts with the place of each go out, or the first thing that is wrong. A key that
-//! comes twice, depth and size beyond the limits, and a number that would lose digits are never let through: numbers are
-//! kept as they are spelt, which is why no reader of ours turns them into binary fractions.
+//! Text or a value in memory comes in; parts with their places go out, or the first error. It refuses a repeated key,
+//! depth and size beyond the limits, and a number that would lose digits. Numbers are kept as they are spelled, so no
+//! reader of ours turns them into binary fractions.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -15,10 +15,10 @@ use crate::build::given::{Given, Part, Slip, shortened};
 use crate::tree::{DEPTH, line_and_column};
 use systole_wire::Limits;
 
-/// Objects and lists inside one another: an element in a list whose order matters takes three.
+/// Most nesting of objects and lists: an element in an ordered list takes three levels.
 const NESTED: usize = 3 * DEPTH;
 
-/// Reads a text; `root` is the path of what it stands for.
+/// Reads a text; `root` is the path of the value.
 pub(crate) fn text(json: &[u8], root: &str) -> Result<Part, Box<Slip>> {
     let reading = Reading { json };
     let most = Limits::default().message_bytes;
@@ -86,7 +86,7 @@ impl<'j> Reading<'j> {
         Box::new(Slip { path: path.to_owned(), place, message, expected, received, fix })
     }
 
-    /// What the JSON reader says, at its place in the whole text.
+    /// The JSON reader's error, at its place in the whole text.
     fn broken(&self, path: &str, from: usize, error: &serde_json::Error) -> Box<Slip> {
         let text = self.json.get(from..).unwrap_or_default();
         let before = text.split_inclusive(|b| *b == b'\n').take(error.line().saturating_sub(1));
@@ -149,7 +149,7 @@ impl<'j> Reading<'j> {
     }
 }
 
-/// The entries of an object in their order, a key that comes twice as often as it comes.
+/// The entries of an object in order; a repeated key appears repeatedly.
 struct Entries<'j>(Vec<(String, &'j RawValue)>);
 
 impl<'de> Deserialize<'de> for Entries<'de> {

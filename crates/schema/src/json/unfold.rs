@@ -1,7 +1,7 @@
 //! Takes a payload apart into plain values: XML to JSON.
 //!
-//! A payload that was judged comes in, a JSON value goes out whose form the JSON Schema describes. What the model cannot
-//! lay out goes back as a finding, never as half a value.
+//! A judged payload comes in; a JSON value in the form of the JSON Schema goes out. If the model cannot lay the
+//! payload out, a finding goes out, never half a value.
 
 use serde_json::{Map, Value};
 
@@ -68,20 +68,20 @@ pub(crate) fn element(schema: &Schema, declaration: &Declaration, element: &Elem
     }
 }
 
-/// Whether some element names a type of its own.
+/// Whether any element chooses its own type.
 fn chooses(element: &Element) -> bool {
     let is_type = |attribute: &Attribute| attribute.name.is(explain::INSTANCE, "type");
     element.attributes.iter().any(is_type) || element.children().any(chooses)
 }
 
-/// Holds an element to having no attributes.
+/// Checks that an element has no attributes.
 fn plain(element: &Element) -> Option<()> {
     attributes(element).next().is_none().then_some(())
 }
 
-/// The attributes that a payload has by its schema. Any element may have those by which a document speaks to its judge:
-/// places of schemas, which nobody looks at, and its type. What it holds is laid out by the type that the schema gives
-/// it; a value of a type derived from that is one of that too.
+/// The attributes that the schema gives a payload. Any element may also have attributes that address the judge:
+/// schema locations, which are ignored, and its type. The content is laid out by the type that the schema gives; a
+/// value of a derived type is also a value of that type.
 fn attributes(element: &Element) -> impl Iterator<Item = &Attribute> {
     let is_spoken = |attribute: &&Attribute| {
         let spoken = ["schemaLocation", "noNamespaceSchemaLocation", "type"];
@@ -109,7 +109,7 @@ fn record(schema: &Schema, form: &Record<'_>, element: &Element) -> Option<Value
         }
     }
     match form.inside {
-        // Blanks are text here: what holds nothing holds no layout either.
+        // Blanks are text here: an element without content has no layout either.
         Inside::Nothing => element.parts.iter().all(is_nothing).then_some(())?,
         Inside::Value(simple) => drop(fields.insert(OWN.to_owned(), own(simple, element)?)),
         Inside::Text => drop(fields.insert(OWN.to_owned(), Value::String(text(element)?))),
@@ -137,7 +137,7 @@ fn record(schema: &Schema, form: &Record<'_>, element: &Element) -> Option<Value
     Some(Value::Object(fields))
 }
 
-/// Adds what was left out and has a default.
+/// Adds missing elements that have a default.
 fn supply(schema: &Schema, particle: &Particle, slots: &[Slot<'_>], fields: &mut Map<String, Value>) {
     let mut defaults = Vec::new();
     form::supplied(particle, &mut defaults);

@@ -1,7 +1,7 @@
-//! A simple type as JSON Schema, and what JSON Schema cannot say of it.
+//! A simple type as JSON Schema, and the rules that JSON Schema cannot express.
 //!
-//! A type comes in; a schema for the form that `spelling` gives its values goes out, never narrower than the type, with
-//! a line for each rule that it leaves open.
+//! A type comes in. A schema for the form that `spelling` gives its values goes out, never narrower than the type,
+//! with a line for each rule that it leaves open.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::judge::builtin::{Builtin, Family, WhiteSpace};
 use crate::judge::value;
 use crate::shape::{Bound, Simple, Variety};
 
-/// A schema, and what it leaves open.
+/// A schema, and the rules that it leaves open.
 pub(crate) struct Drawn {
     pub(crate) schema: Value,
     pub(crate) open: Vec<String>,
@@ -54,7 +54,7 @@ pub(crate) fn drawn(simple: &Simple) -> Drawn {
 
 fn list(simple: &Simple, item: &Simple) -> Drawn {
     let Drawn { schema, mut open } = drawn(item);
-    // Blanks part the items, so that none has any.
+    // Blanks separate the items, so no item has any.
     let blanks = json!({ "type": "string", "pattern": "[ \\t\\n\\r]|^$" });
     let items = if may_have_blanks(item) { json!({ "allOf": [schema, { "not": blanks }] }) } else { schema };
     let mut drawn = Map::from_iter([("type".to_owned(), Value::from("array")), ("items".to_owned(), items)]);
@@ -69,7 +69,7 @@ fn list(simple: &Simple, item: &Simple) -> Drawn {
     Drawn { schema: Value::Object(drawn), open }
 }
 
-/// Whether the schema of an item would let texts with blanks in, or an empty one.
+/// Whether the schema of an item would admit texts with blanks, or an empty text.
 fn may_have_blanks(item: &Simple) -> bool {
     match Kind::of(item) {
         Kind::Text(_) => item.values.is_empty(),
@@ -95,7 +95,7 @@ fn union(members: &[Arc<Simple>]) -> Drawn {
     Drawn { schema: json!({ "anyOf": each }), open }
 }
 
-/// A list or a union whose patterns speak of the whole text.
+/// A list or a union whose patterns apply to the whole text.
 fn spelt_as_a_whole(simple: &Simple) -> Drawn {
     let (mut schema, mut open) = (string(), Vec::new());
     let mut patterns = Vec::new();
@@ -110,7 +110,7 @@ fn string() -> Map<String, Value> {
     Map::from_iter([("type".to_owned(), Value::from("string"))])
 }
 
-/// Holds a text to all of these patterns.
+/// Requires a text to match all of these patterns.
 fn held(schema: &mut Map<String, Value>, patterns: &[String]) {
     match patterns {
         [] => {}
@@ -151,7 +151,7 @@ fn whole(simple: &Simple, base: Builtin, may_be_text: bool) -> Drawn {
     let number = |value: i128| match (i64::try_from(value), u64::try_from(value)) {
         (Ok(value), _) => Value::from(value),
         (_, Ok(value)) => Value::from(value),
-        // A type without any value: what is least lies above what is most.
+        // A type without any value: its minimum is above its maximum.
         _ => Value::from(if value < 0 { i64::MIN } else { i64::MAX }),
     };
     let number = json!({ "type": "integer", "minimum": number(floor), "maximum": number(ceiling) });
@@ -227,7 +227,7 @@ fn text(simple: &Simple, base: Builtin) -> Drawn {
         WhiteSpace::Collapse if patterns.is_empty() => {
             patterns.push("^(?:[^ \\t\\n\\r]+(?: [^ \\t\\n\\r]+)*)?$".to_owned());
         }
-        // What is spelt by a rule of its own has no blanks.
+        // A type with its own spelling rule has no blanks.
         WhiteSpace::Collapse => {}
     }
     facet_patterns(simple, &mut patterns, &mut open);
@@ -275,13 +275,13 @@ const ZONE: &str = "(?:Z|[+-](?:(?:0[0-9]|1[0-3]):[0-5][0-9]|14:00))?";
 const DAY: &str = "-?(?!0000)(?:[1-9][0-9]{4,}|[0-9]{4})-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])";
 const CLOCK: &str = "(?:(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\\.[0-9]+)?|24:00:00(?:\\.0+)?)";
 
-/// How values of a built-in type are spelt, where that is a rule of its own.
+/// The pattern of a built-in type that has its own spelling rule.
 fn spelt(base: Builtin, patterns: &mut Vec<String>, open: &mut Vec<String>) {
     let mut names = |pattern: &str| {
         open.push("which letters beyond ASCII a name may have".to_owned());
         Some(pattern.to_owned())
     };
-    // Of ASCII these leave out exactly what no name has; beyond it nothing.
+    // Within ASCII these exclude exactly the characters that no name has; beyond ASCII they exclude nothing.
     let pattern = match base {
         Builtin::String | Builtin::NormalizedString | Builtin::Token | Builtin::AnyUri => None,
         Builtin::NmToken => names("^[^\\x00-,/;-@\\[-\\^`{-\\x7f]+$"),

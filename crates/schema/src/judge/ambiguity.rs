@@ -1,17 +1,17 @@
-//! Tells patterns that can read one value in very many ways, or that libxml2 cannot count in.
+//! Detects patterns that can read one value in very many ways, or that libxml2 cannot count in.
 //!
 //! libxml2 tries those ways one after another: `(a|aa)+x` against sixty letters costs it a second, and the
-//! sender of the letters decides when. A pattern's steps come in; yes or no goes out. The question is asked
-//! of pairs and triples of steps that read the same text side by side, and never of any value.
+//! sender of the letters decides when. A pattern's steps come in; yes or no goes out. The check compares
+//! pairs and triples of steps that read the same text side by side, and never looks at a value.
 
 use std::collections::{HashSet, VecDeque};
 
 use crate::judge::automaton::{Class, Program};
 
-/// States that are looked at before a pattern counts as too tangled to tell.
+/// States to examine before a pattern counts as too tangled.
 const STATES: usize = 400_000;
 
-/// The letters on which classes are compared, beside those that they name.
+/// The letters for comparing classes, in addition to those that the classes name.
 const OTHERS: [char; 8] = ['é', 'Ā', '٣', 'ー', '中', '\u{a0}', '\u{2028}', '😀'];
 
 /// The steps of a pattern that read a character, and which can follow which.
@@ -23,12 +23,12 @@ struct Graph {
     reads: Vec<Vec<bool>>,
 }
 
-/// Whether some text leads from a step back to itself in two ways: the ways then double with each turn.
+/// Whether some text leads from a step back to itself in two ways; the ways then double with each turn.
 pub(crate) fn doubles(program: &Program) -> bool {
     let graph = Graph::of(program);
     let mut left = STATES;
     (0..graph.follows.len()).any(|step| {
-        // Two walks that part at `step`, read the same text, and meet in `step` again.
+        // Two walks that separate at `step`, read the same text, and meet in `step` again.
         let mut seen = HashSet::new();
         let mut open = VecDeque::from([(step, step, false)]);
         while let Some((a, b, parted)) = open.pop_front() {
@@ -50,8 +50,8 @@ pub(crate) fn doubles(program: &Program) -> bool {
     })
 }
 
-/// Whether two repetitions follow each other that can read the same text, so that every place is a
-/// place to go over from the one to the other.
+/// Whether two consecutive repetitions can read the same text, so that every position is a possible border
+/// between them.
 pub(crate) fn overlaps(program: &Program) -> bool {
     let graph = Graph::of(program);
     let mut left = STATES;
@@ -84,8 +84,8 @@ pub(crate) fn overlaps(program: &Program) -> bool {
     })
 }
 
-/// Whether some text leads to two steps at once. Where it does, libxml2 loses count of `{n,m}`,
-/// admitting `aa` for `(a{2}aa|a)`, and overlooks what `-[ ]` takes out, refusing `c` for `[a-c-[b]]*[^a]`.
+/// Whether some text leads to two steps at once. In that case libxml2 miscounts `{n,m}`, admitting `aa` for
+/// `(a{2}aa|a)`, and overlooks what `-[ ]` excludes, refusing `c` for `[a-c-[b]]*[^a]`.
 pub(crate) fn forks(program: &Program) -> bool {
     let graph = Graph::of(program);
     std::iter::once(&graph.starts).chain(&graph.follows).any(|next| {

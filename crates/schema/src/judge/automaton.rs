@@ -1,8 +1,8 @@
 //! Runs a pattern: all its states side by side, one pass over the value, no backtracking.
 //!
-//! A program of steps comes in from the reader of patterns; yes or no, or a sample value, goes out.
+//! A program of steps comes in from the pattern reader; yes or no, or a sample value, goes out.
 
-/// Longest sample that is looked for.
+/// Longest sample to search for.
 const SAMPLE: usize = 256;
 
 /// A set of characters.
@@ -33,7 +33,7 @@ impl Member {
             Self::Range(low, high) => (low..=high).contains(&c),
             Self::Digit { negated } => c.is_numeric() != negated,
             Self::Space { negated } => matches!(c, ' ' | '\t' | '\n' | '\r') != negated,
-            // XSD takes everything that is no punctuation, separator or other for a word character.
+            // In XSD every character that is not punctuation, separator or other is a word character.
             Self::Word { negated } => {
                 let symbol = matches!(c, '$' | '+' | '<' | '=' | '>' | '^' | '`' | '|' | '~');
                 (c.is_alphanumeric() || symbol) != negated
@@ -87,7 +87,8 @@ impl Class {
         let readable = ['a', 'A', '1', '0', '-', '_', '.', ' '].into_iter().chain('b'..='z').chain('B'..='Z');
         let all = readable.chain('2'..='9').chain(lows).chain('!'..='~');
         let mut found = all.filter(|c| self.has(*c));
-        // A set given as a range is better shown by its beginning than by a letter that happens to fit.
+        // For a set given as a range, its first character is a better sample than a letter that happens
+        // to fit.
         let first = self.members.first().and_then(|member| match member {
             Member::Range(low, _) if !self.negated && self.has(*low) => Some(*low),
             _ => None,
@@ -99,7 +100,7 @@ impl Class {
 #[derive(Clone, Debug)]
 enum Step {
     Class(Class),
-    /// Goes on to the next step and to the other one.
+    /// Continues at the next step and at the other one.
     Split(usize),
     Jump(usize),
     Done,
@@ -134,7 +135,7 @@ impl Program {
         self.steps.push(Step::Jump(target));
     }
 
-    /// Lets an earlier split or jump land on the step that comes next.
+    /// Sets the target of an earlier split or jump to the next step.
     pub(crate) fn land(&mut self, step: usize) {
         let here = self.steps.len();
         if let Some(Step::Split(target) | Step::Jump(target)) = self.steps.get_mut(step) {
@@ -160,7 +161,7 @@ impl Program {
         self.closure(vec![0])
     }
 
-    /// The steps that can come behind one that reads a character.
+    /// The steps that can follow a step that reads a character.
     pub(crate) fn after(&self, at: usize) -> Vec<usize> {
         self.closure(vec![at.saturating_add(1)])
     }
@@ -178,7 +179,7 @@ impl Program {
         states.iter().any(|at| self.is_done(*at))
     }
 
-    /// Goes breadth first, so the first value that ends is a shortest one.
+    /// Searches breadth first, so the first value that ends is a shortest one.
     pub(crate) fn sample(&self, least: usize) -> Option<String> {
         let mut layer: Vec<(usize, String)> =
             self.closure(vec![0]).into_iter().map(|at| (at, String::new())).collect();

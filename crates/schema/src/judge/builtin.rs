@@ -1,16 +1,16 @@
-//! The built-in types of the profile: which spellings they take, and how their values compare.
+//! The built-in types of the profile: their spellings, and how their values compare.
 //!
-//! Lexical rules follow the judge, libxml2, down to its quirks, so that the model has words for exactly
-//! what the judge refuses: unsigned types take no `+`, there is no year 0, numbers end at 24 digits (told apart from spelling,
-//! because a bound is the better answer where there is one).
-//! A normalized value comes in; yes or no, or an ordering, goes out. Nothing is worded here.
+//! Lexical rules follow the judge, libxml2, including its quirks, so that the model has words for exactly what the
+//! judge refuses. Unsigned types take no `+`, there is no year 0, and numbers end at 24 digits. The digit limit is
+//! separate from spelling, because a bound is the better message if there is one. A normalized value comes in; yes or
+//! no, or an ordering, goes out. It words nothing.
 
 use std::cmp::Ordering;
 
 use crate::judge::calendar;
 use crate::judge::uri;
 
-/// What happens to white space before a value is judged.
+/// How white space is normalized before a value is judged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WhiteSpace {
     Preserve,
@@ -31,10 +31,10 @@ impl WhiteSpace {
     }
 }
 
-/// Numbers with more digits are refused by the judge.
+/// The judge refuses numbers with more digits.
 pub(crate) const DIGITS: usize = 24;
 
-/// The digits that the judge counts against its limit: zeros in front are free, zeros behind are not.
+/// The digits that the judge counts against its limit: leading zeros are free, trailing zeros are not.
 pub(crate) fn counted_digits(value: &str) -> usize {
     let unsigned = value.strip_prefix(['+', '-']).unwrap_or(value);
     unsigned.trim_start_matches('0').bytes().filter(u8::is_ascii_digit).count()
@@ -73,7 +73,7 @@ builtins! {
     Time "time", Duration "duration", Base64 "base64Binary", Hex "hexBinary",
 }
 
-/// The kind of value behind a type: what decides facets, comparison and words.
+/// The kind of value behind a type: it decides facets, comparison and words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Family {
     Text,
@@ -115,7 +115,7 @@ impl Builtin {
         }
     }
 
-    /// The smallest and the largest value that the type has by itself.
+    /// The smallest and the largest value of the type itself.
     pub(crate) fn limits(self) -> (Option<&'static str>, Option<&'static str>) {
         match self {
             Self::Long => (Some("-9223372036854775808"), Some("9223372036854775807")),
@@ -134,7 +134,7 @@ impl Builtin {
         }
     }
 
-    /// Whether a value, its white space normalized, is spelt as this type is; limits are not looked at.
+    /// Whether a normalized value has the spelling of this type; limits are not checked.
     pub(crate) fn spells(self, value: &str) -> bool {
         match self {
             Self::String | Self::NormalizedString | Self::Token => true,
@@ -159,8 +159,8 @@ impl Builtin {
         }
     }
 
-    /// Whether the judge refuses blanks around a value, before and behind it. XSD would have them taken
-    /// off; libxml2 takes them off these types only where a pattern or an enumeration is to be met.
+    /// Whether the judge refuses blanks before and after a value. XSD would strip them; libxml2 strips them for these
+    /// types only if there is a pattern or an enumeration.
     pub(crate) fn refuses_blanks(self, value: &str) -> (bool, bool) {
         match self {
             Self::Long | Self::Int | Self::Short | Self::Byte | Self::Date => (true, true),
@@ -175,7 +175,7 @@ impl Builtin {
         }
     }
 
-    /// How two values of this type compare; `None` where they do not, or where no words are known.
+    /// How two values of this type compare; `None` if they do not, or if no words are known.
     pub(crate) fn compare(self, left: &str, right: &str) -> Option<Ordering> {
         match self.family() {
             Family::Whole | Family::Decimal => Some(compare_decimals(left, right)),
@@ -264,7 +264,7 @@ fn floating(value: &str) -> Option<f64> {
     }
 }
 
-/// The judge holds NaN for larger than everything but itself.
+/// The judge treats NaN as larger than every other value and equal to itself.
 fn compare_floating(left: f64, right: f64) -> Option<Ordering> {
     match (left.is_nan(), right.is_nan()) {
         (false, false) => left.partial_cmp(&right),
@@ -307,15 +307,15 @@ impl<'a> Digits<'a> {
     }
 }
 
-/// Digits of a decimal in all and behind the point, as the digit facets count them.
+/// All digits of a decimal and those after the point, as the digit facets count them.
 pub(crate) fn digit_counts(value: &str) -> (usize, usize) {
     let digits = Digits::of(value);
     let all = digits.whole.len().saturating_add(digits.fraction.len());
     (all.max(1), digits.fraction.len())
 }
 
-/// The number of octets behind a base64 text, or nothing if it is none. Like the judge it passes over
-/// characters that are not of the alphabet, as RFC 2045 has it.
+/// The number of octets of a base64 text, or `None` if it is not one. Like the judge, it skips characters outside the
+/// alphabet, as RFC 2045 says.
 fn base64_length(value: &str) -> Option<usize> {
     let text: Vec<u8> = value.bytes().filter(is_base64).collect();
     let padding = text.iter().rev().take_while(|b| **b == b'=').count();

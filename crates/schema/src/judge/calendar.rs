@@ -1,7 +1,7 @@
 //! Dates, times and durations as XSD 1.0 spells them.
 //!
-//! A spelling comes in; a moment that can be compared goes out, or nothing. Reads no clock. Moments
-//! with and without a time zone do not compare: there the judge alone has words.
+//! A spelling comes in; a comparable moment goes out, or nothing. It reads no clock. Moments with
+//! and without a time zone do not compare; only the judge has words for that.
 
 use std::cmp::Ordering;
 
@@ -15,7 +15,7 @@ pub(crate) struct Moment {
     zoned: bool,
 }
 
-/// A year has at most this many digits here; the judge takes a few more and then decides alone.
+/// Most digits of a year here; the judge accepts a few more and then decides alone.
 const YEAR_DIGITS: usize = 9;
 
 pub(crate) fn date(value: &str) -> Option<Moment> {
@@ -61,7 +61,7 @@ fn moment(day: i64, second: f64, zone: Option<i32>) -> Moment {
     Moment { day, second, zoned: zone.is_some() }
 }
 
-/// Reads `-?YYYY-MM-DD` and gives the day's number and what follows.
+/// Reads `-?YYYY-MM-DD` and returns the day's number and the rest.
 fn day_of(value: &str) -> Option<(i64, &str)> {
     let (negative, unsigned) = match value.strip_prefix('-') {
         Some(rest) => (true, rest),
@@ -92,7 +92,7 @@ fn days_in(year: i64, month: i64) -> i64 {
     }
 }
 
-/// Days since a fixed day; years start in March so that the leap day is a year's last.
+/// Days since a fixed day; years start in March so that the leap day is a year's last day.
 fn day_number(year: i64, month: i64, day: i64) -> i64 {
     let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
     let leaps = year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400);

@@ -1,37 +1,37 @@
-//! Lays the children of an element against the content that its type allows.
+//! Matches the children of an element against the content that its type allows.
 //!
-//! A particle and the children come in. Out goes what each child was taken for, up to the first that
-//! fits nowhere, and what could have stood there. Unique attribution, which the judge's compiler
-//! demands, and the ban on nested counters make one greedy pass without backtracking right.
+//! A particle and the children come in. Out goes the match of each child, up to the first misfit,
+//! and what could have been in its place. The judge's compiler demands unique attribution and nested
+//! counters are banned, so one greedy pass without backtracking is correct.
 
 use crate::shape::{Declaration, Particle, Term};
 use crate::tree::Element;
 
-/// What one child was taken for.
+/// The match of one child.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Taken<'m> {
     Element(&'m Particle, &'m Declaration),
     Wildcard,
 }
 
-/// Something that could stand where the match stopped.
+/// A possible element at the place where the match stopped.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Candidate<'m> {
     pub(crate) particle: &'m Particle,
-    /// It, or one of those that share its choice, must come.
+    /// This one, or one of those that share its choice, is required.
     pub(crate) required: bool,
-    /// Others of the same choice would do as well.
+    /// Others of the same choice would also do.
     pub(crate) alternative: bool,
 }
 
-/// Where the children stop to fit: at a child, or behind the last one.
+/// Where the children stop fitting: at a child, or after the last one.
 #[derive(Debug)]
 pub(crate) struct Stop<'m> {
     pub(crate) at: usize,
     pub(crate) candidates: Vec<Candidate<'m>>,
 }
 
-/// What each child was taken for, and where the match stopped if it did.
+/// The match of each child, and where the matching stopped, if it did.
 pub(crate) struct Laid<'m> {
     pub(crate) taken: Vec<Taken<'m>>,
     pub(crate) stop: Option<Stop<'m>>,
@@ -48,7 +48,7 @@ pub(crate) fn lay<'m>(particle: &'m Particle, children: &[&Element]) -> Laid<'m>
 struct Laying<'m, 'c> {
     children: &'c [&'c Element],
     taken: Vec<Taken<'m>>,
-    /// What was looked for at the current child in vain.
+    /// What was looked for at the current child without success.
     candidates: Vec<Candidate<'m>>,
 }
 
@@ -78,7 +78,7 @@ impl<'m> Laying<'m, '_> {
     fn term(&mut self, term: &'m Term) -> bool {
         match term {
             Term::Wildcard(_) => self.take(Taken::Wildcard),
-            // `particle` takes single elements itself, because what is noted is the particle.
+            // `particle` takes single elements itself, because the particle is what is noted.
             Term::Element(_) => false,
             Term::Sequence(parts) => parts.iter().all(|part| self.particle(part)),
             Term::Choice(parts) => match parts.iter().find(|part| self.starts(&part.term)) {

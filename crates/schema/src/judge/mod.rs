@@ -1,5 +1,5 @@
-//! Whether values and contents are what a schema allows: simple types with their facets and patterns, and the children of
-//! an element.
+//! Whether a schema allows given values and contents: simple types with their facets and patterns, and the children
+//! of an element.
 
 pub(crate) mod ambiguity;
 pub(crate) mod automaton;

@@ -1,8 +1,7 @@
 //! Reads the pattern facet: the regular expressions of XSD 1.0, without Unicode properties.
 //!
-//! The text of a pattern comes in; a `Pattern` goes out that matches whole values in time linear in
-//! their length, or the reason why the pattern is not taken. It never backtracks, and a pattern that
-//! would unfold beyond `STEPS` is refused.
+//! The text of a pattern comes in. A `Pattern` that matches whole values in linear time goes out, or the
+//! reason for a refusal. It never backtracks, and it refuses a pattern that would unfold beyond `STEPS`.
 
 use crate::judge::ambiguity;
 use crate::judge::automaton::{Class, Member, Program};
@@ -10,20 +9,20 @@ use crate::judge::automaton::{Class, Member, Program};
 /// Steps that a pattern may unfold into; `[a-z]{1,1000}` is 2,000 of them.
 const STEPS: usize = 4000;
 
-/// Parentheses and subtractions inside each other.
+/// Most nesting of parentheses and subtractions.
 const NESTING: usize = 24;
 
 /// A pattern facet, ready to match.
 #[derive(Clone, Debug)]
 pub(crate) struct Pattern {
-    /// As it stands in the schema.
+    /// As written in the schema.
     pub(crate) source: String,
     pub(crate) tree: Tree,
     program: Program,
 }
 
 impl Pattern {
-    /// Reads a pattern or says what in it is not taken.
+    /// Reads a pattern or reports why it is refused.
     pub(crate) fn read(source: &str) -> Result<Self, String> {
         let mut reader = Reader { rest: source.chars().collect::<Vec<_>>(), at: 0, nesting: 0 };
         let tree = reader.alternatives()?;
@@ -54,7 +53,7 @@ impl Pattern {
         Ok(Self { source: source.to_owned(), tree, program })
     }
 
-    /// The steps that it unfolds into.
+    /// The number of steps that it unfolds into.
     pub(crate) fn steps(&self) -> usize {
         self.program.len()
     }
@@ -70,7 +69,7 @@ impl Pattern {
     }
 }
 
-/// A pattern as read, before it is unfolded.
+/// A parsed pattern, before it is unfolded.
 #[derive(Clone, Debug)]
 pub(crate) enum Tree {
     One(Class),
@@ -87,8 +86,8 @@ impl Tree {
         Ok(program)
     }
 
-    /// Whether it holds what libxml2 reads right only without forks: a count, a class with another taken
-    /// out of it, a repetition inside one of several alternatives.
+    /// Whether it contains something that libxml2 reads correctly only without forks: a count, a class
+    /// with another subtracted, or a repetition inside one of several alternatives.
     fn is_delicate(&self) -> bool {
         match self {
             Self::One(class) => class.without.is_some(),
@@ -103,7 +102,7 @@ impl Tree {
         }
     }
 
-    /// Whether one of several alternatives is `x*` as a whole: libxml2 admits `bx` for `(x*|b)` where the
+    /// Whether one of several alternatives is `x*` as a whole: libxml2 admits `bx` for `(x*|b)` if the
     /// characters are classes.
     fn has_starred_branch(&self) -> bool {
         match self {
@@ -133,8 +132,8 @@ impl Tree {
         }
     }
 
-    /// The same pattern with every count made a loop: libxml2 miscounts where one counted repetition may
-    /// go over into another, so that they are held to the same rule as loops.
+    /// The same pattern with every count made a loop. libxml2 miscounts if one counted repetition can run
+    /// into another, so they follow the same rule as loops.
     fn looped(&self) -> Self {
         let all = |trees: &[Self]| trees.iter().map(Self::looped).collect();
         match self {
@@ -306,7 +305,7 @@ impl Reader {
         digits.parse().map_err(|_| "the counts in { } do not fit".to_owned())
     }
 
-    /// After the `[`: ranges and escapes, then perhaps `-[...]`.
+    /// After the `[`: ranges and escapes, then optionally `-[...]`.
     fn class(&mut self) -> Result<Class, String> {
         self.deeper()?;
         let negated = self.takes('^');
@@ -336,7 +335,7 @@ impl Reader {
         Ok(Class { negated, members, without })
     }
 
-    /// A single character, or a range where `-` and another character follow.
+    /// A single character, or a range if `-` and another character follow.
     fn ranged(&mut self, from: Member) -> Result<Member, String> {
         let Member::Char(low) = from else { return Ok(from) };
         let after = self.rest.get(self.at.saturating_add(1)).copied();

@@ -1,20 +1,20 @@
 //! Turns the content of a type into positions: which element can follow which, and where the content may end.
 //!
 //! A particle comes in, a graph goes out. Counted repeats are written out as copies, up to a bound that
-//! depends on the number of children; content that needs more positions than that has no graph.
+//! depends on the number of children. Content that needs more positions has no graph.
 
 use crate::shape::{Declaration, Particle, Term};
 
 /// Most positions of one graph.
 const POSITIONS: usize = 4_000;
 
-/// More copies of a repeat than there are children, so that edits can add some.
+/// Extra copies of a repeat beyond the number of children, so that edits can add some.
 const SPARE: usize = 8;
 
-/// One place of the content: an element or a wildcard, by its number among the distinct ones.
+/// An element or a wildcard of the content, by its number among the distinct ones.
 pub(crate) type Symbol = u16;
 
-/// Position 0 is before all children; every other position stands for one child.
+/// Position 0 is before all children; every other position is for one child.
 pub(crate) struct Graph<'m> {
     /// The distinct elements and wildcards.
     pub(crate) symbols: Vec<&'m Term>,
@@ -33,7 +33,7 @@ struct Fragment {
 }
 
 impl<'m> Graph<'m> {
-    /// The graph of a content that has this many children now.
+    /// The graph of a content that currently has this many children.
     pub(crate) fn of(particle: &'m Particle, children: usize) -> Option<Self> {
         let mut graph = Self {
             symbols: Vec::new(),
@@ -66,7 +66,7 @@ impl<'m> Graph<'m> {
         self.symbol_of.get(at).copied().unwrap_or_default()
     }
 
-    /// The element that a symbol stands for; none for a wildcard.
+    /// The element of a symbol; `None` for a wildcard.
     pub(crate) fn declaration(&self, symbol: Symbol) -> Option<&'m Declaration> {
         match self.symbols.get(usize::from(symbol)) {
             Some(Term::Element(declaration)) => Some(declaration),

@@ -1,7 +1,7 @@
-//! The spelling of `xs:anyURI`: RFC 3986 after the characters that XSD escapes are taken for letters.
+//! The spelling of `xs:anyURI`: RFC 3986, with the characters that XSD escapes treated as letters.
 //!
-//! A value comes in; yes or no goes out. Follows the judge: a port has digits, brackets stand around a
-//! host or in a fragment, a relative reference has no colon in its first part.
+//! A value comes in; yes or no goes out. It follows the judge: a port has digits, brackets surround a
+//! host or appear in a fragment, a relative reference has no colon in its first part.
 
 pub(crate) fn is_uri(value: &str) -> bool {
     let plain: Vec<u8> = value.bytes().map(escaped).collect();
@@ -17,13 +17,13 @@ pub(crate) fn is_uri(value: &str) -> bool {
     (text.starts_with('/') || !first.contains(':')) && is_reference(text)
 }
 
-/// What XSD lets stand unescaped counts as one harmless character per byte.
+/// A character that XSD leaves unescaped counts as one harmless character per byte.
 fn escaped(byte: u8) -> u8 {
     let odd = !(32..127).contains(&byte) || b" <>\"{}|\\^`'".contains(&byte);
     if odd { b'_' } else { byte }
 }
 
-/// Everything behind the scheme: `//authority/path?query#fragment`, all of it optional.
+/// Everything after the scheme: `//authority/path?query#fragment`, all of it optional.
 fn is_reference(text: &str) -> bool {
     let (text, fragment) = text.split_once('#').unwrap_or((text, ""));
     let (text, query) = text.split_once('?').unwrap_or((text, ""));
@@ -55,7 +55,7 @@ fn is_authority(text: &str) -> bool {
     host_fits && port_fits && (port.is_some() || after.is_empty())
 }
 
-/// Whether all are characters that RFC 3986 allows everywhere, whole percent escapes, or of `more`.
+/// Whether all characters are whole percent escapes, allowed everywhere by RFC 3986, or in `more`.
 fn are_chars(text: &str, more: &[u8]) -> bool {
     let mut bytes = text.bytes();
     while let Some(byte) = bytes.next() {

@@ -1,8 +1,8 @@
 //! Judges one text value against a simple type.
 //!
-//! A value as written comes in; what is wrong with it goes out in words, with the facet that says so and
-//! a value to write instead, which `amend` finds and which is always checked against the same type. The
-//! words of what a type allows are made in `describe`.
+//! A value as written comes in. The error goes out in words, with the facet that causes it and a value
+//! to write instead. `amend` finds that value, and it is always checked against the same type.
+//! `describe` words what a type allows.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -16,20 +16,20 @@ use crate::explain::amend::suggestion;
 use crate::explain::describe::{TRUE_OR_FALSE, article, counted, kind, listed};
 pub(crate) use crate::explain::describe::{describe, quoted};
 
-/// Longest value that patterns are tried on; beyond it the judge's own words must do.
+/// Longest value that patterns are tried on; for a longer one the judge's own message must do.
 pub(crate) const MATCHED: usize = 16 * 1024;
 
-/// What is wrong with a value, worded to follow the name of its element or attribute.
+/// An error in a value, worded to follow the name of its element or attribute.
 #[derive(Debug)]
 pub(crate) struct Wrong {
     pub(crate) words: String,
-    /// The facet that refuses it, as it stands in the schema; none where the type itself does.
+    /// The facet that refuses it, as in the schema; none if the type itself refuses it.
     pub(crate) fragment: Option<String>,
     /// A value that fits.
     pub(crate) instead: Option<String>,
 }
 
-/// The words of a rule that is broken, and the facet that holds it.
+/// The words of a broken rule, and its facet.
 type Fault = (String, Option<String>);
 
 pub(crate) fn check(simple: &Simple, written: &str) -> Option<Wrong> {
@@ -38,9 +38,10 @@ pub(crate) fn check(simple: &Simple, written: &str) -> Option<Wrong> {
     Some(Wrong { words, fragment, instead: suggestion(simple, &value) })
 }
 
-/// Whether a value, its white space normalized, breaks no rule.
+/// Whether a normalized value breaks no rule.
 pub(crate) fn admits(simple: &Simple, value: &str) -> bool {
-    // Without the words: a list asks this of every item, and the nearest of many values is dear.
+    // Without the words: a list asks this for every item, and finding the nearest of many values is
+    // expensive.
     match &simple.variety {
         Variety::Atomic(base) => {
             base.spells(value) && is_among(simple, value) && limits_fault(simple, *base, value).is_none()
@@ -65,7 +66,8 @@ pub(crate) fn reader<'m>(members: &'m [Arc<Simple>], value: &str) -> Option<(&'m
     })
 }
 
-/// A value that is right but for the blanks around it. Inside lists and unions the judge takes them off.
+/// A value that is correct except for the blanks around it. Inside lists and unions the judge strips
+/// them.
 fn blanks_fault(simple: &Simple, written: &str, value: String) -> Option<Wrong> {
     let Variety::Atomic(base) = simple.variety else { return None };
     let (before, behind) = base.refuses_blanks(&value);
@@ -78,7 +80,7 @@ fn blanks_fault(simple: &Simple, written: &str, value: String) -> Option<Wrong> 
     })
 }
 
-/// The first rule that the value breaks, and the facet that holds it.
+/// The first broken rule, and its facet.
 fn fault(simple: &Simple, value: &str) -> Option<Fault> {
     match &simple.variety {
         Variety::Atomic(base) => atomic_fault(simple, *base, value),
@@ -102,7 +104,7 @@ fn atomic_fault(simple: &Simple, base: Builtin, value: &str) -> Option<Fault> {
     values_fault(simple, value).or_else(|| limits_fault(simple, base, value))
 }
 
-/// All rules but spelling and enumeration.
+/// All rules except spelling and enumeration.
 fn limits_fault(simple: &Simple, base: Builtin, value: &str) -> Option<Fault> {
     bounds_fault(simple, base, value)
         .or_else(|| range_fault(base, value))
@@ -111,7 +113,7 @@ fn limits_fault(simple: &Simple, base: Builtin, value: &str) -> Option<Fault> {
         .or_else(|| pattern_fault(simple, value))
 }
 
-/// The first item that is wrong, else what the list says of itself.
+/// The first wrong item, otherwise the error of the list itself.
 fn list_fault(simple: &Simple, item: &Simple, value: &str) -> Option<Fault> {
     let wrong = items(value).enumerate().find(|(_, one)| !admits(item, one));
     let Some((at, one)) = wrong else { return of_list(simple, value) };
@@ -119,14 +121,14 @@ fn list_fault(simple: &Simple, item: &Simple, value: &str) -> Option<Fault> {
     Some((join(&["item ", &at.saturating_add(1).to_string(), ": ", &words]), fragment))
 }
 
-/// What a list says of items that are all right.
+/// The error of a list whose items are all right.
 fn of_list(simple: &Simple, value: &str) -> Option<Fault> {
     values_fault(simple, value)
         .or_else(|| length_fault(simple, items(value).count()))
         .or_else(|| pattern_fault(simple, value))
 }
 
-/// What a union says of a value that one of its members reads.
+/// The error of a union for a value that one of its members reads.
 fn of_union(simple: &Simple, members: &[Arc<Simple>], (member, value): &(&Simple, String)) -> Option<Fault> {
     let is_it = |known: &str| {
         reader(members, known).is_some_and(|(other, known)| same_of(other, &known, member, value))
@@ -137,7 +139,8 @@ fn of_union(simple: &Simple, members: &[Arc<Simple>], (member, value): &(&Simple
     pattern_fault(simple, value)
 }
 
-/// No member reads the value: the words of one member where only one comes near, else of all.
+/// No member reads the value: the message of one member if only one is close, otherwise a message for
+/// all.
 fn union_fault(simple: &Simple, members: &[Arc<Simple>], value: &str) -> Fault {
     let shown = if value.trim().is_empty() { "an empty value".to_owned() } else { quoted(value.trim()) };
     let mut spelt = members.iter().filter(|member| is_spelt(member, value));
@@ -149,22 +152,22 @@ fn union_fault(simple: &Simple, members: &[Arc<Simple>], value: &str) -> Fault {
     (join(&[&shown, " is none of what is allowed: ", &describe(simple)]), None)
 }
 
-/// Whether a value has the form of this type: a number that is too large is still one.
+/// Whether a value has the form of this type; a number that is too large still has it.
 fn is_spelt(simple: &Simple, value: &str) -> bool {
     match &simple.variety {
-        // Any text is spelt as text is; that says nothing of what was meant.
+        // Any text has the form of text, so that says nothing about the intent.
         Variety::Atomic(base) => base.family() != Family::Text && base.spells(&simple.space.normalize(value)),
         Variety::List(item) => items(&simple.space.normalize(value)).all(|one| is_spelt(item, one)),
         Variety::Union(_) => false,
     }
 }
 
-/// Whether a value is one of those enumerated, where any are.
+/// Whether a value is in the enumeration, if there is one.
 fn is_among(simple: &Simple, value: &str) -> bool {
     simple.values.is_empty() || simple.values.iter().any(|known| same(simple, &known.value, value))
 }
 
-/// Whether two values that the type admits are one and the same value.
+/// Whether two values that the type admits are the same value.
 pub(crate) fn same(simple: &Simple, left: &str, right: &str) -> bool {
     match &simple.variety {
         Variety::Atomic(base) => base.same(left, right),
@@ -179,7 +182,7 @@ pub(crate) fn same(simple: &Simple, left: &str, right: &str) -> bool {
     }
 }
 
-/// Whether values that were read as these types are the same: only values of one kind are.
+/// Whether values that were read as these types are the same; only values of one kind can be.
 fn same_of(one: &Simple, left: &str, other: &Simple, right: &str) -> bool {
     match (&one.variety, &other.variety) {
         (Variety::Atomic(a), Variety::Atomic(b)) => {
@@ -238,7 +241,7 @@ fn bounds_fault(simple: &Simple, base: Builtin, value: &str) -> Option<Fault> {
     Some((words, Some(most.fragment.clone())))
 }
 
-/// The range that a built-in type has by itself.
+/// The range of a built-in type itself.
 fn range_fault(base: Builtin, value: &str) -> Option<Fault> {
     let (least, most) = base.limits();
     let beyond =

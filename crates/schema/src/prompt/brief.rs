@@ -1,6 +1,6 @@
-//! The words of a type in prompt text, as short as they can be and still say what to write: `whole number 1 to 100`.
+//! The words for a type in prompt text, as short as possible but enough to write a value: `whole number 1 to 100`.
 //!
-//! A type comes in, words go out. A text is not empty unless they say so; everything else is said as `describe` says it.
+//! A type comes in, words go out. A text is not empty unless the words say so; everything else follows `describe`.
 
 use crate::explain::describe::{self, LISTED, MEMBERS, TRUE_OR_FALSE};
 use crate::judge::builtin::{Builtin, Family};
@@ -29,13 +29,13 @@ pub(crate) fn words(simple: &Simple) -> String {
     }
 }
 
-/// In brackets where it would run into its neighbours.
+/// In brackets if it would otherwise run into its neighbours.
 fn bracketed(simple: &Simple) -> String {
     let words = words(simple);
     if words.contains(", ") || words.contains(" or ") { format!("[{words}]") } else { words }
 }
 
-/// The values, in quotes where one could not be told from the words around it.
+/// The values, in quotes if one would blend into the words around it.
 fn listed(simple: &Simple) -> String {
     let values = simple.values.iter().map(|listed| listed.value.as_str());
     let plain = |c: char| c.is_alphanumeric() || "-_.:/+#@%".contains(c);
@@ -90,7 +90,7 @@ fn atomic(simple: &Simple, base: Builtin) -> String {
     words.concat()
 }
 
-/// The patterns that nothing else says.
+/// The patterns that nothing else describes.
 fn patterns(simple: &Simple, said: &[&str]) -> Option<String> {
     let steps = simple.patterns.iter().map(|step| {
         let sources: Vec<&str> = step.iter().map(|pattern| pattern.value.source.as_str()).collect();

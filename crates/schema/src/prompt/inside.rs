@@ -1,5 +1,5 @@
-//! What stands directly inside a global element, as far as whoever writes one has to know it: attributes by name, and
-//! whether its children are in a namespace.
+//! Facts about the direct content of a global element that its author needs: attributes by name, and whether its
+//! children are in a namespace.
 //!
 //! A schema and a name come in, facts go out. It judges nothing.
 
@@ -14,7 +14,7 @@ pub(crate) fn has_attribute(schema: &Schema, element: &str, attribute: &str) -> 
     }
 }
 
-/// Whether the first child that it may have is in a namespace; an element without children says yes.
+/// Whether its first possible child is in a namespace; true for an element without children.
 pub(crate) fn is_qualified(schema: &Schema, element: &str) -> bool {
     let Some(declaration) = schema.global(element) else { return true };
     let Type::Complex(complex) = schema.of(declaration.of) else { return true };

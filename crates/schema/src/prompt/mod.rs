@@ -1,8 +1,8 @@
-//! A global element in prompt text: its name, what it is for, and all that may stand inside it.
+//! A global element in prompt text: its name, its purpose, and everything that may be inside it.
 //!
-//! A schema and a name come in; a line goes out, or the line with an example, flags and attributes below it. Whoever
-//! reads the line can write the payload: it says what the schema says, and never more. A type is written out once, so
-//! that the line is never longer than the schema by much; where it comes again the line points back.
+//! A schema and a name come in. A line goes out, or the line with an example, flags and attributes below it. The line
+//! is enough to write the payload: it says what the schema says, and no more. A type is written out once, and later
+//! uses point back, so the line is never much longer than the schema.
 
 pub(crate) mod brief;
 pub(crate) mod inside;
@@ -16,7 +16,7 @@ use crate::shape::{
 };
 use crate::tree::DEPTH;
 
-/// Elements and groups inside one another that are told of: no payload is deeper, and nobody reads as far.
+/// Most nesting of elements and groups to describe: no payload is deeper, and no reader needs more.
 const NESTED: usize = 2 * DEPTH;
 
 /// `- <search>: Finds text. Parameters: <query>(text, required), <limit>(whole number 1 to 100, optional)`.
@@ -40,7 +40,7 @@ pub(crate) fn line(schema: &Schema, element: &str) -> Option<String> {
     })
 }
 
-/// The line, and below it the smallest example, what is special about it, and the attributes that it must have.
+/// The line, and below it the smallest example, its special properties, and its required attributes.
 pub(crate) fn entry(schema: &Schema, element: &str) -> Option<String> {
     let declaration = schema.global(element)?;
     let mut entry = line(schema, element)?;
@@ -61,7 +61,7 @@ pub(crate) fn entry(schema: &Schema, element: &str) -> Option<String> {
     Some(entry)
 }
 
-/// Words as a sentence: what follows them begins a new one.
+/// Words as a sentence, so that the next words begin a new one.
 fn sentence(words: &str) -> String {
     let ends = words.ends_with(['.', '!', '?', ':', '…']);
     if ends { words.to_owned() } else { format!("{words}.") }
@@ -71,7 +71,7 @@ fn own_text(words: &str) -> String {
     format!("content({words})")
 }
 
-/// What is said of children whose order matters.
+/// The note for children whose order matters.
 fn in_order(content: &Content) -> &'static str {
     let Content::Children(particle) = content else { return "" };
     match &particle.term {
@@ -80,12 +80,12 @@ fn in_order(content: &Content) -> &'static str {
     }
 }
 
-/// Where in a payload something stands.
+/// A place in a payload.
 struct At<'m> {
     namespace: &'m str,
-    /// The names of the elements around it, the outermost first.
+    /// The names of the surrounding elements, outermost first.
     path: Vec<&'m str>,
-    /// How many elements and groups it stands in.
+    /// How many elements and groups surround it.
     depth: usize,
 }
 
@@ -123,7 +123,7 @@ impl<'m> Telling<'m> {
         }
     }
 
-    /// Adds what a particle lets in, in the order of the schema.
+    /// Adds everything that a particle admits, in schema order.
     fn particle(&mut self, particle: &'m Particle, at: &At<'m>, out: &mut Vec<String>) {
         let at = &at.deeper();
         if at.depth > NESTED {
@@ -165,7 +165,7 @@ impl<'m> Telling<'m> {
         format!("{lead} [{}]", each.join(" | "))
     }
 
-    /// One of several: that it is required goes without saying, once it is chosen.
+    /// One of several: once chosen, it is obviously required.
     fn alternative(&mut self, part: &'m Particle, at: &At<'m>) -> String {
         match &part.term {
             Term::Element(declaration) => {
@@ -239,7 +239,7 @@ impl<'m> Telling<'m> {
     fn items(&mut self, each: &'m Particle, item: &'m Declaration, at: &At<'m>) -> String {
         let count = count(each);
         let written = self.element(item, &[], at);
-        // Nothing but what is inside: the brackets would say nothing.
+        // Only the content: the brackets would add nothing.
         let bare = format!("{}(of", tag(item, at));
         match written.strip_prefix(&bare).and_then(|rest| rest.strip_suffix(')')) {
             Some(rest) => format!("{count} {} of{rest}", tag(item, at)),
@@ -257,7 +257,7 @@ impl<'m> Telling<'m> {
     }
 }
 
-/// An element's start tag: whoever writes it has to know where its namespace is not that of the element around it.
+/// An element's start tag, with its namespace if that differs from the surrounding element's.
 fn tag(declaration: &Declaration, at: &At<'_>) -> String {
     let namespace = match &*declaration.namespace {
         namespace if *namespace == *at.namespace => String::new(),
@@ -275,7 +275,7 @@ fn attribute(attribute: &AttributeUse) -> String {
     format!("attribute {}({words}{how}{more})", attribute.name)
 }
 
-/// Whether it must come, and how often it may.
+/// Whether it is required, and how often it may occur.
 fn often(how: &str, particle: &Particle) -> Vec<String> {
     let times = wording::times(particle.min, particle.max).filter(|_| particle.max != Some(1));
     let how = (!how.is_empty()).then(|| how.to_owned());
@@ -291,7 +291,7 @@ fn stranger(wildcard: &Wildcard, particle: &Particle) -> String {
     format!("{what}({})", often(how, particle).join(", "))
 }
 
-/// The only element of a content, which may come several times.
+/// The only element of a content, if it may occur several times.
 fn repeated(particle: &Particle) -> Option<(&Particle, &Declaration)> {
     let once = (particle.min, particle.max) == (1, Some(1));
     match &particle.term {

@@ -1,8 +1,8 @@
-//! Finds the documents that a schema draws in by its imports, among those that it is read beside.
+//! Finds the documents that a schema imports, among the documents offered with it.
 //!
-//! A schema's bytes and the other documents come in; out go the trees of those that its imports lead to, with
-//! what each import means. An import names a namespace and never a place: nothing is fetched, and a namespace
-//! that nobody or more than one document declares leads nowhere and is told.
+//! A schema's bytes and the other documents come in; the trees of the imported documents go out, with the
+//! meaning of each import. An import names a namespace, never a place: nothing is fetched. A namespace that
+//! no document declares, or more than one, leads nowhere and is reported.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,39 +12,39 @@ use crate::read::{BYTES, Reading, XSD};
 use crate::tree::{self, Element, Fault, Name};
 use systole_wire::namespaces;
 
-/// Namespaces that only the house gives words to. What they allow moves with the house, and a schema that
-/// was stored with a log must mean the same for ever.
+/// Namespaces that only the house defines. Their content changes with the house, and a schema stored with a
+/// log must keep its meaning for ever.
 const HOUSE: [&str; 3] = [namespaces::ENVELOPE, namespaces::CORE, namespaces::META];
 const HOUSE_URN: &str = "urn:systole:";
 
 /// A document with its tree.
 pub(crate) struct Paper<'d> {
-    /// By what name it was offered; none for the schema that is read.
+    /// Its offered name; `None` for the schema itself.
     pub(crate) name: Option<&'d str>,
     pub(crate) xsd: &'d [u8],
     pub(crate) tree: Element,
     pub(crate) namespace: Arc<str>,
-    /// What its imports lead to, by namespace.
+    /// The targets of its imports, by namespace.
     pub(crate) imports: HashMap<String, Found>,
-    /// Its place among the documents that were offered.
+    /// Its place among the offered documents.
     offered: Option<usize>,
 }
 
-/// What an import leads to.
+/// The target of an import.
 pub(crate) enum Found {
     /// A document, by its place among the papers.
     Paper(usize),
-    /// No document has the namespace; the nearest one that is known, or all of them.
+    /// No document has the namespace; the nearest known one, or all of them.
     Nobody { nearest: Option<String>, known: Vec<String> },
-    /// Several have it.
+    /// Several documents have it.
     Several(Vec<String>),
 }
 
-/// The schema that is read and all that its imports lead to, itself first.
+/// The schema itself, followed by everything that its imports lead to.
 pub(crate) fn papers<'d>(xsd: &'d [u8], others: &[(&'d str, &'d [u8])]) -> Result<Vec<Paper<'d>>, Fault> {
     let mut papers = vec![Paper::new(None, xsd, tree::read(xsd)?, None)];
     if papers.iter().all(|paper| imported(&paper.tree).next().is_none()) {
-        // Most schemas stand alone, and then nobody else is even looked at.
+        // Most schemas stand alone, and then no other document is examined.
         return Ok(papers);
     }
     let mut shelf = shelf(xsd, others);
@@ -62,7 +62,7 @@ pub(crate) fn papers<'d>(xsd: &'d [u8], others: &[(&'d str, &'d [u8])]) -> Resul
     Ok(papers)
 }
 
-/// The places of the papers among the documents that were offered.
+/// The places of the papers among the offered documents.
 pub(crate) fn places(papers: &[Paper<'_>]) -> Vec<usize> {
     papers.iter().filter_map(|paper| paper.offered).collect()
 }
@@ -81,7 +81,7 @@ pub(crate) fn imported(tree: &Element) -> impl Iterator<Item = &str> {
         .filter_map(|child| child.attribute("namespace"))
 }
 
-/// The offered documents that can be read. One of the same bytes as another is that other.
+/// The offered documents that can be read. Documents with the same bytes count as one.
 fn shelf<'d>(xsd: &[u8], others: &[(&'d str, &'d [u8])]) -> Vec<Option<Paper<'d>>> {
     let mut seen = vec![xsd];
     let mut shelf = Vec::new();
@@ -128,7 +128,7 @@ fn find<'d>(namespace: &str, papers: &mut Vec<Paper<'d>>, shelf: &mut [Option<Pa
 }
 
 impl<'t> Reading<'t> {
-    /// Checks one `xs:import`: that it names no place, and that it leads to one document.
+    /// Checks one `xs:import`: it names no place, and it leads to one document.
     pub(crate) fn import(&mut self, element: &'t Element) {
         self.only_attributes(element, &["namespace", "schemaLocation"]);
         self.members(element).into_iter().for_each(|member| {
@@ -183,14 +183,14 @@ impl<'t> Reading<'t> {
         self.unfit_at(element, &message, &mend);
     }
 
-    /// The document in which a name of this namespace is to be found, or what is wrong with the name.
+    /// The document that defines a name of this namespace, or the error in the name.
     pub(crate) fn paper_of(&mut self, element: &Element, written: &str, namespace: &str) -> Option<usize> {
         if *namespace == *self.target() {
             return Some(self.at);
         }
         match self.paper().imports.get(namespace) {
             Some(Found::Paper(at)) => return Some(*at),
-            // That the import leads nowhere was said of the import.
+            // The error was already reported for the import.
             Some(_) => return None,
             None => {}
         }
@@ -205,7 +205,7 @@ impl<'t> Reading<'t> {
         None
     }
 
-    /// The document in which a global type is defined, or what is wrong with its name.
+    /// The document that defines a global type, or the error in its name.
     pub(crate) fn defined(&mut self, element: &Element, written: &str, name: &Name) -> Option<usize> {
         let at = self.paper_of(element, written, &name.namespace)?;
         if self.named.contains_key(&(at, name.local.as_str())) {

@@ -1,4 +1,4 @@
-//! What lies beyond the profile: why a construct is refused, and what to write instead.
+//! Constructs outside the profile: why each is refused, and what to write instead.
 //!
 //! The name of a construct comes in, words go out.
 

@@ -1,4 +1,4 @@
-//! Reads complex types: attributes, groups, elements and how often each may come.
+//! Reads complex types: attributes, groups, elements and how often each may occur.
 //!
 //! A part of the schema's tree comes in; shapes go out, or unfit constructs are noted with the reading. It
 //! refuses what a greedy match could not decide: nested counters, and one name with two types.
@@ -134,7 +134,7 @@ impl<'t> Reading<'t> {
             }
         };
         if matches!(term, Term::Wildcard(_)) && (min > 1 || max.is_some_and(|max| max > 1)) {
-            // libxml2 takes one element for a wildcard that must come twice.
+            // libxml2 takes one element for a wildcard that is required twice.
             let mend = "use minOccurs 0 or 1 and maxOccurs 1 or unbounded";
             self.unfit(element.span.start, "maxOccurs", "xs:any is not counted reliably", mend);
         }
@@ -152,7 +152,7 @@ impl<'t> Reading<'t> {
     fn group(&mut self, element: &'t Element) -> Vec<Particle> {
         self.only_attributes(element, &["minOccurs", "maxOccurs"]);
         let members = self.members(element);
-        // A particle that may come at most zero times is none.
+        // A particle that may occur at most zero times does not exist.
         members.into_iter().filter_map(|m| self.particle(m, false)).filter(|p| p.max != Some(0)).collect()
     }
 
@@ -193,7 +193,7 @@ impl<'t> Reading<'t> {
         Some(self.declaration(element, (namespace, name), of))
     }
 
-    /// A global element of this namespace or of an imported one, as it stands in a content.
+    /// A global element of this namespace or of an imported one, used in a content.
     fn referred(&mut self, element: &'t Element, written: &str) -> Option<Declaration> {
         let Some(name) = element.qualified(written) else {
             let message = format!("the prefix of {written} is not declared");
@@ -221,7 +221,7 @@ impl<'t> Reading<'t> {
         Some(referred)
     }
 
-    /// A person approves whole payloads. A part marked as dangerous would go by unasked.
+    /// A person approves whole payloads. A dangerous part would pass without approval.
     fn no_part_is_dangerous(&mut self, element: &Element) {
         let referred = element.attribute("ref").and_then(|written| element.qualified(written));
         if mark_of_danger(element).is_some() {
@@ -281,8 +281,8 @@ impl<'t> Reading<'t> {
         Some((min, max))
     }
 
-    /// libxml2 does not notice where two wildcards compete for one element, so that it may never come to
-    /// that: a content has one wildcard, and `##any` comes last, behind elements whose number is fixed.
+    /// libxml2 does not notice when two wildcards compete for one element. So a content has at most one
+    /// wildcard, and `##any` comes last, after elements whose number is fixed.
     fn one_wildcard(&mut self, element: &Element, particle: &Particle) {
         let (mut all, mut wildcards) = (Vec::new(), Vec::new());
         particle.term.elements(&mut all);
@@ -291,7 +291,7 @@ impl<'t> Reading<'t> {
             self.unfit_at(element, "a content has more than one xs:any", "keep one, with its own maxOccurs");
         }
         if !wildcards.is_empty() && !has_direct_wildcard(particle) {
-            // Elsewhere libxml2 lets the wildcard run on into what may be left out, or into another choice.
+            // Elsewhere libxml2 lets the wildcard run on into optional elements, or into another choice.
             let mend = "put the xs:any directly into one xs:sequence that comes once";
             self.unfit_at(element, "xs:any stands in a choice, an inner group or a repeated one", mend);
         }
@@ -303,8 +303,7 @@ impl<'t> Reading<'t> {
         }
     }
 
-    /// Two elements of one name in one content must be one and the same: the path alone must tell what is
-    /// meant.
+    /// Two elements of one name in one content must be identical: the path alone must be unambiguous.
     fn same_name_same_type(&mut self, element: &Element, particle: &Particle) {
         let mut all = Vec::new();
         particle.term.elements(&mut all);
@@ -346,8 +345,8 @@ fn has_direct_wildcard(particle: &Particle) -> bool {
     once && parts.iter().any(|part| matches!(part.term, Term::Wildcard(_)))
 }
 
-/// Whether a wildcard could take an element that another particle of its sequence wants. It cannot where all
-/// such elements stand before it and come a fixed number of times.
+/// Whether a wildcard could take an element that another particle of its sequence needs. It cannot if all
+/// such elements come before it and occur a fixed number of times.
 fn competes(particle: &Particle, wildcard: &Wildcard) -> bool {
     let Term::Sequence(parts) = &particle.term else { return true };
     let mut before = true;
@@ -361,8 +360,8 @@ fn competes(particle: &Particle, wildcard: &Wildcard) -> bool {
     })
 }
 
-/// Whether a term holds a counter that a repetition around it would make ambiguous: any repetition
-/// inside a counted one, one with a least count inside an uncounted one.
+/// Whether a term contains a counter that a repetition around it would make ambiguous: any repetition inside
+/// a counted one, or one with a minimum inside an uncounted one.
 fn counts_inside(term: &Term, counted_outside: bool) -> bool {
     let (Term::Sequence(parts) | Term::Choice(parts) | Term::All(parts)) = term else { return false };
     parts.iter().any(|part| {

@@ -1,8 +1,8 @@
-//! Reads `systole:default`: the value that a reader supplies where an element or an attribute was left out.
+//! Reads `systole:default`: the value that a reader supplies for a missing element or attribute.
 //!
-//! A declaration comes in; its default goes out, or why it can never be supplied. A default that nobody supplies would be
-//! a promise that nobody keeps, so it is refused: on what must come, on what may repeat, inside a choice, on what is no
-//! text, and where the type does not admit it.
+//! A declaration comes in; its default goes out, or why it can never be supplied. A default that is never supplied
+//! would be a false promise, so it is refused: on required parts, on parts that may repeat, inside a choice, on parts
+//! that are not text, and if the type does not admit it.
 
 use crate::form::{Form, supplied};
 use crate::judge::value;
@@ -11,7 +11,7 @@ use crate::shape::{Complex, Content, Declaration, Simple, TypeId};
 use crate::tree::Element;
 use systole_wire::namespaces::SCHEMA;
 
-/// A default whose type was not read when it was met.
+/// A default whose type was not read yet.
 pub(crate) struct Awaiting<'t> {
     paper: usize,
     element: &'t Element,
@@ -25,7 +25,7 @@ pub(crate) fn annotated(element: &Element) -> Option<&str> {
 }
 
 impl<'t> Reading<'t> {
-    /// A global element is a whole payload, which nobody leaves out.
+    /// A global element is a whole payload, which cannot be omitted.
     pub(crate) fn no_default(&mut self, element: &Element) {
         if annotated(element).is_some() {
             let message = "systole:default stands on a whole payload, which nobody leaves out";
@@ -33,14 +33,14 @@ impl<'t> Reading<'t> {
         }
     }
 
-    /// Notes a default to be held against its type.
+    /// Notes a default for a later check against its type.
     pub(crate) fn await_type(&mut self, element: &'t Element, of: TypeId) {
         if annotated(element).is_some() {
             self.defaults.push(Awaiting { paper: self.at, element, of });
         }
     }
 
-    /// Holds every default against its type, once all types are read.
+    /// Checks every default against its type, once all types are read.
     pub(crate) fn hold_defaults(&mut self) {
         for Awaiting { paper, element, of } in std::mem::take(&mut self.defaults) {
             self.within(paper, |reading| reading.hold(element, of));
@@ -79,7 +79,7 @@ impl<'t> Reading<'t> {
         Some(default.to_owned())
     }
 
-    /// Tells every default in a content that can never be supplied.
+    /// Reports every default in a content that can never be supplied.
     pub(crate) fn defaults_in_place(&mut self, element: &Element, complex: &Complex) {
         let Content::Children(particle) = &complex.content else { return };
         let mut within_reach: Vec<&Declaration> = Vec::new();

@@ -1,7 +1,7 @@
-//! Finds types that no document can have, because an instance of them would never end.
+//! Finds types that no document can have, because an instance would never end.
 //!
-//! The types of a schema that has been read come in; which of them come to an end goes out. A type may
-//! contain itself where it may also be left out; one that must contain itself has no instance at all.
+//! The types of a schema that has been read come in; whether each one ends goes out. A type may
+//! contain itself if that is optional; a type that must contain itself has no instance at all.
 
 use crate::shape::{Complex, Content, Particle, Schema, Term, Type, TypeId};
 
@@ -16,7 +16,7 @@ pub(crate) fn ends(schema: &Schema) -> Vec<bool> {
             }
         }
     }
-    // Each type is looked at again whenever one that it is made of was found to end.
+    // Each type is examined again whenever one of its member types is found to end.
     let mut open: Vec<usize> = (0..schema.types.len()).rev().collect();
     while let Some(at) = open.pop() {
         let does = schema.types.get(at).is_some_and(|of| type_ends(of, &ends));

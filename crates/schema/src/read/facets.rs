@@ -1,8 +1,8 @@
-//! Holds the facets of one restriction against one another and against those of its base.
+//! Checks the facets of one restriction against one another and against those of its base.
 //!
-//! The facets as written come in, with the type before and after them; facets that contradict one another or allow
-//! more than the base does are noted with the reading. It refuses nothing that libxml2 compiles: stored schemas must
-//! stay readable. What it gains is the place, which libxml2 leaves out for most of these.
+//! The facets as written come in, with the type before and after them. Facets that contradict one another or allow
+//! more than the base are noted with the reading. It refuses nothing that libxml2 compiles: stored schemas must stay
+//! readable. Its benefit is the place, which libxml2 omits for most of these errors.
 
 use std::cmp::Ordering;
 
@@ -76,7 +76,7 @@ fn kind(simple: &Simple) -> Option<Builtin> {
     }
 }
 
-/// A bound that the base does not reach.
+/// A bound outside the base.
 fn outside(bound: Option<&Bound>, base: &Simple) -> Option<String> {
     let (kind, bound) = (kind(base)?, bound?);
     let beyond = |limit: &Option<Bound>, order: Ordering| {
@@ -90,7 +90,7 @@ fn outside(bound: Option<&Bound>, base: &Simple) -> Option<String> {
     Some(format!("{} is less than {least}, the smallest value of its base", bound.value))
 }
 
-/// Two bounds without a value between them. Two exclusive ones may be equal, as libxml2 has it.
+/// Two bounds without a value between them. Two exclusive bounds may be equal, as in libxml2.
 fn nothing_between(simple: &Simple) -> Option<String> {
     let (least, most) = (simple.least.as_ref()?, simple.most.as_ref()?);
     let empty = match kind(simple)?.compare(&least.value, &most.value)? {

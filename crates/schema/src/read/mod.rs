@@ -1,8 +1,8 @@
-//! Reads a schema document into the model's shapes and lists what the profile leaves out.
+//! Reads a schema document into the model's shapes and lists what is outside the profile.
 //!
-//! XSD bytes come in; a `Schema`, or every unfit construct with line, column and mend, goes out. It never
-//! follows a location: whatever names one is unfit. What imports lead to is found in `among`, complex types
-//! are read in `read_content`, simple types in `read_simple`.
+//! XSD bytes come in; a `Schema`, or every unfit construct with line, column and fix, goes out. It never
+//! follows a location: a construct that names one is unfit. `among` finds the imported documents,
+//! `read_content` reads complex types, `read_simple` reads simple types.
 
 pub(crate) mod among;
 pub(crate) mod beyond;
@@ -28,14 +28,14 @@ use systole_wire::namespaces::SCHEMA;
 
 pub(crate) const XSD: &str = "http://www.w3.org/2001/XMLSchema";
 
-/// The annotations that the house knows. A misspelt one would be a rule that nobody keeps.
+/// The annotations that the house knows. A misspelled one would be a rule without effect.
 const ANNOTATIONS: [&str; 3] = ["dangerous", "default", "sensitive"];
 
 /// Largest schema document, the same limit as for a message.
 pub(crate) const BYTES: usize = 1 << 20;
 
-/// Steps that all patterns of a schema, and of those it imports, may unfold into together. One may be long;
-/// a megabyte of long ones would be gigabytes.
+/// Most steps for all patterns of a schema and of its imports together. One long pattern is fine; a
+/// megabyte of them would take gigabytes.
 const STEPS: usize = 200_000;
 
 /// Longest fragment of a schema that is quoted whole.
@@ -53,7 +53,7 @@ pub(crate) fn schema(xsd: &[u8], others: &[(&str, &[u8])]) -> Result<Schema, Vec
     let mut reading = Reading::new(&papers, first);
     reading.all();
     let Reading { schema, mut unfit, .. } = reading;
-    // A named type that is unfit is met again wherever it is used.
+    // A named type that is unfit is found again at each use.
     unfit.sort_by(|a, b| (&a.document, a.line, a.column).cmp(&(&b.document, b.line, b.column)));
     unfit.dedup();
     if unfit.is_empty() { Ok(schema) } else { Err(unfit) }
@@ -77,7 +77,7 @@ fn unfit(
     }
 }
 
-/// A global type that is read when it is first needed.
+/// A global type that is read at its first use.
 pub(crate) struct Named<'t> {
     pub(crate) name: &'t str,
     pub(crate) element: &'t Element,
@@ -85,27 +85,27 @@ pub(crate) struct Named<'t> {
     pub(crate) simple: Simply,
 }
 
-/// How far the reading of a global simple type has come.
+/// The progress of reading a global simple type.
 #[derive(Clone)]
 pub(crate) enum Simply {
     Unread,
-    /// It is being read: whoever needs it now is part of itself.
+    /// Being read; a use at this moment means that the type contains itself.
     Open,
     /// Read, or found unfit.
     Read(Option<Arc<Simple>>),
 }
 
-/// A schema being read with all that it imports; `'t` is the life of the trees.
+/// A schema during reading, with everything that it imports; `'t` is the lifetime of the trees.
 pub(crate) struct Reading<'t> {
     papers: &'t [Paper<'t>],
-    /// The paper that is being read, and its place.
+    /// The current paper, and its place.
     paper: &'t Paper<'t>,
     pub(crate) at: usize,
     unfit: Vec<Unfit>,
     schema: Schema,
     pub(crate) named: HashMap<(usize, &'t str), Named<'t>>,
     built_in: Vec<(Builtin, TypeId)>,
-    /// Steps that the patterns read so far unfold into.
+    /// Steps of the patterns read so far.
     steps: usize,
     pub(crate) defaults: Vec<Awaiting<'t>>,
 }
@@ -120,12 +120,12 @@ impl<'t> Reading<'t> {
         Self { papers, paper, at: 0, unfit, schema, named, built_in, steps: 0, defaults }
     }
 
-    /// The paper that is being read.
+    /// The current paper.
     pub(crate) fn paper(&self) -> &'t Paper<'t> {
         self.paper
     }
 
-    /// Does something in another paper and comes back.
+    /// Runs `work` in another paper and comes back.
     pub(crate) fn within<T>(&mut self, at: usize, work: impl FnOnce(&mut Self) -> T) -> T {
         let was = (self.at, self.paper);
         if let Some(paper) = self.papers.get(at) {
@@ -145,7 +145,7 @@ impl<'t> Reading<'t> {
         self.unfit(element.span.start, &format!("xs:{}", element.name.local), message, mend);
     }
 
-    /// The element as it stands in the schema, or only its start tag where it is long.
+    /// The element as in the schema, or only its start tag if it is long.
     pub(crate) fn fragment(&self, element: &Element) -> String {
         let xsd = self.paper().xsd;
         let whole = xsd.get(element.span.clone()).unwrap_or_default();
@@ -154,7 +154,7 @@ impl<'t> Reading<'t> {
         String::from_utf8_lossy(shown).split_whitespace().collect::<Vec<_>>().join(" ")
     }
 
-    /// Checks that an element has no attributes but these; those of foreign namespaces say nothing here.
+    /// Checks that an element has only these attributes; attributes of foreign namespaces are ignored.
     pub(crate) fn only_attributes(&mut self, element: &Element, known: &[&str]) {
         for attribute in &element.attributes {
             let name = attribute.name.local.as_str();
@@ -169,7 +169,7 @@ impl<'t> Reading<'t> {
         }
     }
 
-    /// The children that matter: annotations are left out, other vocabularies and stray text are unfit.
+    /// The children that matter: annotations are skipped, other vocabularies and stray text are unfit.
     pub(crate) fn members(&mut self, element: &'t Element) -> Vec<&'t Element> {
         let mut members = Vec::new();
         for part in &element.parts {
@@ -194,8 +194,8 @@ impl<'t> Reading<'t> {
         members
     }
 
-    /// Reads all papers. Global elements and types get their places first, in every paper, so that a type
-    /// may refer to them, or to itself, and two schemas to one another.
+    /// Reads all papers. Global elements and types of every paper get their places first, so that a type
+    /// may refer to them or to itself, and two schemas to one another.
     fn all(&mut self) {
         let mut globals = Vec::new();
         for at in 0..self.papers.len() {
@@ -212,7 +212,8 @@ impl<'t> Reading<'t> {
         self.hold_defaults();
     }
 
-    /// A type that must contain itself is told once, where the cycle enters the first document that has it.
+    /// A type that must contain itself is reported once, where the cycle enters the first document that has
+    /// it.
     fn no_endless(&mut self, globals: &[Vec<(&'t Element, TypeId)>]) {
         let ends = endless::ends(&self.schema);
         let named = self.named.iter().map(|((at, _), named)| (*at, named.element, named.id));
@@ -227,7 +228,7 @@ impl<'t> Reading<'t> {
         }
     }
 
-    /// The head of one paper; its global elements come out.
+    /// Reads the head of one paper and returns its global elements.
     fn root(&mut self, root: &'t Element) -> Vec<(&'t Element, TypeId)> {
         if !root.name.is(XSD, "schema") {
             let message = "the root element is not xs:schema of XML Schema 1.0";
@@ -372,7 +373,7 @@ impl<'t> Reading<'t> {
     /// The type of an element: by name, or written inside it.
     pub(crate) fn type_of(&mut self, element: &'t Element) -> Option<TypeId> {
         let mut members = self.members(element);
-        // They stand beside a type, which is read all the same.
+        // They are beside a type, which is still read.
         members.retain(|member| {
             let constraint = matches!(member.name.local.as_str(), "key" | "keyref" | "unique");
             if constraint {
@@ -435,23 +436,23 @@ impl<'t> Reading<'t> {
         }
     }
 
-    /// The target namespace of the paper that is being read.
+    /// The target namespace of the current paper.
     pub(crate) fn target(&self) -> Arc<str> {
         Arc::clone(&self.paper().namespace)
     }
 
-    /// Whether local elements of this paper have its namespace, where they do not say so themselves.
+    /// Whether local elements of this paper have its namespace by default.
     pub(crate) fn is_qualified(&self) -> bool {
         self.paper().tree.attribute("elementFormDefault") != Some("unqualified")
     }
 
-    /// Counts the steps of one more pattern; `false` if they are too many in all.
+    /// Counts the steps of one more pattern; `false` if the total is too large.
     pub(crate) fn unfolds(&mut self, steps: usize) -> bool {
         self.steps = self.steps.saturating_add(steps);
         !self.is_unfolded()
     }
 
-    /// Whether the patterns have come to too many steps, which was told.
+    /// Whether the patterns have too many steps, which was already reported.
     pub(crate) fn is_unfolded(&self) -> bool {
         self.steps > STEPS
     }
@@ -467,13 +468,13 @@ impl<'t> Reading<'t> {
     }
 }
 
-/// What an element says of being dangerous.
+/// The value of an element's `systole:dangerous` annotation.
 pub(crate) fn mark_of_danger(element: &Element) -> Option<&str> {
     let found = element.attributes.iter().find(|attribute| attribute.name.is(SCHEMA, "dangerous"))?;
     Some(&found.value)
 }
 
-/// The words that an element of the schema carries, their white space collapsed.
+/// The documentation of a schema element, with collapsed white space.
 pub(crate) fn documentation(element: &Element) -> Option<String> {
     let annotations = element.children().filter(|child| child.name.is(XSD, "annotation"));
     let texts = annotations.flat_map(Element::children).filter(|child| child.name.is(XSD, "documentation"));

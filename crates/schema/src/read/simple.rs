@@ -1,8 +1,8 @@
 //! Reads simple types: restrictions, with every derivation step folded into one.
 //!
 //! A part of the schema's tree comes in; a `Simple` goes out, or unfit constructs are noted with the
-//! reading. A facet that its base does not know, or whose value is none of the base's, is unfit. Lists and
-//! unions are read in `read_variety`.
+//! reading. A facet is unfit if its base does not know it, or if its value is not a value of the base.
+//! `read_variety` reads lists and unions.
 
 use std::sync::Arc;
 
@@ -143,7 +143,7 @@ impl<'t> Reading<'t> {
 
     fn facets(&mut self, simple: &mut Simple, facets: &[&'t Element]) {
         let (mut patterns, mut values) = (Vec::new(), Vec::new());
-        // White space first: the values of all other facets are read through it.
+        // White space first: it affects the values of all other facets.
         let (spaces, others): (Vec<_>, Vec<_>) = facets.iter().partition(|f| f.name.local == "whiteSpace");
         for facet in spaces.into_iter().chain(others) {
             self.only_attributes(facet, &["value"]);
@@ -266,7 +266,7 @@ impl<'t> Reading<'t> {
     }
 }
 
-/// The base of a restriction by its own name, or by what it is.
+/// The base of a restriction by its own name, or by its kind.
 fn base_name(simple: &Simple) -> String {
     match &simple.variety {
         Variety::Atomic(base) => format!("xs:{}", base.name()),

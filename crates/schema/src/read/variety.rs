@@ -1,8 +1,8 @@
-//! Reads lists and unions: what their items and members are, as far as XSD 1.0 and the judge go.
+//! Reads lists and unions: their items and members, as far as XSD 1.0 and the judge support them.
 //!
 //! An `xs:list` or `xs:union` comes in; a `Simple` goes out, or unfit constructs are noted with the reading.
-//! A list never holds lists. A union of unions is one union of all their members, which libxml2 makes of it
-//! too; so a member that is a restricted union, whose restriction would be lost there, is unfit.
+//! A list never holds lists. A union of unions is one union of all their members, as in libxml2. So a member
+//! that is a restricted union, whose restriction would be lost there, is unfit.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::read::Reading;
 use crate::shape::{Simple, Variety};
 use crate::tree::Element;
 
-/// Most members of a union, those of its unions included: unions of unions double.
+/// Most members of a union, including those of nested unions: unions of unions double.
 const MEMBERS: usize = 64;
 
 impl<'t> Reading<'t> {

@@ -1,7 +1,7 @@
-//! Bytes that the pump keeps, as the answers to `<schema/>`, `<blob/>` and `<configuration/>` in an `<ask>` carry them:
-//! as text where they are one that XML can carry, else as hex digits. And the word that bytes which were put are kept.
+//! Stored bytes as answers carry them: `<schema/>`, `<blob/>` and `<configuration/>` in an `<ask>`. If XML can carry
+//! the bytes as text, they are text, otherwise hex digits. Also the answer that confirms stored bytes.
 //!
-//! Never decides who may read them. Bytes come in and a payload goes out, or the other way round.
+//! This module does not decide who may read the bytes. Bytes come in and a payload goes out, or the other way round.
 
 use crate::gate::{Gate, Step};
 use crate::journal::{count, needed};
@@ -14,26 +14,26 @@ use crate::{Limits, Payload, QName, characters, codes, namespaces};
 pub struct Kept {
     /// How many bytes there are in all.
     pub total: u64,
-    /// Where the next page begins, if this is not the last.
+    /// The first byte of the next page, if this is not the last page.
     pub next: Option<u64>,
     /// The bytes of this page.
     pub bytes: Vec<u8>,
 }
 
-/// Whose bytes they are.
+/// Where the bytes come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Whose<'n> {
-    /// The schema of the listener of that name.
+    /// The schema of the listener with that name.
     Schema(&'n str),
-    /// What has that hash.
+    /// The blob with that hash.
     Blob(&'n str),
-    /// The section of the organism's file with that path.
+    /// The section of the organism file with that path.
     Configuration(&'n str),
 }
 
 impl Kept {
-    /// Cuts a page of at most `most` bytes, beginning at `from`, out of all bytes; none where nothing begins there. A
-    /// text is cut between its characters, so a page of it may be a little shorter.
+    /// Cuts a page of at most `most` bytes, beginning at `from`; `None` if `from` is past the end. Text is cut
+    /// between characters, so a page of text may be a little shorter.
     #[must_use]
     pub fn page(all: &[u8], from: u64, most: usize) -> Option<Self> {
         let start = usize::try_from(from).ok().filter(|start| *start < all.len() || *start == 0)?;
@@ -42,7 +42,7 @@ impl Kept {
         while end > 0 && end < rest.len() && rest.get(end).is_some_and(|byte| *byte & 0xc0 == 0x80) {
             end -= 1;
         }
-        // What is no text has no characters to be cut between.
+        // Bytes that are not text have no character boundaries to cut at.
         let end = if end == 0 { rest.len().min(most) } else { end };
         let bytes = rest.get(..end)?.to_vec();
         let next = (end < rest.len()).then_some((start + end) as u64);
@@ -71,10 +71,10 @@ impl Kept {
         Payload::composed(writer.finish(), QName::new(namespaces::LISTENER, name))
     }
 
-    /// Reads it back.
+    /// Reads the payload back.
     ///
     /// # Errors
-    /// When the payload holds no schema, blob or configuration.
+    /// If the payload holds no schema, blob or configuration.
     pub fn read(payload: &Payload) -> Result<Self, Fault> {
         let mut gate = Gate::strict(payload.bytes(), &Limits::FROM_PUMP)?;
         let tag = match gate.step()? {
@@ -100,12 +100,12 @@ impl Kept {
     }
 }
 
-/// The answer to `<ask><put-blob/></ask>`: a text is on disk.
+/// The answer to `<ask><put-blob/></ask>`: the text is on disk.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Put {
-    /// SHA-256 of it, in 64 small hex digits.
+    /// The SHA-256 of the text, as 64 lower-case hex digits.
     pub hash: String,
-    /// How many bytes it has.
+    /// The size of the text in bytes.
     pub total: u64,
 }
 
@@ -119,10 +119,10 @@ impl Put {
         Payload::composed(writer.finish(), QName::new(namespaces::LISTENER, "blob"))
     }
 
-    /// Reads it back.
+    /// Reads the payload back.
     ///
     /// # Errors
-    /// When the payload says of nothing that it is kept.
+    /// If the payload does not confirm stored bytes.
     pub fn read(payload: &Payload) -> Result<Self, Fault> {
         let mut gate = Gate::strict(payload.bytes(), &Limits::FROM_PUMP)?;
         match gate.step()? {

@@ -1,7 +1,8 @@
-//! The messages of a listener's own view of its call, as the answer to `<ask><view/></ask>` carries them, and between
-//! them what its models said.
+//! The messages of a listener's view of its call, as the answer to `<ask><view/></ask>` carries them, with the
+//! model's text between them if it was asked for.
 //!
-//! Never decides which there are or in what order. A value comes in and a payload goes out, or the other way round.
+//! This module does not decide which messages there are, or their order. A value comes in and a payload goes out, or
+//! the other way round.
 
 use crate::gate::{Gate, Step, Tag};
 use crate::journal::{count, needed};
@@ -13,14 +14,14 @@ use crate::{Limits, Payload, QName, codes, namespaces};
 /// A page of a view.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Viewed {
-    /// How many messages the whole view has, those that were cleared included.
+    /// How many messages the whole view has, including cleared ones.
     pub count: u64,
-    /// The first message of the next page, if this is not the last.
+    /// The first message of the next page, if this is not the last page.
     pub next: Option<u64>,
-    /// Eight hex digits: the same in every turn and attempt of the call, another in every other call, and not to be
-    /// guessed by whoever has neither.
+    /// Eight hex digits: the same in every turn and attempt of the call, different in every other call, and
+    /// impossible to guess from outside the call.
     pub mark: String,
-    /// The day on which the thread began, as `2026-11-20`, in UTC.
+    /// The day on which the thread began, such as `2026-11-20`, in UTC.
     pub began: String,
     /// What this page shows, in order.
     pub shown: Vec<Shown>,
@@ -31,7 +32,7 @@ pub struct Viewed {
 pub enum Shown {
     /// A message.
     Message(Message),
-    /// What a model said in a turn, where that was asked for: it stands before what was made of it.
+    /// A model's text in a turn, if it was asked for. It comes before the items made from it.
     Words(Words),
 }
 
@@ -42,63 +43,63 @@ pub struct Message {
     pub seq: u64,
     /// Who said it.
     pub from: String,
-    /// Whom it was said to, where it was said between others.
+    /// The receiver, if the message was sent between others.
     pub to: Option<String>,
-    /// Where in the call it stands.
+    /// The message's place in the call.
     pub spot: Spot,
-    /// What was said.
+    /// The message itself.
     pub payload: Payload,
 }
 
-/// The words of a model, as its listener's journal has them. They have no number and are no message.
+/// The text of a model, from its listener's journal. It has no number and is not a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Words {
-    /// The turn in whose reply they went, in the call whose messages they stand among.
+    /// The turn whose reply used this text.
     pub turn: u32,
     /// Why the model stopped.
     pub stop: String,
-    /// Tokens it read, where that is known.
+    /// Tokens that the model read, if known.
     pub tokens_in: Option<u64>,
-    /// Tokens it wrote, where that is known.
+    /// Tokens that the model wrote, if known.
     pub tokens_out: Option<u64>,
-    /// The words, as they came.
+    /// The text, unchanged.
     pub text: String,
 }
 
-/// Where in its call a message stands. In a view the calls of a listener follow each other; each begins with its
+/// A message's place in its call. In a view the calls of a listener follow each other. Each call begins with its
 /// request, and its turns count from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Spot {
-    /// It opened the call.
+    /// The message opened the call.
     Request,
-    /// The listener said it, as that item of the reply to that turn.
+    /// The listener sent it, as an item of its reply to a turn.
     Said {
         /// The turn.
         turn: u32,
         /// The ordinal.
         ordinal: u32,
     },
-    /// It answers that item.
+    /// The message answers an item.
     Answer {
         /// The turn of the item.
         turn: u32,
         /// Its ordinal.
         ordinal: u32,
     },
-    /// It came unasked, and was shown in that turn.
+    /// The message came unasked and was shown in that turn.
     Inbox {
         /// The turn.
         turn: u32,
     },
-    /// It was said between others in the thread, and is shown to a listener that sees the thread.
+    /// The message was sent between others in the thread. The listener sees it because it sees the thread.
     Thread {
-        /// The turn, if it was said inside of what that turn asked for.
+        /// The turn, if the message belongs to the work that this turn asked for.
         turn: Option<u32>,
     },
 }
 
 impl Spot {
-    /// The word for it, with its turn and its ordinal.
+    /// The spot's word, with its turn and its ordinal.
     #[must_use]
     pub const fn parts(self) -> (&'static str, Option<u32>, Option<u32>) {
         match self {
@@ -128,7 +129,7 @@ impl Spot {
 }
 
 impl Viewed {
-    /// The messages of this page alone.
+    /// Only the messages of this page.
     pub fn messages(&self) -> impl Iterator<Item = &Message> {
         self.shown.iter().filter_map(|shown| match shown {
             Shown::Message(message) => Some(message),
@@ -149,10 +150,10 @@ impl Viewed {
         Payload::composed(writer.finish(), QName::new(namespaces::LISTENER, "view"))
     }
 
-    /// Reads it back.
+    /// Reads the payload back.
     ///
     /// # Errors
-    /// When the payload holds no view.
+    /// If the payload holds no view.
     pub fn read(payload: &Payload) -> Result<Self, Fault> {
         let mut gate = Gate::strict(payload.bytes(), &Limits::FROM_PUMP)?;
         let mut viewed = match gate.step()? {
@@ -185,7 +186,7 @@ impl Viewed {
 }
 
 impl Shown {
-    /// About how many bytes it has: those of its payload or its text.
+    /// The approximate size in bytes: that of the payload or the text.
     fn bytes(&self) -> usize {
         match self {
             Self::Message(message) => message.payload.bytes().len(),

@@ -1,23 +1,23 @@
-//! The parts of an envelope, as it stands in a document from outside, from a listener, or from the pump.
+//! The parts of an envelope in a document from outside, from a listener, or from the pump.
 //!
-//! Never decides which parts must be there: that differs by door. A gate that has just opened `<message>` comes
-//! in; the parts, or the first thing wrong with them, go out.
+//! This module does not decide which parts are required: that depends on the door. A gate that has just opened
+//! `<message>` comes in; the parts, or the first error in them, go out.
 
 use super::Stamp;
 use crate::gate::{Gate, Tag};
 use crate::place::Fault;
 use crate::{Payload, codes, namespaces};
 
-/// Whether a stamp in the envelope is to be read.
+/// Whether to read a stamp in the envelope.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stamping {
-    /// From anybody but the pump a stamp says nothing, like every foreign extra.
+    /// Only the pump's stamp counts; any other is ignored, like every foreign extra.
     Ignored,
     /// From the pump.
     Read,
 }
 
-/// What stood in an envelope.
+/// The parts of an envelope.
 #[derive(Debug)]
 pub(crate) struct Parts {
     pub(crate) from: Option<String>,

@@ -1,7 +1,7 @@
-//! The pump's stamp on an envelope: which piece of work this is, and which attempt at it.
+//! The pump's stamp on an envelope: the piece of work, and the attempt at it.
 //!
-//! Never checked here for truth: a delivery proves itself to the pump. Attributes come in, a value goes out, or the
-//! other way round.
+//! This module does not check whether a stamp is genuine: a delivery proves itself to the pump. Attributes come in,
+//! a value goes out, or the other way round.
 
 use std::str::FromStr;
 
@@ -10,7 +10,7 @@ use crate::place::Fault;
 use crate::writer::Writer;
 use crate::{codes, namespaces};
 
-/// What the pump stamps on a delivery. What it leaves out for `<answers>`, which is no record, is optional.
+/// The pump's stamp on a delivery. The fields that `<answers>`, which is not a record, does not have are optional.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Stamp {
     /// The record's id.
@@ -25,19 +25,19 @@ pub struct Stamp {
     pub turn: u32,
     /// The record that caused it.
     pub cause: Option<String>,
-    /// Names this attempt and cannot be guessed; a reply bears it back.
+    /// Names this attempt and cannot be guessed; a reply repeats it.
     pub delivery: String,
     /// Which attempt this is, from 1.
     pub attempt: u32,
-    /// Names the work and is equal over attempts: the key for effects outside.
+    /// Names the work and is the same for every attempt: the key for effects outside.
     pub key: String,
-    /// When this attempt ends whatever happens.
+    /// When this attempt ends at the latest.
     pub deadline: Option<String>,
     /// The hash of the stored payload.
     pub sha256: Option<String>,
     /// How many journal entries earlier attempts of this turn left.
     pub journal: Option<u32>,
-    /// The place in its thread of the request that the call answers: the same in every turn of the call.
+    /// The seq of the request that the call answers: the same in every turn of the call.
     pub request: Option<u64>,
 }
 

@@ -1,8 +1,8 @@
-//! The line form: a document written again without a line break, so that programs can read line by line.
+//! The line form: a document rewritten without a line break, so that programs can read line by line.
 //!
-//! A parser reads the same names, values and order from it; only comments and what stands beside the root are left
-//! out. Never touches what has no need of it: most documents are handed on as they are. A document that passed the
-//! gate comes in; one line without its line feed goes out.
+//! A parser reads the same names, values and order from it. Only comments and the content beside the root are left
+//! out. A document that needs no change, as most do, is returned unchanged. A document that passed the gate comes in;
+//! one line without its line feed goes out.
 
 use std::borrow::Cow;
 
@@ -13,7 +13,7 @@ use crate::{Limits, characters, writer};
 /// The document in one line.
 ///
 /// # Errors
-/// When the document is not well-formed; one that passed the gate is.
+/// If the document is not well-formed; a document that passed the gate is.
 pub fn line_form(document: &[u8]) -> Result<Cow<'_, [u8]>, Fault> {
     if is_one_line_already(document) {
         return Ok(Cow::Borrowed(document));
@@ -35,21 +35,21 @@ pub fn line_form(document: &[u8]) -> Result<Cow<'_, [u8]>, Fault> {
     }
 }
 
-/// Whether nothing in the document has to be written otherwise: no line break, and nothing that begins `<!` or
-/// `<?`, which is how comments, CDATA sections and the XML declaration begin.
+/// Whether the document needs no change: no line break, and nothing that begins `<!` or `<?`, as comments, CDATA
+/// sections and the XML declaration do.
 fn is_one_line_already(document: &[u8]) -> bool {
     let special = document.windows(2).any(|pair| matches!(pair, b"<!" | b"<?"));
     !special && !document.iter().any(|byte| matches!(byte, b'\n' | b'\r'))
 }
 
-/// A tag. A line break between its attributes is one blank as well as another, and in a value a parser reads a blank.
+/// A tag. Between attributes a blank is as good as a line break, and in a value a parser reads a blank for it.
 fn markup(line: &mut Vec<u8>, source: &str) {
     let source = characters::line_ends(source);
     line.extend(source.bytes().map(|byte| if byte == b'\n' { b' ' } else { byte }));
 }
 
-/// Text between markup. A `>` is written as a reference, because a comment left out before it may have kept it
-/// apart from `]]`.
+/// Text between markup. A `>` becomes a reference, because a comment left out before it may have separated it from
+/// `]]`.
 fn plain(line: &mut Vec<u8>, text: &str) {
     for byte in characters::line_ends(text).bytes() {
         match byte {

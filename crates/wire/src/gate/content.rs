@@ -1,17 +1,16 @@
-//! Reading what stands inside an element of known shape: its child elements one by one, or its text as one value.
+//! Reads the inside of an element of known shape: its child elements one by one, or its text as one value.
 //!
-//! Never accepts what the shape does not allow. A gate that stands inside an element comes in; tags and texts, or
-//! a fault, go out.
+//! It accepts only what the shape allows. A gate inside an element comes in; tags and texts, or a fault, go out.
 
 use super::{Gate, Step, Tag};
 use crate::codes;
 use crate::place::Fault;
 
 impl<'d> Gate<'d> {
-    /// The next child of the innermost open element, opened; `None` when that element has closed instead.
+    /// Opens the next child of the innermost open element; `None` if that element has closed instead.
     ///
     /// # Errors
-    /// When text stands between the children, or the reading ends.
+    /// If there is text between the children, or the reading ends.
     pub fn child(&mut self) -> Result<Option<Tag<'d>>, Fault> {
         loop {
             match self.step()? {
@@ -24,10 +23,11 @@ impl<'d> Gate<'d> {
         }
     }
 
-    /// The text of the element that was opened last, as one value, whatever it was split by; reads to its end.
+    /// The text of the element that was opened last, as one value, even if comments or CDATA sections split it;
+    /// reads to its end.
     ///
     /// # Errors
-    /// When an element stands in it, or the reading ends.
+    /// If it contains an element, or the reading ends.
     pub fn text_inside(&mut self) -> Result<String, Fault> {
         let mut value = String::new();
         loop {
@@ -51,7 +51,7 @@ impl<'d> Gate<'d> {
         self.skip_out_of(self.depth())
     }
 
-    /// The fault for text that the last step read where only elements may stand.
+    /// The fault for text that the last step read, if only elements are allowed.
     pub(crate) fn stray_text(&mut self) -> Fault {
         let source = self.source(self.offset(), self.end());
         let skipped = source.len() - source.trim_start().len();

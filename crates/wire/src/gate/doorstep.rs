@@ -1,12 +1,12 @@
-//! What is decided before the first tag: size, encoding, characters, and what the XML declaration may say.
+//! The checks before the first tag: size, encoding, characters, and the content of the XML declaration.
 //!
-//! Never converts an encoding. Bytes come in; the same bytes as text, or a fault, go out.
+//! It converts no encoding. Bytes come in; the same bytes as text, or a fault, go out.
 
 use crate::attributes::{Flaw, Walk};
 use crate::place::{Fault, Place};
 use crate::{characters, codes};
 
-/// Byte order marks, longest first, since UTF-32's begins with that of UTF-16.
+/// Byte order marks, longest first, since the mark of UTF-32 begins with the mark of UTF-16.
 const MARKS: [(&[u8], &str); 5] = [
     (&[0xff, 0xfe, 0, 0], "UTF-32"),
     (&[0, 0, 0xfe, 0xff], "UTF-32"),
@@ -15,7 +15,7 @@ const MARKS: [(&[u8], &str); 5] = [
     (&[0xef, 0xbb, 0xbf], "a byte order mark before UTF-8"),
 ];
 
-/// The mend of a document that is too large, whoever measures it.
+/// The fix for a document that is too large, for every place that measures size.
 pub(crate) const SHORTER: &str = "shorten it, or send it in several";
 
 /// The document as text, if it is small enough, UTF-8, and holds only characters that XML allows.
@@ -48,12 +48,12 @@ pub(super) fn text(document: &[u8], most: usize) -> Result<&str, Fault> {
     }
 }
 
-/// Checks what stands between `<?xml` and `?>`.
+/// Checks the text between `<?xml` and `?>`.
 pub(super) fn declaration(text: &str, offset: usize) -> Result<(), Flaw> {
     let mut reached = 0;
     for written in Walk::new(text, offset) {
         let written = written?;
-        // The order is fixed: version, then encoding, then standalone, the last two if at all.
+        // The order is fixed: version, then encoding, then standalone. The last two are optional.
         let (step, right) = match written.name {
             "version" => (1, written.raw == "1.0"),
             "encoding" => (2, written.raw.eq_ignore_ascii_case("utf-8")),

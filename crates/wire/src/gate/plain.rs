@@ -1,7 +1,7 @@
-//! Tags of nothing but a short plain name, as most are: read without the tokeniser, at a fraction of its cost.
+//! Tags that hold only a short plain name, as most do: read without the tokeniser, at a fraction of its cost.
 //!
-//! A megabyte may be three hundred thousand of them. Whatever is not surely such a tag, and well-formed, is left to the
-//! tokeniser, so that nothing is refused here. A gate that stands before markup comes in; a step goes out, or none.
+//! A megabyte may hold three hundred thousand of them. Every other tag is left to the tokeniser, so this module
+//! refuses nothing. A gate in front of markup comes in; a step goes out, or none.
 
 use super::{Gate, Step, Tag, words};
 use crate::place::Fault;
@@ -10,12 +10,12 @@ use crate::place::Fault;
 enum Kind {
     Opens,
     Closes,
-    /// Both at once, as `<a/>`.
+    /// Opens and closes, like `<a/>`.
     Stands,
 }
 
 impl<'d> Gate<'d> {
-    /// The next step, if a plain tag stands there. Never the root's, which decides too much.
+    /// The next step, if the next markup is a plain tag. Never for the root, which decides too much.
     pub(super) fn plain_tag(&mut self) -> Option<Result<Step<'d>, Fault>> {
         if !self.may_pass || self.open.is_empty() {
             return None;
@@ -72,7 +72,7 @@ fn plain(text: &str) -> Option<(Kind, &str, usize)> {
     }
 }
 
-/// What a name without a prefix may hold, of ASCII.
+/// Whether a name without a prefix may hold this ASCII byte.
 fn is_plain(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.')
 }

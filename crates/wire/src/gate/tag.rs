@@ -1,7 +1,7 @@
-//! What the gate holds of a start tag: names, declarations, attributes and their limits.
+//! The gate's checks of a start tag: names, declarations, attributes and their limits.
 //!
-//! Never compares attributes of more than the limit, so a tag of any size costs no more than reading it. A gate that
-//! stands at a start tag comes in; the tag with its namespace, or a fault, goes out.
+//! It compares no more attributes than the limit allows, so a tag of any size costs no more than reading it. A gate
+//! at a start tag comes in; the tag with its namespace, or a fault, goes out.
 
 use super::{Gate, Step, Tag, words};
 use crate::attributes::{self, Attribute, Walk};
@@ -9,7 +9,7 @@ use crate::place::Fault;
 use crate::{characters, name, namespaces};
 
 impl<'d> Gate<'d> {
-    /// A start tag; `tail` is how many bytes of it stand after the last attribute.
+    /// A start tag; `tail` is how many of its bytes follow the last attribute.
     pub(super) fn open(&mut self, tail: usize) -> Result<Step<'d>, Fault> {
         let content = self.source(self.from + 1, self.to - tail);
         let (written, rest) = match content.find(characters::is_white) {
@@ -22,7 +22,7 @@ impl<'d> Gate<'d> {
         }
         self.root_seen = true;
         let offset = self.from;
-        // Where there is no name at all, the `<` itself is what is wrong.
+        // If there is no name at all, the fault is at the `<` itself.
         let (prefix, local) = self.name(written, offset + usize::from(!written.is_empty()))?;
         self.open.push(written);
         let (depth, most) = (self.open.len() - self.floor, self.limits.depth);
@@ -54,7 +54,8 @@ impl<'d> Gate<'d> {
                 ("xmlns", prefix) => Some(prefix),
                 _ => None,
             };
-            // Beyond a limit the rest of the tag is not read: it costs nothing, and the element is refused.
+            // Beyond a limit the gate does not read the rest of the tag. It costs nothing, and the element is
+            // refused.
             if let Some(bound) = declares {
                 declared += 1;
                 let most = self.limits.declarations;
@@ -125,7 +126,7 @@ impl<'d> Gate<'d> {
         if prefixed > 1 { self.expanded_twice() } else { Ok(()) }
     }
 
-    /// Two attributes whose prefixes differ but mean the same namespace are one attribute twice.
+    /// Two attributes with different prefixes for the same namespace are the same attribute twice.
     fn expanded_twice(&mut self) -> Result<(), Fault> {
         let twice = self.attributes.iter().enumerate().find_map(|(index, attribute)| {
             let ns = self.bound(attribute.binding)?;

@@ -1,6 +1,6 @@
-//! How the gate words its refusals: what is wrong, with which value against which limit, and what to write instead.
+//! How the gate words its refusals: the error, the value and its limit, and what to write instead.
 //!
-//! Never decides. What was found and its place come in; a fault goes out.
+//! It decides nothing. A finding and its place come in; a fault goes out.
 
 use quick_xml::errors::{Error, IllFormedError, SyntaxError};
 
@@ -96,7 +96,7 @@ pub(super) fn undeclared(prefix: &str, place: Place) -> Fault {
         .fix(format!("add xmlns:{prefix}=\"…\" with the namespace meant, or leave the prefix out"))
 }
 
-/// What the tokeniser could not read.
+/// The fault for markup that the tokeniser could not read.
 pub(super) fn syntax(error: &Error, innermost: Option<&str>, place: Place) -> Fault {
     let fault = |message: String| Fault::new(codes::MALFORMED, message, place);
     match error {

@@ -1,7 +1,7 @@
-//! The journal of a turn's earlier attempts, as a later one is given it.
+//! The journal of a turn's earlier attempts, as a later attempt receives it.
 //!
-//! Never decides whether a call is made again: it says what is known of it. The answer to `<ask><journal/></ask>`
-//! comes in; for each model call that is about to be made, what became of it before goes out.
+//! It does not decide whether a call is made again: it reports what is known. The answer to `<ask><journal/></ask>`
+//! comes in; the earlier outcome of each model call that is about to be made goes out.
 
 use super::{Entry, Label, Outcome, Started, count};
 use crate::gate::{Gate, Step};
@@ -16,7 +16,7 @@ pub struct Recalled {
     pub attempt: u32,
     /// Its number within that attempt.
     pub id: u64,
-    /// What it says.
+    /// The entry itself.
     pub entry: Entry,
 }
 
@@ -25,24 +25,24 @@ pub struct Recalled {
 pub struct Past {
     /// The entries that no call has claimed yet.
     pub entries: Vec<Recalled>,
-    /// Where the next page begins, if these are not all.
+    /// The first entry of the next page, if there are more.
     pub next: Option<u64>,
 }
 
-/// What is known of a model call that is about to be made.
+/// What is known about a model call that is about to be made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Standing {
     /// No earlier attempt made it.
     New,
-    /// An earlier attempt bought this: it is used, and not bought again.
+    /// An earlier attempt bought this answer: use it, do not buy it again.
     Known(Outcome),
-    /// An earlier attempt made it and was lost before it had an answer. It may have been paid.
+    /// An earlier attempt made the call and was lost before it had an answer. The call may have been paid.
     Unknown(Started),
 }
 
 impl Past {
-    /// What became of the call with this prompt in an earlier attempt. Each of them is told once, so that an attempt
-    /// which asks the same twice finds the first answer and then the second.
+    /// The outcome of the call with this prompt in an earlier attempt. Each outcome is returned once, so an attempt
+    /// that asks the same twice gets the first answer and then the second.
     pub fn standing(&mut self, prompt: &str) -> Standing {
         let is_it = |recalled: &Recalled| matches!(&recalled.entry, Entry::Started(s) if s.prompt == prompt);
         let Some(at) = self.entries.iter().position(is_it) else { return Standing::New };
@@ -72,10 +72,10 @@ impl Past {
         Payload::composed(writer.finish(), QName::new(namespaces::LISTENER, "entries"))
     }
 
-    /// Reads them back.
+    /// Reads the payload back.
     ///
     /// # Errors
-    /// When the payload holds no entries.
+    /// If the payload holds no entries.
     pub fn read(payload: &Payload) -> Result<Self, Fault> {
         let mut gate = Gate::strict(payload.bytes(), &Limits::FROM_PUMP)?;
         let next = match gate.step()? {
@@ -100,7 +100,7 @@ impl Recalled {
     /// Reads an entry as the log keeps it.
     ///
     /// # Errors
-    /// When the bytes are none.
+    /// If the bytes are not a journal entry.
     pub fn read(body: &[u8]) -> Result<Self, Fault> {
         let mut gate = Gate::strict(body, &Limits::FROM_PUMP)?;
         match gate.step()? {

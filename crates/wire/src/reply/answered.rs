@@ -1,7 +1,7 @@
 //! The documents of a listener that are answered one by one: journal entries and questions.
 //!
-//! A fault in one leaves its number readable, for whoever sent it waits. A gate that has just opened one comes in; the
-//! word goes out.
+//! A fault in a document leaves its number readable, because the sender waits for the answer. A gate that has just
+//! opened such a document comes in; the word goes out.
 
 use super::{Word, attribute};
 use crate::ask::Question;
@@ -14,7 +14,7 @@ use crate::place::Fault;
 pub(super) fn read<'d>(gate: &mut Gate<'d>, tag: &Tag<'d>, delivery: String) -> Result<Word, Fault> {
     let id = number(gate, tag)?;
     if tag.local == "ask" {
-        // A text that is put may be a prompt that holds several messages.
+        // A text to store may be a prompt that holds several messages.
         let most = gate.limits().reply_bytes;
         let question = whole(gate, most, |gate| Question::read(gate, tag))?;
         return Ok(Word::Ask { delivery, id, question });
@@ -24,7 +24,7 @@ pub(super) fn read<'d>(gate: &mut Gate<'d>, tag: &Tag<'d>, delivery: String) -> 
     Ok(Word::Journal { delivery, id, entry })
 }
 
-/// What stands in the document, or what is wrong with it alone; either way the document is read to its end.
+/// The content of the document, or the fault that affects it alone. Either way the document is read to its end.
 fn whole<'d, T>(
     gate: &mut Gate<'d>,
     most: usize,
@@ -49,7 +49,7 @@ fn whole<'d, T>(
     })
 }
 
-/// The number that the answer will bear.
+/// The number that the answer will carry.
 pub(super) fn number<'d>(gate: &mut Gate<'d>, tag: &Tag<'d>) -> Result<u64, Fault> {
     let value = attribute(gate, tag, "id")?;
     value.parse().map_err(|_| {

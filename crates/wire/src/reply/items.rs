@@ -1,7 +1,7 @@
-//! The content of a reply: its items, or the one failure or `again` that stands instead of them.
+//! The content of a reply: its items, or the one failure or `again` that replaces them.
 //!
-//! A fault inside an item refuses that item and no other. Only what breaks the structure of the document ends the
-//! reading. A gate that has just opened `<reply>` comes in; what the reply says goes out.
+//! A fault inside an item refuses only that item. Only a fault that breaks the structure of the document ends the
+//! reading. A gate that has just opened `<reply>` comes in; the content of the reply goes out.
 
 use super::{Item, Said, attribute};
 use crate::envelope::{Parts, Stamping};
@@ -13,7 +13,7 @@ use crate::{Payload, codes, namespaces};
 pub(super) fn read(gate: &mut Gate<'_>) -> Result<Said, Fault> {
     let mut items = Vec::with_capacity(1);
     let mut instead = None;
-    // Consecutive parts of one stray text are one fault, not one for each reference in it.
+    // Consecutive parts of one stray text are one fault, not one fault for each reference in it.
     let mut in_stray_text = false;
     loop {
         let step = gate.step()?;
@@ -59,10 +59,10 @@ pub(super) fn read(gate: &mut Gate<'_>) -> Result<Said, Fault> {
     }
 }
 
-/// What one element of a reply is.
+/// One element of a reply.
 enum Entry {
     Item(Item),
-    /// What stands instead of items, and the fault that it is beside one.
+    /// A failure or `again`, and the fault to report if there are items beside it.
     Instead(Said, Fault),
 }
 
@@ -113,7 +113,7 @@ fn instead<'d>(gate: &mut Gate<'d>, tag: Tag<'d>) -> Result<Entry, Fault> {
         other => {
             let message = format!("<{other}> of the listener protocol stands in place of an item");
             let fault = gate.fault(codes::INVALID, message, tag.offset).expected("a payload or an envelope");
-            // Most often an xmlns was forgotten, and the reply's own took its place.
+            // The usual cause is a missing xmlns, so that the reply's own xmlns applied.
             let fault = fault.path(format!("/{other}"));
             return Err(fault.fix(format!("write <{other} xmlns=\"…\"> with the namespace of the payload")));
         }

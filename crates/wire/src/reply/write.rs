@@ -1,6 +1,6 @@
-//! Writing the documents of the listener protocol, for listeners written in Rust.
+//! Writes the documents of the listener protocol, for listeners written in Rust.
 //!
-//! What is written here is read back to the same value. A [`Word`] comes in; bytes go out.
+//! A written document reads back as the same value. A [`Word`] comes in; bytes go out.
 
 use super::{Item, Said, Word};
 use crate::envelope::{Address, write_envelope_into};
@@ -10,10 +10,10 @@ use crate::place::Fault;
 use crate::writer::Writer;
 
 impl Word {
-    /// The document that says this.
+    /// The document for this word.
     ///
     /// # Errors
-    /// The fault of an item, an entry or a question that is refused already: there is nothing to send for it.
+    /// The fault of an item, an entry or a question that is already refused: there is nothing to send for it.
     pub fn document(&self) -> Result<Vec<u8>, Fault> {
         let mut writer = Writer::with_capacity(256);
         match self {

@@ -1,14 +1,15 @@
-//! Text for terminals: what would move the cursor, colour the screen or reorder a line is shown, not sent.
+//! Text for terminals: it shows characters that would move the cursor, colour the screen or reorder a line,
+//! instead of sending them.
 //!
-//! Never changes what is stored: this is for showing only. Hostile text comes in; text that prints as it reads
+//! It never changes stored text: this is for display only. Hostile text comes in; text that prints as it reads
 //! goes out.
 
 use std::borrow::Cow;
 
 /// `text` with every control character, bidirectional override and invisible character written as `\u{…}`.
 ///
-/// Line feeds and tabs stay. A backslash that begins what looks like such an escape is written as `\u{5c}`, so
-/// that text cannot pretend to have held a control character.
+/// Line feeds and tabs stay. A backslash that begins a look-alike of such an escape becomes `\u{5c}`, so that
+/// text cannot pretend to have held a control character.
 #[must_use]
 pub fn visible(text: &str) -> Cow<'_, str> {
     let pretends = text.contains("\\u{");
