@@ -1,4 +1,4 @@
-//! What is in memory is what is at work: threads at rest leave it, whatever woke them.
+//! Only active threads are in memory: threads at rest leave it, whatever woke them.
 
 use systole::words::limits;
 
