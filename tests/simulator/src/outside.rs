@@ -1,5 +1,5 @@
-//! The ports of an engine: clock, seeds, tokens, listeners and clients of a simulated world. The output
-//! of the engine is stored, in order, until the world takes it.
+//! The ports of a heart: clock, seeds, tokens, listeners and clients of a simulated world. The output
+//! of the heart is stored, in order, until the world takes it.
 //!
 //! A pump dies at a step by falling silent there: from then on it has no effect, and the world removes it
 //! as soon as the call returns. So a kill can happen inside any call, including recovery.
@@ -16,7 +16,7 @@ use systole::words::refusal::Refusal;
 use systole::words::time::Millis;
 use systole_kit::told::Answer;
 
-/// An output of an engine.
+/// An output of a heart.
 #[derive(Debug)]
 pub(crate) enum Sent {
     Handed(Delivery),
@@ -48,7 +48,7 @@ impl Sent {
 /// The beginning of simulated time, in milliseconds since 1970.
 const BEGINNING_MS: u64 = 1_767_225_600_000;
 
-/// The outside as engines see it, over all lives of a run.
+/// The outside as hearts see it, over all lives of a run.
 pub(crate) struct Outside {
     seed: u64,
     drawn: AtomicU64,

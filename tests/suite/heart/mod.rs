@@ -1,4 +1,4 @@
-//! The engine between fake ports, driven by hand: a test sets the input, the moments at which the
+//! The heart between fake ports, driven by hand: a test sets the input, the moments at which the
 //! writer and the reader answer, and the time, and reads as lines what reached listeners and
 //! clients. The log in memory is the real one, and so are the leases.
 
@@ -45,7 +45,7 @@ use systole_kit::{Limits, Payload};
 use crate::pump::{answer_line, composition, name, payload, record_line, root};
 use crate::shaky_log::Shaky;
 
-/// The outside, as the engine sees it.
+/// The outside, as the heart sees it.
 #[derive(Default)]
 pub(crate) struct Outside {
     wall: AtomicU64,
@@ -131,7 +131,7 @@ impl Steps for Outside {
     fn passed(&self, _: Step) {}
 }
 
-/// An engine and everything around it.
+/// A heart and everything around it.
 pub(crate) struct Rig {
     pub(crate) heart: Heart,
     pub(crate) outside: Arc<Outside>,
@@ -147,13 +147,13 @@ pub(crate) struct Rig {
 }
 
 impl Rig {
-    /// An engine over an empty log. Its start is on disk, and `lines` does not count the start's
+    /// A heart over an empty log. Its start is on disk, and `lines` does not count the start's
     /// records.
     pub(crate) fn new() -> Rig {
         Rig::with(composition())
     }
 
-    /// An engine of another composition.
+    /// A heart of another composition.
     pub(crate) fn with(composition: Composition) -> Rig {
         let mut rig = Rig::over(Memory::new(), composition, vec![], Arc::new(Outside::default()));
         rig.settle();
@@ -351,7 +351,7 @@ impl Rig {
         self.log.after(Position(0), usize::MAX).unwrap().into_iter().map(|(_, r)| r).collect()
     }
 
-    /// The log since this engine's start, one line for each record.
+    /// The log since this heart's start, one line for each record.
     pub(crate) fn lines(&self) -> Vec<String> {
         self.records().iter().skip(self.booted).map(record_line).collect()
     }
