@@ -367,7 +367,7 @@ async fn a_stream_of_ours_that_would_lose_deliveries_is_refused() {
     refused(tried, Code::BusUnfit, "nothing can be deleted from it", "nats stream rm");
 }
 
-/// What the broker has no room for is reported in the broker's own words.
+/// When the broker has no room for a stream, the refusal quotes the broker.
 #[tokio::test]
 async fn a_broker_that_makes_no_stream_says_why() {
     let limited = format!(

@@ -14,7 +14,7 @@ use crate::far_rights::House;
 use crate::identity::{Someone, seed};
 use crate::program::{PATIENCE, Running, systole, systole_with};
 
-/// A client that is rejected whatever it shows.
+/// A client that is rejected with any credentials.
 async fn knocks(server: &Server) {
     let stranger = ConnectOptions::with_user_and_password("open".into(), "sesame".into());
     assert!(stranger.connect(server.url()).await.is_err());
@@ -52,7 +52,7 @@ async fn d6_whom_a_broker_does_not_let_in_is_told_by_number_and_without_a_secret
         knocks(&house.server).await;
         next(&mut ear).await;
     }
-    // What the pump writes now arrives after all of them.
+    // The pump's next message arrives after all of them.
     assert_eq!(systole(folder, &["ask", "hello"]).stdout, "heard\n");
     let mut auditor = house.auditor().await;
     for subject in ["o.shop.refused.*", "$SYS.>"] {

@@ -259,7 +259,7 @@ fn d7_without_most_of_its_nodes_senders_are_told_so_and_work_goes_on_with_them()
     );
     cluster.node(1).start_again();
     cluster.leader(1, "SYSTOLE_shop_LOG");
-    // The same key: the message is accepted once, whatever happened to the first try.
+    // The same key: the message is accepted once, for any outcome of the first try.
     let taken = pumps::until_taken(folder.path(), "k-2");
     let again = pumps::question(folder.path(), "k-2");
     assert_eq!((&again.json["id"], &again.json["repeated"]), (&taken, &true.into()));

@@ -186,7 +186,7 @@ workflows:
     let peer = tooled.peers.first().unwrap();
     let taken: Vec<&str> = peer.accepts.iter().map(|one| &*one.element.local).collect();
     assert_eq!(taken, ["ask"]);
-    // The entry is the only open workflow, whatever else is open.
+    // The entry is the only open workflow, even if agents or listeners are open too.
     assert_eq!(file.composition.entry, Some(name("flow")));
     let closed = text.replace("flow: {", "flow: {entry: false, ");
     assert_eq!(loaded(&closed).composition.entry, Some(name("open")), "then it is the only open agent");

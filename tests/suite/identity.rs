@@ -52,7 +52,7 @@ impl House {
         seed(self.folder.path(), key)
     }
 
-    /// The client with that key. An unowned inbox stands for the prefix that a client chooses itself.
+    /// The client with that key. An unowned inbox replaces the prefix that a client chooses itself.
     async fn as_of(&self, key: &str, inbox: &str) -> Someone {
         Someone::come(&self.server, ConnectOptions::with_nkey(self.seed(key)), inbox).await
     }

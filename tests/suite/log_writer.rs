@@ -1,4 +1,4 @@
-//! The writer's thread over a log that is told how its commits end.
+//! The writer's thread over a log whose commit results the test sets.
 
 use std::sync::mpsc::{Receiver, TrySendError, sync_channel};
 

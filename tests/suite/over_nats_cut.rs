@@ -1,6 +1,6 @@
 //! Work over a slow, stalled or cut connection to the broker, for the pump or for a worker, and while the broker
-//! itself is suspended or killed under load: nothing is lost, nothing is done twice, and waiting clients are told in
-//! time.
+//! itself is suspended or killed under load: nothing is lost, nothing is done twice, and waiting clients get an
+//! answer in time.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;

@@ -83,7 +83,7 @@ async fn d8_a_pump_that_was_ousted_takes_no_delivery_of_the_other_away() {
     ousted.stop().await;
 }
 
-/// What the old pump still sends is held up until the other pump has a delivery out, and arrives then.
+/// Holds up the old pump's messages until the other pump has a delivery out, and lets them arrive then.
 async fn comes_late(words: &'static str, is_opening: bool) {
     let server = Server::start();
     let proxy = Proxy::to(&server.url());

@@ -22,7 +22,7 @@ use crate::workers::{Serving, TALK, answer};
 const MESSAGES: usize = 60;
 /// The number of questions in each turn of the boss but the last.
 const QUESTIONS: usize = 3;
-/// Turns in which it asks.
+/// The number of turns in which it asks.
 const ROUNDS: u32 = 2;
 
 fn organism(url: &str) -> tempfile::TempDir {
@@ -212,8 +212,8 @@ async fn d7_replies_in_another_order_twice_and_before_the_receipt_of_another_are
     assert_eq!((counts["message/request"], counts["message/final"]), (12, 12), "{counts:?}");
 }
 
-/// Of two attempts at one turn, the first worker wakes up when the second has the work, and both reply at once, twice
-/// each and in either order.
+/// Two attempts at one turn: the first worker wakes up when the second has the work. Both reply at once, twice each
+/// and in either order.
 #[tokio::test(flavor = "multi_thread")]
 async fn d7_a_zombie_that_speaks_before_between_and_behind_the_other_is_refused_each_time() {
     let server = Server::start();

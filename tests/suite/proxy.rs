@@ -1,5 +1,5 @@
 //! A proxy to a broker that can cut, stall or slow down connections, or drop messages of the broker. It listens on
-//! 127.0.0.1 between clients and the server, and of the protocol it knows only where a frame ends.
+//! 127.0.0.1 between clients and the server, and knows only the frame boundaries of the protocol.
 //!
 //! It invents nothing: every byte that comes out went in. It forwards delayed data in order and once, unless it is
 //! set to be unruly.

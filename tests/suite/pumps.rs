@@ -216,7 +216,7 @@ fn d7_a_pump_that_is_cut_off_has_no_effect_and_stands_by_when_it_is_back() {
     other.says("listens on");
     let told = question(far.path(), "k-1");
     assert_eq!((told.status, told.json["code"].as_str()), (503, Some("ingress.unavailable")), "{told:?}");
-    // What the cut-off pump could not write is lost; the other pump accepts the same key as new.
+    // The message that the cut-off pump could not write is lost; the other pump accepts the same key as new.
     let taken = question(near.path(), "k-1");
     assert_eq!((taken.status, &taken.json["repeated"]), (202, &false.into()), "{taken:?}");
     assert_eq!(asked(near.path()).stdout, "heard\n");

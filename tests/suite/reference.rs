@@ -125,8 +125,7 @@ fn a9_every_refusal_of_a_payload_or_a_reply_carries_a_mend() {
     assert!(codes.len() >= 15, "{codes:?}");
     for code in codes {
         let mend = Refusal::new(*code, "x").fix.unwrap_or_else(|| panic!("{code} has no mend"));
-        // The general text in the table points to the fix of the example, so that fix must have more than the
-        // pointer.
+        // The table's general fix refers to the `try` line. On that line itself it would be no fix.
         assert!(!mend.is_empty() && !mend.contains("`try`"), "{code}: {mend}");
         let shown = code.example().unwrap_or_else(|| panic!("{code} is not shown"));
         assert!(shown.lines().any(|line| line.starts_with("  try ")), "{shown}");

@@ -47,8 +47,8 @@ const SOAK: [(&str, &str); 5] = [
 const ERRANDS: [&str; 10] =
     ["note", "todo", "view", "clear", "ask", "nap", "early", "round", "weary", "deep"];
 
-/// None of the messages makes a listener of `config/soak` hang. On a busy machine its tenth of a second could still
-/// pass in one of the two runs.
+/// No message makes a listener of `config/soak` hang. On a busy machine its tenth of a second could still pass in one
+/// of the two runs.
 const PATIENT: [&str; 2] = ["--set", "listeners.fuse.timeout=60s"];
 
 fn payload(listener: &str, element: &str, inside: &str) -> String {

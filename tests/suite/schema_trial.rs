@@ -154,7 +154,7 @@ fn a5_row_24_a_schema_that_cannot_be_borne_is_refused_with_place_and_mend() {
         assert!(flat.contains(words) && flat.contains(mend), "{words}: {told}");
         assert!(flat.contains("config.schema") || flat.contains("config.unreadable"), "{told}");
         assert!(flat.contains("t.xsd"), "{told}");
-        // The cause of the other process's death is not examined here, so the missing name `nowhere` is not reported.
+        // After a failed trial the check stops, so it does not report the missing name `nowhere`.
         assert!(flat.ends_with("1 mistake") || !words.starts_with("compiling"), "{told}");
     }
 }

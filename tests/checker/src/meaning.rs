@@ -12,7 +12,7 @@ pub(crate) enum Act<'r> {
     Opens { call: &'r str, to: &'r str, by: By },
     /// One item of a reply.
     Item { call: &'r str, turn: u32, ordinal: u32, sort: Sort<'r> },
-    /// One of several calls that an item makes: the call to that receiver.
+    /// One of several calls that an item makes: the call to that taker.
     Takes { caller: &'r str, turn: u32, ordinal: u32, call: &'r str, to: &'r str, first_is_enough: bool },
     /// An answer of the core to an item that made no call.
     Answer { caller: &'r str, turn: u32, ordinal: u32 },

@@ -8,7 +8,7 @@ pub(crate) fn is_path(text: &str) -> bool {
     steps.next().is_some_and(|top| number(top).is_some()) && steps.all(|step| of_step(step).is_some())
 }
 
-/// The turn, the ordinal and the receiver of a step.
+/// The turn, the ordinal and the taker of a step.
 fn of_step(step: &str) -> Option<(u32, u32, Option<u32>)> {
     let (turn, item) = step.split_once('.')?;
     let (ordinal, taker) = match item.split_once(':') {
@@ -56,7 +56,7 @@ pub(crate) fn item(path: &str) -> Option<(&str, u32, u32)> {
     Some((caller, turn, ordinal))
 }
 
-/// The receiver of its item that the call goes to; none if the item made one call.
+/// The taker of its item that the call goes to; none if the item made one call.
 pub(crate) fn taker(path: &str) -> Option<u32> {
     let (_, step) = path.rsplit_once('/')?;
     of_step(step)?.2

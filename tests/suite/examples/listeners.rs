@@ -11,7 +11,7 @@ for turn in turns():
     print(f'<reply xmlns="urn:systole:listener:v1" delivery="{turn.delivery}"><failure code="upstream-down" retry="false">the service answered 503</failure></reply>', flush=True)
 "#;
 
-/// Answers a foreign delivery as often as it is told, and then its own.
+/// Answers a foreign delivery as often as its input says, and then its own.
 const STALE: &str = r#"
 for turn in turns():
     for n in range(int(turn.text)): reply("0" * 64, said(f"late {n}"))

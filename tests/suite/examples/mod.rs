@@ -30,7 +30,7 @@ impl Book {
         let newest = || records.iter().rev();
         let says = |record: &&Record| told(&record.body).is_some_and(|told| told.code == code.as_str());
         let said = newest().find(says).map(|record| record.body.to_vec());
-        // What a program saw while it worked is in its own output.
+        // A program's own output quotes what it saw while it worked.
         let said = said.or_else(|| newest().find_map(|record| quoted(code, record)));
         let marked = || newest().find(|record| record.header.code == Some(Mark::Code(code)));
         let body = said.or_else(|| marked().map(|record| record.body.to_vec()));

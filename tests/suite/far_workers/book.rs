@@ -91,7 +91,7 @@ impl Told {
         self.deliveries = deliveries().count() as u64;
         self.handed_twice = deliveries().filter(|times| **times > 1).count() as u64;
         self.again = turns.values().map(|turn| turn.asked.len().saturating_sub(1) as u64).sum();
-        // The till has `on_unknown: fail`: after one delivery, no other follows, whatever the outcome.
+        // The till has `on_unknown: fail`: after one delivery, no other follows, for any outcome.
         let tills = book.lines().filter_map(|line| line.strip_prefix("asked till "));
         let keys: BTreeSet<&str> = tills.filter_map(|rest| rest.split(' ').next()).collect();
         for key in keys {

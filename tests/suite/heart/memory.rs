@@ -1,4 +1,4 @@
-//! Only active threads are in memory: threads at rest leave it, whatever woke them.
+//! Only active threads are in memory: a thread at rest leaves it, after any input that woke it.
 
 use systole::words::limits;
 

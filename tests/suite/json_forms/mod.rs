@@ -227,7 +227,7 @@ fn pool(simples: &[&Simple]) -> Vec<Value> {
     pool
 }
 
-/// A type as the text of an element, as an attribute, and as text beside an attribute.
+/// A type as the text of an element, as an attribute, and as text next to an attribute.
 fn around(simple: &'static Simple) -> T {
     let beside = T { attributes: vec![("alpha", simple, false)], ..value(simple) };
     let all = vec![P::E("alpha", (1, Some(3)), value(simple)), P::E("beta", MAYBE, beside)];

@@ -366,7 +366,7 @@ async fn b6_an_own_child_that_ended_turns_ago_has_ended_and_is_not_unknown() {
         "lambda turn: [to(say('echo', 'x'), thread={kid}), cancel({kid}), wait('all', {kid}), \
          to(say('echo', 'x'), thread=turn.thread + '.never')]"
     );
-    // An inner call has its own children, and none of the outer call.
+    // An inner call has its own children, and not those of the outer call.
     let foreign = format!("lambda turn: [to(say('echo', 'x'), thread={kid}), wait('all', {kid})]");
     let lives = |label: &str| format!("[spawn(say('echo', 'a'), '{label}')], [wait('all')], [note('seen')]");
     let inside = format!("[{}, {foreign}, everything]", lives("own")).replace('\'', "\\'");

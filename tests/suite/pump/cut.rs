@@ -202,8 +202,7 @@ fn b15_every_word_on_budgets_is_in_the_limited_conversation() {
     assert!(bodies.contains("<budget-warning") && bodies.contains("<budget-exceeded"), "{all}");
 }
 
-/// A conversation in which items go to several receivers: answered by all, by the first, by none,
-/// cancelled.
+/// A conversation in which items go to several takers: answered by all, by the first, by none, cancelled.
 pub(crate) fn spread() -> Stage {
     let mut stage = Stage::new();
     let each = |gather, takers: &[&str]| to_each(gather, takers);

@@ -103,7 +103,7 @@ fn breaches_of(source: &Source) -> Vec<String> {
     if let Some((room, allowed)) = ROOMS.iter().find(|(name, _)| Some(*name) == room) {
         for (at, other) in named(&source.path, &code) {
             let whole = other.as_str() == *room || allowed.contains(&other.as_str());
-            // Of the edges, the reading side sees only the log.
+            // Among the edges, the reading side may name only the log.
             let log = *room != "audit" || other != "edges" || code[at..].starts_with("crate::edges::log");
             if !whole || !log {
                 breaches.push(format!("{}: {room} names {other}", place(at)));

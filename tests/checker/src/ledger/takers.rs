@@ -1,5 +1,5 @@
-//! Items for several receivers in the ledger: each receiver has its own call, and the item is answered
-//! when all of those are closed. If the first answer is enough, it closes the others.
+//! Items for several takers in the ledger: each taker has its own call, and the item is answered when
+//! all of those are closed. If the first answer is enough, it closes the others.
 
 use super::thread::{Item, Taker, Takers};
 use super::{Ledger, Step};
@@ -8,7 +8,7 @@ use crate::path;
 use crate::record::Hash;
 
 impl Ledger {
-    /// Takes a call to one of the receivers.
+    /// Takes a call to one of the takers.
     pub(super) fn takes(&mut self, step: &Step<'_>, act: Act<'_>) {
         let Act::Takes { caller, turn, ordinal, call: path, to, first_is_enough } = act else { return };
         let (record, Some(number)) = (step.record, path::taker(path)) else { return };
@@ -53,7 +53,7 @@ impl Ledger {
         }
     }
 
-    /// The call to one of the receivers has closed.
+    /// The call to one of the takers has closed.
     pub(super) fn took(&mut self, thread: &str, (caller, turn, ordinal): (&str, u32, u32), number: u32) {
         self.moved(thread, caller);
         self.with_call(thread, caller, |call| {

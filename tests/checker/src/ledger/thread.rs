@@ -132,11 +132,11 @@ pub(crate) struct Item {
     pub(crate) spawn: Option<Id>,
     pub(crate) cause: Option<Id>,
     pub(crate) time_ms: u64,
-    /// The receivers, if it went to several.
+    /// The takers, if it went to several.
     pub(crate) takers: Option<Takers>,
 }
 
-/// The receivers of one item.
+/// The takers of one item.
 #[derive(Debug)]
 pub(crate) struct Takers {
     pub(crate) first_is_enough: bool,
@@ -145,7 +145,7 @@ pub(crate) struct Takers {
     pub(crate) all: Vec<Taker>,
 }
 
-/// A receiver of an item.
+/// A taker of an item.
 #[derive(Debug)]
 pub(crate) struct Taker {
     /// Its number, from its call.

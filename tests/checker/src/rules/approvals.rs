@@ -123,7 +123,7 @@ fn moves(before: &Ledger, call: &Call, act: Act<'_>, step: &Step<'_>) -> Option<
         Act::Outcome { .. } if code == "thread.cancelled" => None,
         // The time of its message is over, and nothing that it could do would count.
         Act::Outcome { .. } if code == "budget.time" && is_out_of_time(before, step) => None,
-        // What a person rejects after an attempt is not tried again.
+        // A rejected attempt is not tried again.
         Act::DeadLetter { .. } if approval.of_attempt && outcome.is_some() => None,
         Act::Item { .. }
         | Act::Outcome { .. }

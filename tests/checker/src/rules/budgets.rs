@@ -6,7 +6,7 @@ use crate::ledger::{Clocked, Ledger, Step};
 use crate::meaning::{Act, Sort};
 use crate::path;
 
-/// What a message from outside begins, in all its threads, is no more and no deeper than allowed.
+/// A message from outside begins, in all its threads, no more and no deeper than allowed.
 pub(crate) fn budget(before: &Ledger, step: &Step<'_>, terms: &Terms) -> Option<String> {
     let thread = &step.record.thread;
     let (call, children) = match step.act? {

@@ -51,7 +51,7 @@ fn writes(call: &Call, turn: u32, step: &Step<'_>) -> Option<String> {
 }
 
 /// The model use in the tree of one message from outside is reserved before the calls, and the sum passes no
-/// limit. A call that may only answer may pass the limit once.
+/// limit. A call that may only answer may pass a limit that was not passed before.
 pub(crate) fn models(before: &Ledger, step: &Step<'_>, terms: &Terms) -> Option<String> {
     let Act::Writes { .. } = step.act? else { return None };
     let tag = tag::entry(&step.record.body).filter(|tag| tag.attribute("kind") == Some("model-started"))?;

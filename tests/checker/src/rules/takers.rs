@@ -1,4 +1,4 @@
-//! Checks that items for several receivers reached each of them once, and that the first answer, if it is
+//! Checks that items for several takers reached each of them once, and that the first answer, if it is
 //! enough, leaves none of the others at work.
 
 use super::Terms;
@@ -7,8 +7,8 @@ use crate::meaning::{Act, Sort};
 use crate::path;
 use crate::record::Hash;
 
-/// The receivers of an item count from 0, all differ, and all get the same bytes on the same terms. When
-/// one gives the answer that is enough, the calls to the others are closed before it.
+/// The takers of an item count from 0, all differ, and all get the same bytes on the same terms. When one
+/// gives the answer that is enough, the calls to the others are closed before it.
 pub(crate) fn takers(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<String> {
     match step.act? {
         Act::Takes { caller, turn, ordinal, call, to, first_is_enough } => {

@@ -98,7 +98,7 @@ fn a_warning_and_a_wrap_up_turn_are_no_faults() {
 fn what_is_begun_beyond_a_budget_is_found() {
     let book = crate::book::Book::of(&crate::good::script());
     let under = |terms: Terms| book.check_under(terms).found.into_iter().collect::<Vec<_>>();
-    // The largest message: the calls to both receivers of both items in thread H. Threads A and D, and
+    // The largest message: the calls to both takers of both items in thread H. Threads A and D, and
     // the second message of thread F, have a call and a spawn each.
     let none = Terms { messages: Some(4), children: Some(1), depth: Some(2), ..Terms::default() };
     assert_eq!(under(none), []);

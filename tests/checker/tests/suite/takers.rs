@@ -1,4 +1,4 @@
-//! A thread with two items that went to several receivers, and faults planted in it.
+//! A thread with two items that went to several takers, and faults planted in it.
 
 use crate::planted;
 use crate::script::{Line, line};

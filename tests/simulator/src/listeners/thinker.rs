@@ -89,7 +89,7 @@ fn spawns(cue: &mut Cue<'_>, dice: &mut Dice) -> Option<Thing> {
     cue.spawn(*label, to)
 }
 
-/// The receivers of a broadcast.
+/// The takers of a broadcast.
 const TAKERS: [&[&str]; 4] = [
     &[cast::TOOL, cast::CAREFUL],
     &[cast::AGENT, cast::TOOL],

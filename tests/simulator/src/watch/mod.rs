@@ -1,5 +1,5 @@
 //! The judges inside a run: each watches one promise of the pump during the run, and describes every
-//! breach. None changes anything, and none knows another.
+//! breach. No judge changes anything, and no judge knows another.
 
 pub(crate) mod deliveries;
 pub(crate) mod folds;

@@ -24,8 +24,8 @@ pub struct Outcome {
     pub seed: u64,
     /// The hash of every leaf and head of the log, in order of position.
     pub log: [u8; 32],
-    /// The hash of everything that the pumps gave out besides records: rows, deliveries, call-backs,
-    /// answers.
+    /// The hash of everything that the pumps gave out in addition to records: rows, deliveries,
+    /// call-backs, answers.
     pub given: [u8; 32],
     /// Records in the log.
     pub records: u64,

@@ -43,7 +43,7 @@ const WARY: Party = Party { name: "wary", unknown: Unknown::AsksAPerson, tells: 
 /// Thinks long enough to go in circles.
 const PATIENT: Party = Party { name: "patient", turns: 30, ..TOOL };
 const PARTIES: [Party; 7] = [AGENT, TOOL, QUIET, CAREFUL, GUARDED, WARY, PATIENT];
-/// The receivers of a broadcast.
+/// The takers of a broadcast.
 const CASTS: [&[Party]; 5] =
     [&[TOOL, CAREFUL], &[AGENT, TOOL], &[QUIET, GUARDED, TOOL], &[CAREFUL, AGENT], &[WARY, TOOL]];
 

@@ -50,7 +50,7 @@ const MOST_CHILDREN: usize = 1_000;
 const MOST_WAITING: usize = 16;
 pub(crate) const MOST_ITEMS: usize = 64;
 const MOST_NOTICES: usize = 64;
-/// The most notices that may wait for one turn.
+/// The most steering messages that may wait for one turn.
 const MOST_WORDS: usize = 64;
 
 /// An item of a reply, as a test gives it.
@@ -118,7 +118,7 @@ pub(crate) struct Call {
     memory: Memory,
     /// The journal entries of the due turn.
     journal: Journal,
-    /// Whether it was told that only a final is accepted, and until when.
+    /// Whether only a final is accepted, and until when.
     last: Option<Last>,
     /// The state of the message limit, if its last reply asked for more messages than are left.
     is_spent: Option<String>,
@@ -161,7 +161,7 @@ pub(crate) struct Naive {
     pub(crate) clocked: BTreeSet<String>,
     /// Whether everything is paused.
     everything_halts: bool,
-    /// What the last event covered, besides what is visible.
+    /// What the last event covered, in addition to its visible effects.
     pub(crate) met: BTreeSet<String>,
     /// The answer to the last request from outside.
     pub(crate) told: Option<String>,

@@ -3,7 +3,7 @@
 
 use super::{Call, Naive, Party, Shown, nested};
 
-/// The results so far of an item that several accept, by receiver: the answer, and whether it is a failure.
+/// The results so far of an item that several accept, by taker: the answer, and whether it is a failure.
 #[derive(Clone, Debug)]
 pub(super) struct Gathering {
     is_first_enough: bool,
@@ -20,7 +20,7 @@ impl Gathering {
     }
 }
 
-/// The path of a receiver's call.
+/// The path of a taker's call.
 fn of_taker(item: &str, taker: usize) -> String {
     format!("{item}:{taker}")
 }
@@ -33,7 +33,7 @@ impl Call {
 }
 
 impl Naive {
-    /// A call for each receiver, or for none if a limit has no room for all.
+    /// A call for each taker, or for none if a limit has no room for all.
     pub(super) fn casts(
         &mut self,
         (thread, path, turn, ordinal): (&str, &str, u32, usize),
@@ -59,8 +59,7 @@ impl Naive {
         None
     }
 
-    /// The call of a receiver closed: the item's answer by now, if it has one. Of several answers each has a
-    /// line.
+    /// The call of a taker closed: the item's answer by now, if it has one. Of several answers each has a line.
     pub(super) fn gathers(
         &mut self,
         (thread, caller): (&str, &str),

@@ -13,7 +13,7 @@ pub(super) struct Clock {
     since: Option<i64>,
     /// When it was last added up, on the wall clock.
     said: i64,
-    /// None of its marks is due before that.
+    /// No mark of it is due before that.
     not_before: i64,
     is_told: bool,
     is_over: bool,

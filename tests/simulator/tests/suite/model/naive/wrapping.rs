@@ -4,7 +4,7 @@
 use super::broadcast::Gathering;
 use super::{Call, MOST_ITEMS, Naive, Thrown};
 
-/// A call was told that only a final is accepted.
+/// The notice to a call that only a final is accepted.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Last {
     /// The code that refuses its other items.
@@ -14,7 +14,7 @@ pub(super) struct Last {
 }
 
 impl Call {
-    /// Whether it was told that it may only answer.
+    /// Whether the call may only answer.
     pub(crate) fn wraps_up(&self) -> bool {
         self.last.is_some()
     }
@@ -24,7 +24,7 @@ impl Call {
         self.last.is_some_and(|last| self.turn >= last.turn)
     }
 
-    /// Whether it was told so while a turn was due whose reply is still awaited.
+    /// Whether this notice came while a turn was due whose reply is still awaited.
     pub(crate) fn is_left_to_its_reply(&self) -> bool {
         self.is_ready() && self.wraps_up() && !self.is_in_last_turn()
     }
