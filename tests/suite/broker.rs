@@ -84,7 +84,7 @@ impl Server {
         Server::of(String::new())
     }
 
-    /// Starts a broker with a complete configuration. Only its port is set here.
+    /// Starts a broker with a complete configuration. Only the port in it is replaced.
     pub(crate) fn whole(configuration: &str) -> Server {
         assert!(configuration.contains("\nlisten: "), "{configuration}");
         Server::of(configuration.to_owned())

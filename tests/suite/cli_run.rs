@@ -129,8 +129,8 @@ fn row_20_hostile_text_is_shown_and_not_obeyed() {
     organism.interrupt();
 }
 
-/// Answers when something is written into the pipe `gate`, and reports on `gate` itself when it is
-/// asked.
+/// Opens the pipe `asked` when it is asked, and answers when something is written into the pipe
+/// `gate`.
 const SLOW_PY: &str = r#"import sys, xml.etree.ElementTree as ET
 E, S, L, N = "{https://xml-pipeline.org/ns/envelope/v1}", "{urn:systole:stamp:v1}", "{urn:systole:listener:v1}", "{https://xml-pipeline.org/ns/echo/v1}"
 for line in sys.stdin:

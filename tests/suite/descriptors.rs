@@ -60,7 +60,7 @@ fn d5_connections_that_say_nothing_keep_neither_a_client_nor_a_program_from_its_
     let mut silent: Vec<TcpStream> = (0..400).map(|_| connect(&run)).collect();
     let thread = sends(&run, "once");
     assert_eq!(answered(&mut events, &thread), "200");
-    // The oldest was closed in favor of the newer ones.
+    // The oldest was closed in favour of the newer ones.
     assert_eq!(silent.remove(0).read(&mut [0]).unwrap(), 0);
     drop(running);
 }

@@ -401,7 +401,7 @@ fn what_cannot_be_copied_is_told_with_the_mend() {
     let wrong = systole_with(far.path(), &["copy"], &[("BUS_KEY", KEY.0)]);
     assert!(wrong.code == Some(5) && wrong.stderr.contains("does not let in who has this nkey"), "{wrong:?}");
     assert!(!wrong.stderr.contains(KEY.0));
-    // The rights of a key are found in any order of keys. No pump has run here yet.
+    // The command finds out which rights a key has, whichever it tries first. No pump has run here yet.
     let keys = ["_auditor", "_pump"].map(|name| seed(house.first.path(), name));
     for (key, more) in keys.iter().flat_map(|key| [(key, &[][..]), (key, &["--key-env", "BUS_KEY"])]) {
         let ran = systole_with(far.path(), &[&["copy"], more].concat(), &[("BUS_KEY", key)]);

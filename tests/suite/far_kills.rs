@@ -118,7 +118,7 @@ fn take_overs(seed: u64, times: u64) {
             // It resumes with its deliveries, and stands by.
             kill_process(pid, Signal::CONT).unwrap();
         } else {
-            // If this came sooner, it would have continued itself, with its copy.
+            // A restart before that would continue itself, with its copy.
             writes.kill().unwrap();
             writes = begin(which);
         }

@@ -144,7 +144,7 @@ fn row_42_an_edited_log_is_refused_at_its_first_bad_position() {
         ("DELETE FROM word WHERE text = 'researcher'", 1),
         ("UPDATE thread SET text = 'sess-00000000000f' WHERE text = 'sess-000000000004'", 5),
         ("UPDATE config SET hash = zeroblob(32)", 1),
-        // Two rows of one thread change places: 30 and 37 are neighbors in it.
+        // Two rows of one thread change places: 30 and 37 are neighbours in it.
         (
             "UPDATE record SET pos = -1 WHERE pos = 30; UPDATE record SET pos = 30 WHERE pos = 37; \
           UPDATE record SET pos = 37 WHERE pos = -1",

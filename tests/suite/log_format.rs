@@ -56,8 +56,8 @@ fn large() -> Batch {
     batch([7, 8].map(|n| author.note(&root(n), 66_000)))
 }
 
-/// Run by hand, once, for a new format number: `cargo test --test suite -- --ignored
-/// make_the_fixture_of_a_new_format`.
+/// Run by hand, once, for a new format number:
+/// `cargo test --test suite -- --ignored make_the_fixture_of_a_new_format`.
 #[test]
 #[ignore = "makes the fixture of a format number that has none yet"]
 fn make_the_fixture_of_a_new_format() {

@@ -19,7 +19,7 @@ use crate::workers::{House, KIND, Serving, TALK, answer, final_of, gate};
 #[path = "../../listeners/kit/examples/echo_nats.rs"]
 mod echo_nats;
 
-/// The process of this suite that is a worker.
+/// Runs as a worker in a separate process of this suite.
 #[test]
 #[ignore = "started by other tests"]
 fn process_that_works() {

@@ -1,7 +1,8 @@
 //! Ports for servers that a test starts on a port that it chooses, or starts again on the same port.
 //!
-//! They are below the range from which the system gives ports to connections and to sockets that are bound to port 0. From
-//! that range another process could get the port while the server is down. Then the server could not start again.
+//! They are below the range from which the system gives ports to connections and to sockets that are bound to port 0.
+//! From that range another process could get the port while the server is down. Then the server could not start
+//! again.
 
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher as _;

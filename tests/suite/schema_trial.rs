@@ -165,7 +165,7 @@ fn a5_a_program_under_a_longer_name_tries_with_itself_and_with_no_stranger_above
     let place = folder.path().join("bin");
     std::fs::create_dir(&place).expect("a folder");
     std::fs::copy(SYSTOLE, place.join("systole-next")).expect("it can be copied");
-    // A file that another user may write in the parent folder must not be run.
+    // A program in the parent folder, which another user may write, must not run.
     std::fs::write(folder.path().join("systole"), "#!/bin/sh\ntouch \"$0.was-run\"\n")
         .expect("it can be written");
     let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);

@@ -1,5 +1,5 @@
 //! The output of commands on terminals of several widths and in pipes: what is cut, in which time zone, in which
-//! colors, through which pager. The real program on a real terminal.
+//! colours, through which pager. The real program on a real terminal.
 
 use std::path::Path;
 

@@ -30,7 +30,7 @@ pub(crate) fn steps(page: &str) -> Vec<Step> {
     steps
 }
 
-/// A shell that keeps its state from one command to the next.
+/// A shell that keeps its current folder from one command to the next.
 pub(crate) struct Shell {
     home: tempfile::TempDir,
     variables: Vec<(String, String)>,

@@ -110,6 +110,7 @@ fn token(number: usize) -> String {
     format!("token-of-outsider-{number:04}")
 }
 
+/// The running house, and what a test needs to attack it.
 pub(crate) struct Siege {
     /// The number of messages that outsiders have sent.
     sent: Cell<usize>,

@@ -8,7 +8,7 @@ use systole::words::ports::{Batch, Commit, LogReader as _, LogWriter as _, Posit
 use crate::plant::Plant;
 use crate::weather::Weather;
 
-/// A log and the behavior of the disk under it.
+/// A log and the behaviour of the disk under it.
 pub(crate) struct Disk {
     log: Memory,
     plant: Option<Plant>,

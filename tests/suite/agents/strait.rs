@@ -51,6 +51,7 @@ struct Gate {
     changed: Condvar,
 }
 
+/// A handle of the proxy, for the test that controls it.
 pub(super) struct Strait(Arc<Gate>);
 
 impl Strait {

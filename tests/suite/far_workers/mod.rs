@@ -67,7 +67,7 @@ pub(crate) fn told(house: &House) -> Told {
     book::judge(&std::fs::read_to_string(book_of(house)).unwrap(), &book::records(house))
 }
 
-/// The process of this suite that is a worker of this workload.
+/// Runs as a worker of this workload in a separate process of this suite.
 #[test]
 #[ignore = "started by other tests"]
 fn process_that_works() {

@@ -8,7 +8,7 @@ use super::*;
 use crate::pump::final_;
 
 impl Rig {
-    /// Stops everything, or lets it continue.
+    /// Pauses everything, or resumes it.
     fn halts(&mut self, halts: bool) {
         let (ticket, by) = (Ticket(90), Name::operator());
         self.input(Input::Pause(Pause { ticket, by, thread: None, halts, note: None }));

@@ -34,7 +34,7 @@ impl Rig {
     }
 }
 
-/// A guarded listener is asked from outside. The listener that hears of it is done with that.
+/// A guarded listener is asked from outside, and the notified listener is done with its call.
 fn held() -> Rig {
     let mut rig = Rig::new();
     rig.asks(1, "k", "guarded", None);

@@ -15,7 +15,7 @@ fn sleeper() -> Rig {
     rig
 }
 
-/// A root at rest with a repeated one-hour timer.
+/// A root at rest with a repeating one-hour timer.
 fn resting() -> Rig {
     let mut rig = Rig::new();
     rig.asks(1, "k", "agent", None);

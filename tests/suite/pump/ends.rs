@@ -1,4 +1,4 @@
-//! A special order ends a root at rest, but not one at work.
+//! An end order ends a root at rest, but not one at work.
 
 use super::*;
 

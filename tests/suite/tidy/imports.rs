@@ -1,9 +1,9 @@
-//! The allowed imports. The modules of Systole form one order, and foreign crates stay in their places.
+//! The allowed imports. The rooms (source folders) form one order, and foreign crates stay in their places.
 
 use super::rust::{code_of, line_of, words};
 use super::{Source, hold, sources};
 
-/// The modules that each module may name. All may name the kit and the crates below it; the `Cargo.toml` of those
+/// The rooms that each room may name. All may name the kit and the crates below it; the `Cargo.toml` of those
 /// crates limits what they name.
 const ROOMS: [(&str, &[&str]); 8] = [
     ("words", &[]),
@@ -36,7 +36,7 @@ const FOREIGN: [(&str, &[&str]); 10] = [
     ("systole_workflow", &["src/organism/", "src/cli/"]),
 ];
 
-/// Names that a module without clock, random ids and I/O cannot use.
+/// Names that a room without clock, random ids and I/O cannot use.
 // An address is data; opening a socket is not.
 const IMPURE: [&str; 9] = [
     "std::fs",
@@ -51,7 +51,7 @@ const IMPURE: [&str; 9] = [
 ];
 const PURE: [&str; 5] = ["crates/wire/src/", "crates/schema/src/", "src/words/", "src/rules/", "src/pump/"];
 
-/// The modules of Systole that a source names, with the byte position of each.
+/// The rooms that a source names, with the byte position of each.
 fn named(path: &str, code: &str) -> Vec<(usize, String)> {
     let mut found = Vec::new();
     for (at, _) in code.match_indices("crate::") {
@@ -62,7 +62,7 @@ fn named(path: &str, code: &str) -> Vec<(usize, String)> {
             found.push((at, word.to_owned()));
         }
     }
-    // A chain of `super` that leaves the module would bypass the rule.
+    // A chain of `super` that leaves the room would bypass the rule.
     let below = path.split('/').count().saturating_sub(3) + usize::from(!path.ends_with("/mod.rs"));
     for (at, _) in code.match_indices("super::") {
         let fresh = !code[..at].ends_with("super::");
@@ -113,7 +113,8 @@ fn breaches_of(source: &Source) -> Vec<String> {
         breaches.push(format!("{}: {room} is no room of the house", source.path));
     }
     for (krate, homes) in FOREIGN {
-        // The code below Systole has its own crates; only one of its modules talks to a broker.
+        // The rule covers `src/`. Of the crates in `listeners/` it covers only the use of NATS, which has one
+        // home there.
         let is_ruled = source.path.starts_with("src/")
             || (krate == "async_nats" && source.path.starts_with("listeners/"));
         let at_home = !is_ruled || homes.iter().any(|home| source.path.starts_with(home));

@@ -1,7 +1,7 @@
 //! The listeners: what each does with a delivery, drawn from dice. The input is a delivery; the output is a
 //! script, which the world runs in simulated time. A listener never sees the pump, nor another listener.
 //!
-//! A new behavior is a `Thing` or an `End`, and a weight in the file of the listeners that have it.
+//! A new behaviour is a `Thing` or an `End`, and a weight in the file of the listeners that have it.
 
 mod buyer;
 mod thinker;

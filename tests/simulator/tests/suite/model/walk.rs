@@ -10,6 +10,7 @@ use super::{AGENT, CASTS, GUARDED, PARTIES, PATIENT, TOOL};
 /// The moment before the first event, in milliseconds: late enough to set a clock back.
 const BEGINS: i64 = 1_000_000_000;
 
+/// The real and the naive pump of one walk.
 pub(crate) struct Walk {
     pub(crate) real: Real,
     pub(crate) naive: Naive,
