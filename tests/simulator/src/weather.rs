@@ -60,7 +60,7 @@ impl Weather {
         *self == Weather::calm()
     }
 
-    /// Without faults.
+    /// A weather without faults.
     pub(crate) fn calm() -> Weather {
         Weather::default()
     }

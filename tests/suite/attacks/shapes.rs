@@ -80,7 +80,7 @@ fn row_13_large_texts_and_messages() {
     // It is refused by its announced length, before it is read, so nothing of it is stored.
     let answer = siege.post(large.as_bytes());
     assert_eq!((answer.status, &answer.json["code"]), (413, &"payload.too-large".into()));
-    // A message that only the schema refuses is stored in no greater length.
+    // A message that only the schema refuses is not stored or shown in full either.
     let told =
         siege.refused(say(&format!("<txt>{}</txt>", "x".repeat(900_000))).as_bytes(), "payload.invalid");
     assert!(told["told"].as_str().unwrap().len() < 2_000, "nor is it shown: {told}");

@@ -256,7 +256,8 @@ fn the_request_of_the_call_stays_also_within_what_is_cleared() {
     assert_eq!(stage.cleared(), "kept_messages=\"1\" from_seq=\"1\" to_seq=\"2\"", "two of an earlier call");
     stage.looks("2", 2, vec![clear(0)]);
     assert_eq!(stage.cleared(), "kept_messages=\"1\" from_seq=\"4\" to_seq=\"6\"", "number 3 is the request");
-    // A clear in the same turn lies between them, and is neither counted nor part of the digest.
+    // With a single clear the request lies between the cleared messages, and is neither counted nor
+    // part of the digest.
     let mut stage = Stage::new();
     stage.asks("k", "agent", None);
     stage.replies("1", 1, vec![ends("before")]);

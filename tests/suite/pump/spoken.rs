@@ -236,7 +236,7 @@ fn what_a_quiet_call_said_is_cleared_with_it_and_not_with_the_one_after() {
     let before = ["1 request quiet ", "t1 I keep quiet.", "2 request quiet ", "3 said 1 0 thought so"];
     assert_eq!(stage.shows("2"), before);
     stage.looks("2", 2, vec![clear(2)]);
-    // The request of the call stays, though it is before the cleared messages.
+    // The request of the call stays, though it comes right after the cleared messages.
     let shown = stage.shows("2");
     assert_eq!(shown[..2], ["2 request quiet ", "3 said 1 0 thought so"], "{shown:?}");
 }

@@ -1,6 +1,6 @@
 //! Checks that nothing took effect twice. Every payload of a run has its own number. A payload that is in the
 //! log as the item of two replies, or as two requests, was applied twice, in any turn. So was a broadcast
-//! payload that is there twice for one receiver.
+//! payload that is there twice for one taker.
 
 use std::collections::HashMap;
 
@@ -31,7 +31,7 @@ pub(crate) fn twice(records: &[(Position, Record)]) -> Vec<String> {
             continue;
         };
         let Some(number) = cast::number(&record.body) else { continue };
-        // A broadcast is recorded once for each receiver.
+        // A broadcast is recorded once for each taker.
         let is_spread = matches!(record.header.code, Some(Mark::Role(Role::ToAll | Role::ToFirst)));
         let taker = record.header.to.as_ref().filter(|_| is_spread);
         if let Some(before) = first.insert((number, taker), *position) {
