@@ -12,9 +12,9 @@ use std::time::Duration;
 
 use systole::edges::delivery::{Answering, answering};
 use systole::edges::failpoint::Failpoint;
-use systole::organism::file;
-use systole::organism::running::{LogPlace, Organism, Plan};
-use systole::words::ids::Name;
+use systole::config;
+use systole::runtime::running::{LogPlace, Organism, Plan};
+use systole_core::types::ids::Name;
 use systole_kit::reply::{Item, Said};
 
 use crate::child::{resident_mb, resident_of_nothing, until_first_word};

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use systole::edges::delivery::{Answering, answering};
-use systole::organism::running::{LogPlace, Organism};
-use systole::words::ids::Name;
+use systole::runtime::running::{LogPlace, Organism};
+use systole_core::types::ids::Name;
 use systole_kit::reply::{Item, Said};
 use tokio::task::JoinSet;
 

@@ -5,8 +5,8 @@
 use std::path::Path;
 
 use systole::edges::log::sqlite;
-use systole::organism::running::LogPlace;
-use systole::words::ports::LogReader as _;
+use systole::runtime::running::LogPlace;
+use systole_core::types::ports::LogReader as _;
 
 use crate::broker::{self, Broker, Fenced};
 use crate::far_log;

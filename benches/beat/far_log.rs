@@ -5,10 +5,10 @@ use std::path::Path;
 
 use systole::edges::log::nats::{self, Manner, Opened};
 use systole::edges::nats::{Broker as Connection, LogStream, PATIENCE};
-use systole::organism::running::LogPlace;
-use systole::pump::wake;
-use systole::words::ids::Name;
-use systole::words::ports::LogReader as _;
+use systole::runtime::running::LogPlace;
+use systole_core::pump::wake;
+use systole_core::types::ids::Name;
+use systole_core::types::ports::LogReader as _;
 
 use crate::broker::{self, Broker};
 use crate::child::resident_mb;

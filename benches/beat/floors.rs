@@ -6,8 +6,8 @@ use std::io::{Seek as _, Write as _};
 use std::path::Path;
 
 use rusqlite::{Connection, params};
-use systole::words::ports::{LogReader, Position};
-use systole::words::record::Record;
+use systole_core::types::ports::{LogReader, Position};
+use systole_core::types::record::Record;
 
 use crate::report::seconds;
 

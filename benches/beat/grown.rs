@@ -6,13 +6,13 @@ use std::path::Path;
 
 use systole::edges::log::memory::Memory;
 use systole::edges::log::sqlite;
-use systole::organism::running::LogPlace;
-use systole::pump::fold::apply_to;
-use systole::pump::state::Thread;
-use systole::words::ids::{Key, MessageId, Name, ThreadId};
-use systole::words::limits;
-use systole::words::ports::{Batch, Commit, LogWriter};
-use systole::words::record::Record;
+use systole::runtime::running::LogPlace;
+use systole_core::pump::fold::apply_to;
+use systole_core::pump::state::Thread;
+use systole_core::types::ids::{Key, MessageId, Name, ThreadId};
+use systole_core::types::limits;
+use systole_core::types::ports::{Batch, Commit, LogWriter};
+use systole_core::types::record::Record;
 
 use crate::walk::{self, Course, GRACE, Stage};
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use systole::edges::log::memory::Memory;
-use systole::organism::running::{LogPlace, Organism};
+use systole::runtime::running::{LogPlace, Organism};
 
 use crate::floors::{self, Ground};
 use crate::report::{Table, quantile, sized, worked};

@@ -4,12 +4,12 @@
 
 use std::sync::Arc;
 
-use systole::organism::bench::Bench;
-use systole::organism::file;
-use systole::rules::admit;
-use systole::words::flow::{Item, Said};
-use systole::words::ids::{CallPath, Name, ThreadId};
-use systole::words::ports::{Lease, Speech, Token};
+use systole::runtime::bench::Bench;
+use systole::config;
+use systole_core::rules::admit;
+use systole_core::types::flow::{Item, Said};
+use systole_core::types::ids::{CallPath, Name, ThreadId};
+use systole_core::types::ports::{Lease, Speech, Token};
 use systole_kit::Limits;
 
 #[expect(dead_code, reason = "where reading ends is for the tests to count")]
@@ -36,7 +36,7 @@ const BYTES: usize = 1 << 20;
 
 /// Everything that judging needs.
 struct House {
-    composition: Arc<systole::words::composition::Composition>,
+    composition: Arc<systole_core::types::composition::Composition>,
     bench: Bench,
     lease: Arc<Lease>,
 }

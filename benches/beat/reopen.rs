@@ -5,7 +5,7 @@
 use std::path::Path;
 
 use rusqlite::Connection;
-use systole::organism::running::LogPlace;
+use systole::runtime::running::LogPlace;
 
 use crate::child::{numbers, resident_mb, said};
 use crate::grown::{Growing, pattern, root};

@@ -2,8 +2,8 @@
 //! payloads in it; in two threads of 10,000 records and in as many records of short threads.
 
 use systole::edges::log::sqlite;
-use systole::organism::running::LogPlace;
-use systole::words::ids::ThreadId;
+use systole::runtime::running::LogPlace;
+use systole_core::types::ids::ThreadId;
 
 use crate::floors;
 use crate::report::{Table, sized};

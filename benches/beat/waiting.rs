@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use systole::edges::delivery::{Answering, answering};
 use systole::edges::log::memory::Memory;
-use systole::organism::running::{LogPlace, Organism};
-use systole::words::ids::Name;
+use systole::runtime::running::{LogPlace, Organism};
+use systole_core::types::ids::Name;
 use systole_kit::reply::{Item, Said};
 use systole_kit::writer::Writer;
 use systole_kit::{Limits, Payload, namespaces};

@@ -9,11 +9,11 @@ use std::time::{Duration, Instant};
 
 use systole::edges::delivery::{Answering, answering};
 use systole::edges::failpoint::Failpoint;
-use systole::organism::file::{self, Durability, LogKept};
-use systole::organism::running::{Bus, LogPlace, Message, Organism, Plan};
-use systole::organism::waiting::Reply;
-use systole::words::composition::Listener;
-use systole::words::ids::{Key, Name, ThreadId};
+use systole::config::{self, Durability, LogKept};
+use systole::runtime::running::{Bus, LogPlace, Message, Organism, Plan};
+use systole::runtime::waiting::Reply;
+use systole_core::types::composition::Listener;
+use systole_core::types::ids::{Key, Name, ThreadId};
 use systole_kit::reply::{Item, Said};
 use systole_kit::writer::Writer;
 use systole_kit::{Limits, Payload};

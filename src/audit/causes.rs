@@ -6,11 +6,11 @@
 
 use std::ops::ControlFlow;
 
-use crate::rules::{approval_payload, core_payload};
-use crate::words::ids::{CallPath, MessageId, ThreadId};
-use crate::words::ports::{LogFault, LogReader, Position};
-use crate::words::record::{Kind, Mark, Record, Role, Steering, Timing, head_zero};
-use crate::words::time::Millis;
+use systole_core::rules::{approval_payload, core_payload};
+use systole_core::types::ids::{CallPath, MessageId, ThreadId};
+use systole_core::types::ports::{LogFault, LogReader, Position};
+use systole_core::types::record::{Kind, Mark, Record, Role, Steering, Timing, head_zero};
+use systole_core::types::time::Millis;
 
 /// Records read at once where a thread is read.
 const PAGE: u64 = 64;

@@ -4,9 +4,9 @@
 //! how far the damage goes, so that somebody can tell what may still be trusted. It changes nothing, and
 //! takes a reader of the file as it is: one that verifies ends at the first page with damage.
 
-use crate::words::ids::ThreadId;
-use crate::words::ports::{LogFault, LogReader, Position};
-use crate::words::record::head_zero;
+use systole_core::types::ids::ThreadId;
+use systole_core::types::ports::{LogFault, LogReader, Position};
+use systole_core::types::record::head_zero;
 
 /// Records read at once.
 const PAGE: usize = 512;

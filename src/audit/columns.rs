@@ -7,7 +7,7 @@
 use systole_kit::writer::visible;
 
 use super::layout;
-use crate::words::ids::ThreadId;
+use systole_core::types::ids::ThreadId;
 
 /// Columns of a line if nothing says how wide the terminal is.
 pub const COLUMNS: usize = 80;

@@ -10,9 +10,9 @@ use systole_kit::journal::{Entry, Outcome, Recalled};
 use systole_kit::money::{Currency, Money};
 
 use super::columns::{cut, plain, wrapped};
-use crate::words::ids::{CallPath, Name, ThreadId};
-use crate::words::ports::{LogFault, LogReader};
-use crate::words::record::{Kind, Record};
+use systole_core::types::ids::{CallPath, Name, ThreadId};
+use systole_core::types::ports::{LogFault, LogReader};
+use systole_core::types::record::{Kind, Record};
 
 /// Records read at once.
 const PAGE: usize = 64;

@@ -3,8 +3,8 @@
 //! It never guesses: what may mean two threads is refused with both. What a person typed comes in; an
 //! id of the log goes out.
 
-use crate::words::ids::{ThreadId, one_line};
-use crate::words::ports::{LogFault, LogReader};
+use systole_core::types::ids::{ThreadId, one_line};
+use systole_core::types::ports::{LogFault, LogReader};
 
 /// Threads looked at for one beginning. More than this of one root's children may follow it; more
 /// roots than this mean that the beginning was too short anyway.

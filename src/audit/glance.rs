@@ -370,9 +370,9 @@ pub(super) fn attribute(body: &[u8], element: &str, name: &str) -> Option<String
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rules::core_payload;
-    use crate::words::codes::Code;
-    use crate::words::refusal::Refusal;
+    use systole_core::rules::core_payload;
+    use systole_core::types::codes::Code;
+    use systole_core::types::refusal::Refusal;
 
     #[test]
     fn a_payload_is_its_element_and_its_words() {

@@ -7,9 +7,9 @@
 use std::collections::{HashMap, HashSet};
 
 use super::glance::attribute;
-use crate::words::ids::{Digest, MessageId, ThreadId};
-use crate::words::ports::{LogFault, LogReader, Position};
-use crate::words::record::{Kind, Mark, Record, Role};
+use systole_core::types::ids::{Digest, MessageId, ThreadId};
+use systole_core::types::ports::{LogFault, LogReader, Position};
+use systole_core::types::record::{Kind, Mark, Record, Role};
 
 /// Records read at once.
 const PAGE: usize = 512;

@@ -9,7 +9,7 @@ use jiff::tz::{Offset, TimeZone};
 use jiff::{Timestamp, civil};
 
 use super::columns::COLUMNS;
-use crate::words::time::Millis;
+use systole_core::types::time::Millis;
 
 /// How lines look.
 #[derive(Clone, Debug)]

@@ -9,10 +9,10 @@ use systole_kit::journal::{Entry, Recalled};
 use super::columns::{self, at_most, cut, plain, wrapped};
 use super::glance::{Glance, attribute, glance, told};
 use super::layout::{self, Tone, paint};
-use crate::rules::{approval_payload, core_payload, question};
-use crate::words::ids::ThreadId;
-use crate::words::ports::Position;
-use crate::words::record::{Header, Kind, Mark, Record, Role, Steering, Timing};
+use systole_core::rules::{approval_payload, core_payload, question};
+use systole_core::types::ids::ThreadId;
+use systole_core::types::ports::Position;
+use systole_core::types::record::{Header, Kind, Mark, Record, Role, Steering, Timing};
 
 /// Columns that a thread's id takes where records of several threads are told.
 const ID_COLUMNS: usize = 20;

@@ -6,12 +6,12 @@
 use serde_json::{Value, json};
 use systole_kit::payload::Payload;
 
-use crate::pump::state::{Call, Thread};
-use crate::pump::wake;
-use crate::words::composition::Composition;
-use crate::words::ids::{CallPath, Name, ThreadId};
-use crate::words::person::PersonRequestId;
-use crate::words::ports::{LogFault, LogReader, Unwatched};
+use systole_core::pump::state::{Call, Thread};
+use systole_core::pump::wake;
+use systole_core::types::composition::Composition;
+use systole_core::types::ids::{CallPath, Name, ThreadId};
+use systole_core::types::person::PersonRequestId;
+use systole_core::types::ports::{LogFault, LogReader, Unwatched};
 
 /// A call that nobody serves.
 #[derive(Clone, PartialEq, Eq, Debug)]

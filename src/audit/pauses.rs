@@ -11,13 +11,13 @@ use serde_json::{Value, json};
 use super::causes;
 use super::columns::plain;
 use super::layout::moment;
-use crate::pump::state::Thread;
-use crate::pump::wake;
-use crate::rules::approval_payload;
-use crate::words::ids::ThreadId;
-use crate::words::ports::{LogFault, LogReader};
-use crate::words::record::{Kind, Mark, Steering};
-use crate::words::time::{Millis, spoken};
+use systole_core::pump::state::Thread;
+use systole_core::pump::wake;
+use systole_core::rules::approval_payload;
+use systole_core::types::ids::ThreadId;
+use systole_core::types::ports::{LogFault, LogReader};
+use systole_core::types::record::{Kind, Mark, Steering};
+use systole_core::types::time::{Millis, spoken};
 
 /// A pause that holds a thread.
 #[derive(Clone, PartialEq, Eq, Debug)]

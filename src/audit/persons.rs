@@ -10,14 +10,14 @@ use super::columns::{self, plain, wrapped};
 use super::full;
 use super::glance::glance;
 use super::layout;
-use crate::pump::state::{Call, PersonRequest, State};
-use crate::pump::wake;
-use crate::rules::{approval_payload, question};
-use crate::words::ids::{CallPath, Digest, Name, ThreadId};
-use crate::words::person::{PersonRequestId, RequestKind};
-use crate::words::ports::{LogFault, LogReader, Position, Unwatched};
-use crate::words::record::{Kind, Mark, Record, Role};
-use crate::words::time::{Millis, spoken};
+use systole_core::pump::state::{Call, PersonRequest, State};
+use systole_core::pump::wake;
+use systole_core::rules::{approval_payload, question};
+use systole_core::types::ids::{CallPath, Digest, Name, ThreadId};
+use systole_core::types::person::{PersonRequestId, RequestKind};
+use systole_core::types::ports::{LogFault, LogReader, Position, Unwatched};
+use systole_core::types::record::{Kind, Mark, Record, Role};
+use systole_core::types::time::{Millis, spoken};
 
 /// Records read at once.
 const PAGE: usize = 256;

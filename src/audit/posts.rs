@@ -9,9 +9,9 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::whole::Whole;
-use crate::pump::state::{Call, Stand};
-use crate::words::ids::{CallPath, Name, ThreadId};
-use crate::words::time::Millis;
+use systole_core::pump::state::{Call, Stand};
+use systole_core::types::ids::{CallPath, Name, ThreadId};
+use systole_core::types::time::Millis;
 
 /// Where a due call stands.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use systole_kit::journal::{Entry, Recalled};
 
-use crate::words::ids::{Digest, Name, ThreadId};
-use crate::words::ports::{LogFault, LogReader};
-use crate::words::record::{Journaling, Kind, Mark, Record};
+use systole_core::types::ids::{Digest, Name, ThreadId};
+use systole_core::types::ports::{LogFault, LogReader};
+use systole_core::types::record::{Journaling, Kind, Mark, Record};
 
 /// Records read at once.
 const PAGE: usize = 64;

@@ -13,12 +13,12 @@ use super::posts::Posts;
 use super::runs::{self, Goal, Progress, Runs};
 use super::whole::Whole;
 use super::why::{Standing, drawn};
-use crate::pump::state::{Life, Thread, used_under};
-use crate::words::budget::Use;
-use crate::words::ids::ThreadId;
-use crate::words::ports::{LogFault, LogReader};
-use crate::words::record::{Kind, Mark, Record, Role};
-use crate::words::time::{Millis, spoken};
+use systole_core::pump::state::{Life, Thread, used_under};
+use systole_core::types::budget::Use;
+use systole_core::types::ids::ThreadId;
+use systole_core::types::ports::{LogFault, LogReader};
+use systole_core::types::record::{Kind, Mark, Record, Role};
+use systole_core::types::time::{Millis, spoken};
 
 /// Threads looked at for the newest roots: children stand between them.
 const LOOKED_AT: usize = 10_000;

@@ -15,10 +15,10 @@ use systole_kit::gate::{Gate, Step};
 use super::columns::plain;
 use super::glance::attribute;
 use super::whole::Whole;
-use crate::words::composition::Section;
-use crate::words::ids::{CallPath, Digest, Name, ThreadId};
-use crate::words::ports::{LogFault, LogReader};
-use crate::words::record::{Kind, Mark, Record, Role};
+use systole_core::types::composition::Section;
+use systole_core::types::ids::{CallPath, Digest, Name, ThreadId};
+use systole_core::types::ports::{LogFault, LogReader};
+use systole_core::types::record::{Kind, Mark, Record, Role};
 
 /// Records read at once.
 const PAGE: usize = 512;

@@ -14,9 +14,9 @@ use systole_kit::journal::{Entry, Recalled};
 use super::causes::Placed;
 use super::columns::{cut, wrapped};
 use super::glance;
-use crate::words::ids::{Digest, Name, ThreadId};
-use crate::words::ports::{LogFault, LogReader, Position};
-use crate::words::record::{Kind, Record, head_zero};
+use systole_core::types::ids::{Digest, Name, ThreadId};
+use systole_core::types::ports::{LogFault, LogReader, Position};
+use systole_core::types::record::{Kind, Record, head_zero};
 
 /// Records read at once.
 const PAGE: usize = 512;

@@ -10,11 +10,11 @@ use serde_json::{Value, json};
 
 use super::columns::{cut, plain, wrapped};
 use super::whole::folded_until;
-use crate::rules::todo;
-use crate::words::ids::{CallPath, Name, ThreadId};
-use crate::words::ports::{LogFault, LogReader};
-use crate::words::primitive::TodoList;
-use crate::words::record::{Kind, Mark, Role};
+use systole_core::rules::todo;
+use systole_core::types::ids::{CallPath, Name, ThreadId};
+use systole_core::types::ports::{LogFault, LogReader};
+use systole_core::types::primitive::TodoList;
+use systole_core::types::record::{Kind, Mark, Role};
 
 /// The lists of one call, in the order in which their conditions first came.
 #[derive(Clone, PartialEq, Eq, Debug)]

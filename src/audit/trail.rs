@@ -14,12 +14,12 @@ use std::collections::HashMap;
 
 use super::causes::{self, Placed};
 use super::whole::ReadSource;
-use crate::rules::approval_payload;
-use crate::words::client;
-use crate::words::composition::Composition;
-use crate::words::ids::{CallPath, Digest, Key, Name, ThreadId};
-use crate::words::ports::{LogFault, LogReader};
-use crate::words::record::{Kind, Mark, Record, Role, Steering, Timing};
+use systole_core::rules::approval_payload;
+use systole_core::types::client;
+use systole_core::types::composition::Composition;
+use systole_core::types::ids::{CallPath, Digest, Key, Name, ThreadId};
+use systole_core::types::ports::{LogFault, LogReader};
+use systole_core::types::record::{Kind, Mark, Record, Role, Steering, Timing};
 
 /// One record of the chain.
 pub struct Link {

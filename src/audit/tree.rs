@@ -12,14 +12,14 @@ use std::collections::BTreeMap;
 
 use super::columns::plain;
 use super::glance::{Glance, glance, told};
-use crate::rules::question::{self, PersonSaid};
-use crate::rules::{approval_payload, budget_payload, core_payload, view_payload};
-use crate::words::budget::Measure;
-use crate::words::codes::Code;
-use crate::words::ids::{CallPath, Name, ThreadId, TimerId};
-use crate::words::ports::{LogFault, LogReader};
-use crate::words::record::{Approving, Header, Kind, Mark, Record, Role, Timing, head_zero};
-use crate::words::time::Millis;
+use systole_core::rules::question::{self, PersonSaid};
+use systole_core::rules::{approval_payload, budget_payload, core_payload, view_payload};
+use systole_core::types::budget::Measure;
+use systole_core::types::codes::Code;
+use systole_core::types::ids::{CallPath, Name, ThreadId, TimerId};
+use systole_core::types::ports::{LogFault, LogReader};
+use systole_core::types::record::{Approving, Header, Kind, Mark, Record, Role, Timing, head_zero};
+use systole_core::types::time::Millis;
 
 /// Records read at once.
 const PAGE: usize = 512;

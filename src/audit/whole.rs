@@ -11,14 +11,14 @@ use systole_kit::money::Money;
 
 use super::glance::attribute;
 use super::pauses::{self, Pause};
-use crate::pump::state::{Book, State, Thread};
-use crate::pump::{pausing, wake};
-use crate::rules::core_payload;
-use crate::words::composition::{Composition, Listener, Section};
-use crate::words::ids::{Digest, Name, ThreadId};
-use crate::words::ports::{LogFault, LogReader, Position, Unwatched};
-use crate::words::record::{Kind, Mark, Record, Role, Timing};
-use crate::words::time::Millis;
+use systole_core::pump::state::{Book, State, Thread};
+use systole_core::pump::{pausing, wake};
+use systole_core::rules::core_payload;
+use systole_core::types::composition::{Composition, Listener, Section};
+use systole_core::types::ids::{Digest, Name, ThreadId};
+use systole_core::types::ports::{LogFault, LogReader, Position, Unwatched};
+use systole_core::types::record::{Kind, Mark, Record, Role, Timing};
+use systole_core::types::time::Millis;
 
 /// Newest records that are looked at for signs of listeners and of the last start.
 const RECENT: usize = 4096;

@@ -21,15 +21,15 @@ use super::pauses::Pause;
 use super::posts::{Post, Posts};
 use super::runs::{Goal, Progress, Runs};
 use super::whole::Whole;
-use crate::pump::state::{Call, Life, Purse, Stand, Thread, used_under};
-use crate::rules::{approval_payload, core_payload, question};
-use crate::words::budget::Use;
-use crate::words::codes::Code;
-use crate::words::composition::{Listener, OnUnknown, Program, Reach};
-use crate::words::ids::{CallPath, Name, ThreadId, TimerId};
-use crate::words::ports::{LogFault, LogReader};
-use crate::words::record::Kind;
-use crate::words::time::Millis;
+use systole_core::pump::state::{Call, Life, Purse, Stand, Thread, used_under};
+use systole_core::rules::{approval_payload, core_payload, question};
+use systole_core::types::budget::Use;
+use systole_core::types::codes::Code;
+use systole_core::types::composition::{Listener, OnUnknown, Program, Reach};
+use systole_core::types::ids::{CallPath, Name, ThreadId, TimerId};
+use systole_core::types::ports::{LogFault, LogReader};
+use systole_core::types::record::Kind;
+use systole_core::types::time::Millis;
 
 /// Records read at once.
 const PAGE: usize = 512;

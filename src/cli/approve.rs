@@ -22,10 +22,10 @@ use super::place::Place;
 use super::send::document;
 use crate::audit::columns::wrapped;
 use crate::audit::persons;
-use crate::organism::order::Order;
-use crate::words::ids::{Digest, Name};
-use crate::words::limits;
-use crate::words::person::{PersonRequestId, RequestKind, Says};
+use crate::runtime::order::Order;
+use systole_core::types::ids::{Digest, Name};
+use systole_core::types::limits;
+use systole_core::types::person::{PersonRequestId, RequestKind, Says};
 use ruling::rule;
 
 /// Approves payloads that wait for a person; without an id, lists what waits.

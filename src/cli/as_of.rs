@@ -6,7 +6,7 @@ use clap::Args;
 use super::exit::Exit;
 use super::looking::{Looking, parted};
 use super::place::Place;
-use crate::words::ids::ThreadId;
+use systole_core::types::ids::ThreadId;
 
 /// Which thread, and when.
 #[derive(Args, Debug)]

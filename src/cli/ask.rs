@@ -19,11 +19,11 @@ use super::send::{Parcel, drawn, through};
 use super::signals::Signals;
 use super::thread_name;
 use crate::console::client::Client;
-use crate::organism::file::OrganismFile;
-use crate::organism::runfile::RunFile;
-use crate::words::composition::{Composition, Listener};
-use crate::words::ids::Name;
-use crate::words::limits;
+use crate::config::OrganismFile;
+use crate::runtime::runfile::RunFile;
+use systole_core::types::composition::{Composition, Listener};
+use systole_core::types::ids::Name;
+use systole_core::types::limits;
 
 /// Asks the organism a question, and prints its answer.
 ///

@@ -6,14 +6,14 @@ use crate::audit::posts::Posts;
 use crate::audit::whole::Whole;
 use crate::audit::why::{Cause, Standing};
 use crate::console::told::Record;
-use crate::pump::pausing::halted;
-use crate::pump::state::Stand;
-use crate::pump::wake;
-use crate::rules::question;
-use crate::words::ids::{Name, ThreadId};
-use crate::words::ports::LogReader;
-use crate::words::record::Kind;
-use crate::words::time::{Millis, spoken};
+use systole_core::pump::pausing::halted;
+use systole_core::pump::state::Stand;
+use systole_core::pump::wake;
+use systole_core::rules::question;
+use systole_core::types::ids::{Name, ThreadId};
+use systole_core::types::ports::LogReader;
+use systole_core::types::record::Kind;
+use systole_core::types::time::{Millis, spoken};
 
 /// Whether a record may be the one after which only a person can go on.
 pub(super) fn may_halt(record: &Record) -> bool {

@@ -8,7 +8,7 @@ use systole_kit::money::Money;
 use systole_workflow::bound::{Bound, Count};
 
 use crate::audit::columns::wrapped;
-use crate::organism::file::{OrganismFile, bounds};
+use crate::config::{OrganismFile, bounds};
 
 /// The lines about the workflows of a file.
 pub(super) fn lines(file: &OrganismFile) -> Vec<String> {

@@ -11,9 +11,9 @@ use super::screen::Screen;
 use super::thread_name;
 use crate::console::client::{Client, Unheard};
 use crate::console::told::{Cancelled, Ended, Refusal};
-use crate::organism::runfile::RunFile;
-use crate::organism::waiting::Reply;
-use crate::words::ids::{Name, ThreadId};
+use crate::runtime::runfile::RunFile;
+use crate::runtime::waiting::Reply;
+use systole_core::types::ids::{Name, ThreadId};
 
 /// Ends a thread and everything below it.
 ///

@@ -16,8 +16,8 @@ use systole_kit::envelope::Delivered;
 use systole_kit::line::Line;
 
 use crate::edges::delivery::{Answering, Word};
-use crate::organism::file::OrganismFile;
-use crate::words::ids::Name;
+use crate::config::OrganismFile;
+use systole_core::types::ids::Name;
 
 /// Why an agent cannot be made.
 #[derive(Debug, thiserror::Error)]

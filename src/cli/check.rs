@@ -12,9 +12,9 @@ use systole_agent::spec::{Agent, Dialect};
 
 use super::bounds;
 use crate::audit::columns::{plain, wrapped};
-use crate::organism::file::{Diagnostic, ORGANISM_JSON_SCHEMA, OrganismFile, counted, page};
-use crate::words::composition::{Element, Listener, Reach, Sees};
-use crate::words::time::stretch;
+use crate::config::{Diagnostic, ORGANISM_JSON_SCHEMA, OrganismFile, counted, page};
+use systole_core::types::composition::{Element, Listener, Reach, Sees};
+use systole_core::types::time::stretch;
 
 /// Checks the organism's file.
 ///
@@ -78,7 +78,7 @@ pub(super) fn tell(screen: Screen, all: &[Diagnostic]) {
 fn as_json(one: &Diagnostic) -> Value {
     let (code, severity) = (one.code.as_str(), one.severity().as_str());
     let mut told = json!({"code": code, "severity": severity, "message": one.message, "mend": one.mend});
-    let place = |place: &crate::organism::file::Place| {
+    let place = |place: &crate::config::Place| {
         // A file as a whole has no line.
         let known = |number: usize| (place.line > 0).then_some(number);
         let end = place.column + place.span.chars().count();

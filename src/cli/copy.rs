@@ -12,10 +12,10 @@ use super::place::{Place, quoted};
 use super::screen::Screen;
 use crate::edges::log::nats::{Again, Brought, Stage};
 use crate::edges::nats::Credentials;
-use crate::organism::copying::{self, Asked};
-use crate::organism::file::{self, OrganismFile};
-use crate::organism::running::StartFault;
-use crate::words::ports::LogFault;
+use crate::runtime::copying::{self, Asked};
+use crate::config::{self, OrganismFile};
+use crate::runtime::running::StartFault;
+use systole_core::types::ports::LogFault;
 
 /// Brings the copy of a log in NATS up to date.
 ///

@@ -16,7 +16,7 @@ use super::place::quoted;
 use super::screen::Screen;
 use crate::audit::glance::glance;
 use crate::console::client::{Client, Letter, Unheard};
-use crate::words::ports::LogFault;
+use systole_core::types::ports::LogFault;
 use page::{Page, Style};
 use stage::{Actor, Stage};
 

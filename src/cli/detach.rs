@@ -20,9 +20,9 @@ use super::screen::Screen;
 use super::signals::Signals;
 use crate::console::client::Client;
 use crate::edges::log::sqlite;
-use crate::organism::runfile::RunFile;
-use crate::organism::standing_by::StandingBy;
-use crate::words::ports::LogFault;
+use crate::runtime::runfile::RunFile;
+use crate::runtime::standing_by::StandingBy;
+use systole_core::types::ports::LogFault;
 
 /// The argument by which this program leaves its terminal. It is on no help page: people use `--detach`.
 pub(super) const WORD: &str = "-leave-terminal";

@@ -8,7 +8,7 @@ use systole_kit::schema::nearest;
 use super::exit::Exit;
 use super::screen::Screen;
 use crate::audit::columns::wrapped;
-use crate::words::codes::Code;
+use systole_core::types::codes::Code;
 
 /// Says what a code means, with an example and the mend.
 ///

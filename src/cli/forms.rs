@@ -14,10 +14,10 @@ use systole_kit::gate::{Gate, Step};
 use systole_kit::payload::Payload;
 use systole_kit::schema::Model;
 
-use crate::organism::file;
-use crate::rules::introspection::{META_XSD, model_of};
-use crate::words::ids::Digest;
-use crate::words::ports::LogReader;
+use crate::config;
+use systole_core::rules::introspection::{META_XSD, model_of};
+use systole_core::types::ids::Digest;
+use systole_core::types::ports::LogReader;
 
 /// The models of the configurations that were met.
 #[derive(Default)]

@@ -14,13 +14,13 @@ use super::place::Place;
 use super::screen::Screen;
 use crate::edges::delivery::Answering;
 use crate::edges::failpoint::{self, Failpoint};
-use crate::organism::file::OrganismFile;
-use crate::organism::running::{Bus, LogPlace, Organism, Plan, StandsBy, StartFault};
-use crate::organism::standing_by::StandingBy;
-use crate::pump::run::Ended;
-use crate::words::codes::Code;
-use crate::words::ids::Name;
-use crate::words::ports::{GivenUp, LogFault};
+use crate::config::OrganismFile;
+use crate::runtime::running::{Bus, LogPlace, Organism, Plan, StandsBy, StartFault};
+use crate::runtime::standing_by::StandingBy;
+use crate::runtime::pump_loop::Ended;
+use systole_core::types::codes::Code;
+use systole_core::types::ids::Name;
+use systole_core::types::ports::{GivenUp, LogFault};
 
 /// How long replies may take to land when an organism stops.
 pub(super) const GRACE: Duration = Duration::from_secs(5);

@@ -22,9 +22,9 @@ use crate::edges::delivery::Surroundings;
 use crate::edges::failpoint::{self, Failpoint};
 use crate::edges::keyfiles::{self, Keyless};
 use crate::edges::managed::Folder;
-use crate::organism::file::OrganismFile;
-use crate::organism::hosting::{self, Happened, Hosting, Tell, Unhosted};
-use crate::words::ids::Name;
+use crate::config::OrganismFile;
+use crate::runtime::hosting::{self, Happened, Hosting, Tell, Unhosted};
+use systole_core::types::ids::Name;
 
 /// A part of an organism.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]

@@ -18,8 +18,8 @@ use super::fresh::{self, Fresh};
 use super::hindered;
 use super::place::quoted;
 use super::screen::Screen;
-use crate::organism::file::ORGANISM_JSON_SCHEMA;
-use crate::words::ids::Name;
+use crate::config::ORGANISM_JSON_SCHEMA;
+use systole_core::types::ids::Name;
 use provider::{Choice, Provider};
 
 /// Write an organism that runs and answers.

@@ -11,10 +11,10 @@ use super::screen::Screen;
 use crate::audit::columns::{cut, cut_counted, plain, width};
 use crate::audit::layout::{self, Tone};
 use crate::console::told::Record;
-use crate::rules::{approval_payload, core_payload, question};
-use crate::words::ids::CallPath;
-use crate::words::record::{Kind, Mark, Role, Steering, Timing};
-use crate::words::time::Millis;
+use systole_core::rules::{approval_payload, core_payload, question};
+use systole_core::types::ids::CallPath;
+use systole_core::types::record::{Kind, Mark, Role, Steering, Timing};
+use systole_core::types::time::Millis;
 
 /// What was shown last decides what need not be said again.
 pub(super) struct Live {

@@ -19,10 +19,10 @@ use crate::audit::causes;
 use crate::audit::layout::{heading, typed};
 use crate::audit::narrate::{as_json, narrate};
 use crate::edges::log::sqlite::Reader;
-use crate::words::ids::{Digest, ThreadId};
-use crate::words::ports::{LogFault, LogReader as _, Position};
-use crate::words::record::{Kind, Record, head_zero};
-use crate::words::time::{Millis, stretch_ms};
+use systole_core::types::ids::{Digest, ThreadId};
+use systole_core::types::ports::{LogFault, LogReader as _, Position};
+use systole_core::types::record::{Kind, Record, head_zero};
+use systole_core::types::time::{Millis, stretch_ms};
 
 /// Records read at once.
 const PAGE: usize = 512;

@@ -15,12 +15,12 @@ use crate::audit::whole::Whole;
 use crate::console::client::{Client, Unheard};
 use crate::edges::clock::WallClock;
 use crate::edges::log::sqlite::{self, Condition, Reader};
-use crate::organism::file;
-use crate::organism::runfile::RunFile;
-use crate::words::composition::Composition;
-use crate::words::ids::ThreadId;
-use crate::words::ports::{Clock as _, LogFault};
-use crate::words::time::Millis;
+use crate::config;
+use crate::runtime::runfile::RunFile;
+use systole_core::types::composition::Composition;
+use systole_core::types::ids::ThreadId;
+use systole_core::types::ports::{Clock as _, LogFault};
+use systole_core::types::time::Millis;
 
 /// A log that is looked at.
 pub(super) struct Looking {

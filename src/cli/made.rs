@@ -10,10 +10,10 @@ use super::exit::Exit;
 use super::refused;
 use super::screen::Screen;
 use crate::console::told::Refusal;
-use crate::rules::introspection::model_of;
-use crate::words::codes::Code;
-use crate::words::composition::{Composition, Element, Listener, SchemaId};
-use crate::words::ids::Name;
+use systole_core::rules::introspection::model_of;
+use systole_core::types::codes::Code;
+use systole_core::types::composition::{Composition, Element, Listener, SchemaId};
+use systole_core::types::ids::Name;
 
 /// A payload of this element for whoever takes it from outside.
 pub(super) fn message(

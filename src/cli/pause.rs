@@ -13,9 +13,9 @@ use crate::audit::columns::plain;
 use crate::audit::pauses;
 use crate::console::client::{Client, Unheard};
 use crate::console::told::{Held, Refusal, Steered};
-use crate::organism::runfile::RunFile;
-use crate::organism::waiting::Reply;
-use crate::words::ids::{Name, ThreadId};
+use crate::runtime::runfile::RunFile;
+use crate::runtime::waiting::Reply;
+use systole_core::types::ids::{Name, ThreadId};
 
 /// Halts a thread and everything below it, or all threads.
 ///

@@ -9,8 +9,8 @@ use clap::Args;
 
 use super::exit::Exit;
 use super::screen::Screen;
-use crate::organism::file::{self, OrganismFile, Refused};
-use crate::organism::runfile::RunFile;
+use crate::config::{self, OrganismFile, Refused};
+use crate::runtime::runfile::RunFile;
 
 /// The name of an organism's file where none is given.
 const FILE: &str = "organism.yaml";

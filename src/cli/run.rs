@@ -29,13 +29,13 @@ use crate::console::told;
 use crate::console::wire::WireDoor;
 use crate::edges::system;
 use crate::edges::tasks::Task;
-use crate::organism::file::{DEFAULT_LISTEN, OrganismFile, counted};
-use crate::organism::front::Front;
-use crate::organism::keyring::Keyring;
-use crate::organism::runfile::{Credential, Posted, RunFile};
-use crate::organism::running::{Organism, Sign, StartFault};
-use crate::organism::standing_by::StandingBy;
-use crate::words::ports::{GivenUp, LogFault, Position};
+use crate::config::{DEFAULT_LISTEN, OrganismFile, counted};
+use crate::runtime::front::Front;
+use crate::runtime::keyring::Keyring;
+use crate::runtime::runfile::{Credential, Posted, RunFile};
+use crate::runtime::running::{Organism, Sign, StartFault};
+use crate::runtime::standing_by::StandingBy;
+use systole_core::types::ports::{GivenUp, LogFault, Position};
 
 /// The pause before the broker is tried again by a pump that has had the log.
 const AGAIN: Duration = Duration::from_secs(1);

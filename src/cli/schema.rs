@@ -11,8 +11,8 @@ use serde_json::json;
 use super::exit::Exit;
 use super::place::Place;
 use super::screen::Screen;
-use crate::words::composition::Schema as Text;
-use crate::words::ids::Digest;
+use systole_core::types::composition::Schema as Text;
+use systole_core::types::ids::Digest;
 use found::{Declared, Schemas};
 
 /// What is wanted of a schema.

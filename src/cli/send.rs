@@ -23,10 +23,10 @@ use crate::console::client::{Client, Letter, Unheard};
 use crate::console::ending::{Ending, ending};
 use crate::console::told::{Receipt, Record, Refusal, Spoken};
 use crate::edges::system;
-use crate::organism::runfile::{RunFile, random_hex};
-use crate::words::codes::Code;
-use crate::words::ids::{Key, Malformed, Name};
-use crate::words::limits;
+use crate::runtime::runfile::{RunFile, random_hex};
+use systole_core::types::codes::Code;
+use systole_core::types::ids::{Key, Malformed, Name};
+use systole_core::types::limits;
 use tail::Tail;
 use way::Way;
 

@@ -43,7 +43,7 @@ use life::{Amiss, Life, Omen};
 use verdict::Verdict;
 
 use crate::edges::failpoint;
-use crate::organism::runfile::random_hex;
+use crate::runtime::runfile::random_hex;
 
 /// Clients that speak to the organism at once: enough that every listener always has work.
 const CLIENTS: u64 = 4;

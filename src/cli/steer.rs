@@ -13,9 +13,9 @@ use super::place::Place;
 use super::screen::Screen;
 use super::send::{Parcel, drawn, through};
 use crate::console::client::Client;
-use crate::organism::runfile::RunFile;
-use crate::words::composition::{Composition, Listener};
-use crate::words::ids::{Name, ThreadId};
+use crate::runtime::runfile::RunFile;
+use systole_core::types::composition::{Composition, Listener};
+use systole_core::types::ids::{Name, ThreadId};
 
 /// Says something to the work that goes on in a thread.
 ///

@@ -17,8 +17,8 @@ use super::hindered;
 use super::place::Place;
 use super::screen::Screen;
 use crate::edges::log::sqlite;
-use crate::organism::runfile::RunFile;
-use crate::organism::standing_by::StandingBy;
+use crate::runtime::runfile::RunFile;
+use crate::runtime::standing_by::StandingBy;
 
 /// Seconds that an organism may take to stop. It lets replies land for five, and then writes its log out.
 const PATIENCE: u32 = 30;

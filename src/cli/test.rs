@@ -19,8 +19,8 @@ use super::here;
 use super::hindered;
 use super::screen::Screen;
 use super::signals::Signals;
-use crate::organism::file::rehearsal::{self, Rehearsal, TestFile};
-use crate::organism::file::{Diagnostic, TEST_JSON_SCHEMA};
+use crate::config::rehearsal::{self, Rehearsal, TestFile};
+use crate::config::{Diagnostic, TEST_JSON_SCHEMA};
 use play::Failed;
 use stage::Stage;
 

@@ -9,7 +9,7 @@ use super::looking::{absent, not_found};
 use super::screen::Screen;
 use crate::audit::finding;
 use crate::edges::log::sqlite;
-use crate::words::ids::ThreadId;
+use systole_core::types::ids::ThreadId;
 
 /// The thread of a log that a text means: a whole id, the beginning of one, or `@last`.
 pub(super) fn find(screen: Screen, log: &Path, text: &str) -> Result<ThreadId, Exit> {

@@ -13,10 +13,10 @@ use crate::audit::posts::Posts;
 use crate::audit::tree;
 use crate::audit::whole::Whole;
 use crate::audit::why::{Reason, Standing};
-use crate::pump::state::Life;
-use crate::words::ids::{CallPath, ThreadId};
-use crate::words::ports::{LogFault, LogReader};
-use crate::words::time::Millis;
+use systole_core::pump::state::Life;
+use systole_core::types::ids::{CallPath, ThreadId};
+use systole_core::types::ports::{LogFault, LogReader};
+use systole_core::types::time::Millis;
 
 /// Which thread is drawn.
 #[derive(Args, Debug)]

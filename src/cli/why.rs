@@ -17,8 +17,8 @@ use crate::audit::runs::{Goal, Progress, Runs};
 use crate::audit::why::{
     self, Asker, Bought, Cause, Kept, Reason, Standing, Timed, Wait, brief, ends, report,
 };
-use crate::pump::state::Life;
-use crate::words::time::Millis;
+use systole_core::pump::state::Life;
+use systole_core::types::time::Millis;
 
 /// Which thread is asked about.
 #[derive(Args, Debug)]

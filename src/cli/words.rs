@@ -9,8 +9,8 @@ use super::exit::Exit;
 use super::place::Place;
 use crate::audit::persons;
 use crate::edges::log::sqlite;
-use crate::words::codes::Code;
-use crate::words::ports::{LogFault, LogReader as _};
+use systole_core::types::codes::Code;
+use systole_core::types::ports::{LogFault, LogReader as _};
 
 /// Threads that are offered: the newest.
 const THREADS: usize = 100;

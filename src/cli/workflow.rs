@@ -14,7 +14,7 @@ use super::exit::Exit;
 use super::place::Place;
 use super::screen::Screen;
 use crate::audit::columns::{plain, wrapped};
-use crate::organism::file::OrganismFile;
+use crate::config::OrganismFile;
 
 /// What is wanted of a workflow.
 #[derive(Subcommand, Debug)]

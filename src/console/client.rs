@@ -8,7 +8,7 @@ use ureq::http::{Response, StatusCode};
 use ureq::{Agent, Body, BodyReader};
 
 use super::told;
-use crate::organism::runfile::RunFile;
+use crate::runtime::runfile::RunFile;
 
 /// How long the other end may take to answer a request; it answers after a commit, or a refusal.
 const ANSWER: Duration = Duration::from_secs(60);

@@ -2,8 +2,8 @@
 //! wherever the log is read; what they mean comes out.
 
 use super::told::{Receipt, Record};
-use crate::rules::core_payload::{is_no_answer, is_partial};
-use crate::words::record::{Kind, Mark, Role};
+use systole_core::rules::core_payload::{is_no_answer, is_partial};
+use systole_core::types::record::{Kind, Mark, Role};
 
 /// How a call ended.
 #[derive(Clone, PartialEq, Eq, Debug)]

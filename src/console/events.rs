@@ -11,13 +11,13 @@ use tokio::sync::{OwnedSemaphorePermit, mpsc};
 
 use super::told;
 use crate::edges::tasks::{self, Kind};
-use crate::organism::front::{Front, Reading};
-use crate::organism::spoken::Hearing;
-use crate::organism::tail::Following;
-use crate::words::codes::Code;
-use crate::words::ids::ThreadId;
-use crate::words::ports::{LogFault, Position};
-use crate::words::refusal::Refusal;
+use crate::runtime::front::{Front, Reading};
+use crate::runtime::spoken::Hearing;
+use crate::runtime::tail::Following;
+use systole_core::types::codes::Code;
+use systole_core::types::ids::ThreadId;
+use systole_core::types::ports::{LogFault, Position};
+use systole_core::types::refusal::Refusal;
 
 /// Records that may wait for a client's socket: they keep it busy while the next page is read.
 const AHEAD: usize = 16;

@@ -27,14 +27,14 @@ use super::strangers::{Doorway, Visitor};
 use super::{steering, told, waiting};
 use crate::edges::clock::WallClock;
 use crate::edges::tasks::{self, Kind, Task};
-use crate::organism::front::Front;
-use crate::organism::keyring::Keyring;
-use crate::organism::waiting::Reply;
-use crate::words::client::Role;
-use crate::words::codes::Code;
-use crate::words::ids::{Name, ThreadId};
-use crate::words::ports::{Clock as _, LogFault, Position};
-use crate::words::refusal::Refusal;
+use crate::runtime::front::Front;
+use crate::runtime::keyring::Keyring;
+use crate::runtime::waiting::Reply;
+use systole_core::types::client::Role;
+use systole_core::types::codes::Code;
+use systole_core::types::ids::{Name, ThreadId};
+use systole_core::types::ports::{Clock as _, LogFault, Position};
+use systole_core::types::refusal::Refusal;
 
 /// Bodies that may be read at once: at a mebibyte each, what they hold stays small beside the pump.
 const BODIES: usize = 64;

@@ -17,15 +17,15 @@ use serde::Deserialize;
 
 use super::http::{Asked, Caller, Desk, plain, refused, stopping};
 use super::told;
-use crate::organism::front::{Front, Message};
-use crate::organism::runfile::random_hex;
-use crate::organism::waiting::Reply;
-use crate::words::codes::Code;
-use crate::words::flow::{self, Refused};
-use crate::words::ids::{Key, Name};
-use crate::words::limits;
-use crate::words::ports::Position;
-use crate::words::refusal::Refusal;
+use crate::runtime::front::{Front, Message};
+use crate::runtime::runfile::random_hex;
+use crate::runtime::waiting::Reply;
+use systole_core::types::codes::Code;
+use systole_core::types::flow::{self, Refused};
+use systole_core::types::ids::{Key, Name};
+use systole_core::types::limits;
+use systole_core::types::ports::Position;
+use systole_core::types::refusal::Refusal;
 
 /// How long a client may take to send a body: a mebibyte over a slow line, and no seat held for ever.
 const BODY_MS: u64 = 30_000;

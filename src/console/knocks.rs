@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::net::IpAddr;
 
-use crate::words::time::Millis;
+use systole_core::types::time::Millis;
 
 /// How long a source that was told of is only counted.
 const QUIET_MS: u64 = 60_000;

@@ -14,12 +14,12 @@ use serde::Deserialize;
 use super::http::{Asked, Caller, Desk, plain, refused, stopping};
 use super::told;
 use crate::audit::pauses;
-use crate::organism::order::Order;
-use crate::organism::waiting::Reply;
-use crate::words::codes::Code;
-use crate::words::ids::{Digest, Name, ThreadId};
-use crate::words::limits;
-use crate::words::person::{PersonRequestId, Says};
+use crate::runtime::order::Order;
+use crate::runtime::waiting::Reply;
+use systole_core::types::codes::Code;
+use systole_core::types::ids::{Digest, Name, ThreadId};
+use systole_core::types::limits;
+use systole_core::types::person::{PersonRequestId, Says};
 
 /// Decides about what waits for a person.
 pub(super) async fn approvals(

@@ -7,15 +7,15 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use crate::audit::pauses::Pause;
-use crate::organism::broker::{self, Reachable};
-use crate::organism::front::Front;
-use crate::organism::spoken;
-use crate::rules::core_payload;
-use crate::words::flow;
-use crate::words::person::{PersonRequestId, Says};
-use crate::words::ports::Position;
-use crate::words::record;
-use crate::words::refusal;
+use crate::runtime::broker::{self, Reachable};
+use crate::runtime::front::Front;
+use crate::runtime::spoken;
+use systole_core::rules::core_payload;
+use systole_core::types::flow;
+use systole_core::types::person::{PersonRequestId, Says};
+use systole_core::types::ports::Position;
+use systole_core::types::record;
+use systole_core::types::refusal;
 
 /// A message is on disk.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]

@@ -11,12 +11,12 @@ use serde_json::{Value, json};
 
 use super::http::{Caller, Desk, refused};
 use crate::audit::persons::{self, Waiting};
-use crate::words::client::Role;
-use crate::words::codes::Code;
-use crate::words::composition::Composition;
-use crate::words::ids::Name;
-use crate::words::ports::{LogFault, LogReader};
-use crate::words::refusal::Refusal;
+use systole_core::types::client::Role;
+use systole_core::types::codes::Code;
+use systole_core::types::composition::Composition;
+use systole_core::types::ids::Name;
+use systole_core::types::ports::{LogFault, LogReader};
+use systole_core::types::refusal::Refusal;
 
 /// Lists what waits.
 pub(super) async fn approvals(

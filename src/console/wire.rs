@@ -18,12 +18,12 @@ use super::inbound::{earlier, key_of, larger};
 use super::{http, told};
 use crate::edges::nats::{Back, Broker, Knock, Knocks, token};
 use crate::edges::tasks::{self, Kind, Task};
-use crate::organism::front::{Front, Message};
-use crate::organism::waiting::Reply;
-use crate::words::codes::Code;
-use crate::words::ids::{Name, ThreadId};
-use crate::words::ports::Position;
-use crate::words::refusal::Refusal;
+use crate::runtime::front::{Front, Message};
+use crate::runtime::waiting::Reply;
+use systole_core::types::codes::Code;
+use systole_core::types::ids::{Name, ThreadId};
+use systole_core::types::ports::Position;
+use systole_core::types::refusal::Refusal;
 
 /// Messages of one client that may be on their way, or waited for, at once.
 const MESSAGES: usize = 64;

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use sha2::{Digest as _, Sha256};
 use tokio::sync::watch;
 
-use crate::words::ports::{Clock, Seed, Seeds};
-use crate::words::time::Millis;
+use systole_core::types::ports::{Clock, Seed, Seeds};
+use systole_core::types::time::Millis;
 
 /// The machine's clocks: the one on the wall, and the one that only counts.
 #[derive(Clone, Copy, Default, Debug)]

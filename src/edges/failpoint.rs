@@ -4,7 +4,7 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::words::ports::{Step, Steps};
+use systole_core::types::ports::{Step, Steps};
 
 /// The variable that names it. Programs never see it: it is meant for this process alone.
 pub const VARIABLE: &str = "SYSTOLE_FAILPOINT";

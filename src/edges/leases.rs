@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
-use crate::words::ids::{CallPath, ThreadId};
-use crate::words::ports::{CallMark, Lease, Leases, Token, Tokens};
+use systole_core::types::ids::{CallPath, ThreadId};
+use systole_core::types::ports::{CallMark, Lease, Leases, Token, Tokens};
 
 /// Leases that are over and still known, so that a late reply is refused in its own thread.
 const REMEMBERED: usize = 4096;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::words::codes::Code;
+use systole_core::types::codes::Code;
 
 /// How long what was told is only counted.
 const QUIET: Duration = Duration::from_secs(60);

@@ -14,7 +14,7 @@ use std::{fmt, io, thread};
 
 use tokio::sync::oneshot;
 
-use crate::words::ids::Name;
+use systole_core::types::ids::Name;
 
 /// What a task is for, and with that when it ends.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -5,8 +5,8 @@ use std::fs;
 use std::path::Path;
 
 use proptest::prelude::*;
-use systole::organism::agentfile::{Surroundings, convert};
-use systole::organism::file;
+use systole::config::agentfile::{Surroundings, convert};
+use systole::config;
 
 use crate::organism::folder;
 use crate::program::{Ran, systole};

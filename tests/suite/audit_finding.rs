@@ -9,10 +9,10 @@ use systole::audit::posts::{Post, Posts};
 use systole::audit::roll;
 use systole::audit::whole::Whole;
 use systole::edges::log::memory::Memory;
-use systole::words::ids::{CallPath, Name, ThreadId};
-use systole::words::ports::{Commit, LogWriter as _, Position};
-use systole::words::record::{Header, Mark, Record, Role, head_zero};
-use systole::words::time::Millis;
+use systole_core::types::ids::{CallPath, Name, ThreadId};
+use systole_core::types::ports::{Commit, LogWriter as _, Position};
+use systole_core::types::record::{Header, Mark, Record, Role, head_zero};
+use systole_core::types::time::Millis;
 
 use crate::log_records::{bare, batch};
 

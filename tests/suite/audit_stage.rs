@@ -8,12 +8,12 @@ use systole::audit::posts::Posts;
 use systole::audit::whole::Whole;
 use systole::audit::why::{Asker, Standing, broken, report, waits};
 use systole::edges::clock::WallClock;
-use systole::organism::file;
-use systole::organism::running::Organism;
-use systole::pump::run::Ended;
-use systole::words::ids::ThreadId;
-use systole::words::ports::{Clock as _, LogReader, Position};
-use systole::words::record::Record;
+use systole::config;
+use systole::runtime::running::Organism;
+use systole::runtime::pump_loop::Ended;
+use systole_core::types::ids::ThreadId;
+use systole_core::types::ports::{Clock as _, LogReader, Position};
+use systole_core::types::record::Record;
 
 use super::organism::told;
 use crate::program::PATIENCE;

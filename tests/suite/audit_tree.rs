@@ -8,14 +8,14 @@ use systole::audit::tree::{draw, read, to_json};
 use systole::audit::why::{Reason, Standing};
 use systole::edges::clock::WallClock;
 use systole::edges::log::memory::Memory;
-use systole::organism::running::Organism;
-use systole::rules::core_payload;
-use systole::words::codes::Code;
-use systole::words::ids::{CallPath, Name, ThreadId};
-use systole::words::ports::{Clock as _, LogWriter as _, Position};
-use systole::words::record::{Header, Kind, Mark, Record, Role, head_zero};
-use systole::words::refusal::Refusal;
-use systole::words::time::Millis;
+use systole::runtime::running::Organism;
+use systole_core::rules::core_payload;
+use systole_core::types::codes::Code;
+use systole_core::types::ids::{CallPath, Name, ThreadId};
+use systole_core::types::ports::{Clock as _, LogWriter as _, Position};
+use systole_core::types::record::{Header, Kind, Mark, Record, Role, head_zero};
+use systole_core::types::refusal::Refusal;
+use systole_core::types::time::Millis;
 
 use super::audit_stage::{Part, cast, look, narrow, payload, standing, steady, stop, until};
 use super::log_records::{bare, batch};
@@ -194,7 +194,7 @@ fn row_20_no_line_of_a_tree_is_too_wide_or_obeyed() {
     let thread = ThreadId::parse("sess-0123456789ab").unwrap();
     let mut memory = Memory::default();
     let batch = batch(hostile(&thread));
-    assert!(matches!(memory.commit(&batch), systole::words::ports::Commit::Committed(_)));
+    assert!(matches!(memory.commit(&batch), systole_core::types::ports::Commit::Committed(_)));
     let tree = read(&memory, &thread).unwrap().unwrap();
     let now = Millis(1_795_158_000_000);
     let text = narrow(&draw(&tree, "ended", &|_, _| None, now));
@@ -309,12 +309,12 @@ sess-0123456789ab  resting  opened 12:00:00
 fn a_cancelled_timer_is_told_with_the_call_that_set_it() {
     let thread = ThreadId::parse("sess-0123456789ab").unwrap();
     let mut record = hostile(&thread).remove(0);
-    let timer = systole::words::ids::TimerId::parse("tea").unwrap();
-    record.header.kind = systole::words::record::Kind::Timer;
-    record.header.code = Some(Mark::Timing(systole::words::record::Timing::Cancelled));
+    let timer = systole_core::types::ids::TimerId::parse("tea").unwrap();
+    record.header.kind = systole_core::types::record::Kind::Timer;
+    record.header.code = Some(Mark::Timing(systole_core::types::record::Timing::Cancelled));
     record.header.call = Some(CallPath::top(1));
     (record.header.from, record.header.to) = (Name::core(), None);
-    record.body = systole::rules::core_payload::timer_cancelled(&timer);
+    record.body = systole_core::rules::core_payload::timer_cancelled(&timer);
     let told = narrate(&record, Some(&thread)).join("\n");
     assert!(told.contains(" core  a timer is cancelled, set by call 1  <timer-cancelled>"), "{told}");
 }

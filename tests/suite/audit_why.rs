@@ -4,11 +4,11 @@ use systole::audit::layout::{clock, moment};
 use systole::audit::posts::Posts;
 use systole::audit::whole::Whole;
 use systole::audit::why::{Cause, Failure, Reason, Standing, Then, broken, in_lines, waits};
-use systole::pump::state::Life;
-use systole::words::composition::Program;
-use systole::words::ids::{CallPath, Name, ThreadId};
-use systole::words::record::{Kind, Mark, Role, Timing};
-use systole::words::time::Millis;
+use systole_core::pump::state::Life;
+use systole_core::types::composition::Program;
+use systole_core::types::ids::{CallPath, Name, ThreadId};
+use systole_core::types::record::{Kind, Mark, Role, Timing};
+use systole_core::types::time::Millis;
 
 use super::audit_stage::{
     Part, cast, flat, look, narrow, payload, standing, standing_in, stop, until, words,
@@ -102,7 +102,7 @@ async fn c7_the_leaves_are_found_through_a_call_and_through_a_child_thread() {
     let child = receipt.thread.child("heat").unwrap();
     let dug = |thread: &ThreadId| {
         let thread = thread.clone();
-        move |r: &systole::words::record::Record| {
+        move |r: &systole_core::types::record::Record| {
             r.header.thread == thread
                 && r.header.code == Some(Mark::Role(Role::Call))
                 && r.header.to == Some(Name::parse("dig").unwrap())
@@ -481,8 +481,8 @@ fn of_one(reason: Reason) -> Standing {
 }
 
 fn person(expires: u64) -> Cause {
-    let id = systole::words::person::PersonRequestId(1);
-    let hash = systole::words::ids::Digest([0; 32]);
+    let id = systole_core::types::person::PersonRequestId(1);
+    let hash = systole_core::types::ids::Digest([0; 32]);
     Cause::Person {
         id,
         element: "shell".to_owned(),
@@ -534,7 +534,7 @@ fn c7_a_message_that_is_held_and_a_timer_of_a_resting_thread_are_waits() {
     let mut standing = of_one(waiting("sess-0123456789ab", now.0 - 9_000, out));
     let held = Cause::Held { behind: CallPath::top(1) };
     standing.reasons.push(waiting("sess-0123456789ab", now.0 - 5_000, held));
-    let (id, listener) = (systole::words::ids::TimerId::parse("tea").unwrap(), Name::parse("dig").unwrap());
+    let (id, listener) = (systole_core::types::ids::TimerId::parse("tea").unwrap(), Name::parse("dig").unwrap());
     let rests = Standing {
         thread: ThreadId::parse("sess-ffffffffffff").unwrap(),
         life: Life::Resting,

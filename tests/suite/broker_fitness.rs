@@ -10,8 +10,8 @@ use async_nats::ConnectOptions;
 use async_nats::jetstream::stream::{Config, DiscardPolicy, Info, RetentionPolicy};
 use async_nats::jetstream::{self, Context};
 use systole::edges::nats::{Broker, Credentials, Unusable};
-use systole::words::codes::Code;
-use systole::words::ids::Name;
+use systole_core::types::codes::Code;
+use systole_core::types::ids::Name;
 
 use crate::broker::{KEY, Server};
 use crate::ports;

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use systole::organism::file::{self, Severity, page};
+use systole::config::{self, Severity, page};
 use systole_agent::spec::Provider;
 
 use crate::program::{Ran, Running, systole};
@@ -86,7 +86,7 @@ fn warnings_are_told_as_written_down_and_hinder_nothing() {
         }
         assert_eq!(told, fs::read_to_string(&golden).unwrap_or_default(), "{}", path.display());
     }
-    let known = systole::words::codes::Code::ALL.iter().filter(|code| code.is_warning());
+    let known = systole_core::types::codes::Code::ALL.iter().filter(|code| code.is_warning());
     assert!(known.into_iter().all(|code| codes.contains(code)), "a warning that no file has: {codes:?}");
 }
 
@@ -206,7 +206,7 @@ fn row_44_a_broken_file_starts_nothing_and_says_where() {
 #[test]
 fn explain_knows_every_code_and_the_nearest_of_a_wrong_one() {
     let all = here(&["explain"]);
-    for code in systole::words::codes::Code::ALL {
+    for code in systole_core::types::codes::Code::ALL {
         let ran = here(&["explain", code.as_str()]);
         assert_eq!(ran.code, Some(0), "{code}");
         assert!(

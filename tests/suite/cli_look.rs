@@ -5,10 +5,10 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use serde_json::Value;
-use systole::organism::running::Organism;
-use systole::words::ids::Name;
-use systole::words::ports::Position;
-use systole::words::record::Kind;
+use systole::runtime::running::Organism;
+use systole_core::types::ids::Name;
+use systole_core::types::ports::Position;
+use systole_core::types::record::Kind;
 
 use super::audit_stage::{Part, cast, flat, narrow, payload, stop, until};
 use super::organism::{ask, outcome, start};

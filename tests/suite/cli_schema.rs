@@ -5,8 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use systole::organism::file;
-use systole::words::ids::Digest;
+use systole::config;
+use systole_core::types::ids::Digest;
 
 const FILE: &str = "organism: {name: acme}
 payloads:
@@ -193,7 +193,7 @@ fn a13_ejecting_keeps_the_hash_and_every_other_byte() {
         let new = file::load(&folder.join("organism.yaml")).unwrap().composition;
         let ejected = new.schemas.iter().find(|schema| schema.name == "schemas/acme.xsd").unwrap();
         assert_eq!(Digest::of(&ejected.text), Digest::of(&made.text), "{test}");
-        let accepts = |composition: &systole::words::composition::Composition| {
+        let accepts = |composition: &systole_core::types::composition::Composition| {
             let listener = composition.listeners.values().next().unwrap();
             listener.accepts.iter().map(|element| element.name.clone()).collect::<Vec<_>>()
         };

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 use systole::edges::log::sqlite;
-use systole::words::ports::{LogReader as _, Position};
+use systole_core::types::ports::{LogReader as _, Position};
 
 use crate::http::HOUSE;
 use crate::organism::{ECHO_PY, ECHO_XSD, folder, say};
@@ -57,7 +57,7 @@ fn text<'a>(json: &'a Value, field: &str) -> &'a str {
 fn stored(folder: &Path) -> Vec<(String, String, String, String)> {
     let reader = sqlite::open_reading(&folder.join("hello.db")).unwrap();
     let records = reader.after(Position(0), 100_000).unwrap();
-    let parts = |record: &systole::words::record::Record| {
+    let parts = |record: &systole_core::types::record::Record| {
         let h = &record.header;
         let body = String::from_utf8_lossy(&record.body).into_owned();
         let to = h.to.as_ref().map_or("", |to| to.as_str()).to_owned();

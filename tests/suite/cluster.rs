@@ -8,7 +8,7 @@ use rustix::process::Signal;
 use systole::cli::soak::dice::Dice;
 use systole::cli::soak::life::{self, Omen};
 use systole::edges::log::nats::{Manner, Unopened};
-use systole::words::ports::{Commit, LogFault, LogWriter as _, Position};
+use systole_core::types::ports::{Commit, LogFault, LogWriter as _, Position};
 use tokio::time::Instant;
 
 use crate::broker::{JETSTREAM, Server};

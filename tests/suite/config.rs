@@ -3,10 +3,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use systole::organism::file::{self, KEYS, Refused};
-use systole::words::budget::{Budgets, Loops};
-use systole::words::composition::{ApprovalRule, Composition, Gather, OnUnknown, Reach, SchemaId};
-use systole::words::ids::{Digest, Name};
+use systole::config::{self, KEYS, Refused};
+use systole_core::types::budget::{Budgets, Loops};
+use systole_core::types::composition::{ApprovalRule, Composition, Gather, OnUnknown, Reach, SchemaId};
+use systole_core::types::ids::{Digest, Name};
 
 const GOLDEN: &str = "tests/suite/golden/config";
 

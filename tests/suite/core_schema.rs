@@ -3,16 +3,16 @@
 use std::sync::Arc;
 
 use systole::edges::schemas::{Judge, Source, Verdict};
-use systole::organism::file::{CORE_XSD, ENVELOPE_XSD};
-use systole::rules::budget_payload;
-use systole::rules::core_payload::{self, Attempt};
-use systole::rules::view_payload::{self, Cleared, Part};
-use systole::words::budget::{Ceiling, Clocked, Exceeded, Measure, Spent, Use};
-use systole::words::codes::Code;
-use systole::words::ids::{Digest, Name, ThreadId, TimerId};
-use systole::words::ports::{GivenUp, Position};
-use systole::words::refusal::Refusal;
-use systole::words::time::Millis;
+use systole::config::{CORE_XSD, ENVELOPE_XSD};
+use systole_core::rules::budget_payload;
+use systole_core::rules::core_payload::{self, Attempt};
+use systole_core::rules::view_payload::{self, Cleared, Part};
+use systole_core::types::budget::{Ceiling, Clocked, Exceeded, Measure, Spent, Use};
+use systole_core::types::codes::Code;
+use systole_core::types::ids::{Digest, Name, ThreadId, TimerId};
+use systole_core::types::ports::{GivenUp, Position};
+use systole_core::types::refusal::Refusal;
+use systole_core::types::time::Millis;
 use systole_kit::money::Money;
 use systole_workflow::WORKFLOW_XSD;
 

@@ -2,8 +2,8 @@
 //! have to fold more and more.
 
 use systole::edges::log::memory::Memory;
-use systole::words::limits;
-use systole::words::ports::{LogReader as _, LogWriter as _};
+use systole_core::types::limits;
+use systole_core::types::ports::{LogReader as _, LogWriter as _};
 
 use crate::log_records::{Author, batch, root};
 use crate::organism::{ask, echo, say};

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use systole::edges::delivery::conversing;
-use systole::words::composition::{Program, Reach};
-use systole::words::ports::Carrier as _;
+use systole_core::types::composition::{Program, Reach};
+use systole_core::types::ports::Carrier as _;
 use systole_kit::ask::Question;
 use systole_kit::journal::{Entry, Started};
 use systole_kit::line::{Line, NotTaken};

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use systole::edges::delivery::Pace;
-use systole::words::composition::Reach;
-use systole::words::ports::{CallBack, Heard};
+use systole_core::types::composition::Reach;
+use systole_core::types::ports::{CallBack, Heard};
 
 use crate::script::{LOOP, each, pong, said};
 use crate::stage::{QUICK, Stage, alive, cast, folder, program, shell, until};

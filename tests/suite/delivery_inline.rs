@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use systole::edges::delivery::{Answering, Pace, Word, answering};
-use systole::words::composition::Reach;
-use systole::words::ports::{CallBack, Carrier as _, Delivery, Heard};
+use systole_core::types::composition::Reach;
+use systole_core::types::ports::{CallBack, Carrier as _, Delivery, Heard};
 use systole_kit::envelope::Delivered;
 use systole_kit::line::Line;
 use systole_kit::reply::{Item, Said};

@@ -1,8 +1,8 @@
 //! Programs that start once for each message.
 
 use systole::edges::delivery::Pace;
-use systole::words::composition::{Program, Reach};
-use systole::words::ports::CallBack;
+use systole_core::types::composition::{Program, Reach};
+use systole_core::types::ports::CallBack;
 use systole_kit::Limits;
 use systole_kit::reply::{Said, Word};
 

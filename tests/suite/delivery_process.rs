@@ -1,8 +1,8 @@
 //! Programs that stay running: real shell and Python processes, their input and their output.
 
 use systole::edges::delivery::Pace;
-use systole::words::composition::{Program, Reach};
-use systole::words::ports::CallBack;
+use systole_core::types::composition::{Program, Reach};
+use systole_core::types::ports::CallBack;
 
 use crate::script::{LOOP, each, pong, said};
 use crate::stage::{Cast, QUICK, cast, folder, program, shell};

@@ -7,7 +7,7 @@ use std::net::TcpStream;
 use std::path::Path;
 
 use rustix::process::{Pid, Signal, kill_process};
-use systole::organism::runfile::RunFile;
+use systole::runtime::runfile::RunFile;
 
 use crate::organism::folder;
 use crate::program::{Events, Running, ask, connect, run_file, systole};

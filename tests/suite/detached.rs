@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use rustix::process::{Pid, Signal, getsid, kill_process};
-use systole::organism::runfile::RunFile;
+use systole::runtime::runfile::RunFile;
 
 use crate::http::{HOUSE, house};
 use crate::organism::{ECHO_PY, ECHO_XSD, folder, say};

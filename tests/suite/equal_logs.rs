@@ -12,10 +12,10 @@ use std::path::Path;
 
 use systole::audit::prompts;
 use systole::edges::log::sqlite::{self, Reader};
-use systole::words::fields::Fields;
-use systole::words::ids::Digest;
-use systole::words::ports::{LogReader as _, Position};
-use systole::words::record::{Journaling, Kind, Mark, Record, Role, Timing};
+use systole_core::types::fields::Fields;
+use systole_core::types::ids::Digest;
+use systole_core::types::ports::{LogReader as _, Position};
+use systole_core::types::record::{Journaling, Kind, Mark, Record, Role, Timing};
 use systole_agent::chain;
 
 /// A log that was read whole.

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use systole::edges::log::nats::{self, Manner, Opened, Unopened};
 use systole::edges::nats::{Broker, LogStream, PATIENCE};
-use systole::pump::wake;
-use systole::words::ids::Name;
+use systole_core::pump::wake;
+use systole_core::types::ids::Name;
 use tokio::runtime::{Handle, Runtime};
 
 use crate::broker::Server;

@@ -9,7 +9,7 @@ use async_nats::jetstream::stream::RawMessage;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use systole::edges::nats::{Broker, Credentials, LogStream};
-use systole::words::ids::Digest;
+use systole_core::types::ids::Digest;
 
 use crate::broker::Server;
 use crate::identity::{Someone, seed};

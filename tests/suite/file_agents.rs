@@ -5,11 +5,11 @@ use std::fs;
 use std::path::Path;
 
 use systole::edges::schemas::{Judge, Source, Verdict};
-use systole::organism::file::{self, OrganismFile, Refused, page};
-use systole::rules::classify::{Case, of_item, of_message};
-use systole::rules::todo;
-use systole::words::composition::{Describe, OnUnknown, Reach};
-use systole::words::ids::Name;
+use systole::config::{self, OrganismFile, Refused, page};
+use systole_core::rules::classify::{Case, of_item, of_message};
+use systole_core::rules::todo;
+use systole_core::types::composition::{Describe, OnUnknown, Reach};
+use systole_core::types::ids::Name;
 use systole_agent::spec::{Actions, Dialect, Format, Provider, Thinking, ToolChoice};
 use systole_kit::QName;
 

@@ -4,9 +4,9 @@
 use std::fs;
 use std::path::Path;
 
-use systole::organism::file::{self, OrganismFile, Refused};
-use systole::words::composition::{Listener, OnUnknown, Reach};
-use systole::words::ids::Name;
+use systole::config::{self, OrganismFile, Refused};
+use systole_core::types::composition::{Listener, OnUnknown, Reach};
+use systole_core::types::ids::Name;
 use systole_agent::spec::Dialect;
 use systole_workflow::spec::{
     Condition, Each, ElementName, Field, Path as StepPath, Source, Step, Supervisor, Test, Until, Work,
@@ -65,7 +65,7 @@ fn path(goal: &str, fields: &[&str]) -> StepPath {
     }
 }
 
-fn locals(elements: &[systole::words::composition::Element]) -> Vec<&str> {
+fn locals(elements: &[systole_core::types::composition::Element]) -> Vec<&str> {
     elements.iter().map(|element| &*element.name.local).collect()
 }
 

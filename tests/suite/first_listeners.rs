@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use systole::words::composition::{Program, Reach};
+use systole_core::types::composition::{Program, Reach};
 use systole_kit::Limits;
 use systole_kit::reply::{Said, Word};
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use systole::console::events::Follower;
-use systole::words::ports::Position;
+use systole_core::types::ports::Position;
 
 use crate::http::house;
 use crate::organism::{ask, outcome, say, start};
@@ -41,8 +41,8 @@ async fn nobody_answers_behind_a_stopped_organism() {
     let organism = start(folder.path()).await;
     let front = organism.front().clone();
     organism.stop(Duration::from_secs(2)).await;
-    let thread = systole::words::ids::ThreadId::parse("sess-0123456789ab").unwrap();
-    assert!(front.cancel(systole::words::ids::Name::operator(), thread).await.is_none());
+    let thread = systole_core::types::ids::ThreadId::parse("sess-0123456789ab").unwrap();
+    assert!(front.cancel(systole_core::types::ids::Name::operator(), thread).await.is_none());
     assert!(
         Follower::after(&front, front.began(), None).next().await.unwrap().is_some(),
         "the log is still read"

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::Value;
 use systole::edges::log::sqlite;
-use systole::words::ports::{LogReader as _, Position};
+use systole_core::types::ports::{LogReader as _, Position};
 
 use crate::organism::{ECHO_PY, ECHO_XSD, folder, say};
 use crate::program::{Answer, Events, Running, answer, ask, ask_as, connect, head, run_file};
@@ -40,7 +40,7 @@ fn text<'a>(json: &'a Value, field: &str) -> &'a str {
 fn stored(folder: &Path) -> Vec<(String, String, String)> {
     let reader = sqlite::open_reading(&folder.join("hello.db")).unwrap();
     let records = reader.after(Position(0), 10_000).unwrap();
-    let parts = |record: &systole::words::record::Record| {
+    let parts = |record: &systole_core::types::record::Record| {
         let code = record.header.code.map_or("", |code| code.as_str());
         let body = String::from_utf8_lossy(&record.body).into_owned();
         (record.header.kind.as_str().to_owned(), code.to_owned(), body)

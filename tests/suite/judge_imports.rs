@@ -6,10 +6,10 @@ use std::process::Command;
 use std::sync::Arc;
 
 use systole::edges::schemas::{Judge, Refused, Source, Verdict};
-use systole::organism::bench::Bench;
-use systole::organism::file;
-use systole::rules::{admit, introspection};
-use systole::words::ids::Name;
+use systole::runtime::bench::Bench;
+use systole::config;
+use systole_core::rules::{admit, introspection};
+use systole_core::types::ids::Name;
 
 fn source(name: &str, namespace: &str, imports: &[&str], body: &str) -> Source {
     let imports: String = imports.iter().map(|ns| format!("<xs:import namespace=\"{ns}\"/>")).collect();

@@ -16,10 +16,10 @@ use systole::cli::soak::verdict::{self, Verdict};
 use systole::cli::soak::{self, Tally};
 use systole::edges::failpoint;
 use systole::edges::log::sqlite;
-use systole::rules::core_payload;
-use systole::words::ids::ThreadId;
-use systole::words::ports::{LogReader as _, Position};
-use systole::words::record::{Kind, Mark, Record, Role};
+use systole_core::rules::core_payload;
+use systole_core::types::ids::ThreadId;
+use systole_core::types::ports::{LogReader as _, Position};
+use systole_core::types::record::{Kind, Mark, Record, Role};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_systole");
 /// Clients of each trial: two that meet in every queue.

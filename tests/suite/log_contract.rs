@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use systole::edges::log::memory::{Ending, Memory};
 use systole::edges::log::sqlite;
-use systole::words::ids::{CallPath, Digest, ThreadId};
-use systole::words::ports::{Batch, Commit, Document, LogReader, LogWriter, Position, ReadBack, Row};
-use systole::words::record::{Header, Record};
+use systole_core::types::ids::{CallPath, Digest, ThreadId};
+use systole_core::types::ports::{Batch, Commit, Document, LogReader, LogWriter, Position, ReadBack, Row};
+use systole_core::types::record::{Header, Record};
 
 use crate::far::Far;
 use crate::log_records::{Author, Folder, batch, key, name, root};

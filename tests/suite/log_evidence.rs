@@ -5,9 +5,9 @@ use std::path::Path;
 
 use rusqlite::Connection;
 use systole::edges::log::sqlite;
-use systole::words::ids::ThreadId;
-use systole::words::ports::{LogReader as _, Position};
-use systole::words::record::head_zero;
+use systole_core::types::ids::ThreadId;
+use systole_core::types::ports::{LogReader as _, Position};
+use systole_core::types::record::head_zero;
 
 use crate::audit_stage::{payload, stop};
 use crate::audit_tree::busy;
@@ -295,7 +295,7 @@ fn a_record_read_alone_must_continue_the_one_before_it() {
     let log = Connection::open(folder.log()).unwrap();
     log.execute("UPDATE record SET time = time + 1 WHERE pos = ?1", [position.0.cast_signed()]).unwrap();
     let thread = &record.header.thread;
-    let place = |fault: systole::words::ports::LogFault| {
+    let place = |fault: systole_core::types::ports::LogFault| {
         fault.to_string().contains(&format!("position {}:", position.0))
     };
     assert!(reader.of_thread(thread, 3, 1).is_err_and(place));

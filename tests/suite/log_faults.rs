@@ -8,8 +8,8 @@ use std::sync::mpsc::sync_channel;
 
 use systole::edges::log::sqlite;
 use systole::edges::log::writer::{Outcome, Writer};
-use systole::words::ids::{Digest, MessageId};
-use systole::words::ports::{Batch, LogReader as _, Position};
+use systole_core::types::ids::{Digest, MessageId};
+use systole_core::types::ports::{Batch, LogReader as _, Position};
 
 use crate::log_records::{Author, Folder, batch, root};
 

@@ -8,8 +8,8 @@ use std::process::{Child, Command, Stdio};
 
 use rusqlite::Connection;
 use systole::edges::log::sqlite::{self, Summary};
-use systole::words::ids::ThreadId;
-use systole::words::ports::{
+use systole_core::types::ids::ThreadId;
+use systole_core::types::ports::{
     Batch, Commit, Document, LogFault, LogReader as _, LogWriter as _, Position, ReadBack,
 };
 
@@ -214,7 +214,7 @@ fn verify_all_counts_what_it_saw_and_touches_nothing() {
     let folder = Folder::new();
     let mut author = Author::default();
     let mut opened = sqlite::open(&folder.log()).unwrap();
-    let page = Document { hash: systole::words::ids::Digest::of(b"page"), bytes: b"page"[..].into() };
+    let page = Document { hash: systole_core::types::ids::Digest::of(b"page"), bytes: b"page"[..].into() };
     let records = vec![author.note(&ThreadId::sys(), 5), author.full(&root(1)), author.note(&root(1), 9_000)];
     let first = Batch { documents: vec![page], ..batch(records) };
     assert!(matches!(opened.writer.commit(&first), Commit::Committed(_)));

@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use systole::edges::log::sqlite::{self, Summary};
-use systole::pump::fold::apply;
-use systole::pump::state::{State, Thread};
-use systole::words::ids::{Digest, ThreadId};
-use systole::words::ports::{Batch, Commit, Document, LogReader as _, LogWriter as _, Position, Row};
-use systole::words::record::{FORMAT, Kind, Mark, Record};
+use systole_core::pump::fold::apply;
+use systole_core::pump::state::{State, Thread};
+use systole_core::types::ids::{Digest, ThreadId};
+use systole_core::types::ports::{Batch, Commit, Document, LogReader as _, LogWriter as _, Position, Row};
+use systole_core::types::record::{FORMAT, Kind, Mark, Record};
 
 use crate::log_records::{Author, Folder, batch, root};
 use crate::pump::cut::{busy, spread, thinking};

@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use rusqlite::Connection;
 use systole::edges::log::sqlite;
-use systole::words::ids::Digest;
-use systole::words::limits::LARGE_BODY;
-use systole::words::ports::{Commit, LogFault, LogReader as _, LogWriter as _, Position};
-use systole::words::record::Record;
+use systole_core::types::ids::Digest;
+use systole_core::types::limits::LARGE_BODY;
+use systole_core::types::ports::{Commit, LogFault, LogReader as _, LogWriter as _, Position};
+use systole_core::types::record::Record;
 
 use crate::log_format::fixture;
 use crate::log_records::{Author, Folder, batch, root};

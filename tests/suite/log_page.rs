@@ -6,9 +6,9 @@ use std::process::{Command, Output};
 
 use rusqlite::Connection;
 use systole::edges::log::sqlite;
-use systole::words::ids::Digest;
-use systole::words::ports::{LogReader as _, Position};
-use systole::words::record::{Header, Record};
+use systole_core::types::ids::Digest;
+use systole_core::types::ports::{LogReader as _, Position};
+use systole_core::types::record::{Header, Record};
 
 use crate::log_records::Folder;
 

@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use systole::words::ids::{CallPath, Digest, Key, MessageId, Name, ThreadId};
-use systole::words::ports::Batch;
-use systole::words::record::{Header, Kind, Mark, Record, Role, head_zero};
-use systole::words::time::Millis;
+use systole_core::types::ids::{CallPath, Digest, Key, MessageId, Name, ThreadId};
+use systole_core::types::ports::Batch;
+use systole_core::types::record::{Header, Kind, Mark, Record, Role, head_zero};
+use systole_core::types::time::Millis;
 
 pub(crate) fn name(text: &str) -> Name {
     Name::parse(text).unwrap()

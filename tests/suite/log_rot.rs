@@ -7,11 +7,11 @@ use std::path::Path;
 use rusqlite::Connection;
 use rusqlite::types::Value;
 use systole::edges::log::sqlite;
-use systole::pump::event::Happening;
-use systole::pump::wake::{recover, wake};
-use systole::words::flow::Said;
-use systole::words::ids::{Key, Name, ThreadId};
-use systole::words::ports::{Batch, Commit, LogFault, LogReader, LogWriter as _, Row, Unwatched};
+use systole_core::pump::event::Happening;
+use systole_core::pump::wake::{recover, wake};
+use systole_core::types::flow::Said;
+use systole_core::types::ids::{Key, Name, ThreadId};
+use systole_core::types::ports::{Batch, Commit, LogFault, LogReader, LogWriter as _, Row, Unwatched};
 
 use crate::log_records::{Folder, batch, edit_at};
 use crate::organism::folder;

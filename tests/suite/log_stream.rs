@@ -7,11 +7,11 @@ use std::time::Duration;
 use systole::edges::log::nats::{Lead, Manner, Opened, Unopened};
 use systole::edges::log::sqlite;
 use systole::edges::log::writer::{Outcome, Writer};
-use systole::words::ids::Digest;
-use systole::words::ports::{
+use systole_core::types::ids::Digest;
+use systole_core::types::ports::{
     Batch, Commit, Document, LogFault, LogReader as _, LogWriter as _, Position, ReadBack,
 };
-use systole::words::record::Record;
+use systole_core::types::record::Record;
 
 use futures_core::Stream as _;
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::process::Signal;
 use systole::edges::log::sqlite::{self, Opened};
-use systole::words::ports::{Commit, GivenUp, LogFault, LogReader as _, LogWriter as _, Position};
+use systole_core::types::ports::{Commit, GivenUp, LogFault, LogReader as _, LogWriter as _, Position};
 
 use crate::http::house;
 use crate::log_records::{Author, Folder, batch, root};

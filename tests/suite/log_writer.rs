@@ -4,7 +4,7 @@ use std::sync::mpsc::{Receiver, TrySendError, sync_channel};
 
 use systole::edges::log::memory::{Ending, Memory};
 use systole::edges::log::writer::{Outcome, Writer};
-use systole::words::ports::{Batch, Commit, LogReader as _, LogWriter, Position, ReadBack};
+use systole_core::types::ports::{Batch, Commit, LogReader as _, LogWriter, Position, ReadBack};
 
 use crate::log_records::{Author, batch, root};
 

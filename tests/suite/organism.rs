@@ -7,15 +7,15 @@ use std::time::Duration;
 
 use systole::edges::delivery::Answering;
 use systole::edges::failpoint::Failpoint;
-use systole::organism::file;
-use systole::organism::running::{LogPlace, Message, Organism, Plan};
-use systole::organism::waiting::Reply;
-use systole::pump::run::Ended;
-use systole::words::composition::Composition;
-use systole::words::flow::Receipt;
-use systole::words::ids::{Key, Name};
-use systole::words::ports::Position;
-use systole::words::record::{Kind, Mark, Record, Role};
+use systole::config;
+use systole::runtime::running::{LogPlace, Message, Organism, Plan};
+use systole::runtime::waiting::Reply;
+use systole::runtime::pump_loop::Ended;
+use systole_core::types::composition::Composition;
+use systole_core::types::flow::Receipt;
+use systole_core::types::ids::{Key, Name};
+use systole_core::types::ports::Position;
+use systole_core::types::record::{Kind, Mark, Record, Role};
 
 use crate::program::PATIENCE;
 
@@ -206,9 +206,9 @@ async fn a_wrong_payload_is_refused_with_its_place_and_recorded() {
 /// Panics in the thread that takes the first message.
 struct Mine;
 
-impl systole::words::ports::Steps for Mine {
-    fn passed(&self, step: systole::words::ports::Step) {
-        assert_ne!(step, systole::words::ports::Step::Received, "as a fault of ours would");
+impl systole_core::types::ports::Steps for Mine {
+    fn passed(&self, step: systole_core::types::ports::Step) {
+        assert_ne!(step, systole_core::types::ports::Step::Received, "as a fault of ours would");
     }
 }
 

@@ -242,7 +242,7 @@ fn no_tests_is_a_mistake_of_the_command() {
 
 #[test]
 fn the_schema_and_the_page_have_every_key() {
-    use systole::organism::file::{TEST_JSON_SCHEMA, rehearsal::TEST_KEYS, test_json_schema};
+    use systole::config::{TEST_JSON_SCHEMA, rehearsal::TEST_KEYS, test_json_schema};
     let text = serde_json::to_string_pretty(&test_json_schema()).unwrap() + "\n";
     let place = root().join("schemas/test.schema.json");
     if std::env::var_os("SYSTOLE_GOLDEN").is_some() {

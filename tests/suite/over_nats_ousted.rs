@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use systole::edges::nats::{Broker, Term};
-use systole::words::composition::Reach;
+use systole_core::types::composition::Reach;
 
 use crate::broker::Server;
 use crate::program::PATIENCE;

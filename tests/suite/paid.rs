@@ -10,8 +10,8 @@ use std::sync::{Arc, Mutex};
 
 use rustix::process::{Pid, Signal, kill_process};
 use systole::edges::log::sqlite;
-use systole::words::ids::Digest;
-use systole::words::ports::{LogReader as _, Position};
+use systole_core::types::ids::Digest;
+use systole_core::types::ports::{LogReader as _, Position};
 use systole_kit::journal::{Entry, Recalled};
 
 use crate::organism::{ECHO_XSD, folder, say};

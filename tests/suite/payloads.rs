@@ -7,12 +7,12 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use systole::edges::schemas::{Judge, Source, Verdict};
-use systole::organism::bench::Bench;
-use systole::organism::file::{self, Refused};
-use systole::words::codes::Code;
-use systole::words::composition::{Composition, Element, SchemaId};
-use systole::words::flow::Judge as _;
-use systole::words::ids::{Digest, Name};
+use systole::runtime::bench::Bench;
+use systole::config::{self, Refused};
+use systole_core::types::codes::Code;
+use systole_core::types::composition::{Composition, Element, SchemaId};
+use systole_core::types::flow::Judge as _;
+use systole_core::types::ids::{Digest, Name};
 use systole_kit::schema::Model;
 use systole_kit::{Limits, Payload, QName};
 

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use systole::organism::file::{self, OrganismFile, Refused};
+use systole::config::{self, OrganismFile, Refused};
 
 const FILE: &str = "organism: {name: hello}
 models: {main: {provider: anthropic, model: some-model, key_env: ANTHROPIC_API_KEY}}

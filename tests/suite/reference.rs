@@ -10,8 +10,8 @@ mod wire;
 use std::fmt::Write as _;
 use std::fs;
 
-use systole::words::codes::Code;
-use systole::words::refusal::Refusal;
+use systole_core::types::codes::Code;
+use systole_core::types::refusal::Refusal;
 
 use crate::tidy::sources;
 
@@ -22,7 +22,7 @@ fn codes_page() -> String {
     let mut page = String::from(
         "# Codes\n\n\
          Each code names what went wrong. People, prompts and stored logs depend on these names. This page is\n\
-         generated from `src/words/codes.rs` and the examples beside it. `systole explain CODE` prints the\n\
+         generated from `crates/core/src/types/codes.rs` and the examples beside it. `systole explain CODE` prints the\n\
          same.\n\n\
          *Again* says whether the same call may be sent again now, once it is fixed: it is `retry_allowed` of\n\
          the `<system-error>`. Codes marked *warning* do not stop anything. The examples are real output.\n",

@@ -2,16 +2,16 @@
 
 use std::sync::Arc;
 
-use systole::organism::bench::Bench;
-use systole::rules::admit;
-use systole::rules::classify::{Case, of_item, of_message};
-use systole::words::codes::Code;
-use systole::words::composition::{Broadcast, Composition, Element, Gather, Schema, SchemaId};
-use systole::words::flow::{Item, Judge, Refused, Said, Verdict, What};
-use systole::words::ids::Digest;
-use systole::words::limits;
-use systole::words::ports::{Lease, Speech};
-use systole::words::refusal::Refusal;
+use systole::runtime::bench::Bench;
+use systole_core::rules::admit;
+use systole_core::rules::classify::{Case, of_item, of_message};
+use systole_core::types::codes::Code;
+use systole_core::types::composition::{Broadcast, Composition, Element, Gather, Schema, SchemaId};
+use systole_core::types::flow::{Item, Judge, Refused, Said, Verdict, What};
+use systole_core::types::ids::Digest;
+use systole_core::types::limits;
+use systole_core::types::ports::{Lease, Speech};
+use systole_core::types::refusal::Refusal;
 use systole_kit::{Limits, Payload, QName};
 
 use crate::pump::{Stage, composition, name, root};

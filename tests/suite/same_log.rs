@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rustix::process::Signal;
-use systole::organism::runfile::RunFile;
-use systole::words::record::Record;
+use systole::runtime::runfile::RunFile;
+use systole_core::types::record::Record;
 
 use crate::broker::Server;
 use crate::equal_logs::Log;

@@ -4,9 +4,9 @@
 use std::fs;
 use std::path::Path;
 
-use systole::organism::file;
-use systole::words::composition::Composition;
-use systole::words::ids::Name;
+use systole::config;
+use systole_core::types::composition::Composition;
+use systole_core::types::ids::Name;
 
 use crate::program::{Running, systole};
 
@@ -49,7 +49,7 @@ fn what_is_set_stands_in_place_of_what_the_file_says() {
     let composition = set(&settings).unwrap_or_else(|refused| panic!("{refused}"));
     let listener = |name: &str| &composition.listeners[&Name::parse(name).unwrap()];
     assert_eq!(composition.message_bytes, 64 << 10);
-    let systole::words::composition::Reach::Process(program) = &listener("search").reach else { panic!() };
+    let systole_core::types::composition::Reach::Process(program) = &listener("search").reach else { panic!() };
     assert_eq!((program.env["REGION"].as_str(), program.env["LEVEL"].as_str()), ("us east", "1 #2"));
     assert_eq!((listener("search").retry.attempts, listener("search").retry.longest_ms), (7, 2_000));
     assert_eq!((listener("calc.add").turns, listener("calc.add").peers.len()), (3, 1));

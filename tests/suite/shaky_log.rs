@@ -5,9 +5,9 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use systole::edges::log::memory::Memory;
-use systole::words::ids::{Digest, Key, Name, ThreadId};
-use systole::words::ports::{LogFault, LogReader, Opening, Position, Row};
-use systole::words::record::Record;
+use systole_core::types::ids::{Digest, Key, Name, ThreadId};
+use systole_core::types::ports::{LogFault, LogReader, Opening, Position, Row};
+use systole_core::types::record::Record;
 
 /// Records, each with its position.
 type Found = Vec<(Position, Record)>;

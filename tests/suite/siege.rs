@@ -8,11 +8,11 @@ use std::io::Write as _;
 
 use serde_json::Value;
 use systole::edges::log::sqlite;
-use systole::organism::runfile::RunFile;
-use systole::words::ids::Digest;
-use systole::words::limits::EXCERPT_BYTES;
-use systole::words::ports::{LogReader as _, Position};
-use systole::words::record::Record;
+use systole::runtime::runfile::RunFile;
+use systole_core::types::ids::Digest;
+use systole_core::types::limits::EXCERPT_BYTES;
+use systole_core::types::ports::{LogReader as _, Position};
+use systole_core::types::record::Record;
 
 use crate::organism::folder;
 use crate::program::{Answer, Events, Running, answer, connect, head, run_file};

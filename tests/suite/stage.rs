@@ -9,11 +9,11 @@ use std::sync::Arc;
 
 use systole::edges::delivery::{Answering, Carriers, Deaf, Equipment, Pace, Unreceipted};
 use systole::edges::nats::Broker;
-use systole::words::composition::{
+use systole_core::types::composition::{
     ApprovalRule, Composition, Describe, Listener, OnUnknown, Program, Reach, Retry, Sees,
 };
-use systole::words::ids::{CallPath, Digest, Name, ThreadId};
-use systole::words::ports::{CallBack, Carrier, Delivery, Heard, Lease, Token, Unwatched};
+use systole_core::types::ids::{CallPath, Digest, Name, ThreadId};
+use systole_core::types::ports::{CallBack, Carrier, Delivery, Heard, Lease, Token, Unwatched};
 use systole_kit::envelope::{Address, Stamp, read_delivered, write_envelope};
 use systole_kit::writer::Writer;
 use systole_kit::{Limits, Payload, namespaces};

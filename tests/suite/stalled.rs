@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use systole::edges::log::memory::{Ending, Memory};
-use systole::organism::file;
-use systole::organism::running::{LogPlace, Organism, Plan};
-use systole::organism::waiting::Reply;
-use systole::pump::run::Ended;
-use systole::words::ids::{Name, ThreadId};
-use systole::words::ports::Unwatched;
+use systole::config;
+use systole::runtime::running::{LogPlace, Organism, Plan};
+use systole::runtime::waiting::Reply;
+use systole::runtime::pump_loop::Ended;
+use systole_core::types::ids::{Name, ThreadId};
+use systole_core::types::ports::Unwatched;
 
 use crate::organism::{ask, echo, outcome, say};
 use crate::program::PATIENCE;
@@ -72,7 +72,7 @@ async fn again(
     organism: &Organism,
     key: &str,
     document: &str,
-) -> Result<systole::words::flow::Receipt, String> {
+) -> Result<systole_core::types::flow::Receipt, String> {
     loop {
         match ask(organism, key, document, None).await {
             Err(told) if told.starts_with("ingress.unavailable") => tokio::task::yield_now().await,

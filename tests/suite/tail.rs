@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use systole::edges::log::memory::Memory;
-use systole::organism::tail::{Following, Tail};
-use systole::words::ids::{Digest, Key, Name, ThreadId};
-use systole::words::ports::{Commit, LogFault, LogReader, LogWriter as _, Opening, Position, Row};
-use systole::words::record::Record;
+use systole::runtime::tail::{Following, Tail};
+use systole_core::types::ids::{Digest, Key, Name, ThreadId};
+use systole_core::types::ports::{Commit, LogFault, LogReader, LogWriter as _, Opening, Position, Row};
+use systole_core::types::record::Record;
 use tokio::sync::watch;
 
 use crate::log_records::{Author, batch, root};

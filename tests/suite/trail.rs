@@ -8,10 +8,10 @@ use serde_json::Value;
 use systole::audit::causes;
 use systole::audit::trail::Trail;
 use systole::edges::log::memory::Memory;
-use systole::words::ids::{CallPath, MessageId, Name, ThreadId};
-use systole::words::ports::{Batch, Commit, LogWriter as _};
-use systole::words::record::{Header, Kind, Mark, Role, Timing, head_zero};
-use systole::words::time::Millis;
+use systole_core::types::ids::{CallPath, MessageId, Name, ThreadId};
+use systole_core::types::ports::{Batch, Commit, LogWriter as _};
+use systole_core::types::record::{Header, Kind, Mark, Role, Timing, head_zero};
+use systole_core::types::time::Millis;
 
 use super::audit_stage::{Part, cast, flat, narrow, payload};
 use crate::log_records::bare;

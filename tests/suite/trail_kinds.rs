@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use serde_json::Value;
-use systole::words::ids::{Key, Name, ThreadId};
+use systole_core::types::ids::{Key, Name, ThreadId};
 
 use super::audit_stage::{Part, cast, flat, payload};
 use super::trail::{links, pairs, told, values};

@@ -16,9 +16,9 @@ use systole_kit::QName;
 use systole_kit::namespaces::WORKFLOW;
 use systole_kit::schema::Model;
 
-use crate::rules::introspection::model_of;
-use crate::words::composition::{Composition, Element, Listener};
-use crate::words::ids::Name;
+use systole_core::rules::introspection::model_of;
+use systole_core::types::composition::{Composition, Element, Listener};
+use systole_core::types::ids::Name;
 
 /// The attribute by which a sender marks a payload as dangerous.
 const MARK: &str = "is_dangerous";

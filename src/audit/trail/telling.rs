@@ -9,9 +9,9 @@ use super::{Door, Link, Why};
 use crate::audit::columns::{cut, plain, wrapped};
 use crate::audit::layout::heading;
 use crate::audit::narrate::{self, narrate};
-use crate::words::client::Role;
-use crate::words::ids::ThreadId;
-use crate::words::record::Kind;
+use systole_core::types::client::Role;
+use systole_core::types::ids::ThreadId;
+use systole_core::types::record::Kind;
 
 /// Columns that a name takes at most.
 const NAME: usize = 24;

@@ -10,10 +10,10 @@ use systole_kit::journal::{Entry, Recalled};
 use super::Why;
 use crate::audit::causes::{back, opens};
 use crate::audit::glance::glance;
-use crate::rules::{approval_payload, core_payload};
-use crate::words::ids::{CallPath, Name};
-use crate::words::ports::{LogFault, LogReader};
-use crate::words::record::{Approving, Journaling, Kind, Mark, Record, Role, Steering, Timing};
+use systole_core::rules::{approval_payload, core_payload};
+use systole_core::types::ids::{CallPath, Name};
+use systole_core::types::ports::{LogFault, LogReader};
+use systole_core::types::record::{Approving, Journaling, Kind, Mark, Record, Role, Steering, Timing};
 
 /// What a listener said something in.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]

@@ -8,10 +8,10 @@ use super::{Branch, Ended, Leaf, Tree, Way};
 use crate::audit::columns::{self, cut, cut_counted, plain};
 use crate::audit::layout::{self, Tone, moment, paint};
 use crate::audit::why::{Reason, brief, drawn};
-use crate::rules::question::PersonSaid;
-use crate::words::codes::Code;
-use crate::words::ids::{CallPath, ThreadId};
-use crate::words::time::{Millis, spoken};
+use systole_core::rules::question::PersonSaid;
+use systole_core::types::codes::Code;
+use systole_core::types::ids::{CallPath, ThreadId};
+use systole_core::types::time::{Millis, spoken};
 
 /// Columns that a name takes at most.
 const NAME_COLUMNS: usize = 24;

@@ -7,10 +7,10 @@
 use super::Reason;
 use crate::audit::columns::plain;
 use crate::audit::layout;
-use crate::rules::question;
-use crate::words::ids::{CallPath, Digest, ThreadId, TimerId};
-use crate::words::person::PersonRequestId;
-use crate::words::time::{Millis, spoken};
+use systole_core::rules::question;
+use systole_core::types::ids::{CallPath, Digest, ThreadId, TimerId};
+use systole_core::types::person::PersonRequestId;
+use systole_core::types::time::{Millis, spoken};
 
 /// What a call waits for.
 #[derive(Clone, PartialEq, Eq, Debug)]

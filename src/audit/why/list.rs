@@ -8,8 +8,8 @@ use super::{Cause, Reason, Standing};
 use crate::audit::columns::{self, cut, cut_counted, width, wrapped};
 use crate::audit::layout::{self, Tone, paint};
 use crate::audit::runs::Goal;
-use crate::words::ids::ThreadId;
-use crate::words::time::{Millis, spoken};
+use systole_core::types::ids::ThreadId;
+use systole_core::types::time::{Millis, spoken};
 
 /// Columns that a thread's id takes at most.
 const ID_COLUMNS: usize = 24;

@@ -7,10 +7,10 @@ use super::kinds::{attempt_of, words};
 use super::{Bought, Cause, Failure, Reason, Standing};
 use crate::audit::columns::{self, at_most, cut, plain, wrapped};
 use crate::audit::layout::{self, Tone, paint};
-use crate::pump::state::Life;
-use crate::words::composition::Program;
-use crate::words::ids::ThreadId;
-use crate::words::time::{Millis, spoken};
+use systole_core::pump::state::Life;
+use systole_core::types::composition::Program;
+use systole_core::types::ids::ThreadId;
+use systole_core::types::time::{Millis, spoken};
 
 /// Lines that one failure's words may take.
 const FAILURE_LINES: usize = 3;

@@ -8,9 +8,9 @@ use crate::audit::persons::{self, About};
 use crate::cli::exit::Exit;
 use crate::cli::looking::Looking;
 use crate::cli::place::Place;
-use crate::organism::order::Order;
-use crate::words::ids::{Digest, Name};
-use crate::words::person::{PersonRequestId, RequestKind, Says};
+use crate::runtime::order::Order;
+use systole_core::types::ids::{Digest, Name};
+use systole_core::types::person::{PersonRequestId, RequestKind, Says};
 
 /// Answers a question that waits for a person.
 ///

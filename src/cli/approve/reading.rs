@@ -11,8 +11,8 @@ use super::super::place::Place;
 use super::super::screen::Screen;
 use crate::audit::columns::{COLUMNS, width};
 use crate::audit::persons::{self, About, Waiting};
-use crate::words::ids::Digest;
-use crate::words::person::{PersonRequestId, RequestKind};
+use systole_core::types::ids::Digest;
+use systole_core::types::person::{PersonRequestId, RequestKind};
 
 /// Lines that a payload may take where nobody turns pages: more than most have, and few enough to be read in a log.
 const UNSEEN: usize = 40;

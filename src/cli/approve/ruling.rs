@@ -11,10 +11,10 @@ use crate::cli::refused;
 use crate::cli::screen::Screen;
 use crate::console::client::{Client, Unheard};
 use crate::console::told::{Outcome, Refusal, Ruled, Ruling};
-use crate::organism::order::Order;
-use crate::organism::runfile::RunFile;
-use crate::organism::waiting::Reply;
-use crate::words::person::{PersonRequestId, Says};
+use crate::runtime::order::Order;
+use crate::runtime::runfile::RunFile;
+use crate::runtime::waiting::Reply;
+use systole_core::types::person::{PersonRequestId, Says};
 
 /// Has orders carried out, each by itself. The exit is that of the first that was refused.
 pub(in crate::cli) fn rule(place: &Place, orders: Vec<Order>) -> Result<Exit, Exit> {

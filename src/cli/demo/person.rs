@@ -11,7 +11,7 @@ use rustix::io::{Errno, read};
 
 use super::page::{Page, Style};
 use crate::edges::clock::WallClock;
-use crate::words::ports::Clock as _;
+use systole_core::types::ports::Clock as _;
 
 /// Bytes of a line: a terminal gives out no longer ones.
 const LINE: usize = 4096;

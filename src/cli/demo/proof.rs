@@ -12,7 +12,7 @@ use super::Fault;
 use crate::audit::costs;
 use crate::console::told;
 use crate::edges::log::sqlite;
-use crate::words::ids::ThreadId;
+use systole_core::types::ids::ThreadId;
 
 /// What the log proves.
 pub(super) struct Proof {

@@ -10,8 +10,8 @@ use crate::audit::glance::{glance, told};
 use crate::console::client::Client;
 use crate::console::told::{Heard, Outcome, Record, Ruling, Spoken};
 use crate::edges::log::sqlite;
-use crate::words::ids::Digest;
-use crate::words::ports::LogReader as _;
+use systole_core::types::ids::Digest;
+use systole_core::types::ports::LogReader as _;
 
 /// Characters of a model's answer that have come in when the process is killed: enough to read what it began to say.
 const HALF_SAID: usize = 36;

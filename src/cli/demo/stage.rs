@@ -11,7 +11,7 @@ use std::time::Duration;
 use crate::cli::examples::TEAM;
 use crate::cli::place::quoted;
 use crate::edges::system;
-use crate::organism::runfile::RunFile;
+use crate::runtime::runfile::RunFile;
 
 /// How long the demo waits for the next thing to happen.
 pub(super) const PATIENCE: Duration = Duration::from_secs(30);

@@ -13,11 +13,11 @@ use crate::cli::exit::Exit;
 use crate::edges::delivery::{Surroundings, Tried, try_start};
 use crate::edges::failpoint;
 use crate::edges::log::sqlite;
-use crate::organism::file::{DEFAULT_LISTEN, OrganismFile};
-use crate::organism::keyring::Keyring;
-use crate::organism::runfile::{Credential, RunFile};
-use crate::words::composition::{Program, Reach};
-use crate::words::ids::Name;
+use crate::config::{DEFAULT_LISTEN, OrganismFile};
+use crate::runtime::keyring::Keyring;
+use crate::runtime::runfile::{Credential, RunFile};
+use systole_core::types::composition::{Program, Reach};
+use systole_core::types::ids::Name;
 
 /// Looks at everything.
 pub(super) fn examine(file: &OrganismFile) -> Vec<Finding> {

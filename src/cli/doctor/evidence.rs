@@ -8,7 +8,7 @@ use super::store::refused;
 use crate::audit::{kinship, orphans};
 use crate::cli::exit::Exit;
 use crate::edges::log::sqlite;
-use crate::words::composition::Composition;
+use systole_core::types::composition::Composition;
 
 /// Misfits that are named.
 const NAMED: usize = 10;

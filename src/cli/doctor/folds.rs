@@ -7,10 +7,10 @@ use std::path::Path;
 use super::Finding;
 use crate::cli::exit::Exit;
 use crate::edges::log::sqlite::{self, Reader};
-use crate::pump::state::Thread;
-use crate::pump::wake::fold_next;
-use crate::words::ids::ThreadId;
-use crate::words::ports::{LogFault, LogReader as _, Row};
+use systole_core::pump::state::Thread;
+use systole_core::pump::wake::fold_next;
+use systole_core::types::ids::ThreadId;
+use systole_core::types::ports::{LogFault, LogReader as _, Row};
 
 /// Rows that are named.
 const NAMED: usize = 10;

@@ -10,10 +10,10 @@ use crate::audit::chains;
 use crate::cli::exit::Exit;
 use crate::cli::looking::{absent, mend_of};
 use crate::edges::log::sqlite;
-use crate::organism::file::{OrganismFile, Refused};
-use crate::organism::runfile::RunFile;
-use crate::words::ids::ThreadId;
-use crate::words::ports::{LogFault, LogReader as _};
+use crate::config::{OrganismFile, Refused};
+use crate::runtime::runfile::RunFile;
+use systole_core::types::ids::ThreadId;
+use systole_core::types::ports::{LogFault, LogReader as _};
 
 /// Broken chains that are named.
 const NAMED: usize = 10;

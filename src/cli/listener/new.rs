@@ -15,8 +15,8 @@ use crate::cli::fresh;
 use crate::cli::hindered;
 use crate::cli::place::Place;
 use crate::cli::screen::Screen;
-use crate::organism::file;
-use crate::words::ids::Name;
+use crate::config;
+use systole_core::types::ids::Name;
 
 /// Writes a listener into the organism, with a test that passes as written.
 ///

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use crate::cli::fresh::Fresh;
 use crate::cli::place::quoted;
-use crate::organism::file::OrganismFile;
-use crate::words::ids::Name;
+use crate::config::OrganismFile;
+use systole_core::types::ids::Name;
 
 /// Where a broker is looked for that the organism's file does not name yet.
 const BROKER: &str = "nats://127.0.0.1:4222";

@@ -11,10 +11,10 @@ use crate::cli::refused;
 use crate::cli::screen::Screen;
 use crate::console::told::Refusal;
 use crate::edges::delivery;
-use crate::organism::trying::{Case, End, Remark, Tried, Verdict};
-use crate::words::composition::{Element, Listener};
-use crate::words::refusal;
-use crate::words::time::spoken;
+use crate::runtime::trying::{Case, End, Remark, Tried, Verdict};
+use systole_core::types::composition::{Element, Listener};
+use systole_core::types::refusal;
+use systole_core::types::time::spoken;
 
 /// Bytes of what is said aside that are kept for one line, or for JSON.
 const ASIDE_BYTES: usize = 64 * 1024;

@@ -12,8 +12,8 @@ use super::hindered;
 use super::place::{Place, quoted};
 use super::screen::Screen;
 use crate::edges::keyfiles::{self, Keyless};
-use crate::organism::file::OrganismFile;
-use crate::organism::permissions::{self, Party, Right, Server};
+use crate::config::OrganismFile;
+use crate::runtime::permissions::{self, Party, Right, Server};
 
 /// The port of a nats-server that was told no other.
 const PORT: u16 = 4222;

@@ -14,9 +14,9 @@ use crate::cli::exit::Exit;
 use crate::cli::hindered;
 use crate::cli::place::Place;
 use crate::cli::screen::Screen;
-use crate::organism::file::{self, Ejected, NotEjected};
-use crate::words::composition::Schema;
-use crate::words::ids::Digest;
+use crate::config::{self, Ejected, NotEjected};
+use systole_core::types::composition::Schema;
+use systole_core::types::ids::Digest;
 
 #[derive(Args, Debug)]
 pub(super) struct Eject {

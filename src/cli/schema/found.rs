@@ -10,9 +10,9 @@ use systole_kit::schema::{Model, nearest};
 use crate::cli::exit::Exit;
 use crate::cli::place::Place;
 use crate::cli::screen::Screen;
-use crate::organism::file::{CORE_XSD, ENVELOPE_XSD, PAYLOADS, TALK_XSD, WORKFLOW_XSD};
-use crate::rules::introspection::META_XSD;
-use crate::words::composition::Schema;
+use crate::config::{CORE_XSD, ENVELOPE_XSD, PAYLOADS, TALK_XSD, WORKFLOW_XSD};
+use systole_core::rules::introspection::META_XSD;
+use systole_core::types::composition::Schema;
 
 /// The schemas that may be asked about.
 pub(super) struct Schemas {

@@ -8,7 +8,7 @@ use crate::audit::columns::{cut, plain};
 use crate::audit::glance::{glance, told};
 use crate::console::ending::Ending;
 use crate::console::told::Record;
-use crate::words::codes::Code;
+use systole_core::types::codes::Code;
 
 /// Columns of a failure's words: a few lines of a terminal.
 const WORDS: usize = 400;

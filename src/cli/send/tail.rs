@@ -13,8 +13,8 @@ use crate::audit::layout::talk_columns;
 use crate::cli::awaited::{Work, works};
 use crate::console::told::{Receipt, Record, Spoken};
 use crate::edges::clock::WallClock;
-use crate::words::ids::CallPath;
-use crate::words::ports::Clock as _;
+use systole_core::types::ids::CallPath;
+use systole_core::types::ports::Clock as _;
 
 /// Seconds of silence after which a listener's words give way to who works.
 const QUIET: u32 = 5;

@@ -15,7 +15,7 @@ use super::{Exit, Parcel, Place, Screen, Waiter, not_taken, taken, too_late};
 use crate::cli::refused;
 use crate::console::client::{Client, Unheard};
 use crate::console::told::Receipt;
-use crate::words::ids::ThreadId;
+use systole_core::types::ids::ThreadId;
 
 /// How often the line that says who works is written again.
 const TICK: Duration = Duration::from_secs(1);

@@ -17,10 +17,10 @@ use crate::console::client::{Client, Unheard};
 use crate::console::events::{Came, Follower, Watching};
 use crate::console::told::{Heard, Receipt, Record, Refusal, Spoken};
 use crate::edges::log::sqlite;
-use crate::organism::running::{Message, Organism};
-use crate::organism::waiting::Reply;
-use crate::words::ids::{Name, ThreadId};
-use crate::words::ports::{LogFault, LogReader, Position};
+use crate::runtime::running::{Message, Organism};
+use crate::runtime::waiting::Reply;
+use systole_core::types::ids::{Name, ThreadId};
+use systole_core::types::ports::{LogFault, LogReader, Position};
 
 /// Events that were read and wait to be shown; more wait with the organism.
 const AHEAD: usize = 64;

@@ -6,7 +6,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::dice::Dice;
-use crate::organism::runfile::RunFile;
+use crate::runtime::runfile::RunFile;
 
 /// Threads that are remembered for others: those in which something may still be at work.
 const THREADS: usize = 48;

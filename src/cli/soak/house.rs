@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::guests::{self, Guest};
-use crate::organism::runfile::{Credential, RunFile, random_hex};
+use crate::runtime::runfile::{Credential, RunFile, random_hex};
 
 /// The workload, as it stands in the repository.
 const FILES: &[(&str, &str)] = &[

@@ -14,8 +14,8 @@ use super::house::House;
 use super::orders::{Deed, Order};
 use crate::console::client::Client as Door;
 use crate::console::told::{Outcome, Record, Ruling};
-use crate::rules::approval_payload::read_request;
-use crate::words::person::ApprovalRequest;
+use systole_core::rules::approval_payload::read_request;
+use systole_core::types::person::ApprovalRequest;
 
 /// The longest that one look at the log lasts.
 const LOOK: Duration = Duration::from_millis(500);

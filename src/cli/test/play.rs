@@ -10,15 +10,15 @@ use crate::cli::refused;
 use crate::console::ending::Ending;
 use crate::console::told;
 use crate::edges::schemas::xpath;
-use crate::organism::file::Place;
-use crate::organism::file::rehearsal::{
+use crate::config::Place;
+use crate::config::rehearsal::{
     Decision, Expected, Failure, Question, REPORT, Rehearsal, Step, Text,
 };
-use crate::organism::order::Order;
-use crate::organism::waiting::Reply;
-use crate::words::ids::Name;
-use crate::words::person::Says;
-use crate::words::refusal::Refusal;
+use crate::runtime::order::Order;
+use crate::runtime::waiting::Reply;
+use systole_core::types::ids::Name;
+use systole_core::types::person::Says;
+use systole_core::types::refusal::Refusal;
 
 /// Why a test failed.
 #[derive(Debug)]
@@ -304,7 +304,7 @@ fn holds(wanted: &Text, payload: &str) -> Result<(), Box<Failed>> {
 
 /// Whether the texts are in the lines of the log, in this order.
 fn logged(stage: &Stage, wanted: &[Text]) -> Result<(), Box<Failed>> {
-    let line = |(record, _): &(crate::words::record::Record, told::Record)| {
+    let line = |(record, _): &(systole_core::types::record::Record, told::Record)| {
         on_one_line(&narrate(record, None).join(" "))
     };
     let lines: Vec<String> = stage.records.iter().map(line).collect();

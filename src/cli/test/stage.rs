@@ -17,15 +17,15 @@ use crate::console::told::{Receipt, Record};
 use crate::edges::clock::SkippingClock;
 use crate::edges::delivery::Answering;
 use crate::edges::log::memory::Memory;
-use crate::organism::file::read_source;
-use crate::organism::file::rehearsal::{Rehearsal, Sending};
-use crate::organism::running::{LogPlace, Message, Organism, Plan};
-use crate::organism::skipping::{Activity, SkippedTime};
-use crate::organism::waiting::Reply;
-use crate::words::ids::{Key, ThreadId};
-use crate::words::ports::{Clock as _, LogFault, Position, Unwatched};
-use crate::words::record;
-use crate::words::refusal::Refusal;
+use crate::config::read_source;
+use crate::config::rehearsal::{Rehearsal, Sending};
+use crate::runtime::running::{LogPlace, Message, Organism, Plan};
+use crate::runtime::skipping::{Activity, SkippedTime};
+use crate::runtime::waiting::Reply;
+use systole_core::types::ids::{Key, ThreadId};
+use systole_core::types::ports::{Clock as _, LogFault, Position, Unwatched};
+use systole_core::types::record;
+use systole_core::types::refusal::Refusal;
 
 /// Records read at once.
 const PAGE: usize = 256;
@@ -113,7 +113,7 @@ impl Stage {
         self.sent += 1;
         let ended = || {
             Box::new(Refusal::new(
-                crate::words::codes::Code::IngressUnavailable,
+                systole_core::types::codes::Code::IngressUnavailable,
                 "the organism ended".to_owned(),
             ))
         };
@@ -197,7 +197,7 @@ impl Stage {
     }
 
     /// Waits until nothing is at work, without moving the clock; gives the tick that it then is.
-    async fn settle(&mut self) -> Result<crate::words::time::Millis, Stuck> {
+    async fn settle(&mut self) -> Result<systole_core::types::time::Millis, Stuck> {
         loop {
             match self.time.activity().await {
                 Activity::Works => self.time.change().await,

@@ -9,8 +9,8 @@ use systole_kit::reply::{Item, Said};
 use systole_kit::{Limits, Payload};
 
 use crate::edges::delivery::{Answering, Word};
-use crate::organism::file::Place;
-use crate::organism::file::rehearsal::StandIn;
+use crate::config::Place;
+use crate::config::rehearsal::StandIn;
 
 /// The code of a failure by a stand-in.
 const CODE: &str = "stand-in";
@@ -55,7 +55,7 @@ impl StandingIn {
     fn say(&self, asked: &Delivered) -> Said {
         let request = String::from_utf8_lossy(asked.payload.bytes()).into_owned();
         let mut counts = self.counts();
-        let fits = |(at, answer): &(usize, &crate::organism::file::rehearsal::StandInAnswer)| {
+        let fits = |(at, answer): &(usize, &crate::config::rehearsal::StandInAnswer)| {
             counts.given.get(*at).is_some_and(|given| *given < answer.times)
                 && answer.only_if.as_ref().is_none_or(|text| request.contains(text.as_str()))
         };

@@ -17,8 +17,8 @@ use crate::cli::hindered;
 use crate::cli::init::provider::{self, Choice, Provider};
 use crate::cli::screen::Screen;
 use crate::edges::system::told;
-use crate::organism::agentfile::{Converted, NotConverted, Note, Surroundings, convert};
-use crate::organism::file;
+use crate::config::agentfile::{Converted, NotConverted, Note, Surroundings, convert};
+use crate::config;
 
 /// Convert an Agentfile into an organism's file, and print it.
 ///

@@ -6,7 +6,7 @@ use systole_workflow::explain::sentence;
 use systole_workflow::spec::{Step, Workflow};
 
 use crate::audit::runs::StepSaid;
-use crate::words::composition::Section;
+use systole_core::types::composition::Section;
 
 /// What a section says of a step.
 pub(in crate::cli) fn said(section: &Section, id: &str) -> Option<StepSaid> {

@@ -16,8 +16,8 @@ use systole_kit::told::Answer;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use crate::words::limits;
-use crate::words::ports::{CallBack, Delivery, Token};
+use systole_core::types::limits;
+use systole_core::types::ports::{CallBack, Delivery, Token};
 
 /// What is to be brought to the listener next.
 #[derive(Debug)]
@@ -292,8 +292,8 @@ mod tests {
     use systole_kit::{Limits, Payload};
 
     use super::*;
-    use crate::words::ids::{CallPath, Digest, Name, ThreadId};
-    use crate::words::ports::Lease;
+    use systole_core::types::ids::{CallPath, Digest, Name, ThreadId};
+    use systole_core::types::ports::Lease;
 
     fn delivery(token: &str) -> Delivery {
         let lease = Lease {

@@ -22,8 +22,8 @@ use tokio::sync::mpsc;
 use super::desk::Errand;
 use super::post::{Post, UNSENT, called_back};
 use crate::edges::tasks::{self, Caught, Kind, Panicked, Task};
-use crate::words::codes::Code;
-use crate::words::ports::{Delivery, Speech, Token};
+use systole_core::types::codes::Code;
+use systole_core::types::ports::{Delivery, Speech, Token};
 
 mod line;
 

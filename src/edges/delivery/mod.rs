@@ -29,10 +29,10 @@ use tokio::sync::{mpsc, watch};
 
 use crate::edges::nats::Broker;
 use crate::edges::tasks::{self, Kind, Task};
-use crate::words::codes::Code;
-use crate::words::composition::{Composition, Reach};
-use crate::words::ids::Name;
-use crate::words::ports::{CallBack, Carrier, Delivery, Heard, Steps, Token};
+use systole_core::types::codes::Code;
+use systole_core::types::composition::{Composition, Reach};
+use systole_core::types::ids::Name;
+use systole_core::types::ports::{CallBack, Carrier, Delivery, Heard, Steps, Token};
 use desk::{Desk, Refused};
 use post::Post;
 use process::Workplace;

@@ -12,9 +12,9 @@ use super::ear::Ear;
 use super::pace::Pace;
 use super::receipts::{Receipt, Receipts};
 use crate::edges::tasks::Panicked;
-use crate::words::codes::Code;
-use crate::words::ids::Name;
-use crate::words::ports::{CallBack, Heard, Speech, Step, Steps, Token};
+use systole_core::types::codes::Code;
+use systole_core::types::ids::Name;
+use systole_core::types::ports::{CallBack, Heard, Speech, Step, Steps, Token};
 
 #[derive(Clone)]
 pub(super) struct Post {
@@ -133,8 +133,8 @@ mod tests {
     use super::*;
     use crate::edges::delivery::receipts::NoReceipt;
     use crate::edges::delivery::{Deaf, Receipt};
-    use crate::words::flow::{Taken, Ticket};
-    use crate::words::ports::Unwatched;
+    use systole_core::types::flow::{Taken, Ticket};
+    use systole_core::types::ports::Unwatched;
 
     struct Drawer(mpsc::Sender<()>);
 

@@ -6,8 +6,8 @@
 use std::pin::Pin;
 use std::sync::Arc;
 
-use crate::words::codes::Code;
-use crate::words::flow::{Taken, Ticket};
+use systole_core::types::codes::Code;
+use systole_core::types::flow::{Taken, Ticket};
 
 /// Why there is no receipt.
 #[derive(Clone, PartialEq, Eq, Debug)]

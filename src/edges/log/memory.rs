@@ -9,9 +9,9 @@ use std::ops::Bound;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::{Breach, Rule};
-use crate::words::ids::{CallPath, Digest, Key, Name, ThreadId};
-use crate::words::ports::{Batch, Commit, LogFault, LogReader, LogWriter, Opening, Position, ReadBack, Row};
-use crate::words::record::{Header, Record};
+use systole_core::types::ids::{CallPath, Digest, Key, Name, ThreadId};
+use systole_core::types::ports::{Batch, Commit, LogFault, LogReader, LogWriter, Opening, Position, ReadBack, Row};
+use systole_core::types::record::{Header, Record};
 
 /// How a commit is to end other than well: a door for tests, and for rehearsing faults.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -11,7 +11,7 @@ pub mod writer;
 
 use std::fmt;
 
-use crate::words::record::Header;
+use systole_core::types::record::Header;
 
 /// The uniqueness rules that every log holds, whatever it is made of. They are what makes an effect
 /// happen once, so they are checked by the log and not only by the pump that should never break them.

@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use crate::words::ports::{Batch, Commit, LogWriter, Position, ReadBack};
+use systole_core::types::ports::{Batch, Commit, LogWriter, Position, ReadBack};
 
 /// Batches that may wait. The pump sends the next one when it has heard of the last, so one is enough
 /// for records; the second is for a checkpoint that is handed over behind them.

@@ -21,7 +21,7 @@ use super::violation::{self, Known};
 use super::{Server, warden};
 use crate::edges::system;
 use crate::edges::tally::{Event, LOOK, Tally, Tell};
-use crate::words::codes::Code;
+use systole_core::types::codes::Code;
 
 /// The pause after the first death in a row; it doubles with each further one, up to the longest.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);

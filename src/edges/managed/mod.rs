@@ -24,7 +24,7 @@ pub use violation::Known;
 use crate::edges::system;
 use crate::edges::tally::Tell;
 use crate::edges::tasks::{self, Kind, Task};
-use crate::words::codes::Code;
+use systole_core::types::codes::Code;
 use keeping::{Keeper, Order};
 
 /// How long the server may take until it is ready. It reads what it keeps before that.

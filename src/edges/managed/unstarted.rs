@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::edges::system::Hindered;
-use crate::words::codes::Code;
+use systole_core::types::codes::Code;
 
 /// Why it does not start.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]

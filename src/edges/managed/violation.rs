@@ -5,7 +5,7 @@
 //! escaped by the server.
 
 use crate::edges::tally::Event;
-use crate::words::codes::Code;
+use systole_core::types::codes::Code;
 
 /// Characters of a subject that are repeated.
 const REPEATED: usize = 120;

@@ -13,7 +13,7 @@ use serde_json::json;
 use super::subjects::Subjects;
 use super::unusable::{Unusable, line};
 use super::wire::Wire;
-use crate::words::ids::Name;
+use systole_core::types::ids::Name;
 
 /// The number of what stands in the stream and how; whoever reads it looks here first.
 const FORMAT: u32 = 1;

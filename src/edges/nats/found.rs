@@ -12,7 +12,7 @@ use serde::Deserialize;
 use tokio::time::{Instant, timeout_at};
 
 use super::{Broker, token};
-use crate::words::ids::Name;
+use systole_core::types::ids::Name;
 
 /// How long workers may take to answer. Who asks is told within a second.
 const ANSWERS: Duration = Duration::from_millis(500);

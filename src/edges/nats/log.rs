@@ -21,7 +21,7 @@ use super::subjects::Subjects;
 use super::unusable::Unusable;
 use super::wire::Wire;
 use super::{Broker, PATIENCE, Term, bus, source};
-use crate::words::ids::{Digest, Name};
+use systole_core::types::ids::{Digest, Name};
 
 /// Bytes of a message's headers and subject, at most.
 const HEADERS: usize = 1024;

@@ -35,7 +35,7 @@ pub use subjects::{Subjects, token};
 pub use unusable::Unusable;
 pub use wire::{Caller, Link};
 
-use crate::words::ids::Name;
+use systole_core::types::ids::Name;
 use wire::Wire;
 
 /// How long the broker may take to let the pump in, and for each answer after that.

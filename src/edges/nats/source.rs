@@ -19,7 +19,7 @@ use super::subjects::Subjects;
 use super::unusable::{Unusable, line};
 use super::wire::{Caller, Wire};
 use super::{bus, fitness, log};
-use crate::words::ids::{Digest, Name};
+use systole_core::types::ids::{Digest, Name};
 
 /// For how long a stream of several copies may not show what is known to be stored, before that is believed. One that was
 /// left behind learns of it within a few heartbeats.

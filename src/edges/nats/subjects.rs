@@ -3,7 +3,7 @@
 //! A name may have dots, which part the words of a subject and may not stand in a stream's name. They are written as `_`,
 //! which no name has: so two names never become one, and a subject has as many words as its form says.
 
-use crate::words::ids::Name;
+use systole_core::types::ids::Name;
 
 /// A name as one word of a subject.
 pub fn token(name: &Name) -> String {

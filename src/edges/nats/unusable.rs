@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use crate::words::codes::Code;
+use systole_core::types::codes::Code;
 
 /// Characters of the broker's own words that are repeated.
 const REPEATED: usize = 200;

@@ -24,7 +24,7 @@ use super::credentials::Credentials;
 use super::subjects::Subjects;
 use super::unusable::{Unusable, line};
 use crate::edges::system;
-use crate::words::ids::Name;
+use systole_core::types::ids::Name;
 
 /// How often a connection on which nothing comes is tried. One that answers none of three is given up and made anew, with
 /// another server of the cluster if there is one: so a broker that is held up, or a way on which nothing comes through,

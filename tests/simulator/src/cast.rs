@@ -5,12 +5,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use systole::words::budget::{Budgets, Loops};
-use systole::words::client::{Client, Role};
-use systole::words::composition::{
+use systole_core::types::budget::{Budgets, Loops};
+use systole_core::types::client::{Client, Role};
+use systole_core::types::composition::{
     ApprovalRule, Composition, Describe, Element, Listener, OnUnknown, Reach, Retry, SchemaId, Sees,
 };
-use systole::words::ids::{Digest, Name};
+use systole_core::types::ids::{Digest, Name};
 use systole_kit::money::Money;
 use systole_kit::writer::{self, Writer};
 use systole_kit::{Payload, QName, namespaces};

@@ -5,14 +5,14 @@
 use std::collections::{BTreeMap, HashMap};
 
 use systole::cli::soak::dice::Dice;
-use systole::pump::event::Pause;
-use systole::pump::heart::Input;
-use systole::words::codes::Code;
-use systole::words::flow::{Admitted, Asked, Refused, Ticket, Verdict, What};
-use systole::words::ids::{CallPath, Digest, Key, Name, ThreadId};
-use systole::words::person::{PersonRequestId, Ruling, Says};
-use systole::words::ports::Position;
-use systole::words::refusal::Refusal;
+use systole_core::pump::event::Pause;
+use systole_core::pump::heart::Input;
+use systole_core::types::codes::Code;
+use systole_core::types::flow::{Admitted, Asked, Refused, Ticket, Verdict, What};
+use systole_core::types::ids::{CallPath, Digest, Key, Name, ThreadId};
+use systole_core::types::person::{PersonRequestId, Ruling, Says};
+use systole_core::types::ports::Position;
+use systole_core::types::refusal::Refusal;
 use systole_checker::history::{self, History, Seen, Sent};
 use systole_checker::record::{Hash, Id};
 use systole_kit::Payload;
@@ -84,7 +84,7 @@ pub(crate) struct Waits {
 /// The pump's answer to a letter.
 #[derive(Clone, Debug)]
 pub(crate) enum Word {
-    Receipt(systole::words::flow::Receipt, Position),
+    Receipt(systole_core::types::flow::Receipt, Position),
     Refused(Code),
     Done,
 }

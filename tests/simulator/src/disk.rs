@@ -3,7 +3,7 @@
 
 use systole::cli::soak::dice::Dice;
 use systole::edges::log::memory::{Ending, Memory};
-use systole::words::ports::{Batch, Commit, LogReader as _, LogWriter as _, Position, ReadBack};
+use systole_core::types::ports::{Batch, Commit, LogReader as _, LogWriter as _, Position, ReadBack};
 
 use crate::plant::Plant;
 use crate::weather::Weather;

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use systole::edges::log::memory::Memory;
-use systole::words::ids::{Digest, Key, Name, ThreadId};
-use systole::words::ports::{LogFault, LogReader, Opening, Position, Row};
-use systole::words::record::Record;
+use systole_core::types::ids::{Digest, Key, Name, ThreadId};
+use systole_core::types::ports::{LogFault, LogReader, Opening, Position, Row};
+use systole_core::types::record::Record;
 
 /// One read.
 pub(crate) struct Glass {

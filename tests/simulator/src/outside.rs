@@ -7,13 +7,13 @@
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use systole::words::flow::{Receipt, Ticket};
-use systole::words::ids::{CallPath, Digest, Name, ThreadId};
-use systole::words::ports::{
+use systole_core::types::flow::{Receipt, Ticket};
+use systole_core::types::ids::{CallPath, Digest, Name, ThreadId};
+use systole_core::types::ports::{
     Askers, CallBack, CallMark, Carrier, Clock, Delivery, Position, Seed, Seeds, Step, Steps, Token, Tokens,
 };
-use systole::words::refusal::Refusal;
-use systole::words::time::Millis;
+use systole_core::types::refusal::Refusal;
+use systole_core::types::time::Millis;
 use systole_kit::told::Answer;
 
 /// An output of a heart.

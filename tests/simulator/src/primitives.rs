@@ -3,11 +3,11 @@
 
 use std::sync::Arc;
 
-use systole::rules::primitive::{
+use systole_core::rules::primitive::{
     read_await, read_cancel_thread, read_cancel_timer, read_clear, read_recall, read_set_timer,
 };
-use systole::rules::question::read_ask_person;
-use systole::words::primitive::Primitive;
+use systole_core::rules::question::read_ask_person;
+use systole_core::types::primitive::Primitive;
 use systole_kit::writer::Writer;
 use systole_kit::{Payload, namespaces};
 

@@ -2,7 +2,7 @@
 //! clock; the world says when it tries.
 
 use systole::cli::soak::dice::Dice;
-use systole::words::ports::{Batch, Commit, Position, ReadBack};
+use systole_core::types::ports::{Batch, Commit, Position, ReadBack};
 
 use crate::disk::Disk;
 use crate::plant::Plant;

@@ -1,7 +1,7 @@
 //! An agent with as many peers as a file can hold, each with its own element: either its prompt fits into the default
 //! window of a model, or the file is rejected with a message. No organism runs whose agent could not even begin.
 
-use systole::words::limits::CONFIG_ENTRIES;
+use systole_core::types::limits::CONFIG_ENTRIES;
 
 use crate::organism::folder;
 use crate::program::{Ran, systole};

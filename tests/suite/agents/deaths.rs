@@ -11,7 +11,7 @@ use rustix::process::Signal;
 use systole::audit::persons;
 use systole::cli::soak::dice::Dice;
 use systole::edges::log::sqlite;
-use systole::organism::runfile::random_hex;
+use systole::runtime::runfile::random_hex;
 
 use super::house::{House, Plan};
 use super::reckoning::{self, Field};

@@ -1,6 +1,6 @@
 //! One conversation in three dialects: the messages on the bus are the same, byte for byte.
 
-use systole::words::record::Kind;
+use systole_core::types::record::Kind;
 
 use super::house::{Critic, FORMS, House, Plan};
 use super::nonce::BLANK;

@@ -1,7 +1,7 @@
 //! Failures of a model, one conversation each: which failures the next turn fixes, which are retried, and which end
 //! the call with a failure that the thread reports with its status.
 
-use systole::words::record::Record;
+use systole_core::types::record::Record;
 
 use super::house::{Critic, FORMS, House, Plan};
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use systole::audit::prompts;
 use systole::edges::log::sqlite;
-use systole::words::ids::CallPath;
+use systole_core::types::ids::CallPath;
 use systole_agent::chain::{self, Read};
 use systole_kit::journal::{Entry, Recalled};
 

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use serde_json::Value;
 use systole::edges::log::sqlite;
-use systole::words::ports::{LogReader as _, Position};
-use systole::words::record::Record;
+use systole_core::types::ports::{LogReader as _, Position};
+use systole_core::types::record::Record;
 use systole_kit::journal::{Entry, Outcome, Recalled, Started};
 use systole_mock_model::{MockModel, Options, Script, Seen};
 

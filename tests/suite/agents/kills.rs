@@ -7,7 +7,7 @@ use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::{TcpListener, TcpStream};
 
 use rustix::process::Signal;
-use systole::words::record::Kind;
+use systole_core::types::record::Kind;
 
 use super::house::{House, KEY, Plan};
 use crate::program::{PATIENCE, Running, ask as knock, run_file, systole_with};

@@ -13,7 +13,7 @@ fn house(dialect: &str, agent: &str, replies: &str) -> House {
 
 /// The requests to the program `search` in the log.
 fn searches(house: &House) -> usize {
-    let is_search = |to: &systole::words::ids::Name| to.as_str() == "search";
+    let is_search = |to: &systole_core::types::ids::Name| to.as_str() == "search";
     let records = house.records();
     records.iter().filter(|record| record.header.to.as_ref().is_some_and(is_search)).count()
 }

@@ -6,10 +6,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 use systole::audit::{costs, prompts};
 use systole::edges::log::sqlite;
-use systole::words::codes::Code;
-use systole::words::ids::ThreadId;
-use systole::words::ports::LogReader;
-use systole::words::record::{Approving, Kind, Mark, Record, Role};
+use systole_core::types::codes::Code;
+use systole_core::types::ids::ThreadId;
+use systole_core::types::ports::LogReader;
+use systole_core::types::record::{Approving, Kind, Mark, Record, Role};
 use systole_agent::chain::{self, Read};
 use systole_kit::journal::{Entry, Outcome, Recalled};
 

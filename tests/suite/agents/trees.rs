@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use systole::words::ids::ThreadId;
-use systole::words::record::Record;
+use systole_core::types::ids::ThreadId;
+use systole_core::types::record::Record;
 use systole_kit::journal::{Entry, Outcome, Recalled, Started};
 
 use super::house::{Critic, House, Plan};

@@ -60,7 +60,7 @@ fn rows_27_and_28_the_same_key_again() {
         siege.after(before).into_iter().rfind(|(_, r)| r.header.kind.as_str() == "refusal").unwrap().1;
     let told = String::from_utf8(refusal.body.to_vec()).unwrap();
     for document in [say("<text>one</text>"), say("<text>two</text>")] {
-        let hash = systole::words::ids::Digest::of(document.as_bytes()).to_string();
+        let hash = systole_core::types::ids::Digest::of(document.as_bytes()).to_string();
         assert!(told.contains(&hash), "both hashes are logged: {told}");
     }
     // A refused message binds no key.
@@ -73,9 +73,9 @@ fn rows_27_and_28_the_same_key_again() {
 
 #[tokio::test]
 async fn row_29_a_key_that_somebody_else_burned_is_still_ones_own() {
-    use systole::organism::running::Message;
-    use systole::organism::waiting::Reply;
-    use systole::words::ids::{Key, Name};
+    use systole::runtime::running::Message;
+    use systole::runtime::waiting::Reply;
+    use systole_core::types::ids::{Key, Name};
 
     let folder = crate::organism::echo();
     let organism = crate::organism::start(folder.path()).await;

@@ -3,10 +3,10 @@
 use systole::audit::columns::wrapped;
 use systole::edges::managed;
 use systole::edges::nats::{Broker, Credentials, Unusable};
-use systole::rules::{admit, core_payload};
-use systole::words::codes::Code;
-use systole::words::ports::Speech;
-use systole::words::record::Record;
+use systole_core::rules::{admit, core_payload};
+use systole_core::types::codes::Code;
+use systole_core::types::ports::Speech;
+use systole_core::types::record::Record;
 
 use super::outside::records;
 use super::{Book, words};

@@ -4,8 +4,8 @@
 use std::fs;
 use std::path::Path;
 
-use systole::organism::file::{self, Diagnostic};
-use systole::words::codes::Code;
+use systole::config::{self, Diagnostic};
+use systole_core::types::codes::Code;
 
 use super::Book;
 

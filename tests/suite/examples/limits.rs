@@ -1,6 +1,6 @@
 //! The messages when a budget is used up, or a call goes in circles.
 
-use systole::words::codes::Code;
+use systole_core::types::codes::Code;
 
 use super::Book;
 use crate::promises::cast::{BOSS, ECHO, HANG, House, Part, cast};

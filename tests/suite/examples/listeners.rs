@@ -1,6 +1,6 @@
 //! The messages about listeners that fail, each in its own way.
 
-use systole::words::codes::Code;
+use systole_core::types::codes::Code;
 
 use super::Book;
 use crate::promises::cast::{BOSS, CRASH, ECHO, HANG, House, SILENT, cast, say};
@@ -88,7 +88,7 @@ async fn unavailable(book: &mut Book) {
     let house = House::in_folder(cast(&parts)).await;
     let receipt =
         house.send("k", &say("boss", "[[say('mute', 'x')], everything]"), None, None).await.unwrap();
-    let called = |record: &systole::words::record::Record| {
+    let called = |record: &systole_core::types::record::Record| {
         record.header.to.as_ref().is_some_and(|to| to.as_str() == "mute")
     };
     house.until("mute is called", called).await;

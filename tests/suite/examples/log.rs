@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use systole::audit::columns::wrapped;
 use systole::edges::log::memory::{Ending, Memory};
-use systole::organism::running::{Message, Organism};
-use systole::organism::waiting::Reply;
-use systole::words::codes::Code;
-use systole::words::ids::{Key, Name};
-use systole::words::refusal::Refusal;
+use systole::runtime::running::{Message, Organism};
+use systole::runtime::waiting::Reply;
+use systole_core::types::codes::Code;
+use systole_core::types::ids::{Key, Name};
+use systole_core::types::refusal::Refusal;
 
 use super::Book;
 use crate::organism::{ask, echo, outcome, say, start};
@@ -44,7 +44,7 @@ async fn damaged(book: &mut Book) {
     let organism = start(folder.path()).await;
     let receipt = ask(&organism, "k", &say("hello"), None).await.unwrap();
     outcome(&organism, &receipt).await;
-    let path = systole::organism::file::load(&folder.path().join("organism.yaml")).unwrap().log;
+    let path = systole::config::load(&folder.path().join("organism.yaml")).unwrap().log;
     let log = rusqlite::Connection::open(&path).unwrap();
     assert_eq!(log.execute("UPDATE record SET id = x'00' WHERE key = 'k'", []).unwrap(), 1);
     drop(log);

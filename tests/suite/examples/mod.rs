@@ -1,5 +1,5 @@
 //! The examples next to the table of codes: the test causes every code and writes Systole's message to
-//! `src/words/examples.txt`, which `explain` and the page of codes read. `SYSTOLE_GOLDEN=1` writes the file
+//! `crates/core/src/types/examples.txt`, which `explain` and the page of codes read. `SYSTOLE_GOLDEN=1` writes the file
 //! again; without it a changed text fails the test.
 
 mod broker;
@@ -15,10 +15,10 @@ use std::fs;
 
 use systole::audit::columns::{plain, wrapped};
 use systole::audit::glance::told;
-use systole::words::codes::Code;
-use systole::words::record::{Mark, Record};
+use systole_core::types::codes::Code;
+use systole_core::types::record::{Mark, Record};
 
-const EXAMPLES: &str = "src/words/examples.txt";
+const EXAMPLES: &str = "crates/core/src/types/examples.txt";
 
 /// The examples so far.
 #[derive(Default)]

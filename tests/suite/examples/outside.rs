@@ -6,9 +6,9 @@ use std::path::Path;
 use serde_json::Value;
 use systole::audit::columns::wrapped;
 use systole::edges::log::sqlite;
-use systole::words::codes::Code;
-use systole::words::ports::{LogReader as _, Position};
-use systole::words::record::Record;
+use systole_core::types::codes::Code;
+use systole_core::types::ports::{LogReader as _, Position};
+use systole_core::types::record::Record;
 
 use super::Book;
 use crate::program::{Answer, Running, ask_as, kept_from_events, run_file, systole};

@@ -1,6 +1,6 @@
 //! The messages about payloads and their receivers: at the door, and in replies.
 
-use systole::words::codes::Code;
+use systole_core::types::codes::Code;
 
 use super::Book;
 use crate::promises::cast::{BOSS, ECHO, HANG, House, say};

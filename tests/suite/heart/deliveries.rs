@@ -1,6 +1,6 @@
 //! Deliveries that are out: deadlines, call-backs, slots, and the content of a turn.
 
-use systole::words::codes::Code;
+use systole_core::types::codes::Code;
 use systole_kit::{Limits, Payload};
 
 use super::*;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use systole::edges::log::writer::{Outcome, Writer};
-use systole::pump::run::{Ended, Lines, Taken, run};
+use systole::runtime::pump_loop::{Ended, Lines, Taken, run};
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, oneshot, watch};
 

@@ -1,8 +1,8 @@
 //! Restart after a clean stop: if the last record says that nothing was out, nothing counts as lost. That record
 //! is valid only until something may go out again.
 
-use systole::pump::event::Pause;
-use systole::words::codes::Code;
+use systole_core::pump::event::Pause;
+use systole_core::types::codes::Code;
 
 use super::*;
 use crate::pump::final_;
@@ -25,7 +25,7 @@ impl Rig {
 
     /// The recorded attempts.
     fn attempts(&self) -> usize {
-        use systole::words::record::Kind;
+        use systole_core::types::record::Kind;
         self.records().iter().filter(|record| record.header.kind == Kind::Attempt).count()
     }
 }

@@ -3,8 +3,8 @@
 
 use super::*;
 use crate::pump::{call, final_};
-use systole::pump::event::Pause;
-use systole::words::person::{PersonRequestId, Ruling, Says};
+use systole_core::pump::event::Pause;
+use systole_core::types::person::{PersonRequestId, Ruling, Says};
 
 /// The setting of `guarded` in the composition.
 const EXPIRES_MS: u64 = 60_000;

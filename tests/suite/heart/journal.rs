@@ -1,11 +1,11 @@
 //! Messages of listeners while they work, in the heart: when they are answered, and how often.
 
-use systole::rules::admit;
-use systole::words::codes::Code;
-use systole::words::flow::Refused;
-use systole::words::limits;
-use systole::words::person::{PersonRequestId, Ruling, Says};
-use systole::words::ports::Speech;
+use systole_core::rules::admit;
+use systole_core::types::codes::Code;
+use systole_core::types::flow::Refused;
+use systole_core::types::limits;
+use systole_core::types::person::{PersonRequestId, Ruling, Says};
+use systole_core::types::ports::Speech;
 use systole_kit::Limits;
 use systole_kit::ask::Question;
 use systole_kit::journal::{Entry, Past};

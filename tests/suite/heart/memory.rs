@@ -1,6 +1,6 @@
 //! Only active threads are in memory: a thread at rest leaves it, after any input that woke it.
 
-use systole::words::limits;
+use systole_core::types::limits;
 
 use super::*;
 use crate::pump::final_;

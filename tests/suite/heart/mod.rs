@@ -25,20 +25,20 @@ use std::sync::{Arc, Mutex};
 
 use systole::edges::leases::LeaseTable;
 use systole::edges::log::memory::Memory;
-use systole::pump::heart::{Answered, Heart, Input, Lookup, Ports, Written, answer};
-use systole::pump::state::Book;
-use systole::pump::view::Begun;
-use systole::pump::wake;
-use systole::words::composition::Composition;
-use systole::words::flow::{Admitted, Asked, Item, Judged, Receipt, Said, Ticket, Verdict, What};
-use systole::words::ids::{CallPath, Digest, Key, Name, ThreadId};
-use systole::words::ports::{
+use systole_core::pump::heart::{Answered, Heart, Input, Lookup, Ports, Written, answer};
+use systole_core::pump::state::Book;
+use systole_core::pump::view::Begun;
+use systole_core::pump::wake;
+use systole_core::types::composition::Composition;
+use systole_core::types::flow::{Admitted, Asked, Item, Judged, Receipt, Said, Ticket, Verdict, What};
+use systole_core::types::ids::{CallPath, Digest, Key, Name, ThreadId};
+use systole_core::types::ports::{
     Askers, Batch, CallBack, CallMark, Carrier, Clock, Commit, Delivery, Leases, LogReader, LogWriter,
     Position, ReadBack, Seed, Seeds, Step, Steps, Token, Tokens,
 };
-use systole::words::record::Record;
-use systole::words::refusal::Refusal;
-use systole::words::time::Millis;
+use systole_core::types::record::Record;
+use systole_core::types::refusal::Refusal;
+use systole_core::types::time::Millis;
 use systole_kit::told::Answer;
 use systole_kit::{Limits, Payload};
 

@@ -2,10 +2,10 @@
 //! repeated reply the same receipt, without a second effect.
 
 use systole::edges::log::memory::Ending;
-use systole::rules::admit;
-use systole::words::composition::Gather;
-use systole::words::flow::Unconnected;
-use systole::words::ports::Speech;
+use systole_core::rules::admit;
+use systole_core::types::composition::Gather;
+use systole_core::types::flow::Unconnected;
+use systole_core::types::ports::Speech;
 
 use super::viewing::{clear, patient, talking};
 use super::*;
@@ -464,7 +464,7 @@ fn which_attempt_was_answered_is_found_however_long_ago_it_went_out() {
         let token = Token(format!("{} 1 t1 a1", root()).into());
         rig.input(Input::Gone {
             token,
-            code: systole::words::codes::Code::ListenerTimeout,
+            code: systole_core::types::codes::Code::ListenerTimeout,
             words: String::new(),
         });
         rig.settle();

@@ -1,7 +1,7 @@
 //! Restart over the log: a delivery that may have been out counts as lost, and nothing else does.
 
-use systole::words::codes::Code;
-use systole::words::composition::OnUnknown;
+use systole_core::types::codes::Code;
+use systole_core::types::composition::OnUnknown;
 
 use super::*;
 use crate::pump::{call, note};
@@ -18,13 +18,13 @@ fn changed(change: impl FnOnce(&mut Composition)) -> Composition {
     other
 }
 
-fn careful(composition: &mut Composition) -> &mut systole::words::composition::Listener {
+fn careful(composition: &mut Composition) -> &mut systole_core::types::composition::Listener {
     composition.listeners.get_mut("careful").unwrap()
 }
 
 /// Attempts and dead letters since the start, by the first letters of their threads.
 fn counted(rig: &Rig) -> Vec<(ThreadId, String)> {
-    let own = rig.records().into_iter().filter(|r| r.header.kind != systole::words::record::Kind::Message);
+    let own = rig.records().into_iter().filter(|r| r.header.kind != systole_core::types::record::Kind::Message);
     own.map(|r| (r.header.thread.clone(), r.header.code.map_or("-", |c| c.as_str()).to_owned())).collect()
 }
 

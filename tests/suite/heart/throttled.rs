@@ -1,7 +1,7 @@
 //! Refusals that were only counted: when and where their number is reported.
 
-use systole::words::codes::Code;
-use systole::words::flow::Refused;
+use systole_core::types::codes::Code;
+use systole_core::types::flow::Refused;
 
 use super::*;
 

@@ -1,8 +1,8 @@
 //! Messages that need the view of their call, in the heart: the log is read before they are decided, and
 //! nothing else waits for that.
 
-use systole::rules::primitive::{read_cancel_thread, read_clear, read_recall};
-use systole::words::primitive::Primitive;
+use systole_core::rules::primitive::{read_cancel_thread, read_clear, read_recall};
+use systole_core::types::primitive::Primitive;
 use systole_kit::ask::{Question, Shown, Viewed};
 
 use super::*;
@@ -337,7 +337,7 @@ fn a_view_has_the_mark_of_its_call_and_the_day_its_thread_began() {
 #[test]
 fn a_schema_is_shown_of_oneself_and_of_peers_and_no_other_is_told_from_one_that_is_not() {
     let mut composition = patient();
-    let schema = |text: &str| systole::words::composition::Schema {
+    let schema = |text: &str| systole_core::types::composition::Schema {
         name: "s.xsd".into(),
         text: Arc::from(text.as_bytes()),
     };
@@ -368,13 +368,13 @@ fn a_schema_is_shown_of_oneself_and_of_peers_and_no_other_is_told_from_one_that_
 #[test]
 fn of_a_listener_with_several_schemas_the_one_that_declares_an_element_is_shown() {
     let mut composition = patient();
-    let schema = |text: &str| systole::words::composition::Schema {
+    let schema = |text: &str| systole_core::types::composition::Schema {
         name: "s.xsd".into(),
         text: Arc::from(text.as_bytes()),
     };
     composition.schemas = vec![schema("<core/>"), schema("<one/>"), schema("<other/>")];
     composition.listeners.get_mut("tool").unwrap().returns[0].schema =
-        systole::words::composition::SchemaId(2);
+        systole_core::types::composition::SchemaId(2);
     let mut rig = Rig::with(composition);
     rig.asks(1, "k", "agent", None);
     rig.settle();
@@ -403,8 +403,8 @@ fn refused_bytes_are_shown_to_whom_the_refusal_was_shown() {
     rig.asks(1, "k", "agent", None);
     rig.settle();
     let bad = |bytes: Arc<[u8]>| {
-        let refusal = Refusal::new(systole::words::codes::Code::Malformed, "wrong");
-        Item::Refused(systole::words::flow::Refused { refusal, kept: Some(bytes) })
+        let refusal = Refusal::new(systole_core::types::codes::Code::Malformed, "wrong");
+        Item::Refused(systole_core::types::flow::Refused { refusal, kept: Some(bytes) })
     };
     rig.replies("1 t1 a1", vec![bad(kept.clone()), refused(), call("agent")]);
     rig.settle();

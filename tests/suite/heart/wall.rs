@@ -3,7 +3,7 @@
 
 use super::*;
 use crate::pump::{call, composition, set_timer, wait};
-use systole::words::budget::Budgets;
+use systole_core::types::budget::Budgets;
 
 /// An organism in which a message may take a hundred seconds.
 fn timed() -> Composition {

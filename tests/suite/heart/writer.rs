@@ -2,8 +2,8 @@
 //! ends.
 
 use systole::edges::log::memory::Ending;
-use systole::words::codes::Code;
-use systole::words::flow::{Refused, Unconnected};
+use systole_core::types::codes::Code;
+use systole_core::types::flow::{Refused, Unconnected};
 
 use super::*;
 use crate::pump::final_;

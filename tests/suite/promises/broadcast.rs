@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use systole::words::record::Kind;
+use systole_core::types::record::Kind;
 
 use super::cast::{BOSS, ECHO, House, Part, body, cast, code, say};
 use crate::program::systole;

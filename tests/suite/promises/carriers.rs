@@ -66,7 +66,7 @@ async fn b14_every_answer_carries_its_own_question() {
     // The answers did come out of order: otherwise the test shows nothing.
     let threads_of = |role: &str| -> Vec<_> {
         let from_oracle =
-            |r: &&systole::words::record::Record| role != "final" || r.header.from.as_str() == "oracle";
+            |r: &&systole_core::types::record::Record| role != "final" || r.header.from.as_str() == "oracle";
         records
             .iter()
             .filter(|r| code(r) == role)

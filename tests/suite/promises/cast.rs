@@ -4,13 +4,13 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use systole::organism::running::{Message, Organism};
-use systole::organism::waiting::Reply;
-use systole::pump::run::Ended;
-use systole::words::flow::Receipt;
-use systole::words::ids::{Key, Name};
-use systole::words::ports::Position;
-use systole::words::record::{Kind, Mark, Record, Role};
+use systole::runtime::running::{Message, Organism};
+use systole::runtime::waiting::Reply;
+use systole::runtime::pump_loop::Ended;
+use systole_core::types::flow::Receipt;
+use systole_core::types::ids::{Key, Name};
+use systole_core::types::ports::Position;
+use systole_core::types::record::{Kind, Mark, Record, Role};
 use tokio::task::JoinSet;
 
 use crate::organism::{folder, start};

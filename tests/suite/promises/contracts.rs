@@ -72,7 +72,7 @@ async fn a2_every_core_payload_in_the_log_of_a_busy_run_fits_core_xsd() {
     }
     house.send("bad", "<say", None, None).await.unwrap_err();
     let (receipt, _) = house.ask("rest", "echo", "x").await;
-    house.organism.cancel(systole::words::ids::Name::operator(), receipt.thread).await.unwrap();
+    house.organism.cancel(systole_core::types::ids::Name::operator(), receipt.thread).await.unwrap();
     let folder = house.close().await;
     let house = House::in_folder(folder).await;
     let mut seen = BTreeSet::new();
@@ -311,10 +311,10 @@ async fn a12_unknown_hidden_and_no_peer_get_the_same_words() {
     // The refusal does not reveal whether a listener accepts the payload: the messages differ only in the
     // name, which is the sender's own text.
     let told_of = |who: &str| {
-        let thread = systole::words::ids::ThreadId::root(
-            &systole::words::ids::Name::parse("hello").unwrap(),
-            &systole::words::ids::Name::operator(),
-            &systole::words::ids::Key::parse(&format!("in-{who}")).unwrap(),
+        let thread = systole_core::types::ids::ThreadId::root(
+            &systole_core::types::ids::Name::parse("hello").unwrap(),
+            &systole_core::types::ids::Name::operator(),
+            &systole_core::types::ids::Key::parse(&format!("in-{who}")).unwrap(),
             12,
         );
         let records = house.records();

@@ -1,9 +1,9 @@
 //! A12: a listener asks what it may send, and learns of nothing else.
 
 use systole::edges::schemas::{Judge, Source, Verdict};
-use systole::rules::introspection::META_XSD;
-use systole::words::flow::Receipt;
-use systole::words::ids::Digest;
+use systole_core::rules::introspection::META_XSD;
+use systole_core::types::flow::Receipt;
+use systole_core::types::ids::Digest;
 
 use super::cast::{BOSS, ECHO, House, body, code, plain};
 

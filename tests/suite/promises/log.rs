@@ -46,7 +46,7 @@ async fn c1_nothing_reaches_a_listener_unlogged() {
     assert_eq!(codes[..5], ["request", "call", "call", "note", "route.not-a-peer"]);
     codes.drain(..5);
     assert_eq!(codes, ["final", "final", "final"], "two answers and the one to the door");
-    let mut heads = thread.iter().scan(systole::words::record::head_zero(&receipt.thread), |head, record| {
+    let mut heads = thread.iter().scan(systole_core::types::record::head_zero(&receipt.thread), |head, record| {
         let fits = record.verifies(*head);
         *head = record.head;
         Some(fits)

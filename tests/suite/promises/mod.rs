@@ -21,7 +21,7 @@ mod waits;
 mod wrong_primitives;
 
 use systole::edges::schemas::{Judge, Source, Verdict};
-use systole::organism::file::CORE_XSD;
+use systole::config::CORE_XSD;
 
 /// Checks that the core's text is valid under the core's own schema.
 pub(crate) fn valid_under_core(body: &[u8]) {

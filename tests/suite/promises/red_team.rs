@@ -10,10 +10,10 @@ use quick_xml::NsReader;
 use quick_xml::events::Event;
 use quick_xml::name::ResolveResult;
 use systole::edges::delivery::{answering, conversing};
-use systole::organism::file;
-use systole::words::composition::Reach;
-use systole::words::ids::Name;
-use systole::words::record::Record;
+use systole::config;
+use systole_core::types::composition::Reach;
+use systole_core::types::ids::Name;
+use systole_core::types::record::Record;
 use systole_agent::Agent;
 use systole_agent::model::{
     Answer, Answering, Call, Dice, Limits, Model, Models, Part, Request, Role, Stop, Usage, Watcher,

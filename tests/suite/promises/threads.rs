@@ -1,11 +1,11 @@
 //! B1, B4, B5, B6, B10, B12, B17 and B18: notes, children, cancels, and threads at rest.
 
 use rustix::process::Signal;
-use systole::organism::waiting::Reply;
-use systole::pump::fold::apply_to;
-use systole::pump::state::Thread;
-use systole::words::ids::Name;
-use systole::words::record::{Kind, Record};
+use systole::runtime::waiting::Reply;
+use systole_core::pump::fold::apply_to;
+use systole_core::pump::state::Thread;
+use systole_core::types::ids::Name;
+use systole_core::types::record::{Kind, Record};
 
 use super::cast::{BOSS, ECHO, House, body, cast, code, plain, say};
 use crate::program::{Events, PATIENCE, Running, ask, run_file};
@@ -90,7 +90,7 @@ async fn b5_children_run_in_parallel_and_each_result_comes_once() {
     for n in 0..3 {
         assert_eq!(told.matches(&format!("met {n}")).count(), 1, "{told}");
     }
-    let inbox = |r: &systole::words::record::Record| r.header.thread == receipt.thread && code(r) == "inbox";
+    let inbox = |r: &systole_core::types::record::Record| r.header.thread == receipt.thread && code(r) == "inbox";
     assert_eq!(house.records().into_iter().filter(inbox).count(), 3);
     house.close().await;
 }

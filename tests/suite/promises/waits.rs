@@ -3,10 +3,10 @@
 
 use rustix::process::Signal;
 
-use systole::organism::waiting::Reply;
-use systole::words::ids::{Name, ThreadId};
-use systole::words::record::Record;
-use systole::words::time::Millis;
+use systole::runtime::waiting::Reply;
+use systole_core::types::ids::{Name, ThreadId};
+use systole_core::types::record::Record;
+use systole_core::types::time::Millis;
 
 use super::cast::{BOSS, ECHO, HANG, House, body, cast, code, judged, plain, say};
 use super::threads::meeting;

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use systole::audit::glance::told;
-use systole::words::record::Kind;
+use systole_core::types::record::Kind;
 
 use super::cast::{BOSS, ECHO, HANG, House, body};
 

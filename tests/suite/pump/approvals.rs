@@ -2,9 +2,9 @@
 //! four outcomes, each bound to the request's id and to the hash of the bytes.
 
 use super::*;
-use systole::pump::compose::envelope;
-use systole::words::person::{PersonRequestId, Ruling, Says};
-use systole::words::record::Kind;
+use systole_core::pump::compose::envelope;
+use systole_core::types::person::{PersonRequestId, Ruling, Says};
+use systole_core::types::record::Kind;
 
 /// A payload that marks itself as dangerous.
 pub(crate) fn dangerous(local: &str) -> Payload {

@@ -4,9 +4,9 @@
 use super::approvals::amendment;
 use super::budgets::{messages, stage};
 use super::*;
-use systole::pump::compose::envelope;
-use systole::words::budget::{Budgets, Loops};
-use systole::words::person::Says;
+use systole_core::pump::compose::envelope;
+use systole_core::types::budget::{Budgets, Loops};
+use systole_core::types::person::Says;
 
 const TAKERS: [&str; 2] = ["tool", "other"];
 

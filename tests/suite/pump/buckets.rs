@@ -1,9 +1,9 @@
 //! A flood of refusals: reported one by one while the sender's bucket lasts, then counted.
 
 use super::*;
-use systole::pump::buckets::{AT_ONCE, Count, Telling};
-use systole::words::flow::Unconnected;
-use systole::words::limits;
+use systole_core::pump::buckets::{AT_ONCE, Count, Telling};
+use systole_core::types::flow::Unconnected;
+use systole_core::types::limits;
 
 fn stray(stage: &mut Stage, kept: usize) -> Vec<String> {
     let kept = Some(Arc::from(vec![b'x'; kept]));

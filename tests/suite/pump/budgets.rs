@@ -1,7 +1,7 @@
 //! What one outside message may use: the budget of a tree, ceilings of children, depth, warnings.
 
 use super::*;
-use systole::words::budget::Budgets;
+use systole_core::types::budget::Budgets;
 
 /// An organism in which an outside message may use this much, and agents think long enough for it.
 pub(super) fn stage(budgets: Budgets) -> Stage {

@@ -2,11 +2,11 @@
 
 use sha2::{Digest as _, Sha256};
 use systole::edges::log::memory::Memory;
-use systole::pump::fold::apply_to;
-use systole::pump::state::{Stand, Thread};
-use systole::pump::view::{Begun, Page, Seen, View, Wanted, Whose, Wish, look};
-use systole::rules::primitive::{read_clear, read_recall};
-use systole::words::ports::{Batch, CallMark, LogWriter};
+use systole_core::pump::fold::apply_to;
+use systole_core::pump::state::{Stand, Thread};
+use systole_core::pump::view::{Begun, Page, Seen, View, Wanted, Whose, Wish, look};
+use systole_core::rules::primitive::{read_clear, read_recall};
+use systole_core::types::ports::{Batch, CallMark, LogWriter};
 
 use super::*;
 
@@ -78,7 +78,7 @@ impl Stage {
     /// The messages that a due turn has seen and sent, one on each line.
     pub(super) fn sees(&self, thread: &ThreadId, path: &str) -> Vec<String> {
         let own: Vec<&Record> = self.records.iter().filter(|r| r.header.thread == *thread).collect();
-        let line = |(n, message): (u64, &systole::pump::view::Message)| {
+        let line = |(n, message): (u64, &systole_core::pump::view::Message)| {
             let record = own.iter().find(|r| r.header.seq == message.seq).unwrap();
             let body = String::from_utf8_lossy(&record.body).replace(CORE, "");
             let body = body.replace(" xmlns=\"urn:test\"", "").replace(root().as_str(), "root");

@@ -2,9 +2,9 @@
 //! recorded.
 
 use super::*;
-use systole::pump::event::Pause;
-use systole::words::client::{Client, Role};
-use systole::words::person::{PersonRequestId, Ruling, Says};
+use systole_core::pump::event::Pause;
+use systole_core::types::client::{Client, Role};
+use systole_core::types::person::{PersonRequestId, Ruling, Says};
 
 /// alice opens threads; bob operates others' threads; carol decides.
 fn stage() -> Stage {

@@ -5,12 +5,12 @@ use super::approvals::amendment;
 use super::clearing::{clear, recall};
 use super::journal::{asks, journals, prompt, result};
 use super::*;
-use systole::pump::event::Pause;
-use systole::pump::fold::apply_to;
-use systole::pump::state::Thread;
-use systole::words::budget::{Budgets, Loops};
-use systole::words::person::Says;
-use systole::words::record::Role;
+use systole_core::pump::event::Pause;
+use systole_core::pump::fold::apply_to;
+use systole_core::pump::state::Thread;
+use systole_core::types::budget::{Budgets, Loops};
+use systole_core::types::person::Says;
+use systole_core::types::record::Role;
 use systole_kit::journal::{Entry, Started};
 use systole_kit::money::Money;
 

@@ -126,7 +126,7 @@ fn deaths_of_the_pump_leave_a_listener_its_own_attempts_and_the_other_way_round(
     let fails = || Said::Failure { code: "upstream-down".into(), retry: true, words: "503".into() };
     assert_eq!(stage.says(&root(), "1", 1, fails())[1], "=> tool 1 t1 a7");
     let row = stage.state.thread(&root()).unwrap().to_row();
-    assert_eq!(systole::pump::state::Thread::from_row(&row).unwrap().calls["1"].lost_with_pump, 4);
+    assert_eq!(systole_core::pump::state::Thread::from_row(&row).unwrap().calls["1"].lost_with_pump, 4);
     assert!(stage.says(&root(), "1", 1, fails())[0].contains("dead-letter"), "the third of its own");
 
     // Two failures of its own, and the pump may still die four times.

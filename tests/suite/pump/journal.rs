@@ -3,9 +3,9 @@
 
 use std::sync::Arc;
 
-use systole::pump::event::Effect;
-use systole::pump::state::Journal;
-use systole::words::limits;
+use systole_core::pump::event::Effect;
+use systole_core::pump::state::Journal;
+use systole_core::types::limits;
 use systole_kit::ask::Question;
 use systole_kit::journal::{Entry, Outcome, Recalled, Started};
 

@@ -1,7 +1,7 @@
 //! Calls that repeat themselves: warned, refused, and what counts as new.
 
 use super::*;
-use systole::words::budget::{Budgets, Loops};
+use systole_core::types::budget::{Budgets, Loops};
 
 fn stage(loops: Loops) -> Stage {
     let mut composition = composition();

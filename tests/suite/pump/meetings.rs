@@ -3,14 +3,14 @@
 
 use super::budgets::messages;
 use super::*;
-use systole::pump::wall::Runs;
-use systole::words::budget::Budgets;
+use systole_core::pump::wall::Runs;
+use systole_core::types::budget::Budgets;
 
 fn heat() -> ThreadId {
     root().child("heat").unwrap()
 }
 
-fn open_call<'s>(stage: &'s Stage, thread: &ThreadId) -> &'s systole::pump::state::Call {
+fn open_call<'s>(stage: &'s Stage, thread: &ThreadId) -> &'s systole_core::pump::state::Call {
     &stage.state.thread(thread).unwrap().calls["1"]
 }
 

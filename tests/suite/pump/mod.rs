@@ -35,23 +35,23 @@ mod wrapping;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use systole::pump::decide::decide;
-use systole::pump::event::{Decision, Effect, Event, Happening, Lost};
-use systole::pump::fold::apply;
-use systole::pump::state::{Book, State};
-use systole::rules::primitive::{read_await, read_cancel_thread, read_cancel_timer, read_set_timer};
-use systole::rules::todo::read as read_todo;
-use systole::words::codes::Code;
-use systole::words::composition::{
+use systole_core::pump::decide::decide;
+use systole_core::pump::event::{Decision, Effect, Event, Happening, Lost};
+use systole_core::pump::fold::apply;
+use systole_core::pump::state::{Book, State};
+use systole_core::rules::primitive::{read_await, read_cancel_thread, read_cancel_timer, read_set_timer};
+use systole_core::rules::todo::read as read_todo;
+use systole_core::types::codes::Code;
+use systole_core::types::composition::{
     ApprovalRule, Composition, Describe, Element, Gather, Listener, OnUnknown, Reach, Retry, SchemaId, Sees,
 };
-use systole::words::flow::{Admitted, Asked, Item, Judged, Refused, Said, Ticket, Verdict, What};
-use systole::words::ids::{CallPath, Digest, Key, Name, ThreadId, TimerId};
-use systole::words::ports::{Lease, Seed, Token};
-use systole::words::primitive::Primitive;
-use systole::words::record::{Mark, Record};
-use systole::words::refusal::Refusal;
-use systole::words::time::Millis;
+use systole_core::types::flow::{Admitted, Asked, Item, Judged, Refused, Said, Ticket, Verdict, What};
+use systole_core::types::ids::{CallPath, Digest, Key, Name, ThreadId, TimerId};
+use systole_core::types::ports::{Lease, Seed, Token};
+use systole_core::types::primitive::Primitive;
+use systole_core::types::record::{Mark, Record};
+use systole_core::types::refusal::Refusal;
+use systole_core::types::time::Millis;
 use systole_kit::told::Answer;
 use systole_kit::{Limits, Payload, QName};
 
@@ -248,7 +248,7 @@ impl Stage {
         }
         for fact in &facts {
             let before = self.state.thread(&fact.header.thread).map(|t| t.head);
-            let zero = systole::words::record::head_zero(&fact.header.thread);
+            let zero = systole_core::types::record::head_zero(&fact.header.thread);
             assert!(fact.verifies(before.unwrap_or(zero)), "each fact extends its chain");
             apply(&mut self.state, fact);
         }

@@ -1,7 +1,7 @@
 //! Tokens and money: reserved before a model call, settled by its result, and refused if a limit leaves no
 //! room. A call that may only answer gets one answer beyond the limit.
 
-use systole::words::budget::{Budgets, Use};
+use systole_core::types::budget::{Budgets, Use};
 use systole_kit::journal::{Entry, Outcome, Started};
 use systole_kit::money::Money;
 

@@ -1,7 +1,7 @@
 //! Messages from outside: roots, further top calls, repeats, and refusals.
 
 use super::*;
-use systole::words::flow::Receipt;
+use systole_core::types::flow::Receipt;
 
 #[test]
 fn a_request_opens_a_root_and_its_first_top_call() {
@@ -102,7 +102,7 @@ fn a_key_inside_a_thread_meets_its_receipt_from_memory_and_from_the_log() {
         sender: Name::operator(),
         repeated: true,
     };
-    let bound = systole::pump::event::Bound { receipt, body: Digest::of(b"other bytes") };
+    let bound = systole_core::pump::event::Bound { receipt, body: Digest::of(b"other bytes") };
     let told = stage.happens(Happening::Asked { asked, bound: Some(bound) });
     assert_eq!(told[1], "=> refused payload.id-conflict", "the log knows the key with other bytes");
 }

@@ -1,9 +1,9 @@
 //! The view of a listener that sees its thread: messages between others have their right place, in any order of
 //! events, and the listener's own messages are where they would be without them.
 
-use systole::pump::state::Stand;
-use systole::pump::view::{Begun, Message, Page, View, Whose, Wish, look};
-use systole::words::ports::CallMark;
+use systole_core::pump::state::Stand;
+use systole_core::pump::view::{Begun, Message, Page, View, Whose, Wish, look};
+use systole_core::types::ports::CallMark;
 use systole_kit::ask::{Spot, Viewed};
 
 use super::approvals::amendment;

@@ -1,7 +1,7 @@
 //! Pauses of a thread or of everything: recorded once, folded, and lifted only by an order.
 
 use super::*;
-use systole::pump::event::Pause;
+use systole_core::pump::event::Pause;
 
 fn pause(stage: &mut Stage, thread: Option<&ThreadId>, halts: bool) -> Vec<String> {
     stage.happens(Happening::Pause(Pause {

@@ -1,7 +1,7 @@
 //! Questions to a person, as the pump decides them: what is recorded, what waits, and what ends the wait.
 
-use systole::rules::question::read_ask_person;
-use systole::words::person::{PersonRequestId, Ruling, Says};
+use systole_core::rules::question::read_ask_person;
+use systole_core::types::person::{PersonRequestId, Ruling, Says};
 
 use super::*;
 
@@ -27,7 +27,7 @@ impl Stage {
     /// Checks that every row of the fold reads back.
     fn rows_read_back(&self) {
         for thread in self.state.threads.values() {
-            let read = systole::pump::state::Thread::from_row(&thread.to_row()).unwrap();
+            let read = systole_core::pump::state::Thread::from_row(&thread.to_row()).unwrap();
             assert_eq!(read.calls, thread.calls, "{}", thread.id);
         }
     }
@@ -96,7 +96,7 @@ fn a_question_expires_once_and_its_call_goes_on() {
 fn time_stands_still_while_a_person_is_asked_and_runs_again_with_the_answer() {
     let mut composition = composition();
     let wall_ms = Some(100_000);
-    composition.budgets = Some(systole::words::budget::Budgets { wall_ms, ..Default::default() });
+    composition.budgets = Some(systole_core::types::budget::Budgets { wall_ms, ..Default::default() });
     let mut stage = Stage::under(composition);
     stage.asks("k", "agent", None);
     let told = stage.replies("1", 1, vec![person("1d", GO)]);
@@ -110,12 +110,12 @@ fn time_stands_still_while_a_person_is_asked_and_runs_again_with_the_answer() {
 fn a_call_that_may_only_answer_withdraws_its_questions() {
     let mut composition = composition();
     composition.budgets =
-        Some(systole::words::budget::Budgets { wall_ms: Some(100_000), ..Default::default() });
+        Some(systole_core::types::budget::Budgets { wall_ms: Some(100_000), ..Default::default() });
     let mut stage = Stage::under(composition);
     stage.asks("k", "agent", None);
     stage.replies("1", 1, vec![person("1d", GO), call("tool")]);
     stage.passes(100_000);
-    let runs = systole::pump::wall::Runs { thread: root(), purse: 1 };
+    let runs = systole_core::pump::wall::Runs { thread: root(), purse: 1 };
     let told = stage.happens(Happening::Elapsed(runs));
     assert!(told.iter().any(|line| line.ends_with("message/answer core -> agent 1/1.0")), "{told:?}");
     assert!(told.contains(&"=> agent 1 t2 a1".to_owned()), "it has its last turn: {told:?}");

@@ -1,7 +1,7 @@
 //! What models said, between the messages of a view: for which turn and attempt, and before which message.
 
-use systole::pump::view::{Begun, Page, Wish, look};
-use systole::words::ports::CallMark;
+use systole_core::pump::view::{Begun, Page, Wish, look};
+use systole_core::types::ports::CallMark;
 use systole_kit::ask::{Message, Shown, Spot, Viewed, Words};
 use systole_kit::journal::{Entry, Outcome};
 

@@ -199,7 +199,7 @@ fn a_word_for_a_call_that_waits_for_a_person_is_shown_after_its_request() {
     let spawn = Admitted::spawn(Some("heat".into()), name("agent"), initial, spawn);
     stage.replies("1", 1, vec![Item::Admitted(spawn)]);
     stage.replies("1", 2, vec![word("agent")]);
-    stage.rules(1, None, systole::words::person::Says::Approve);
+    stage.rules(1, None, systole_core::types::person::Says::Approve);
     stage.says(&child(), "1", 1, Said::Items(vec![note()]));
     assert_eq!(shown(&stage, &child()), [3], "turn 1 shows the request alone");
 }

@@ -1,9 +1,9 @@
 //! Children: spawned, confirmed, finished, and items for threads that do not belong to the sender.
 
-use systole::pump::children;
-use systole::pump::view::{Begun, Wish, look};
-use systole::rules::primitive::read_cancel_thread;
-use systole::words::primitive::Primitive;
+use systole_core::pump::children;
+use systole_core::pump::view::{Begun, Wish, look};
+use systole_core::rules::primitive::read_cancel_thread;
+use systole_core::types::primitive::Primitive;
 
 use super::*;
 

@@ -2,7 +2,7 @@
 //! final that comes while steps are open.
 
 use super::*;
-use systole::pump::state::Steps;
+use systole_core::pump::state::Steps;
 
 fn asked() -> Stage {
     let mut stage = Stage::new();

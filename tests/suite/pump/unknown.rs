@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use systole::words::person::Says;
+use systole_core::types::person::Says;
 
 use super::approvals::amendment;
 use super::journal::{journals, result, started};
@@ -80,7 +80,7 @@ fn out_lost_is_held_for_a_person_with_what_is_unknown() {
         assert!(asked.contains(words), "{words}: {asked}");
     }
     let call = &stage.state.thread(&root()).unwrap().calls["1"];
-    assert_eq!(call.stand(), systole::pump::state::Stand::Asking);
+    assert_eq!(call.stand(), systole_core::pump::state::Stand::Asking);
 }
 
 #[test]

@@ -1,11 +1,11 @@
 //! The time budget of an outside message: when it runs, when it stops, and what happens at its marks.
 
 use super::*;
-use systole::pump::event::Pause;
-use systole::pump::state::Stand;
-use systole::pump::wall::Runs;
-use systole::words::budget::Budgets;
-use systole::words::person::Says;
+use systole_core::pump::event::Pause;
+use systole_core::pump::state::Stand;
+use systole_core::pump::wall::Runs;
+use systole_core::types::budget::Budgets;
+use systole_core::types::person::Says;
 
 /// An agent at work whose message may take a hundred seconds. Every event takes ten milliseconds.
 fn stage() -> Stage {

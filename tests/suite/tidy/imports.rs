@@ -19,7 +19,7 @@ const ROOMS: [(&str, &[&str]); 8] = [
 
 /// The only places where a foreign crate may be named.
 const FOREIGN: [(&str, &[&str]); 10] = [
-    ("tokio", &["src/edges/", "src/pump/run", "src/organism/", "src/console/", "src/cli/", "src/main.rs"]),
+    ("tokio", &["src/edges/", "src/runtime/pump_loop", "src/runtime/", "src/console/", "src/cli/", "src/main.rs"]),
     ("libxml", &["src/edges/schemas/"]),
     ("rusqlite", &["src/edges/log/"]),
     ("dashmap", &["src/edges/"]),
@@ -31,9 +31,9 @@ const FOREIGN: [(&str, &[&str]); 10] = [
     ("clap", &["src/cli/", "src/main.rs"]),
     ("clap_complete", &["src/cli/completions"]),
     // The file defines agents; the core knows nothing of models. See docs/decisions/0016.
-    ("systole_agent", &["src/organism/", "src/cli/"]),
+    ("systole_agent", &["src/runtime/", "src/cli/"]),
     // A workflow is data in the file and a listener like any other. See docs/decisions/0033.
-    ("systole_workflow", &["src/organism/", "src/cli/"]),
+    ("systole_workflow", &["src/runtime/", "src/cli/"]),
 ];
 
 /// Names that a room without clock, random ids and I/O cannot use.
@@ -49,7 +49,7 @@ const IMPURE: [&str; 9] = [
     "Instant",
     "SystemTime",
 ];
-const PURE: [&str; 5] = ["crates/wire/src/", "crates/schema/src/", "src/words/", "src/rules/", "src/pump/"];
+const PURE: [&str; 5] = ["crates/wire/src/", "crates/schema/src/", "crates/core/src/types/", "crates/core/src/rules/", "crates/core/src/pump/"];
 
 /// The rooms that a source names, with the byte position of each.
 fn named(path: &str, code: &str) -> Vec<(usize, String)> {
@@ -125,7 +125,7 @@ fn breaches_of(source: &Source) -> Vec<String> {
         }
     }
     let pure =
-        PURE.iter().any(|room| source.path.starts_with(room)) && !source.path.starts_with("src/pump/run");
+        PURE.iter().any(|room| source.path.starts_with(room)) && !source.path.starts_with("src/runtime/pump_loop");
     for way_out in IMPURE.iter().filter(|_| pure) {
         if let Some(at) = code.find(way_out) {
             breaches.push(format!("{}: {way_out} in a room without I/O", place(at)));
@@ -163,25 +163,25 @@ fn a_breach_is_seen_however_it_is_written() {
         let found = breaches_of(&Source { path: path.to_owned(), text: text.to_owned() });
         assert_eq!(found.len(), 1, "{path}: {text}: {found:?}");
     };
-    breach("src/words/a.rs", "use crate::rules::x;");
-    breach("src/rules/a.rs", "use crate::{words::x, pump::{y, z}};");
-    breach("src/rules/a.rs", "fn f() { crate::edges::log() }");
-    breach("src/words/a.rs", "use super::super::rules::x;");
+    breach("crates/core/src/types/a.rs", "use crate::rules::x;");
+    breach("crates/core/src/rules/a.rs", "use crate::{words::x, pump::{y, z}};");
+    breach("crates/core/src/rules/a.rs", "fn f() { crate::edges::log() }");
+    breach("crates/core/src/types/a.rs", "use super::super::rules::x;");
     breach("src/edges/log/mod.rs", "use super::super::rules::x;");
     breach("src/audit/a.rs", "use crate::edges::schemas::Judge;");
-    breach("src/pump/decide.rs", "use tokio::sync::mpsc;");
-    breach("src/organism/a.rs", "fn f(p: libxml::parser::Parser) {}");
+    breach("crates/core/src/pump/decide.rs", "use tokio::sync::mpsc;");
+    breach("src/runtime/a.rs", "fn f(p: libxml::parser::Parser) {}");
     breach("src/edges/delivery/desk.rs", "use async_nats::Client;");
-    breach("src/organism/a.rs", "fn f(client: async_nats::Client) {}");
+    breach("src/runtime/a.rs", "fn f(client: async_nats::Client) {}");
     breach("listeners/kit/src/stdio.rs", "use async_nats::Client;");
     breach("crates/wire/src/gate.rs", "use std::fs::read;");
     breach("listeners/agent/src/a.rs", "fn f(client: async_nats::Client) {}");
-    breach("src/pump/a.rs", "use systole_agent::spec::Agent;");
+    breach("crates/core/src/pump/a.rs", "use systole_agent::spec::Agent;");
     breach("src/edges/a.rs", "fn f(model: systole_agent::spec::Model) {}");
-    breach("src/pump/a.rs", "use systole_workflow::spec::Workflow;");
-    breach("src/rules/a.rs", "use std::fs;");
+    breach("crates/core/src/pump/a.rs", "use systole_workflow::spec::Workflow;");
+    breach("crates/core/src/rules/a.rs", "use std::fs;");
     breach("src/shed/a.rs", "");
     let fine = "use super::words; // crate::rules\nuse crate::words::x; const A: &str = \"crate::cli\";";
-    let found = breaches_of(&Source { path: "src/rules/a.rs".to_owned(), text: fine.to_owned() });
+    let found = breaches_of(&Source { path: "crates/core/src/rules/a.rs".to_owned(), text: fine.to_owned() });
     assert!(found.is_empty(), "{found:?}");
 }

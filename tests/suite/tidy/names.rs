@@ -1,6 +1,6 @@
 //! Names without meaning, the table of codes, and things that may not be left behind.
 
-use systole::words::codes::Code;
+use systole_core::types::codes::Code;
 
 use super::rust::{code_of, line_of, words};
 use super::{hold, sources};
@@ -80,7 +80,7 @@ fn every_code_of_the_table_is_given_out_somewhere() {
     for code in Code::ALL.iter().filter(|code| kit.contains(&format!("\"{code}\""))) {
         used.insert(format!("{code:?}"));
     }
-    for source in sources().iter().filter(|s| s.path.starts_with("src/") && s.path != "src/words/codes.rs") {
+    for source in sources().iter().filter(|s| s.path.starts_with("src/") && s.path != "crates/core/src/types/codes.rs") {
         let code = code_of(&source.text);
         for (at, _) in code.match_indices("Code::") {
             used.extend(words(&code[at + "Code::".len()..]).next().map(|(_, word)| word.to_owned()));

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use systole::edges::log::sqlite;
-use systole::words::ports::{LogReader as _, Position};
-use systole::words::record::Record;
+use systole_core::types::ports::{LogReader as _, Position};
+use systole_core::types::record::Record;
 use systole_kit::journal::{Entry, Recalled};
 use systole_mock_model::{MockModel, Options, Script};
 

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use rustix::process::Signal;
 use systole::cli::soak::dice::Dice;
-use systole::organism::runfile::random_hex;
+use systole::runtime::runfile::random_hex;
 
 use super::house::House;
 use super::supervision::{LEFT, PAUSES, choose, send, watched};

@@ -14,7 +14,7 @@ use systole_kit::told::Answer;
 use tokio::sync::oneshot;
 
 use crate::edges::delivery::post::Post;
-use crate::words::ports::{Speech, Token};
+use systole_core::types::ports::{Speech, Token};
 
 /// Who waits for which answer, over all deliveries of a listener.
 #[derive(Default)]

@@ -12,10 +12,10 @@ use systole_kit::{Fault, Payload, namespaces, told};
 use crate::edges::delivery::receipts::{NoReceipt, Receipt};
 use crate::edges::nats::{Broker, PATIENCE};
 use crate::edges::tasks::{self, Kind};
-use crate::words::codes::Code;
-use crate::words::flow::Taken;
-use crate::words::ids::Name;
-use crate::words::ports::Token;
+use systole_core::types::codes::Code;
+use systole_core::types::flow::Taken;
+use systole_core::types::ids::Name;
+use systole_core::types::ports::Token;
 
 /// The work, unless it takes too long.
 pub(super) async fn in_time<T, E: std::fmt::Display>(

@@ -13,7 +13,7 @@ use async_nats::jetstream::stream::{LastRawMessageErrorKind, Stream};
 use async_nats::jetstream::{Error, ErrorCode};
 
 use crate::edges::nats::{Broker, Term};
-use crate::words::ids::Name;
+use systole_core::types::ids::Name;
 
 /// The fence that a message expects.
 pub(super) const EXPECTED: &str = "Nats-Expected-Last-Subject-Sequence";

@@ -20,8 +20,8 @@ use super::fence;
 use crate::edges::clock::random_bytes;
 use crate::edges::delivery::desk::Desk;
 use crate::edges::nats::{Broker, PATIENCE, token as part};
-use crate::words::ids::Name;
-use crate::words::ports::{Delivery, Token};
+use systole_core::types::ids::Name;
+use systole_core::types::ports::{Delivery, Token};
 
 /// The longest that a pull may wait for a delivery: the broker knows for ten minutes whom an answer is for.
 const LONGEST_PULL: Duration = Duration::from_secs(300);

@@ -9,9 +9,9 @@ use systole_kit::nats::GONE;
 use systole_kit::reply::{Said, Word};
 use systole_kit::told::Answer;
 
-use crate::words::codes::Code;
-use crate::words::limits;
-use crate::words::ports::Token;
+use systole_core::types::codes::Code;
+use systole_core::types::limits;
+use systole_core::types::ports::Token;
 
 /// A delivery that a host of listeners says will not be answered, as its carriers say it of programs that run here.
 pub(super) struct Gone {

@@ -15,7 +15,7 @@ use super::last_words::LastWords;
 use super::pipe::Pipe;
 use super::root::{Root, root_of};
 use crate::edges::delivery::post::Post;
-use crate::words::ports::Speech;
+use systole_core::types::ports::Speech;
 
 /// Whether a life of the program has answered anything.
 #[derive(Default)]

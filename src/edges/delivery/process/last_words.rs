@@ -13,8 +13,8 @@ use tokio::sync::watch;
 
 use super::pipe::Pipe;
 use crate::edges::delivery::ear::Ear;
-use crate::words::limits::LAST_WORDS_BYTES;
-use crate::words::time::spoken;
+use systole_core::types::limits::LAST_WORDS_BYTES;
+use systole_core::types::time::spoken;
 
 /// The last `LAST_WORDS_BYTES` bytes that one process said aside.
 pub(super) struct LastWords {

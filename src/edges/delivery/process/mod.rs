@@ -28,8 +28,8 @@ use systole_kit::Limits;
 
 use super::post::Post;
 use crate::edges::tasks::{self, Kind, Task};
-use crate::words::composition::Program;
-use crate::words::ids::Name;
+use systole_core::types::composition::Program;
+use systole_core::types::ids::Name;
 
 /// What a program is run with.
 #[derive(Clone, Debug)]

@@ -27,9 +27,9 @@ use super::program::{self, Group, Ladder, Started, Unstarted};
 use crate::edges::delivery::desk::Errand;
 use crate::edges::delivery::post::{Post, UNSENT, called_back};
 use crate::edges::tasks::{self, Kind, Panicked};
-use crate::words::codes::Code;
-use crate::words::ports::{CallBack, Delivery, Speech, Token};
-use crate::words::time::spoken;
+use systole_core::types::codes::Code;
+use systole_core::types::ports::{CallBack, Delivery, Speech, Token};
+use systole_core::types::time::spoken;
 
 /// Starts a program for each delivery until the carrier is stopped.
 pub(super) async fn tend(post: Post, place: Arc<Workplace>) {

@@ -18,8 +18,8 @@ use tokio::time::Instant;
 use super::script;
 use crate::edges::delivery::pace::Pace;
 use crate::edges::{descriptors, system};
-use crate::words::composition::Program;
-use crate::words::ids::Name;
+use systole_core::types::composition::Program;
+use systole_core::types::ids::Name;
 
 /// The variables that programs may inherit, read once where the process begins.
 pub type Surroundings = BTreeMap<OsString, OsString>;

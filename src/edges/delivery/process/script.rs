@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use crate::words::composition::Program;
+use systole_core::types::composition::Program;
 
 /// Interpreters that take the file of a script as their first argument.
 const INTERPRETERS: [&str; 8] = ["python", "python3", "node", "ruby", "perl", "sh", "bash", "dash"];

@@ -22,8 +22,8 @@ use super::pipe::Pipe;
 use super::program::{self, Group, Ladder, Started, Unstarted};
 use crate::edges::delivery::desk::Errand;
 use crate::edges::delivery::post::{Post, UNSENT, called_back};
-use crate::words::codes::Code;
-use crate::words::time::spoken;
+use systole_core::types::codes::Code;
+use systole_core::types::time::spoken;
 
 /// After so many tries the pause before the next one grows no longer: then it is most of a second.
 const LONGEST_TRIES: u32 = 4;

@@ -12,8 +12,8 @@ use super::last_words::{LastWords, ending};
 use super::pipe::Pipe;
 use super::program::{self, Badge, Ladder, Started, Surroundings, Unstarted};
 use crate::edges::delivery::{Deaf, Pace};
-use crate::words::composition::Program;
-use crate::words::ids::Name;
+use systole_core::types::composition::Program;
+use systole_core::types::ids::Name;
 
 /// How long a program that stays has to live.
 const LIVES_MS: u64 = 1_500;

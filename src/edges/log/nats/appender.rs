@@ -14,8 +14,8 @@ use super::bundle::{Sealed, Stands};
 use super::lead::Lead;
 use super::scribe::{Scribe, Written};
 use crate::edges::nats::LEFT_BEHIND;
-use crate::words::ids::MessageId;
-use crate::words::ports::{Batch, Commit, LogWriter, ReadBack};
+use systole_core::types::ids::MessageId;
+use systole_core::types::ports::{Batch, Commit, LogWriter, ReadBack};
 
 /// How long letting go may take, at the end.
 const LETTING_GO: Duration = Duration::from_secs(2);

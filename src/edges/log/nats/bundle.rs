@@ -7,10 +7,10 @@
 
 use std::sync::Arc;
 
-use crate::words::fields::{Fields, field, number_field};
-use crate::words::ids::Digest;
-use crate::words::ports::Document;
-use crate::words::record::{Header, Record};
+use systole_core::types::fields::{Fields, field, number_field};
+use systole_core::types::ids::Digest;
+use systole_core::types::ports::Document;
+use systole_core::types::record::{Header, Record};
 
 const FORM: &[u8] = b"systole bundle v1";
 const APART: &[u8] = b"systole bundle apart v1";
@@ -180,7 +180,7 @@ impl Message {
 
 /// Only what the log keeps among its documents is looked for there.
 fn known_as(body: &[u8], is_known: &impl Fn(Digest) -> bool) -> Option<Digest> {
-    let is_large = body.len() > crate::words::limits::LARGE_BODY;
+    let is_large = body.len() > systole_core::types::limits::LARGE_BODY;
     is_large.then(|| Digest::of(body)).filter(|hash| is_known(*hash))
 }
 
@@ -230,8 +230,8 @@ fn record(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::words::record::head_zero;
-    use crate::words::record::tests::note;
+    use systole_core::types::record::head_zero;
+    use systole_core::types::record::tests::note;
 
     fn bundle() -> Bundle {
         let mut head = head_zero(&note(1).thread);

@@ -11,7 +11,7 @@ use super::bundle::Message;
 use super::follow::{Fold, Follower, Tell, apart, held_at, is_of};
 use crate::edges::log::sqlite::{self, Copy, Difference, Remaking};
 use crate::edges::nats::{LogSource, Reach};
-use crate::words::ports::{LogFault, Position};
+use systole_core::types::ports::{LogFault, Position};
 
 /// A copy that is as the stream was when it was asked for.
 #[derive(Clone, PartialEq, Eq, Debug)]

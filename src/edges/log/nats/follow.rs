@@ -16,9 +16,9 @@ use crate::edges::clock::random_bytes;
 use crate::edges::log::sqlite::{self, Copy, Followed, Reader};
 use crate::edges::nats::{LEFT_BEHIND, LogSource, Stored, Unhad, Unusable};
 use crate::edges::system;
-use crate::words::ids::Digest;
-use crate::words::limits;
-use crate::words::ports::{Batch, Commit, LogFault, LogReader, Position};
+use systole_core::types::ids::Digest;
+use systole_core::types::limits;
+use systole_core::types::ports::{Batch, Commit, LogFault, LogReader, Position};
 
 /// The pause before a stream is asked again that does not show what this copy holds.
 const AGAIN: Duration = Duration::from_millis(250);

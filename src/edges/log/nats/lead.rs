@@ -18,8 +18,8 @@ use super::scribe::{Scribe, Written};
 use super::{Manner, PARTITION, Unopened};
 use crate::edges::nats::{LogStream, Unusable};
 use crate::edges::tasks::{self, Kind};
-use crate::words::ids::Digest;
-use crate::words::ports::{Batch, Commit, LogFault};
+use systole_core::types::ids::Digest;
+use systole_core::types::ports::{Batch, Commit, LogFault};
 
 /// How often whoever writes shows that it lives.
 const BEAT: Duration = Duration::from_secs(1);

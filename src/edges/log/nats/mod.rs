@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 use crate::edges::log::sqlite::{self, Reader, Secret};
 use crate::edges::nats::{LogStream, Unusable};
-use crate::words::ports::LogFault;
+use systole_core::types::ports::LogFault;
 
 pub use appender::Appender;
 pub use copying::{Again, Brought, bring, bring_again};

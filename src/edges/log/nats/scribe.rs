@@ -11,7 +11,7 @@ use super::bundle::{Bundle, Head, Node, Sealed, Stands};
 use super::follow::{Follower, Unfollowed, Unwhole, whole};
 use crate::edges::log::sqlite::Followed;
 use crate::edges::nats::{Appended, LogStream};
-use crate::words::ports::{Batch, Commit};
+use systole_core::types::ports::{Batch, Commit};
 
 /// How often one bundle is sent in one try: again where the stream says that another one came first, and then holds none.
 const TRIES: usize = 2;
@@ -40,7 +40,7 @@ impl Scribe {
     /// The next bundle.
     pub(super) fn seal(&self, batch: &Batch, stands: Stands) -> Sealed {
         let Follower { copy, node, tail, .. } = &self.follower;
-        let new = |document: &&crate::words::ports::Document| !copy.holds(document.hash);
+        let new = |document: &&systole_core::types::ports::Document| !copy.holds(document.hash);
         let bundle = Bundle {
             head: Head {
                 partition: PARTITION,

@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use super::bundle::{Bundle, Head};
 use crate::edges::log::sqlite::Followed;
-use crate::words::ids::Digest;
-use crate::words::limits;
-use crate::words::ports::{Batch, Position};
+use systole_core::types::ids::Digest;
+use systole_core::types::limits;
+use systole_core::types::ports::{Batch, Position};
 
 /// Records that make a sheaf full.
 const RECORDS: usize = 1024;

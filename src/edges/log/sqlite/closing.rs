@@ -7,7 +7,7 @@ use rusqlite::{Connection, OptionalExtension};
 
 use super::fault;
 use super::layout::{Sort, connect_writing};
-use crate::words::ports::LogFault;
+use systole_core::types::ports::LogFault;
 
 /// Marks a log as open, in the file itself and not only in the write-ahead log. Only for the holder of the lock.
 pub(super) fn begin(path: &Path) -> Result<(), LogFault> {

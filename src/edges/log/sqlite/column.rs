@@ -7,10 +7,10 @@ use std::sync::Arc;
 use rusqlite::Row;
 use rusqlite::types::{FromSql, ValueRef};
 
-use crate::words::ids::{CallPath, Digest, Key, MessageId, Name, ThreadId};
-use crate::words::ports::Position;
-use crate::words::record::{Header, Kind, Mark, Record};
-use crate::words::time::Millis;
+use systole_core::types::ids::{CallPath, Digest, Key, MessageId, Name, ThreadId};
+use systole_core::types::ports::Position;
+use systole_core::types::record::{Header, Kind, Mark, Record};
+use systole_core::types::time::Millis;
 
 /// The query that every reader of records begins with. The joins are outer joins: a row whose thread
 /// or sender is missing is damage to be named, not a row to be left out.

@@ -3,7 +3,7 @@
 
 use rusqlite::{Connection, OptionalExtension, params};
 
-use crate::words::ids::Digest;
+use systole_core::types::ids::Digest;
 
 /// The last bundle that a copy holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -14,8 +14,8 @@ use rusqlite::{Connection, OpenFlags};
 
 use super::rows::{self, FOLD};
 use super::{fault, io_fault};
-use crate::words::ports::LogFault;
-use crate::words::record::FORMAT;
+use systole_core::types::ports::LogFault;
+use systole_core::types::record::FORMAT;
 
 /// What SQLite keeps in its header to say whose file it is: "syst".
 pub(super) const APPLICATION_ID: u32 = 0x7379_7374;

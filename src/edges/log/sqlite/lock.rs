@@ -15,7 +15,7 @@ use rustix::io::Errno;
 
 use super::io_fault;
 use super::layout::beside;
-use crate::words::ports::LogFault;
+use systole_core::types::ports::LogFault;
 
 /// How often a lock that nobody living has signed is tried, and the pause between two tries: two seconds
 /// in all, where a child that is about to become a program needs some milliseconds.

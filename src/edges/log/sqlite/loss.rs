@@ -15,9 +15,9 @@ use super::pool::{Manner, connect};
 use super::tip::{self, End, Found};
 use super::wal::{self, Wal};
 use super::{closing, damaged, fault, migrate};
-use crate::words::ids::Digest;
-use crate::words::ports::{GivenUp, LogFault, Position};
-use crate::words::record::FORMAT;
+use systole_core::types::ids::Digest;
+use systole_core::types::ports::{GivenUp, LogFault, Position};
+use systole_core::types::record::FORMAT;
 
 /// How a log ends.
 pub(super) struct Judged {

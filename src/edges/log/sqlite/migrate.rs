@@ -11,8 +11,8 @@ use rusqlite::Connection;
 use super::fault;
 use super::layout::{LARGE, LINE, Sort, connect_writing};
 use super::rows::{self, FOLD};
-use crate::words::ports::LogFault;
-use crate::words::record::FORMAT;
+use systole_core::types::ports::LogFault;
+use systole_core::types::record::FORMAT;
 
 /// Brings a log to the newest format; says whether it had an older one.
 pub(super) fn forward(path: &Path, sort: Sort) -> Result<bool, LogFault> {

@@ -41,7 +41,7 @@ pub use verify::{Summary, verify_all};
 pub use write::Appender;
 
 use crate::edges::system;
-use crate::words::ports::{LogFault, Position};
+use systole_core::types::ports::{LogFault, Position};
 
 /// A fault of the file system, as what it means for a log.
 fn io_fault(path: &Path, error: &std::io::Error) -> LogFault {

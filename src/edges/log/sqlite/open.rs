@@ -22,8 +22,8 @@ use super::tip::Tip;
 use super::verify;
 use super::write::Appender;
 use super::{closing, fault, io_fault, loss, migrate, wal};
-use crate::words::ports::{GivenUp, LogFault, Position};
-use crate::words::record::FORMAT;
+use systole_core::types::ports::{GivenUp, LogFault, Position};
+use systole_core::types::record::FORMAT;
 
 /// Newest records that are verified before a log is opened for writing, beside those that opening will
 /// fold. Damage by a crash or a failing disk is where was written last; the rest is for `verify_all`,

@@ -8,8 +8,8 @@ use rusqlite::{Connection, OpenFlags};
 
 use super::layout::{beside, guard};
 use super::{fault, io_fault, migrate};
-use crate::words::ports::LogFault;
-use crate::words::record::FORMAT;
+use systole_core::types::ports::LogFault;
+use systole_core::types::record::FORMAT;
 
 /// Connections kept open between reads: the pump's, the console's, and two to spare. Each holds a
 /// page cache of up to 2 MB.

@@ -14,10 +14,10 @@ use super::pool::Pool;
 use super::rows::{self, Checked, rows_where};
 use super::verify::{self, Walk};
 use super::{damaged, fault, migrate};
-use crate::words::ids::{Digest, Key, Name, ThreadId};
-use crate::words::limits;
-use crate::words::ports::{LogFault, LogReader, Opening, Position, Row};
-use crate::words::record::{FORMAT, Record};
+use systole_core::types::ids::{Digest, Key, Name, ThreadId};
+use systole_core::types::limits;
+use systole_core::types::ports::{LogFault, LogReader, Opening, Position, Row};
+use systole_core::types::record::{FORMAT, Record};
 
 /// Records that opening takes into memory at once. Where more came after the checkpoint each thread is folded by itself.
 const AT_ONCE: u64 = 4 * limits::RECORDS_TO_FOLD as u64;

@@ -18,7 +18,7 @@ use super::read::Reader;
 use super::verify;
 use super::write::Appender;
 use super::{fault, io_fault};
-use crate::words::ports::{LogFault, LogReader as _, Position};
+use systole_core::types::ports::{LogFault, LogReader as _, Position};
 
 /// Records compared at once.
 const PAGE: usize = 512;

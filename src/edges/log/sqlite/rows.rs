@@ -9,8 +9,8 @@ use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension, params};
 use sha2::{Digest as _, Sha256};
 
-use crate::words::ids::ThreadId;
-use crate::words::ports::{Position, Row};
+use systole_core::types::ids::ThreadId;
+use systole_core::types::ports::{Position, Row};
 
 /// Bytes of a row's checksum.
 const SUM: usize = 16;

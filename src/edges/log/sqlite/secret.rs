@@ -10,7 +10,7 @@ use std::path::Path;
 
 use super::io_fault;
 use super::layout::{beside, sync_folder};
-use crate::words::ports::LogFault;
+use systole_core::types::ports::LogFault;
 
 /// Thirty-two bytes that nobody else knows.
 #[derive(Clone, PartialEq, Eq)]

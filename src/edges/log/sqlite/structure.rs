@@ -13,7 +13,7 @@ use super::fault;
 use super::layout::{self, Sort};
 use super::open::{canonical, look, manner};
 use super::pool::connect;
-use crate::words::ports::LogFault;
+use systole_core::types::ports::LogFault;
 
 /// Names of threads, or counts of rows, that are told one by one.
 const NAMED: i64 = 5;

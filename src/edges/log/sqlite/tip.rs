@@ -14,8 +14,8 @@ use sha2::{Digest as _, Sha256};
 
 use super::io_fault;
 use super::layout::{beside, sync_folder};
-use crate::words::ids::Digest;
-use crate::words::ports::{LogFault, Position};
+use systole_core::types::ids::Digest;
+use systole_core::types::ports::{LogFault, Position};
 
 /// The file's ending.
 pub(super) const ENDING: &str = ".tip";

@@ -16,9 +16,9 @@ use super::pool::{Manner, connect};
 use super::recent::Recent;
 use super::rows::Marks;
 use super::{damaged, fault, loss};
-use crate::words::ids::{Digest, ThreadId};
-use crate::words::ports::{LogFault, Position};
-use crate::words::record::{Record, head_zero};
+use systole_core::types::ids::{Digest, ThreadId};
+use systole_core::types::ports::{LogFault, Position};
+use systole_core::types::record::{Record, head_zero};
 
 /// Threads whose last head is remembered while walking; that of any other is looked up.
 const HEADS: usize = 16_384;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::io_fault;
 use super::layout::beside;
-use crate::words::ports::LogFault;
+use systole_core::types::ports::LogFault;
 
 /// The file's ending.
 pub(super) const ENDING: &str = "-wal";

@@ -20,10 +20,10 @@ use super::rows;
 use super::tip::{End, Tip};
 use super::{closing, copy, fault, verify};
 use crate::edges::log::{Breach, Rule};
-use crate::words::ids::{Digest, ThreadId};
-use crate::words::limits;
-use crate::words::ports::{Batch, Commit, LogFault, LogReader as _, LogWriter, Position, ReadBack, Row};
-use crate::words::record::Record;
+use systole_core::types::ids::{Digest, ThreadId};
+use systole_core::types::limits;
+use systole_core::types::ports::{Batch, Commit, LogFault, LogReader as _, LogWriter, Position, ReadBack, Row};
+use systole_core::types::record::Record;
 
 /// Words (names, kinds, codes) whose numbers are remembered: every listener and client of a large
 /// organism, at about 100 bytes each.

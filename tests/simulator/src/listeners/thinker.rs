@@ -5,7 +5,7 @@
 use super::{Cue, End, Speech, Temper, Thing};
 use crate::{cast, primitives};
 use systole::cli::soak::dice::Dice;
-use systole::words::composition::Gather;
+use systole_core::types::composition::Gather;
 
 /// The peers that it asks. Those that are listed twice are asked more often.
 const PEERS: [&str; 8] = [

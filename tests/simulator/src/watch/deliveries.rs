@@ -4,10 +4,10 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use systole::pump::state::Thread;
-use systole::words::composition::{Listener, OnUnknown};
-use systole::words::ids::{CallPath, Digest, Name, ThreadId};
-use systole::words::ports::{Delivery, Lease, Token};
+use systole_core::pump::state::Thread;
+use systole_core::types::composition::{Listener, OnUnknown};
+use systole_core::types::ids::{CallPath, Digest, Name, ThreadId};
+use systole_core::types::ports::{Delivery, Lease, Token};
 
 use crate::cast;
 

@@ -5,10 +5,10 @@
 use std::collections::BTreeMap;
 
 use systole::edges::log::memory::Memory;
-use systole::pump::fold::apply;
-use systole::pump::state::{Life, State, Thread};
-use systole::words::ids::ThreadId;
-use systole::words::ports::{Batch, LogReader as _, Position};
+use systole_core::pump::fold::apply;
+use systole_core::pump::state::{Life, State, Thread};
+use systole_core::types::ids::ThreadId;
+use systole_core::types::ports::{Batch, LogReader as _, Position};
 
 /// Each thread's state when its records went to disk.
 #[derive(Default)]

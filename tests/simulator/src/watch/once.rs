@@ -4,9 +4,9 @@
 
 use std::collections::HashMap;
 
-use systole::words::ids::Name;
-use systole::words::ports::Position;
-use systole::words::record::{Mark, Record, Role, Steering};
+use systole_core::types::ids::Name;
+use systole_core::types::ports::Position;
+use systole_core::types::record::{Mark, Record, Role, Steering};
 
 use crate::cast;
 

@@ -5,8 +5,8 @@
 
 use std::collections::BTreeMap;
 
-use systole::pump::state::{Answer, Awaited, Call, Life, Stand, Thread, Wish};
-use systole::words::ids::{CallPath, ThreadId};
+use systole_core::pump::state::{Answer, Awaited, Call, Life, Stand, Thread, Wish};
+use systole_core::types::ids::{CallPath, ThreadId};
 
 /// Calls that wait for something that cannot come.
 pub(crate) fn stranded(threads: &BTreeMap<ThreadId, Thread>) -> Vec<String> {

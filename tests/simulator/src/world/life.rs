@@ -4,10 +4,10 @@
 use std::sync::Arc;
 
 use systole::edges::leases::LeaseTable;
-use systole::pump::heart::{Answered, Heart, Input, Lookup, Ports};
-use systole::pump::state::{Book, Wish};
-use systole::pump::view::Begun;
-use systole::pump::wake::{self, Recovered};
+use systole_core::pump::heart::{Answered, Heart, Input, Lookup, Ports};
+use systole_core::pump::state::{Book, Wish};
+use systole_core::pump::view::Begun;
+use systole_core::pump::wake::{self, Recovered};
 
 use super::{Due, Line, World};
 use crate::glass::Glass;

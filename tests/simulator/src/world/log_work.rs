@@ -3,10 +3,10 @@
 
 use sha2::Digest as _;
 
-use systole::pump::heart::{Input, Written, answer};
-use systole::words::ids::CallPath;
-use systole::words::ports::{LogReader as _, Position};
-use systole::words::record::{Kind, Mark, Role};
+use systole_core::pump::heart::{Input, Written, answer};
+use systole_core::types::ids::CallPath;
+use systole_core::types::ports::{LogReader as _, Position};
+use systole_core::types::record::{Kind, Mark, Role};
 
 use super::{Due, World};
 use crate::glass::Glass;

@@ -6,8 +6,8 @@ use std::fmt;
 
 use sha2::{Digest as _, Sha256};
 
-use systole::words::ports::{LogReader as _, Position};
-use systole::words::record::Record;
+use systole_core::types::ports::{LogReader as _, Position};
+use systole_core::types::record::Record;
 use systole_checker::record::{Hash, Id};
 use systole_checker::{Terms, check_records};
 

@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use sha2::Digest as _;
 
-use systole::pump::heart::Input;
-use systole::pump::pausing::halted;
-use systole::words::codes::Code;
-use systole::words::composition::OnUnknown;
-use systole::words::flow::{Judged, Receipt, Refused, Ticket, Unconnected, What};
-use systole::words::ids::{Key, Name, ThreadId};
-use systole::words::ports::{CallBack, Delivery, Lease, Leases as _, LogReader as _, Position, Token};
-use systole::words::refusal::Refusal;
+use systole_core::pump::heart::Input;
+use systole_core::pump::pausing::halted;
+use systole_core::types::codes::Code;
+use systole_core::types::composition::OnUnknown;
+use systole_core::types::flow::{Judged, Receipt, Refused, Ticket, Unconnected, What};
+use systole_core::types::ids::{Key, Name, ThreadId};
+use systole_core::types::ports::{CallBack, Delivery, Lease, Leases as _, LogReader as _, Position, Token};
+use systole_core::types::refusal::Refusal;
 use systole_kit::told::Answer;
 
 use super::{Due, World};

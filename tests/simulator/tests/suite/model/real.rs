@@ -6,26 +6,26 @@ mod items;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use systole::pump::children;
-use systole::pump::compose;
-use systole::pump::decide::decide;
-use systole::pump::event::{Decision, Effect, Event, Happening, Lost, Pause};
-use systole::pump::fold::apply;
-use systole::pump::pausing::halted;
-use systole::pump::state::{Book, Call, Life, Stand, State, used_under};
-use systole::pump::view::Seen;
-use systole::pump::wall::{Running, Runs, running_of};
-use systole::words::budget::{Budgets, Loops, Use};
-use systole::words::codes::Code;
-use systole::words::composition::{
+use systole_core::pump::children;
+use systole_core::pump::compose;
+use systole_core::pump::decide::decide;
+use systole_core::pump::event::{Decision, Effect, Event, Happening, Lost, Pause};
+use systole_core::pump::fold::apply;
+use systole_core::pump::pausing::halted;
+use systole_core::pump::state::{Book, Call, Life, Stand, State, used_under};
+use systole_core::pump::view::Seen;
+use systole_core::pump::wall::{Running, Runs, running_of};
+use systole_core::types::budget::{Budgets, Loops, Use};
+use systole_core::types::codes::Code;
+use systole_core::types::composition::{
     ApprovalRule, Composition, Describe, Element, Listener, OnUnknown, Reach, Retry, SchemaId, Sees,
 };
-use systole::words::flow::{Admitted, Asked, Judged, Said, Ticket, Verdict, What};
-use systole::words::ids::{CallPath, Digest, Key, Name, ThreadId, TimerId};
-use systole::words::person::{Ruling, Says};
-use systole::words::ports::{Lease, Seed, Token};
-use systole::words::record::{Kind, Mark, Record, Role};
-use systole::words::time::Millis;
+use systole_core::types::flow::{Admitted, Asked, Judged, Said, Ticket, Verdict, What};
+use systole_core::types::ids::{CallPath, Digest, Key, Name, ThreadId, TimerId};
+use systole_core::types::person::{Ruling, Says};
+use systole_core::types::ports::{Lease, Seed, Token};
+use systole_core::types::record::{Kind, Mark, Record, Role};
+use systole_core::types::time::Millis;
 use systole_kit::ask::Question;
 use systole_kit::money::{Currency, Money};
 use systole_kit::namespaces::CORE;

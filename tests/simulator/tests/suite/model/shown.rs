@@ -1,7 +1,7 @@
 //! The content of a delivery, and what a record reports about time, in the words of the naive pump: read from
 //! the documents that the real pump writes.
 
-use systole::words::record::{Kind, Mark, Record, Timing};
+use systole_core::types::record::{Kind, Mark, Record, Timing};
 use systole_kit::answers::Answers;
 use systole_kit::gate::{Gate, Step};
 use systole_kit::money::Money;

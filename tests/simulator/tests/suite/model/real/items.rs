@@ -1,12 +1,12 @@
 //! The draws of a walk, as the door would read them from documents: items of replies, and journal
 //! entries.
 
-use systole::words::codes::Code;
-use systole::words::composition::Gather;
-use systole::words::flow::{Admitted, Item, Refused, Said, Verdict, What};
-use systole::words::ids::{Name, ThreadId, TimerId};
-use systole::words::primitive::{AskPerson, Await, Mode, Pace, Primitive, SetTimer};
-use systole::words::refusal::Refusal;
+use systole_core::types::codes::Code;
+use systole_core::types::composition::Gather;
+use systole_core::types::flow::{Admitted, Item, Refused, Said, Verdict, What};
+use systole_core::types::ids::{Name, ThreadId, TimerId};
+use systole_core::types::primitive::{AskPerson, Await, Mode, Pace, Primitive, SetTimer};
+use systole_core::types::refusal::Refusal;
 use systole_kit::journal::{Entry, Outcome, Started};
 use systole_kit::money::{Currency, Money};
 use systole_kit::namespaces::CORE;

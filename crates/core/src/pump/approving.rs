@@ -1,0 +1,247 @@
+//! Deciding on approvals: a payload that needs a person is recorded and held, with the request for it in
+//! the same commit, and goes out, is replaced, or closes its call when that request has its outcome. So is
+//! one more attempt at a payload, where nobody can know what came of the one before.
+
+use std::sync::Arc;
+
+use systole_wire::payload::Payload;
+
+use super::closing::{Outcome, close};
+use super::draft::{Draft, Fact};
+use super::failing;
+use super::persons::{self, Asking, bare};
+use super::state::Approval;
+use crate::rules::{approval_payload, core_payload};
+use crate::types::codes::Code;
+use crate::types::composition::{ApprovalRule, Listener};
+use crate::types::flow::{Admitted, Failing, Refused, What};
+use crate::types::ids::{CallPath, Digest, Name, ThreadId};
+use crate::types::person::{ApprovalRequest, Decided, Says};
+use crate::types::record::{Approving, Kind, Mark, Record};
+use crate::types::refusal::Refusal;
+
+/// Holds a call that was just recorded, if what it carries needs a person.
+pub(super) fn hold_if_due(
+    d: &mut Draft<'_>,
+    thread: &ThreadId,
+    path: &CallPath,
+    request: (&Arc<[u8]>, &str),
+    dangerous: bool,
+) {
+    let Some(call) = d.call(thread, path) else { return };
+    let rule = d.listener(call.config, &call.listener).map(|l| &l.approval);
+    if !dangerous && !rule.is_some_and(|rule| rule.always) {
+        return;
+    }
+    hold(d, (thread, path), request, None);
+}
+
+/// Holds a call whose attempt is over, and nobody can know what came of it. A person says whether there is
+/// one more.
+pub(super) fn hold_for_attempt(
+    d: &mut Draft<'_>,
+    (thread, path): (&ThreadId, &CallPath),
+    request: &Record,
+    failing: &Failing,
+) {
+    let attempt = d.call(thread, path).map_or(1, |call| call.attempts.max(1));
+    let words = format!("attempt {attempt}: {}: {}", failing.code.as_str(), failing.words);
+    let element = Payload::trusted(request.body.clone());
+    let element = element.map_or_else(|_| String::new(), |payload| payload.name().local.to_string());
+    hold(d, (thread, path), (&request.body, &element), Some(words));
+}
+
+/// Holds a call until a person says something about it, or nobody does for too long.
+fn hold(
+    d: &mut Draft<'_>,
+    (thread, path): (&ThreadId, &CallPath),
+    (bytes, element): (&Arc<[u8]>, &str),
+    unknown: Option<String>,
+) {
+    let Some(call) = d.call(thread, path) else { return };
+    let (config, cause, to) = (call.config, call.ready_cause, call.listener.clone());
+    let by_default = ApprovalRule::default();
+    let rule = d.listener(config, &to).map_or(&by_default, |listener| &listener.approval);
+    let id = persons::next_id(d);
+    let is_first = unknown.is_none();
+    let request = ApprovalRequest {
+        id,
+        hash: Digest::of(bytes),
+        expires: d.at().plus(rule.expires_ms),
+        thread: thread.clone(),
+        call: path.clone(),
+        to,
+        element: element.to_owned(),
+        unknown,
+    };
+    let asking = Asking {
+        thread,
+        call: path,
+        place: path,
+        what: Approving::Requested,
+        config,
+        cause,
+        rule,
+        expires_ms: rule.expires_ms,
+        is_first,
+        body: approval_payload::requested(&request),
+    };
+    persons::request(d, id, asking);
+}
+
+/// Carries out what a person says. The draft is written only once nothing can be refused any more.
+pub(super) fn rule(
+    d: &mut Draft<'_>,
+    (thread, path): (&ThreadId, &CallPath),
+    approval: &Approval,
+    (by, note): (&Name, Option<&str>),
+    says: Says<Box<Result<Admitted, Refused>>>,
+) -> Result<(), Refused> {
+    let Some(listener) = d.call(thread, path).map(|call| call.listener.clone()) else { return Ok(()) };
+    let goes_out = match &says {
+        Says::Reject | Says::Choose(_) => None,
+        Says::Approve => Some(approval.element.as_str()),
+        Says::Amend(amendment) => Some(amendment.as_ref().as_ref().map_or("", Admitted::element)),
+    };
+    if let Some(refusal) = goes_out.and_then(|element| unserved(d, (thread, path), approval, element)) {
+        return Err(bare(refusal));
+    }
+    match says {
+        Says::Approve => {
+            decided(d, (thread, path), approval, Decided::Approved, by, Some(approval.hash), note);
+            if approval.of_attempt {
+                failing::again(d, thread, path, format!("{} lets it be tried once more", by.as_str()));
+            }
+        }
+        Says::Amend(_) if approval.of_attempt => return Err(bare(not_amended(approval))),
+        Says::Amend(amendment) => {
+            let hash = amend(d, (thread, path), &listener, by, (*amendment)?)?;
+            decided(d, (thread, path), approval, Decided::Amended, by, Some(hash), note);
+        }
+        Says::Reject => {
+            decided(d, (thread, path), approval, Decided::Rejected, by, None, note);
+            let words = match note {
+                Some(note) => format!("{} rejected it: {note}", by.as_str()),
+                None => format!("{} rejected it", by.as_str()),
+            };
+            let refusal = Refusal::new(Code::RejectedApproval, words)
+                .mended_by("change what the note says, or do without; a mended one is asked about again");
+            turned_down(d, (thread, path), approval, Outcome::Rejected, &refusal);
+        }
+        // An approval has no choices; whoever asks for one is refused before.
+        Says::Choose(_) => {}
+    }
+    Ok(())
+}
+
+/// Why an element cannot be let go: the organism runs from a file in which nobody takes it any more. The call keeps
+/// the configuration it began with, but a listener's program is the one of the file as it is now.
+fn unserved(
+    d: &Draft<'_>,
+    (thread, path): (&ThreadId, &CallPath),
+    approval: &Approval,
+    element: &str,
+) -> Option<Refusal> {
+    let call = d.call(thread, path)?;
+    let (id, name) = (approval.id, &call.listener);
+    let takes = |one: &Listener| one.accepts.iter().any(|taken| *taken.name.local == *element);
+    let words = match d.page(d.current_config())?.listener(name) {
+        None => format!("approval {id} waits for {name}, which the organism's file no longer has"),
+        // What the core sends is in nobody's list, then and now.
+        Some(now) if !takes(now) && d.listener(call.config, name).is_some_and(takes) => {
+            format!("approval {id} waits for {name}, which no longer takes <{element}>")
+        }
+        Some(_) => return None,
+    };
+    let mend = format!("put {name} back into the file as it was, or systole reject {id} --note WHY");
+    Some(Refusal::new(Code::Unavailable, words).mended_by(mend))
+}
+
+fn not_amended(approval: &Approval) -> Refusal {
+    let words = [
+        "approval ",
+        &approval.id.to_string(),
+        " is about one more attempt at what its listener has seen already; that cannot be changed any more",
+    ];
+    Refusal::new(Code::MismatchedApproval, words.concat()).mended_by("approve or reject it")
+}
+
+/// Records what goes out in place of the payload that waits.
+fn amend(
+    d: &mut Draft<'_>,
+    (thread, path): (&ThreadId, &CallPath),
+    listener: &Name,
+    by: &Name,
+    amendment: Admitted,
+) -> Result<Digest, Refused> {
+    if *amendment.what() != What::For(listener.clone()) {
+        let words = format!("the amendment is not for {}", listener.as_str());
+        return Err(Refused {
+            refusal: Refusal::new(Code::NotAPeer, words).of_element(amendment.element()),
+            kept: Some(amendment.bytes().clone()),
+        });
+    }
+    let config = d.call(thread, path).map_or_else(|| d.current_config(), |call| call.config);
+    let hash = Digest::of(amendment.bytes());
+    let what = Mark::Approving(Approving::Amendment);
+    let mut fact = Fact::core(Kind::Approval, what, amendment.bytes().clone()).to(listener).on(path);
+    fact.from = by.clone();
+    fact.cause = d.call(thread, path).map(|call| call.ready_cause);
+    d.record(thread, fact.under(config));
+    Ok(hash)
+}
+
+/// Nobody said anything in time.
+pub(super) fn expired(d: &mut Draft<'_>, thread: &ThreadId, path: &CallPath, approval: &Approval) {
+    // How long it waited is counted by ticks. Whoever reads the log sees the wall clock alone.
+    let note = (d.at() < approval.expires).then_some("the wall clock was set back meanwhile");
+    decided(d, (thread, path), approval, Decided::Expired, &Name::core(), None, note);
+    let words = match approval.of_attempt {
+        true => "nobody decided in time whether it is tried once more",
+        false => "it needed a person's approval, and nobody decided in time",
+    };
+    let refusal = Refusal::new(Code::ExpiredApproval, words).mended_by("do without it, or ask for less");
+    turned_down(d, (thread, path), approval, Outcome::Expired, &refusal);
+}
+
+fn decided(
+    d: &mut Draft<'_>,
+    (thread, path): (&ThreadId, &CallPath),
+    approval: &Approval,
+    outcome: Decided,
+    by: &Name,
+    hash: Option<Digest>,
+    note: Option<&str>,
+) {
+    let Some(call) = d.call(thread, path) else { return };
+    let (config, cause) = (call.config, call.ready_cause);
+    let what = match outcome {
+        Decided::Approved => Approving::Approved,
+        Decided::Amended => Approving::Amended,
+        Decided::Rejected => Approving::Rejected,
+        Decided::Expired => Approving::Expired,
+    };
+    let body = approval_payload::decided(approval.id, outcome, by, hash, note);
+    let fact = Fact::core(Kind::Approval, Mark::Approving(what), body).to(by).on(path);
+    d.record(thread, fact.because(cause).under(config));
+}
+
+/// Closes a call that a person did not let go, or not once more.
+fn turned_down(
+    d: &mut Draft<'_>,
+    (thread, path): (&ThreadId, &CallPath),
+    approval: &Approval,
+    outcome: Outcome,
+    refusal: &Refusal,
+) {
+    if approval.of_attempt {
+        failing::dead_letter(d, thread, path);
+    }
+    let Some(call) = d.call(thread, path) else { return };
+    let fact = Fact::core(Kind::Outcome, Mark::Code(refusal.code), core_payload::system_error(refusal))
+        .to(&call.caller.clone())
+        .on(path)
+        .because(call.ready_cause)
+        .under(call.config);
+    close(d, thread, path, outcome, fact);
+}

@@ -1,0 +1,155 @@
+//! Deciding on a message from outside: it opens a root, or a further top call of one, or meets the
+//! receipt of the same key and bytes, or is refused; each of these is recorded but the repeat.
+
+use super::approving::hold_if_due;
+use super::decide::{may_act, refuse_asker};
+use super::draft::{Draft, Fact};
+use super::event::{Bound, Effect};
+use super::state::{Life, Opener};
+use super::steering;
+use crate::rules::admit::excerpt;
+use crate::types::codes::Code;
+use crate::types::flow::{Admitted, Asked, Receipt, Refused, What};
+use crate::types::ids::{CallPath, Digest, Key, Name, ThreadId};
+use crate::types::record::{Kind, Mark, Role};
+use crate::types::refusal::Refusal;
+
+pub(super) fn asked(d: &mut Draft<'_>, asked: Asked, bound: Option<Bound>) {
+    let Asked { ticket, client, key, thread, payload } = asked;
+    let outcome = match payload {
+        Err(refused) => Err(refused),
+        Ok(admitted) => {
+            let receipt = match &thread {
+                None => open_root(d, &client, &key, &admitted),
+                Some(thread) => go_on(d, thread, &client, &key, &admitted, bound),
+            };
+            receipt.map_err(|refusal| Refused { refusal, kept: Some(excerpt(admitted.bytes(), 0)) })
+        }
+    };
+    match outcome {
+        Ok(receipt) => d.effect(Effect::Receipt { ticket, receipt }),
+        Err(refused) => refuse_asker(d, ticket, &client, thread.as_ref(), refused),
+    }
+}
+
+fn addressee(admitted: &Admitted) -> Result<Name, Refusal> {
+    match admitted.what() {
+        What::For(to) => Ok(to.clone()),
+        What::Steer { .. } => {
+            Err(Refusal::new(Code::UnknownThread, "a steer names the thread that it is for")
+                .mended_by("name the thread, or send the payload inside as a message of its own"))
+        }
+        _ => Err(Refusal::new(Code::NotAPeer, "the payload is addressed to nobody")),
+    }
+}
+
+fn open_root(d: &mut Draft<'_>, client: &Name, key: &Key, admitted: &Admitted) -> Result<Receipt, Refusal> {
+    let to = addressee(admitted)?;
+    let (organism, body) = (d.organism(), Digest::of(admitted.bytes()));
+    for digits in 12..=64 {
+        let id = ThreadId::root(&organism, client, key, digits);
+        let opener = d.thread(&id).map(|t| t.opener.clone());
+        match opener {
+            None => return Ok(request(d, &id, client, key, &to, admitted)),
+            Some(Some(Opener { sender, key: Some(bound), body: first, first: record }))
+                if sender == *client && bound == *key =>
+            {
+                let receipt = Receipt {
+                    thread: id,
+                    seq: 1,
+                    id: record,
+                    call: CallPath::top(1),
+                    sender,
+                    repeated: true,
+                };
+                return if first == body { Ok(receipt) } else { Err(conflict(&receipt, first, body)) };
+            }
+            // Another sender and key whose root begins with the same digits: one more digit.
+            Some(_) => {}
+        }
+    }
+    Err(Refusal::new(Code::ThreadLimit, "no id is left for a new thread of this key"))
+}
+
+fn conflict(first: &Receipt, stored: Digest, came: Digest) -> Refusal {
+    let words = format!("this key was used before with other bytes, in thread {}", first.thread.as_str());
+    Refusal::new(Code::IdConflict, words)
+        .expecting(format!("bytes with SHA-256 {stored}"))
+        .receiving(format!("bytes with SHA-256 {came}"))
+        .mended_by("send the first bytes again, or use a new key")
+}
+
+fn go_on(
+    d: &mut Draft<'_>,
+    thread: &ThreadId,
+    client: &Name,
+    key: &Key,
+    admitted: &Admitted,
+    bound: Option<Bound>,
+) -> Result<Receipt, Refusal> {
+    let word = steering::from_outside(client, admitted);
+    let body = Digest::of(word.as_ref().map_or(admitted.bytes(), |word| &word.body));
+    let known = d.thread(thread).filter(|t| t.seq > 0 && !t.id.is_sys());
+    let Some(state) = known.filter(|t| may_act(d, client, &t.id)) else {
+        return Err(Refusal::new(Code::UnknownThread, "there is no such thread")
+            .mended_by("leave the thread out, or write new, to open one"));
+    };
+    let recent = state.recent.iter().find(|r| r.sender == *client && r.key == *key).map(|r| Bound {
+        receipt: Receipt {
+            thread: thread.clone(),
+            seq: r.seq,
+            id: r.id,
+            call: r.call.clone(),
+            sender: r.sender.clone(),
+            repeated: true,
+        },
+        body: r.body,
+    });
+    if let Some(bound) = recent.or(bound) {
+        return if bound.body == body {
+            Ok(bound.receipt)
+        } else {
+            Err(conflict(&bound.receipt, bound.body, body))
+        };
+    }
+    if thread.parent().is_some() {
+        let words = "a child thread takes no messages from outside; send to its root";
+        return Err(Refusal::new(Code::NotBuilt, words).mended_by(thread.root_of().to_string()));
+    }
+    if state.life() == Life::Ended {
+        return Err(Refusal::new(Code::EndedThread, "the thread has ended").mended_by("open a new one"));
+    }
+    if let Some(word) = word {
+        let call = steering::room(d, thread, &word)?;
+        let (seq, id) = steering::join(d, thread, &call, word, steering::Origin::Outside(key));
+        let receipt =
+            Receipt { thread: thread.clone(), seq, id, call, sender: client.clone(), repeated: false };
+        return Ok(receipt);
+    }
+    if !state.has_room() {
+        let words = "16 messages wait behind the one that is being answered, the most that may";
+        return Err(Refusal::new(Code::BusyThread, words).mended_by("wait for an answer, then send it again"));
+    }
+    let to = addressee(admitted)?;
+    Ok(request(d, thread, client, key, &to, admitted))
+}
+
+fn request(
+    d: &mut Draft<'_>,
+    thread: &ThreadId,
+    client: &Name,
+    key: &Key,
+    to: &Name,
+    admitted: &Admitted,
+) -> Receipt {
+    let call = CallPath::top(d.thread(thread).map_or(0, |t| t.top_calls) + 1);
+    let mut fact = Fact::core(Kind::Message, Mark::Role(Role::Request), admitted.bytes().clone())
+        .to(to)
+        .on(&call)
+        .under(d.current_config());
+    fact.from = client.clone();
+    fact.key = Some(key.clone());
+    let (seq, id) = d.record(thread, fact);
+    hold_if_due(d, thread, &call, (admitted.bytes(), admitted.element()), admitted.is_dangerous());
+    Receipt { thread: thread.clone(), seq, id, call, sender: client.clone(), repeated: false }
+}

@@ -1,0 +1,198 @@
+//! How many refusals of one sender are told one by one. Each sender, a client or a listener, has a
+//! bucket: twenty at once, one more each second. While it is empty refusals are counted, and the count
+//! is told every ten seconds, so that nobody can fill the log with what is not taken.
+//!
+//! Live knowledge beside the fold: a decision only looks, and says what it took; a process that is
+//! killed forgets the levels and the counts of the last seconds, and the next one begins with full
+//! buckets. Pure: every moment is given. Levels go by the time of the events, so that the same state
+//! and event decide the same; counts are told by ticks, which nobody sets.
+
+use std::collections::{BTreeMap, HashMap};
+
+use crate::types::ids::{Name, ThreadId};
+use crate::types::time::Millis;
+
+/// Refusals that a full bucket holds.
+pub const AT_ONCE: u64 = 20;
+/// In which time it gets one back.
+const EVERY_MS: u64 = 1_000;
+/// How long refusals are counted before their count is told.
+const TOLD_EVERY_MS: u64 = 10_000;
+/// Threads of one sender that are counted apart; what concerns others is counted for `sys`.
+const PLACES: usize = 16;
+
+/// What a refusal took from its sender's bucket.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Toll {
+    /// The sender.
+    pub sender: Name,
+    /// When it was refused.
+    pub at: Millis,
+    /// Where the refusal would have been recorded; none where it was.
+    pub withheld: Option<ThreadId>,
+}
+
+/// Refusals that were counted and not recorded.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Count {
+    /// How many.
+    pub count: u64,
+    /// The first.
+    pub first: Millis,
+    /// The last.
+    pub last: Millis,
+}
+
+/// A count that is to be told.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Telling {
+    /// Whose refusals.
+    pub sender: Name,
+    /// The thread that they concern.
+    pub place: ThreadId,
+    /// How many, and when.
+    pub count: Count,
+}
+
+#[derive(Default, Debug)]
+struct Bucket {
+    /// When it will be full again.
+    full_at: Millis,
+    counts: BTreeMap<ThreadId, Count>,
+    /// The tick at which the counts are told.
+    told_at: Millis,
+}
+
+/// The buckets. A name stands in them once something of its was refused, and names come from
+/// credentials and connections, so there are as many as the organism's file declares.
+#[derive(Default, Debug)]
+pub struct Buckets(HashMap<Name, Bucket>);
+
+impl Buckets {
+    /// Whether one more refusal of that sender is recorded.
+    pub fn has_room(&self, sender: &Name, at: Millis) -> bool {
+        let full_at = self.0.get(sender).map_or(at, |bucket| bucket.full_at);
+        // However far a clock was set back, a bucket lacks no more than it holds.
+        full_at.since(at).min(AT_ONCE * EVERY_MS) <= (AT_ONCE - 1) * EVERY_MS
+    }
+
+    /// Takes what a refusal costs, or counts the refusal.
+    pub fn take(&mut self, toll: Toll, tick: Millis) {
+        let Toll { sender, at, withheld } = toll;
+        let bucket = self.0.entry(sender).or_default();
+        bucket.full_at = at.plus(bucket.full_at.since(at).min(AT_ONCE * EVERY_MS));
+        let Some(place) = withheld else {
+            bucket.full_at = bucket.full_at.plus(EVERY_MS);
+            return;
+        };
+        if bucket.counts.is_empty() {
+            bucket.told_at = tick.plus(TOLD_EVERY_MS);
+        }
+        let is_full = bucket.counts.len() >= PLACES && !bucket.counts.contains_key(&place);
+        let place = if is_full { ThreadId::sys() } else { place };
+        let none = Count { count: 0, first: at, last: at };
+        let count = bucket.counts.entry(place).or_insert(none);
+        (count.count, count.last) = (count.count.saturating_add(1), at);
+    }
+
+    /// The counts that are to be told by now, each once.
+    pub fn due(&mut self, tick: Millis) -> Vec<Telling> {
+        self.told(|bucket| bucket.told_at <= tick)
+    }
+
+    /// Every count that was not told, for the end.
+    pub fn rest(&mut self) -> Vec<Telling> {
+        self.told(|_| true)
+    }
+
+    fn told(&mut self, is_due: impl Fn(&Bucket) -> bool) -> Vec<Telling> {
+        let mut told = Vec::new();
+        for (sender, bucket) in self.0.iter_mut().filter(|(_, bucket)| is_due(bucket)) {
+            let counts = std::mem::take(&mut bucket.counts).into_iter();
+            told.extend(counts.map(|(place, count)| Telling { sender: sender.clone(), place, count }));
+        }
+        // A map has no order of its own, and the same run writes the same log.
+        told.sort_by(|a, b| (&a.sender, &a.place).cmp(&(&b.sender, &b.place)));
+        told
+    }
+
+    /// The tick at which the next count is to be told.
+    pub fn next_moment(&self) -> Option<Millis> {
+        self.0.values().filter(|bucket| !bucket.counts.is_empty()).map(|bucket| bucket.told_at).min()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mallory() -> Name {
+        Name::parse("mallory").unwrap()
+    }
+
+    fn toll(at: u64, withheld: Option<&str>) -> Toll {
+        let withheld = withheld.map(|id| ThreadId::parse(id).unwrap());
+        Toll { sender: mallory(), at: Millis(at), withheld }
+    }
+
+    /// Refuses at that moment as long as there is room, and gives how often that was.
+    fn drain(buckets: &mut Buckets, at: u64) -> usize {
+        let room = |buckets: &Buckets| buckets.has_room(&mallory(), Millis(at));
+        (0..1_000)
+            .take_while(|_| {
+                room(buckets) && {
+                    buckets.take(toll(at, None), Millis(at));
+                    true
+                }
+            })
+            .count()
+    }
+
+    #[test]
+    fn twenty_at_once_then_one_a_second_and_never_more_than_twenty() {
+        let mut buckets = Buckets::default();
+        assert_eq!(drain(&mut buckets, 100_000), 20);
+        assert_eq!(drain(&mut buckets, 100_999), 0);
+        assert_eq!(drain(&mut buckets, 101_000), 1);
+        assert_eq!(drain(&mut buckets, 103_500), 2, "and half a one");
+        assert_eq!(drain(&mut buckets, 104_000), 1);
+        assert_eq!(drain(&mut buckets, 10_000_000), 20, "an hour fills it and no more");
+        assert!(buckets.has_room(&Name::parse("alice").unwrap(), Millis(100_000)), "senders are apart");
+    }
+
+    #[test]
+    fn a_clock_that_is_set_back_costs_nobody_more_than_twenty_seconds() {
+        let mut buckets = Buckets::default();
+        assert_eq!(drain(&mut buckets, 9_000_000), 20);
+        assert_eq!(drain(&mut buckets, 1_000), 0);
+        buckets.take(toll(1_000, Some("sys")), Millis(0));
+        assert_eq!((drain(&mut buckets, 1_999), drain(&mut buckets, 2_000)), (0, 1));
+    }
+
+    #[test]
+    fn what_is_withheld_is_told_once_in_ten_seconds_with_its_first_and_last() {
+        let mut buckets = Buckets::default();
+        assert_eq!(buckets.next_moment(), None);
+        for n in 0..5_000 {
+            buckets.take(toll(70_000 + n, Some("sys")), Millis(n));
+        }
+        assert_eq!(buckets.next_moment(), Some(Millis(10_000)));
+        assert_eq!(buckets.due(Millis(9_999)), []);
+        let count = Count { count: 5_000, first: Millis(70_000), last: Millis(74_999) };
+        let telling = Telling { sender: mallory(), place: ThreadId::sys(), count };
+        assert_eq!(buckets.due(Millis(10_000)), [telling]);
+        assert_eq!((buckets.due(Millis(20_000)), buckets.next_moment()), (Vec::new(), None));
+    }
+
+    #[test]
+    fn threads_are_counted_apart_up_to_a_bound_and_the_end_tells_the_rest() {
+        let mut buckets = Buckets::default();
+        for n in 0..100 {
+            buckets.take(toll(n, Some(&format!("sess-0123456789ab.c{n}"))), Millis(n));
+        }
+        let rest = buckets.rest();
+        assert_eq!(rest.len(), PLACES + 1);
+        assert_eq!(rest.iter().map(|telling| telling.count.count).sum::<u64>(), 100);
+        assert_eq!(buckets.rest(), []);
+    }
+}

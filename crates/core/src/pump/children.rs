@@ -1,0 +1,69 @@
+//! What a thread is to a call that names it: a child that runs, a child that has ended, or no child of its own.
+//!
+//! A child leaves the row of its call once a turn has shown its end. From then on only the log knows whose child it
+//! was, so the answer is looked up before the decision. This file reads nothing itself.
+
+use super::draft::Draft;
+use super::replying::Turn;
+use crate::types::codes::Code;
+use crate::types::flow::{Item, What};
+use crate::types::ids::ThreadId;
+use crate::types::primitive::Primitive;
+use crate::types::refusal::Refusal;
+
+/// The threads that items name as children of their sender, as far as each could be one.
+pub fn named(items: &[Item]) -> Vec<ThreadId> {
+    let mut named = Vec::new();
+    for item in items {
+        match item {
+            Item::ForThread { thread, .. } => named.extend(ThreadId::parse(thread)),
+            Item::Admitted(admitted) => match admitted.what() {
+                What::Primitive(Primitive::Await(wanted)) => named.extend(wanted.threads.iter().cloned()),
+                What::Primitive(Primitive::CancelThread(id)) => named.push(id.clone()),
+                _ => {}
+            },
+            Item::Refused(_) => {}
+        }
+    }
+    named
+}
+
+/// What a named thread is to the call that names it.
+pub(super) enum Kinship {
+    /// Its child, which has not ended.
+    Running(ThreadId),
+    /// Its child, which has ended.
+    Ended,
+    /// No child of this call.
+    Foreign,
+    /// Only the log knows, and it was not read.
+    Unread(Refusal),
+}
+
+/// Looks a thread up by its id as the sender wrote it.
+pub(super) fn kinship(d: &Draft<'_>, turn: &Turn<'_>, id: &str) -> Kinship {
+    let Some(call) = d.call(turn.thread, turn.path) else { return Kinship::Foreign };
+    if let Some(child) = call.children.iter().find(|child| child.id.as_str() == id) {
+        return if child.ended.is_none() { Kinship::Running(child.id.clone()) } else { Kinship::Ended };
+    }
+    let Ok(id) = ThreadId::parse(id) else { return Kinship::Foreign };
+    if turn.ended.contains(&id) {
+        return Kinship::Ended;
+    }
+    if !call.may_have_ended(turn.thread, &id) {
+        return Kinship::Foreign;
+    }
+    let was_child = match turn.seen {
+        Some(Ok(seen)) => seen.was_child.get(&id).copied(),
+        Some(Err(refusal)) => return Kinship::Unread(refusal.clone()),
+        None => None,
+    };
+    match was_child {
+        Some(true) => Kinship::Ended,
+        Some(false) => Kinship::Foreign,
+        None => {
+            let words = format!("whether {id} was a child of this call was not read from the log");
+            Kinship::Unread(Refusal::new(Code::IngressUnavailable, words))
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! Closing calls and ending threads. A call closes in one commit with everything below it: its open
+//! nested calls, its running children and its timers first, then, if a timer opened it, the news for those that get
+//! its outcome, then the record that is its outcome, then, if it was a child's one top call, the news for the parent.
+
+use super::awaiting;
+use super::draft::{Draft, Fact};
+use super::event::Effect;
+use super::gathering;
+use super::purse;
+use super::state::{CHILD, Life, OpenedBy};
+use super::timers;
+use crate::rules::core_payload;
+use crate::types::codes::Code;
+use crate::types::ids::{CallPath, Name, ThreadId};
+use crate::types::ports::CallBack;
+use crate::types::record::{Kind, Mark, Role};
+use crate::types::refusal::Refusal;
+
+/// How a child's call ended, as its parent reads it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Outcome {
+    Answered,
+    Handled,
+    Failed,
+    Rejected,
+    Expired,
+    Cancelled,
+    Budget,
+}
+
+impl Outcome {
+    const fn as_str(self) -> &'static str {
+        match self {
+            Outcome::Answered => "answered",
+            Outcome::Handled => "handled",
+            Outcome::Failed => "failed",
+            Outcome::Rejected => "rejected",
+            Outcome::Expired => "expired",
+            Outcome::Cancelled => "cancelled",
+            Outcome::Budget => "budget",
+        }
+    }
+}
+
+/// Closes a call with the fact that is its outcome.
+pub(super) fn close(d: &mut Draft<'_>, thread: &ThreadId, path: &CallPath, outcome: Outcome, fact: Fact) {
+    let by = Name::core();
+    cancel_below(d, thread, path, &by);
+    gathering::settles(d, thread, path, &fact);
+    let body = fact.body.clone();
+    let payload = (outcome != Outcome::Handled).then_some(&*body);
+    tell_of_timer(d, thread, path, outcome, payload);
+    d.record(thread, fact);
+    if path.depth() == 0 && thread.parent().is_some() {
+        tell_parent(d, thread, outcome, payload);
+    }
+}
+
+/// Queues news for the listeners that get the outcome of a call that a timer opened: one top call for each. They are
+/// recorded just before the call closes, while its purse is there to pay for them.
+fn tell_of_timer(
+    d: &mut Draft<'_>,
+    thread: &ThreadId,
+    path: &CallPath,
+    outcome: Outcome,
+    payload: Option<&[u8]>,
+) {
+    let Some(call) = d.call(thread, path) else { return };
+    let OpenedBy::Timer(fired) = &call.opened_by else { return };
+    let (config, cause, listener) = (call.config, call.ready_cause, call.listener.clone());
+    let Some(tell) = d.listener(config, &listener).map(|l| &l.timer_tell) else { return };
+    let timer = (&fired.id, &*fired.note);
+    let body = core_payload::timer_finished(timer, (thread, path, &listener), outcome.as_str(), payload);
+    for to in tell {
+        let next = CallPath::top(d.thread(thread).map_or(0, |thread| thread.top_calls) + 1);
+        let news = Fact::core(Kind::Message, Mark::Role(Role::Tell), body.clone()).to(to).on(&next);
+        d.record(thread, news.because(cause).under(config));
+    }
+}
+
+/// Closes a call as failed, with the refusal that says why as the answer to its caller.
+pub(super) fn close_failed(d: &mut Draft<'_>, thread: &ThreadId, path: &CallPath, refusal: &Refusal) {
+    let Some(call) = d.call(thread, path) else { return };
+    let fact = Fact::core(Kind::Outcome, Mark::Code(refusal.code), core_payload::system_error(refusal))
+        .to(&call.caller.clone())
+        .on(path)
+        .because(call.ready_cause)
+        .under(call.config);
+    close(d, thread, path, Outcome::Failed, fact);
+}
+
+/// Cancels what is open below a call: nested calls, running children, timers of its own.
+fn cancel_below(d: &mut Draft<'_>, thread: &ThreadId, path: &CallPath, by: &Name) {
+    let words = "cancelled, because the call that waited for it is over";
+    cancel_within(d, thread, path, by, &Refusal::new(Code::CancelledThread, words), true);
+}
+
+/// Cancels the nested calls that a call waits for, and what is open below those. Its own children run on.
+pub(super) fn cancel_items(d: &mut Draft<'_>, thread: &ThreadId, path: &CallPath) {
+    let words = "cancelled, because a budget of the call that waited for it is used up";
+    let refusal = Refusal::new(Code::CancelledThread, words);
+    cancel_within(d, thread, path, &Name::core(), &refusal, false);
+}
+
+/// Cancels within a call, deepest first: the nested calls by that refusal, and with or without what is the
+/// call's own, its children and timers.
+fn cancel_within(
+    d: &mut Draft<'_>,
+    thread: &ThreadId,
+    path: &CallPath,
+    by: &Name,
+    refusal: &Refusal,
+    with_own: bool,
+) {
+    let Some(state) = d.thread(thread) else { return };
+    let mut within: Vec<CallPath> = state.calls.keys().filter(|p| p.is_within(path)).cloned().collect();
+    within.sort_by_key(|p| std::cmp::Reverse(p.depth()));
+    for call in within.into_iter().filter(|call| with_own || call != path) {
+        let children: Vec<ThreadId> =
+            d.call(thread, &call).map(|c| c.running().cloned().collect()).unwrap_or_default();
+        for child in children {
+            end_thread(d, &child, by);
+        }
+        timers::cancel_with(d, thread, &call);
+        if call != *path {
+            cancelled(d, thread, &call, refusal);
+        }
+    }
+}
+
+/// Cancels a call that another one made needless, and all that is open below it.
+pub(super) fn cancel_call(d: &mut Draft<'_>, thread: &ThreadId, path: &CallPath, refusal: &Refusal) {
+    cancel_below(d, thread, path, &Name::core());
+    cancelled(d, thread, path, refusal);
+}
+
+/// Closes one call as cancelled. Nothing is open below it.
+fn cancelled(d: &mut Draft<'_>, thread: &ThreadId, call: &CallPath, refusal: &Refusal) {
+    let Some(open) = d.call(thread, call) else { return };
+    let fact = Fact::core(Kind::Outcome, Mark::Code(refusal.code), core_payload::system_error(refusal))
+        .to(&open.caller.clone())
+        .on(call)
+        .because(open.ready_cause)
+        .under(open.config);
+    d.effect(Effect::CallBack { thread: thread.clone(), call: call.clone(), why: CallBack::Cancelled });
+    d.record(thread, fact);
+}
+
+/// Why an order about a thread cannot be carried out; none if it lives.
+pub(super) fn not_alive(life: Option<Life>, order: &str) -> Option<Refusal> {
+    match life {
+        Some(Life::Working | Life::Resting) => None,
+        Some(Life::Ended) => {
+            let words = format!("the thread has ended; there is nothing to {order}");
+            Some(Refusal::new(Code::EndedThread, words))
+        }
+        None => Some(Refusal::new(Code::UnknownThread, "there is no such thread")),
+    }
+}
+
+/// Ends a thread and all threads below it by cancelling; the parent, if it lives, is told. Gives the
+/// number of threads that ended.
+pub(super) fn end_thread(d: &mut Draft<'_>, thread: &ThreadId, by: &Name) -> usize {
+    let Some(state) = d.thread(thread).filter(|t| !t.ended) else { return 0 };
+    let calls: Vec<CallPath> = state.calls.keys().cloned().collect();
+    let config = state.calls.values().next().map_or_else(|| d.current_config(), |c| c.config);
+    let children: Vec<ThreadId> = state.calls.values().flat_map(|c| c.running().cloned()).collect();
+    let threads = 1 + children.iter().map(|child| end_thread(d, child, by)).sum::<usize>();
+    for call in calls {
+        d.effect(Effect::CallBack { thread: thread.clone(), call, why: CallBack::Cancelled });
+    }
+    let body = core_payload::thread_cancelled(thread, threads);
+    d.record(
+        thread,
+        Fact::core(Kind::Terminal, Mark::Code(Code::CancelledThread), body).to(by).under(config),
+    );
+    tell_parent(d, thread, Outcome::Cancelled, None);
+    threads
+}
+
+/// Puts `<thread-finished>` into the parent's chain and the inbox of the call that spawned the child.
+fn tell_parent(d: &mut Draft<'_>, child: &ThreadId, outcome: Outcome, payload: Option<&[u8]>) {
+    let Some((parent, state)) = child.parent().and_then(|id| Some((id.clone(), d.thread(&id)?))) else {
+        return;
+    };
+    let spawner = state.calls.iter().find(|(_, c)| c.running().any(|id| id == child));
+    let Some((path, listener, config)) = spawner.map(|(p, c)| (p.clone(), c.listener.clone(), c.config))
+    else {
+        return;
+    };
+    let Some(head) = d.thread(child).map(|t| t.head) else { return };
+    let used = purse::used(d, child, CHILD);
+    let cause = d.last_id();
+    let body = core_payload::thread_finished(child, outcome.as_str(), head, used, payload);
+    let mut fact =
+        Fact::core(Kind::Message, Mark::Role(Role::Inbox), body).to(&listener).on(&path).under(config);
+    fact.cause = cause;
+    d.record(&parent, fact);
+    awaiting::arrived(d, &parent, &path);
+}

@@ -1,0 +1,144 @@
+//! Deciding on attempts that ended without a reply: the next attempt, recorded before it is made, or
+//! a dead letter and a failed call whose caller is told.
+
+use super::approving;
+use super::closing::close_failed;
+use super::draft::{Draft, Fact};
+use super::event::Lost;
+use super::state::Call;
+use super::wrapping;
+use crate::rules::core_payload::{self, Attempt};
+use crate::types::codes::Code;
+use crate::types::composition::OnUnknown;
+use crate::types::flow::Failing;
+use crate::types::ids::{CallPath, ThreadId};
+use crate::types::limits;
+use crate::types::record::{Kind, Mark};
+use crate::types::refusal::Refusal;
+
+/// An attempt is over without a reply. One that is no longer due was settled by what came first.
+pub(super) fn lost(d: &mut Draft<'_>, lost: &Lost) {
+    let Some(call) = d.call(&lost.thread, &lost.call).filter(|c| c.is_due(lost.turn, lost.attempt)) else {
+        return;
+    };
+    let listener = d.listener(call.config, &call.listener);
+    let begun = begun(call);
+    // What its exit code says is a known outcome, unless it had begun what may have been paid.
+    let known = begun.is_none()
+        && matches!(lost.code, Code::ListenerFailed | Code::ListenerSilent | Code::ListenerDown);
+    let may_retry = known || listener.is_none_or(|l| l.on_unknown == OnUnknown::Retry);
+    // The pump's deaths and the listener's failures are counted apart: neither uses up what the other may.
+    let asks = listener.is_some_and(|l| l.on_unknown == OnUnknown::Ask);
+    let allowed = listener.map_or(1, |l| l.retry.attempts);
+    let is_left = if lost.with_pump {
+        // An attempt without a record may never have gone out: it waited like all others.
+        call.attempts == 0 || call.deaths_on_record + 1 < allowed.max(limits::LOST_WITH_PUMP)
+    } else {
+        call.own_attempt() < allowed
+    };
+    let failing = failing(lost, begun);
+    // Trying again changes nothing about an addressee that is not there, or a thread that cannot be read.
+    let hopeless = matches!(lost.code, Code::Unavailable | Code::DamagedThread);
+    if let Some(request) = lost.request.as_deref().filter(|_| asks && !known && !hopeless) {
+        return approving::hold_for_attempt(d, (&lost.thread, &lost.call), request, &failing);
+    }
+    let more = may_retry && !hopeless && is_left;
+    failed(d, &lost.thread, &lost.call, &failing, more, lost.with_pump);
+}
+
+/// The model call that the due attempt began and has no result of: nobody can know what came of it.
+pub(super) fn begun(call: &Call) -> Option<u64> {
+    call.journal.open().next().map(|entry| entry.id)
+}
+
+fn failing(lost: &Lost, begun: Option<u64>) -> Failing {
+    let Some(entry) = begun else { return Failing { code: lost.code, words: lost.words.clone() } };
+    let words = [
+        "lost after its model call began, which may have been paid: entry ",
+        &entry.to_string(),
+        " has no result; ",
+        lost.code.as_str(),
+        ": ",
+        &lost.words,
+    ];
+    Failing { code: Code::UnknownOutcome, words: words.concat() }
+}
+
+/// The turn's attempt failed: another one if there may be more, else the call closes. One that died with
+/// the pump is made again at once: there is nothing that a pause would spare.
+pub(super) fn failed(
+    d: &mut Draft<'_>,
+    thread: &ThreadId,
+    path: &CallPath,
+    failing: &Failing,
+    more: bool,
+    with_pump: bool,
+) {
+    let Some(call) = d.call(thread, path) else { return };
+    let (attempt, own) = (call.attempts.max(1), call.own_attempt());
+    let (turn, config, to) = (call.settled + 1, call.config, call.listener.clone());
+    if more {
+        let pause = d.listener(config, &to).map_or(0, |l| l.retry.pause_ms(own + 1));
+        let due = d.at().plus(if with_pump { 0 } else { pause });
+        let (code, words) = (Some(failing.code), failing.words.clone());
+        let next = Attempt { number: attempt + 1, due, code, with_pump, words };
+        record_attempt(d, thread, path, turn, &next);
+        return;
+    }
+    dead_letter(d, thread, path);
+    // What has one turn alone was not told that it is the last.
+    let is_single = d.listener(config, &to).is_none_or(|listener| listener.turns <= 1);
+    let is_over = |call: &Call| call.is_wrapping_up() || call.wrap_up.is_some() && is_single;
+    if d.call(thread, path).is_some_and(is_over) {
+        return wrapping::close(d, thread, path, turn);
+    }
+    let words = format!("{}: {}", to.as_str(), failing.words);
+    close_failed(d, thread, path, &Refusal::new(failing.code, words));
+}
+
+/// Records that the due delivery of a call is not tried again; the outcome of the call follows.
+pub(super) fn dead_letter(d: &mut Draft<'_>, thread: &ThreadId, path: &CallPath) {
+    let Some(call) = d.call(thread, path) else { return };
+    let (turn, attempt) = (call.settled + 1, call.attempts.max(1));
+    let body = core_payload::dead_letter(&work_key(thread, path, turn), attempt);
+    let letter = Fact::core(Kind::Outcome, Mark::DeadLetter, body).to(&call.listener.clone()).on(path);
+    let mut letter = letter.because(call.ready_cause).under(call.config);
+    letter.turn = Some(turn);
+    d.record(thread, letter);
+}
+
+/// One more attempt, at once, because a person says so.
+pub(super) fn again(d: &mut Draft<'_>, thread: &ThreadId, path: &CallPath, words: String) {
+    let Some(call) = d.call(thread, path) else { return };
+    let code = if begun(call).is_some() { Code::UnknownOutcome } else { Code::ListenerLost };
+    let (turn, number) = (call.settled + 1, call.attempts.max(1) + 1);
+    let next = Attempt { number, due: d.at(), code: Some(code), with_pump: false, words };
+    record_attempt(d, thread, path, turn, &next);
+}
+
+/// The first attempt of a listener whose attempts are recorded before they are sent.
+pub(super) fn sending(d: &mut Draft<'_>, thread: &ThreadId, path: &CallPath, turn: u32) {
+    if d.call(thread, path).is_some_and(|c| c.is_due(turn, 1) && c.attempts == 0) {
+        let first = Attempt { number: 1, due: d.at(), code: None, with_pump: false, words: String::new() };
+        record_attempt(d, thread, path, turn, &first);
+    }
+}
+
+fn record_attempt(d: &mut Draft<'_>, thread: &ThreadId, path: &CallPath, turn: u32, attempt: &Attempt) {
+    let Some(call) = d.call(thread, path) else { return };
+    let mark = attempt.code.map(Mark::Code);
+    let mut fact = Fact::core(Kind::Attempt, Mark::Handled, core_payload::attempt(attempt))
+        .to(&call.listener.clone())
+        .on(path)
+        .because(call.ready_cause)
+        .under(call.config);
+    fact.code = mark;
+    fact.turn = Some(turn);
+    d.record(thread, fact);
+}
+
+/// The name of a piece of work, equal over its attempts: what a listener may use as the idempotency
+/// key of an effect outside.
+pub(super) fn work_key(thread: &ThreadId, call: &CallPath, turn: u32) -> String {
+    format!("{}:{}:{turn}", thread.as_str(), call.as_str())
+}

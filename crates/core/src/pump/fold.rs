@@ -1,0 +1,458 @@
+//! `apply`: state as a fold of records. It decides nothing: what a record means stands in the
+//! record, whatever version or configuration reads it. Each record changes its own thread alone, so
+//! a thread can be folded by itself. Recovery, replay and the running pump all come through here.
+
+mod journal;
+mod takers;
+mod timers;
+
+use std::collections::BTreeMap;
+
+use super::state::{
+    Answer, Approval, Arrival, Awaited, Call, Child, Item, Journal, OpenedBy, Opener, Purse, Question,
+    RecentKey, Sort, State, Steps, Thread, Wish, WrapUp,
+};
+use crate::rules::loops::Rounds;
+use crate::rules::{
+    approval_payload, budget_payload, core_payload, labels, primitive, question, todo, view_payload,
+};
+use crate::types::budget::Use;
+use crate::types::ids::{CallPath, Digest, MessageId};
+use crate::types::limits;
+use crate::types::person::QuestionRequest;
+use crate::types::record::{Approving, Header, Kind, Mark, Record, Role, Steering};
+use crate::types::time::Millis;
+
+pub(super) use takers::is_failure;
+
+/// Folds one record into the state.
+pub fn apply(state: &mut State, record: &Record) {
+    let id = &record.header.thread;
+    let thread = state.threads.entry(id.clone()).or_insert_with(|| Thread::blank(id.clone()));
+    apply_to(thread, record);
+}
+
+/// Folds one record into its thread.
+pub fn apply_to(thread: &mut Thread, record: &Record) {
+    let h = &record.header;
+    thread.seq = h.seq;
+    thread.head = record.head;
+    thread.touched = h.time;
+    if h.seq == 1 && !thread.id.is_sys() {
+        let body = Digest::of(&record.body);
+        thread.opener = Some(Opener { sender: h.from.clone(), key: h.key.clone(), body, first: h.id });
+    }
+    match (h.kind, h.code) {
+        (Kind::Message, Some(Mark::Role(role))) => message(thread, record, role),
+        (Kind::Refusal, mark) => {
+            settle(thread, h, Answer::Seq(h.seq));
+            if matches!(mark, Some(Mark::ChildrenOpen | Mark::TodoOpen))
+                && let Some(call) = h.call.as_ref().and_then(|path| thread.calls.get_mut(path))
+            {
+                call.nudged = true;
+            }
+        }
+        (Kind::Outcome, Some(Mark::DeadLetter)) => {}
+        (Kind::Outcome, _) => close(thread, record),
+        (Kind::Attempt, _) => attempt(thread, record),
+        (Kind::Timer, Some(Mark::Timing(timing))) => timers::timer(thread, record, timing),
+        (Kind::Terminal, _) => end(thread),
+        (Kind::Journal, _) => journal::entry(thread, record),
+        (Kind::Approval, Some(Mark::Approving(what))) => approving(thread, record, what),
+        (Kind::Steer, Some(Mark::Steering(what))) => match what {
+            Steering::Paused => thread.paused = Some(h.time),
+            Steering::Resumed => thread.paused = None,
+            Steering::Steered => steered(thread, record),
+        },
+        (Kind::Message | Kind::Timer | Kind::Approval | Kind::Steer, _) => {}
+    }
+}
+
+fn message(thread: &mut Thread, record: &Record, role: Role) {
+    let h = &record.header;
+    match role {
+        Role::Request | Role::Begin => {
+            thread.top_calls += 1;
+            remember_key(thread, record);
+            let held = !thread.calls.is_empty();
+            let number = h.call.as_ref().map_or(0, CallPath::top_number);
+            open(thread, h, h.call.clone(), OpenedBy::Request, held, number);
+            let runs = (role == Role::Request && !held).then_some(h.time);
+            thread.purses.insert(number, Purse::new(h.config, runs));
+        }
+        Role::Call => {
+            settle(thread, h, Answer::Open);
+            let purse = purse_of(thread, h.call.as_ref());
+            open(thread, h, item_path(h), OpenedBy::Request, false, purse);
+            if let Some(caller) = &h.call {
+                thread.charge(caller, Use::CALL);
+            }
+            if let (Some(call), Some(to)) = (call_of(thread, h), &h.to) {
+                call.rounds.made(h.turn.unwrap_or(0), to, &record.body);
+            }
+        }
+        Role::ToAll => takers::taken(thread, record, false),
+        Role::ToFirst => takers::taken(thread, record, true),
+        Role::Spawn
+        | Role::CancelThread
+        | Role::Steer
+        | Role::Introspect
+        | Role::Clear
+        | Role::Recall
+        | Role::AskPerson => settle(thread, h, Answer::Open),
+        Role::Await => {
+            settle(thread, h, Answer::Open);
+            awaits(thread, record);
+        }
+        Role::Note | Role::Todo => {
+            settle(thread, h, Answer::Recorded);
+            todos(thread, record);
+        }
+        Role::Final => close(thread, record),
+        Role::Answer => {
+            if let Some(path) = &h.call {
+                answer_item(thread, path, record);
+                spawned(thread, path, record);
+                cleared(thread, path, record);
+                timers::answered(thread, path, record);
+            }
+        }
+        Role::Inbox => inbox(thread, record),
+        Role::WrapUp => wrap_up(thread, record),
+        Role::Tell => tell(thread, record),
+        Role::Told => {}
+    }
+}
+
+/// News for a listener. A request for approval is told below the call that waits. The outcome of a call that a timer
+/// opened is told in a top call of its own, and the purse of that call pays for it.
+fn tell(thread: &mut Thread, record: &Record) {
+    let h = &record.header;
+    let (about, held) = match h.call.as_ref().and_then(CallPath::caller) {
+        Some((above, ..)) => (Some(above), false),
+        None => {
+            thread.top_calls += 1;
+            (core_payload::finished_timer(&record.body), !thread.calls.is_empty())
+        }
+    };
+    let purse = purse_of(thread, about.as_ref());
+    open(thread, h, h.call.clone(), OpenedBy::Tell, held, purse);
+}
+
+/// A call waits for a person, or no longer does. One that was turned down waits until its outcome.
+fn approving(thread: &mut Thread, record: &Record, what: Approving) {
+    let h = &record.header;
+    if thread.id.is_sys() {
+        thread.person_requests += u64::from(matches!(what, Approving::Requested | Approving::Asked));
+        return;
+    }
+    if what == Approving::Asked {
+        return asked(thread, record);
+    }
+    let Some(call) = h.call.as_ref().and_then(|path| thread.calls.get_mut(path)) else { return };
+    match what {
+        Approving::Requested => {
+            let of_attempt = approval_payload::unknown(&record.body).is_some();
+            call.approval = approval_payload::read_requested(&record.body).map(|(id, hash, expires)| {
+                let element = approval_payload::element(&record.body).unwrap_or_default();
+                Approval { id, hash, asked: h.time, expires, seq: h.seq, element, of_attempt }
+            });
+        }
+        Approving::Amendment => call.request = h.seq,
+        Approving::Approved | Approving::Amended => {
+            // Every attempt at a turn shows the same: one more does not move what is shown.
+            if call.approval.take().is_some_and(|approval| !approval.of_attempt) {
+                call.ready_after(h.seq, h.id, h.time);
+            }
+        }
+        Approving::Rejected | Approving::Expired | Approving::Asked => {}
+    }
+}
+
+/// The item that the record names waits for a person.
+fn asked(thread: &mut Thread, record: &Record) {
+    let h = &record.header;
+    let Some((caller, turn, ordinal)) = h.call.as_ref().and_then(CallPath::caller) else { return };
+    let Some(request) = question::read_asked(&record.body) else { return };
+    let call = thread.calls.get_mut(&caller).filter(|call| call.settled == turn);
+    let item = call.and_then(|call| call.items.iter_mut().find(|item| item.ordinal == ordinal));
+    if let Some(item) = item {
+        let QuestionRequest { id, expires, choices, .. } = request;
+        let hash = Digest::of(&record.body);
+        item.wish = Wish::Person(Question { id, hash, asked: h.time, expires, seq: h.seq, choices });
+    }
+}
+
+/// Keys that `Thread::recent` holds: more than can be on their way between a look into the log and a
+/// decision, since no more top calls and no more words for the open one than that may wait.
+const RECENT_KEYS: usize = 2 * (limits::QUEUED_TOP_CALLS + limits::STEERS);
+
+fn remember_key(thread: &mut Thread, record: &Record) {
+    let h = &record.header;
+    if let (Some(key), Some(call)) = (h.key.clone(), h.call.clone()) {
+        let body = Digest::of(&record.body);
+        thread.recent.push_back(RecentKey { sender: h.from.clone(), key, body, seq: h.seq, id: h.id, call });
+        if thread.recent.len() > RECENT_KEYS {
+            thread.recent.pop_front();
+        }
+    }
+}
+
+fn item_path(h: &Header) -> Option<CallPath> {
+    Some(h.call.as_ref()?.item(h.turn?, h.ordinal?))
+}
+
+/// The purse that pays for a call.
+fn purse_of(thread: &Thread, call: Option<&CallPath>) -> u32 {
+    call.and_then(|path| thread.calls.get(path)).map_or(0, |call| call.purse)
+}
+
+fn open(
+    thread: &mut Thread,
+    h: &Header,
+    path: Option<CallPath>,
+    opened_by: OpenedBy,
+    held: bool,
+    purse: u32,
+) {
+    let (Some(path), Some(listener)) = (path, h.to.clone()) else { return };
+    let call = Call {
+        listener,
+        caller: h.from.clone(),
+        opened_by,
+        config: h.config,
+        purse,
+        wrap_up: None,
+        request: h.seq,
+        opened: h.time,
+        held,
+        approval: None,
+        settled: 0,
+        items: Vec::new(),
+        attempts: 0,
+        lost_with_pump: 0,
+        deaths_on_record: 0,
+        not_before: Millis(0),
+        journal: Journal::default(),
+        inbox: Vec::new(),
+        ready_seq: h.seq,
+        ready_cause: h.id,
+        ready_at: h.time,
+        children: Vec::new(),
+        shown_ends: 0,
+        nudged: false,
+        rounds: Rounds::default(),
+        todos: BTreeMap::new(),
+        cleared: 0,
+    };
+    thread.calls.insert(path, call);
+}
+
+impl Call {
+    /// Notes that what the due turn shows ends with this record.
+    fn ready_after(&mut self, seq: u64, id: MessageId, at: Millis) {
+        (self.ready_seq, self.ready_cause, self.ready_at) = (seq, id, at);
+    }
+}
+
+/// Takes an item of a reply, which its record names by call, turn and ordinal.
+fn settle(thread: &mut Thread, h: &Header, answer: Answer) {
+    if let (Some(path), Some(turn), Some(ordinal)) = (&h.call, h.turn, h.ordinal) {
+        settle_item(thread, (path, turn, ordinal), h, answer);
+    }
+}
+
+/// Takes an item of a reply: the first of a new turn settles that turn.
+fn settle_item(
+    thread: &mut Thread,
+    (path, turn, ordinal): (&CallPath, u32, u32),
+    h: &Header,
+    answer: Answer,
+) {
+    let Some(call) = thread.calls.get_mut(path) else { return };
+    // The first turn shows the request alone, whatever came while that waited for a person.
+    let shown = if call.settled == 0 { 0 } else { call.ready_seq };
+    let is_first = turn > call.settled;
+    if is_first {
+        call.inbox.retain(|arrival| arrival.seq > shown);
+        forget_shown_ends(call, shown);
+        call.settled = turn;
+        (call.attempts, call.lost_with_pump, call.deaths_on_record) = (0, 0, 0);
+        call.not_before = Millis(0);
+        call.journal = Journal::default();
+        call.items.clear();
+    }
+    call.items.push(Item { ordinal, seq: h.seq, id: h.id, to: h.to.clone(), answer, wish: Wish::Other });
+    call.ready_after(h.seq, h.id, h.time);
+    if is_first && !thread.timers.is_empty() {
+        timers::shown(thread, path, shown);
+    }
+}
+
+/// Drops the children whose end the turn has shown, so that a row does not grow with children that have ended.
+fn forget_shown_ends(call: &mut Call, shown: u64) {
+    let before = call.children.len();
+    call.children.retain(|child| child.ended.is_none_or(|end| end > shown));
+    let dropped = before.saturating_sub(call.children.len());
+    call.shown_ends = call.shown_ends.saturating_add(u32::try_from(dropped).unwrap_or(u32::MAX));
+}
+
+/// Notes which children a wait is for: those it names, else all that its call can know to be open.
+fn awaits(thread: &mut Thread, record: &Record) {
+    let Some(call) = record.header.call.as_ref().and_then(|path| thread.calls.get_mut(path)) else { return };
+    let Ok(wanted) = primitive::read_await(&record.body) else { return };
+    let threads = match wanted.threads {
+        none if none.is_empty() => call.seen_open().cloned().collect(),
+        named => named,
+    };
+    let enough = wanted.mode.of(threads.len());
+    if let Some(item) = call.items.last_mut() {
+        item.wish = Wish::Threads(Awaited { threads, enough });
+    }
+}
+
+/// Takes the todo lists of a note, or a list alone. The newest with the same condition stands.
+fn todos(thread: &mut Thread, record: &Record) {
+    let Ok(lists) = todo::read(&record.body) else { return };
+    let Some(call) = record.header.call.as_ref().and_then(|path| thread.calls.get_mut(path)) else { return };
+    for list in lists {
+        let done = list.steps.iter().filter(|step| step.is_done).count() as u64;
+        let total = list.steps.len() as u64;
+        let steps = Steps { open: total - done, total };
+        call.todos.insert(Digest::of(list.condition.as_bytes()), steps);
+    }
+}
+
+/// Answers the item that the path names, or one taker's part of it.
+fn answer_item(thread: &mut Thread, path: &CallPath, record: &Record) {
+    let h = &record.header;
+    let Some((caller, turn, ordinal)) = path.caller() else { return };
+    let Some(call) = thread.calls.get_mut(&caller).filter(|c| c.settled == turn) else { return };
+    if let Some(item) = call.items.iter_mut().find(|i| i.ordinal == ordinal) {
+        match path.taker_number() {
+            Some(number) => takers::answered(item, number, record),
+            None => item.answer = Answer::Seq(h.seq),
+        }
+        call.ready_after(h.seq, h.id, h.time);
+    }
+}
+
+/// A `<thread-spawned>` tells the call of its child.
+fn spawned(thread: &mut Thread, path: &CallPath, record: &Record) {
+    let Some(child) = core_payload::spawned_child(&record.body) else { return };
+    thread.spawns += 1;
+    labels::remember(&mut thread.labels, &child);
+    let Some((caller, ..)) = path.caller() else { return };
+    thread.charge(&caller, Use::SPAWN);
+    if let Some(call) = thread.calls.get_mut(&caller) {
+        let ceiling = budget_payload::ceiling(&record.body);
+        call.children.push(Child { id: child, ended: None, ceiling });
+    }
+}
+
+/// A `<context-cleared>` says how far the call's view is cleared.
+fn cleared(thread: &mut Thread, path: &CallPath, record: &Record) {
+    let Some((_, to)) = view_payload::cleared_range(&record.body) else { return };
+    let caller = path.caller().and_then(|(caller, ..)| thread.calls.get_mut(&caller));
+    if let Some(call) = caller {
+        call.cleared = call.cleared.max(to);
+    }
+}
+
+/// A core payload for a call's inbox; `<thread-finished>` also notes that the child has ended, and what it
+/// had used.
+fn inbox(thread: &mut Thread, record: &Record) {
+    let Some(path) = &record.header.call else { return };
+    let Some(call) = thread.calls.get_mut(path) else { return };
+    let seq = record.header.seq;
+    let child = core_payload::finished_child(&record.body);
+    let warning = budget_payload::read_warning(&record.body);
+    let sort = match &child {
+        Some(_) => Sort::Finished,
+        None if warning.is_some() => Sort::Budget,
+        None => Sort::Notice,
+    };
+    call.inbox.push(Arrival { seq, sort });
+    if let Some(child) = child.and_then(|id| call.children.iter_mut().find(|c| c.id == id)) {
+        child.ended = Some(seq);
+        thread.charge(path, budget_payload::used_by_child(&record.body));
+    }
+    if let Some(of) = warning {
+        thread.warned(path, of);
+    }
+}
+
+/// A budget is used up. Where this follows from the reply that was just taken, the next turn shows it;
+/// where it meets a turn that may be out, the one after that.
+fn wrap_up(thread: &mut Thread, record: &Record) {
+    let h = &record.header;
+    let Some(what) = budget_payload::read_exceeded(&record.body) else { return };
+    let Some(call) = call_of(thread, h) else { return };
+    call.inbox.push(Arrival { seq: h.seq, sort: Sort::Budget });
+    call.wrap_up = Some(WrapUp { what, seq: h.seq });
+    if h.turn == Some(call.settled) {
+        call.ready_after(h.seq, h.id, h.time);
+    }
+}
+
+/// A word for the inbox of a call, with the key of its sender if it came from outside.
+fn steered(thread: &mut Thread, record: &Record) {
+    remember_key(thread, record);
+    if let Some(call) = call_of(thread, &record.header) {
+        call.inbox.push(Arrival { seq: record.header.seq, sort: Sort::Steer });
+    }
+}
+
+/// Closes a call with the record that is its outcome.
+fn close(thread: &mut Thread, record: &Record) {
+    let h = &record.header;
+    let Some(path) = &h.call else { return };
+    let Some(call) = thread.calls.remove(path) else { return };
+    // Calls under it were closed by records of their own; should a log be cut between those and this
+    // one, they go with it all the same.
+    thread.calls.retain(|other, _| !other.is_within(path));
+    // Where items of the same reply have settled its turn, what is left in the inbox was shown by none.
+    let shown_up_to = if h.turn == Some(call.settled) { 0 } else { call.ready_seq };
+    timers::closed(thread, path, shown_up_to);
+    answer_item(thread, path, record);
+    if let Some(caller) = path.caller().and_then(|(caller, ..)| thread.calls.get_mut(&caller)) {
+        caller.rounds.heard(&call.listener, &record.body);
+    }
+    if path.depth() > 0 {
+        return;
+    }
+    if thread.id.parent().is_some() {
+        end(thread);
+    } else {
+        thread.close_purses();
+    }
+    let next = thread.calls.iter_mut().filter(|(p, _)| p.depth() == 0).min_by_key(|(p, _)| p.top_number());
+    // The one that closed may have waited for a person behind the one that is open.
+    if let Some((_, next)) = next.filter(|(_, next)| next.held) {
+        next.held = false;
+        next.ready_after(h.seq, h.id, h.time);
+    }
+}
+
+/// Nothing is open in a thread that has ended.
+fn end(thread: &mut Thread) {
+    thread.calls.clear();
+    thread.timers.clear();
+    thread.ended = true;
+}
+
+fn call_of<'t>(thread: &'t mut Thread, h: &Header) -> Option<&'t mut Call> {
+    thread.calls.get_mut(h.call.as_ref()?)
+}
+
+fn attempt(thread: &mut Thread, record: &Record) {
+    let Some(call) = record.header.call.as_ref().and_then(|path| thread.calls.get_mut(path)) else { return };
+    if let Some(attempt) = core_payload::read_attempt(&record.body) {
+        journal::next_attempt(call);
+        // The record says what became of the attempt before it, whose number is on record if there is one.
+        call.deaths_on_record += u32::from(attempt.with_pump && call.attempts > 0);
+        call.lost_with_pump += u32::from(attempt.with_pump);
+        call.attempts = attempt.number;
+        call.not_before = attempt.due;
+    }
+}

@@ -1,0 +1,54 @@
+//! Folding items that went to several takers. Each function takes one record into its thread or item, and
+//! decides nothing: how many takers there are and whether the first is enough stands in the records.
+
+use super::{open, purse_of, settle_item};
+use crate::pump::state::{Answer, Item, OpenedBy, Takers, Thread, Wish};
+use crate::rules::core_payload;
+use crate::types::budget::Use;
+use crate::types::ids::CallPath;
+use crate::types::record::{Kind, Mark, Record};
+
+/// Opens the call to one of the takers of an item. The first of their records stands for the item itself.
+pub(super) fn taken(thread: &mut Thread, record: &Record, first_is_enough: bool) {
+    let h = &record.header;
+    let Some((path, turn, ordinal)) = h.call.as_ref().and_then(CallPath::caller) else { return };
+    let Some(call) = thread.calls.get(&path) else { return };
+    let is_begun = call.settled == turn && call.items.last().is_some_and(|item| item.ordinal == ordinal);
+    if !is_begun {
+        settle_item(thread, (&path, turn, ordinal), h, Answer::Open);
+    }
+    open(thread, h, h.call.clone(), OpenedBy::Request, false, purse_of(thread, Some(&path)));
+    thread.charge(&path, Use::CALL);
+    let Some(call) = thread.calls.get_mut(&path) else { return };
+    if let Some(item) = call.items.last_mut() {
+        match &mut item.wish {
+            Wish::Takers(takers) => takers.answers.push(None),
+            wish => *wish = Wish::Takers(Takers { first_is_enough, answers: vec![None] }),
+        }
+    }
+    if let Some(to) = &h.to {
+        call.rounds.made(h.turn.unwrap_or(0), to, &record.body);
+    }
+}
+
+/// Takes the answer of one taker.
+pub(super) fn answered(item: &mut Item, number: u32, record: &Record) {
+    let Wish::Takers(takers) = &mut item.wish else { return };
+    let h = &record.header;
+    let place = usize::try_from(number).ok().and_then(|number| takers.answers.get_mut(number));
+    place.into_iter().for_each(|answer| *answer = Some(h.seq));
+    if takers.first_is_enough && !is_failure(h.kind, h.code, &record.body) {
+        item.answer = Answer::Seq(h.seq);
+    } else if takers.answers.iter().all(Option::is_some) {
+        item.answer = Answer::Each;
+    }
+}
+
+/// Whether what closes a call is nothing that its caller could go on with.
+pub(in crate::pump) fn is_failure(kind: Kind, code: Option<Mark>, body: &[u8]) -> bool {
+    match (kind, code) {
+        (Kind::Message, _) => core_payload::is_failed_report(body),
+        (_, Some(Mark::Handled)) => false,
+        _ => true,
+    }
+}

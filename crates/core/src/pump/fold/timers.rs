@@ -1,0 +1,114 @@
+//! Folding what became of timers. Each function takes one record into its thread, and decides nothing.
+
+use super::{call_of, open, settle};
+use crate::pump::state::{Answer, Arrival, Fired, Firing, OpenedBy, Sort, Thread, Timer, Wish};
+use crate::rules::{budget_payload, core_payload, primitive};
+use crate::types::ids::{CallPath, TimerId};
+use crate::types::limits;
+use crate::types::record::{Record, Timing};
+
+/// Takes a record of kind `timer`.
+pub(super) fn timer(thread: &mut Thread, record: &Record, timing: Timing) {
+    let h = &record.header;
+    match timing {
+        Timing::Set => {
+            settle(thread, h, Answer::Open);
+            let item = h.call.as_ref().and_then(|path| thread.calls.get_mut(path)?.items.last_mut());
+            if let (Some(item), Ok(wanted)) = (item, primitive::read_set_timer(&record.body)) {
+                item.wish = Wish::Timer(wanted.pace);
+            }
+        }
+        Timing::Cancel => settle(thread, h, Answer::Open),
+        Timing::Fired => {
+            if let Some(call) = call_of(thread, h) {
+                call.inbox.push(Arrival { seq: h.seq, sort: Sort::Timer });
+            }
+            fired(thread, record, Firing::Told(h.seq));
+        }
+        Timing::Opens => {
+            thread.top_calls += 1;
+            let held = !thread.calls.is_empty();
+            let id = core_payload::read_timer_fired(&record.body).map(|(id, _)| id);
+            let purse = id.as_ref().and_then(|id| thread.timers.get(id)).map_or(0, |timer| timer.purse);
+            let opener = id.map(|id| Fired { id, note: note(&record.body) });
+            let opened_by = opener.map_or(OpenedBy::Request, OpenedBy::Timer);
+            open(thread, h, h.call.clone(), opened_by, held, purse);
+            if let Some(call) = h.call.clone() {
+                fired(thread, record, Firing::Opened(call));
+            }
+        }
+        Timing::Cancelled => cancelled(thread, record),
+        Timing::Wall => {
+            let number = h.call.as_ref().map_or(0, CallPath::top_number);
+            let clocked = budget_payload::read_time(&record.body);
+            if let (Some(purse), Some(clocked)) = (thread.purses.get_mut(&number), clocked) {
+                purse.clocked(&clocked, h.time);
+            }
+        }
+    }
+}
+
+/// The note in a `<timer-fired>`, as far as the outcome of its call repeats it.
+fn note(fired: &[u8]) -> String {
+    let note = primitive::timer_note(fired);
+    match note.char_indices().nth(limits::TIMER_NOTE_CHARACTERS) {
+        Some((end, _)) => format!("{}…", &note[..end]),
+        None => note,
+    }
+}
+
+/// Notes a firing. One that was due once is gone when it has opened a call; what is in an inbox may yet
+/// be lost with its call, so there it stays until it was shown.
+fn fired(thread: &mut Thread, record: &Record, firing: Firing) {
+    let Some((id, missed)) = core_payload::read_timer_fired(&record.body) else { return };
+    let Some(timer) = thread.timers.get_mut(&id) else { return };
+    if timer.pace.repeats {
+        timer.due = timer.due_after(record.header.time, missed);
+    } else if matches!(firing, Firing::Opened(_)) {
+        thread.timers.remove(&id);
+        return;
+    }
+    timer.fired = Some(firing);
+}
+
+/// Takes the core's answer to an item that sets or cancels a timer.
+pub(super) fn answered(thread: &mut Thread, path: &CallPath, record: &Record) {
+    let Some((caller, turn, ordinal)) = path.caller() else { return };
+    let Some(call) = thread.calls.get(&caller).filter(|call| call.settled == turn) else { return };
+    let Some(item) = call.items.iter().find(|item| item.ordinal == ordinal) else { return };
+    match (&item.wish, core_payload::read_timer_set(&record.body)) {
+        (Wish::Timer(pace), Some((id, due))) => {
+            let (set, listener, purse) = (item.seq, call.listener.clone(), call.purse);
+            let timer = Timer { set, call: caller, listener, purse, due, pace: *pace, fired: None };
+            thread.timers.insert(id, timer);
+        }
+        _ => cancelled(thread, record),
+    }
+}
+
+fn cancelled(thread: &mut Thread, record: &Record) {
+    if let Some(id) = core_payload::cancelled_timer(&record.body) {
+        thread.timers.remove(&id);
+    }
+}
+
+/// Timers that were due once are gone when a settled turn of their call has shown their firing.
+pub(super) fn shown(thread: &mut Thread, path: &CallPath, up_to: u64) {
+    let is_shown = |timer: &Timer| {
+        let seen = matches!(timer.fired, Some(Firing::Told(seq)) if seq <= up_to);
+        seen && !timer.pace.repeats && timer.call == *path
+    };
+    thread.timers.retain(|_: &TimerId, timer| !is_shown(timer));
+}
+
+/// A call closed: its timers go with it, and those of the calls below it. A root's top call leaves its
+/// own; what it was never shown fires once more.
+pub(super) fn closed(thread: &mut Thread, path: &CallPath, shown_up_to: u64) {
+    if thread.timers.is_empty() {
+        return;
+    }
+    shown(thread, path, shown_up_to);
+    let mut timers = std::mem::take(&mut thread.timers);
+    timers.retain(|_, timer| !timer.call.is_within(path) || thread.keeps(timer));
+    thread.timers = timers;
+}

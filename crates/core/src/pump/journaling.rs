@@ -1,0 +1,174 @@
+//! Deciding on what a listener says while it works and waits to be answered: journal entries and questions.
+//! An answer goes out once the decision it comes from is on disk, like every effect.
+
+use std::sync::Arc;
+
+use systole_wire::ask::Question;
+use systole_wire::journal::{Entry, Label, Outcome};
+use systole_wire::payload::Payload;
+use systole_wire::told::Answer;
+
+use super::clearing;
+use super::draft::{Draft, Fact};
+use super::event::{Effect, Recall};
+use super::replying::Turn;
+use super::reserving;
+use super::showing;
+use super::state::{Entered, Journal};
+use crate::rules::core_payload;
+use crate::types::codes::Code;
+use crate::types::flow::Refused;
+use crate::types::ids::{Digest, Name};
+use crate::types::limits;
+use crate::types::ports::Lease;
+use crate::types::record::{Journaling, Kind, Mark};
+use crate::types::refusal::Refusal;
+
+/// Takes an entry. The same one again is answered again and changes nothing.
+pub(super) fn entry(
+    d: &mut Draft<'_>,
+    turn: &Turn<'_>,
+    lease: &Lease,
+    id: u64,
+    entry: Result<Entry, Refused>,
+) {
+    let entry = match entry {
+        Ok(entry) => entry,
+        Err(refused) => return refuse(d, turn, lease, id, refused),
+    };
+    let Some(call) = d.call(turn.thread, turn.path) else { return };
+    let label = Label { id, delivery: None, attempt: Some(lease.attempt) };
+    let body: Arc<[u8]> = Arc::from(entry.document(label));
+    let refusal = match call.journal.entry(id) {
+        Some(known) if known.body == Digest::of(&body) => return confirm(d, turn, lease, id),
+        Some(_) => Some(other_bytes(id)),
+        None => match &entry {
+            Entry::Started(_) => full(&call.journal),
+            Entry::Result(outcome) => no_start(&call.journal, id, outcome),
+        },
+    };
+    if let Some(refusal) = refusal.or_else(|| reserving::foreign_money(d, turn, &entry)) {
+        return refuse(d, turn, lease, id, Refused { refusal, kept: Some(body) });
+    }
+    if let Entry::Started(started) = &entry
+        && let Some((of, refusal)) = reserving::refusal(d, turn, started)
+    {
+        refuse(d, turn, lease, id, Refused { refusal, kept: Some(body) });
+        return reserving::wrap_up(d, turn, &of);
+    }
+    let mark = match entry {
+        Entry::Started(_) => Journaling::Started,
+        Entry::Result(_) => Journaling::Result,
+    };
+    let mut fact = Fact::core(Kind::Journal, Mark::Journaling(mark), body).on(turn.path);
+    fact.from = turn.sender.clone();
+    fact.turn = Some(turn.number);
+    d.record(turn.thread, fact.because(turn.cause).under(turn.config));
+    if mark == Journaling::Result {
+        reserving::settled(d, turn.thread, turn.path);
+    }
+    confirm(d, turn, lease, id);
+}
+
+/// Why no further model call can be begun in this attempt. There is always room for the results of those
+/// that were: what was bought must not be lost.
+fn full(journal: &Journal) -> Option<Refusal> {
+    let taken = journal.own.len() + journal.open().count();
+    (taken + 2 > limits::JOURNAL).then(|| {
+        let words = "64 journal entries are made, or kept for results, in this delivery, the most there are";
+        Refusal::new(Code::TooManyItems, words).mended_by("answer with what you have")
+    })
+}
+
+/// Why this is no result of a model call that was begun.
+fn no_start(journal: &Journal, id: u64, outcome: &Outcome) -> Option<Refusal> {
+    let (result, start) = (id.to_string(), outcome.of.to_string());
+    let words = match journal.entry(outcome.of).map(|entry| &entry.sort) {
+        Some(Entered::Open(_)) => return None,
+        Some(Entered::Answered) => format!("entry {start} has its result already"),
+        Some(Entered::Result) => format!("entry {start} is a result itself"),
+        None => {
+            format!("entry {result} is the result of {start}, which this attempt never began")
+        }
+    };
+    let open: Vec<String> = journal.open().map(|entry| entry.id.to_string()).collect();
+    let expected = match open.is_empty() {
+        true => "of: no model call of this attempt is without its result".to_owned(),
+        false => format!("of: one of {}", open.join(", ")),
+    };
+    Some(Refusal::new(Code::Invalid, words).expecting(expected).of_element("journal"))
+}
+
+fn other_bytes(id: u64) -> Refusal {
+    let words = format!("entry {id} of this attempt is on record with other bytes");
+    Refusal::new(Code::IdConflict, words).mended_by("take a number that this attempt has not used")
+}
+
+fn confirm(d: &mut Draft<'_>, turn: &Turn<'_>, lease: &Lease, id: u64) {
+    answer(d, &turn.sender, lease.token.0.to_string(), id, None);
+}
+
+/// Answers a question.
+pub(super) fn asked(
+    d: &mut Draft<'_>,
+    turn: &Turn<'_>,
+    lease: &Arc<Lease>,
+    id: u64,
+    question: Result<Question, Refused>,
+) {
+    let answered = match question {
+        Ok(Question::Journal { from }) => {
+            let past = d.call(turn.thread, turn.path).map_or(&[][..], |call| &call.journal.past);
+            let skipped = usize::try_from(from).unwrap_or(usize::MAX);
+            let seqs = past.iter().skip(skipped).copied().collect();
+            return d.effect(Effect::Recall(Recall { lease: lease.clone(), id, from, seqs }));
+        }
+        Ok(Question::View { .. } | Question::Blob { .. }) => clearing::answer_of(turn, 0).map_err(unkept),
+        Ok(Question::Schema { name, element, from }) => {
+            showing::schema(d, turn, &name, element.as_deref(), from).map_err(unkept)
+        }
+        Ok(Question::PutBlob { text }) => Ok(showing::put(d, &text)),
+        Ok(Question::Configuration { path, from }) => {
+            showing::configuration(d, turn, &path, from).map_err(unkept)
+        }
+        Err(refused) => Err(refused),
+    };
+    match answered {
+        Ok(body) => answer(d, &turn.sender, lease.token.0.to_string(), id, Some(&body)),
+        Err(refused) => refuse(d, turn, lease, id, refused),
+    }
+}
+
+/// A question that is refused is not worth keeping.
+fn unkept(refusal: Refusal) -> Refused {
+    Refused { refusal, kept: None }
+}
+
+/// Answers with a refusal, which is recorded in the call, or only counted where its sender makes too many.
+fn refuse(d: &mut Draft<'_>, turn: &Turn<'_>, lease: &Lease, id: u64, refused: Refused) {
+    let Refused { mut refusal, kept } = refused;
+    if d.has_room(&turn.sender) {
+        d.toll(&turn.sender, None);
+        refusal.hash = kept.map(|bytes| d.keep(&bytes));
+        let body = core_payload::system_error(&refusal);
+        let fact = Fact::core(Kind::Refusal, Mark::Code(refusal.code), body).to(&turn.sender).on(turn.path);
+        d.record(turn.thread, fact.because(turn.cause).under(turn.config));
+    } else {
+        d.toll(&turn.sender, Some(turn.thread.clone()));
+    }
+    let body = core_payload::system_error(&refusal);
+    answer(d, &turn.sender, lease.token.0.to_string(), id, Some(&body));
+}
+
+/// Answers one of these words.
+pub(super) fn answer(
+    d: &mut Draft<'_>,
+    listener: &Name,
+    delivery: String,
+    id: u64,
+    body: Option<&Arc<[u8]>>,
+) {
+    let payload = body.and_then(|body| Payload::trusted(body.clone()).ok());
+    let answer = Box::new(Answer { delivery, id, payload });
+    d.effect(Effect::Answer { listener: listener.clone(), answer });
+}

@@ -1,0 +1,54 @@
+//! Deciding on calls that repeat themselves: the third that is the same is told, the fifth is refused, and
+//! so is one after six rounds with the same party that brought nothing new. A round is a turn with all its calls.
+
+use std::sync::Arc;
+
+use super::draft::{Draft, Fact};
+use super::replying::Turn;
+use crate::rules::core_payload;
+use crate::types::codes::Code;
+use crate::types::ids::Name;
+use crate::types::record::{Kind, Mark, Role};
+use crate::types::refusal::Refusal;
+
+/// Why a call may not be made again, if that is so.
+pub(super) fn refusal(d: &Draft<'_>, turn: &Turn<'_>, to: &Name, payload: &[u8]) -> Option<Refusal> {
+    let loops = d.page(turn.config)?.loops?;
+    let rounds = &d.call(turn.thread, turn.path)?.rounds;
+    let made = rounds.count(to, payload);
+    let (number, stale) = (made.saturating_add(1), rounds.stale(turn.number, to));
+    if number >= loops.refused {
+        let words = format!(
+            "the same call was made to {} {made} times; its answers are known, and it is not made again",
+            to.as_str()
+        );
+        return Some(
+            Refusal::new(Code::RepeatedCall, words).mended_by("use an answer, or ask for another thing"),
+        );
+    }
+    if made > 0 && stale >= loops.ping_pong {
+        let words =
+            format!("{stale} rounds with {} brought no payload that was not there before", to.as_str());
+        return Some(Refusal::new(Code::PingPong, words).mended_by("say something new, or answer"));
+    }
+    None
+}
+
+/// Tells the caller for the next turn that a call just recorded was made once too often.
+pub(super) fn tell(d: &mut Draft<'_>, turn: &Turn<'_>, to: &Name, payload: &Arc<[u8]>) {
+    let Some(loops) = d.page(turn.config).and_then(|page| page.loops) else { return };
+    let made = d.call(turn.thread, turn.path).map_or(0, |call| call.rounds.count(to, payload));
+    if made != loops.told {
+        return;
+    }
+    let words = format!(
+        "the same call was made to {} {made} times; number {} is refused",
+        to.as_str(),
+        loops.refused
+    );
+    let refusal =
+        Refusal::new(Code::RepeatedCall, words).mended_by("use an answer, or ask for another thing");
+    let body = core_payload::system_error(&refusal);
+    let fact = Fact::core(Kind::Message, Mark::Role(Role::Inbox), body).on(turn.path).to(&turn.sender);
+    d.record(turn.thread, fact.because(turn.cause).under(turn.config));
+}

@@ -1,0 +1,78 @@
+//! Deciding on pauses: nothing new of a thread and of those below it goes out, or nothing at all, until
+//! somebody lets it go on. What is out may land, and what comes in is recorded as ever.
+
+use super::closing;
+use super::decide::{may_act, refuse_asker};
+use super::draft::{Draft, Fact};
+use super::event::{Effect, Pause};
+use super::state::Thread;
+use crate::rules::approval_payload;
+use crate::types::flow::Refused;
+use crate::types::ids::ThreadId;
+use crate::types::record::{Kind, Mark, Steering};
+use crate::types::time::Millis;
+
+/// Halts a thread or lets it go on. What is so already is no news, and is not recorded again.
+pub(super) fn pause(d: &mut Draft<'_>, pause: &Pause) {
+    let Pause { ticket, by, thread, halts, note } = pause;
+    let ticket = *ticket;
+    let place = thread.clone().unwrap_or_else(ThreadId::sys);
+    let found = d.thread(&place).filter(|t| t.seq > 0 && thread.is_some() != t.id.is_sys());
+    let found = found.filter(|t| may_act(d, by, &t.id));
+    if let Some(refusal) = closing::not_alive(found.map(Thread::life), "pause or resume") {
+        return refuse_asker(d, ticket, by, Some(&place), Refused { refusal, kept: None });
+    }
+    if found.is_some_and(|t| t.paused.is_some() != *halts) {
+        let config = found.and_then(|t| t.calls.values().next()).map(|call| call.config);
+        let config = config.unwrap_or_else(|| d.current_config());
+        let (what, body) = match halts {
+            true => (Steering::Paused, approval_payload::paused(by, note.as_deref())),
+            false => (Steering::Resumed, approval_payload::resumed(by)),
+        };
+        let fact = Fact::core(Kind::Steer, Mark::Steering(what), body).to(by).under(config);
+        d.record(&place, fact);
+        if !halts {
+            d.effect(Effect::Resumed(place));
+        }
+    }
+    d.effect(Effect::Done { ticket });
+}
+
+/// Whose pause keeps a thread from sending anything new, and since when: its own, that of one above it,
+/// or that of everything, which stands in `sys`.
+pub fn halted<'t>(
+    of: impl Fn(&ThreadId) -> Option<&'t Thread>,
+    thread: &ThreadId,
+) -> Option<(ThreadId, Millis)> {
+    let paused = |id: &ThreadId| of(id).and_then(|t| t.paused);
+    let mut line = Some(thread.clone());
+    while let Some(id) = line {
+        if let Some(since) = paused(&id) {
+            return Some((id, since));
+        }
+        line = id.parent();
+    }
+    paused(&ThreadId::sys()).map(|since| (ThreadId::sys(), since))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pause_holds_for_what_is_below_and_one_of_sys_for_all() {
+        let id = |text| ThreadId::parse(text).unwrap();
+        let mut root = Thread::blank(id("sess-1f0c9a2b77d1"));
+        let mut sys = Thread::blank(ThreadId::sys());
+        let child = id("sess-1f0c9a2b77d1.heat.deep");
+        let by = |root: &Thread, sys: &Thread| {
+            let of = |wanted: &ThreadId| [root, sys].into_iter().find(|t| t.id == *wanted);
+            halted(of, &child)
+        };
+        assert_eq!(by(&root, &sys), None);
+        root.paused = Some(Millis(7));
+        assert_eq!(by(&root, &sys), Some((root.id.clone(), Millis(7))));
+        (root.paused, sys.paused) = (None, Some(Millis(9)));
+        assert_eq!(by(&root, &sys), Some((ThreadId::sys(), Millis(9))));
+    }
+}

@@ -1,0 +1,220 @@
+//! Which deliveries a reply was taken to, so that a reply which comes again, because its receipt was lost, gets
+//! its receipt again and changes nothing. Live knowledge beside the fold: a decision only looks, and says what it
+//! took; a start reads the newest from the log.
+//!
+//! It never says so of a delivery whose reply is not in the log: a receipt means that it is on disk. The other
+//! way round it may forget, and what comes again after that is refused as late.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+
+use crate::rules::core_payload;
+use crate::types::codes::Code;
+use crate::types::ids::{CallPath, MessageId, Name, ThreadId};
+use crate::types::limits;
+use crate::types::ports::{LogFault, LogReader, Position, Token};
+use crate::types::record::{Header, Kind, Mark, Record, Role, Timing};
+
+/// Records read at once while the newest replies are looked for.
+const PAGE: usize = 256;
+
+/// Deliveries with a reply, the oldest forgotten first.
+#[derive(Default, Debug)]
+pub struct Replies {
+    of: HashMap<Token, (Name, Option<u64>)>,
+    order: VecDeque<Token>,
+}
+
+impl Replies {
+    /// Remembers one. `print` tells it from another reply; none where only the log knows it.
+    pub fn put(&mut self, token: Token, listener: Name, print: Option<u64>) {
+        if self.of.insert(token.clone(), (listener, print)).is_none() {
+            self.order.push_back(token);
+        }
+        if self.order.len() > limits::REPLIES
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.of.remove(&oldest);
+        }
+    }
+
+    /// Whether that listener's reply to that delivery was taken.
+    pub fn has(&self, delivery: &str, listener: &Name) -> bool {
+        self.of.get(delivery).is_some_and(|(of, _)| of == listener)
+    }
+
+    /// Whether the reply that was taken to that delivery is known to be another one than this.
+    pub fn is_other(&self, delivery: &str, print: u64) -> bool {
+        self.of.get(delivery).is_some_and(|(_, known)| known.is_some_and(|known| known != print))
+    }
+}
+
+/// A delivery whose reply is in the log.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct Replied {
+    /// Whose reply it is.
+    pub listener: Name,
+    /// The thread.
+    pub thread: ThreadId,
+    /// The call.
+    pub call: CallPath,
+    /// The turn.
+    pub turn: u32,
+    /// The attempt.
+    pub attempt: u32,
+}
+
+/// A turn of a call.
+type Turn = (ThreadId, CallPath, u32);
+
+/// A record by which a turn was settled.
+struct Settled {
+    listener: Name,
+    /// The record after which the turn could be delivered: every attempt at it is recorded later.
+    cause: MessageId,
+    seq: u64,
+}
+
+/// What the newest records say of replies. They may be read in any order.
+#[derive(Default)]
+struct Newest {
+    seen: HashSet<MessageId>,
+    attempts: HashMap<Turn, u32>,
+    settled: HashMap<Turn, Settled>,
+    /// Attempts after which another was made because their listener said that they failed.
+    failed: Vec<Replied>,
+    /// Turns whose last attempt failed, by their call.
+    dead: HashMap<(ThreadId, CallPath), (u32, Name)>,
+    /// Calls that closed because their listener said that it failed.
+    closed: Vec<((ThreadId, CallPath), MessageId, u64)>,
+}
+
+/// The deliveries whose reply stands among the newest records. Left out is what cannot be told from an attempt
+/// that ended without a reply: a reply without items that leaves its call unanswered, and a failure after a
+/// model call whose outcome is unknown.
+pub fn on_record(reader: &dyn LogReader, last: Position) -> Result<Vec<Replied>, LogFault> {
+    let mut newest = Newest::default();
+    let mut left = limits::REPLIES_READ_BYTES;
+    let oldest = last.0.saturating_sub(limits::REPLIES_READ);
+    let mut end = last.0;
+    while end > oldest && left > 0 {
+        let begin = end.saturating_sub(PAGE as u64).max(oldest);
+        let count = usize::try_from(end - begin).unwrap_or(PAGE);
+        for (_, record) in reader.after(Position(begin), count)? {
+            left = left.saturating_sub(record.body.len());
+            newest.read(&record);
+        }
+        end = begin;
+    }
+    newest.close();
+    let mut found = newest.failed;
+    for ((thread, call, turn), Settled { listener, cause, seq }) in newest.settled {
+        let place = (thread, call, turn);
+        let attempt = if newest.seen.contains(&cause) {
+            Some(newest.attempts.get(&place).copied().unwrap_or(1))
+        } else {
+            look_back(reader, &place, cause, seq, &mut left)?
+        };
+        let (thread, call, turn) = place;
+        found.extend(attempt.map(|attempt| Replied { listener, thread, call, turn, attempt }));
+    }
+    // A map has no order, and what is forgotten first must not depend on where it keeps what.
+    found.sort_unstable();
+    Ok(found)
+}
+
+impl Newest {
+    fn read(&mut self, record: &Record) {
+        let h = &record.header;
+        self.seen.insert(h.id);
+        let Some(call) = h.call.clone() else { return };
+        match (h.kind, h.code, h.turn) {
+            (Kind::Attempt, mark, Some(turn)) => {
+                let Some(attempt) = core_payload::read_attempt(&record.body) else { return };
+                let number = self.attempts.entry((h.thread.clone(), call.clone(), turn)).or_default();
+                *number = attempt.number.max(*number);
+                if mark == Some(Mark::Code(Code::ListenerFailed))
+                    && let (Some(listener), Some(before)) = (h.to.clone(), attempt.number.checked_sub(1))
+                {
+                    let thread = h.thread.clone();
+                    self.failed.push(Replied { listener, thread, call, turn, attempt: before });
+                }
+            }
+            (Kind::Outcome, Some(Mark::DeadLetter), Some(turn)) => {
+                if let Some(listener) = h.to.clone() {
+                    self.dead.insert((h.thread.clone(), call), (turn, listener));
+                }
+            }
+            (Kind::Outcome, Some(Mark::Code(Code::ListenerFailed)), None) => {
+                if let Some(cause) = h.cause {
+                    self.closed.push(((h.thread.clone(), call), cause, h.seq));
+                }
+            }
+            _ => self.settles(h, call),
+        }
+    }
+
+    fn settles(&mut self, h: &Header, call: CallPath) {
+        let is_of_reply = match (h.kind, h.code) {
+            (Kind::Message, Some(Mark::Role(role))) => !matches!(role, Role::Answer | Role::Inbox),
+            (Kind::Timer, Some(Mark::Timing(timing))) => matches!(timing, Timing::Set | Timing::Cancel),
+            (Kind::Refusal, _) | (Kind::Outcome, Some(Mark::Handled)) => true,
+            _ => false,
+        };
+        let place = match (h.code, h.turn, h.ordinal) {
+            // The record of an item that goes to several belongs to the call that it opens.
+            (Some(Mark::Role(Role::ToAll | Role::ToFirst)), ..) => {
+                call.caller().map(|(call, turn, _)| (call, turn))
+            }
+            (Some(Mark::Handled), Some(turn), _) | (_, Some(turn), Some(_)) => Some((call, turn)),
+            _ => None,
+        };
+        let listener = if h.from == Name::core() { h.to.clone() } else { Some(h.from.clone()) };
+        if let (true, Some((call, turn)), Some(listener), Some(cause)) =
+            (is_of_reply, place, listener, h.cause)
+        {
+            let settled = Settled { listener, cause, seq: h.seq };
+            self.settled.entry((h.thread.clone(), call, turn)).or_insert(settled);
+        }
+    }
+
+    /// Counts the calls that closed after their last attempt had failed by its listener's own word.
+    fn close(&mut self) {
+        for (place, cause, seq) in std::mem::take(&mut self.closed) {
+            if let Some((turn, listener)) = self.dead.remove(&place) {
+                let (thread, call) = place;
+                let settled = Settled { listener, cause, seq };
+                self.settled.entry((thread, call, turn)).or_insert(settled);
+            }
+        }
+    }
+}
+
+/// The attempt at which a turn was settled, read backwards through its thread to the record that made the turn
+/// due; none where that is too far back.
+fn look_back(
+    reader: &dyn LogReader,
+    (thread, call, turn): &Turn,
+    cause: MessageId,
+    seq: u64,
+    left: &mut usize,
+) -> Result<Option<u32>, LogFault> {
+    let (mut end, mut attempt) = (seq, 1);
+    while end > 1 && *left > 0 {
+        let begin = end.saturating_sub(PAGE as u64).max(1);
+        let count = usize::try_from(end - begin).unwrap_or(PAGE);
+        let page = reader.of_thread(thread, begin, count)?;
+        for (_, record) in page.iter().rev() {
+            let h = &record.header;
+            *left = left.saturating_sub(record.body.len() + 1);
+            if h.id == cause {
+                return Ok(Some(attempt));
+            }
+            if h.kind == Kind::Attempt && h.call.as_ref() == Some(call) && h.turn == Some(*turn) {
+                let read = core_payload::read_attempt(&record.body);
+                attempt = read.map_or(attempt, |read| read.number.max(attempt));
+            }
+        }
+        end = begin;
+    }
+    Ok(None)
+}

@@ -1,0 +1,515 @@
+//! Deciding on a listener's reply: each item gets its record, and with it its one answer or a call
+//! whose outcome will be that answer; a final closes the call.
+
+use std::collections::BTreeSet;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+
+use super::approving::hold_if_due;
+use super::closing::{Outcome, close, close_failed};
+use super::decide::refuse_outside_calls;
+use super::draft::{Draft, Fact};
+use super::event::Effect;
+use super::failing::{self, failed};
+use super::gathering;
+use super::journaling;
+use super::looping;
+use super::primitives;
+use super::purse;
+use super::spawning::{Wanted, spawn};
+use super::state::Call;
+use super::view::Seen;
+use super::wrapping;
+use super::{steering, todos};
+use crate::rules::{admit, core_payload};
+use crate::types::budget::{Exceeded, Measure, Use};
+use crate::types::codes::Code;
+use crate::types::composition::{Listener, OnUnknown};
+use crate::types::flow::{Admitted, Failing, Item, Judged, Refused, Said, Taken, Ticket, What};
+use crate::types::ids::{CallPath, Digest, MessageId, Name, ThreadId};
+use crate::types::limits;
+use crate::types::ports::Lease;
+use crate::types::primitive::Primitive;
+use crate::types::record::{Kind, Mark, Role};
+use crate::types::refusal::Refusal;
+
+/// The turn that a reply settles, as the pieces of this room hand it on.
+pub(super) struct Turn<'a> {
+    pub(super) thread: &'a ThreadId,
+    pub(super) path: &'a CallPath,
+    pub(super) number: u32,
+    pub(super) sender: Name,
+    pub(super) caller: Name,
+    pub(super) config: Digest,
+    pub(super) cause: MessageId,
+    /// The budget because of which the call may only answer.
+    pub(super) wrap_up: Option<Measure>,
+    /// Whether this turn was told so, and so is the last.
+    pub(super) is_wrap_up: bool,
+    pub(super) listener: Option<&'a Listener>,
+    /// The children of the call that had ended before this reply. The reply settles the turn that showed their
+    /// ends, and with that they leave the row.
+    pub(super) ended: BTreeSet<ThreadId>,
+    /// What was read from the log for this reply, or why it could not be read; none where the reply needs nothing
+    /// from there.
+    pub(super) seen: Option<&'a Result<Seen, Refusal>>,
+}
+
+impl Turn<'_> {
+    /// A call that may take one turn only cannot wait for answers.
+    pub(super) fn is_single(&self) -> bool {
+        self.listener.is_none_or(|l| l.turns <= 1)
+    }
+
+    /// Whether nothing comes after it because a budget is used up: it was told that it is the last, or there is
+    /// no other.
+    fn is_past_budget(&self) -> bool {
+        self.is_wrap_up || self.wrap_up.is_some() && self.is_single()
+    }
+
+    /// Of several refusals the first counts, unless one says that the call has no room left.
+    fn keep(&self, kept: &mut Option<Refusal>, refusal: Refusal) {
+        let is_of_budget = refusal.code == Code::MessagesBudget && !self.is_single();
+        if kept.is_none() || is_of_budget {
+            *kept = Some(refusal);
+        }
+    }
+
+    pub(super) fn is_last(&self) -> bool {
+        self.listener.is_none_or(|l| self.number >= l.turns)
+    }
+
+    pub(super) fn item(&self, ordinal: u32, kind: Kind, mark: Mark, body: std::sync::Arc<[u8]>) -> Fact {
+        Fact::core(kind, mark, body)
+            .on(self.path)
+            .at(self.number, ordinal)
+            .because(self.cause)
+            .under(self.config)
+    }
+}
+
+pub(super) fn replied(d: &mut Draft<'_>, judged: Judged, seen: Option<&Result<Seen, Refusal>>) {
+    let Judged { lease, said, claimed, ticket } = judged;
+    let Some(call) = d.call(&lease.thread, &lease.call).filter(|c| c.is_due(lease.turn, lease.attempt))
+    else {
+        return stale(d, &lease, said, ticket);
+    };
+    let (own_attempt, begun) = (call.own_attempt(), failing::begun(call));
+    let ended = call.children.iter().filter(|child| child.ended.is_some());
+    let turn = Turn {
+        thread: &lease.thread,
+        path: &lease.call,
+        number: lease.turn,
+        sender: call.listener.clone(),
+        caller: call.caller.clone(),
+        config: call.config,
+        cause: call.ready_cause,
+        wrap_up: call.wrap_up.map(|of| of.what),
+        is_wrap_up: call.is_wrapping_up(),
+        listener: d.listener(call.config, &call.listener),
+        ended: ended.map(|child| child.id.clone()).collect(),
+        seen,
+    };
+    if let Some(claimed) = claimed {
+        false_sender(d, &turn, claimed);
+    }
+    if ticket.is_some() && said.is_reply() {
+        d.took(&lease, print_of(&said));
+    }
+    let has_items = matches!(said, Said::Items(_));
+    let mut refused = None;
+    match said {
+        Said::Items(items) if items.is_empty() => empty(d, &turn),
+        Said::Items(items) => reply(d, &turn, items),
+        Said::Failure { code, retry, words } => {
+            let allowed = turn.listener.map_or(1, |l| l.retry.attempts);
+            let words = format!("{}: {words}", code.as_str());
+            // It says that it may be tried again, but not what became of the model call that it began.
+            let may_retry =
+                begun.is_none() || turn.listener.is_some_and(|l| l.on_unknown == OnUnknown::Retry);
+            let code = if begun.is_some() && retry { Code::UnknownOutcome } else { Code::ListenerFailed };
+            let failing = Failing { code, words };
+            failed(d, turn.thread, turn.path, &failing, retry && may_retry && own_attempt < allowed, false);
+        }
+        Said::Again { code, words } => again(d, &turn, &code, words),
+        Said::Notice { code, words } => refused = notice(d, &turn, &code, words),
+        Said::Progress { .. } => {}
+        Said::Journal { id, entry } => journaling::entry(d, &turn, &lease, id, entry),
+        Said::Ask { id, question } => journaling::asked(d, &turn, &lease, id, question),
+    }
+    let items = if has_items && ticket.is_some() { d.refused_items(&lease) } else { Vec::new() };
+    receipt(d, ticket, refused, Taken { is_superseded: false, refused: items });
+}
+
+/// Whoever waits for a receipt gets it once what was decided so far is on disk. A reply that is taken may have items that
+/// are refused; `taken` names them.
+fn receipt(d: &mut Draft<'_>, ticket: Option<Ticket>, refused: Option<Refusal>, taken: Taken) {
+    let Some(ticket) = ticket else { return };
+    d.effect(match refused {
+        None if taken == Taken::default() => Effect::Done { ticket },
+        None => Effect::Taken { ticket, taken: Box::new(taken) },
+        Some(refusal) => Effect::Refused { ticket, refusal: Box::new(refusal) },
+    });
+}
+
+/// Tells a reply from another one to the same delivery. Nothing but what its receipt says depends on it.
+fn print_of(said: &Said) -> u64 {
+    let mut print = DefaultHasher::new();
+    match said {
+        Said::Items(items) => {
+            for item in items {
+                match item {
+                    Item::Admitted(admitted) => admitted.bytes().hash(&mut print),
+                    Item::ForThread { thread, payload, .. } => (thread, payload).hash(&mut print),
+                    Item::Refused(refused) => (&*refused.refusal.message, &refused.kept).hash(&mut print),
+                }
+            }
+        }
+        Said::Failure { code, retry, words } => (code, retry, words).hash(&mut print),
+        Said::Again { code, words } => (code, words).hash(&mut print),
+        // They end no delivery.
+        Said::Notice { .. } | Said::Progress { .. } | Said::Journal { .. } | Said::Ask { .. } => {}
+    }
+    print.finish()
+}
+
+/// Records why the output was of no use: that answers the reply, and the next turn shows it. Where there is none, the
+/// caller is told the same as of a failure.
+fn again(d: &mut Draft<'_>, turn: &Turn<'_>, code: &str, words: String) {
+    let for_caller = Refusal::new(Code::ListenerFailed, format!("{code}: {words}"));
+    let refusal = Refusal::new(Code::ListenerFailed, words);
+    let body = core_payload::said_of_itself(code, &refusal);
+    let fact = turn.item(0, Kind::Refusal, Mark::Code(refusal.code), body).to(&turn.sender);
+    d.record(turn.thread, fact);
+    after_turn(d, turn, Some(for_caller));
+}
+
+/// Keeps a notice for the next turn. The one that passes the limit is answered in its place by a word
+/// on the limit, and what comes after that leaves no trace: a call's inbox is kept in memory and shown
+/// whole. Why a notice is not kept is returned.
+fn notice(d: &mut Draft<'_>, turn: &Turn<'_>, code: &str, words: String) -> Option<Refusal> {
+    let kept = d.call(turn.thread, turn.path).map_or(0, Call::unshown_notices);
+    if kept < limits::NOTICES {
+        let own = Refusal::new(Code::ListenerFailed, words);
+        tell_later(d, turn, core_payload::said_of_itself(code, &own));
+        return None;
+    }
+    let words = "64 notices wait for the next turn, the most that may; those after them are not kept";
+    let refusal =
+        Refusal::new(Code::TooManyItems, words).mended_by("end the turn, then say the rest in the next");
+    if kept == limits::NOTICES {
+        tell_later(d, turn, core_payload::system_error(&refusal));
+    }
+    Some(refusal)
+}
+
+/// Says in the thread, and in the sender's next turn, that a false name was replaced. It comes before
+/// the items, so that the turn which answers them shows it.
+fn false_sender(d: &mut Draft<'_>, turn: &Turn<'_>, claimed: String) {
+    let words = format!("an item claims to be from {claimed}; it went on as from {}", turn.sender.as_str());
+    let refusal = Refusal::new(Code::FalseSender, words)
+        .expecting(format!("{}, or no <from>", turn.sender.as_str()))
+        .receiving(claimed)
+        .mended_by("leave <from> out: the connection says who sends");
+    tell_later(d, turn, core_payload::system_error(&refusal));
+}
+
+/// Puts a word of the core into the inbox that the sender's next turn shows.
+fn tell_later(d: &mut Draft<'_>, turn: &Turn<'_>, body: std::sync::Arc<[u8]>) {
+    let fact = Fact::core(Kind::Message, Mark::Role(Role::Inbox), body).on(turn.path).to(&turn.sender);
+    d.record(turn.thread, fact.because(turn.cause).under(turn.config));
+}
+
+/// A reply for an attempt that is over is refused, and recorded outside an ended thread. Where it is its own reply
+/// that ended it and a receipt is waited for, it comes again because that was lost: whatever is in it, it
+/// gets its receipt and changes nothing.
+fn stale(d: &mut Draft<'_>, lease: &Lease, said: Said, ticket: Option<Ticket>) {
+    if ticket.is_some() && said.is_reply() && d.was_taken(&lease.token.0, &lease.listener) {
+        let is_superseded = d.is_other(&lease.token.0, print_of(&said));
+        return receipt(d, ticket, None, Taken { is_superseded, refused: Vec::new() });
+    }
+    let refusal = over(lease, said.waits_for().is_some());
+    // What nobody is to act upon leaves no trace.
+    if matches!(said, Said::Progress { .. } | Said::Notice { .. }) {
+        return receipt(d, ticket, Some(refusal), Taken::default());
+    }
+    let waits = said.waits_for();
+    let kept = match said {
+        Said::Items(items) => items.into_iter().find_map(|item| match item {
+            Item::Admitted(admitted) => Some(admitted.bytes().clone()),
+            Item::Refused(refused) => refused.kept,
+            Item::ForThread { payload, .. } => Some(payload),
+        }),
+        _ => None,
+    };
+    let refused = Refused { refusal, kept };
+    let refusal = refuse_outside_calls(d, Some(&lease.thread), &lease.listener, refused);
+    if let Some(id) = waits {
+        let body = core_payload::system_error(&refusal);
+        journaling::answer(d, &lease.listener, lease.token.0.to_string(), id, Some(&body));
+    }
+    receipt(d, ticket, Some(refusal), Taken::default());
+}
+
+/// Why what was said under that lease is refused; `asks` says that it is no reply but waits for an answer.
+fn over(lease: &Lease, asks: bool) -> Refusal {
+    let words = format!(
+        "{}{} of thread {}, turn {}, attempt {}, which is over",
+        if asks { "this is for call " } else { "the reply is for call " },
+        lease.call.as_str(),
+        lease.thread.as_str(),
+        lease.turn,
+        lease.attempt
+    );
+    Refusal::new(Code::StaleLease, words).mended_by(admit::NEWEST)
+}
+
+fn empty(d: &mut Draft<'_>, turn: &Turn<'_>) {
+    if turn.listener.is_some_and(|l| l.returns.is_empty()) {
+        return handled(d, turn);
+    }
+    if turn.is_past_budget() {
+        return wrapping::close(d, turn.thread, turn.path, turn.number);
+    }
+    close_failed(d, turn.thread, turn.path, &silent(turn));
+}
+
+/// Why a final among several steps is refused.
+pub fn not_alone() -> Refusal {
+    let words = "a final must be the only item beside notes; the other items go on";
+    Refusal::new(Code::FinalNotAlone, words).mended_by("send it again when the other items are answered")
+}
+
+fn handled(d: &mut Draft<'_>, turn: &Turn<'_>) {
+    let mut fact = Fact::core(Kind::Outcome, Mark::Handled, core_payload::handled())
+        .to(&turn.caller)
+        .on(turn.path)
+        .because(turn.cause)
+        .under(turn.config);
+    fact.from = turn.sender.clone();
+    fact.turn = Some(turn.number);
+    close(d, turn.thread, turn.path, Outcome::Handled, fact);
+}
+
+fn silent(turn: &Turn<'_>) -> Refusal {
+    silence(&turn.sender, turn.listener)
+}
+
+/// What whoever waits is told when a listener ends its turn without the answer that it owes.
+pub fn silence(name: &Name, listener: Option<&Listener>) -> Refusal {
+    let returns: Vec<&str> =
+        listener.map_or(Vec::new(), |l| l.returns.iter().map(|e| &*e.name.local).collect());
+    let words = format!("{} ended its turn without an answer", name.as_str());
+    Refusal::new(Code::ListenerSilent, words).expecting(format!("one of: {}", returns.join(", ")))
+}
+
+fn reply(d: &mut Draft<'_>, turn: &Turn<'_>, items: Vec<Item>) {
+    if items.len() > limits::REPLY_ITEMS {
+        let words =
+            format!("{} items are more than 64, the most in one reply", items.len().to_string().as_str());
+        let refusal = Refusal::new(Code::TooManyItems, words)
+            .mended_by("send 64 items at most, and the others in the next turn");
+        record_refusal(d, turn, 0, &refusal);
+        return after_turn(d, turn, Some(refusal));
+    }
+    if let Some(what) = turn.wrap_up {
+        return wrapping::reply(d, turn, what, items);
+    }
+    let is_note = |item: &Item| matches!(item, Item::Admitted(a) if is_kept(a.what()));
+    let steps = items.iter().filter(|item| !is_note(item)).count();
+    let mut answer = None;
+    let mut first_refusal = None;
+    let mut waits = Vec::new();
+    for (ordinal, item) in (0u32..).zip(items) {
+        match item {
+            Item::Admitted(admitted) if *admitted.what() == What::Final => {
+                if steps == 1 {
+                    answer = Some((ordinal, admitted));
+                } else {
+                    let refusal = refuse_item(d, turn, ordinal, not_alone(), Some(admitted.bytes()));
+                    turn.keep(&mut first_refusal, refusal);
+                }
+            }
+            // Last, so that a wait sees the children and timers of its own reply wherever it stands in it.
+            Item::Admitted(admitted) if is_wait(&admitted) => waits.push((ordinal, admitted)),
+            item => {
+                if let Some(refusal) = one_item(d, turn, ordinal, item) {
+                    turn.keep(&mut first_refusal, refusal);
+                }
+            }
+        }
+    }
+    for (ordinal, admitted) in waits {
+        if let Some(refusal) = one_item(d, turn, ordinal, Item::Admitted(admitted)) {
+            turn.keep(&mut first_refusal, refusal);
+        }
+    }
+    let Some((ordinal, admitted)) = answer else { return after_turn(d, turn, first_refusal) };
+    match todos::nudge(d, turn, ordinal) {
+        Some(refusal) => after_turn(d, turn, first_refusal.or(Some(refusal))),
+        None => take_final(d, turn, ordinal, &admitted),
+    }
+}
+
+/// What is answered by being recorded, and may stand beside a final.
+pub fn is_kept(what: &What) -> bool {
+    matches!(what, What::Note | What::Primitive(Primitive::Todo))
+}
+
+fn is_wait(admitted: &Admitted) -> bool {
+    matches!(admitted.what(), What::Primitive(Primitive::Await(_)))
+}
+
+pub(super) fn take_final(d: &mut Draft<'_>, turn: &Turn<'_>, ordinal: u32, admitted: &Admitted) {
+    let mut fact =
+        turn.item(ordinal, Kind::Message, Mark::Role(Role::Final), admitted.bytes().clone()).to(&turn.caller);
+    fact.from = turn.sender.clone();
+    close(d, turn.thread, turn.path, Outcome::Answered, fact);
+}
+
+/// Records one item that is no final; what was refused is returned.
+pub(super) fn one_item(d: &mut Draft<'_>, turn: &Turn<'_>, ordinal: u32, item: Item) -> Option<Refusal> {
+    match item {
+        Item::Refused(Refused { refusal, kept }) => {
+            Some(refuse_item(d, turn, ordinal, refusal, kept.as_ref()))
+        }
+        Item::ForThread { thread, payload, judged } => {
+            steering::item(d, turn, ordinal, &thread, &payload, *judged)
+        }
+        Item::Admitted(admitted) => match admitted.what() {
+            What::Note | What::Final | What::Steer { .. } => {
+                todos::keep(d, turn, ordinal, Role::Note, admitted.bytes())
+            }
+            What::Primitive(primitive) => primitives::answer(d, turn, ordinal, primitive, admitted.bytes()),
+            what @ (What::For(_) | What::ForEach { .. } | What::Spawn { .. }) => {
+                let Some(refusal) = no_room(d, turn, what, admitted.bytes()) else {
+                    return go(d, turn, ordinal, &admitted);
+                };
+                // What would be one call too many says nothing about a single one: another item may have it.
+                let is_for_many = matches!(what, What::ForEach { .. }) && !turn.is_single();
+                let has_room = is_for_many && purse::refusal(d, turn.thread, turn.path, Use::CALL).is_none();
+                let refusal = refuse_item(d, turn, ordinal, refusal, Some(admitted.bytes()));
+                (!has_room).then_some(refusal)
+            }
+        },
+    }
+}
+
+/// Why a call or a spawn may not begin, if that is so.
+fn no_room(d: &Draft<'_>, turn: &Turn<'_>, what: &What, payload: &[u8]) -> Option<Refusal> {
+    if turn.is_single() {
+        return Some(no_turn_left());
+    }
+    let more = match what {
+        What::Spawn { .. } => Use::SPAWN,
+        What::ForEach { takers, .. } => gathering::used(takers),
+        _ => Use::CALL,
+    };
+    let loops = || match what {
+        What::For(to) => looping::refusal(d, turn, to, payload),
+        What::ForEach { takers, .. } => {
+            takers.iter().find_map(|(to, _)| looping::refusal(d, turn, to, payload))
+        }
+        _ => None,
+    };
+    purse::refusal(d, turn.thread, turn.path, more).or_else(loops)
+}
+
+pub(super) fn no_turn_left() -> Refusal {
+    Refusal::new(Code::MessagesBudget, "a listener with one turn cannot wait for an answer")
+        .mended_by("answer at once, or raise `turns` of this listener in the organism's file")
+}
+
+fn go(d: &mut Draft<'_>, turn: &Turn<'_>, ordinal: u32, admitted: &Admitted) -> Option<Refusal> {
+    match admitted.what() {
+        What::For(to) => {
+            let role = Mark::Role(Role::Call);
+            let mut fact = turn.item(ordinal, Kind::Message, role, admitted.bytes().clone()).to(to);
+            fact.from = turn.sender.clone();
+            let over = purse::over(d, turn.thread, turn.path);
+            d.record(turn.thread, fact);
+            purse::warn(d, &over, Use::CALL);
+            looping::tell(d, turn, to, admitted.bytes());
+            let (path, request) =
+                (turn.path.item(turn.number, ordinal), (admitted.bytes(), admitted.element()));
+            hold_if_due(d, turn.thread, &path, request, admitted.is_dangerous());
+            None
+        }
+        What::ForEach { gather, takers } => {
+            gathering::begin(d, turn, ordinal, admitted, *gather, takers);
+            None
+        }
+        What::Spawn { label, to, initial } => {
+            let wanted = Wanted { label: label.as_deref(), to, initial, dangerous: admitted.is_dangerous() };
+            spawn(d, turn, ordinal, admitted.bytes(), &wanted)
+        }
+        What::Note | What::Final | What::Steer { .. } | What::Primitive(_) => None,
+    }
+}
+
+pub(super) fn refuse_item(
+    d: &mut Draft<'_>,
+    turn: &Turn<'_>,
+    ordinal: u32,
+    mut refusal: Refusal,
+    kept: Option<&std::sync::Arc<[u8]>>,
+) -> Refusal {
+    refusal.hash = kept.map(|bytes| d.keep(bytes));
+    record_refusal(d, turn, ordinal, &refusal);
+    refusal
+}
+
+pub(super) fn record_refusal(d: &mut Draft<'_>, turn: &Turn<'_>, ordinal: u32, refusal: &Refusal) {
+    let body = core_payload::system_error(refusal);
+    d.record(turn.thread, turn.item(ordinal, Kind::Refusal, Mark::Code(refusal.code), body).to(&turn.sender));
+}
+
+/// Answers an item that names a thread which is not the sender's, or which has ended.
+pub(super) fn no_thread(
+    d: &mut Draft<'_>,
+    turn: &Turn<'_>,
+    ordinal: u32,
+    thread: &str,
+    ended: bool,
+    payload: &std::sync::Arc<[u8]>,
+) -> Refusal {
+    let refusal = if ended {
+        Refusal::new(Code::EndedThread, "the thread has ended")
+    } else {
+        Refusal::new(Code::UnknownThread, "Unknown thread; emit <spawn-thread/> to create.")
+    };
+    d.keep(payload);
+    let body = core_payload::system_thread_error(thread, ended, &refusal.message);
+    d.record(turn.thread, turn.item(ordinal, Kind::Refusal, Mark::Code(refusal.code), body).to(&turn.sender));
+    refusal
+}
+
+/// What the caller of a listener with one turn is told of a refused answer. The answer is not the caller's, so its details
+/// would mislead: they are in the log, in the refusal that was recorded for the listener.
+fn for_caller(turn: &Turn<'_>, refusal: Refusal) -> Refusal {
+    let group = refusal.code.as_str().split('.').next().unwrap_or_default();
+    if !matches!(group, "payload" | "route" | "reply" | "thread") {
+        return refusal;
+    }
+    Refusal::new(Code::ListenerFailed, format!("{} answered with something invalid", turn.sender.as_str()))
+}
+
+/// After a reply without a final: a call with one turn is over; so is one whose wrap-up turn this was. One
+/// whose last turn it was, or that wanted more than its budget, has the wrap-up turn before it.
+pub(super) fn after_turn(d: &mut Draft<'_>, turn: &Turn<'_>, refused: Option<Refusal>) {
+    if turn.is_past_budget() {
+        return wrapping::close(d, turn.thread, turn.path, turn.number);
+    }
+    if turn.is_single() {
+        match refused {
+            Some(refusal) => close_failed(d, turn.thread, turn.path, &for_caller(turn, refusal)),
+            None if turn.listener.is_some_and(|l| l.returns.is_empty()) => handled(d, turn),
+            None => close_failed(d, turn.thread, turn.path, &silent(turn)),
+        }
+    } else if turn.wrap_up.is_none() {
+        let used = u64::from(turn.number);
+        let last = turn.is_last().then_some(Exceeded { what: Measure::Turns, used, limit: used });
+        if let Some(of) = purse::used_up(d, turn.thread, turn.path, refused.as_ref()).or(last) {
+            wrapping::begin(d, turn.thread, turn.path, &of, Some(turn.number));
+        }
+    }
+}

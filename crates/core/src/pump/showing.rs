@@ -1,0 +1,103 @@
+//! Answering questions that need no look into the log: the schemas of a listener and its peers, its section of the
+//! organism's file, and texts that it has kept. Nothing is recorded of a question that is answered. The view of a call, and documents that this
+//! names, are answered where a recall is.
+
+use std::sync::Arc;
+
+use systole_wire::ask::{Kept, Put, Whose};
+
+use super::draft::Draft;
+use super::replying::Turn;
+use crate::rules::view_payload;
+use crate::types::codes::Code;
+use crate::types::composition::{Element, Listener, SchemaId};
+use crate::types::ids::Name;
+use crate::types::limits;
+use crate::types::refusal::Refusal;
+
+/// Keeps a text, and answers with its hash. No record names it yet, and no view: so nobody can ask for it. It is
+/// on disk before this answer goes out, and what names it, such as a journal entry, comes after.
+pub(super) fn put(d: &mut Draft<'_>, text: &str) -> Arc<[u8]> {
+    let hash = d.keep(&Arc::from(text.as_bytes())).to_string();
+    Put { hash, total: text.len() as u64 }.payload().bytes().clone()
+}
+
+/// Whose schemas a listener is shown. It may be a peer of its own.
+fn shown(own: &Listener) -> Vec<&str> {
+    let others = own.peers.iter().filter(|peer| **peer != own.name);
+    std::iter::once(&own.name).chain(others).map(Name::as_str).collect()
+}
+
+/// The schema of the listener itself or of a peer, by the configuration that the call began with. A name that
+/// nothing has and one that is no peer's are told apart by nobody.
+pub(super) fn schema(
+    d: &Draft<'_>,
+    turn: &Turn<'_>,
+    name: &str,
+    element: Option<&str>,
+    from: u64,
+) -> Result<Arc<[u8]>, Refusal> {
+    let (page, own) = (d.page(turn.config), turn.listener);
+    let is_shown =
+        |it: &&Listener| own.is_some_and(|own| own.name == it.name || own.peers.contains(&it.name));
+    let named = Name::parse(name).ok();
+    let whose = page.zip(named).and_then(|(page, name)| page.listener(&name)).filter(is_shown);
+    let Some((page, whose)) = page.zip(whose) else {
+        let names: Vec<&str> = own.map(shown).unwrap_or_default();
+        let words = "there is no schema of that name among your own and your peers'";
+        return Err(Refusal::new(Code::NotAPeer, words).of_element("schema").expecting(names.join(", ")));
+    };
+    let text =
+        page.schemas.get(declaring(whose, element)?.0).map(|schema| &schema.text[..]).unwrap_or_default();
+    match Kept::page(text, from, limits::ANSWER_BYTES) {
+        Some(page) => Ok(page.payload(Whose::Schema(whose.name.as_str())).bytes().clone()),
+        None => Err(view_payload::past_the_end(from, text.len())),
+    }
+}
+
+/// The section of the organism's file that describes the listener itself, by the configuration that the call began
+/// with. The refusal is the same for every other path, whether there is such a section or not.
+pub(super) fn configuration(
+    d: &Draft<'_>,
+    turn: &Turn<'_>,
+    path: &str,
+    from: u64,
+) -> Result<Arc<[u8]>, Refusal> {
+    let own = d.page(turn.config).and_then(|page| page.sections.get(&turn.sender));
+    let Some(section) = own.filter(|own| own.path == path) else {
+        let words = "this is not the path of your own section of the organism's file";
+        let refusal = Refusal::new(Code::NotAPeer, words).of_element("configuration");
+        return Err(match own {
+            Some(own) => refusal.expecting(own.path.clone()),
+            None => refusal,
+        });
+    };
+    match Kept::page(section.text.as_bytes(), from, limits::ANSWER_BYTES) {
+        Some(page) => Ok(page.payload(Whose::Configuration(&section.path)).bytes().clone()),
+        None => Err(view_payload::past_the_end(from, section.text.len())),
+    }
+}
+
+/// The schema that declares that element of a listener, or all of them where none is named.
+fn declaring(whose: &Listener, element: Option<&str>) -> Result<SchemaId, Refusal> {
+    let is_meant = |one: &&Element| element.is_none_or(|local| *one.name.local == *local);
+    let all = || whose.accepts.iter().chain(&whose.returns);
+    let mut found: Vec<SchemaId> = all().filter(is_meant).map(|one| one.schema).collect();
+    found.sort_unstable();
+    found.dedup();
+    if let [only] = found.as_slice() {
+        return Ok(*only);
+    }
+    let mut names: Vec<&str> = all().map(|one| &*one.name.local).collect();
+    names.sort_unstable();
+    names.dedup();
+    let words = match found.as_slice() {
+        [] => "it neither takes nor gives an element of that name",
+        _ => "its elements stand in several schemas; name the one that is meant",
+    };
+    let element = format!("element=\"{}\"", names.first().copied().unwrap_or_default());
+    Err(Refusal::new(Code::NoSuchElement, words)
+        .of_element("schema")
+        .expecting(format!("one of {}", names.join(", ")))
+        .mended_by(element))
+}

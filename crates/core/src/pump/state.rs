@@ -1,0 +1,507 @@
+//! The state: a fold of records, and nothing that is not in them. `apply` changes it; here is only
+//! what it is and what can be read off it. Bodies are never in it, so a thread's fold is bounded by
+//! its open calls, not by its length.
+
+mod journal;
+mod person;
+mod purse;
+mod timer;
+
+pub use journal::{Entered, Entry, Journal};
+pub use person::{Approval, PersonRequest, Question};
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+pub use self::purse::{CHILD, Purse, WrapUp, used_under};
+pub use self::timer::{Fired, Firing, Timer};
+use super::buckets::Buckets;
+use super::replies::Replies;
+use super::wall::Running;
+use crate::rules::loops::Rounds;
+use crate::types::budget::Ceiling;
+use crate::types::composition::{Composition, Listener};
+use crate::types::ids::{CallPath, Digest, Key, MessageId, Name, ThreadId, TimerId};
+use crate::types::ports::Row;
+use crate::types::primitive::Pace;
+use crate::types::record::head_zero;
+use crate::types::time::Millis;
+
+/// Everything a decision may look at.
+#[derive(Default)]
+pub struct State {
+    /// Threads in memory. Those at rest may be only in the log; whoever asks about one wakes it first.
+    pub threads: HashMap<ThreadId, Thread>,
+    /// The configurations that open calls began with, and the current one. No fold: read from the
+    /// log's documents and from the organism's file before anything is decided.
+    pub book: Book,
+    /// What each sender may still have refused one by one. No fold either: it begins full with each start.
+    pub buckets: Buckets,
+    /// Whose time runs. No fold either: it is filled again from the fold with each start.
+    pub running: Running,
+    /// Which deliveries a reply was taken to. No fold: the newest are read from the log with each start.
+    pub replies: Replies,
+}
+
+/// Configurations by hash.
+#[derive(Default, Clone)]
+pub struct Book {
+    pages: HashMap<Digest, Arc<Composition>>,
+    current: Option<Arc<Composition>>,
+}
+
+impl Book {
+    /// A book whose current page is this.
+    pub fn open_at(current: Arc<Composition>) -> Book {
+        let pages = HashMap::from([(current.hash, current.clone())]);
+        Book { pages, current: Some(current) }
+    }
+
+    /// Adds the configuration of an older call.
+    pub fn add(&mut self, page: Arc<Composition>) {
+        self.pages.insert(page.hash, page);
+    }
+
+    /// The configuration that the next top call takes.
+    pub fn current(&self) -> Option<&Arc<Composition>> {
+        self.current.as_ref()
+    }
+
+    /// The configuration of that hash.
+    pub fn page(&self, hash: Digest) -> Option<&Arc<Composition>> {
+        self.pages.get(&hash)
+    }
+
+    /// A listener as the configuration of that hash has it.
+    pub fn listener(&self, hash: Digest, name: &Name) -> Option<&Listener> {
+        self.page(hash)?.listener(name)
+    }
+}
+
+/// What opened a thread: enough to meet a repeated request again.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Opener {
+    /// Who.
+    pub sender: Name,
+    /// With which key; children have none.
+    pub key: Option<Key>,
+    /// The hash of the first body.
+    pub body: Digest,
+    /// The first record.
+    pub first: MessageId,
+}
+
+/// A key that a message into a thread bound.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RecentKey {
+    /// Whose.
+    pub sender: Name,
+    /// The key.
+    pub key: Key,
+    /// The hash of the body.
+    pub body: Digest,
+    /// The record.
+    pub seq: u64,
+    /// That record's id.
+    pub id: MessageId,
+    /// The call it opened.
+    pub call: CallPath,
+}
+
+/// One thread.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Thread {
+    /// Its id.
+    pub id: ThreadId,
+    /// Its last record.
+    pub seq: u64,
+    /// The head of its chain.
+    pub head: Digest,
+    /// What opened it; none before the first record and for `sys`.
+    pub opener: Option<Opener>,
+    /// Top calls so far.
+    pub top_calls: u32,
+    /// Open calls.
+    pub calls: BTreeMap<CallPath, Call>,
+    /// Timers that are set.
+    pub timers: BTreeMap<TimerId, Timer>,
+    /// What messages from outside have used, by the number of the top call that each opened.
+    pub purses: BTreeMap<u32, Purse>,
+    /// Children so far.
+    pub spawns: u32,
+    /// Labels of children, each with the next suffix for it; bounded, see `rules::labels`.
+    pub labels: BTreeMap<String, u32>,
+    /// Keys bound a moment ago, which a look into the log may not have seen yet. Not in rows: whoever
+    /// wakes a thread has just looked.
+    #[serde(skip)]
+    pub recent: VecDeque<RecentKey>,
+    /// Whether it has ended.
+    pub ended: bool,
+    /// Since when nothing new of it goes out, until a person lets it go on; in `sys`, nothing at all.
+    pub paused: Option<Millis>,
+    /// Requests to a person so far, which only `sys` counts: over the whole log.
+    pub person_requests: u64,
+    /// When its last record was made.
+    pub touched: Millis,
+}
+
+/// One open call.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Call {
+    /// Who has to answer it.
+    pub listener: Name,
+    /// To whom its outcome goes: a listener, or the client of a top call.
+    pub caller: Name,
+    /// What opened it.
+    pub opened_by: OpenedBy,
+    /// The configuration it began with.
+    pub config: Digest,
+    /// Which purse of its thread pays for it.
+    pub purse: u32,
+    /// Whether it may only answer, because a budget is used up.
+    pub wrap_up: Option<WrapUp>,
+    /// The record of its request.
+    pub request: u64,
+    /// When it was opened.
+    pub opened: Millis,
+    /// Whether an earlier top call is still open.
+    pub held: bool,
+    /// The person's word that its request waits for.
+    pub approval: Option<Approval>,
+    /// The last turn whose reply was taken; 0 before the first.
+    pub settled: u32,
+    /// The items of that reply.
+    pub items: Vec<Item>,
+    /// Attempts at the due turn that are recorded; the first is implied unless it had to be recorded.
+    pub attempts: u32,
+    /// How many of the due turn's attempts died with the pump, which no listener is blamed for.
+    pub lost_with_pump: u32,
+    /// How many of those had their number on record, so their deliveries were handed out or about to be.
+    pub deaths_on_record: u32,
+    /// The due turn is not delivered before this moment.
+    pub not_before: Millis,
+    /// What its listener has on record about models for the due turn.
+    pub journal: Journal,
+    /// Records for its inbox that no settled turn has shown.
+    pub inbox: Vec<Arrival>,
+    /// The record after which the due turn could be delivered: what it shows ends there.
+    pub ready_seq: u64,
+    /// The same record's id: the cause of the reply's items.
+    pub ready_cause: MessageId,
+    /// When that was.
+    pub ready_at: Millis,
+    /// Its children in order of spawning: those that run, and those whose end no settled turn has shown.
+    pub children: Vec<Child>,
+    /// Number of its children whose end a settled turn has shown. They have left `children`.
+    pub shown_ends: u32,
+    /// Whether its first final was answered by `<children-open>` or `<todo-open>`.
+    pub nudged: bool,
+    /// What it remembers of its calls, to see that it goes round in circles.
+    pub rounds: Rounds,
+    /// Its todo lists, by the hash of their condition.
+    pub todos: BTreeMap<Digest, Steps>,
+    /// The last message of its view that it has cleared, with all before it but its request; 0 for none.
+    pub cleared: u64,
+}
+
+/// What opened a call.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum OpenedBy {
+    /// A request, whose sender waits for the outcome.
+    Request,
+    /// A timer that fired while its thread was at rest.
+    Timer(Fired),
+    /// News for its listener. Nobody waits for the outcome.
+    Tell,
+}
+
+/// How many steps there are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Steps {
+    /// Those that are not done.
+    pub open: u64,
+    /// All of them.
+    pub total: u64,
+}
+
+impl Steps {
+    /// These and those.
+    pub fn and(self, other: Steps) -> Steps {
+        Steps { open: self.open.saturating_add(other.open), total: self.total.saturating_add(other.total) }
+    }
+}
+
+/// A child thread, as the call that spawned it knows it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Child {
+    /// Its id.
+    pub id: ThreadId,
+    /// The record that told of its end, if it has ended.
+    pub ended: Option<u64>,
+    /// What it may use, with all below it.
+    pub ceiling: Ceiling,
+}
+
+/// What reached a call unasked.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Arrival {
+    /// Its record.
+    pub seq: u64,
+    /// What it is.
+    pub sort: Sort,
+}
+
+/// What sort of news reached a call.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum Sort {
+    /// The end of a child.
+    Finished,
+    /// Words of its own listener, before the reply.
+    Notice,
+    /// A timer that fired.
+    Timer,
+    /// Word that a budget is mostly or wholly used.
+    Budget,
+    /// A word of its parent, or from outside.
+    Steer,
+}
+
+/// One item of the last reply.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Item {
+    /// Its ordinal.
+    pub ordinal: u32,
+    /// Its record.
+    pub seq: u64,
+    /// That record's id.
+    pub id: MessageId,
+    /// Whom it was for; none for notes and refused items.
+    pub to: Option<Name>,
+    /// What answers it.
+    pub answer: Answer,
+    /// What its answer will be about.
+    pub wish: Wish,
+}
+
+/// What an item asks for, as far as its answer needs it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum Wish {
+    /// Nothing that needs to be kept.
+    Other,
+    /// The end of children.
+    Threads(Awaited),
+    /// A timer.
+    Timer(Pace),
+    /// The answers of several takers.
+    Takers(Takers),
+    /// The answer of a person.
+    Person(Question),
+}
+
+/// What became of an item that went to several takers.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Takers {
+    /// Whether the first answer that is no failure is enough.
+    pub first_is_enough: bool,
+    /// The record that answers it for each of them, in order.
+    pub answers: Vec<Option<u64>>,
+}
+
+/// A wait for children, as it stood when it was recorded.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Awaited {
+    /// The children.
+    pub threads: Vec<ThreadId>,
+    /// How many of them must have finished.
+    pub enough: usize,
+}
+
+/// The one answer of an item.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum Answer {
+    /// None yet.
+    Open,
+    /// Recording it was the answer.
+    Recorded,
+    /// That record of the same thread.
+    Seq(u64),
+    /// One record for each of its takers.
+    Each,
+}
+
+/// How a call stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Stand {
+    /// Its request waits for a person.
+    Asking,
+    /// An earlier top call is open.
+    Held,
+    /// That turn and attempt may go out, or is out.
+    Ready {
+        /// The turn.
+        turn: u32,
+        /// The attempt.
+        attempt: u32,
+    },
+    /// So many items have no answer.
+    Joining(usize),
+}
+
+impl Call {
+    /// How it stands.
+    pub fn stand(&self) -> Stand {
+        if self.approval.is_some() {
+            return Stand::Asking;
+        }
+        if self.held {
+            return Stand::Held;
+        }
+        match self.items.iter().filter(|i| i.answer == Answer::Open).count() {
+            0 => Stand::Ready { turn: self.settled + 1, attempt: self.attempts.max(1) },
+            open => Stand::Joining(open),
+        }
+    }
+
+    /// Whether exactly this turn and attempt is what may be out.
+    pub fn is_due(&self, turn: u32, attempt: u32) -> bool {
+        self.stand() == Stand::Ready { turn, attempt }
+    }
+
+    /// Which attempt of its listener's own the due one is: those that died with the pump do not count.
+    pub fn own_attempt(&self) -> u32 {
+        self.attempts.max(1).saturating_sub(self.lost_with_pump)
+    }
+
+    /// Its children that have not ended.
+    pub fn running(&self) -> impl Iterator<Item = &ThreadId> {
+        self.children.iter().filter(|child| child.ended.is_none()).map(|child| &child.id)
+    }
+
+    /// Its children that have not ended as far as it can know: no settled turn has shown their end.
+    pub fn seen_open(&self) -> impl Iterator<Item = &ThreadId> {
+        let unseen = |seq| self.inbox.iter().any(|arrival| arrival.seq == seq);
+        self.children.iter().filter(move |child| child.ended.is_none_or(unseen)).map(|child| &child.id)
+    }
+
+    /// Whether only the log knows if a thread was a child of this call, which lies in `own`: its end may have been
+    /// shown.
+    pub fn may_have_ended(&self, own: &ThreadId, id: &ThreadId) -> bool {
+        let is_known = || self.children.iter().any(|child| child.id == *id);
+        self.shown_ends > 0 && id.parent().as_ref() == Some(own) && !is_known()
+    }
+
+    /// Its waits that are not over.
+    pub fn awaits(&self) -> impl Iterator<Item = (&Item, &Awaited)> {
+        let open = self.items.iter().filter(|item| item.answer == Answer::Open);
+        open.filter_map(|item| match &item.wish {
+            Wish::Threads(awaited) => Some((item, awaited)),
+            Wish::Other | Wish::Timer(_) | Wish::Takers(_) | Wish::Person(_) => None,
+        })
+    }
+
+    /// How many notices came after the due turn could be delivered, and wait for the one after it.
+    pub fn unshown_notices(&self) -> usize {
+        let unshown = self.inbox.iter().rev().take_while(|arrival| arrival.seq > self.ready_seq);
+        unshown.filter(|arrival| arrival.sort == Sort::Notice).count()
+    }
+
+    /// The inbox records that the due turn shows.
+    pub fn shown_inbox(&self) -> impl Iterator<Item = u64> {
+        self.inbox.iter().map(|arrival| arrival.seq).filter(|seq| *seq <= self.ready_seq)
+    }
+}
+
+/// Whether a thread is at work, rests, or has ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Life {
+    /// A call is open.
+    Working,
+    /// No call is open; the next message goes on.
+    Resting,
+    /// Nothing is ever appended.
+    Ended,
+}
+
+impl Life {
+    /// The word for it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Life::Working => "working",
+            Life::Resting => "resting",
+            Life::Ended => "ended",
+        }
+    }
+}
+
+/// The version of a row's encoding and of what is folded into it. Rows of another are dropped and folded
+/// again.
+const ROW_VERSION: u8 = 16;
+
+impl Thread {
+    /// A thread before its first record.
+    pub fn blank(id: ThreadId) -> Thread {
+        let head = head_zero(&id);
+        Thread {
+            id,
+            seq: 0,
+            head,
+            opener: None,
+            top_calls: 0,
+            calls: BTreeMap::new(),
+            timers: BTreeMap::new(),
+            purses: BTreeMap::new(),
+            spawns: 0,
+            labels: BTreeMap::new(),
+            recent: VecDeque::new(),
+            ended: false,
+            paused: None,
+            person_requests: 0,
+            touched: Millis(0),
+        }
+    }
+
+    /// Whether it works, rests or has ended.
+    pub fn life(&self) -> Life {
+        match (self.ended, self.calls.is_empty()) {
+            (true, _) => Life::Ended,
+            (false, true) => Life::Resting,
+            (false, false) => Life::Working,
+        }
+    }
+
+    /// Its fold as a row of the log.
+    pub fn to_row(&self) -> Row {
+        let mut bytes = vec![ROW_VERSION];
+        // Encoding into a Vec fails only for types that postcard does not know; those here it does.
+        if let Ok(body) = postcard::to_allocvec(self) {
+            bytes.extend_from_slice(&body);
+        }
+        Row { thread: self.id.clone(), seq: self.seq, working: self.is_at_work(), bytes }
+    }
+
+    /// Whether opening a log has to know it: a call of it is open, or a timer set.
+    pub fn is_at_work(&self) -> bool {
+        self.life() == Life::Working || !self.timers.is_empty()
+    }
+
+    /// Whether this version writes rows in the encoding of that one.
+    pub fn is_row_readable(row: &Row) -> bool {
+        row.bytes.first() == Some(&ROW_VERSION)
+    }
+
+    /// Reads a row; none where it was written in another encoding, and the thread is folded afresh.
+    pub fn from_row(row: &Row) -> Option<Thread> {
+        let (version, body) = row.bytes.split_first()?;
+        let thread: Thread = (*version == ROW_VERSION).then(|| postcard::from_bytes(body).ok())??;
+        (thread.id == row.thread && thread.seq == row.seq).then_some(thread)
+    }
+}
+
+impl State {
+    /// A thread in memory.
+    pub fn thread(&self, id: &ThreadId) -> Option<&Thread> {
+        self.threads.get(id)
+    }
+}

@@ -1,0 +1,109 @@
+//! Timers of a thread, as the fold has them. A timer belongs to the call that set it; one of a root's
+//! top call outlives it. Notes are not here, because a fold holds no bodies. The only exception is the start of the
+//! note of a timer whose call is open.
+
+use serde::{Deserialize, Serialize};
+
+use super::Thread;
+use crate::types::ids::{CallPath, Name, TimerId};
+use crate::types::limits;
+use crate::types::primitive::Pace;
+use crate::types::time::Millis;
+
+/// A timer that is set.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Timer {
+    /// The record of the item that set it: its note stands there.
+    pub set: u64,
+    /// The call that set it.
+    pub call: CallPath,
+    /// The listener of that call.
+    pub listener: Name,
+    /// The purse of that call, which pays for a call that the timer opens later.
+    pub purse: u32,
+    /// When it fires next, by the wall clock.
+    pub due: Millis,
+    /// After how long, and whether again.
+    pub pace: Pace,
+    /// Its last firing, as long as nobody has been shown it.
+    pub fired: Option<Firing>,
+}
+
+/// Where a firing went.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum Firing {
+    /// Into the inbox of the call that set the timer, as that record.
+    Told(u64),
+    /// It opened that top call.
+    Opened(CallPath),
+}
+
+/// The firing that opened a call, as the outcome of that call names it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Fired {
+    /// The timer.
+    pub id: TimerId,
+    /// Its note, cut to the length that an outcome repeats.
+    pub note: String,
+}
+
+impl Timer {
+    /// The due moment after a firing at `now` that tells of so many missed ones. Moments stay a whole
+    /// number of spans apart, unless the clock was set: then they are counted anew from this firing.
+    pub fn due_after(&self, now: Millis, missed: u64) -> Millis {
+        let span_ms = self.pace.span_ms;
+        let next = self.due.plus(span_ms.saturating_mul(missed.saturating_add(1)));
+        let latest = now.plus(span_ms);
+        if now < next && next <= latest { next } else { latest }
+    }
+}
+
+impl Thread {
+    /// Whether a timer may fire. One whose last firing has not been shown to anybody waits for that: a
+    /// call that is busy for an hour finds one firing of a timer that is due every second, not 3,600. One
+    /// that would open a call waits like whoever sends while no further call may wait.
+    pub fn may_fire(&self, timer: &Timer) -> bool {
+        let setter = self.calls.get(&timer.call);
+        let is_shown = match &timer.fired {
+            None => true,
+            Some(Firing::Told(seq)) => {
+                !setter.is_some_and(|call| call.inbox.iter().any(|arrival| arrival.seq == *seq))
+            }
+            Some(Firing::Opened(call)) => !self.calls.contains_key(call),
+        };
+        is_shown && (setter.is_some() || self.has_room())
+    }
+
+    /// Whether a timer is over by the reply to that turn of a call: it was due once, and the turn showed its
+    /// firing. The fold forgets it with the first record of the reply; whoever decides about that record
+    /// must not find it any more either.
+    pub fn is_spent(&self, path: &CallPath, turn: u32, timer: &Timer) -> bool {
+        let Some(call) = self.calls.get(path).filter(|call| turn > call.settled) else { return false };
+        let is_shown =
+            matches!(timer.fired, Some(Firing::Told(seq)) if call.shown_inbox().any(|shown| shown == seq));
+        is_shown && !timer.pace.repeats && timer.call == *path
+    }
+
+    /// Whether one more top call may wait behind the open one.
+    pub fn has_room(&self) -> bool {
+        self.calls.values().filter(|call| call.held).count() < limits::QUEUED_TOP_CALLS
+    }
+
+    /// Whether a timer outlives the call that set it: not when the time of its message is over.
+    pub fn keeps(&self, timer: &Timer) -> bool {
+        let is_over = self.purses.get(&timer.purse).is_some_and(|purse| purse.is_over);
+        self.id.parent().is_none() && timer.call.depth() == 0 && !is_over
+    }
+
+    /// The timers that a call has set.
+    pub fn timers_of(&self, call: &CallPath) -> impl Iterator<Item = (&TimerId, &Timer)> {
+        self.timers.iter().filter(move |(_, timer)| timer.call == *call)
+    }
+
+    /// Whether a call may cancel a timer: its own, or one that an earlier top call of the same listener
+    /// has left.
+    pub fn may_cancel(&self, call: &CallPath, listener: &Name, timer: &Timer) -> bool {
+        let is_left = !self.calls.contains_key(&timer.call);
+        timer.call == *call || is_left && call.depth() == 0 && timer.listener == *listener
+    }
+}

@@ -1,0 +1,180 @@
+//! Deciding on steering: a word for work that goes on, from the call that spawned the thread or from
+//! outside. It joins the inbox of the top call that is open and is shown at that call's next turn; it
+//! ends a wait, and it never interrupts a turn that is out. What no turn could show any more is refused,
+//! so that nobody believes to have been heard who was not.
+
+use std::sync::Arc;
+
+use super::awaiting;
+use super::children::{Kinship, kinship};
+use super::draft::{Draft, Fact, first_top_call};
+use super::replying::{Turn, no_thread, refuse_item};
+use super::state::{Call, Sort, Stand};
+use crate::rules::core_payload;
+use crate::types::codes::Code;
+use crate::types::flow::{Admitted, Refused, What};
+use crate::types::ids::{CallPath, Key, MessageId, Name, ThreadId};
+use crate::types::limits;
+use crate::types::record::{Kind, Mark, Role, Steering};
+use crate::types::refusal::Refusal;
+
+/// A word for a call.
+pub(super) struct Word<'a> {
+    /// Whose.
+    from: Name,
+    /// The listener whose schema took it; none for a note of the sender's, which is for anybody.
+    to: Option<&'a Name>,
+    /// Whether its payload says, or its schema, that a person must approve it.
+    is_dangerous: bool,
+    /// The `<steer>`, as the call is shown it.
+    pub(super) body: Arc<[u8]>,
+}
+
+/// Where a word comes from.
+pub(super) enum Origin<'a> {
+    /// From outside, under that key.
+    Outside(&'a Key),
+    /// From the call that spawned the thread: the record of the item.
+    Item(MessageId),
+}
+
+/// The word in a `<steer>` from outside; none where the payload is no steer.
+pub(super) fn from_outside<'a>(client: &Name, admitted: &'a Admitted) -> Option<Word<'a>> {
+    let What::Steer { to, payload } = admitted.what() else { return None };
+    let body = core_payload::steer(client, payload);
+    Some(Word { from: client.clone(), to: Some(to), is_dangerous: admitted.is_dangerous(), body })
+}
+
+/// An item for another thread. Nothing is ever created by it: the thread is a running child of the same
+/// call, or the item is refused.
+pub(super) fn item(
+    d: &mut Draft<'_>,
+    turn: &Turn<'_>,
+    ordinal: u32,
+    thread: &str,
+    payload: &Arc<[u8]>,
+    judged: Result<Admitted, Refused>,
+) -> Option<Refusal> {
+    let child = &match kinship(d, turn, thread) {
+        Kinship::Running(child) => child,
+        Kinship::Ended => return Some(no_thread(d, turn, ordinal, thread, true, payload)),
+        Kinship::Foreign => return Some(no_thread(d, turn, ordinal, thread, false, payload)),
+        Kinship::Unread(refusal) => return Some(refuse_item(d, turn, ordinal, refusal, Some(payload))),
+    };
+    let admitted = match judged {
+        Ok(admitted) => admitted,
+        Err(Refused { refusal, kept }) => {
+            return Some(refuse_item(d, turn, ordinal, refusal, kept.as_ref().or(Some(payload))));
+        }
+    };
+    let found = from_parent(&turn.sender, &admitted).and_then(|word| Ok((room(d, child, &word)?, word)));
+    let (path, word) = match found {
+        Ok(found) => found,
+        Err(refusal) => {
+            // What the child has no room for says nothing about the budget of the sender.
+            let _told = refuse_item(d, turn, ordinal, refusal, Some(payload));
+            return None;
+        }
+    };
+    let mut fact = turn.item(ordinal, Kind::Message, Mark::Role(Role::Steer), payload.clone());
+    fact.from = turn.sender.clone();
+    let (_, cause) = d.record(turn.thread, fact);
+    let handled = Fact::core(Kind::Message, Mark::Role(Role::Answer), core_payload::handled())
+        .to(&turn.sender)
+        .on(&turn.path.item(turn.number, ordinal))
+        .because(cause)
+        .under(turn.config);
+    join(d, child, &path, word, Origin::Item(cause));
+    d.record(turn.thread, handled);
+    None
+}
+
+fn from_parent<'a>(sender: &Name, admitted: &'a Admitted) -> Result<Word<'a>, Refusal> {
+    let to = match admitted.what() {
+        What::For(to) => Some(to),
+        What::Note => None,
+        _ => {
+            let words = "another thread is sent a payload that its listener takes, or a note";
+            return Err(Refusal::new(Code::NotAPeer, words)
+                .of_element(admitted.element())
+                .mended_by("leave the thread out, to send it in your own"));
+        }
+    };
+    let body = core_payload::steer(sender, admitted.bytes());
+    Ok(Word { from: sender.clone(), to, is_dangerous: admitted.is_dangerous(), body })
+}
+
+/// The call that a word joins, or why there is none that would be shown it.
+pub(super) fn room(d: &Draft<'_>, thread: &ThreadId, word: &Word<'_>) -> Result<CallPath, Refusal> {
+    let resting = || {
+        Refusal::new(Code::RestingThread, "the thread rests; there is nothing to steer")
+            .mended_by("send the payload as a message, which goes on with the thread")
+    };
+    let path = d.thread(thread).and_then(first_top_call).ok_or_else(resting)?;
+    let call = d.call(thread, &path).ok_or_else(resting)?;
+    if word.to.is_some_and(|to| *to != call.listener) {
+        let words = ["the thread works on a call to ", call.listener.as_str(), ", which does not take this"];
+        return Err(Refusal::new(Code::NotAPeer, words.concat()));
+    }
+    let listener = d.listener(call.config, &call.listener);
+    if word.is_dangerous || listener.is_some_and(|l| l.approval.always) {
+        let words = "a payload that a person must approve cannot steer: approving it is not built yet";
+        return Err(
+            Refusal::new(Code::NotBuilt, words).mended_by("send it as a message or a call of its own")
+        );
+    }
+    if shown_at(call) > last_turn(call, listener.map_or(1, |l| l.turns)) {
+        let words = format!("{} has no turn left in which it could be shown this", call.listener.as_str());
+        return Err(Refusal::new(Code::MessagesBudget, words)
+            .mended_by("wait for its answer, or raise `turns` of this listener in the organism's file"));
+    }
+    let waiting = call.inbox.iter().filter(|arrival| arrival.sort == Sort::Steer).count();
+    if waiting >= limits::STEERS {
+        let words = "64 such words wait for the next turn of the call, the most that may";
+        return Err(Refusal::new(Code::BusyThread, words).mended_by("wait until a turn has shown them"));
+    }
+    Ok(path)
+}
+
+/// The last turn that a call may still have. A turn that may be out when it is told to wrap up is followed by
+/// one more, unless its listener has one alone.
+fn last_turn(call: &Call, turns: u32) -> u32 {
+    match call.wrap_up {
+        None => turns,
+        Some(_) if turns <= 1 => turns,
+        Some(_) if call.is_wrapping_up() => call.settled + 1,
+        Some(_) => call.settled + 2,
+    }
+}
+
+/// The first turn that shows what comes now. A turn that could be out shows what there was before it.
+fn shown_at(call: &Call) -> u32 {
+    match call.stand() {
+        Stand::Joining(_) => call.settled + 1,
+        Stand::Ready { turn, .. } => turn + 1,
+        Stand::Asking | Stand::Held => call.settled + 2,
+    }
+}
+
+/// Puts a word into the inbox of a call.
+pub(super) fn join(
+    d: &mut Draft<'_>,
+    thread: &ThreadId,
+    path: &CallPath,
+    word: Word<'_>,
+    origin: Origin<'_>,
+) -> (u64, MessageId) {
+    let (listener, config) = d
+        .call(thread, path)
+        .map_or_else(|| (Name::core(), d.current_config()), |call| (call.listener.clone(), call.config));
+    let mark = Mark::Steering(Steering::Steered);
+    let mut fact = Fact::core(Kind::Steer, mark, word.body).to(&listener).on(path).under(config);
+    fact.from = word.from;
+    (fact.key, fact.cause) = match origin {
+        Origin::Outside(key) => (Some(key.clone()), None),
+        Origin::Item(cause) => (None, Some(cause)),
+    };
+    let placed = d.record(thread, fact);
+    awaiting::arrived(d, thread, path);
+    placed
+}

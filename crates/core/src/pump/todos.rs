@@ -1,0 +1,65 @@
+//! Deciding on todo lists, alone or in notes, and on the one word that a final gets which comes too
+//! early: steps are open, or children run.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::draft::Draft;
+use super::replying::{Turn, refuse_item};
+use super::state::Steps;
+use crate::rules::{core_payload, todo};
+use crate::types::codes::Code;
+use crate::types::ids::Digest;
+use crate::types::limits;
+use crate::types::record::{Kind, Mark, Role};
+use crate::types::refusal::Refusal;
+
+/// Records a note, or a list alone: being recorded answers both. One that brings more lists than a call
+/// may have is refused; every other takes the place of the list with the same condition.
+pub(super) fn keep(
+    d: &mut Draft<'_>,
+    turn: &Turn<'_>,
+    ordinal: u32,
+    role: Role,
+    item: &Arc<[u8]>,
+) -> Option<Refusal> {
+    // The door has read them, so there is nothing wrong with them.
+    let lists = todo::read(item).unwrap_or_default();
+    if !lists.is_empty() {
+        let known = d.call(turn.thread, turn.path).into_iter().flat_map(|call| call.todos.keys().copied());
+        let conditions: BTreeSet<Digest> =
+            known.chain(lists.iter().map(|list| Digest::of(list.condition.as_bytes()))).collect();
+        if conditions.len() > limits::TODO_LISTS {
+            let words = "32 todo lists of this call have other conditions, the most allowed";
+            let refusal = Refusal::new(Code::TooLarge, words)
+                .of_element("todo-until")
+                .mended_by("go on with a list that is there, under its condition");
+            return Some(refuse_item(d, turn, ordinal, refusal, Some(item)));
+        }
+    }
+    let mut fact = turn.item(ordinal, Kind::Message, Mark::Role(role), item.clone());
+    fact.from = turn.sender.clone();
+    d.record(turn.thread, fact);
+    None
+}
+
+/// The first final of a call that leaves children running or steps open is answered by a word on that;
+/// the next is taken. Children come first: taking a final cancels them. On the last turn there is no
+/// next, so the first is taken.
+pub(super) fn nudge(d: &mut Draft<'_>, turn: &Turn<'_>, ordinal: u32) -> Option<Refusal> {
+    if turn.is_last() {
+        return None;
+    }
+    let call = d.call(turn.thread, turn.path).filter(|call| !call.nudged)?;
+    let running = call.running().count();
+    let Steps { open, total } = call.todos.values().fold(Steps::default(), |all, list| all.and(*list));
+    let (mark, body, words) = match (running, open) {
+        (0, 0) => return None,
+        (0, open) => (Mark::TodoOpen, core_payload::todo_open(open, total), "steps are still open"),
+        (running, _) => {
+            (Mark::ChildrenOpen, core_payload::children_open(running), "children are still running")
+        }
+    };
+    d.record(turn.thread, turn.item(ordinal, Kind::Refusal, mark, body).to(&turn.sender));
+    Some(Refusal::new(Code::FinalNotAlone, words))
+}

@@ -1,0 +1,362 @@
+//! A listener's own view of one call: the messages that it was shown and that it said, in one order and
+//! numbered from 1, and, where it sees the thread, between them what others said to one another. Pure, over the
+//! records of one thread; it never looks into other threads, at ids, times and attempts, or, for whoever sees its call
+//! alone, into what happened inside callees.
+//!
+//! First come the listener's earlier calls in the thread: those whose outcome was known to whoever asked for
+//! this one, in the order in which they were asked for. Then the request, and for each turn its items, their
+//! answers in order of ordinal, and the inbox as the next turn showed it. So the order in which parallel
+//! answers came moves nothing, and a number once given stays. Each message is one record: a refused item is
+//! the refusal that answers it. What models said in a turn stands before what was made of it, and has no number.
+
+mod begun;
+mod laid;
+mod order;
+mod reading;
+mod spoken;
+mod text;
+
+use std::collections::{BTreeMap, HashMap};
+
+pub use begun::Begun;
+pub use reading::{Page, Seen, Wanted, Wish, look, with_words};
+pub use spoken::Spoken;
+
+use laid::Laid;
+use spoken::Bought;
+use systole_wire::ask::Spot;
+
+use super::compose;
+use super::state::{Answer, Call, Item, Stand, Thread};
+use super::wake;
+use crate::rules::view_payload;
+use crate::types::composition::Sees;
+use crate::types::ids::{CallPath, Digest, Name, ThreadId};
+use crate::types::ports::{LogFault, Position};
+use crate::types::record::{Header, Kind, Mark, Record, Role};
+use crate::types::time::Millis;
+
+/// Whose view it is, and as of when.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Whose {
+    /// The thread.
+    pub thread: ThreadId,
+    /// The call.
+    pub call: CallPath,
+    /// Its listener.
+    pub listener: Name,
+    /// What it shows.
+    pub sees: Sees,
+    /// The last record that counts: the one after which the turn that looks was due.
+    pub up_to: u64,
+}
+
+/// One message of a view.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Message {
+    /// Its record.
+    pub seq: u64,
+    /// Who said it.
+    pub from: Name,
+    /// Whom it was said to, where it was said between others.
+    pub to: Option<Name>,
+    /// Where in its call it stands.
+    pub spot: Spot,
+    /// The leaf of that record.
+    pub leaf: Digest,
+    /// Characters of its text.
+    pub characters: u64,
+    /// Whether it is a note.
+    pub is_note: bool,
+    /// The document whose hash it names as that of refused bytes, if the core said it.
+    pub names: Option<Digest>,
+    /// Whether a turn begins with it, so that what comes before can be cleared without it.
+    pub begins: bool,
+}
+
+/// The messages of a view, in order.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct View {
+    messages: Vec<Message>,
+    /// The number of the request of the call itself.
+    request: u64,
+    /// What models said, by the number of the message that it stands before.
+    spoken: BTreeMap<u64, Spoken>,
+    /// When the thread began.
+    began: Millis,
+}
+
+impl View {
+    /// All of them; the first has number 1.
+    pub fn messages(&self) -> &[Message] {
+        &self.messages
+    }
+
+    /// The number of the request of the call itself, which is never cleared.
+    pub fn request(&self) -> u64 {
+        self.request
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> u64 {
+        self.messages.len() as u64
+    }
+
+    /// What a model said that stands before that message.
+    pub fn spoken_before(&self, number: u64) -> Option<Spoken> {
+        self.spoken.get(&number).copied()
+    }
+
+    /// When the thread began.
+    pub fn began(&self) -> Millis {
+        self.began
+    }
+
+    /// Those from one number to another, with their numbers.
+    pub fn range(&self, from: u64, to: u64) -> impl Iterator<Item = (u64, &Message)> {
+        let skipped = usize::try_from(from.saturating_sub(1)).unwrap_or(usize::MAX);
+        let rest = self.messages.get(skipped..).unwrap_or_default();
+        (from.max(1)..).zip(rest).take_while(move |(number, _)| *number <= to)
+    }
+}
+
+/// What was said in one call, turn by turn: the request first.
+struct Told {
+    path: CallPath,
+    caller: Name,
+    listener: Name,
+    /// Whether it is one of the listener whose view it is, and shown as such.
+    is_own: bool,
+    turns: Vec<Turn>,
+    bought: Bought,
+}
+
+impl Told {
+    /// Whom something in that place was said to; `to` is what its record says.
+    fn whom(&self, spot: Spot, to: Option<&Name>) -> Name {
+        match spot {
+            // A note is for whoever writes it.
+            Spot::Said { .. } => to.unwrap_or(&self.listener).clone(),
+            _ => self.listener.clone(),
+        }
+    }
+}
+
+/// The records of a turn in the order of the view.
+type Turn = Vec<(Spot, u64)>;
+
+/// What is kept of a record that may become a message.
+struct Noted {
+    from: Name,
+    to: Option<Name>,
+    leaf: Digest,
+    characters: u64,
+    is_note: bool,
+    names: Option<Digest>,
+}
+
+/// Where a call stands in the order of the view.
+type Key = (Vec<(u32, u32, u32)>, CallPath);
+
+fn key(path: &CallPath) -> Key {
+    (path.steps(), path.clone())
+}
+
+/// A view that is being read: the records of its thread go in one after the other.
+pub struct Reading {
+    whose: Whose,
+    thread: Thread,
+    /// The calls that belong to the view, as they were asked for.
+    calls: BTreeMap<Key, Told>,
+    noted: HashMap<u64, Noted>,
+    laid: Laid,
+    /// Whether it is looked at again and again, and so is worth keeping.
+    is_read_on: bool,
+}
+
+impl Reading {
+    /// A view of which nothing was read yet.
+    pub fn of(whose: Whose) -> Reading {
+        let thread = Thread::blank(whose.thread.clone());
+        let is_read_on = whose.sees == Sees::Thread;
+        let (calls, noted, laid) = (BTreeMap::new(), HashMap::new(), Laid::default());
+        Reading { whose, thread, calls, noted, laid, is_read_on }
+    }
+
+    /// The record that comes next; none once all that count were taken.
+    pub fn next(&self) -> Option<u64> {
+        (self.thread.seq < self.whose.up_to).then_some(self.thread.seq + 1)
+    }
+
+    /// Takes the next record of the thread.
+    pub fn take(&mut self, record: &Record, position: Position) -> Result<(), LogFault> {
+        let h = &record.header;
+        let (path, turn) = speaker(h);
+        if let Some(path) = path.filter(|path| self.is_watched(path))
+            && let Some(call) = self.thread.calls.get(&path)
+            && let Some(told) = self.calls.get_mut(&key(&path))
+        {
+            told.bought.take(call, h, turn);
+            told.turns.extend(ends_of_turns(call, h, turn).into_iter().flatten());
+        }
+        if h.seq == 1 {
+            self.laid.view.began = h.time;
+        }
+        wake::fold_next(&mut self.thread, record, position)?;
+        self.watch(h);
+        if self.may_be_message(h) {
+            let names = if h.from == Name::core() { view_payload::refused_bytes(&record.body) } else { None };
+            let (leaf, characters) = (record.leaf, characters(&record.body));
+            let is_note = matches!(h.code, Some(Mark::Role(Role::Note)));
+            let (from, to) = (h.from.clone(), h.to.clone());
+            self.noted.insert(h.seq, Noted { from, to, leaf, characters, is_note, names });
+        }
+        Ok(())
+    }
+
+    /// Lays the view out as far as it was read; none where the call was never opened, or is no longer open.
+    pub fn lay_out(&mut self) -> Option<&View> {
+        match self.whose.sees {
+            Sees::Call => self.read_on()?,
+            Sees::Thread => self.lay_all_out()?,
+        }
+        Some(&self.laid.view)
+    }
+
+    /// A view of the call alone: the calls before it are over, and it grows at its end.
+    fn read_on(&mut self) -> Option<()> {
+        let whose = &self.whose.call;
+        let due = turn_before(self.thread.calls.get(whose)?, true);
+        let earlier = self.calls.values().filter(|told| told.path != *whose);
+        let own = self.calls.get(&key(whose))?;
+        self.laid.read_on(earlier, own, &due, &mut self.noted)
+    }
+
+    /// A view of the thread: what was said inside of calls stands between their items and answers.
+    fn lay_all_out(&mut self) -> Option<()> {
+        let open = order::open(&self.thread, &self.whose, |path| self.is_watched(path))?;
+        self.laid.begin_again();
+        for placed in order::placed(&self.calls, &open, &self.whose.call) {
+            self.laid.put(&placed, self.noted.get(&placed.seq)?);
+        }
+        Some(())
+    }
+
+    /// Whether it is the view of that call, read no further than it is wanted.
+    fn is_before(&self, whose: &Whose) -> bool {
+        let Whose { thread, call, listener, sees, up_to } = whose;
+        let own = &self.whose;
+        (&own.thread, &own.call, &own.listener, own.sees) == (thread, call, listener, *sees)
+            && self.thread.seq <= *up_to
+    }
+
+    /// The same, to be read up to that record.
+    fn up_to(mut self, up_to: u64) -> Reading {
+        self.whose.up_to = up_to;
+        self
+    }
+
+    fn is_watched(&self, path: &CallPath) -> bool {
+        self.calls.contains_key(&key(path))
+    }
+
+    /// Watches the call that a record opened, if it belongs to the view: the call itself, and earlier ones
+    /// of its listener that no other of those contains. Whoever sees the thread is shown the others as well whose outcome
+    /// was known by then, those that its call lies in, and what happens inside of it.
+    fn watch(&mut self, h: &Header) {
+        let path = match h.code {
+            Some(Mark::Role(Role::Call)) => item_path(h),
+            _ => h.call.clone(),
+        };
+        let Some(path) = path.filter(|path| !self.is_watched(path)) else { return };
+        let Some(call) = self.thread.calls.get(&path).filter(|call| call.opened_by(h.seq)) else { return };
+        let whose = &self.whose.call;
+        let is_earlier = || call.listener == self.whose.listener && path.precedes(whose);
+        let own = || self.calls.iter().filter(|(_, told)| told.is_own);
+        let is_inside = || own().any(|((_, other), _)| path.is_within(other));
+        let is_own = path == *whose || is_earlier() && !is_inside();
+        // What runs beside it is over for nobody yet, and may come in any order.
+        let is_over =
+            || path.precedes(whose) || path.is_awaited() && (path.is_within(whose) || whose.is_within(&path));
+        if is_own || self.whose.sees == Sees::Thread && is_over() {
+            let (caller, listener) = (call.caller.clone(), call.listener.clone());
+            let (turns, bought) = (Vec::new(), Bought::default());
+            self.calls.insert(key(&path), Told { path, caller, listener, is_own, turns, bought });
+        }
+    }
+
+    /// Whether a record may be a message: it belongs to a watched call, or answers or makes an item of one.
+    fn may_be_message(&self, h: &Header) -> bool {
+        let Some(path) = &h.call else { return false };
+        let answers = || path.caller().is_some_and(|(caller, ..)| self.is_watched(&caller));
+        let opens = || item_path(h).is_some_and(|item| self.is_watched(&item));
+        self.is_watched(path) || answers() || opens()
+    }
+}
+
+impl Call {
+    /// Whether that record opened it.
+    fn opened_by(&self, seq: u64) -> bool {
+        self.settled == 0 && self.request == seq
+    }
+}
+
+/// The call whose turn a record belongs to, and that turn if it is of its reply. What goes to several names
+/// the call that it opens.
+fn speaker(h: &Header) -> (Option<CallPath>, Option<u32>) {
+    match h.code {
+        Some(Mark::Role(Role::ToAll | Role::ToFirst)) => {
+            let item = h.call.as_ref().and_then(CallPath::caller);
+            item.map(|(caller, turn, _)| (caller, turn)).unzip()
+        }
+        _ => (h.call.clone(), h.turn.filter(|_| h.ordinal.is_some())),
+    }
+}
+
+fn item_path(h: &Header) -> Option<CallPath> {
+    Some(h.call.as_ref()?.item(h.turn?, h.ordinal?))
+}
+
+fn characters(body: &[u8]) -> u64 {
+    // Every character has one byte that continues none.
+    body.iter().filter(|byte| **byte & 0xc0 != 0x80).count() as u64
+}
+
+/// The turns of a call that a record about to be folded is the end of: what was said and shown up to it,
+/// and, where it is the call's final, that.
+fn ends_of_turns(call: &Call, h: &Header, turn: Option<u32>) -> Option<Vec<Turn>> {
+    let is_new = turn.is_some_and(|turn| turn > call.settled);
+    match (h.kind, h.code) {
+        (Kind::Message, Some(Mark::Role(Role::Final))) => {
+            let said = Spot::Said { turn: h.turn?, ordinal: h.ordinal? };
+            let before = is_new.then(|| turn_before(call, true));
+            // Notes of the same reply were recorded before it.
+            let mut last = if is_new { Turn::new() } else { turn_before(call, false) };
+            let after = |(spot, _): &(Spot, u64)| !matches!(spot, Spot::Said { ordinal, .. } if Some(*ordinal) < h.ordinal);
+            let place = last.iter().position(after).unwrap_or(last.len());
+            last.insert(place, (said, h.seq));
+            Some(before.into_iter().chain([last]).collect())
+        }
+        (Kind::Outcome, Some(Mark::DeadLetter)) => None,
+        // What a turn was to show that never came to be due was shown to nobody, but every item has its answer.
+        (Kind::Outcome, _) => Some(vec![turn_before(call, matches!(call.stand(), Stand::Ready { .. }))]),
+        _ if is_new => Some(vec![turn_before(call, true)]),
+        _ => None,
+    }
+}
+
+/// What stands in the view before the due turn's reply and after what was told of the call so far: at first
+/// the request, then the last reply with its answers, and the inbox if the due turn has shown it. An item
+/// that was refused is no record of its own.
+fn turn_before(call: &Call, is_shown: bool) -> Turn {
+    if call.settled == 0 {
+        return vec![(Spot::Request, call.request)];
+    }
+    let turn = call.settled;
+    let own = |item: &&Item| item.answer != Answer::Seq(item.seq);
+    let items = compose::items(call).into_iter().filter(own);
+    let said = items.map(|item| (Spot::Said { turn, ordinal: item.ordinal }, item.seq));
+    let answers = compose::answers(call).map(|(ordinal, seq)| (Spot::Answer { turn, ordinal }, seq));
+    let inbox = if is_shown { compose::inbox(call) } else { Vec::new() };
+    said.chain(answers).chain(inbox.into_iter().map(|seq| (Spot::Inbox { turn: turn + 1 }, seq))).collect()
+}

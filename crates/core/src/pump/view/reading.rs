@@ -1,0 +1,255 @@
+//! Reading a view from the log, and with it what is wanted of its messages. Blocks: it runs where reading
+//! may. It keeps a few words for each message and never more bodies than a page of records has.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use systole_wire::ask::{self as asking, Kept, Shown, Spot, Viewed, Words};
+use systole_wire::journal::{Entry, Outcome, Recalled};
+use systole_wire::payload::Payload;
+
+use super::text;
+use super::{Begun, Message, Reading, Spoken, View, Whose};
+use crate::rules::view_payload::{self, Part};
+use crate::types::ids::{Digest, Name, ThreadId};
+use crate::types::limits;
+use crate::types::ports::{CallMark, LogFault, LogReader, Position};
+use crate::types::primitive::Recall;
+use crate::types::refusal::Refusal;
+
+/// Records read at once. Each may hold as much as a message may.
+const PAGE: usize = 64;
+
+/// What is wanted of the log: by items of a reply, each under its ordinal, or by a question, under 0.
+pub type Wanted = Vec<(u32, Wish)>;
+
+/// One thing that is wanted.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Wish {
+    /// The view itself.
+    Whole,
+    /// Whether that thread was a child of the call. This needs no view.
+    Child(ThreadId),
+    /// Messages, to be read again.
+    Recall(Recall),
+    /// The hash of the bytes of that message.
+    Hash(u64),
+    /// A page of what is kept of it.
+    Page(Page),
+    /// A document that it names.
+    Blob {
+        /// The hash, if what was written is one.
+        hash: Option<Digest>,
+        /// The first byte.
+        from: u64,
+    },
+}
+
+/// A page of a view.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Page {
+    /// The first message.
+    pub from: u64,
+    /// The last message that was cleared.
+    pub cleared: u64,
+    /// Whether what models said is shown as well.
+    pub words: bool,
+    /// Whether the listener's own items are shown that are no notes.
+    pub items: bool,
+    /// The mark of the call.
+    pub mark: CallMark,
+}
+
+/// What was read.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Seen {
+    /// The view, where it is wanted itself.
+    pub view: Option<View>,
+    /// What answers each that wanted something of it, or why nothing does.
+    pub answers: BTreeMap<u32, Result<Arc<[u8]>, Refusal>>,
+    /// The first message behind the page that was read, if that is not the last.
+    pub next: Option<u64>,
+    /// Whether each of the threads that were asked about was a child of the call.
+    pub was_child: BTreeMap<ThreadId, bool>,
+    /// The hashes that were wanted, by the numbers of their messages. One that the view does not have has none.
+    pub hashes: BTreeMap<u64, Digest>,
+}
+
+/// Reads what is wanted.
+pub fn look(
+    reader: &dyn LogReader,
+    begun: &mut Begun,
+    whose: &Whose,
+    wanted: &Wanted,
+) -> Result<Seen, LogFault> {
+    let mut seen = Seen::default();
+    let mut needs_view = false;
+    for (_, wish) in wanted {
+        match wish {
+            Wish::Child(id) => drop(seen.was_child.insert(id.clone(), was_child(reader, whose, id)?)),
+            _ => needs_view = true,
+        }
+    }
+    if !needs_view {
+        return Ok(seen);
+    }
+    let mut reading = read(reader, begun, whose)?;
+    reading.is_read_on |= wanted.iter().any(|(_, wish)| matches!(wish, Wish::Page(Page { from: 2.., .. })));
+    let view = reading.lay_out().ok_or_else(|| gone(whose))?;
+    for (ordinal, wish) in wanted {
+        let answer = match wish {
+            Wish::Child(_) => continue,
+            Wish::Whole => {
+                seen.view = Some(view.clone());
+                continue;
+            }
+            Wish::Hash(number) => {
+                if let Some((_, message)) = view.range(*number, *number).next().filter(|_| *number > 0) {
+                    seen.hashes.insert(*number, Digest::of(&body(reader, whose, message.seq)?));
+                }
+                continue;
+            }
+            Wish::Recall(recall) => recalled(reader, whose, view, recall)?,
+            Wish::Page(wanted) => {
+                let page = page(reader, whose, view, wanted)?;
+                seen.next = page.next;
+                Ok(page.payload().bytes().clone())
+            }
+            Wish::Blob { hash, from } => blob(reader, view, *hash, *from)?,
+        };
+        seen.answers.insert(*ordinal, answer);
+    }
+    begun.keep(reading);
+    Ok(seen)
+}
+
+/// Whether that thread is a child of this call. Its first record stands directly behind the record of the item that
+/// spawned it.
+fn was_child(reader: &dyn LogReader, whose: &Whose, id: &ThreadId) -> Result<bool, LogFault> {
+    let Some((position, first)) = reader.of_thread(id, 1, 1)?.pop() else { return Ok(false) };
+    let spawn = reader.after(Position(position.0.saturating_sub(2)), 1)?.pop();
+    Ok(spawn.is_some_and(|(_, spawn)| {
+        let h = &spawn.header;
+        first.header.cause == Some(h.id) && h.thread == whose.thread && h.call.as_ref() == Some(&whose.call)
+    }))
+}
+
+/// What answers, or why nothing does.
+type Told = Result<Arc<[u8]>, Refusal>;
+
+fn read(reader: &dyn LogReader, begun: &mut Begun, whose: &Whose) -> Result<Reading, LogFault> {
+    let mut reading = begun.take(whose);
+    while let Some(next) = reading.next() {
+        let page = reader.of_thread(&whose.thread, next, PAGE)?;
+        if page.is_empty() {
+            break;
+        }
+        for (position, record) in &page {
+            if reading.next().is_some() {
+                reading.take(record, *position)?;
+            }
+        }
+    }
+    Ok(reading)
+}
+
+/// The body of a record. It was there a moment ago.
+fn body(reader: &dyn LogReader, whose: &Whose, seq: u64) -> Result<Arc<[u8]>, LogFault> {
+    let found = reader.of_thread(&whose.thread, seq, 1)?.pop();
+    match found.filter(|(_, record)| record.header.seq == seq) {
+        Some((_, record)) => Ok(record.body),
+        None => Err(gone(whose)),
+    }
+}
+
+fn recalled(reader: &dyn LogReader, whose: &Whose, view: &View, wanted: &Recall) -> Result<Told, LogFault> {
+    let cut = match text::cut(view, wanted) {
+        Ok(cut) => cut,
+        Err(refusal) => return Ok(Err(refusal)),
+    };
+    let mut messages = Vec::with_capacity(cut.pieces.len());
+    for piece in &cut.pieces {
+        // What cannot be read as text was never written by this house.
+        let body = body(reader, whose, piece.message.seq)?;
+        messages.push((piece.number, piece.message.from.clone(), piece.of(&String::from_utf8_lossy(&body))));
+    }
+    let range = (wanted.from, wanted.to);
+    let part = Part { range, total: cut.total, offset: wanted.offset, next: cut.next, messages };
+    Ok(Ok(view_payload::recalled(&part)))
+}
+
+/// Messages from one on, of those that are kept: as many as a page holds, and one at least. What a model said goes
+/// on the page of the message that it stands before.
+fn page(reader: &dyn LogReader, whose: &Whose, view: &View, wanted: &Page) -> Result<Viewed, LogFault> {
+    let Page { from, cleared, words, items, mark } = *wanted;
+    let is_kept = |number: u64, message: &Message| {
+        let is_shown = items || message.is_note || !matches!(message.spot, Spot::Said { .. });
+        is_shown && (number > cleared || number == view.request())
+    };
+    let (mark, began) = (mark.to_string(), view.began().date());
+    let mut page = Viewed { count: view.count(), mark, began, ..Viewed::default() };
+    let mut bytes = 0;
+    for (number, message) in view.range(from, u64::MAX).filter(|(number, message)| is_kept(*number, message))
+    {
+        let spoken = view.spoken_before(number).filter(|spoken| words && spoken.with > cleared);
+        let said = spoken.map(|spoken| model_words(reader, whose, spoken)).transpose()?;
+        let body = body(reader, whose, message.seq)?;
+        bytes += body.len() + said.as_ref().map_or(0, |said| said.text.len());
+        if bytes > limits::ANSWER_BYTES && !page.shown.is_empty() {
+            page.next = Some(number);
+            break;
+        }
+        page.shown.extend(said.map(Shown::Words));
+        let payload = Payload::trusted(body).map_err(|_| gone(whose))?;
+        let (from, to) = (message.from.to_string(), message.to.as_ref().map(Name::to_string));
+        let spot = message.spot;
+        page.shown.push(Shown::Message(asking::Message { seq: number, from, to, spot, payload }));
+    }
+    Ok(page)
+}
+
+/// What a model said, from the journal.
+fn model_words(reader: &dyn LogReader, whose: &Whose, spoken: Spoken) -> Result<Words, LogFault> {
+    match Recalled::read(&body(reader, whose, spoken.seq)?) {
+        Ok(Recalled { entry: Entry::Result(outcome), .. }) => {
+            let outcome = with_words(reader, outcome)?.ok_or_else(|| gone(whose))?;
+            let Outcome { stop, tokens_in, tokens_out, text, .. } = outcome;
+            Ok(Words { turn: spoken.turn, stop, tokens_in, tokens_out, text })
+        }
+        _ => Err(gone(whose)),
+    }
+}
+
+/// The same outcome with its words, which may be kept as documents; none where one of these is missing.
+pub fn with_words(reader: &dyn LogReader, mut outcome: Outcome) -> Result<Option<Outcome>, LogFault> {
+    for hash in std::mem::take(&mut outcome.blobs) {
+        let bytes = match Digest::parse(&hash) {
+            Ok(hash) => reader.document(hash)?,
+            Err(_) => None,
+        };
+        let Some(bytes) = bytes else { return Ok(None) };
+        // What was put is text.
+        outcome.text.push_str(&String::from_utf8_lossy(&bytes));
+    }
+    Ok(Some(outcome))
+}
+
+/// A document that a message of the view names. One that is named nowhere, one that is not stored and what is
+/// no hash are told apart by nobody.
+fn blob(reader: &dyn LogReader, view: &View, hash: Option<Digest>, from: u64) -> Result<Told, LogFault> {
+    let named = hash.filter(|hash| view.messages().iter().any(|message| message.names == Some(*hash)));
+    let stored = match named {
+        Some(hash) => reader.document(hash)?.map(|bytes| (hash, bytes)),
+        None => None,
+    };
+    let Some((hash, bytes)) = stored else { return Ok(Err(view_payload::no_such_blob())) };
+    Ok(match Kept::page(&bytes, from, limits::ANSWER_BYTES) {
+        Some(page) => Ok(page.payload(asking::Whose::Blob(&hash.to_string())).bytes().clone()),
+        None => Err(view_payload::past_the_end(from, bytes.len())),
+    })
+}
+
+fn gone(whose: &Whose) -> LogFault {
+    let why = format!("the records of call {} are not all there", whose.call.as_str());
+    LogFault::Damaged { path: "the log".into(), position: Position::default(), why }
+}

@@ -1,0 +1,229 @@
+//! Waking threads from the log and opening a log: rows, and the records after them, through `apply`
+//! alone. Every record that is folded here is verified against the chain before it, and a row is used only if it ends
+//! with the head of that record in the log.
+
+use std::collections::HashMap;
+
+use super::fold::apply_to;
+use super::replies::{self, Replied};
+use super::state::{Stand, State, Thread};
+use crate::rules::core_payload;
+use crate::types::ids::{CallPath, Key, Name, ThreadId};
+use crate::types::limits;
+use crate::types::ports::{Batch, LogFault, LogReader, Opening, Position, Row, Step, Steps, Unwatched};
+use crate::types::record::Record;
+
+/// Records read at once while a thread is folded.
+const PAGE: usize = 512;
+
+/// Folds one record into a thread after checking that it is the next of its chain.
+pub fn fold_next(thread: &mut Thread, record: &Record, position: Position) -> Result<(), LogFault> {
+    let expected = thread.seq + 1;
+    if record.header.seq != expected || !record.verifies(thread.head) {
+        let why = format!(
+            "record {} of thread {} does not follow record {}",
+            record.header.seq,
+            thread.id.as_str(),
+            thread.seq
+        );
+        return Err(LogFault::Damaged { path: "the log".into(), position, why });
+    }
+    apply_to(thread, record);
+    Ok(())
+}
+
+/// The fold of a thread as the log has it; none if it has no record.
+pub fn wake(reader: &dyn LogReader, id: &ThreadId) -> Result<Option<Thread>, LogFault> {
+    let kept = match reader.row(id)? {
+        Some(row) => kept(reader, &row)?,
+        None => None,
+    };
+    if let Some(Kept { thread, next: None }) = kept {
+        return Ok(Some(thread));
+    }
+    let mut thread = kept.map_or_else(|| Thread::blank(id.clone()), |kept| kept.thread);
+    loop {
+        let page = reader.of_thread(id, thread.seq + 1, PAGE)?;
+        for (position, record) in &page {
+            fold_next(&mut thread, record, *position)?;
+        }
+        if page.len() < PAGE {
+            break;
+        }
+    }
+    Ok((thread.seq > 0).then_some(thread))
+}
+
+/// A thread from its row.
+struct Kept {
+    thread: Thread,
+    /// Where its next record is, if there is one.
+    next: Option<Position>,
+}
+
+/// The thread of a row; none where it is in another encoding, or ends with another head than that record has in the log.
+fn kept(reader: &dyn LogReader, row: &Row) -> Result<Option<Kept>, LogFault> {
+    let Some(thread) = Thread::from_row(row) else { return Ok(None) };
+    let mut found = reader.of_thread(&thread.id, thread.seq, 2)?.into_iter();
+    let fits = found.next().is_some_and(|(_, r)| r.header.seq == thread.seq && r.head == thread.head);
+    let next = found.next().map(|(position, _)| position);
+    Ok(fits.then_some(Kept { thread, next }))
+}
+
+/// A thread and, where it has ended, those above it up to the first that lives: where what comes late
+/// is recorded depends on them.
+pub fn wake_line(reader: &dyn LogReader, id: &ThreadId) -> Result<Vec<Thread>, LogFault> {
+    let mut line = Vec::new();
+    let mut next = Some(id.clone());
+    while let Some(thread) = next.as_ref().map(|id| wake(reader, id)).transpose()?.flatten() {
+        next = thread.ended.then(|| thread.id.parent()).flatten();
+        line.push(thread);
+    }
+    Ok(line)
+}
+
+/// The thread that a message from outside concerns, and those whose ids its root's id collides with.
+pub fn wake_root(
+    reader: &dyn LogReader,
+    organism: &Name,
+    client: &Name,
+    key: &Key,
+) -> Result<Vec<Thread>, LogFault> {
+    let mut met = Vec::new();
+    for digits in 12..=64 {
+        let Some(thread) = wake(reader, &ThreadId::root(organism, client, key, digits))? else { break };
+        let own = thread.opener.as_ref().is_some_and(|o| o.sender == *client && o.key.as_ref() == Some(key));
+        met.push(thread);
+        if own {
+            break;
+        }
+    }
+    Ok(met)
+}
+
+/// What opening a log gives.
+pub struct Recovered {
+    /// Every thread that is at work, and the `sys` thread.
+    pub state: State,
+    /// Records that came after the last checkpoint, and so are folded at every start until the next.
+    pub since_checkpoint: usize,
+    /// Whether the log ends with the word that nothing was out, so that nothing can have been lost.
+    pub was_drained: bool,
+    /// The deliveries whose reply is on record, as far back as is looked.
+    pub replied: Vec<Replied>,
+}
+
+/// The rows with which whoever opens the log next need only fold what comes after them: for one that is written
+/// elsewhere, and only followed here.
+pub fn checkpoint(reader: &dyn LogReader) -> Result<Batch, LogFault> {
+    let (_, threads) = folded(reader, &Unwatched)?;
+    let mut rows: Vec<_> = threads.values().map(Thread::to_row).collect();
+    rows.sort_unstable_by(|a, b| a.thread.cmp(&b.thread));
+    Ok(Batch { rows, checkpoint: true, ..Batch::default() })
+}
+
+/// Goes on from what the log holds.
+pub fn recover(reader: &dyn LogReader, steps: &dyn Steps) -> Result<Recovered, LogFault> {
+    let (opening, mut threads) = folded(reader, steps)?;
+    let sys = ThreadId::sys();
+    if !threads.contains_key(&sys)
+        && let Some(thread) = wake(reader, &sys)?
+    {
+        threads.insert(sys, thread);
+    }
+    let was_drained = match threads.get(&ThreadId::sys()) {
+        Some(sys) => was_drained(reader, sys, opening.last)?,
+        None => false,
+    };
+    let state = State { threads, ..State::default() };
+    let replied = replies::on_record(reader, opening.last)?;
+    let since_checkpoint = match opening.by_thread {
+        true => limits::RECORDS_TO_FOLD,
+        false => opening.records.len(),
+    };
+    Ok(Recovered { state, since_checkpoint, was_drained, replied })
+}
+
+/// What opening reads, and the threads that it is about.
+fn folded(
+    reader: &dyn LogReader,
+    steps: &dyn Steps,
+) -> Result<(Opening, HashMap<ThreadId, Thread>), LogFault> {
+    let opening = reader.opening()?;
+    if opening.by_thread {
+        let threads = one_by_one(reader, steps)?;
+        return Ok((opening, threads));
+    }
+    let mut threads: HashMap<ThreadId, Thread> = HashMap::new();
+    let first = opening.last.0.saturating_sub(opening.records.len() as u64);
+    for row in &opening.rows {
+        let thread = at_checkpoint(reader, row, Position(first))?;
+        threads.extend(thread.map(|t| (t.id.clone(), t)));
+    }
+    for (position, record) in (first + 1..).map(Position).zip(&opening.records) {
+        let id = &record.header.thread;
+        if !threads.contains_key(id) {
+            let thread = match (record.header.seq, reader.row(id)?) {
+                (1, _) => None,
+                (_, Some(row)) => at_checkpoint(reader, &row, Position(first))?,
+                (_, None) => wake(reader, id)?,
+            };
+            threads.insert(id.clone(), thread.unwrap_or_else(|| Thread::blank(id.clone())));
+        }
+        if let Some(thread) = threads.get_mut(id).filter(|t| t.seq < record.header.seq) {
+            fold_next(thread, record, position)?;
+            steps.passed(Step::Recovering);
+        }
+    }
+    Ok((opening, threads))
+}
+
+/// A thread as it was at a checkpoint, or as it is now where its row does not say how it was then.
+fn at_checkpoint(
+    reader: &dyn LogReader,
+    row: &Row,
+    checkpoint: Position,
+) -> Result<Option<Thread>, LogFault> {
+    match kept(reader, row)? {
+        Some(Kept { thread, next }) if next.is_none_or(|next| next > checkpoint) => Ok(Some(thread)),
+        // Its record after the row comes before the checkpoint: the row is an old one.
+        _ => wake(reader, &row.thread),
+    }
+}
+
+/// The threads that are at work, and `sys`: every thread of the log is woken.
+fn one_by_one(reader: &dyn LogReader, steps: &dyn Steps) -> Result<HashMap<ThreadId, Thread>, LogFault> {
+    let mut threads = HashMap::new();
+    let all = reader.threads(usize::MAX)?.into_iter().chain([ThreadId::sys()]);
+    for id in all {
+        let thread = wake(reader, &id)?.filter(|thread| id.is_sys() || thread.is_at_work());
+        threads.extend(thread.map(|thread| (id, thread)));
+        steps.passed(Step::Recovering);
+    }
+    Ok(threads)
+}
+
+/// Whether the last record of all is the core's own word that nothing was out. Whoever sends writes of its
+/// start before, so that the word holds for as long as nothing follows it.
+fn was_drained(reader: &dyn LogReader, sys: &Thread, last: Position) -> Result<bool, LogFault> {
+    let newest = reader.of_thread(&sys.id, sys.seq, 1)?.pop();
+    Ok(newest.is_some_and(|(position, record)| {
+        let is_cores = position == last && record.header.from == Name::core();
+        is_cores && *record.body == *core_payload::shutdown(core_payload::DRAINED)
+    }))
+}
+
+/// The calls whose due turn may go out, in the order in which they became ready.
+pub fn ready_calls(state: &State) -> Vec<(ThreadId, CallPath)> {
+    let mut ready: Vec<_> = state
+        .threads
+        .values()
+        .flat_map(|t| t.calls.iter().map(move |(path, call)| (t, path, call)))
+        .filter(|(_, _, call)| matches!(call.stand(), Stand::Ready { .. }))
+        .map(|(t, path, call)| {
+            (call.ready_at.max(call.not_before), t.id.clone(), call.ready_seq, path.clone())
+        })
+        .collect();
+    ready.sort();
+    ready.into_iter().map(|(_, thread, _, path)| (thread, path)).collect()
+}

@@ -1,0 +1,191 @@
+//! The wheel: what waits for its tick, in order of ticks. Live knowledge, not state: after a start it is
+//! filled again from the state. Pure but for what its caller tells it. Whatever waits costs an entry and no
+//! work; only the first is ever looked at.
+//!
+//! A moment on record is of the wall clock, which people set. When something is put here the time that is
+//! left is worked out once, and from then on ticks count, which nobody sets: a clock set back or forward
+//! while the organism runs neither holds anything back nor hurries it. Across a restart only the wall
+//! clock is left: what is due by it is due at once, and what is not waits no longer than its whole span.
+
+use std::collections::{BTreeSet, HashMap};
+
+use super::event::Until;
+use crate::types::ids::{ThreadId, TimerId};
+use crate::types::time::Millis;
+
+/// Things that wait. One that nobody wants any more may be left here: its time comes, and it is passed over.
+#[derive(Debug)]
+pub struct Wheel<T>(BTreeSet<(Millis, T)>);
+
+impl<T> Default for Wheel<T> {
+    fn default() -> Wheel<T> {
+        Wheel(BTreeSet::new())
+    }
+}
+
+impl<T: Ord> Wheel<T> {
+    /// Has something wait for a tick.
+    pub fn put(&mut self, tick: Millis, what: T) {
+        self.0.insert((tick, what));
+    }
+
+    /// Has it wait no more.
+    pub fn remove(&mut self, tick: Millis, what: T) {
+        self.0.remove(&(tick, what));
+    }
+
+    /// The next thing whose tick has come, with that tick; each is given once.
+    pub fn due(&mut self, now: Millis) -> Option<(Millis, T)> {
+        self.0.first().filter(|(tick, _)| *tick <= now)?;
+        self.0.pop_first()
+    }
+
+    /// The tick of the first.
+    pub fn next_moment(&self) -> Option<Millis> {
+        self.0.first().map(|(tick, _)| *tick)
+    }
+}
+
+/// A timer whose time has come.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Ripe {
+    /// Its thread.
+    pub thread: ThreadId,
+    /// Its id.
+    pub timer: TimerId,
+    /// The record of the item that set it.
+    pub set: u64,
+    /// How long ago it was due.
+    pub late_ms: u64,
+}
+
+#[derive(Debug)]
+struct Entry {
+    until: Until,
+    /// When it is due, by ticks.
+    tick: Millis,
+    /// How late it was already when it came here.
+    late_ms: u64,
+}
+
+/// Timers that wait, those that may not fire yet among them.
+#[derive(Debug, Default)]
+pub struct Timers {
+    entries: HashMap<(ThreadId, TimerId), Entry>,
+    /// Those that may fire.
+    wheel: Wheel<(ThreadId, TimerId)>,
+}
+
+impl Timers {
+    /// Waits for a timer from now on, or no more. One that only may fire again keeps its tick.
+    pub fn put(&mut self, thread: ThreadId, timer: TimerId, until: Option<Until>, wall: Millis, now: Millis) {
+        let key = (thread, timer);
+        let known = self.entries.remove(&key);
+        if let Some(known) = &known {
+            self.wheel.remove(known.tick, key.clone());
+        }
+        let Some(until) = until else { return };
+        let (tick, late_ms) = match known {
+            Some(known) if (known.until.set, known.until.due) == (until.set, until.due) => {
+                (known.tick, known.late_ms)
+            }
+            _ => (now.plus(until.due.since(wall).min(until.most_ms)), wall.since(until.due)),
+        };
+        if until.may_fire {
+            self.wheel.put(tick, key.clone());
+        }
+        self.entries.insert(key, Entry { until, tick, late_ms });
+    }
+
+    /// The next timer whose time has come; each is given once, until it is put here again.
+    pub fn ripe(&mut self, now: Millis) -> Option<Ripe> {
+        let (tick, key) = self.wheel.due(now)?;
+        let entry = self.entries.get(&key)?;
+        let late_ms = entry.late_ms.saturating_add(now.since(tick));
+        let (thread, timer) = key;
+        Some(Ripe { thread, timer, set: entry.until.set, late_ms })
+    }
+
+    /// Tries a timer that was given, and could not fire, again at that tick.
+    pub fn again(&mut self, thread: ThreadId, timer: TimerId, at: Millis) {
+        let key = (thread, timer);
+        let Some(entry) = self.entries.get_mut(&key) else { return };
+        entry.late_ms = entry.late_ms.saturating_add(at.since(entry.tick));
+        entry.tick = at;
+        self.wheel.put(at, key);
+    }
+
+    /// The tick at which the first is due.
+    pub fn next_moment(&self) -> Option<Millis> {
+        self.wheel.next_moment()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A timer of a second, set at the wall clock's 1,000 and tick 0.
+    struct Tea(Timers);
+
+    impl Tea {
+        fn set() -> Tea {
+            let mut tea = Tea(Timers::default());
+            tea.put(Some(Tea::until(7, 2_000, true)), 1_000, 0);
+            tea
+        }
+
+        fn until(set: u64, due: u64, may_fire: bool) -> Until {
+            Until { set, due: Millis(due), most_ms: 1_000, may_fire }
+        }
+
+        fn id() -> (ThreadId, TimerId) {
+            (ThreadId::parse("sess-1f0c9a2b77d1").unwrap(), TimerId::parse("tea").unwrap())
+        }
+
+        fn put(&mut self, until: Option<Until>, wall: u64, now: u64) {
+            let (thread, timer) = Tea::id();
+            self.0.put(thread, timer, until, Millis(wall), Millis(now));
+        }
+
+        /// By which record it was set, and how late it is.
+        fn ripe(&mut self, now: u64) -> Option<(u64, u64)> {
+            self.0.ripe(Millis(now)).map(|ripe| (ripe.set, ripe.late_ms))
+        }
+    }
+
+    #[test]
+    fn it_is_given_once_and_not_before_its_tick() {
+        let mut tea = Tea::set();
+        assert_eq!((tea.0.next_moment(), tea.ripe(999)), (Some(Millis(1_000)), None));
+        assert_eq!((tea.ripe(1_300), tea.ripe(1_300)), (Some((7, 300)), None));
+    }
+
+    #[test]
+    fn one_that_could_not_fire_is_tried_again_and_as_late_as_it_then_is() {
+        let mut tea = Tea::set();
+        let (thread, timer) = Tea::id();
+        assert_eq!(tea.ripe(1_300), Some((7, 300)));
+        tea.0.again(thread, timer, Millis(11_300));
+        assert_eq!((tea.ripe(11_299), tea.ripe(11_400)), (None, Some((7, 10_400))));
+    }
+
+    #[test]
+    fn one_that_may_fire_again_keeps_its_tick_though_the_clock_was_set() {
+        let mut tea = Tea::set();
+        tea.put(Some(Tea::until(7, 2_000, false)), 1_000, 0);
+        assert_eq!(tea.0.next_moment(), None, "it may not fire");
+        tea.put(Some(Tea::until(7, 2_000, true)), 0, 500);
+        assert_eq!((tea.ripe(999), tea.ripe(1_000)), (None, Some((7, 0))));
+    }
+
+    #[test]
+    fn one_that_is_set_anew_or_cancelled_leaves_nothing_behind() {
+        let mut tea = Tea::set();
+        tea.put(Some(Tea::until(9, 2_600, true)), 1_600, 600);
+        assert_eq!((tea.ripe(1_599), tea.ripe(1_600)), (None, Some((9, 0))));
+        let mut tea = Tea::set();
+        tea.put(None, 1_000, 0);
+        assert_eq!(tea.0.next_moment(), None);
+    }
+}

@@ -1,0 +1,263 @@
+//! What an item is: the first case that fits, by the name of its root element among the sender's own
+//! words. The case also says whose schema judges it. An addressee that does not exist, one that is
+//! hidden and one that is no peer are told apart by nobody: the words are the same, byte for byte.
+
+use std::collections::BTreeSet;
+
+use systole_schema::nearest;
+use systole_wire::{QName, namespaces};
+
+use crate::types::codes::Code;
+use crate::types::composition::{Composition, Gather, Listener, SchemaId};
+use crate::types::ids::Name;
+use crate::types::refusal::Refusal;
+
+/// The case that an item falls under.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Case {
+    /// `<spawn-thread>`.
+    Spawn,
+    /// `<await-threads>`.
+    Await,
+    /// `<set-timer>`.
+    SetTimer,
+    /// `<cancel-timer>`.
+    CancelTimer,
+    /// `<todo-until>`, not in a note.
+    Todo,
+    /// `<cancel-thread>`.
+    CancelThread,
+    /// `<clear-context>`.
+    ClearView,
+    /// `<recall>`.
+    Recall,
+    /// `<ask-person>`.
+    AskPerson,
+    /// `<describe>`.
+    Describe,
+    /// `<list-capabilities>`.
+    ListCapabilities,
+    /// The sender's own root tag.
+    Note(SchemaId),
+    /// It is in the sender's `returns`, or a `<final-report>`.
+    Final(SchemaId),
+    /// A peer accepts it.
+    Call(Name, SchemaId),
+}
+
+/// The case of an item that `sender` sends, addressed `to` somebody or to nobody by name.
+pub fn of_item(
+    composition: &Composition,
+    sender: &Listener,
+    element: &QName,
+    to: Option<&str>,
+) -> Result<Case, Refusal> {
+    if *element.ns == *namespaces::CORE || *element.ns == *namespaces::META {
+        return of_core(sender, element);
+    }
+    if to.is_none() {
+        if element.is(&sender.own_namespace(), sender.name.as_str()) {
+            return sender.note.map(Case::Note).ok_or_else(|| no_notes(element));
+        }
+        if let Some(schema) = sender.returned(element) {
+            return Ok(Case::Final(schema));
+        }
+    }
+    let peers = sender.peers.iter().filter_map(|name| composition.listener(name));
+    let (to, schema) = addressee(peers.collect(), element, to, "your peers take")?;
+    Ok(Case::Call(to, schema))
+}
+
+/// The listener that the initial payload of a thread is for: a peer of `sender`, `to` whom it may be addressed.
+pub fn of_initial(
+    composition: &Composition,
+    sender: &Listener,
+    element: &QName,
+    to: Option<&str>,
+) -> Result<(Name, SchemaId), Refusal> {
+    match of_item(composition, sender, element, to) {
+        Ok(Case::Call(to, schema)) => Ok((to, schema)),
+        Ok(_) => {
+            let words = "the initial payload of a thread must be one that a peer accepts";
+            Err(Refusal::new(Code::NotAPeer, words).of_element(&*element.local))
+        }
+        Err(refusal) if refusal.code == Code::Ambiguous => {
+            let peers = sender.peers.iter().filter_map(|name| composition.listener(name));
+            let first = peers.clone().find(|peer| peer.accepted(element).is_some());
+            let named = first.map(|peer| format!("name one of them: <initial-payload to=\"{}\">", peer.name));
+            Err(named.into_iter().fold(refusal, Refusal::mended_by))
+        }
+        Err(refusal) => Err(refusal),
+    }
+}
+
+/// A refusal of an item that goes to nobody, with what its sender may say: its answers, beside what its peers take.
+/// It is the same whomever the item names, and tells nothing about anybody but them.
+pub fn in_own_words(
+    mut refusal: Refusal,
+    composition: &Composition,
+    sender: &Listener,
+    element: &QName,
+) -> Refusal {
+    if !matches!(refusal.code, Code::NotAPeer | Code::NoSuchElement) || sender.returns.is_empty() {
+        return refusal;
+    }
+    let peers: Vec<&Listener> = sender.peers.iter().filter_map(|name| composition.listener(name)).collect();
+    let answers: Vec<String> = sender.returns.iter().map(|answer| answer.name.to_string()).collect();
+    let mut expected = format!("your answers are: {}", answers.join(", "));
+    if let Some(others) = refusal.expected.take().filter(|_| !peers.is_empty()) {
+        expected.extend(["; ", &*others]);
+    }
+    refusal.expected = Some(expected);
+    let known = || sender.returns.iter().chain(peers.iter().flat_map(|peer| &peer.accepts)).map(|e| &e.name);
+    if let Some(mend) = nearest_of(element, &known().collect::<Vec<_>>()) {
+        refusal.fix = Some(mend);
+    }
+    refusal
+}
+
+/// The mend for an element whose name is near to one that is taken: in its own namespace, if it is taken in that.
+fn nearest_of(element: &QName, known: &[&QName]) -> Option<String> {
+    let near = nearest(&element.local, known.iter().map(|name| &*name.local))?;
+    let mut meant = known.iter().filter(|name| *name.local == *near);
+    let meant = meant.clone().find(|name| name.ns == element.ns).or_else(|| meant.next())?;
+    Some(format!("write <{} xmlns=\"{}\">", meant.local, meant.ns))
+}
+
+/// A refusal of an item without a namespace, or in that of the reply around it, with the one that its name has among what the sender may say.
+/// Where it has several the refusal stays as it is: which of them was meant is not ours to choose.
+pub fn in_a_known_namespace(mut refusal: Refusal, composition: &Composition, sender: &Listener) -> Refusal {
+    // Of the reader's words on an item only those on its namespace name a path.
+    let (Code::NoNamespace | Code::Invalid, Some(path)) = (refusal.code, refusal.path.as_deref()) else {
+        return refusal;
+    };
+    let local = path.trim_start_matches('/');
+    let peers = sender.peers.iter().filter_map(|name| composition.listener(name));
+    let known = sender.returns.iter().chain(peers.flat_map(|peer| &peer.accepts)).map(|taken| &taken.name);
+    let named: BTreeSet<&str> = known.filter(|name| *name.local == *local).map(|name| &*name.ns).collect();
+    if let (1, Some(ns)) = (named.len(), named.first()) {
+        refusal.fix = Some(format!("write <{local} xmlns=\"{ns}\">"));
+    }
+    refusal
+}
+
+/// Those of a sender's peers that take an item which names nobody, if the file says that it goes to all of
+/// them and there is more than one.
+pub fn takers<'c>(
+    composition: &'c Composition,
+    sender: &Listener,
+    element: &QName,
+) -> Option<(Gather, Vec<&'c Listener>)> {
+    let broadcast = composition.broadcasts.iter().find(|broadcast| broadcast.element == *element)?;
+    let peers = broadcast.takers.iter().filter(|taker| sender.peers.contains(taker));
+    let takers: Vec<&Listener> = peers.filter_map(|taker| composition.listener(taker)).collect();
+    (takers.len() > 1).then_some((broadcast.gather, takers))
+}
+
+fn of_core(sender: &Listener, element: &QName) -> Result<Case, Refusal> {
+    let is_core = *element.ns == *namespaces::CORE;
+    match &*element.local {
+        "spawn-thread" if is_core => Ok(Case::Spawn),
+        "await-threads" if is_core => Ok(Case::Await),
+        "set-timer" if is_core => Ok(Case::SetTimer),
+        "cancel-timer" if is_core => Ok(Case::CancelTimer),
+        "todo-until" if is_core => Ok(Case::Todo),
+        "cancel-thread" if is_core => Ok(Case::CancelThread),
+        "clear-context" if is_core => Ok(Case::ClearView),
+        "recall" if is_core => Ok(Case::Recall),
+        "ask-person" if is_core => Ok(Case::AskPerson),
+        "describe" if !is_core => Ok(Case::Describe),
+        "list-capabilities" if !is_core => Ok(Case::ListCapabilities),
+        "final-report" if is_core && sender.turns > 1 => Ok(Case::Final(SchemaId::CORE)),
+        local => {
+            let words = format!("{local} is a payload that only the core sends");
+            Err(Refusal::new(Code::ForbiddenNamespace, words)
+                .of_element(local)
+                .expecting("spawn-thread, or a payload of your own or of a peer")
+                .mended_by(format!("leave {local} out")))
+        }
+    }
+}
+
+/// Whom a message from that client is for: the entry, where it names nobody and several take it. Those that
+/// are open to others only are nobody to it.
+pub fn of_message(
+    composition: &Composition,
+    client: &Name,
+    element: &QName,
+    to: Option<&str>,
+) -> Result<(Name, SchemaId), Refusal> {
+    let open = composition.listeners.values();
+    let open: Vec<&Listener> = open.filter(|l| l.entry && composition.may_address(client, &l.name)).collect();
+    let entry = open.iter().find(|l| to.is_none() && composition.entry.as_ref() == Some(&l.name));
+    if let Some((entry, schema)) = entry.and_then(|l| Some((*l, l.accepted(element)?))) {
+        return Ok((entry.name.clone(), schema));
+    }
+    addressee(open, element, to, "open to you are")
+}
+
+/// Whose schema judges what goes to a listener in place of another payload.
+pub fn of_amendment(composition: &Composition, to: &Name, element: &QName) -> Result<SchemaId, Refusal> {
+    let listener = composition.listener(to).into_iter().collect();
+    addressee(listener, element, None, "it takes").map(|(_, schema)| schema)
+}
+
+fn no_notes(element: &QName) -> Refusal {
+    Refusal::new(Code::NoSuchElement, "no schema declares the root tag of your notes")
+        .of_element(&*element.local)
+        .mended_by("a final, or a call to a peer; for notes, a schema of your own that declares the tag")
+}
+
+fn addressee(
+    reachable: Vec<&Listener>,
+    element: &QName,
+    to: Option<&str>,
+    who: &str,
+) -> Result<(Name, SchemaId), Refusal> {
+    let named = |l: &&&Listener| to.is_none_or(|to| l.name.as_str() == to);
+    let takers: Vec<(&Listener, SchemaId)> =
+        reachable.iter().filter(named).filter_map(|l| Some((*l, l.accepted(element)?))).collect();
+    match takers.as_slice() {
+        [(one, schema)] => Ok((one.name.clone(), *schema)),
+        [] => Err(nobody(&reachable, element, who)),
+        [(first, _), ..] => {
+            let names: Vec<&str> = takers.iter().map(|(l, _)| l.name.as_str()).collect();
+            let words = format!("more than one of them takes this element: {}", names.join(", "));
+            Err(Refusal::new(Code::Ambiguous, words)
+                .of_element(&*element.local)
+                .mended_by(format!("wrap it in an envelope with <to>{}</to>", first.name.as_str())))
+        }
+    }
+}
+
+fn nobody(reachable: &[&Listener], element: &QName, who: &str) -> Refusal {
+    let mut known: Vec<String> =
+        reachable.iter().flat_map(|l| l.accepts.iter()).map(|e| e.name.to_string()).collect();
+    known.sort();
+    known.dedup();
+    let expected = if known.is_empty() {
+        "nothing: there is nobody you may address".into()
+    } else {
+        format!("{who}: {}", known.join(", "))
+    };
+    let received = element.to_string();
+    let mut taken = reachable.iter().flat_map(|l| l.accepts.iter()).map(|e| &e.name);
+    // An element that somebody reachable takes was addressed to somebody else: it is not misspelt.
+    let misspelt = taken.clone().any(|q| q.ns == element.ns) && !taken.any(|q| q == element);
+    let (code, words) = if misspelt {
+        (Code::NoSuchElement, "no element of this name is taken there in this namespace")
+    } else {
+        (Code::NotAPeer, "the addressee is nobody you may address, or does not take this element")
+    };
+    let refusal =
+        Refusal::new(code, words).of_element(&*element.local).expecting(expected).receiving(received);
+    // What is written as it is taken went to somebody else: its name is none to mend.
+    let taken: Vec<&QName> = reachable.iter().flat_map(|l| l.accepts.iter()).map(|e| &e.name).collect();
+    if taken.contains(&element) {
+        return refusal;
+    }
+    match nearest_of(element, &taken) {
+        Some(mend) => refusal.mended_by(mend),
+        None => refusal,
+    }
+}

@@ -1,0 +1,126 @@
+//! What a listener is told of payloads that it may send: their schema, an example and prompt text, or a
+//! list of them. It reads the composition and nothing else, so the answer is the same whoever asks when.
+//! A name that nothing has, one that is hidden and one that no peer takes are told apart by nobody.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use systole_schema::Model;
+use systole_wire::writer::Writer;
+use systole_wire::{QName, namespaces};
+
+use crate::types::codes::Code;
+use crate::types::composition::{Composition, Describe, Element, Listener, SchemaId};
+use crate::types::ids::Digest;
+use crate::types::refusal::Refusal;
+
+/// The schema of what listeners ask here and of what they are answered.
+pub const META_XSD: &[u8] = include_bytes!("../../../../schemas/meta.xsd");
+
+/// The answer to `<describe>`: every payload of that name that `sender` may be told of.
+pub fn describe(
+    composition: &Composition,
+    sender: &Listener,
+    element: &str,
+    namespace: Option<&str>,
+) -> Result<Arc<[u8]>, Refusal> {
+    let is_meant =
+        |name: &QName| *name.local == *element && namespace.is_none_or(|namespace| *name.ns == *namespace);
+    let told: Vec<(&Listener, &Element)> = shown(composition, sender)
+        .into_iter()
+        .flat_map(|taker| taker.accepts.iter().map(move |element| (taker, element)))
+        .filter(|(_, element)| is_meant(&element.name))
+        .collect();
+    if told.is_empty() {
+        return Err(unknown(composition, sender));
+    }
+    let mut writer = Writer::with_capacity(1024);
+    let start = writer.open("description").xmlns(namespaces::META).attr("element", element);
+    start.content(|inside| {
+        for (taker, element) in told {
+            payload(composition, taker, element, inside);
+        }
+    });
+    Ok(Arc::from(writer.finish()))
+}
+
+fn payload(composition: &Composition, taker: &Listener, element: &Element, writer: &mut Writer) {
+    let name = &element.name;
+    // A composition was read from these very schemas, so each of them is there and can be read.
+    let xsd = composition.schemas.get(element.schema.0).map(|schema| schema.text.clone()).unwrap_or_default();
+    let model = model_of(composition, &xsd);
+    let text = model.as_ref().and_then(|model| model.prompt(&name.local)).unwrap_or_default();
+    let example = model.as_ref().and_then(|model| model.example(&name.local));
+    let example = example.and_then(|bytes| String::from_utf8(bytes).ok());
+    writer
+        .open("payload")
+        .attr("to", taker.name.as_str())
+        .attr("namespace", &name.ns)
+        .attr("schema", &Digest::of(&xsd).to_string())
+        .content(|inside| {
+            inside.open("text").text(&text);
+            if let Some(example) = example {
+                inside.open("example").text(&example);
+            }
+        });
+}
+
+/// The model of one schema, read among all of the composition: it may import others.
+pub fn model_of(composition: &Composition, xsd: &[u8]) -> Option<Model> {
+    let among: Vec<(&str, &[u8])> =
+        composition.schemas.iter().map(|schema| (schema.name.as_str(), &*schema.text)).collect();
+    Model::read_among(xsd, &among).ok()
+}
+
+/// The answer to `<list-capabilities>`: what the peers of `sender` take.
+pub fn capabilities(composition: &Composition, sender: &Listener) -> Result<Arc<[u8]>, Refusal> {
+    if sender.describe == Describe::None {
+        return Err(Refusal::new(Code::NotAPeer, "nothing is described to this listener"));
+    }
+    let mut writer = Writer::with_capacity(1024);
+    writer.open("capabilities").xmlns(namespaces::META).content(|inside| {
+        let mut models: BTreeMap<SchemaId, Option<Model>> = BTreeMap::new();
+        for taker in peers(composition, sender) {
+            for Element { name, schema } in &taker.accepts {
+                let model = models.entry(*schema).or_insert_with(|| {
+                    let schema = composition.schemas.get(schema.0)?;
+                    model_of(composition, &schema.text)
+                });
+                let about = model.as_ref().and_then(|model| model.documentation(&name.local));
+                inside
+                    .open("capability")
+                    .attr("element", &name.local)
+                    .attr("to", taker.name.as_str())
+                    .attr("namespace", &name.ns)
+                    .text(about.unwrap_or_default());
+            }
+        }
+    });
+    Ok(Arc::from(writer.finish()))
+}
+
+fn peers<'c>(composition: &'c Composition, sender: &'c Listener) -> Vec<&'c Listener> {
+    sender.peers.iter().filter_map(|name| composition.listener(name)).collect()
+}
+
+/// Whose payloads are described to a listener.
+fn shown<'c>(composition: &'c Composition, sender: &'c Listener) -> Vec<&'c Listener> {
+    match sender.describe {
+        Describe::None => Vec::new(),
+        Describe::Peers => peers(composition, sender),
+        Describe::All => composition.listeners.values().collect(),
+    }
+}
+
+fn unknown(composition: &Composition, sender: &Listener) -> Refusal {
+    let mut known: Vec<String> = shown(composition, sender)
+        .iter()
+        .flat_map(|taker| taker.accepts.iter().map(|element| element.name.local.to_string()))
+        .collect();
+    known.sort();
+    known.dedup();
+    let expected = if known.is_empty() { "nothing is described to you".to_owned() } else { known.join(", ") };
+    Refusal::new(Code::NotAPeer, "no payload of this name is described to you")
+        .of_element("describe")
+        .expecting(expected)
+}

@@ -1,0 +1,198 @@
+//! What a call remembers of the calls it made, as far as it takes to see that it goes round in circles: how
+//! often it made each of its last different calls, and how many turns in which it called a party brought nothing new.
+//! Bounded, and without bodies: payloads are known by a hash.
+
+use serde::{Deserialize, Serialize};
+
+use crate::types::ids::Name;
+
+/// Different calls, different answers and parties that are remembered; the oldest gives way.
+const REMEMBERED: usize = 16;
+
+/// A payload with the party that it is for or from, as a number that is quick to make, since every hop
+/// makes it: whoever takes the trouble to find two that are equal meets a loop that is none, in his own call.
+type Mark = u64;
+
+/// What one call remembers.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Rounds {
+    /// Calls made, with how often, the latest last.
+    made: Vec<(Mark, u32)>,
+    /// Answers heard, the latest last.
+    heard: Vec<Mark>,
+    /// The turn in which calls were made last.
+    turn: u32,
+    /// Whether that turn brought something new, a call or an answer, to whomever.
+    is_new: bool,
+    /// Whom that turn called, each once.
+    called: Vec<Name>,
+    /// With how many turns in a row that party was called and nobody brought anything new.
+    stale: Vec<(Name, u32)>,
+}
+
+fn mark(party: &Name, payload: &[u8]) -> Mark {
+    // The odd number nearest to two to the sixty-fourth over the golden ratio: its product spreads every
+    // bit upwards, and the shift brings the upper half down again.
+    const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
+    let add = |mark: u64, word: u64| {
+        let mark = (mark ^ word).wrapping_mul(SPREAD);
+        mark ^ (mark >> 32)
+    };
+    let of = |mark: u64, bytes: &[u8]| {
+        let words = bytes.chunks(8).map(|chunk| {
+            let mut word = [0; 8];
+            word.iter_mut().zip(chunk).for_each(|(to, from)| *to = *from);
+            u64::from_le_bytes(word)
+        });
+        words.fold(add(mark, bytes.len() as u64), add)
+    };
+    of(of(SPREAD, party.as_str().as_bytes()), payload)
+}
+
+impl Rounds {
+    /// How often this call was made.
+    pub fn count(&self, to: &Name, payload: &[u8]) -> u32 {
+        let wanted = mark(to, payload);
+        self.made.iter().find(|(mark, _)| *mark == wanted).map_or(0, |(_, times)| *times)
+    }
+
+    /// In how many turns before that one, in a row, that party was called and nobody brought anything new. None,
+    /// once the turn itself has called with something new.
+    pub fn stale(&self, turn: u32, with: &Name) -> u32 {
+        let before = self.stale.iter().find(|(party, _)| party == with).map_or(0, |(_, turns)| *turns);
+        match (self.turn == turn, self.is_new) {
+            (_, true) => 0,
+            (true, false) => before,
+            (false, false) => before.saturating_add(u32::from(self.called.contains(with))),
+        }
+    }
+
+    /// Takes note of a call of that turn.
+    pub fn made(&mut self, turn: u32, to: &Name, payload: &[u8]) {
+        if self.turn != turn {
+            self.turn_over();
+            self.turn = turn;
+        }
+        let made = mark(to, payload);
+        let known = self.made.iter().position(|(mark, _)| *mark == made).map(|at| self.made.remove(at));
+        self.is_new |= known.is_none();
+        if !self.called.contains(to) {
+            keep(&mut self.called, to.clone());
+        }
+        keep(&mut self.made, (made, known.map_or(0, |(_, times)| times).saturating_add(1)));
+    }
+
+    /// Takes note of an answer. The answers to one turn come before the calls of the next.
+    pub fn heard(&mut self, from: &Name, payload: &[u8]) {
+        let heard = mark(from, payload);
+        let known = self.heard.iter().position(|mark| *mark == heard).map(|at| self.heard.remove(at));
+        self.is_new |= known.is_none();
+        keep(&mut self.heard, heard);
+    }
+
+    /// Counts the turn of before, which has all its answers.
+    fn turn_over(&mut self) {
+        if std::mem::take(&mut self.is_new) {
+            self.stale.clear();
+            self.called.clear();
+        }
+        for party in std::mem::take(&mut self.called) {
+            let known = self.stale.iter().position(|(other, _)| *other == party);
+            let turns = known.map_or(0, |at| self.stale.remove(at).1);
+            keep(&mut self.stale, (party, turns.saturating_add(1)));
+        }
+    }
+}
+
+/// Puts what is the latest last, and lets the oldest go.
+fn keep<T>(all: &mut Vec<T>, latest: T) {
+    all.push(latest);
+    if all.len() > REMEMBERED {
+        all.remove(0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn b16_a_call_is_known_by_its_party_and_its_payload() {
+        let (a, b) = (Name::parse("a").unwrap(), Name::parse("b").unwrap());
+        let mut rounds = Rounds::default();
+        for (to, payload) in [(&a, "x"), (&a, "y"), (&b, "x"), (&a, "x")] {
+            rounds.made(1, to, payload.as_bytes());
+        }
+        assert_eq!((rounds.count(&a, b"x"), rounds.count(&a, b"y"), rounds.count(&b, b"x")), (2, 1, 1));
+        assert_eq!(rounds.count(&b, b"y"), 0);
+    }
+
+    /// Turns, each with its calls and then their answers; how stale the party is at the end of each.
+    fn stale_after(turns: &[&[(&str, &str, &str)]], with: &str) -> Vec<u32> {
+        let party = |name: &str| Name::parse(name).unwrap();
+        let mut rounds = Rounds::default();
+        let turn = |(number, calls): (u32, &&[(&str, &str, &str)])| {
+            calls.iter().for_each(|(to, call, _)| rounds.made(number, &party(to), call.as_bytes()));
+            calls.iter().for_each(|(to, _, answer)| rounds.heard(&party(to), answer.as_bytes()));
+            rounds.stale(number + 1, &party(with))
+        };
+        (1..).zip(turns).map(turn).collect()
+    }
+
+    #[test]
+    fn b16_a_turn_is_stale_if_neither_a_call_nor_an_answer_of_it_is_new() {
+        let a = |call, answer| [("a", call, answer)];
+        let turns =
+            [a("x", "1"), a("y", "1"), a("x", "1"), a("y", "1"), a("x", "2"), a("x", "2"), a("z", "1")];
+        let turns: Vec<&[_]> = turns.iter().map(|turn| &turn[..]).collect();
+        // A new call with a known answer begins a count anew, and is none of it itself.
+        assert_eq!(stale_after(&turns, "a"), [0, 0, 1, 2, 0, 1, 0]);
+        assert_eq!(stale_after(&turns, "b"), [0; 7]);
+    }
+
+    #[test]
+    fn e7_a_turn_of_several_calls_is_stale_as_a_whole_or_not_at_all() {
+        let known: &[_] = &[("a", "x", "1"), ("b", "x", "1")];
+        let new_call: &[_] = &[("a", "new", "1"), ("b", "x", "1")];
+        let new_answer: &[_] = &[("a", "x", "1"), ("b", "x", "new")];
+        let one: &[_] = &[("b", "x", "1")];
+        let turns = [known, known, known, one, new_call, known, new_answer, known, one, known];
+        assert_eq!(stale_after(&turns, "a"), [0, 1, 2, 2, 0, 1, 0, 1, 1, 2]);
+        assert_eq!(stale_after(&turns, "b"), [0, 1, 2, 3, 0, 1, 0, 1, 2, 3]);
+    }
+
+    #[test]
+    fn e7_a_turn_under_way_is_judged_by_those_before_it_until_it_brings_something_new() {
+        let (a, b) = (Name::parse("a").unwrap(), Name::parse("b").unwrap());
+        let mut rounds = Rounds::default();
+        for turn in 1..=3 {
+            rounds.made(turn, &a, b"x");
+            rounds.heard(&a, b"1");
+        }
+        assert_eq!((rounds.stale(4, &a), rounds.stale(4, &b)), (2, 0));
+        rounds.made(4, &a, b"x");
+        assert_eq!(rounds.stale(4, &a), 2, "its answer is not known yet");
+        rounds.made(4, &b, b"y");
+        assert_eq!(rounds.stale(4, &a), 0);
+    }
+
+    #[test]
+    fn what_is_remembered_stays_bounded() {
+        let a = Name::parse("a").unwrap();
+        let mut rounds = Rounds::default();
+        for n in 0..1000u32 {
+            rounds.made(n, &a, &n.to_be_bytes());
+            rounds.heard(&a, &n.to_be_bytes());
+        }
+        assert_eq!((rounds.made.len(), rounds.heard.len()), (16, 16), "as the reference says");
+        let count = |n: u32| rounds.count(&a, &n.to_be_bytes());
+        assert_eq!((count(983), count(984), count(999)), (0, 1, 1), "the oldest gave way");
+        for n in 0..1000u32 {
+            let party = Name::parse(&format!("p{n}")).unwrap();
+            // Known by now to everybody who looks at the turn alone.
+            rounds.made(1000 + n / 40, &party, b"x");
+            rounds.is_new = false;
+        }
+        assert_eq!((rounds.called.len(), rounds.stale.len()), (16, 16), "and so do parties");
+    }
+}

@@ -1,0 +1,73 @@
+//! Reads todo lists: one that is a payload of its own, and those that stand directly in a note. A
+//! note's schema is its author's and knows nothing of the core's elements, so what a list is made of is
+//! held here. Bytes go in; lists, or what is wrong with the first bad one, come out.
+
+use systole_wire::gate::{Gate, Step};
+use systole_wire::{Limits, namespaces};
+
+use super::admit::refusal_of;
+use crate::types::codes::Code;
+use crate::types::primitive::{TodoList, TodoStep};
+use crate::types::refusal::Refusal;
+
+const LIST: &str = "todo-until";
+const EXPECTED: &str = "<todo-until condition=\"…\"> with nothing inside but <step done=\"true\"> or <step done=\"false\">, each with a text";
+
+/// The todo lists of a payload, in order: none in most notes.
+pub fn read(body: &[u8]) -> Result<Vec<TodoList>, Refusal> {
+    // Nearly every note says so at a glance, and is not read again.
+    if !std::str::from_utf8(body).is_ok_and(|text| text.contains(LIST)) {
+        return Ok(Vec::new());
+    }
+    let mut gate = Gate::strict(body, &Limits::FROM_PUMP).map_err(|fault| refusal_of(&fault))?;
+    let (mut lists, mut depth) = (Vec::new(), 0usize);
+    loop {
+        match gate.step().map_err(|fault| refusal_of(&fault))? {
+            Step::Open(tag) if depth <= 1 && tag.local == LIST && gate.ns(&tag) == Some(namespaces::CORE) => {
+                lists.push(list(&mut gate)?);
+            }
+            Step::Open(_) => depth += 1,
+            Step::Close => depth = depth.saturating_sub(1),
+            Step::Done => return Ok(lists),
+            Step::Text(_) | Step::Instruction => {}
+        }
+    }
+}
+
+/// One list, from behind its start tag to its end.
+fn list(gate: &mut Gate<'_>) -> Result<TodoList, Refusal> {
+    let condition = gate.attribute("condition").map(|value| value.into_owned());
+    let mut list =
+        TodoList { condition: condition.ok_or_else(|| wrong("a list has no condition"))?, steps: Vec::new() };
+    let mut step: Option<TodoStep> = None;
+    loop {
+        match gate.step().map_err(|fault| refusal_of(&fault))? {
+            Step::Open(tag) => {
+                let is_step = tag.local == "step" && gate.ns(&tag) == Some(namespaces::CORE);
+                if !is_step || step.is_some() {
+                    return Err(wrong("something other than a step stands in a list"));
+                }
+                let is_done = match gate.attribute("done").as_deref() {
+                    Some("true") => true,
+                    Some("false") => false,
+                    _ => return Err(wrong("a step does not say whether it is done")),
+                };
+                step = Some(TodoStep { is_done, text: String::new() });
+            }
+            Step::Text(text) => match &mut step {
+                Some(step) => text.append_to(&mut step.text),
+                None if text.is_blank() => {}
+                None => return Err(wrong("a list has a text beside its steps")),
+            },
+            Step::Close => match step.take() {
+                Some(step) => list.steps.push(step),
+                None => return Ok(list),
+            },
+            Step::Instruction | Step::Done => return Err(wrong("a list does not end")),
+        }
+    }
+}
+
+fn wrong(words: &'static str) -> Refusal {
+    Refusal::new(Code::Invalid, words).of_element(LIST).expecting(EXPECTED)
+}

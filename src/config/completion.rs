@@ -1,0 +1,116 @@
+//! The JSON Schema of the organism's file, for editors: made from the table of keys, so that it names every
+//! key and no other. It says of each value what can be said of it alone; whatever joins two places, and the
+//! bounds of durations, sizes and amounts, stays with the loader. It never refuses what the loader takes.
+
+use serde_json::{Map, Value, json};
+
+use super::keys::{self, Form, Key};
+
+/// The place of all steps in the table of keys.
+const STEPS: &str = "workflows.NAME.goals";
+
+/// The schema's text, as it lies in `schemas/organism.schema.json`.
+pub const ORGANISM_JSON_SCHEMA: &str = include_str!("../../schemas/organism.schema.json");
+
+/// The schema, made from the table of keys.
+pub fn organism_json_schema() -> Value {
+    let mut schema = map("");
+    if let Value::Object(top) = &mut schema {
+        top.insert("$schema".to_owned(), json!("https://json-schema.org/draft/2020-12/schema"));
+        // What takes messages stands under one of the two.
+        top.insert("anyOf".to_owned(), json!([{"required": ["listeners"]}, {"required": ["agents"]}]));
+        top.insert("title".to_owned(), json!("organism.yaml of Systole"));
+        // Steps hold steps.
+        top.insert("$defs".to_owned(), json!({"step": step()}));
+    }
+    schema
+}
+
+/// The schema of test files, as it lies in `schemas/test.schema.json`.
+pub const TEST_JSON_SCHEMA: &str = include_str!("../../schemas/test.schema.json");
+
+/// The schema of test files, made from their table of keys.
+pub fn test_json_schema() -> Value {
+    let mut schema = map(super::rehearsal::TOP);
+    if let Value::Object(top) = &mut schema {
+        top.insert("$schema".to_owned(), json!("https://json-schema.org/draft/2020-12/schema"));
+        top.insert("title".to_owned(), json!("a test file of Systole (*.test.yaml)"));
+    }
+    schema
+}
+
+/// A map of the keys below a place in the table.
+fn map(table: &str) -> Value {
+    let mut properties = Map::new();
+    let mut required = Vec::new();
+    for (name, key) in keys::under(table).filter(|(_, key)| key.built) {
+        properties.insert(name.to_owned(), described(key));
+        // A listener that a Rust program brings itself has none.
+        if key.default == "required" && !["listeners.NAME.run", "clients.NAME.token_env"].contains(&key.path)
+        {
+            required.push(json!(name));
+        }
+    }
+    json!({"type": "object", "additionalProperties": false, "properties": properties, "required": required})
+}
+
+fn described(key: &Key) -> Value {
+    let mut schema = form(key);
+    if let Value::Object(schema) = &mut schema {
+        schema.insert("description".to_owned(), json!(format!("{}; default: {}", key.meaning, key.default)));
+    }
+    schema
+}
+
+/// One step of a workflow: its id, with words or a map.
+fn step() -> Value {
+    let below = keys::under(STEPS).next().map_or(json!(true), |(_, below)| described(below));
+    json!({"type": "object", "minProperties": 1, "maxProperties": 1,
+           "propertyNames": {"pattern": "^[a-z][a-z0-9-]{0,31}$"}, "additionalProperties": below})
+}
+
+/// A map of any names, each with what stands below `NAME`.
+fn names(key: &Key, pattern: &str) -> Value {
+    let below = keys::under(key.path).next().map_or(json!(true), |(_, below)| described(below));
+    json!({"type": "object", "propertyNames": {"pattern": pattern}, "additionalProperties": below})
+}
+
+/// A text, or several; what stands in a list is read as text as well.
+fn lines() -> Value {
+    json!({"type": ["string", "number", "boolean", "null", "array"],
+           "items": {"type": ["string", "number", "boolean", "null"]}})
+}
+
+fn form(key: &Key) -> Value {
+    // A plain number or `true` is a text to the loader, and to an editor is not.
+    let text = json!({"type": ["string", "number", "boolean"], "minLength": 1});
+    match key.form {
+        Form::Later => json!(false),
+        Form::Map => map(key.path),
+        Form::Names(pattern) => names(key, pattern),
+        Form::TextOrNames => json!({"anyOf": [text, names(key, "")]}),
+        Form::WordOrNames(word) => json!({"anyOf": [{"const": word}, names(key, "")]}),
+        Form::TextOrMap => json!({"anyOf": [text, map(key.path)]}),
+        Form::Steps => json!({"type": "array", "minItems": 1, "items": {"$ref": "#/$defs/step"}}),
+        Form::Text { empty: true } => json!({"type": ["string", "number", "boolean"]}),
+        Form::Text { empty: false } => text,
+        Form::Compact => json!({"type": ["string", "array", "object"]}),
+        Form::List => json!({"type": "array", "items": text, "minItems": 1}),
+        Form::Set => json!({"type": "array", "items": text, "uniqueItems": true}),
+        Form::SetOf(words) => json!({"type": "array", "items": {"enum": words}, "uniqueItems": true}),
+        Form::Flag => json!({"type": "boolean"}),
+        Form::Count(least, most) => {
+            json!({"type": ["integer", "string"], "minimum": least, "maximum": most, "pattern": "^[0-9]+$"})
+        }
+        Form::Words(words) => json!({"enum": words}),
+        Form::Pattern(pattern) => json!({"type": "string", "pattern": pattern}),
+        Form::Name(pattern) => json!({"type": ["string", "boolean"], "pattern": pattern}),
+        Form::Amount(pattern) => json!({"type": ["string", "number"], "pattern": pattern, "minimum": 0}),
+        Form::Lines => lines(),
+        Form::LinesOrMap => json!({"anyOf": [lines(), map(key.path)]}),
+        Form::Maps => json!({"type": "array", "items": map(key.path), "minItems": 1}),
+        Form::Texts => json!({"anyOf": [text, {"type": "array", "items": text, "minItems": 1}]}),
+        Form::Anything => json!({}),
+        Form::Number(pattern) => json!({"type": ["string", "integer"], "pattern": pattern}),
+    }
+}

@@ -1,0 +1,309 @@
+//! From what is declared to the composition: names are looked up, elements are resolved against their
+//! schemas, and what could be told apart by nobody is refused.
+//!
+//! In comes a declaration and a shelf of schemas, out come the listeners; every mistake goes to the desk.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use systole_kit::QName;
+use systole_kit::schema::nearest;
+
+use super::broadcast;
+use super::clients::{self, TokenSource};
+use super::declared::{Declared, Party};
+use super::desk::Desk;
+use super::lookup::{Lookup, Shipped};
+use super::schemas::{Collected, PAYLOADS, Shelf};
+use super::value::At;
+use super::{budgets, workflows};
+use systole_core::types::client::Client;
+use systole_core::types::codes::Code;
+use systole_core::types::composition::{Broadcast, Element, Listener, Program, Reach, SchemaId, Sees};
+use systole_core::types::ids::Name;
+
+/// The vocabulary of plain talk.
+const TALK: &str = "talk/";
+
+/// What the checks have made of a declaration.
+pub(super) struct Composed {
+    pub(super) entry: Option<Name>,
+    pub(super) listeners: BTreeMap<Name, Listener>,
+    pub(super) collected: Collected,
+    /// The elements of the house, whether they are used or not.
+    pub(super) shipped: Vec<Shipped>,
+    pub(super) broadcasts: Vec<Broadcast>,
+    pub(super) clients: BTreeMap<Name, Client>,
+    pub(super) tokens: Vec<TokenSource>,
+    /// The payloads that goals of workflows give.
+    pub(super) links: workflows::Links,
+}
+
+/// A listener whose elements are resolved, with the places they were named at.
+pub(super) struct Resolved<'d> {
+    pub(super) party: &'d Party,
+    pub(super) accepts: Vec<At<Element>>,
+    pub(super) returns: Vec<At<Element>>,
+    note: Option<SchemaId>,
+}
+
+/// Resolves and checks. What comes out is only whole if the desk is still clean.
+pub(super) fn compose(desk: &mut Desk, declared: &Declared, shelf: &dyn Shelf, directory: &Path) -> Composed {
+    let collected = collect(desk, declared, shelf);
+    let mut lookup = Lookup::new(collected, declared, shelf);
+    lookup.declared_twice(desk, declared);
+    let mut resolved = Vec::with_capacity(declared.parties.len());
+    for party in &declared.parties {
+        let path = party.path();
+        let (takes_talk, gives_talk) = match (&party.mind, &party.workflow) {
+            (Some(mind), _) => (mind.takes_talk, mind.gives_talk),
+            (None, Some(workflow)) => (workflow.takes_talk, workflow.gives_talk),
+            (None, None) => (false, false),
+        };
+        let mut elements = |desk: &mut Desk, of_talk: bool, named: &[At<String>], key: &str| {
+            if of_talk {
+                return named.iter().filter_map(|one| lookup.of_vocabulary(TALK, one)).collect();
+            }
+            lookup.elements(desk, party, named, &[&path, key].concat())
+        };
+        let accepts = elements(desk, takes_talk, &party.accepts, ".accepts");
+        let returns = elements(desk, gives_talk, &party.returns, ".returns");
+        resolved.push(Resolved { party, accepts, returns, note: lookup.note(desk, shelf, party) });
+    }
+    let links = workflows::link(desk, declared, &mut lookup, &mut resolved);
+    for one in &resolved {
+        peers(desk, one, &resolved);
+        told(desk, one.party, declared);
+    }
+    let entry = match &declared.entry {
+        Some(named) => entry(desk, named, declared),
+        None => only_open(declared),
+    };
+    let known: Vec<_> = resolved
+        .iter()
+        .map(|Resolved { party, accepts, .. }| broadcast::Known {
+            name: party.name.as_ref(),
+            accepts,
+            peers: &party.peers,
+        })
+        .collect();
+    let broadcasts = broadcast::resolve(desk, &declared.broadcasts, &known);
+    let mut listeners = BTreeMap::new();
+    for one in resolved {
+        if let Some(name) = one.party.name.clone() {
+            let open = entry.as_ref() == Some(&name);
+            listeners.insert(name.clone(), listener(one, name, open, directory));
+        }
+    }
+    let (clients, tokens) = clients::resolve(desk, declared);
+    let (collected, shipped) = lookup.into_parts();
+    Composed { entry, listeners, collected, shipped, broadcasts, clients, tokens, links }
+}
+
+/// The schemas of the file: what `payloads` makes, those that all share, then each listener's own.
+fn collect(desk: &mut Desk, declared: &Declared, shelf: &dyn Shelf) -> Collected {
+    let mut collected = Collected::new(shelf);
+    if let Some(section) = &declared.payloads {
+        let stored = shelf.payloads();
+        let made = stored.or_else(|| section.schema(desk, declared.name.as_ref()).map(Arc::from));
+        match made {
+            Some(text) => collected.put(PAYLOADS, text, section.at),
+            None => collected.miss(PAYLOADS),
+        }
+    }
+    let own = declared.parties.iter().filter_map(|party| party.schema.as_ref());
+    for name in declared.schemas.iter().chain(own) {
+        collected.add(desk, shelf, name);
+    }
+    collected.read(desk, shelf);
+    if let Some(section) = &declared.payloads {
+        collected.place_payloads(|element| desk.place(section.place_of(element)));
+    }
+    collected
+}
+
+/// The root tag of a listener's own notes.
+fn own_tag(party: &Party) -> Option<QName> {
+    let name = party.name.as_ref()?;
+    Some(QName { ns: Listener::namespace_of(name).into(), local: name.as_str().into() })
+}
+
+pub(super) fn one_of<'a>(known: impl Iterator<Item = &'a str>) -> String {
+    // A dozen names are enough to recognise one's own mistake.
+    let some: Vec<&str> = known.take(12).collect();
+    if some.is_empty() {
+        "leave it out, since there is none yet".to_owned()
+    } else {
+        format!("one of {}", some.join(", "))
+    }
+}
+
+/// Checks whom a listener may address, and that each item of its replies can only be one thing.
+fn peers(desk: &mut Desk, one: &Resolved<'_>, all: &[Resolved<'_>]) {
+    let party = one.party;
+    let path = party.path();
+    let own_tag = own_tag(party);
+    for answer in one.returns.iter().filter(|answer| Some(&answer.value.name) == own_tag.as_ref()) {
+        let told =
+            format!("{path}.returns: `{}` is also the root tag of its own notes", answer.value.name.local);
+        desk.tell(
+            Code::ConfigOverlap,
+            answer.at,
+            &told,
+            Some("another element, or another name for the listener"),
+        );
+    }
+    if let (1, Some(first)) = (party.turns, party.peers.first()) {
+        let told = format!("{path}.peers: with `turns: 1` a listener makes no calls");
+        desk.tell(Code::ConfigValue, first.at, &told, Some("turns: 2 or more, or no peers"));
+    }
+    for peer in &party.peers {
+        let Some(other) = all.iter().find(|r| r.party.key.value == peer.value) else {
+            if party.workflow.is_some() {
+                // It has no `peers`; whom its steps name was looked up with them.
+                continue;
+            }
+            let told = format!("{path}.peers: nothing here is called `{}`", peer.value);
+            let known = || all.iter().map(|r| r.party.key.value.as_str());
+            let mend = nearest(&peer.value, known()).map_or_else(|| one_of(known()), str::to_owned);
+            desk.tell(Code::ConfigUnknownName, peer.at, &told, Some(&mend));
+            continue;
+        };
+        for taken in &other.accepts {
+            let also = if Some(&taken.value.name) == own_tag.as_ref() {
+                "is the root tag of its own notes"
+            } else if one.returns.iter().any(|answer| answer.value.name == taken.value.name) {
+                "is in its own returns"
+            } else {
+                continue;
+            };
+            overlap(desk, &path, peer, taken, also);
+        }
+    }
+}
+
+fn overlap(desk: &mut Desk, path: &str, peer: &At<String>, taken: &At<Element>, also: &str) {
+    let local = &*taken.value.name.local;
+    let told = format!("{path}.peers: `{}` accepts `{local}`, which {also}", peer.value);
+    let mend = Some("different elements for an answer, a call and a note");
+    desk.tell_seeing(Code::ConfigOverlap, peer.at, &told, mend, (taken.at, "accepted here"));
+}
+
+/// Checks the listeners that get requests for approval and outcomes of timers. Every listener takes such a payload of
+/// the core, whatever else it accepts, and also if what goes to it waits for a person otherwise.
+fn told(desk: &mut Desk, party: &Party, declared: &Declared) {
+    told_under(
+        desk,
+        party,
+        declared,
+        (".approval.tell", &party.approval.tell),
+        "be asked about its own work",
+    );
+    told_under(desk, party, declared, (".timers.tell", &party.timer_tell), "be told of its own timers");
+}
+
+fn told_under(
+    desk: &mut Desk,
+    party: &Party,
+    declared: &Declared,
+    (key, names): (&str, &[At<String>]),
+    of_itself: &str,
+) {
+    let path = format!("{}{key}", party.path());
+    let known = || declared.parties.iter().map(|p| p.key.value.as_str());
+    for named in names {
+        if named.value == party.key.value {
+            let told = format!("{path}: `{}` would {of_itself}", named.value);
+            desk.tell(Code::ConfigValue, named.at, &told, Some("another listener, or leave it out"));
+        } else if !known().any(|key| key == named.value) {
+            let told = format!("{path}: nothing here is called `{}`", named.value);
+            let mend = nearest(&named.value, known()).map_or_else(|| one_of(known()), str::to_owned);
+            desk.tell(Code::ConfigUnknownName, named.at, &told, Some(&mend));
+        }
+    }
+}
+
+/// Whom the organism speaks with where the file does not say: the only workflow that is open, else the only agent that
+/// is.
+fn only_open(declared: &Declared) -> Option<Name> {
+    let only = |is_meant: fn(&Party) -> bool| {
+        let mut open = declared.parties.iter().filter(|party| party.entry && is_meant(party));
+        open.next().filter(|_| open.next().is_none())
+    };
+    let has_workflows = declared.parties.iter().any(|party| party.entry && party.workflow.is_some());
+    let found = if has_workflows {
+        only(|party| party.workflow.is_some())
+    } else {
+        only(|party| party.mind.is_some())
+    };
+    found?.name.clone()
+}
+
+fn entry(desk: &mut Desk, named: &At<String>, declared: &Declared) -> Option<Name> {
+    let known = || declared.parties.iter().map(|p| p.key.value.as_str());
+    if let Some(party) = declared.parties.iter().find(|p| p.key.value == named.value) {
+        return party.name.clone();
+    }
+    if declared.parties.is_empty() {
+        // That there is no listener is told where there should be one; the entry may well be right.
+        return None;
+    }
+    let told = format!("organism.entry: nothing here is called `{}`", named.value);
+    let mend = nearest(&named.value, known()).map_or_else(|| one_of(known()), str::to_owned);
+    desk.tell(Code::ConfigUnknownName, named.at, &told, Some(&mend));
+    None
+}
+
+/// Without a program it can only be a Rust value; where none was to be expected that was told before.
+fn reach(party: &Party, directory: &Path) -> Reach {
+    if party.nats.is_some() {
+        return Reach::Nats;
+    }
+    if party.run.is_empty() {
+        return Reach::Inline;
+    }
+    Reach::Process(Program {
+        run: party.run.clone(),
+        directory: directory.to_owned(),
+        env: party.env.clone(),
+        pass: party.pass.clone(),
+        stays: party.stays,
+        by_length: party.by_length,
+    })
+}
+
+fn listener(one: Resolved<'_>, name: Name, open: bool, directory: &Path) -> Listener {
+    let party = one.party;
+    let bare = |all: Vec<At<Element>>| all.into_iter().map(|at| at.value).collect();
+    // A name that does not parse is told where it is declared or looked up.
+    let mut peers: Vec<Name> = party.peers.iter().filter_map(|p| Name::parse(&p.value).ok()).collect();
+    if party.workflow.is_some() {
+        // Branches of a workflow are calls to itself.
+        peers.push(name.clone());
+    } else {
+        let takers = party.task_takers.iter().filter_map(|taker| Name::parse(&taker.value).ok());
+        let others: Vec<Name> = takers.filter(|taker| !peers.contains(taker)).collect();
+        peers.extend(others);
+    }
+    Listener {
+        name,
+        reach: reach(party, directory),
+        accepts: bare(one.accepts),
+        returns: bare(one.returns),
+        note: one.note,
+        peers,
+        turns: party.turns,
+        share_percent: party.share_percent.unwrap_or(budgets::SHARE_PERCENT),
+        in_flight: party.in_flight,
+        timeout_ms: party.timeout_ms,
+        idle_ms: party.idle_ms,
+        retry: party.retry,
+        on_unknown: party.on_unknown,
+        approval: party.approval.rule(),
+        timer_tell: party.timer_tell.iter().filter_map(|p| Name::parse(&p.value).ok()).collect(),
+        entry: party.entry || open,
+        describe: party.describe,
+        sees: party.mind.as_ref().map_or(Sees::Call, |mind| mind.sees),
+    }
+}

@@ -1,0 +1,330 @@
+//! Diagnostics as people see them: plain text that fits the layout, with the stretch underlined, the
+//! second place below it and the way out last.
+//!
+//! Nothing from the file reaches the terminal unescaped. Colour is drawn only for whoever asks for it,
+//! and changes no column.
+
+use std::collections::BTreeMap;
+
+use systole_kit::writer::visible;
+
+use super::diagnostic::{Diagnostic, Place, Severity};
+use crate::audit::columns::width;
+use crate::audit::layout;
+use systole_core::types::codes::Code;
+
+/// Columns of the gutter before an excerpt.
+const GUTTER: usize = 12;
+
+/// Most warnings with one code that are drawn: whoever has more has one reason for all of them, and a page
+/// that nobody reads to its end hides the others.
+const WARNINGS: usize = 20;
+
+/// Everything that was found, and how much that is. Of warnings with one code only the first are drawn.
+pub fn page(all: &[Diagnostic], colour: bool) -> String {
+    let mut page = String::new();
+    let mut warned: BTreeMap<Code, usize> = BTreeMap::new();
+    for one in all {
+        if one.severity() == Severity::Warning {
+            let before = warned.entry(one.code).or_default();
+            *before += 1;
+            if *before > WARNINGS {
+                continue;
+            }
+        }
+        page.extend([drawn(one, colour), "\n".to_owned()]);
+    }
+    for (code, count) in warned.into_iter().filter(|(_, count)| *count > WARNINGS) {
+        let more = (count - WARNINGS).to_string();
+        let words = [&more, " more with ", code.as_str(), " are not shown; `check --json` has them all\n"];
+        page.push_str(&words.concat());
+    }
+    page.push_str(&counted(all));
+    page.push('\n');
+    page
+}
+
+/// How many mistakes and warnings there are, in words.
+pub fn counted(all: &[Diagnostic]) -> String {
+    let warnings = all.iter().filter(|one| one.severity() == Severity::Warning).count();
+    let number = |count: usize, word: &str| {
+        format!("{} {word}{}", count.to_string().as_str(), if count == 1 { "" } else { "s" })
+    };
+    match (all.len() - warnings, warnings) {
+        (mistakes, 0) => number(mistakes, "mistake"),
+        (0, warnings) => number(warnings, "warning"),
+        (mistakes, warnings) => format!("{}, {}", number(mistakes, "mistake"), number(warnings, "warning")),
+    }
+}
+
+/// One diagnostic, with a line break at its end.
+pub(super) fn drawn(one: &Diagnostic, colour: bool) -> String {
+    let pen = Pen { colour };
+    let mut out = String::new();
+    let severity = one.severity();
+    let lead = format!("{}[{}]", severity.as_str(), one.code.as_str());
+    let lines = wrapped(&format!("{lead}: "), 4, &shown(&one.message));
+    let ink = if severity == Severity::Error { Ink::Error } else { Ink::Warning };
+    for (at, line) in lines.iter().enumerate() {
+        match line.strip_prefix(lead.as_str()).filter(|_| at == 0) {
+            Some(rest) => out.push_str(&format!("{}{rest}\n", pen.draw(ink, &lead))),
+            None => out.push_str(&format!("{line}\n")),
+        }
+    }
+    let numbers = [Some(&one.place), one.second.as_ref().map(|second| &second.place)];
+    let digits = numbers.into_iter().flatten().map(|place| place.line.to_string().len()).max().unwrap_or(1);
+    excerpt(&mut out, &pen, &one.place, digits, Mark { lead: "-->", sign: "^", ink, words: "" });
+    if let Some(second) = &one.second {
+        let words = shown(&second.words);
+        let mark = Mark { lead: ":::", sign: "-", ink: Ink::Second, words: &words };
+        excerpt(&mut out, &pen, &second.place, digits, mark);
+    }
+    if let Some(mend) = &one.mend {
+        for (at, line) in wrapped("  try: ", 7, &shown(mend)).iter().enumerate() {
+            match line.strip_prefix("  try:").filter(|_| at == 0) {
+                Some(rest) => out.push_str(&format!("  {}{rest}\n", pen.draw(Ink::Mend, "try:"))),
+                None => out.push_str(&format!("{line}\n")),
+            }
+        }
+    }
+    out
+}
+
+/// How a place is pointed at.
+struct Mark<'a> {
+    lead: &'a str,
+    sign: &'a str,
+    ink: Ink,
+    words: &'a str,
+}
+
+fn excerpt(out: &mut String, pen: &Pen, place: &Place, digits: usize, mark: Mark<'_>) {
+    let gutter = " ".repeat(digits);
+    let file = shown(&place.file);
+    if place.line == 0 {
+        out.push_str(&format!("{gutter}{} {file}\n", pen.draw(Ink::Frame, mark.lead)));
+        if !mark.words.is_empty() {
+            out.push_str(&format!("{gutter} {}\n", mark.words));
+        }
+        return;
+    }
+    let number = place.line.to_string();
+    let spot = format!("{file}:{number}:{}", place.column);
+    let bar = pen.draw(Ink::Frame, "|");
+    let excerpt = Excerpt::of(place);
+    let shown_number = [" ".repeat(digits.saturating_sub(number.len())), number].concat();
+    out.push_str(&format!("{gutter}{} {spot}\n", pen.draw(Ink::Frame, mark.lead)));
+    out.push_str(&format!("{gutter} {bar}\n"));
+    out.push_str(&format!("{} {bar} {}\n", pen.draw(Ink::Frame, &shown_number), excerpt.text));
+    let signs = pen.draw(mark.ink, &mark.sign.repeat(excerpt.carets));
+    let blank = " ".repeat(excerpt.indent);
+    let beside = excerpt.indent + excerpt.carets + 1 + width(mark.words) <= excerpt_columns();
+    let line = format!("{} {bar} {blank}{signs}", gutter.as_str());
+    match mark.words {
+        "" => out.push_str(&format!("{line}\n")),
+        words if beside => out.push_str(&format!("{line} {}\n", pen.draw(mark.ink, words))),
+        words => {
+            // Behind the stretch there is no room: the words stand below it, as far left as they must.
+            let indent = excerpt.indent.min(excerpt_columns().saturating_sub(width(words)));
+            let below = format!("{} {bar} {}", gutter.as_str(), " ".repeat(indent));
+            out.push_str(&format!("{line}\n{below}{}\n", pen.draw(mark.ink, words)));
+        }
+    }
+}
+
+/// Columns of an excerpt beside its gutter.
+fn excerpt_columns() -> usize {
+    layout::columns().saturating_sub(GUTTER)
+}
+
+/// What is drawn in a colour of its own.
+#[derive(Clone, Copy)]
+enum Ink {
+    Error,
+    Warning,
+    Second,
+    Frame,
+    Mend,
+}
+
+/// Draws in colour, or not.
+struct Pen {
+    colour: bool,
+}
+
+impl Pen {
+    fn draw(&self, ink: Ink, words: &str) -> String {
+        let code = match ink {
+            _ if !self.colour => return words.to_owned(),
+            Ink::Error => "1;31",
+            Ink::Warning => "1;33",
+            Ink::Second => "36",
+            Ink::Frame => "34",
+            Ink::Mend => "32",
+        };
+        ["\u{1b}[", code, "m", words, "\u{1b}[0m"].concat()
+    }
+}
+
+/// The part of a line that is shown, with where the carets stand below it.
+struct Excerpt {
+    text: String,
+    indent: usize,
+    carets: usize,
+}
+
+impl Excerpt {
+    fn of(place: &Place) -> Excerpt {
+        let line: Vec<char> = place.text.chars().collect();
+        let start = place.column.saturating_sub(1).min(line.len());
+        let length = place.span.chars().count();
+        // A long line is cut so that the stretch stands in view with some of what precedes it, and no
+        // further than the view is full.
+        let widths: Vec<usize> = (0..line.len()).map(|at| width(&shown_char(&line, at))).collect();
+        let up_to = |end: usize| widths.iter().take(end).sum::<usize>();
+        let in_view = up_to(line.len()) <= excerpt_columns() || up_to(start + length) < excerpt_columns() - 1;
+        let back = |from: usize, room: usize| {
+            let mut left = room;
+            let fits = widths.iter().take(from).rev().take_while(|wide| {
+                let fits = **wide <= left;
+                left = left.saturating_sub(**wide);
+                fits
+            });
+            from - fits.count()
+        };
+        let cut = if in_view {
+            0
+        } else {
+            back(start, excerpt_columns() / 3).min(back(line.len(), excerpt_columns() - 2))
+        };
+        let mut text = String::new();
+        let (mut indent, mut carets) = (0, 0);
+        if cut > 0 {
+            text.push('…');
+            indent += 1;
+        }
+        let mut columns = width(&text);
+        for at in cut..line.len() {
+            let piece = shown_char(&line, at);
+            let taken = width(&piece);
+            if columns + taken >= excerpt_columns() && at + 1 < line.len() {
+                text.push('…');
+                break;
+            }
+            columns += taken;
+            text.push_str(&piece);
+            if at < start {
+                indent += taken;
+            } else if at < start + length {
+                carets += taken;
+            }
+        }
+        Excerpt { text, indent, carets: carets.max(1) }
+    }
+}
+
+/// Words behind a lead, in lines that do not pass the right edge; a word that is longer than a line stands
+/// alone.
+fn wrapped(lead: &str, indent: usize, text: &str) -> Vec<String> {
+    let (mut lines, mut line, mut fresh) = (Vec::new(), lead.to_owned(), true);
+    for word in text.split(' ') {
+        if !fresh && width(&line) + 1 + width(word) > layout::columns() {
+            lines.push(std::mem::replace(&mut line, " ".repeat(indent)));
+            fresh = true;
+        }
+        if !fresh {
+            line.push(' ');
+        }
+        line.push_str(word);
+        fresh = false;
+    }
+    lines.push(line);
+    lines
+}
+
+/// Our own words, in which a value may stand, without anything that a terminal would obey, on one line. What
+/// was made visible when the words were put together stays as it is.
+fn shown(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '\t' => shown.push(' '),
+            '\n' => shown.push_str("\\u{a}"),
+            c => shown.push_str(&visible(c.encode_utf8(&mut [0; 4]))),
+        }
+    }
+    shown
+}
+
+/// A character of a line, the same way.
+fn shown_char(line: &[char], at: usize) -> String {
+    match line.get(at) {
+        // It would pretend that a hidden character stood there.
+        Some('\\') if line.get(at + 1..at + 3) == Some(&['u', '{']) => "\\u{5c}".to_owned(),
+        Some(c) => shown(c.encode_utf8(&mut [0; 4])),
+        None => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::audit::columns::COLUMNS;
+    use systole_core::types::codes::Code;
+
+    fn render(text: &str, column: usize, span: &str) -> String {
+        let place =
+            Place { file: "organism.yaml".into(), line: 7, column, span: span.into(), text: text.into() };
+        let words = "many words ".repeat(12);
+        Diagnostic::new(Code::ConfigValue, place, words.trim_end(), None).to_string()
+    }
+
+    #[test]
+    fn no_rendered_line_passes_80_columns_and_the_stretch_is_in_view() {
+        let text = format!("{}HERE{}", "x ".repeat(100), " y".repeat(100));
+        let shown = render(&text, 201, "HERE");
+        assert!(shown.lines().all(|l| l.chars().count() <= COLUMNS), "{shown}");
+        let carets = shown.lines().last().unwrap();
+        let line = shown.lines().rev().nth(1).unwrap();
+        let at = carets.chars().position(|c| c == '^').unwrap();
+        assert_eq!(line.chars().skip(at).take(4).collect::<String>(), "HERE");
+    }
+
+    /// Letters of double width, and what is written out because a terminal would obey it.
+    #[test]
+    fn a_stretch_behind_wide_letters_is_in_view() {
+        for wide in ["語", "\u{1b}"] {
+            let text = format!("{}HERE{}", wide.repeat(50), wide.repeat(9));
+            let shown = render(&text, 51, "HERE");
+            let carets = shown.lines().last().unwrap();
+            let line = shown.lines().rev().nth(1).unwrap();
+            let at = line.find("HERE").map(|at| width(&line[..at]));
+            assert_eq!(at, carets.find('^'), "{shown}");
+            assert!(shown.lines().all(|l| width(l) <= COLUMNS), "{shown}");
+        }
+    }
+
+    #[test]
+    fn row_20_nothing_reaches_a_terminal_unescaped() {
+        let shown = render("a\u{1b}]0;x\u{7}\u{202e}b", 1, "a");
+        assert!(shown.contains("a\\u{1b}]0;x\\u{7}\\u{202e}b"), "{shown}");
+        assert!(render("a\\u{1b}", 1, "a").contains("a\\u{5c}u{1b}"), "what looks like an escape is none");
+        assert!(render("a\u{ad}b\u{e0041}", 1, "a").contains("a\\u{ad}b\\u{e0041}"));
+    }
+
+    #[test]
+    fn colour_changes_no_column() {
+        let place =
+            |line| Place { file: "f".into(), line, column: 3, span: "b".into(), text: "a b c".into() };
+        let told = Diagnostic::new(Code::ConfigValue, place(9), &"word ".repeat(30), Some("mend"));
+        let told = told.seeing(place(12), "here");
+        let (plain, coloured) = (drawn(&told, false), drawn(&told, true));
+        let mut stripped = String::new();
+        for part in coloured.split("\u{1b}[") {
+            stripped.push_str(part.split_once('m').filter(|_| !stripped.is_empty()).map_or(part, |p| p.1));
+        }
+        assert!(coloured.starts_with("\u{1b}[1;31merror[config.value]\u{1b}[0m: word"), "{coloured}");
+        assert_eq!(stripped.trim_start_matches("1;31m"), plain);
+        assert!(!plain.contains('\u{1b}'));
+    }
+}

@@ -1,0 +1,261 @@
+//! Taking `payloads` out of an organism's file: the schema that it means goes into a file of its own, which
+//! then stands under `schemas`, and every other byte of the organism's file stays.
+//!
+//! In comes the path, out comes the text as it would be; whoever writes it down stands elsewhere. Where the
+//! place cannot be edited safely it says what to write by hand, and what comes out was loaded once more and
+//! means the same.
+
+use std::ops::Range;
+use std::path::Path;
+use std::sync::Arc;
+
+use super::desk::{Desk, Given};
+use super::diagnostic::Refused;
+use super::schemas::{Absent, PAYLOADS, Shelf};
+use super::source::Era;
+use super::yaml::{Entry, Node, Value};
+use super::{Page, check, folder, load, yaml};
+use systole_core::types::composition::{Composition, Element, Schema};
+
+/// What taking the payloads out of a file gives: two texts to be written down.
+#[derive(Clone, Debug)]
+pub struct Ejected {
+    /// The schema, under the name that the file then has for it.
+    pub schema: Schema,
+    /// The file, without its payloads and with that schema.
+    pub file: String,
+    /// Comments that stood inside of the block, and are gone with it.
+    pub comments: Vec<String>,
+}
+
+/// Why payloads are not taken out of a file.
+#[derive(Clone, Debug)]
+pub enum NotEjected {
+    /// The file is refused.
+    Refused(Refused),
+    /// It declares none.
+    Nothing,
+    /// It is written in a way that only a person should edit. The schema is as it would be.
+    ByHand(Schema),
+}
+
+/// Takes the payloads out of an organism's file. Writes nothing.
+pub fn eject(path: &Path) -> Result<Ejected, NotEjected> {
+    let organism = load(path).map_err(NotEjected::Refused)?.composition;
+    let made = organism.schemas.iter().find(|schema| schema.name == PAYLOADS);
+    let text = Arc::clone(&made.ok_or(NotEjected::Nothing)?.text);
+    let schema = Schema { name: format!("schemas/{}.xsd", organism.organism.as_str()), text };
+    let by_hand = || NotEjected::ByHand(schema.clone());
+    let file = folder::organism_text(path).map_err(NotEjected::Refused)?;
+    let mut desk = Desk::new("", &file, &[], Given::Any);
+    let stretch = desk.file();
+    let root = yaml::read(&mut desk, stretch).ok_or_else(by_hand)?;
+    let edited = edit(&file, &root, &schema.name).ok_or_else(by_hand)?;
+    let directory = path.parent().unwrap_or(Path::new("")).to_owned();
+    let folder = folder::Folder { path: directory.clone(), as_typed: directory.clone(), is_only_read: false };
+    let shelf = With { shelf: &folder, name: &schema.name, text: Arc::clone(&schema.text) };
+    let page =
+        Page { file: "", text: edited.text.as_str().into(), settings: &[], lies: None, has_scripts: true };
+    let again = check(page, &shelf, &directory, Given::Any, Era::NOW);
+    if !again.is_ok_and(|again| mean_the_same(&organism, &again.composition)) {
+        return Err(by_hand());
+    }
+    Ok(Ejected { schema, file: edited.text, comments: edited.comments })
+}
+
+/// The text of a file without its payloads.
+struct Edited {
+    text: String,
+    /// Comments that stood inside of the block, and are gone with it.
+    comments: Vec<String>,
+}
+
+/// The text with `payloads` replaced by a schema of that name; none where it stands in a way that only a
+/// person should edit.
+fn edit(text: &str, root: &Node, name: &str) -> Option<Edited> {
+    let Value::Map(entries) = &root.value else { return None };
+    let find = |key: &str| entries.iter().find(|entry| entry.key == key);
+    let payloads = find("payloads")?;
+    let block = Block::of(text, payloads)?;
+    let end_of_line = if text.contains("\r\n") { "\r\n" } else { "\n" };
+    let mut changes = Vec::new();
+    match find("schemas") {
+        None => {
+            let behind = if block.is_flow { "" } else { end_of_line };
+            changes.push((block.removed.clone(), format!("schemas: [{name}]{behind}")));
+        }
+        Some(schemas) => {
+            // A comment behind a block between braces is left; with it its line.
+            let whole = block.is_flow && block.rest_of_line(text).trim().is_empty();
+            let removed = if whole { block.line(text) } else { block.removed.clone() };
+            changes.push((removed, String::new()));
+            changes.push(added(text, &schemas.value, name, end_of_line)?);
+        }
+    }
+    // From the end on, so that no change moves another.
+    changes.sort_by_key(|(place, _)| std::cmp::Reverse(place.start));
+    let mut edited = text.to_owned();
+    for (place, written) in changes {
+        edited.get(place.clone())?;
+        edited.replace_range(place, &written);
+    }
+    let comments = text.get(block.removed).unwrap_or_default().lines().filter_map(comment);
+    Some(Edited { text: edited, comments: comments.collect() })
+}
+
+/// Where the section stands.
+struct Block {
+    is_flow: bool,
+    /// From the key on: to the end of a value between brackets, else to the end of the last line.
+    removed: Range<usize>,
+}
+
+impl Block {
+    fn of(text: &str, payloads: &Entry) -> Option<Block> {
+        let start = payloads.at.start;
+        let line = line_start(text, start);
+        // Between braces, or behind a `---` or a `?`, lines are not the file's own.
+        if line != start {
+            return None;
+        }
+        let is_flow = is_flow(text, &payloads.value);
+        let last = end_of(text, &payloads.value);
+        let end = if is_flow { last } else { line_end(text, last) };
+        Some(Block { is_flow, removed: start..end })
+    }
+
+    fn rest_of_line<'t>(&self, text: &'t str) -> &'t str {
+        text.get(self.removed.end..line_end(text, self.removed.end)).unwrap_or_default()
+    }
+
+    fn line(&self, text: &str) -> Range<usize> {
+        self.removed.start..line_end(text, self.removed.end)
+    }
+}
+
+/// Where a value ends: a map or list without brackets says so only where the next thing begins, behind the
+/// comments between.
+fn end_of(text: &str, node: &Node) -> usize {
+    let last = match &node.value {
+        Value::Map(entries) if !is_flow(text, node) => entries.last().map(|entry| &entry.value),
+        Value::List(items) if !is_flow(text, node) => items.last(),
+        _ => None,
+    };
+    last.map_or(node.span.end, |last| end_of(text, last))
+}
+
+fn is_flow(text: &str, node: &Node) -> bool {
+    matches!(text.as_bytes().get(node.span.start), Some(b'{' | b'['))
+}
+
+fn line_start(text: &str, at: usize) -> usize {
+    text.get(..at).and_then(|before| before.rfind('\n')).map_or(0, |at| at + 1)
+}
+
+/// Behind the line break that ends the line of `at`.
+fn line_end(text: &str, at: usize) -> usize {
+    text.get(at..).and_then(|rest| rest.find('\n')).map_or(text.len(), |length| at + length + 1)
+}
+
+/// A comment of a line, if it has one that is no part of a quoted text.
+fn comment(line: &str) -> Option<String> {
+    let whole = line.trim_start();
+    if whole.starts_with('#') {
+        return Some(whole.trim_end().to_owned());
+    }
+    let (before, comment) = line.rsplit_once(" #")?;
+    let quoted = |sign| before.matches(sign).count() % 2 == 1;
+    (!quoted('\'') && !quoted('"')).then(|| format!("#{}", comment.trim_end()))
+}
+
+/// One more entry of the list `schemas`.
+fn added(text: &str, schemas: &Node, name: &str, end_of_line: &str) -> Option<(Range<usize>, String)> {
+    let Value::List(items) = &schemas.value else { return None };
+    let Some(last) = items.last() else {
+        // `[]`: an empty list has no other form.
+        return Some((schemas.span.start + 1..schemas.span.start + 1, name.to_owned()));
+    };
+    if is_flow(text, schemas) {
+        return Some((last.span.end..last.span.end, format!(", {name}")));
+    }
+    let start = line_start(text, last.span.start);
+    let before = text.get(start..last.span.start)?;
+    if before.trim() != "-" {
+        return None;
+    }
+    let end = line_end(text, last.span.end);
+    let is_last_line = !text.get(..end)?.ends_with('\n');
+    let entry = if is_last_line {
+        [end_of_line, before, name].concat()
+    } else {
+        [before, name, end_of_line].concat()
+    };
+    Some((end..end, entry))
+}
+
+/// A shelf on which the new schema lies already.
+struct With<'s> {
+    shelf: &'s dyn Shelf,
+    name: &'s str,
+    text: Arc<[u8]>,
+}
+
+impl Shelf for With<'_> {
+    fn note(&self, name: &str) -> Option<Arc<[u8]>> {
+        self.shelf.note(name)
+    }
+
+    fn find(&self, name: &str) -> Result<std::path::PathBuf, Absent> {
+        self.shelf.find(name)
+    }
+
+    fn read(&self, name: &str) -> Result<Option<Vec<u8>>, Absent> {
+        self.shelf.read(name)
+    }
+
+    fn prompt(&self, name: &str) -> Result<Arc<[u8]>, Absent> {
+        self.shelf.prompt(name)
+    }
+
+    fn house(&self) -> [Schema; 2] {
+        self.shelf.house()
+    }
+
+    fn vocabularies(&self) -> Vec<Schema> {
+        self.shelf.vocabularies()
+    }
+
+    fn payloads(&self) -> Option<Arc<[u8]>> {
+        self.shelf.payloads()
+    }
+
+    fn shown(&self, name: &str) -> String {
+        self.shelf.shown(name)
+    }
+
+    fn take(&self, name: &str) -> Result<Arc<[u8]>, Absent> {
+        if name == self.name { Ok(Arc::clone(&self.text)) } else { self.shelf.take(name) }
+    }
+
+    fn is_proved(&self) -> bool {
+        self.shelf.is_proved()
+    }
+}
+
+/// Whether two compositions take and give the same elements, each judged by the same schema text.
+fn mean_the_same(one: &Composition, other: &Composition) -> bool {
+    let words = |composition: &Composition| {
+        let text = |element: &Element| {
+            let schema = composition.schemas.get(element.schema.0);
+            (element.name.clone(), schema.map(|schema| Arc::clone(&schema.text)))
+        };
+        let listeners = composition.listeners.values();
+        let all = listeners.map(|listener| {
+            let accepts: Vec<_> = listener.accepts.iter().map(text).collect();
+            let returns: Vec<_> = listener.returns.iter().map(text).collect();
+            (listener.name.clone(), accepts, returns)
+        });
+        all.collect::<Vec<_>>()
+    };
+    words(one) == words(other)
+}

@@ -1,0 +1,480 @@
+//! The one table of keys: every key of an organism's file with its default. What the loader takes and
+//! what the reference lists are both this table; a key outside it is refused.
+
+use super::rehearsal::TEST_KEYS;
+use systole_core::types::limits;
+
+/// A key of the organism's file.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Key {
+    /// Where it stands; `NAME` is any name.
+    pub path: &'static str,
+    /// What holds where it is left out: a value, `required` or `none`. A value that is one of these two words
+    /// stands in backticks.
+    pub default: &'static str,
+    /// What it says, in a few words; for a key that is not built yet, what it will be for.
+    pub meaning: &'static str,
+    /// Whether this version acts on it. One that is not built is refused, never ignored.
+    pub built: bool,
+    /// What stands there, as far as an editor can know it.
+    pub form: Form,
+}
+
+/// What stands behind a key. It is the part of the loader's checks that an editor can make while somebody
+/// writes: a test holds that it refuses nothing that the loader takes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Form {
+    /// Nothing yet: the key is not built.
+    Later,
+    /// A map of the keys below it.
+    Map,
+    /// A map of names that fit a pattern, or of any, each with what stands below `NAME`.
+    Names(&'static str),
+    /// A payload in the compact form, which has a grammar of its own.
+    Compact,
+    /// One value, and whether it may be empty.
+    Text {
+        /// Whether it may be.
+        empty: bool,
+    },
+    /// A list of values.
+    List,
+    /// A list in which nothing stands twice.
+    Set,
+    /// The same, of these words.
+    SetOf(&'static [&'static str]),
+    /// `true` or `false`.
+    Flag,
+    /// A whole number from one to another.
+    Count(u32, u32),
+    /// One of these words.
+    Words(&'static [&'static str]),
+    /// One text that fits a pattern; neither a plain number nor `true` does.
+    Pattern(&'static str),
+    /// A name: one that is `true` is a name as well.
+    Name(&'static str),
+    /// A number, or a text that fits a pattern.
+    Number(&'static str),
+    /// An amount: a number that need not be whole and is not negative, or a text that fits a pattern.
+    Amount(&'static str),
+    /// One value or a list of values, any of which may be empty.
+    Lines,
+    /// The same, or a map.
+    LinesOrMap,
+    /// A list of maps of the keys below it.
+    Maps,
+    /// Text or a list of texts.
+    Texts,
+    /// One value, or a map of any names, each with what stands below `NAME`.
+    TextOrNames,
+    /// This word, or a map of any names, each with what stands below `NAME`.
+    WordOrNames(&'static str),
+    /// One value, or a map of the keys below it.
+    TextOrMap,
+    /// A list of steps of a workflow: each a map of one id, with words or the keys below `NAME`.
+    Steps,
+    /// Anything that YAML has.
+    Anything,
+}
+
+/// The deepest that calls and spawns may nest.
+const DEEPEST: u32 = 16;
+const _: () = assert!(DEEPEST as usize == limits::DEPTH);
+
+const MAP: Form = Form::Map;
+const SET: Form = Form::Set;
+const TEXT: Form = Form::Text { empty: false };
+const DURATION: Form = Form::Pattern("^[0-9]+(ms|s|m|h|d)$");
+const TOKENS: Form = Form::Number("^[0-9]+[kM]?$");
+const AMOUNT: Form = Form::Amount(r"^[0-9]+(\.[0-9]{1,6})?$");
+const BACKOFF: Form = Form::Pattern(r"^[0-9]+(ms|s|m|h|d)\.\.[0-9]+(ms|s|m|h|d)$");
+const MONEY: Form = Form::Pattern(r"^[0-9]+(\.[0-9]{1,6})? [A-Z]{3}$");
+const PROVIDERS: &[&str] = &["openai", "anthropic", "ollama", "gemini", "script"];
+/// The name of an organism.
+const DOTLESS: Form = Form::Name("^[a-z][a-z0-9-]{0,62}$");
+/// The name of a party.
+const PARTY: &str = r"^[a-z][a-z0-9-]{0,62}(\.[a-z][a-z0-9-]{0,62})*$";
+
+pub(super) const fn key(path: &'static str, default: &'static str, meaning: &'static str) -> Key {
+    Key { path, default, meaning, built: true, form: Form::Later }
+}
+
+const fn later(path: &'static str, meaning: &'static str) -> Key {
+    Key { path, default: "not built yet", meaning, built: false, form: Form::Later }
+}
+
+impl Key {
+    pub(super) const fn of(self, form: Form) -> Key {
+        Key { form, ..self }
+    }
+}
+
+/// Every key, parents before children.
+pub const KEYS: &[Key] = &[
+    key("organism", "required", "the organism itself").of(MAP),
+    key("organism.name", "required", "its name, without dots").of(DOTLESS),
+    key(
+        "organism.entry",
+        "the only open workflow, else the only open agent, or none",
+        "the agent, workflow or listener that a message without an addressee goes to, which is whom `ask` speaks to",
+    ).of(Form::Name(PARTY)),
+    key("organism.description", "none", "what it is for, in words for people").of(TEXT),
+    key("organism.preamble", "none", "words before every agent's prompt").of(TEXT),
+    key("listeners", "none", "the listeners by name; a file has one here, or an agent under `agents`").of(Form::Names(PARTY)),
+    key("listeners.NAME", "required", "one listener").of(MAP),
+    key(
+        "listeners.NAME.run",
+        "required",
+        "the program and its arguments, as a list; a listener that a Rust program brings itself, or over NATS, has none",
+    ).of(Form::List),
+    key(
+        "listeners.NAME.schema",
+        "none",
+        "an XSD that declares its payloads, looked at before `payloads` and `schemas`; a path from this file's folder",
+    ).of(TEXT),
+    key("listeners.NAME.accepts", "required", "payloads that it takes as requests, by local name").of(SET),
+    key("listeners.NAME.returns", "[]", "payloads that answer a call to it, by local name").of(SET),
+    key("listeners.NAME.peers", "[]", "listeners it may address").of(SET),
+    key("listeners.NAME.turns", "1", "turns that a call to it may take, 1 to 1000000; with 1 it makes no calls").of(Form::Count(1, limits::TURNS)),
+    key(
+        "listeners.NAME.share",
+        "50%",
+        "how many of the messages that are left a child may use which begins with it, 1% to 100%",
+    ).of(Form::Pattern("^[0-9]+%$")),
+    key("listeners.NAME.env", "{}", "environment variables that are set for its program").of(Form::Names("^[A-Za-z_][A-Za-z0-9_]*$")),
+    key("listeners.NAME.env.NAME", "none", "the value of one variable").of(Form::Text { empty: true }),
+    key("listeners.NAME.pass", "[]", "environment variables that are passed on to its program").of(SET),
+    key("listeners.NAME.mode", "stay", "`stay`: one process for many messages; `once`: one process for each").of(Form::Words(&["stay", "once"])),
+    key(
+        "listeners.NAME.framing",
+        "lines",
+        "`lines`: a document is one line; `length`: its length stands before it",
+    ).of(Form::Words(&["lines", "length"])),
+    key("listeners.NAME.timeout", "30s", "the hard end of an attempt, 1ms to 1d").of(DURATION),
+    key("listeners.NAME.idle", "none", "the longest silence within an attempt, at most `timeout`").of(DURATION),
+    key("listeners.NAME.in_flight", "1", "deliveries that may be out to it at once, 1 to 1024").of(Form::Count(1, 1024)),
+    key("listeners.NAME.retry", "as its keys", "how failed deliveries are repeated").of(MAP),
+    key(
+        "listeners.NAME.retry.attempts",
+        "3",
+        "attempts at one turn, the first included, 1 to 100; attempts that die with the organism count separately, and only if their number was on record: at most five of them, or `attempts` if that is more",
+    ).of(Form::Count(1, 100)),
+    key(
+        "listeners.NAME.retry.backoff",
+        "1s..30s",
+        "the first pause and the longest; each is twice the one before",
+    ).of(BACKOFF),
+    key(
+        "listeners.NAME.on_unknown",
+        "retry",
+        "after an attempt whose outcome nobody knows: `retry`, `fail`, or `ask`, which holds the call for a person",
+    ).of(Form::Words(&["retry", "fail", "ask"])),
+    key("listeners.NAME.approval", "as its keys", "when a person must approve what goes to it").of(MAP),
+    key(
+        "listeners.NAME.approval.when",
+        "dangerous",
+        "`dangerous`: what its schema or its sender marks as dangerous; `always`: everything",
+    ).of(Form::Words(&["dangerous", "always"])),
+    key(
+        "listeners.NAME.approval.expires",
+        "1h",
+        "how long a person is waited for, 1s to 1d; also where `on_unknown` asks one",
+    ).of(DURATION),
+    key(
+        "listeners.NAME.approval.tell",
+        "[]",
+        "listeners that get every `<approval-requested>` of a payload for it and every `<person-asked>` of its own; their answers go nowhere",
+    ).of(SET),
+    key("listeners.NAME.timers", "as its keys", "what happens to the timers that it sets").of(MAP),
+    key(
+        "listeners.NAME.timers.tell",
+        "[]",
+        "listeners that get a `<timer-finished>` when a call that one of its timers opened is over, whether it succeeded or failed; their answers go nowhere",
+    ).of(SET),
+    key("listeners.NAME.entry", "false", "whether messages from outside may go to it").of(Form::Flag),
+    key(
+        "listeners.NAME.describe",
+        "peers",
+        "whose payloads are described to it when it asks: `none`, `peers` or `all`",
+    ).of(Form::Words(&["none", "peers", "all"])),
+    key("listeners.NAME.nats", "false", "whether it is reached over the broker that `bus` or `log` names, in place of a program").of(Form::Flag),
+    later("listeners.NAME.rate", "messages it may be sent in a second"),
+    later("listeners.NAME.dead", "what happens to dead letters"),
+    key("limits", "as its keys", "limits of the whole organism").of(MAP),
+    key("limits.message", "1MiB", "the largest message taken from anybody, 1KiB to 1MiB").of(Form::Pattern("^[0-9]+(B|KiB|MiB|GiB)$")),
+    key("log", "as its keys", "where the log is kept").of(MAP),
+    key("log.path", "./organism.db", "the log's file, or the copy of a log in NATS; a path from this file's folder").of(TEXT),
+    key("log.nats", "none", "the NATS server whose JetStream keeps the log, `nats://HOST:PORT`, without credentials, or a list of those of a cluster; `bus` is left out beside it").of(Form::Lines),
+    key("log.key_env", "none", "as `bus.key_env`").of(Form::Name("^[A-Za-z_][A-Za-z0-9_]*$")),
+    key("log.durability", "always", "`always`: what is committed is on the broker's disk, which `log.monitor` shows; `relaxed`: the broker may lose what it took when its machine loses power").of(Form::Words(&["always", "relaxed"])),
+    key("log.monitor", "none", "the broker's monitoring page, `http://HOST:PORT`; of a cluster the list of all").of(Form::Lines),
+    key("log.replicas", "1", "copies of the log in a NATS cluster, 1 to 5").of(Form::Count(1, 5)),
+    key("console", "as its keys", "the HTTP door").of(MAP),
+    key(
+        "console.listen",
+        "127.0.0.1:7474, or a free port if that is in use",
+        "the address and port it listens on; if another program uses it, `run` fails",
+    ).of(Form::Pattern(r"^(\[[0-9A-Fa-f:.]+\]|[0-9.]+):[0-9]+$")),
+    key("clients", "none", "who may come in from outside beside the operator, by name").of(Form::Names(PARTY)),
+    key("clients.NAME", "required", "one client; its name stands as sender of what it sends").of(MAP),
+    key(
+        "clients.NAME.token_env",
+        "required",
+        "the environment variable that holds its token at the HTTP door, 16 characters or more; read when the door is opened; may be left out with `nats: true`",
+    ).of(Form::Name("^[A-Za-z_][A-Za-z0-9_]*$")),
+    key("clients.NAME.nats", "false", "whether it may come in over the broker that `bus` or `log` names, with a key of its own there").of(Form::Flag),
+    key("clients.NAME.may", "all that are open", "listeners it may address, of those with `entry: true`").of(SET),
+    key(
+        "clients.NAME.roles",
+        "[]",
+        "`read`: threads of others; `operate`: going on with, cancelling and pausing them; `approve`: deciding about what waits for a person",
+    ).of(Form::SetOf(&["read", "operate", "approve"])),
+    key("payloads", "none", "payloads in the compact form, by name").of(Form::Names("")),
+    key("payloads.NAME", "required", "one payload: a map of its fields, a type, or a list").of(Form::Compact),
+    key("schemas", "[]", "XSDs that every listener may name elements of, paths from this file's folder").of(SET),
+    key("models", "none", "models by name").of(Form::Names(PARTY)),
+    key("models.NAME", "required", "one model").of(MAP),
+    key("models.NAME.provider", "required", "who is asked: `openai`, `anthropic`, `ollama`, `gemini`, or `script`, a file of answers").of(Form::Words(PROVIDERS)),
+    key("models.NAME.model", "none", "its name at the provider; a script alone needs none").of(TEXT),
+    key("models.NAME.url", "the provider's own", "where it is asked, `http://` or `https://`, perhaps with a query; without a name, password or key in it").of(Form::Pattern("^[Hh][Tt][Tt][Pp][Ss]?://")),
+    key("models.NAME.key_env", "none", "the environment variable that holds the key; the key itself stands in no file").of(Form::Name("^[A-Za-z_][A-Za-z0-9_]*$")),
+    key("models.NAME.headers_env", "none", "further headers of each request by name, each with the environment variable that holds its value").of(Form::Names("^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$")),
+    key("models.NAME.headers_env.NAME", "none", "the environment variable that holds the value of this header; the value itself stands in no file").of(Form::Name("^[A-Za-z_][A-Za-z0-9_]*$")),
+    key("models.NAME.file", "replies.yaml", "the file of answers where `provider` is `script`, a path from this file's folder").of(TEXT),
+    key("models.NAME.window", "128k", "tokens that a request with its answer may have").of(TOKENS),
+    key("models.NAME.max_output", "4k", "tokens that an answer may have, fewer than `window`").of(TOKENS),
+    key("models.NAME.stream", "true", "whether its answers are streamed; `false` for providers that only answer in one piece").of(Form::Flag),
+    key("models.NAME.timeout", "as its keys", "how long it is waited for").of(MAP),
+    key("models.NAME.timeout.first", "300s", "from the request to the first content, 1s to 1d; without `stream` to the whole answer").of(DURATION),
+    key("models.NAME.timeout.between", "120s", "between two pieces of content, 1s to 1d").of(DURATION),
+    key("models.NAME.params", "{}", "further parameters, sent to the provider as they stand").of(Form::Names("")),
+    key("models.NAME.params.NAME", "none", "one parameter: a value, a list or a map").of(Form::Anything),
+    key("models.NAME.price", "none", "what its tokens cost").of(MAP),
+    key("models.NAME.price.in", "required", "tokens that it reads, with at most six decimals").of(AMOUNT),
+    key("models.NAME.price.out", "required", "tokens that it writes").of(AMOUNT),
+    key("models.NAME.price.cached", "as `in`", "tokens that it reads from the provider's cache").of(AMOUNT),
+    key("models.NAME.price.per", "1M", "for how many tokens these are").of(TOKENS),
+    key("models.NAME.price.currency", "required", "the currency, three capital letters").of(Form::Pattern("^[A-Z]{3}$")),
+    key("models.NAME.at_once", "4", "requests that may be out to it at once, 1 to 1024").of(Form::Count(1, 1024)),
+    key("models.NAME.retry", "as its keys", "how failed requests are repeated").of(MAP),
+    key("models.NAME.retry.attempts", "4", "requests for one answer, the first included, 1 to 100").of(Form::Count(1, 100)),
+    key("models.NAME.retry.backoff", "1s..60s", "the first pause and the longest; each is twice the one before").of(BACKOFF),
+    key("models.NAME.fallback", "[]", "models that are asked where this one cannot answer, in order").of(SET),
+    key("agents", "none", "the agents by name: listeners that think").of(Form::Names(PARTY)),
+    key("agents.NAME", "required", "one agent").of(MAP),
+    key("agents.NAME.model", "required", "the model that it speaks to, by its name under `models`").of(Form::Name(PARTY)),
+    key("agents.NAME.dialect", "xml", "how it acts: `xml` in its text, `native` by the provider's calls of tools, `xml-final` by those, with the final in its text; `plain`: its whole answer is the result").of(Form::Words(&["xml", "native", "xml-final", "plain"])),
+    key("agents.NAME.thinking", "`required`", "whether it reasons before every action: `required` or `free`").of(Form::Words(&["required", "free"])),
+    key("agents.NAME.actions", "one; many with native calls", "how many actions a turn may hold: `one` or `many`; with native calls `many`").of(Form::Words(&["one", "many"])),
+    key("agents.NAME.stop_early", "false", "whether its answer is cut behind its first action instead of being read to its end; with `xml` and one action a turn").of(Form::Flag),
+    key("agents.NAME.attempts", "3", "unusable answers in a row after which it ends, 1 to 100").of(Form::Count(1, 100)),
+    key("agents.NAME.turns", "10", "turns that a call to it may take, 1 to 1000; with 1 it makes no calls").of(Form::Count(1, limits::AGENT_TURNS)),
+    key("agents.NAME.sees", "call", "what it is shown: `call`, its own call; `thread`, beside it whatever others said to one another in the thread").of(Form::Words(&["call", "thread"])),
+    key("agents.NAME.tool_choice", "none", "what a request with native calls says of their choice: `auto`, `required`, `none`, or the name of a tool").of(TEXT),
+    key("agents.NAME.tool_output_max", "4KiB", "how much of an answer it is shown, 256B to 1MiB; all of it is kept").of(Form::Pattern("^[0-9]+(B|KiB|MiB|GiB)$")),
+    key("agents.NAME.output", "as its keys", "what its final is to be; with `native` and `xml-final`").of(MAP),
+    key("agents.NAME.output.format", "text", "`json`, `markdown` or `text`").of(Form::Words(&["json", "markdown", "text"])),
+    key("agents.NAME.output.schema", "none", "a JSON Schema that a final in `json` must follow, a path from this file's folder").of(TEXT),
+    key("agents.NAME.prompt", "none", "the sections of its prompt by name, in this order: `identity`, `capabilities`, `rules`, or any other").of(Form::Names("^[a-z][a-z0-9_-]{0,62}$")),
+    key("agents.NAME.prompt.NAME", "none", "a section: a text, a list of texts, or a file").of(Form::LinesOrMap),
+    key("agents.NAME.prompt.NAME.file", "required", "a file with the text in UTF-8, a path from this file's folder; its text is part of the configuration").of(TEXT),
+    key("agents.NAME.schema", "none", "an XSD that declares its payloads, as for a listener").of(TEXT),
+    key("agents.NAME.accepts", "[ask] of talk", "payloads that it takes as requests, by local name").of(SET),
+    key("agents.NAME.returns", "[answer] of talk", "payloads that answer a call to it, by local name").of(SET),
+    key("agents.NAME.peers", "[]", "listeners and agents it may address").of(SET),
+    key("agents.NAME.share", "50%", "how many of the messages that are left a child may use which begins with it, 1% to 100%").of(Form::Pattern("^[0-9]+%$")),
+    key("agents.NAME.timeout", "10m", "the hard end of an attempt, 1ms to 1d").of(DURATION),
+    key("agents.NAME.idle", "none", "the longest silence within an attempt, at most `timeout`").of(DURATION),
+    key("agents.NAME.in_flight", "16", "deliveries that may be out to it at once, 1 to 1024").of(Form::Count(1, 1024)),
+    key("agents.NAME.retry", "as its keys", "how failed deliveries are repeated; requests to its model are repeated by `models.NAME.retry`").of(MAP),
+    key("agents.NAME.retry.attempts", "3", "attempts at one turn, as for a listener, 1 to 100").of(Form::Count(1, 100)),
+    key("agents.NAME.retry.backoff", "1s..30s", "the first pause and the longest; each is twice the one before").of(BACKOFF),
+    key("agents.NAME.on_unknown", "ask", "after an attempt whose outcome nobody knows: `retry`, `fail`, or `ask`, which holds the call for a person").of(Form::Words(&["retry", "fail", "ask"])),
+    key("agents.NAME.approval", "as its keys", "when a person must approve what goes to it").of(MAP),
+    key("agents.NAME.approval.when", "dangerous", "as for a listener: `dangerous` or `always`").of(Form::Words(&["dangerous", "always"])),
+    key("agents.NAME.approval.expires", "1h", "how long a person is waited for, 1s to 1d; also where `on_unknown` asks one").of(DURATION),
+    key("agents.NAME.approval.tell", "[]", "as for a listener").of(SET),
+    key("agents.NAME.timers", "as its keys", "what happens to the timers that it sets").of(MAP),
+    key("agents.NAME.timers.tell", "[]", "listeners that get a `<timer-finished>`, as for a listener").of(SET),
+    key("agents.NAME.entry", "true", "whether messages from outside may go to it").of(Form::Flag),
+    key("agents.NAME.describe", "peers", "whose payloads are described to it when it asks: `none`, `peers` or `all`").of(Form::Words(&["none", "peers", "all"])),
+    key("workflows", "none", "the workflows by name: listeners that follow goals; docs/reference/workflows.md describes them").of(Form::Names(PARTY)),
+    key("workflows.NAME", "required", "one workflow").of(MAP),
+    key("workflows.NAME.accepts", "[ask] of talk", "payloads that it takes as requests, by local name").of(SET),
+    key("workflows.NAME.returns", "[answer] of talk", "the one payload that its last step gives").of(SET),
+    key("workflows.NAME.by", "none", "the agent of goals that name none").of(Form::Name(PARTY)),
+    key("workflows.NAME.supervise", "none", "the agent that supervises its goals, or `person`").of(Form::Name(PARTY)),
+    key("workflows.NAME.tasks", "none", "to whom the agent of a goal may give tasks, which run in child threads").of(MAP),
+    key("workflows.NAME.tasks.by", "required", "the agent that takes the tasks").of(Form::Name(PARTY)),
+    key("workflows.NAME.tasks.at_most", "8", "tasks of one goal and agent, 1 to 32").of(Form::Count(1, 32)),
+    key("workflows.NAME.budget", "none", "what each child of its steps may use, if the step says nothing else").of(MAP),
+    key("workflows.NAME.budget.messages", "none", "calls and spawns, 1 to 1000000").of(Form::Count(1, limits::BUDGET_MESSAGES)),
+    key("workflows.NAME.budget.tokens", "none", "tokens of models: a whole number, `200k` or `1M`").of(TOKENS),
+    key("workflows.NAME.budget.money", "none", "what models may cost, as `0.50 USD`").of(MONEY),
+    key("workflows.NAME.entry", "true", "whether messages from outside may go to it").of(Form::Flag),
+    key("workflows.NAME.description", "none", "what it is for, in words for people").of(TEXT),
+    key("workflows.NAME.goals", "required", "its steps, in the order in which they are done").of(Form::Steps),
+    key("workflows.NAME.goals.NAME", "required", "one step by its id: the words of a goal, or a map").of(Form::TextOrMap),
+    key("workflows.NAME.goals.NAME.do", "none", "a goal: what agents are to do, in words").of(TEXT),
+    key("workflows.NAME.goals.NAME.by", "`by` of the workflow", "the agent that pursues the goal, or a list of agents, each of which does").of(Form::Texts),
+    key("workflows.NAME.goals.NAME.gives", "text", "the payload that a goal gives, by local name").of(TEXT),
+    key("workflows.NAME.goals.NAME.sees", "all that is done before", "what the goal is shown: ids and paths; `[]` hides the request too").of(SET),
+    key("workflows.NAME.goals.NAME.tasks", "`tasks` of the workflow", "to whom the agent of a goal may give tasks, which run in child threads").of(MAP),
+    key("workflows.NAME.goals.NAME.tasks.by", "required", "the agent that takes the tasks").of(Form::Name(PARTY)),
+    key("workflows.NAME.goals.NAME.tasks.at_most", "8", "tasks of one goal and agent, 1 to 32").of(Form::Count(1, 32)),
+    key("workflows.NAME.goals.NAME.call", "none", "the element that is sent to a listener").of(TEXT),
+    key("workflows.NAME.goals.NAME.to", "none", "the listener that is called; required beside `call`").of(Form::Name(PARTY)),
+    key("workflows.NAME.goals.NAME.with", "none", "what the payload is made of: the id of a goal whose equally named fields are copied, or a map of fields").of(Form::TextOrNames),
+    key("workflows.NAME.goals.NAME.with.NAME", "none", "one field: a path, or a map; `.` is the own text of the element").of(Form::TextOrMap),
+    key("workflows.NAME.goals.NAME.with.NAME.text", "required", "a text that is sent as it stands").of(Form::Text { empty: true }),
+    key("workflows.NAME.goals.NAME.ask", "none", "a question to a person").of(TEXT),
+    key("workflows.NAME.goals.NAME.choices", "[]", "what the person can choose; without choices the answer is a note").of(SET),
+    key("workflows.NAME.goals.NAME.shows", "[]", "goals whose outputs are printed with the question").of(SET),
+    key("workflows.NAME.goals.NAME.expires", "1d", "how long a person is waited for, 1s to 365d").of(DURATION),
+    key("workflows.NAME.goals.NAME.otherwise", "none", "the choice that counts when it expires; without it the step fails").of(TEXT),
+    key("workflows.NAME.goals.NAME.goals", "none", "steps inside it, one after another").of(Form::Steps),
+    key("workflows.NAME.goals.NAME.parallel", "none", "steps inside it, beside one another").of(Form::Steps),
+    key("workflows.NAME.goals.NAME.wait", "none", "how long nothing is done, 1s to 365d").of(DURATION),
+    key("workflows.NAME.goals.NAME.each", "none", "a path to a list: the step is done once for each item").of(TEXT),
+    key("workflows.NAME.goals.NAME.at_once", "4", "items or steps that run at once, 1 to 32").of(Form::Count(1, 32)),
+    key("workflows.NAME.goals.NAME.repeat", "none", "repeats the steps under `goals`").of(MAP),
+    key("workflows.NAME.goals.NAME.repeat.until", "required", "when it is enough: `converged`, or conditions as under `when`").of(Form::WordOrNames("converged")),
+    key("workflows.NAME.goals.NAME.repeat.until.NAME", "none", "the value that stands at this path: a value, a list of values, or a range").of(Form::Texts),
+    key("workflows.NAME.goals.NAME.repeat.at_most", "required", "passes there are at most, 1 to 1000").of(Form::Count(1, 1000)),
+    key("workflows.NAME.goals.NAME.when", "none", "conditions by path, all of which must hold; otherwise the step is skipped").of(Form::Names("")),
+    key("workflows.NAME.goals.NAME.when.NAME", "none", "the value that stands at this path: a value, a list of values, or a range").of(Form::Texts),
+    key("workflows.NAME.goals.NAME.failed", "stop", "if it fails: `stop` ends the run, `keep` goes on").of(Form::Words(&["stop", "keep"])),
+    key("workflows.NAME.goals.NAME.supervise", "as the step around it", "the agent that supervises the goal, or the goals inside; or `person`").of(Form::Name(PARTY)),
+    key("workflows.NAME.goals.NAME.timeout", "none", "how long it may take, 1s to 365d").of(DURATION),
+    key("workflows.NAME.goals.NAME.retry", "as its keys", "how a step that failed is repeated").of(MAP),
+    key("workflows.NAME.goals.NAME.retry.attempts", "1", "how often it is tried in all, 1 to 100").of(Form::Count(1, 100)),
+    key("workflows.NAME.goals.NAME.retry.backoff", "1s..30s", "the first pause and the longest; each is twice the one before").of(BACKOFF),
+    key("workflows.NAME.goals.NAME.budget", "as the step around it", "what each child of this step may use, and of the steps inside it").of(MAP),
+    key("workflows.NAME.goals.NAME.budget.messages", "none", "calls and spawns, 1 to 1000000").of(Form::Count(1, limits::BUDGET_MESSAGES)),
+    key("workflows.NAME.goals.NAME.budget.tokens", "none", "tokens of models: a whole number, `200k` or `1M`").of(TOKENS),
+    key("workflows.NAME.goals.NAME.budget.money", "none", "what models may cost, as `0.50 USD`").of(MONEY),
+    key("budgets", "as its keys", "what one message from outside may use, with everything it brings about").of(MAP),
+    key("budgets.messages", "500", "calls and spawns, 1 to 1000000").of(Form::Count(1, limits::BUDGET_MESSAGES)),
+    key("budgets.depth", "6", "how deep calls and spawns nest, counted from the first call on, 1 to 16").of(Form::Count(1, DEEPEST)),
+    key("budgets.children", "32", "child threads in all, at all depths together, 1 to 10000; at most 1000 of a call are open at once").of(Form::Count(1, limits::BUDGET_CHILDREN)),
+    key(
+        "budgets.wall",
+        "none",
+        "how long anything of it may be worked on, 1s to 1d; not counted while only persons and timers are waited for",
+    ).of(DURATION),
+    key("budgets.tokens", "none", "tokens of models: a whole number, `200k` or `1M`").of(TOKENS),
+    key(
+        "budgets.money",
+        "none",
+        "what models may cost: an amount with at most six decimals, and its currency: `2 USD`",
+    ).of(MONEY),
+    later("threads", "when an idle thread ends"),
+    key("loops", "as its keys", "when a call that repeats itself is told and refused").of(MAP),
+    key(
+        "loops.repeated",
+        "3..5",
+        "of the same calls to the same listener, the one that is told and the one that is refused, 1 to 1000",
+    ).of(Form::Pattern(r"^[0-9]+\.\.[0-9]+$")),
+    key("loops.ping_pong", "6", "turns that may call one listener while nothing new is called or answered, 1 to 1000").of(Form::Count(1, 1000)),
+    key("broadcast", "none", "elements that go to every peer of the sender that takes them, by name").of(Form::Names("")),
+    key(
+        "broadcast.NAME",
+        "required",
+        "whose answers its sender waits for: `all`, or `first`, the first that is no failure",
+    ).of(Form::Words(&["all", "first"])),
+    key("bus", "none", "the broker over which listeners with `nats: true` are reached").of(MAP),
+    key("bus.nats", "required", "the address of a NATS server, `nats://HOST:PORT`, without credentials, or a list of those of a cluster; or `managed`, and the organism starts one of its own").of(Form::Lines),
+    key("bus.key_env", "none", "the environment variable that holds the seed of the pump's nkey; the seed itself stands in no file").of(Form::Name("^[A-Za-z_][A-Za-z0-9_]*$")),
+];
+
+/// A key that is looked for and never will be there.
+pub(super) struct Never {
+    /// Where it stands.
+    pub(super) path: &'static str,
+    /// Why not.
+    pub(super) why: &'static str,
+    /// What to do instead.
+    pub(super) mend: &'static str,
+}
+
+const PROGRAM: &str = "an agent is no program";
+const NO_PROGRAM: &str = "leave it out; a program stands under `listeners`";
+const SECRET: &str = "a key stands in no file";
+const BY_NAME: &str = "key_env: VARIABLE, the environment variable that holds it";
+
+const fn never(path: &'static str, why: &'static str, mend: &'static str) -> Never {
+    Never { path, why, mend }
+}
+
+/// Keys that people expect where they cannot be.
+const NEVER: &[Never] = &[
+    never("agents.NAME.run", PROGRAM, NO_PROGRAM),
+    never("agents.NAME.env", PROGRAM, NO_PROGRAM),
+    never("agents.NAME.pass", PROGRAM, NO_PROGRAM),
+    never("agents.NAME.mode", PROGRAM, NO_PROGRAM),
+    never("agents.NAME.framing", PROGRAM, NO_PROGRAM),
+    never(
+        "agents.NAME.nats",
+        "an agent has no program of its own",
+        "leave it out; systole run --role pump reaches every agent over NATS",
+    ),
+    never("models.NAME.key", SECRET, BY_NAME),
+    never("models.NAME.api_key", SECRET, BY_NAME),
+    never("models.NAME.token", SECRET, BY_NAME),
+    never("log.key", SECRET, BY_NAME),
+    never("log.password", SECRET, BY_NAME),
+    never("bus.key", SECRET, BY_NAME),
+    never("bus.seed", SECRET, BY_NAME),
+    never("bus.token", SECRET, BY_NAME),
+    never("bus.password", SECRET, BY_NAME),
+];
+
+/// Why a key of that name cannot stand in the map at `path`, where it is known that it never will.
+pub(super) fn never_under(path: &str, name: &str) -> Option<&'static Never> {
+    NEVER
+        .iter()
+        .find(|never| never.path.strip_prefix(path).and_then(|rest| rest.strip_prefix('.')) == Some(name))
+}
+
+/// The keys that may stand in the map at `path`; the empty path is the top of the file.
+pub(super) fn under(path: &str) -> impl Iterator<Item = (&'static str, &'static Key)> {
+    KEYS.iter().chain(TEST_KEYS).filter_map(move |key| {
+        let name = match path {
+            "" => key.path,
+            _ => key.path.strip_prefix(path)?.strip_prefix('.')?,
+        };
+        (!name.contains('.')).then_some((name, key))
+    })
+}
+
+/// Whether the key at a path, as people know it, has to be there.
+pub(super) fn is_required(path: &str) -> bool {
+    let parts = |path: &'static str| path.split('.');
+    let fits = |key: &&Key| {
+        parts(key.path).count() == path.split('.').count()
+            && parts(key.path).zip(path.split('.')).all(|(known, part)| known == part || known == "NAME")
+    };
+    KEYS.iter().find(fits).is_some_and(|key| key.default == "required")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_key_that_is_built_says_what_stands_there() {
+        for key in KEYS {
+            assert_eq!(key.built, key.form != Form::Later, "{}", key.path);
+        }
+    }
+
+    #[test]
+    fn every_key_has_its_parent_before_it_and_none_stands_twice() {
+        for (at, key) in KEYS.iter().enumerate() {
+            assert!(KEYS[..at].iter().all(|k| k.path != key.path), "{}", key.path);
+            if let Some((parent, _)) = key.path.rsplit_once('.') {
+                assert!(KEYS[..at].iter().any(|k| k.path == parent && k.built), "{}", key.path);
+            }
+        }
+    }
+}

@@ -1,0 +1,371 @@
+//! What an organism means, beyond what each value says: whom no message can reach, what nobody sends or
+//! reads, whose item could go to two, who calls in a circle. None of it hinders a run, so all of it is a
+//! warning, each with a code of its own.
+//!
+//! In comes a declaration that has no mistake, with what was made of it; out come the warnings in order of
+//! place. It never refuses anything: what could not be delivered or told apart was refused before.
+
+use std::collections::{BTreeSet, VecDeque};
+
+use systole_agent::spec::Provider;
+
+use super::compose::Composed;
+use super::declared::{Declared, Party};
+use super::desk::Desk;
+use super::diagnostic::Diagnostic;
+use super::lookup::Shipped;
+use super::prompt;
+use super::schemas::PAYLOADS;
+use super::value::At;
+use super::workflows;
+use super::yaml::Span;
+use systole_core::types::codes::Code;
+use systole_core::types::composition::{Element, Listener};
+
+/// Everything that may not be what the composer meant; `found` is what was noticed before.
+pub(super) fn warnings(
+    desk: &Desk,
+    declared: &Declared,
+    composed: &Composed,
+    found: Vec<(usize, Diagnostic)>,
+) -> Vec<Diagnostic> {
+    let mut warnings = Warnings { desk, declared, composed, found };
+    let called = warnings.called();
+    warnings.unreached(&called);
+    warnings.unread_answers(&called);
+    warnings.several_takers();
+    warnings.several_open();
+    warnings.shadowed();
+    warnings.circles();
+    warnings.unused_elements();
+    warnings.unpriced();
+    warnings.found.extend(prompt::warnings(desk, declared));
+    warnings.found.sort_by_key(|(order, _)| *order);
+    warnings.found.into_iter().map(|(_, warning)| warning).collect()
+}
+
+struct Warnings<'a> {
+    desk: &'a Desk,
+    declared: &'a Declared,
+    composed: &'a Composed,
+    found: Vec<(usize, Diagnostic)>,
+}
+
+/// A warning about a stretch of the file.
+struct Warning<'w> {
+    code: Code,
+    at: Span,
+    words: String,
+    mend: &'w str,
+    second: Option<(Span, &'w str)>,
+}
+
+impl<'a> Warnings<'a> {
+    fn warn(&mut self, warning: Warning<'_>) {
+        let place = self.desk.place(warning.at);
+        let mut told = Diagnostic::new(warning.code, place, &warning.words, Some(warning.mend));
+        if let Some((at, words)) = warning.second {
+            told = told.seeing(self.desk.place(at), words);
+        }
+        self.found.push((warning.at.start, told));
+    }
+
+    fn party(&self, name: &str) -> Option<&'a Party> {
+        self.declared.parties.iter().find(|party| party.key.value == name)
+    }
+
+    fn listener(&self, party: &Party) -> Option<&'a Listener> {
+        party.name.as_ref().and_then(|name| self.composed.listeners.get(name))
+    }
+
+    fn is_open(&self, party: &Party) -> bool {
+        self.listener(party).is_some_and(|listener| listener.entry)
+    }
+
+    /// Those whom a message can come to: from outside, or from somebody it can come to.
+    fn called(&self) -> BTreeSet<&'a str> {
+        let open = self.declared.parties.iter().filter(|party| self.is_open(party));
+        let mut waiting: VecDeque<&'a str> = open.map(|party| party.key.value.as_str()).collect();
+        let mut called = BTreeSet::new();
+        while let Some(name) = waiting.pop_front() {
+            if called.insert(name) {
+                let named = self
+                    .party(name)
+                    .into_iter()
+                    .flat_map(|party| party.peers.iter().chain(&party.task_takers));
+                waiting.extend(named.map(|peer| peer.value.as_str()));
+            }
+        }
+        called
+    }
+
+    /// Whether somebody who can be called has that listener told of requests for approval.
+    fn is_told(&self, name: &str, called: &BTreeSet<&str>) -> bool {
+        let parties = self.declared.parties.iter();
+        let mut askers = parties.filter(|party| called.contains(party.key.value.as_str()));
+        askers.any(|party| party.approval.tell.iter().any(|told| told.value == name))
+    }
+
+    fn unreached(&mut self, called: &BTreeSet<&str>) {
+        if called.is_empty() {
+            let Some(first) = self.declared.parties.first() else { return };
+            let mend = format!("entry: true at {}, or another", first.path());
+            return self.warn(Warning {
+                code: Code::ConfigUnreached,
+                at: first.key.at,
+                words: "no listener takes messages from outside, so that nothing ever begins".to_owned(),
+                mend: &mend,
+                second: None,
+            });
+        }
+        for party in &self.declared.parties {
+            let name = party.key.value.as_str();
+            if called.contains(name) || self.is_told(name, called) {
+                continue;
+            }
+            let elements: Vec<&str> = party.accepts.iter().map(|element| element.value.as_str()).collect();
+            let words = format!("{}: nobody can send it `{}`", party.path(), elements.join("`, `"));
+            self.warn(Warning {
+                code: Code::ConfigUnreached,
+                at: party.key.at,
+                words,
+                mend: "entry: true, or its name under `peers` of who sends to it",
+                second: None,
+            });
+        }
+    }
+
+    /// A budget of money counts only what models with a price cost.
+    fn unpriced(&mut self) {
+        let Some(budget) = &self.declared.currency else { return };
+        let minds = self.declared.parties.iter().filter_map(|party| party.mind.as_ref()?.model.as_ref());
+        let named: BTreeSet<&str> = minds.map(|model| model.value.as_str()).collect();
+        let mut asked = named.clone();
+        for model in &self.declared.models {
+            if named.contains(model.key.value.as_str()) {
+                asked.extend(model.fallback.iter().map(|other| other.value.as_str()));
+            }
+        }
+        let currency = budget.value.as_str();
+        let mend = format!(
+            "price: {{in: 3, out: 15, currency: {currency}}} with its own numbers, 0 for a free model"
+        );
+        for one in &self.declared.models {
+            let is_free = one.model.provider == Provider::Script || one.model.price.is_some();
+            if is_free || !asked.contains(one.key.value.as_str()) {
+                continue;
+            }
+            self.warn(Warning {
+                code: Code::ConfigUnpriced,
+                at: one.key.at,
+                words: format!(
+                    "models.{} has no price, so what it costs never counts towards budgets.money",
+                    one.key.value
+                ),
+                mend: &mend,
+                second: Some((budget.at, "the budget")),
+            });
+        }
+    }
+
+    fn unread_answers(&mut self, called: &BTreeSet<&str>) {
+        for party in &self.declared.parties {
+            let name = party.key.value.as_str();
+            let told_only = !called.contains(name) && self.is_told(name, called);
+            if let Some(first) = party.returns.first().filter(|_| told_only) {
+                let words = [&*party.path(), ".returns: it is only told of approvals, so nobody reads `"];
+                self.warn(Warning {
+                    code: Code::ConfigUnreadAnswer,
+                    at: first.at,
+                    words: format!("{}{}`", words.concat(), first.value.as_str()),
+                    mend: "leave `returns` out, or its name under `peers` of who calls it",
+                    second: None,
+                });
+            }
+        }
+    }
+
+    /// Whose item, if it names nobody, could go to two. An agent is told to whom it may say each, and a workflow always
+    /// says to whom.
+    fn several_takers(&mut self) {
+        let names_each = |party: &&Party| party.mind.is_some() || party.workflow.is_some();
+        for party in self.declared.parties.iter().filter(|party| !names_each(party)) {
+            let mut seen: Vec<(&systole_kit::QName, &At<String>)> = Vec::new();
+            // The mend is one for all who take it, so that each element is told once.
+            let mut told: Vec<&systole_kit::QName> = Vec::new();
+            for peer in &party.peers {
+                let Some(taker) = self.party(&peer.value).and_then(|other| self.listener(other)) else {
+                    continue;
+                };
+                for element in &taker.accepts {
+                    if self.composed.broadcasts.iter().any(|broadcast| broadcast.element == element.name) {
+                        continue;
+                    }
+                    let Some((_, first)) = seen.iter().find(|(known, _)| *known == &element.name) else {
+                        seen.push((&element.name, peer));
+                        continue;
+                    };
+                    if told.contains(&&element.name) {
+                        continue;
+                    }
+                    told.push(&element.name);
+                    let local = &*element.name.local;
+                    let lead = format!("{}.peers: `{}", party.path(), peer.value);
+                    let words = format!("{lead}` and `{}` both take `{local}`", first.value);
+                    let mend =
+                        ["`broadcast: {", local, ": all}`, or <to> in every item that is a `", local, "`"];
+                    self.warn(Warning {
+                        code: Code::ConfigSeveralTakers,
+                        at: peer.at,
+                        words,
+                        mend: &mend.concat(),
+                        second: Some((first.at, "it takes it too")),
+                    });
+                }
+            }
+        }
+    }
+
+    /// What comes from outside and, if it names nobody, could go to two.
+    fn several_open(&mut self) {
+        let mut seen: Vec<(&systole_kit::QName, &Party)> = Vec::new();
+        let entry = self.composed.entry.as_ref().and_then(|name| self.composed.listeners.get(name));
+        let open: Vec<&Party> = self.declared.parties.iter().filter(|party| self.is_open(party)).collect();
+        for party in open {
+            for element in self.listener(party).map_or(&[][..], |listener| &listener.accepts) {
+                // Goals and branches always name whom they go to.
+                if workflows::is_own(&element.name) {
+                    continue;
+                }
+                let Some((_, first)) = seen.iter().find(|(known, _)| *known == &element.name) else {
+                    seen.push((&element.name, party));
+                    continue;
+                };
+                // What the entry takes goes to the entry.
+                if entry.is_some_and(|entry| entry.accepted(&element.name).is_some()) {
+                    continue;
+                }
+                let at = |party: &Party| {
+                    let named = party.accepts.iter().find(|named| *named.value == *element.name.local);
+                    named.map_or(party.key.at, |named| named.at)
+                };
+                let lead = format!("{}.accepts: from outside `", party.path());
+                let words = format!("{lead}{}` may go to `{}` as well", element.name.local, first.key.value);
+                let mend = format!("organism.entry: {}, or <to> in every message", first.key.value);
+                self.warn(Warning {
+                    code: Code::ConfigSeveralTakers,
+                    at: at(party),
+                    words,
+                    mend: &mend,
+                    second: Some((at(first), "it takes it too")),
+                });
+            }
+        }
+    }
+
+    /// What all may name and is called like an element of the house: who names it may have meant that. A
+    /// listener's own `schema` says whose it means.
+    fn shadowed(&mut self) {
+        for (name, outline) in self.composed.collected.outlines() {
+            for Shipped { vocabulary, local } in &self.composed.shipped {
+                let Some(place) = outline.declared(local) else { continue };
+                let by_name = |party: &&Party| party.schema.as_ref().is_none_or(|own| own.value != name);
+                let named = self.declared.parties.iter().filter(by_name).find_map(|party| {
+                    let listener = self.listener(party)?;
+                    let is_meant = |e: &&Element| e.schema == outline.id && e.name.local == *local;
+                    listener.accepts.iter().chain(&listener.returns).find(is_meant)?;
+                    let written = party.accepts.iter().chain(&party.returns);
+                    Some((party, written.into_iter().find(|written| *written.value == **local)?))
+                });
+                let Some((party, named)) = named else { continue };
+                let words = format!("`{local}` takes the place of {vocabulary}'s <{local}>");
+                let mend = format!("another name, as {}-{local}; left out, ", party.key.value);
+                let mend = format!("{}{vocabulary}'s is meant", mend.as_str());
+                let told = Diagnostic::new(Code::ConfigShadowed, place.clone(), &words, Some(&mend));
+                let told = told.seeing(self.desk.place(named.at), "named here");
+                self.found.push((outline.named.start, told));
+            }
+        }
+    }
+
+    /// Who can call itself through others, where only the budgets that hold for everybody end that.
+    fn circles(&mut self) {
+        if self.declared.has_budgets {
+            return;
+        }
+        let mut told: BTreeSet<&str> = BTreeSet::new();
+        for party in &self.declared.parties {
+            let name = party.key.value.as_str();
+            let Some(circle) = self.circle(party).filter(|_| !told.contains(name)) else { continue };
+            let names: Vec<&str> = circle.iter().map(|peer| peer.value.as_str()).collect();
+            told.extend(names.iter().copied());
+            let (Some(first), Some(last)) = (circle.first(), circle.last()) else { continue };
+            let way = format!("{name} -> {}", names.join(" -> "));
+            let words = [&*party.path(), ".peers: a circle, ", &way, ", and no `budgets` end it"];
+            self.warn(Warning {
+                code: Code::ConfigCircle,
+                at: first.at,
+                words: words.concat(),
+                mend: "budgets: {messages: 500, depth: 6}, with the numbers that you mean",
+                second: (circle.len() > 1).then_some((last.at, "back again")),
+            });
+        }
+    }
+
+    /// The shortest way from a listener back to itself, as the peers that are named on it.
+    fn circle(&self, start: &'a Party) -> Option<Vec<&'a At<String>>> {
+        let mut ways: VecDeque<Vec<&'a At<String>>> = start.peers.iter().map(|peer| vec![peer]).collect();
+        let mut seen = BTreeSet::new();
+        while let Some(way) = ways.pop_front() {
+            let last = way.last()?.value.as_str();
+            if last == start.key.value {
+                return Some(way);
+            }
+            if seen.insert(last) {
+                let peers = self.party(last).map_or(&[][..], |party| &party.peers);
+                ways.extend(peers.iter().map(|peer| way.iter().copied().chain([peer]).collect::<Vec<_>>()));
+            }
+        }
+        None
+    }
+
+    /// Root elements of the schemas that no listener takes or gives.
+    fn unused_elements(&mut self) {
+        let listeners = || self.composed.listeners.values();
+        let used = |namespace: &str, element: &str| {
+            listeners().any(|listener| {
+                let own = listener.own_namespace() == namespace && listener.name.as_str() == element;
+                own || listener.accepts.iter().chain(&listener.returns).any(|e| e.name.is(namespace, element))
+            })
+        };
+        let mut found = Vec::new();
+        for (name, outline) in self.composed.collected.outlines() {
+            for element in outline.elements.iter().filter(|element| !used(&outline.namespace, element)) {
+                let Some(place) = outline.declared(element).filter(|_| !self.is_part(element)) else {
+                    continue;
+                };
+                let words = format!("`{element}` is accepted and returned by no listener");
+                let mend = "under `accepts` or `returns` of a listener, or leave it out";
+                let mut told = Diagnostic::new(Code::ConfigUnusedElement, place.clone(), &words, Some(mend));
+                if name != PAYLOADS {
+                    told = told.seeing(self.desk.place(outline.named), "the schema is named here");
+                }
+                found.push((outline.named.start, told));
+            }
+        }
+        self.found.extend(found);
+    }
+
+    /// Whether some schema refers to that element from inside another.
+    fn is_part(&self, element: &str) -> bool {
+        let mut texts =
+            self.composed.collected.schemas.iter().map(|schema| String::from_utf8_lossy(&schema.text));
+        texts.any(|text| {
+            text.split("ref=").skip(1).any(|after| {
+                let value =
+                    after.get(1..).and_then(|rest| rest.split(['"', '\'']).next()).unwrap_or_default();
+                value.rsplit(':').next() == Some(element)
+            })
+        })
+    }
+}

@@ -1,0 +1,132 @@
+//! Durations and sizes: a whole number and its unit. A bare number is refused, because `30` reads as
+//! seconds to one and as milliseconds to another. Tokens are counted, in thousands and millions.
+
+use systole_kit::schema::nearest;
+
+use super::desk::Desk;
+use super::value::{At, text};
+use super::yaml::Node;
+use systole_core::types::codes::Code;
+use systole_core::types::time::UNITS as DURATIONS;
+
+const SIZES: &[(&str, u64)] = &[("B", 1), ("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30)];
+
+/// Bounds of a measure, as they are written and as they count.
+pub(super) struct Bounds {
+    pub(super) least: (&'static str, u64),
+    pub(super) most: (&'static str, u64),
+}
+
+/// Every duration of the file lies between these.
+pub(super) const DURATION: Bounds = Bounds { least: ("1ms", 1), most: ("1d", 86_400_000) };
+
+/// A duration in milliseconds.
+pub(super) fn duration_ms(desk: &mut Desk, node: &Node, path: &str) -> Option<At<u64>> {
+    let found = text(desk, node, path)?;
+    measured(desk, &found, path, DURATIONS, "s", &DURATION).map(|value| At { at: found.at, value })
+}
+
+/// A duration in milliseconds that lies between bounds of its own.
+pub(super) fn between_ms(desk: &mut Desk, node: &Node, path: &str, bounds: &Bounds) -> Option<u64> {
+    let found = text(desk, node, path)?;
+    measured(desk, &found, path, DURATIONS, "s", bounds)
+}
+
+/// A size in bytes.
+pub(super) fn size_bytes(desk: &mut Desk, node: &Node, path: &str, bounds: &Bounds) -> Option<u64> {
+    let found = text(desk, node, path)?;
+    measured(desk, &found, path, SIZES, "KiB", bounds)
+}
+
+/// A number of tokens: a whole number, of thousands with `k` behind it, of millions with `M`.
+pub(super) fn tokens(desk: &mut Desk, node: &Node, path: &str, bounds: &Bounds) -> Option<At<u64>> {
+    let found = text(desk, node, path)?;
+    let written = found.value.as_str();
+    let (digits, factor) = match (written.strip_suffix('k'), written.strip_suffix('M')) {
+        (Some(digits), _) => (digits, 1_000),
+        (_, Some(digits)) => (digits, 1_000_000),
+        (None, None) => (written, 1),
+    };
+    let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    let number = digits.parse::<u64>().ok().and_then(|number| number.checked_mul(factor));
+    let number = number.filter(|number| is_number && (bounds.least.1..=bounds.most.1).contains(number));
+    if number.is_none() {
+        let range = format!("{} to {}", bounds.least.0, bounds.most.0);
+        let told = format!("{path}: `{written}` is no number of tokens from {range}");
+        desk.tell(Code::ConfigValue, found.at, &told, Some("200k"));
+    }
+    number.map(|value| At { at: found.at, value })
+}
+
+/// Two durations, the first no longer than the second: `1s..30s`.
+pub(super) fn durations_ms(desk: &mut Desk, node: &Node, path: &str) -> Option<(u64, u64)> {
+    let found = text(desk, node, path)?;
+    let Some((first, last)) = found.value.split_once("..") else {
+        let told = format!("{path}: `{}` is not two durations", found.value);
+        desk.tell(Code::ConfigValue, found.at, &told, Some("the first pause and the longest, as in 1s..30s"));
+        return None;
+    };
+    let end = |value: &str| At { at: found.at, value: value.to_owned() };
+    let first_ms = measured(desk, &end(first), path, DURATIONS, "s", &DURATION)?;
+    let last_ms = measured(desk, &end(last), path, DURATIONS, "s", &DURATION)?;
+    if first_ms > last_ms {
+        let told = format!("{path}: {first} is longer than {last}");
+        desk.tell(Code::ConfigValue, found.at, &told, Some(&format!("{last}..{first}")));
+        return None;
+    }
+    Some((first_ms, last_ms))
+}
+
+fn measured(
+    desk: &mut Desk,
+    found: &At<String>,
+    path: &str,
+    units: &[(&str, u64)],
+    usual: &str,
+    bounds: &Bounds,
+) -> Option<u64> {
+    let written = found.value.as_str();
+    let digits = written.bytes().take_while(u8::is_ascii_digit).count();
+    let (number, unit) = written.split_at_checked(digits)?;
+    let names = units.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
+    let factor = units.iter().find(|(name, _)| *name == unit).map(|(_, factor)| *factor);
+    let (told, mend) = match factor {
+        None if digits == 0 => {
+            (format!("`{written}` is no number with a unit"), format!("a number and one of {names}"))
+        }
+        None if unit.is_empty() => (format!("`{written}` has no unit"), [written, usual].concat()),
+        None if units.iter().any(|(name, _)| *name == unit.trim()) => {
+            (format!("`{written}` has a blank in it"), [number, unit.trim()].concat())
+        }
+        None => {
+            let unit = unit.trim();
+            // Whoever writes `4k` means a thousand of something, and not the unit that is one letter away.
+            let lower = unit.to_ascii_lowercase();
+            let short = units.iter().map(|(name, _)| *name);
+            let short = short.clone().find(|name| name.to_ascii_lowercase().starts_with(&lower));
+            let near = short.or_else(|| nearest(unit, units.iter().map(|(name, _)| *name)));
+            let near = near.map(|near| [number, near].concat());
+            (format!("`{unit}` is no unit here"), near.unwrap_or_else(|| format!("one of {names}")))
+        }
+        Some(_) if digits == 0 => (format!("`{written}` has no number"), format!("1{unit}")),
+        Some(factor) => {
+            // A number too long to be read is one that is too large.
+            let value = number.parse::<u64>().ok().and_then(|n| n.checked_mul(factor)).unwrap_or(u64::MAX);
+            if value < bounds.least.1 {
+                (
+                    format!("{written} is less than {}, the smallest allowed", bounds.least.0),
+                    bounds.least.0.to_owned(),
+                )
+            } else if value > bounds.most.1 {
+                (
+                    format!("{written} is more than {}, the largest allowed", bounds.most.0),
+                    bounds.most.0.to_owned(),
+                )
+            } else {
+                return Some(value);
+            }
+        }
+    };
+    desk.tell(Code::ConfigValue, found.at, &format!("{path}: {told}"), Some(&mend));
+    None
+}

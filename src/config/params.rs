@@ -1,0 +1,77 @@
+//! What the file passes on to a provider as it stands: from YAML to JSON, with nothing guessed.
+//!
+//! In comes a node, out comes the value that JSON has for it. A number that only YAML can write, or that would lose
+//! digits, is refused with the way to write it.
+
+use serde_json::{Map, Number, Value as Json};
+
+use super::desk::Desk;
+use super::value::joined;
+use super::yaml::{Entry, Node, Value};
+use systole_core::types::codes::Code;
+
+/// The entries of a map as JSON; what cannot be read is told and left out.
+pub(super) fn object(desk: &mut Desk, entries: &[Entry], path: &str) -> Map<String, Json> {
+    let mut object = Map::new();
+    for entry in entries {
+        if let Some(value) = json(desk, &entry.value, &joined(path, &entry.key)) {
+            object.insert(entry.key.clone(), value);
+        }
+    }
+    object
+}
+
+fn json(desk: &mut Desk, node: &Node, path: &str) -> Option<Json> {
+    match &node.value {
+        Value::Nothing => Some(Json::Null),
+        Value::Told => None,
+        Value::Text { text, plain: false } => Some(Json::String(text.clone())),
+        Value::Text { text, plain: true } => match text.as_str() {
+            "true" => Some(Json::Bool(true)),
+            "false" => Some(Json::Bool(false)),
+            text if is_yaml_number(text) => number(desk, node, text, path),
+            text => Some(Json::String(text.to_owned())),
+        },
+        Value::List(items) => {
+            Some(Json::Array(items.iter().filter_map(|item| json(desk, item, path)).collect()))
+        }
+        Value::Map(entries) => Some(Json::Object(object(desk, entries, path))),
+    }
+}
+
+/// Whether YAML 1.2 takes a plain text for a number.
+fn is_yaml_number(text: &str) -> bool {
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
+    if matches!(unsigned, ".inf" | ".Inf" | ".INF") || matches!(text, ".nan" | ".NaN" | ".NAN") {
+        return true;
+    }
+    if let Some(octal) = text.strip_prefix("0o") {
+        return digits(octal);
+    }
+    if let Some(hex) = text.strip_prefix("0x") {
+        return !hex.is_empty() && hex.bytes().all(|byte| byte.is_ascii_hexdigit());
+    }
+    let (mantissa, exponent) =
+        unsigned.split_once(['e', 'E']).map_or((unsigned, None), |(m, e)| (m, Some(e)));
+    let is_exponent = exponent.is_none_or(|e| digits(e.strip_prefix(['-', '+']).unwrap_or(e)));
+    let is_mantissa = match mantissa.split_once('.') {
+        Some(("", after)) => digits(after),
+        Some((before, after)) => digits(before) && (after.is_empty() || digits(after)),
+        None => digits(mantissa),
+    };
+    is_mantissa && is_exponent
+}
+
+fn number(desk: &mut Desk, node: &Node, text: &str, path: &str) -> Option<Json> {
+    let found = serde_json::from_str::<Number>(text).ok();
+    let is_whole = text.strip_prefix('-').unwrap_or(text).bytes().all(|byte| byte.is_ascii_digit());
+    let is_exact = |number: &Number| !is_whole || number.is_u64() || number.is_i64() || text == "-0";
+    if let Some(number) = found.filter(is_exact) {
+        return Some(Json::Number(number));
+    }
+    let told = format!("{path}: `{text}` is a number that JSON cannot hold as it is written");
+    let mend = "a number such as 0.5 or 20, with digits before the point; quotes, if it is a text";
+    desk.tell(Code::ConfigValue, node.span, &told, Some(mend));
+    None
+}

@@ -1,0 +1,80 @@
+//! Proves that the schemas of a file can be read and compile, in a process that may die of it.
+//!
+//! The schemas that a file names come in, before anything else looks into them; which of them libxml2 does
+//! not take, or not within its caps, goes out. Where no program is at hand that tries schemas, they are
+//! compiled in this process, within what the model lets through.
+
+use super::diagnostic::{Diagnostic, Place};
+use crate::edges::schemas::trial::{Caps, Failed, Trial, Why};
+use crate::edges::schemas::{Judge, Refused, Source};
+use systole_core::types::codes::Code;
+
+const SMALLER: &str = "write the type more plainly: fewer elements in one content, shorter enumerations and \
+                       patterns, smaller counts; or split it over several schemas";
+
+/// The first schema that does not compile. One outside the profile is none: whoever reads it says more of it.
+pub(super) fn prove(sources: &[Source]) -> Option<Failed> {
+    if sources.is_empty() {
+        return None;
+    }
+    let tried = Trial::beside().and_then(|trial| trial.compile(sources));
+    tried.unwrap_or_else(|| here(sources)).err()
+}
+
+/// The same in this process.
+fn here(sources: &[Source]) -> Result<(), Failed> {
+    match Judge::compile(sources) {
+        Ok(_) | Err(Refused::Unfit { .. }) => Ok(()),
+        Err(Refused::Uncompiled { name, line, words }) => {
+            let at = sources.iter().position(|source| source.name == name).unwrap_or_default();
+            Err(Failed { at, line, why: Why::Refused(words) })
+        }
+    }
+}
+
+/// What is told of it, with the schema's name as people know it.
+pub(super) fn told(file: &str, text: &[u8], failed: Failed) -> Diagnostic {
+    let Caps { memory_bytes, processor_s, wall_ms } = Caps::USUAL;
+    let (message, mend) = match failed.why {
+        Why::Refused(words) => {
+            let first = first_line(&words);
+            (format!("libxml2 does not compile it: {first}"), mend_of(first))
+        }
+        Why::Processor => {
+            (format!("compiling it takes more than {processor_s} s of processor time"), SMALLER)
+        }
+        Why::Wall => (format!("compiling it takes longer than {} s", (wall_ms / 1000)), SMALLER),
+        Why::Memory => {
+            let most = (memory_bytes >> 20).to_string();
+            (format!("compiling it takes more than {most} MiB of memory, or breaks libxml2"), SMALLER)
+        }
+    };
+    let text = String::from_utf8_lossy(text);
+    let line = failed.line.and_then(|line| usize::try_from(line).ok()).unwrap_or_default();
+    let content = text.lines().nth(line.saturating_sub(1)).filter(|_| line > 0).unwrap_or_default();
+    let indent = content.chars().take_while(|c| c.is_whitespace()).count();
+    let span = content.trim_start().chars().take_while(|c| !c.is_whitespace() && *c != '>').collect();
+    let column = indent.saturating_add(1);
+    let place = Place { file: file.to_owned(), line, column, span, text: content.to_owned() };
+    Diagnostic::new(Code::ConfigSchema, place, &message, Some(mend))
+}
+
+/// What to write where libxml2's words alone do not tell.
+fn mend_of(words: &str) -> &'static str {
+    let known = [
+        (
+            "not determinist",
+            "let no two elements of one name stand where either could come next: make the first one \
+                             required, count one element, or name them differently",
+        ),
+        ("facet", "correct the facet, or its base: each step of restrictions may only narrow the one before"),
+        ("duplicate", "name each once"),
+    ];
+    let found = known.iter().find(|(part, _)| words.contains(part));
+    found.map_or("correct what it names, or leave the type out", |(_, mend)| mend)
+}
+
+/// libxml2 says several things of one fault; the first one names it.
+fn first_line(words: &str) -> &str {
+    words.lines().next().unwrap_or_default()
+}

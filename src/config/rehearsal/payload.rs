@@ -1,0 +1,213 @@
+//! A payload in a test file: an element with its fields, an element alone, XML as it is, or the path of an XML file.
+//! What is written comes in; bytes and the form in which two payloads are compared go out.
+
+use std::path::Path;
+
+use systole_kit::schema::{Model, nearest};
+use systole_kit::{Limits, Payload, QName};
+
+use crate::config::desk::Desk;
+use crate::config::value::At;
+use crate::config::yaml::{Node, Span, Value};
+use systole_core::rules::introspection::model_of;
+use systole_core::types::codes::Code;
+use systole_core::types::composition::{Composition, Element, SchemaId};
+
+const MEND: &str =
+    "{ELEMENT: TEXT}, {ELEMENT: {FIELD: VALUE}}, ELEMENT alone, XML, or the path of an .xml file";
+
+/// A payload as it is written.
+pub(super) enum Written {
+    /// An element, whatever it holds.
+    Element(String),
+    /// XML, byte for byte.
+    Xml(Vec<u8>),
+    /// An element, and its fields as `name=value`.
+    Fields(String, Vec<String>),
+}
+
+/// A payload that has to come.
+#[derive(Clone, Debug)]
+pub struct Expected {
+    /// The element.
+    pub element: String,
+    /// All of it; none if any payload with this element will do.
+    pub exact: Option<Exact>,
+}
+
+/// A whole payload, in two forms.
+#[derive(Clone, Debug)]
+pub struct Exact {
+    /// The document.
+    pub xml: Vec<u8>,
+    /// Its name with its namespace.
+    pub name: QName,
+    /// What it says, in which neither prefixes nor white space between elements count.
+    pub json: serde_json::Value,
+    /// The schema that judges it.
+    pub schema: SchemaId,
+}
+
+/// Reads a payload.
+pub(super) fn read(desk: &mut Desk, node: &Node, path: &str, folder: &Path) -> Option<At<Written>> {
+    let value = match &node.value {
+        Value::Text { text, .. } if text.trim_start().starts_with('<') => {
+            Written::Xml(text.trim().as_bytes().to_vec())
+        }
+        Value::Text { text, .. } if text.ends_with(".xml") => match std::fs::read(folder.join(text)) {
+            Ok(bytes) => Written::Xml(bytes),
+            Err(error) => {
+                let told = format!("{path}: {text}: {}", crate::edges::system::told(&error));
+                desk.tell(Code::ConfigUnreadable, node.span, &told, Some(MEND));
+                return None;
+            }
+        },
+        Value::Text { text, .. } if is_name(text) => Written::Element(text.clone()),
+        Value::Map(entries) if entries.len() == 1 && entries.iter().all(|entry| is_name(&entry.key)) => {
+            let entry = entries.first()?;
+            let mut fields = Vec::new();
+            match &entry.value.value {
+                Value::Nothing => {}
+                Value::Text { text, .. } => fields.push(format!(".={text}")),
+                _ => flatten(&entry.value, "", &mut fields),
+            }
+            Written::Fields(entry.key.clone(), fields)
+        }
+        Value::Told => return None,
+        _ => {
+            desk.tell(Code::ConfigKind, node.span, &format!("{path}: this is no payload"), Some(MEND));
+            return None;
+        }
+    };
+    Some(At { at: node.span, value })
+}
+
+fn is_name(text: &str) -> bool {
+    !text.is_empty() && text.chars().all(|c| c.is_alphanumeric() || "-_.".contains(c))
+}
+
+/// Fields as a person gives them on the command line: `address.city=Rome`, `line[2].sku=b`.
+fn flatten(node: &Node, path: &str, into: &mut Vec<String>) {
+    match &node.value {
+        Value::Text { text, .. } => into.push(format!("{path}={text}")),
+        Value::Nothing | Value::Told => into.push(format!("{path}=")),
+        Value::Map(entries) => {
+            for entry in entries {
+                let inner = if path.is_empty() { entry.key.clone() } else { format!("{path}.{}", entry.key) };
+                flatten(&entry.value, &inner, into);
+            }
+        }
+        Value::List(items) => {
+            for (number, item) in (1..).zip(items) {
+                flatten(item, &format!("{path}[{number}]"), into);
+            }
+        }
+    }
+}
+
+/// What a payload is looked up among, and how it is called in what is told.
+pub(super) struct Among<'c> {
+    pub(super) composition: &'c Composition,
+    pub(super) elements: Vec<&'c Element>,
+    pub(super) what: &'static str,
+}
+
+impl<'c> Among<'c> {
+    /// Everything that any listener takes or gives.
+    pub(super) fn all(composition: &'c Composition, what: &'static str) -> Among<'c> {
+        let listeners = composition.listeners.values();
+        let elements = listeners.flat_map(|listener| listener.accepts.iter().chain(&listener.returns));
+        Among { composition, elements: elements.collect(), what }
+    }
+
+    fn element(&self, desk: &mut Desk, local: &str, at: Span) -> Option<&'c Element> {
+        let found = self.elements.iter().find(|element| *element.name.local == *local).copied();
+        if found.is_none() {
+            let mut known: Vec<&str> = self.elements.iter().map(|element| &*element.name.local).collect();
+            known.sort_unstable();
+            known.dedup();
+            let near = nearest(local, known.iter().copied());
+            let mend = near.map_or_else(|| format!("one of {}", known.join(", ")), str::to_owned);
+            let told = format!("{}: no such element `{local}`", self.what);
+            desk.tell(Code::ConfigUnknownElement, at, &told, Some(&mend));
+        }
+        found
+    }
+
+    fn model(&self, schema: SchemaId) -> Option<Model> {
+        model_of(self.composition, &self.composition.schemas.get(schema.0)?.text)
+    }
+
+    /// The document of a payload. XML is not looked at: a test may send what is refused.
+    pub(super) fn document(&self, desk: &mut Desk, written: &At<Written>) -> Option<Vec<u8>> {
+        let (local, fields): (&str, &[String]) = match &written.value {
+            Written::Xml(bytes) => return Some(bytes.clone()),
+            Written::Element(local) => (local, &[]),
+            Written::Fields(local, fields) => (local, fields),
+        };
+        let element = self.element(desk, local, written.at)?;
+        let arguments: Vec<&str> = fields.iter().map(String::as_str).collect();
+        match self.model(element.schema)?.from_fields(local, &arguments)? {
+            Ok(document) => Some(document),
+            Err(slips) => {
+                for slip in slips {
+                    desk.tell(Code::ConfigValue, written.at, &slip.message, Some(&slip.fix));
+                }
+                None
+            }
+        }
+    }
+
+    /// A payload that has to come.
+    pub(super) fn expected(&self, desk: &mut Desk, written: &At<Written>) -> Option<Expected> {
+        if let Written::Element(local) = &written.value {
+            self.element(desk, local, written.at)?;
+            return Some(Expected { element: local.clone(), exact: None });
+        }
+        let xml = self.document(desk, written)?;
+        let payload = match Payload::read(&xml, &Limits::FROM_PUMP) {
+            Ok(payload) => payload,
+            Err(fault) => {
+                let told = format!("{}: {}", self.what, fault.message);
+                desk.tell(Code::ConfigValue, written.at, &told, Some("one XML element"));
+                return None;
+            }
+        };
+        let name = payload.name().clone();
+        let schema = self.elements.iter().find(|element| element.name == name).map(|element| element.schema);
+        let Some(schema) = schema else {
+            self.element(desk, &name.local, written.at)?;
+            let told = format!("{}: no listener takes or gives {name}", self.what);
+            desk.tell(
+                Code::ConfigUnknownElement,
+                written.at,
+                &told,
+                Some("its namespace as the schema has it"),
+            );
+            return None;
+        };
+        match self.model(schema)?.to_json(&xml) {
+            Ok(json) => {
+                let exact = Exact { xml, name: name.clone(), json, schema };
+                Some(Expected { element: name.local.to_string(), exact: Some(exact) })
+            }
+            Err(finding) => {
+                let told = format!("{}: {}", self.what, finding.message);
+                desk.tell(Code::ConfigValue, written.at, &told, Some("a payload that its schema takes"));
+                None
+            }
+        }
+    }
+}
+
+impl Expected {
+    /// Whether a payload is this one.
+    pub fn is(&self, composition: &Composition, payload: &[u8]) -> bool {
+        let Ok(read) = Payload::read(payload, &Limits::FROM_PUMP) else { return false };
+        let Some(exact) = &self.exact else { return *read.name().local == *self.element };
+        let schema = composition.schemas.get(exact.schema.0);
+        let model = schema.and_then(|schema| model_of(composition, &schema.text));
+        let json = model.and_then(|model| model.to_json(payload).ok());
+        *read.name() == exact.name && json.as_ref() == Some(&exact.json)
+    }
+}

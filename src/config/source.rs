@@ -1,0 +1,172 @@
+//! The source of a composition: one self-contained text, stored with the log under its hash.
+//!
+//! ```text
+//! source = field("systole configuration v2") field(file) { field(name) field(schema) }
+//! field  = decimal length ":" bytes LF
+//! ```
+//!
+//! Where something was set on the command line, the first field is `systole configuration v2 with settings`,
+//! and what was set follows the file as one more field, a line each. The hash of what nobody set anything in
+//! stays what it was.
+//!
+//! `file` is the organism's file as it was read, without a byte order mark. The schemas follow in the
+//! order of `Composition::schemas`: the core's, the envelope's, what was made of `payloads:`, those that
+//! the file names, then the vocabularies of the house that it uses and what was made for the notes of agents; so that an old configuration is judged by
+//! the schemas of its own time. Files with prompt text come last, each as `prompt:` and its path. What no file holds has a name that ends in a slash. The text of a folder, of a program,
+//! of a script's answers or of a JSON Schema of an output is never part of it.
+//!
+//! The number in the first field says which defaults hold for what the file leaves out. Under `v1`, which
+//! is read and no longer written, a message from outside had no budgets.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::notes::NOTES;
+use super::schemas::{Absent, PAYLOADS, Shelf};
+use systole_core::types::composition::Schema;
+
+const FORMAT: &[u8] = b"systole configuration v2";
+const FORMAT_WITH_SETTINGS: &[u8] = b"systole configuration v2 with settings";
+const FORMAT_WITHOUT_BUDGETS: &[u8] = b"systole configuration v1";
+
+/// What stands before the names of files with prompt text, so that none is taken for a schema.
+pub(super) const PROMPTS: &str = "prompt:";
+
+/// Which defaults hold for what a file leaves out.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Era {
+    /// Whether a message from outside has budgets.
+    pub(super) has_budgets: bool,
+}
+
+impl Era {
+    /// Those of this version.
+    pub(super) const NOW: Era = Era { has_budgets: true };
+}
+
+/// Writes a source.
+pub(super) fn write(file: &str, settings: &[String], texts: &[&[Schema]]) -> Vec<u8> {
+    let mut out = Vec::new();
+    field(&mut out, if settings.is_empty() { FORMAT } else { FORMAT_WITH_SETTINGS });
+    field(&mut out, file.as_bytes());
+    if !settings.is_empty() {
+        field(&mut out, settings.join("\n").as_bytes());
+    }
+    for schema in texts.iter().copied().flatten() {
+        field(&mut out, schema.name.as_bytes());
+        field(&mut out, &schema.text);
+    }
+    out
+}
+
+fn field(out: &mut Vec<u8>, value: &[u8]) {
+    out.extend_from_slice(value.len().to_string().as_bytes());
+    out.push(b':');
+    out.extend_from_slice(value);
+    out.push(b'\n');
+}
+
+/// A source taken apart. It is the shelf of its own schemas.
+pub(super) struct Stored {
+    pub(super) era: Era,
+    pub(super) file: Arc<str>,
+    pub(super) settings: Vec<String>,
+    house: [Schema; 2],
+    schemas: Vec<Schema>,
+}
+
+/// Takes a source apart, or says what is wrong with it.
+pub(super) fn read(source: &[u8]) -> Result<Stored, String> {
+    let mut rest = source;
+    let mut next = |what: &str| take(&mut rest).ok_or_else(|| format!("{what} is missing or cut off"));
+    let format = next("the format")?;
+    let has_settings = format == FORMAT_WITH_SETTINGS;
+    if format != FORMAT && !has_settings && format != FORMAT_WITHOUT_BUDGETS {
+        return Err("it is no stored configuration of a format this version reads".to_owned());
+    }
+    let era = Era { has_budgets: format != FORMAT_WITHOUT_BUDGETS };
+    let file = std::str::from_utf8(next("the organism's file")?)
+        .map_err(|_| "the organism's file is not UTF-8")?
+        .into();
+    let mut settings = Vec::new();
+    if has_settings {
+        let set = std::str::from_utf8(next("what was set")?).map_err(|_| "what was set is not UTF-8")?;
+        settings.extend(set.split('\n').map(str::to_owned));
+    }
+    let house = [schema(&mut rest)?, schema(&mut rest)?];
+    let mut schemas = Vec::new();
+    while !rest.is_empty() {
+        schemas.push(schema(&mut rest)?);
+    }
+    Ok(Stored { era, file, settings, house, schemas })
+}
+
+fn schema(rest: &mut &[u8]) -> Result<Schema, String> {
+    let name = take(rest).ok_or("the name of a schema is missing or cut off")?;
+    let name = std::str::from_utf8(name).map_err(|_| "the name of a schema is not UTF-8")?;
+    let text = take(rest).ok_or_else(|| format!("the schema {name} is missing or cut off"))?;
+    Ok(Schema { name: name.to_owned(), text: text.into() })
+}
+
+fn take<'s>(rest: &mut &'s [u8]) -> Option<&'s [u8]> {
+    let colon = rest.iter().take(20).position(|b| *b == b':')?;
+    let (digits, after) = rest.split_at_checked(colon)?;
+    // One form for one length: no sign, no leading zero, or two texts would mean the same source.
+    let canonical =
+        digits.iter().all(u8::is_ascii_digit) && (digits.len() == 1 || digits.first() != Some(&b'0'));
+    let length: usize = std::str::from_utf8(digits).ok().filter(|_| canonical)?.parse().ok()?;
+    let (value, after) = after.get(1..)?.split_at_checked(length)?;
+    *rest = after.strip_prefix(b"\n")?;
+    Some(value)
+}
+
+impl Shelf for Stored {
+    fn house(&self) -> [Schema; 2] {
+        self.house.clone()
+    }
+
+    fn vocabularies(&self) -> Vec<Schema> {
+        // Only those that were used are stored, and no other is looked at.
+        let no_files = self.schemas.iter().filter(|schema| schema.name.ends_with('/'));
+        no_files
+            .filter(|schema| schema.name != PAYLOADS && !schema.name.starts_with(NOTES))
+            .cloned()
+            .collect()
+    }
+
+    fn payloads(&self) -> Option<Arc<[u8]>> {
+        self.schemas.iter().find(|schema| schema.name == PAYLOADS).map(|schema| Arc::clone(&schema.text))
+    }
+
+    fn note(&self, name: &str) -> Option<Arc<[u8]>> {
+        self.schemas.iter().find(|schema| schema.name == name).map(|schema| Arc::clone(&schema.text))
+    }
+
+    fn find(&self, name: &str) -> Result<PathBuf, Absent> {
+        Ok(PathBuf::from(name))
+    }
+
+    fn read(&self, _name: &str) -> Result<Option<Vec<u8>>, Absent> {
+        Ok(None)
+    }
+
+    fn prompt(&self, name: &str) -> Result<Arc<[u8]>, Absent> {
+        self.take(&format!("{PROMPTS}{name}"))
+    }
+
+    fn shown(&self, name: &str) -> String {
+        format!("stored configuration, {name}")
+    }
+
+    fn is_proved(&self) -> bool {
+        true
+    }
+
+    fn take(&self, name: &str) -> Result<Arc<[u8]>, Absent> {
+        let found = self.schemas.iter().find(|s| s.name == name);
+        found.map(|s| Arc::clone(&s.text)).ok_or_else(|| Absent {
+            why: format!("the stored configuration has no schema {name}"),
+            mend: None,
+        })
+    }
+}

@@ -1,0 +1,122 @@
+//! Whether the last step of a workflow gives its final, one payload whatever happens before; and whether the last step
+//! of a loop can say that it has converged.
+//!
+//! In come steps whose names are looked up; what is wrong with the last one goes to the desk.
+
+use systole_kit::schema::PartKind;
+
+use super::super::desk::Desk;
+use super::super::yaml::Span;
+use super::resolve::Resolving;
+use super::{Step, Work, is_own};
+use systole_core::types::codes::Code;
+use systole_core::types::composition::Element;
+
+impl Resolving<'_, '_> {
+    /// Checks that the last step gives the final.
+    pub(super) fn last(&self, desk: &mut Desk, returns: &Element, returns_text: bool) {
+        let Some(last) = self.workflow.steps.last() else { return };
+        self.gives_final(desk, last, returns, returns_text);
+    }
+
+    fn gives_final(&self, desk: &mut Desk, step: &Step, returns: &Element, returns_text: bool) {
+        let place = format!("{}.{}", self.path, step.id.value);
+        let local = &returns.name.local;
+        let mut wrong = |at: Span, why: &str, mend: &str| {
+            let told = format!("{place}: the last step gives the final, and {why}");
+            desk.tell(Code::ConfigValue, at, &told, Some(mend));
+        };
+        let behind = "a step behind it that says the answer";
+        if !step.when.is_empty() {
+            return wrong(step.when_at, "this one may be skipped", behind);
+        }
+        if let Some(each) = &step.each {
+            return wrong(each.at, "this one gives an output for each item", behind);
+        }
+        if step.keeps_failure {
+            return wrong(
+                step.id.at,
+                "with `failed: keep` there may be none",
+                "failed: stop, or leave it out",
+            );
+        }
+        match &step.work {
+            Work::Unread => {}
+            Work::Parallel(_) => wrong(step.id.at, "steps that run beside one another give several", behind),
+            Work::Wait(_) => wrong(step.id.at, "this one only waits", behind),
+            Work::Ask(_) => wrong(step.id.at, "this one gives what a person chose", behind),
+            Work::Group(steps) | Work::Repeat { steps, .. } => {
+                if let Some(last) = steps.last() {
+                    self.gives_final(desk, last, returns, returns_text);
+                }
+            }
+            Work::Do(goal) => {
+                let agents = self.workflow.agents_of(goal);
+                if let [_, second, ..] = agents {
+                    let why = format!("`{}` would give a second one", second.value);
+                    return wrong(
+                        second.at,
+                        &why,
+                        "one agent here, or a step behind it that says the answer",
+                    );
+                }
+                match (&goal.gives, self.link(goal)) {
+                    (None, _) if !returns_text => {
+                        let why = format!("`{local}` has fields, which text does not fill");
+                        wrong(step.id.at, &why, &format!("gives: {local}"));
+                    }
+                    (Some(gives), Some(found)) if found.name != returns.name => {
+                        let why = format!("the workflow returns `{local}`, and not `{}`", gives.value);
+                        wrong(
+                            gives.at,
+                            &why,
+                            &format!("gives: {local}, or returns: [{}] on the workflow", gives.value),
+                        );
+                    }
+                    _ => {}
+                }
+            }
+            Work::Call { element, to, .. } => {
+                let Some(callee) = to.as_ref().and_then(|to| self.callee(to)) else { return };
+                let mut given = callee.returns.iter().filter(|one| !is_own(&one.name));
+                if given.any(|one| one.name != returns.name) || callee.returns.is_empty() {
+                    let why = format!("`{}` does not answer with `{local}` alone", callee.name);
+                    wrong(element.at, &why, behind);
+                }
+            }
+        }
+    }
+
+    /// Checks that the last step of a loop is a goal whose output can say `converged`.
+    pub(super) fn converges(&self, desk: &mut Desk, steps: &[Step], at: Span, place: &str) {
+        let Some(last) = steps.last() else { return };
+        let (why, mend) = match &last.work {
+            Work::Unread => return,
+            Work::Group(inside) => return self.converges(desk, inside, at, place),
+            _ if last.each.is_some() || !last.when.is_empty() => (
+                "may be done several times or not at all",
+                "a goal behind it that judges the pass".to_owned(),
+            ),
+            Work::Do(goal) if self.workflow.agents_of(goal).len() > 1 => {
+                ("has several agents", "a goal behind it that judges the pass".to_owned())
+            }
+            Work::Do(goal) => {
+                let Some(part) = self.link(goal).and_then(|given| self.part(given)) else { return };
+                if part.part("converged").is_some_and(|flag| flag.kind() == PartKind::Flag && !flag.is_list())
+                {
+                    return;
+                }
+                let mend = format!(
+                    "until: {{{}/FIELD: VALUE}}, or a field `converged: bool` in the payload",
+                    last.id.value
+                );
+                ("gives a payload without a flag `converged`", mend)
+            }
+            _ => ("is no goal", "a goal at the end of the pass, or conditions under `until`".to_owned()),
+        };
+        let id = &last.id.value;
+        let told =
+            format!("{place}.repeat.until: the last goal of a pass says `converged`, and `{id}` {why}");
+        desk.tell_seeing(Code::ConfigValue, at, &told, Some(&mend), (last.id.at, "the last step"));
+    }
+}

@@ -1,0 +1,312 @@
+//! What a workflow adds to the other parties: its agents take goals and give outputs, and it calls itself for branches.
+//!
+//! `adapt` works on what is declared, before any element is looked up. `link` adds the elements of the vocabulary of
+//! workflows and the payloads that goals give. Names that mean nothing are reported here.
+
+use std::collections::BTreeMap;
+
+use systole_agent::spec::Dialect;
+use systole_kit::QName;
+use systole_kit::schema::nearest;
+
+use super::super::compose::{Resolved, one_of};
+use super::super::declared::{Declared, Party};
+use super::super::desk::Desk;
+use super::super::lookup::Lookup;
+use super::super::value::At;
+use super::{Declaration, Goal, Step, VOCABULARY, Work, supervising};
+use systole_core::types::codes::Code;
+use systole_core::types::composition::Element;
+
+/// What a workflow sends to itself, and what comes back.
+const BRANCH: [&str; 2] = ["branch", "branch-output"];
+/// What it sends to agents, and what comes back if the goal gives no payload.
+const GOAL: [&str; 2] = ["goal-request", "goal-output"];
+
+/// Whether an element is one that only workflows and their agents exchange.
+pub(in crate::config) fn is_own(name: &QName) -> bool {
+    *name.ns == *systole_kit::namespaces::WORKFLOW
+}
+
+/// The payloads that goals give, by the name of the workflow and the local name that is written.
+pub(in crate::config) type Links = BTreeMap<(String, String), Element>;
+
+/// Finds the agents and listeners of each workflow, and changes what these take and give.
+pub(in crate::config) fn adapt(desk: &mut Desk, declared: &mut Declared) {
+    let mut peers = Vec::new();
+    for (at, party) in declared.parties.iter().enumerate() {
+        if let Some(workflow) = &party.workflow {
+            peers.push((at, peers_of(desk, declared, party, workflow)));
+        }
+    }
+    for (at, named) in peers {
+        for one in &named {
+            let found = declared.parties.iter_mut().find(|party| party.key.value == one.name.value);
+            if let Some(party) = found {
+                party.share_percent.get_or_insert(100);
+                add(&mut party.task_takers, &one.task_takers);
+                if one.is_agent {
+                    serve(desk, party);
+                }
+            }
+        }
+        if let Some(party) = declared.parties.get_mut(at) {
+            for one in &named {
+                add(&mut party.task_takers, &one.task_takers);
+            }
+            party.peers = named.into_iter().filter(|one| one.is_called).map(|one| one.name).collect();
+        }
+    }
+    // Several workflows may name an agent, and one of them is enough to give tasks.
+    for party in declared.parties.iter_mut().filter(|party| !party.task_takers.is_empty()) {
+        if let Some(mind) = party.mind.as_mut().filter(|mind| mind.has_free_dialect) {
+            mind.dialect = Dialect::Xml;
+        }
+    }
+}
+
+/// Adds names that are not there yet.
+fn add(names: &mut Vec<At<String>>, more: &[At<String>]) {
+    for name in more {
+        if !names.iter().any(|known| known.value == name.value) {
+            names.push(name.clone());
+        }
+    }
+}
+
+/// Somebody whom a workflow names.
+struct Peer {
+    name: At<String>,
+    is_agent: bool,
+    /// Whether the workflow itself calls it.
+    is_called: bool,
+    /// Agents to which it gives tasks.
+    task_takers: Vec<At<String>>,
+}
+
+impl Peer {
+    fn new(name: &At<String>, is_agent: bool, is_called: bool) -> Peer {
+        Peer { name: name.clone(), is_agent, is_called, task_takers: Vec::new() }
+    }
+}
+
+fn peers_of(desk: &mut Desk, declared: &Declared, party: &Party, workflow: &Declaration) -> Vec<Peer> {
+    let mut found: Vec<Peer> = Vec::new();
+    let mut put = |one: Peer| match found.iter_mut().find(|peer| peer.name.value == one.name.value) {
+        Some(known) => {
+            known.is_agent |= one.is_agent;
+            known.is_called |= one.is_called;
+            add(&mut known.task_takers, &one.task_takers);
+        }
+        None => found.push(one),
+    };
+    let mut reported: Vec<usize> = Vec::new();
+    // Tasks of a whole workflow are looked at once for each agent.
+    let mut mute: Vec<(usize, &String)> = Vec::new();
+    for step in workflow.every_step() {
+        let path = format!("{}.{}", party.path(), step.id.value);
+        match &step.work {
+            Work::Do(goal) => {
+                // One name, written once for many goals, is reported once.
+                let mut known = |desk: &mut Desk, name: &At<String>, place: &str| {
+                    let is_new = !reported.contains(&name.at.start);
+                    let is_agent = is_agent(desk, declared, name, place, is_new);
+                    if !is_agent {
+                        reported.push(name.at.start);
+                    }
+                    is_agent
+                };
+                let tasks_path = if goal.tasks.is_some() { path.clone() } else { party.path() };
+                let tasks_path = format!("{tasks_path}.tasks");
+                let taker = workflow.tasks_of(goal).map(|tasks| &tasks.by);
+                let taker = taker.filter(|taker| known(desk, taker, &tasks_path));
+                for name in agents(desk, workflow, goal, step, &path) {
+                    let place = if goal.by.is_empty() { party.path() } else { path.clone() };
+                    if known(desk, name, &place) {
+                        let is_told = |taker: &At<String>| mute.contains(&(taker.at.start, &name.value));
+                        if let Some(taker) = taker.filter(|taker| !is_told(taker)) {
+                            mute.push((taker.at.start, &name.value));
+                            can_give_tasks(desk, declared, name, taker, &tasks_path);
+                        }
+                        let task_takers: Vec<At<String>> = taker.into_iter().cloned().collect();
+                        put(Peer { name: name.clone(), is_agent: true, is_called: true, task_takers });
+                    }
+                }
+                if let Some(taker) = taker {
+                    put(Peer::new(taker, true, false));
+                }
+            }
+            Work::Call { to: Some(to), .. } if is_party(desk, declared, to, &path) => {
+                put(Peer::new(to, false, true));
+            }
+            _ => {}
+        }
+    }
+    for name in supervising::check(desk, declared, party, workflow) {
+        put(Peer::new(name, true, true));
+    }
+    found
+}
+
+fn agents<'d>(
+    desk: &mut Desk,
+    workflow: &'d Declaration,
+    goal: &'d Goal,
+    step: &Step,
+    path: &str,
+) -> &'d [At<String>] {
+    let agents = workflow.agents_of(goal);
+    if agents.is_empty() {
+        let told = format!("{path}: no agent pursues this goal");
+        let mend = "by: AGENT here, or on the workflow for all of its goals";
+        desk.tell(Code::ConfigMissing, step.id.at, &told, Some(mend));
+    }
+    agents
+}
+
+fn is_agent(desk: &mut Desk, declared: &Declared, name: &At<String>, path: &str, is_new: bool) -> bool {
+    let known =
+        || declared.parties.iter().filter(|party| party.mind.is_some()).map(|party| &*party.key.value);
+    if known().any(|known| known == name.value) {
+        return true;
+    }
+    if !is_new {
+        return false;
+    }
+    let other = declared.parties.iter().find(|party| party.key.value == name.value);
+    let (told, mend) = match other {
+        Some(other) => {
+            let what = if other.workflow.is_some() { "a workflow" } else { "a listener" };
+            if path.ends_with(".tasks") {
+                (
+                    format!("{path}.by: `{}` is {what}, and only agents take tasks", name.value),
+                    one_of(known()),
+                )
+            } else {
+                (
+                    format!("{path}.by: `{}` is {what}, and agents pursue goals", name.value),
+                    format!("call: ELEMENT with to: {}, or an agent", name.value),
+                )
+            }
+        }
+        None => (
+            format!("{path}.by: no agent is called `{}`", name.value),
+            match (nearest(&name.value, known()), known().next()) {
+                (Some(near), _) => near.to_owned(),
+                (None, Some(_)) => one_of(known()),
+                (None, None) => format!("agents: {{{}: {{model: NAME}}}} at the top of the file", name.value),
+            },
+        ),
+    };
+    desk.tell(Code::ConfigUnknownName, name.at, &told, Some(&mend));
+    false
+}
+
+/// Reports an agent that gives tasks although its file says that it makes no calls.
+fn can_give_tasks(desk: &mut Desk, declared: &Declared, name: &At<String>, taker: &At<String>, path: &str) {
+    let party = declared.parties.iter().find(|party| party.key.value == name.value);
+    let mind = party.and_then(|party| party.mind.as_ref());
+    let is_plain = mind.is_some_and(|mind| mind.dialect == Dialect::Plain && !mind.has_free_dialect);
+    if let Some(party) = party.filter(|_| is_plain) {
+        let told = format!("{path}: `{}` has `dialect: plain` and can give no tasks", name.value);
+        let mend = format!("dialect: xml, native or xml-final at {}", party.path());
+        desk.tell_seeing(Code::ConfigValue, taker.at, &told, Some(&mend), (party.key.at, "the agent"));
+    }
+}
+
+fn is_party(desk: &mut Desk, declared: &Declared, name: &At<String>, path: &str) -> bool {
+    let known = || declared.parties.iter().map(|party| &*party.key.value);
+    if known().any(|known| known == name.value) {
+        return true;
+    }
+    let told = format!("{path}.to: nothing here is called `{}`", name.value);
+    let mend = nearest(&name.value, known()).map_or_else(|| one_of(known()), str::to_owned);
+    desk.tell(Code::ConfigUnknownName, name.at, &told, Some(&mend));
+    false
+}
+
+/// Makes an agent one that pursues goals.
+fn serve(desk: &mut Desk, party: &mut Party) {
+    let path = party.path();
+    let Some(mind) = &mut party.mind else { return };
+    mind.serves_goals = true;
+    if !mind.takes_talk {
+        return;
+    }
+    mind.takes_talk = false;
+    party.accepts.clear();
+    if mind.gives_talk {
+        mind.gives_talk = false;
+        party.returns.clear();
+    }
+    if let Some(at) = mind.entry_at.filter(|_| party.entry) {
+        let told =
+            format!("{path}.entry: it takes goals of workflows alone, and none of them comes from outside");
+        desk.tell(Code::ConfigValue, at, &told, Some("accepts: [ask] beside it, or leave it out"));
+    }
+    party.entry = false;
+    if mind.has_free_dialect && party.peers.is_empty() {
+        mind.dialect = Dialect::Plain;
+    }
+}
+
+/// Adds what workflows and their agents exchange to what they take and give.
+pub(in crate::config) fn link(
+    desk: &mut Desk,
+    declared: &Declared,
+    lookup: &mut Lookup,
+    resolved: &mut [Resolved<'_>],
+) -> Links {
+    let mut links = Links::new();
+    let mut given: Vec<(String, At<Element>)> = Vec::new();
+    for party in &declared.parties {
+        let Some(workflow) = &party.workflow else { continue };
+        for step in workflow.every_step() {
+            let Work::Do(goal) = &step.work else { continue };
+            let Some(named) = &goal.gives else { continue };
+            let path = format!("{}.{}.gives", party.path(), step.id.value);
+            let found = lookup.elements(desk, party, std::slice::from_ref(named), &path);
+            for element in found {
+                links.insert((party.key.value.clone(), named.value.clone()), element.value.clone());
+                let agents = workflow.agents_of(goal).iter();
+                given.extend(agents.map(|agent| (agent.value.clone(), element.clone())));
+            }
+        }
+    }
+    let supervised = declared.parties.iter().filter_map(|party| party.workflow.as_ref());
+    for (workflow, one) in
+        supervised.flat_map(|own| supervising::goals(own).into_iter().map(move |one| (own, one)))
+    {
+        let mut give = |agent: &At<String>, local: &str| {
+            let name = At { at: agent.at, value: local.to_owned() };
+            given.extend(
+                lookup.of_vocabulary(VOCABULARY, &name).map(|element| (agent.value.clone(), element)),
+            );
+        };
+        for agent in workflow.agents_of(one.goal) {
+            supervising::OF_AGENT.iter().for_each(|local| give(agent, local));
+        }
+        one.agent().into_iter().for_each(|agent| give(agent, supervising::OF_SUPERVISOR));
+    }
+    for one in resolved.iter_mut() {
+        let at = one.party.key.at;
+        let mut both = |[taken, given]: [&str; 2]| {
+            let mut named =
+                |local: &str| lookup.of_vocabulary(VOCABULARY, &At { at, value: local.to_owned() });
+            one.accepts.extend(named(taken));
+            one.returns.extend(named(given));
+        };
+        if one.party.workflow.is_some() {
+            both(BRANCH);
+        }
+        if one.party.mind.as_ref().is_some_and(|mind| mind.serves_goals) {
+            both(GOAL);
+        }
+        for (_, element) in given.iter().filter(|(agent, _)| *agent == one.party.key.value) {
+            if !one.returns.iter().any(|known| known.value == element.value) {
+                one.returns.push(element.clone());
+            }
+        }
+    }
+    links
+}

@@ -1,0 +1,253 @@
+//! Checks a condition: whether its path leads to one value, and whether that value can be what is wanted.
+//!
+//! In comes a condition as it is written with what its path leads to, out comes a test that cannot fail when it runs.
+
+use systole_kit::schema::{Part, PartKind, nearest};
+use systole_workflow::spec::{self, Test};
+
+use super::super::compose::one_of;
+use super::super::desk::Desk;
+use super::super::value::At;
+use super::paths::{self, Found, Leads};
+use super::resolve::Order;
+use super::scope::Scope;
+use super::{Condition, Wanted};
+use systole_core::types::codes::Code;
+
+/// Checks one condition; `place` is how people call where it stands.
+pub(super) fn judge(
+    desk: &mut Desk,
+    scope: &Scope<'_>,
+    order: &Order,
+    condition: &Condition,
+    place: &str,
+) -> Option<spec::Condition> {
+    let found = paths::find(desk, scope, order, &condition.path, place)?;
+    is_one(desk, scope, &found, condition, place)?;
+    let test = match &found.leads {
+        Leads::Unknown => return None,
+        Leads::Group => {
+            let told = format!("{place}: `{}` gives nothing that could be compared", found.known.id);
+            let mend = "a path to a goal that gives a payload, as judge/score";
+            desk.tell(Code::ConfigValue, condition.path.at, &told, Some(mend));
+            return None;
+        }
+        Leads::Words if found.path.fields.is_empty() => {
+            let id = &found.known.id;
+            let told = format!("{place}: `{id}` gives text, and a text decides nothing");
+            let mend = format!("gives: PAYLOAD at `{id}`, and a path to a field of it");
+            let second = (found.known.at, "the goal");
+            desk.tell_seeing(Code::ConfigValue, condition.path.at, &told, Some(&mend), second);
+            return None;
+        }
+        Leads::Words => texts(desk, condition, place),
+        Leads::Choice(choices) => choice(desk, condition, choices, place),
+        Leads::Part(part) => match part.kind() {
+            PartKind::Text => text(desk, condition, part, place),
+            PartKind::Flag => flag(desk, condition, place),
+            PartKind::Number => number(desk, condition, part, place),
+            PartKind::Parts => {
+                let names: Vec<String> = part
+                    .parts()
+                    .iter()
+                    .map(|part| format!("{}/{}", condition.path.value, part.name()))
+                    .collect();
+                let told = format!("{place}: `{}` is no single value", condition.path.value);
+                let mend = one_of(names.iter().map(String::as_str));
+                desk.tell(Code::ConfigValue, condition.path.at, &told, Some(&mend));
+                return None;
+            }
+        },
+    }?;
+    Some(spec::Condition { path: found.path, test })
+}
+
+/// Reports a path that leads to several values.
+fn is_one(
+    desk: &mut Desk,
+    scope: &Scope<'_>,
+    found: &Found<'_, '_>,
+    condition: &Condition,
+    place: &str,
+) -> Option<()> {
+    let known = found.known;
+    let (told, mend) = if scope.is_fanned_out(known) {
+        let told = format!(
+            "{place}: `{}` has an output for each item of a list, and a condition compares one value",
+            known.id
+        );
+        (told, "a goal behind it that judges all of them, with `gives`".to_owned())
+    } else if !known.agents.is_empty() && found.path.agent.is_none() {
+        let told = format!("{place}: several agents pursue `{}`, and each gives one", known.id);
+        let rest = condition.path.value.strip_prefix(&known.id).unwrap_or_default();
+        let paths: Vec<String> =
+            known.agents.iter().map(|agent| format!("{}[{agent}]{rest}", known.id)).collect();
+        (told, one_of(paths.iter().map(String::as_str)))
+    } else if let Some(field) = found.list.and_then(|nth| found.path.fields.get(nth)) {
+        let told = format!("{place}: `{field}` may come several times, and a condition compares one value");
+        (told, "a field that comes once, or this step inside one with `each` over the list".to_owned())
+    } else {
+        return Some(());
+    };
+    desk.tell_seeing(Code::ConfigValue, condition.path.at, &told, Some(&mend), (known.at, "the goal"));
+    None
+}
+
+/// The two ends of a range as it is written, or none for what is none.
+fn range(text: &str) -> Option<(Option<&str>, Option<&str>)> {
+    let (from, to) = text.split_once("..")?;
+    let end = |text| Some(text).filter(|text: &&str| !text.is_empty());
+    Some((end(from), end(to)))
+}
+
+/// Whether a text is a decimal as XSD writes it.
+fn is_decimal(text: &str) -> bool {
+    let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
+    let (whole, rest) = digits.split_once('.').unwrap_or((digits, "0"));
+    [whole, rest].iter().all(|part| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit()))
+}
+
+/// Any text.
+fn texts(desk: &mut Desk, condition: &Condition, place: &str) -> Option<Test> {
+    let values = condition.wanted.iter().map(|wanted| no_range(desk, condition, wanted, place));
+    values.collect::<Vec<_>>().into_iter().collect::<Option<Vec<_>>>().map(Test::Text)
+}
+
+/// The text that is wanted, unless it is a range.
+fn no_range(desk: &mut Desk, condition: &Condition, wanted: &Wanted, place: &str) -> Option<String> {
+    let ends = range(&wanted.text).filter(|_| wanted.is_plain);
+    let is_number = |end: Option<&str>| end.is_none_or(is_decimal);
+    if let Some((from, to)) = ends
+        && (from.is_some() || to.is_some())
+        && is_number(from)
+        && is_number(to)
+    {
+        let told = format!("{place}: `{}` is no number, and only numbers have ranges", condition.path.value);
+        desk.tell(
+            Code::ConfigValue,
+            wanted.at,
+            &told,
+            Some("a value, a list of values, or quotes around the text"),
+        );
+        return None;
+    }
+    Some(wanted.text.clone())
+}
+
+fn choice(desk: &mut Desk, condition: &Condition, choices: &[At<String>], place: &str) -> Option<Test> {
+    let known = || choices.iter().map(|choice| choice.value.as_str());
+    let mut values = Vec::new();
+    for wanted in &condition.wanted {
+        if known().any(|choice| choice == wanted.text) {
+            values.push(wanted.text.clone());
+            continue;
+        }
+        let (told, mend) = if choices.is_empty() {
+            let told = format!("{place}: the question has no choices, and the answer is its note");
+            (told, "choices: [go, stop] at the question".to_owned())
+        } else {
+            let told = format!("{place}: `{}` is not one of the choices", wanted.text);
+            (told, nearest(&wanted.text, known()).map_or_else(|| one_of(known()), str::to_owned))
+        };
+        desk.tell(Code::ConfigValue, wanted.at, &told, Some(&mend));
+    }
+    (values.len() == condition.wanted.len()).then_some(Test::Text(values))
+}
+
+fn text(desk: &mut Desk, condition: &Condition, part: &Part<'_>, place: &str) -> Option<Test> {
+    let mut values = Vec::new();
+    for wanted in &condition.wanted {
+        if let Some(fault) = part.fault(&wanted.text) {
+            let known = part.values();
+            let mend = nearest(&wanted.text, known.iter().copied()).map(str::to_owned);
+            let mend = mend.unwrap_or_else(|| match known.is_empty() {
+                true => "a value that the field can have".to_owned(),
+                false => one_of(known.iter().copied()),
+            });
+            let told = format!("{place}: `{}` can never be that: {fault}", condition.path.value);
+            desk.tell(Code::ConfigValue, wanted.at, &told, Some(&mend));
+        } else {
+            values.extend(no_range(desk, condition, wanted, place));
+        }
+    }
+    (values.len() == condition.wanted.len()).then_some(Test::Text(values))
+}
+
+fn flag(desk: &mut Desk, condition: &Condition, place: &str) -> Option<Test> {
+    match condition.wanted.as_slice() {
+        [one] if one.is_plain && one.text == "true" => return Some(Test::Flag(true)),
+        [one] if one.is_plain && one.text == "false" => return Some(Test::Flag(false)),
+        [one] => {
+            let told =
+                format!("{place}: `{}` is true or false, and never `{}`", condition.path.value, one.text);
+            let mend = match one.text.to_ascii_lowercase().as_str() {
+                "true" | "yes" | "on" | "1" => "true",
+                "false" | "no" | "off" | "0" => "false",
+                _ => "true or false",
+            };
+            desk.tell(Code::ConfigValue, one.at, &told, Some(mend));
+        }
+        _ => {
+            let told = format!(
+                "{place}: `{}` is true or false, so a list of both always holds",
+                condition.path.value
+            );
+            desk.tell(Code::ConfigValue, condition.at, &told, Some("true or false"));
+        }
+    }
+    None
+}
+
+fn number(desk: &mut Desk, condition: &Condition, part: &Part<'_>, place: &str) -> Option<Test> {
+    let mut ranges = Vec::new();
+    for wanted in &condition.wanted {
+        let written = wanted.text.as_str();
+        let ends = match range(written) {
+            Some((None, None)) => None,
+            Some(ends) => Some(ends),
+            None => Some((Some(written), Some(written))),
+        };
+        let is_number = |end: Option<&str>| end.is_none_or(is_decimal);
+        let Some((from, to)) = ends.filter(|(from, to)| is_number(*from) && is_number(*to)) else {
+            let told = format!(
+                "{place}: `{written}` is neither a number nor a range, and `{}` is a number",
+                condition.path.value
+            );
+            desk.tell(Code::ConfigValue, wanted.at, &told, Some(&likely(written)));
+            continue;
+        };
+        if from == to
+            && let Some(fault) = part.fault(written)
+        {
+            let told = format!("{place}: `{}` can never be that: {fault}", condition.path.value);
+            desk.tell(Code::ConfigValue, wanted.at, &told, Some("a number that the field can have"));
+        } else if let (Some(from), Some(to)) = (from, to)
+            && part.is_less(to, from)
+        {
+            let told = format!("{place}: the range runs backwards: {from} is more than {to}");
+            desk.tell(Code::ConfigValue, wanted.at, &told, Some(&format!("{to}..{from}")));
+        } else if part.is_beyond(from, to) {
+            let told = format!("{place}: `{}` can never be {written}", condition.path.value);
+            desk.tell(Code::ConfigValue, wanted.at, &told, Some("a range within that of the field"));
+        } else {
+            ranges.push((from.map(str::to_owned), to.map(str::to_owned)));
+        }
+    }
+    (ranges.len() == condition.wanted.len()).then_some(Test::Number(ranges))
+}
+
+/// What somebody meant who wrote `>= 9` or `1-5`.
+fn likely(written: &str) -> String {
+    let is_digit = |c: char| c.is_ascii_digit() || c == '.';
+    let numbers: Vec<&str> = written
+        .split(|c| !is_digit(c))
+        .map(|part| part.trim_matches('.'))
+        .filter(|part| !part.is_empty())
+        .collect();
+    match numbers.as_slice() {
+        [from, to] => format!("{from}..{to}"),
+        [from] if written.starts_with('>') => format!("{from}.."),
+        [to] if written.starts_with('<') => format!("..{to}"),
+        _ => "a number, or a range as 9.. or 0..10".to_owned(),
+    }
+}

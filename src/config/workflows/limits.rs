@@ -1,0 +1,224 @@
+//! What workflows can use at most, beside the budgets: a file that cannot work as it is written is refused, and budgets
+//! that it does not write have room for its workflows.
+//!
+//! In come workflows that are whole, out come mistakes and budgets. The bound itself is counted in `systole_workflow`.
+
+use std::collections::BTreeSet;
+
+use systole_agent::spec::{Agent, Model};
+use systole_kit::money::Money;
+use systole_workflow::bound::{Bound, Count, bound};
+use systole_workflow::spec::Workflow;
+
+use super::super::declared::Declared;
+use super::super::desk::Desk;
+use super::super::minds::Thinking;
+use super::super::yaml::Span;
+use systole_core::types::budget::Budgets;
+use systole_core::types::codes::Code;
+use systole_core::types::limits;
+
+/// The bounds of all workflows.
+pub fn bounds(workflows: &[Workflow]) -> Vec<Bound> {
+    let find = |name: &str| workflows.iter().find(|workflow| workflow.name == name);
+    workflows.iter().map(|workflow| bound(workflow, &find)).collect()
+}
+
+/// Reports workflows that can come to call themselves. No bound can be counted then.
+pub(in crate::config) fn no_circle(desk: &mut Desk, declared: &Declared) -> bool {
+    let mut told: BTreeSet<&str> = BTreeSet::new();
+    for party in declared.parties.iter().filter(|party| party.workflow.is_some()) {
+        let name = party.key.value.as_str();
+        let Some(circle) = circle(declared, name).filter(|_| !told.contains(name)) else { continue };
+        told.extend(circle.iter().map(|(name, _)| *name));
+        let names: Vec<&str> = circle.iter().map(|(name, _)| *name).collect();
+        let words = format!("{}: the workflow calls itself, {name} -> {}", party.path(), names.join(" -> "));
+        let at = circle.first().map_or(party.key.at, |(_, at)| *at);
+        let mend = "workflows that call one another in one direction; `repeat` does steps again";
+        desk.tell(Code::ConfigValue, at, &words, Some(mend));
+    }
+    told.is_empty()
+}
+
+/// The shortest way from a workflow back to itself: the parties that are called, and where they are named.
+fn circle<'d>(declared: &'d Declared, start: &str) -> Option<Vec<(&'d str, Span)>> {
+    let peers = |name: &str| {
+        let party = declared.parties.iter().find(|party| party.key.value == name);
+        // Only goals give tasks, so that the way to who takes them begins at the workflow.
+        let takers = party.filter(|party| party.workflow.is_some()).into_iter();
+        let takers = takers.flat_map(|party| &party.task_takers);
+        let called = party.into_iter().flat_map(|party| &party.peers);
+        called.chain(takers).map(|peer| (peer.value.as_str(), peer.at))
+    };
+    let mut ways: std::collections::VecDeque<Vec<(&str, Span)>> =
+        peers(start).map(|peer| vec![peer]).collect();
+    let mut seen = BTreeSet::new();
+    while let Some(way) = ways.pop_front() {
+        let (last, _) = *way.last()?;
+        if last == start {
+            return Some(way);
+        }
+        if seen.insert(last) {
+            ways.extend(peers(last).map(|peer| way.iter().copied().chain([peer]).collect::<Vec<_>>()));
+        }
+    }
+    None
+}
+
+/// Budgets with room for the largest workflow wherever the file says nothing.
+pub(in crate::config) fn allow(declared: &Declared, bounds: &[Bound]) -> Budgets {
+    let mut budgets = declared.budgets;
+    let written = declared.written;
+    let most = |of: fn(&Bound) -> u64| bounds.iter().map(of).max().unwrap_or(0);
+    if written.messages.is_none() {
+        let more = most(|bound| bound.messages.fixed);
+        budgets.messages = budgets.messages.saturating_add(more).min(limits::BUDGET_MESSAGES.into());
+    }
+    if written.children.is_none() {
+        let more = most(|bound| bound.children.fixed);
+        budgets.children = budgets.children.saturating_add(more).min(limits::BUDGET_CHILDREN.into());
+    }
+    if written.depth.is_none() {
+        let more = usize::try_from(most(|bound| bound.depth.into())).unwrap_or(limits::DEPTH);
+        budgets.depth = budgets.depth.saturating_add(more).min(limits::DEPTH);
+    }
+    budgets
+}
+
+/// Reports workflows that cannot run within the budgets that the file writes.
+pub(in crate::config) fn check(
+    desk: &mut Desk,
+    declared: &Declared,
+    thinking: &Thinking,
+    workflows: &[Workflow],
+    bounds: &[Bound],
+) {
+    for (workflow, bound) in workflows.iter().zip(bounds) {
+        let party = declared.parties.iter().find(|party| party.key.value == workflow.name);
+        let Some(at) = party.map(|party| party.key.at) else { continue };
+        let one = Checked { desk, name: &workflow.name, at, bound };
+        one.check(declared, thinking);
+    }
+}
+
+/// One workflow beside the budgets.
+struct Checked<'c> {
+    desk: &'c mut Desk,
+    name: &'c str,
+    at: Span,
+    bound: &'c Bound,
+}
+
+impl Checked<'_> {
+    fn check(mut self, declared: &Declared, thinking: &Thinking) {
+        let (written, budgets) = (declared.written, declared.budgets);
+        self.depth(written.depth, budgets.depth);
+        let children = limits::BUDGET_CHILDREN.into();
+        self.count(
+            &self.bound.children,
+            "children",
+            "child threads",
+            (written.children, budgets.children, children),
+        );
+        let messages = limits::BUDGET_MESSAGES.into();
+        self.count(
+            &self.bound.messages,
+            "messages",
+            "calls and spawns",
+            (written.messages, budgets.messages, messages),
+        );
+        self.cost(declared, thinking);
+    }
+
+    fn depth(&mut self, written: Option<Span>, allowed: usize) {
+        let depth = usize::try_from(self.bound.depth).unwrap_or(usize::MAX);
+        let nesting = self.bound.nesting.join(" > ");
+        if depth > limits::DEPTH {
+            let told = format!("workflows.{}: its threads nest {depth} deep: {nesting}", self.name);
+            let mend =
+                format!("{} at most: fewer branches with several steps inside one another", limits::DEPTH);
+            self.desk.tell(Code::ConfigValue, self.at, &told, Some(&mend));
+        } else if let Some(at) = written.filter(|_| depth > allowed) {
+            let told = format!("budgets.depth: {} nests {depth} deep: {nesting}", self.name);
+            self.desk.tell_seeing(
+                Code::ConfigValue,
+                at,
+                &told,
+                Some(&format!("depth: {depth}, or more")),
+                (self.at, "the workflow"),
+            );
+        }
+    }
+
+    fn count(
+        &mut self,
+        count: &Count,
+        key: &str,
+        what: &str,
+        (written, allowed, most): (Option<Span>, u64, u64),
+    ) {
+        let needed = count.fixed;
+        if needed > most {
+            let told = format!(
+                "workflows.{}: it may need {needed} {what}, and {most} is the most there can be",
+                self.name
+            );
+            let mend = Some("shorter lists, as [line, 1..200], or fewer passes");
+            self.desk.tell(Code::ConfigValue, self.at, &told, mend);
+        } else if let Some(at) = written.filter(|_| needed > allowed) {
+            let told = format!(
+                "budgets.{key}: {allowed} is less than the {needed} {what} that {} may need",
+                self.name
+            );
+            let mend = format!("{key}: {needed}, or more; or shorter lists and fewer passes");
+            self.desk.tell_seeing(Code::ConfigValue, at, &told, Some(&mend), (self.at, "the workflow"));
+        }
+    }
+
+    /// The requests that are made whatever happens have to fit.
+    fn cost(&mut self, declared: &Declared, thinking: &Thinking) {
+        let mut tokens = 0_u64;
+        let mut micros = 0_u64;
+        for (agent, count) in &self.bound.certain_of {
+            let Some((agent, model)) = found(thinking, agent) else { continue };
+            let Ok(measured) = systole_agent::measure(agent, model) else { continue };
+            let own = count.saturating_mul(measured.tokens);
+            tokens = tokens.saturating_add(own);
+            micros =
+                micros.saturating_add(model.price.map_or(0, |price| cost(price.tokens_in, own, price.per)));
+        }
+        let requests: u64 = self.bound.certain_of.values().sum();
+        let of = format!("the {requests} model requests that {} always makes", self.name);
+        let second = (self.at, "the workflow");
+        if let (Some(at), Some(most)) = (declared.written.tokens, declared.budgets.tokens)
+            && tokens > most
+        {
+            let told = format!("budgets.tokens: {most} is less than {tokens}, which is what {of} need");
+            self.desk.tell_seeing(Code::ConfigValue, at, &told, Some("more tokens, or fewer goals"), second);
+        }
+        if let (Some(at), Some(most)) = (declared.written.money, declared.budgets.money)
+            && micros > most.micros
+        {
+            let needed = Money { micros, currency: most.currency };
+            let told = format!("budgets.money: {most} is less than {needed}, which is what {of} cost");
+            self.desk.tell_seeing(
+                Code::ConfigValue,
+                at,
+                &told,
+                Some("more money, fewer goals, or a cheaper model"),
+                second,
+            );
+        }
+    }
+}
+
+fn found<'t>(thinking: &'t Thinking, agent: &str) -> Option<(&'t Agent, &'t Model)> {
+    let agent = thinking.agents.iter().find(|one| one.name == agent)?;
+    Some((agent, thinking.models.iter().find(|model| model.name == agent.model)?))
+}
+
+/// What so many tokens cost, in millionths, rounded down.
+fn cost(price: Money, tokens: u64, per: u64) -> u64 {
+    let whole = u128::from(price.micros).saturating_mul(tokens.into());
+    u64::try_from(whole.checked_div(per.into()).unwrap_or(0)).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,287 @@
+//! Paths into what is known: `request/question`, `plan/step/name`, `evaluate[critic]/score`.
+//!
+//! A text of the file and a scope come in; out comes the path with what it leads to, or a report of the first word in it
+//! that means nothing, with the nearest that does.
+
+use systole_kit::schema::{Part, PartKind, nearest};
+use systole_workflow::spec;
+
+use super::super::compose::one_of;
+use super::super::desk::Desk;
+use super::super::value::At;
+use super::super::yaml::Span;
+use super::resolve::Order;
+use super::scope::{Gives, Known, Scope};
+use super::steps::REQUEST;
+use systole_core::types::codes::Code;
+
+/// What a path leads to.
+pub(super) enum Leads<'m> {
+    /// An element or an attribute.
+    Part(Part<'m>),
+    /// The choice of a person: one of these.
+    Choice(Vec<At<String>>),
+    /// Text.
+    Words,
+    /// Nothing of its own; the steps inside it.
+    Group,
+    /// Something that has been reported.
+    Unknown,
+}
+
+/// A path that leads somewhere.
+pub(super) struct Found<'s, 'm> {
+    pub(super) path: spec::Path,
+    pub(super) known: &'s Known<'m>,
+    pub(super) leads: Leads<'m>,
+    /// The first of its fields that may come several times.
+    pub(super) list: Option<usize>,
+    /// Whether any field before the last may come several times.
+    pub(super) is_nested_list: bool,
+    /// Whether any field before the last may be left out.
+    pub(super) is_in_optional: bool,
+}
+
+/// A path as it is written, in its parts.
+struct Written<'p> {
+    goal: (&'p str, Span),
+    agent: Option<(&'p str, Span)>,
+    fields: Vec<(&'p str, Span)>,
+}
+
+/// Finds what a path means at a place; `place` is how people call that place.
+pub(super) fn find<'s, 'm>(
+    desk: &mut Desk,
+    scope: &'s Scope<'m>,
+    order: &Order,
+    named: &At<String>,
+    place: &str,
+) -> Option<Found<'s, 'm>> {
+    let written = taken_apart(desk, named, place)?;
+    let Some(known) = scope.find(written.goal.0) else {
+        unknown_goal(desk, scope, order, &written, place);
+        return None;
+    };
+    let agent = agent_of(desk, known, &written, place).ok()?;
+    let path = spec::Path {
+        goal: known.id.clone(),
+        agent,
+        fields: written.fields.iter().map(|(field, _)| (*field).to_owned()).collect(),
+    };
+    let Inside { leads, list, is_nested_list, is_in_optional } = inside(desk, scope, known, &written, place)?;
+    Some(Found { path, known, leads, list, is_nested_list, is_in_optional })
+}
+
+fn taken_apart<'p>(desk: &mut Desk, named: &'p At<String>, place: &str) -> Option<Written<'p>> {
+    let text = named.value.as_str();
+    let file = desk.text();
+    // What stands in quotes has no place of its own for each part.
+    let is_as_written = file.get(named.at.start..named.at.end) == Some(text);
+    let span = |part: &str| {
+        let offset = (part.as_ptr() as usize).saturating_sub(text.as_ptr() as usize);
+        match is_as_written {
+            true => Span { start: named.at.start + offset, end: named.at.start + offset + part.len() },
+            false => named.at,
+        }
+    };
+    let mut parts = text.split('/');
+    let head = parts.next().unwrap_or_default();
+    let (goal, agent) = match head.split_once('[') {
+        Some((goal, rest)) => (goal, Some(rest.strip_suffix(']').unwrap_or(""))),
+        None => (head, None),
+    };
+    let is_word = |part: &str| {
+        !part.is_empty() && part.chars().all(|c| c.is_alphanumeric() || matches!(c, '-' | '_' | '.'))
+    };
+    let fields: Vec<(&str, Span)> =
+        parts.map(|part| part.strip_prefix('@').unwrap_or(part)).map(|part| (part, span(part))).collect();
+    let is_path = is_word(goal)
+        && !goal.contains('.')
+        && agent.is_none_or(is_word)
+        && fields.iter().all(|(field, _)| is_word(field));
+    if !is_path {
+        let bare = text.trim_matches(['$', '{', '}', ' ', '/']).replace(['.', ' '], "/");
+        let mend = if is_word(&bare.replace('/', "-")) && bare != text {
+            bare
+        } else {
+            "GOAL/FIELD, as request/name".to_owned()
+        };
+        let told = format!("{place}: `{text}` is no path");
+        desk.tell(Code::ConfigValue, named.at, &told, Some(&mend));
+        return None;
+    }
+    Some(Written { goal: (goal, span(goal)), agent: agent.map(|agent| (agent, span(agent))), fields })
+}
+
+fn unknown_goal(desk: &mut Desk, scope: &Scope<'_>, order: &Order, written: &Written<'_>, place: &str) {
+    let (goal, at) = written.goal;
+    if order.is_unread(goal) {
+        return;
+    }
+    if let Some(other) = order.place_of(goal) {
+        let why = order.why_unseen(goal);
+        let told = format!("{place}: `{goal}` {why}");
+        let mend = "a goal that is done before, or this step behind it";
+        return desk.tell_seeing(Code::ConfigUnknownName, at, &told, Some(mend), (other, "it stands here"));
+    }
+    let known = || std::iter::once(REQUEST).chain(scope.known.iter().map(|known| known.id.as_str()));
+    let told = format!("{place}: no goal before this has the id `{goal}`");
+    let mend = nearest(goal, known())
+        .or_else(|| nearest(goal, order.ids()))
+        .map_or_else(|| one_of(known()), str::to_owned);
+    desk.tell(Code::ConfigUnknownName, at, &told, Some(&mend));
+}
+
+/// The agent that a path names: one of several, or none where there is one.
+fn agent_of(
+    desk: &mut Desk,
+    known: &Known<'_>,
+    written: &Written<'_>,
+    place: &str,
+) -> Result<Option<String>, Reported> {
+    let agents = || known.agents.iter().map(String::as_str);
+    match &written.agent {
+        None => Ok(None),
+        Some((agent, at)) if known.agents.is_empty() => {
+            let told =
+                format!("{place}: `{}` has one output, and `[{agent}]` names one of several", known.id);
+            desk.tell_seeing(Code::ConfigUnknownName, *at, &told, Some(&known.id), (known.at, "the goal"));
+            Err(Reported)
+        }
+        Some((agent, at)) => {
+            if agents().any(|known| known == *agent) {
+                return Ok(Some((*agent).to_owned()));
+            }
+            let told = format!("{place}: `{agent}` does not pursue `{}`", known.id);
+            let mend = nearest(agent, agents()).map_or_else(|| one_of(agents()), str::to_owned);
+            desk.tell_seeing(Code::ConfigUnknownName, *at, &told, Some(&mend), (known.at, "the goal"));
+            Err(Reported)
+        }
+    }
+}
+
+/// What is wrong has been reported.
+struct Reported;
+
+/// What the fields of a path lead to, as `Found` has it.
+struct Inside<'m> {
+    leads: Leads<'m>,
+    list: Option<usize>,
+    is_nested_list: bool,
+    is_in_optional: bool,
+}
+
+impl<'m> Inside<'m> {
+    fn one(leads: Leads<'m>) -> Inside<'m> {
+        Inside { leads, list: None, is_nested_list: false, is_in_optional: false }
+    }
+}
+
+/// What the fields of a path lead to.
+fn inside<'m>(
+    desk: &mut Desk,
+    scope: &Scope<'m>,
+    known: &Known<'m>,
+    written: &Written<'_>,
+    place: &str,
+) -> Option<Inside<'m>> {
+    let first = written.fields.first().copied();
+    let nothing_inside = |desk: &mut Desk, why: String, mend: &str| {
+        if let Some((_, at)) = first {
+            desk.tell_seeing(Code::ConfigUnknownName, at, &why, Some(mend), (known.at, "the goal"));
+        }
+    };
+    let id = &known.id;
+    let leads = match (&known.gives, first) {
+        (Gives::Payloads(roots), _) => return payload(desk, scope, known, roots, written, place),
+        (Gives::Unknown, _) => Leads::Unknown,
+        (Gives::Choice(choices), Some(("choice", _))) if written.fields.len() == 1 => {
+            Leads::Choice(choices.clone())
+        }
+        (Gives::Choice(_), Some(("note", _))) if written.fields.len() == 1 => Leads::Words,
+        (Gives::Choice(_), Some((field, _))) => {
+            let told = format!("{place}: `{field}` is no field of what a person answers at `{id}`");
+            nothing_inside(desk, told, "choice or note");
+            return None;
+        }
+        (Gives::Words, Some(_)) => {
+            let told = format!("{place}: `{id}` gives text, which has no fields");
+            nothing_inside(desk, told, &format!("gives: PAYLOAD at `{id}`, a payload with that field"));
+            return None;
+        }
+        (Gives::Group(steps), Some((field, _))) => {
+            let told = format!("{place}: `{id}` holds steps, and a path begins with one of them");
+            let mend = match steps.as_slice() {
+                [only] if only != field => format!("{only}/{field}"),
+                _ if steps.iter().any(|step| step == field) => field.to_owned(),
+                _ => one_of(steps.iter().map(String::as_str)),
+            };
+            nothing_inside(desk, told, &mend);
+            return None;
+        }
+        (Gives::Nothing, Some(_)) => {
+            nothing_inside(desk, format!("{place}: `{id}` only waits and gives nothing"), "another goal");
+            return None;
+        }
+        (Gives::Several, Some(_)) => {
+            let told = format!("{place}: what `{id}` calls may answer with one of several elements");
+            nothing_inside(desk, told, "a listener that returns one element");
+            return None;
+        }
+        (Gives::Words | Gives::Choice(_) | Gives::Several, None) => Leads::Words,
+        (Gives::Group(_) | Gives::Nothing, None) => Leads::Group,
+    };
+    Some(Inside::one(leads))
+}
+
+fn payload<'m>(
+    desk: &mut Desk,
+    scope: &Scope<'m>,
+    known: &Known<'m>,
+    roots: &[Part<'m>],
+    written: &Written<'_>,
+    place: &str,
+) -> Option<Inside<'m>> {
+    // Of several payloads the first that has the field is meant: in the others it is absent.
+    let has_first =
+        |root: &&Part<'m>| written.fields.first().is_none_or(|(field, _)| root.part(field).is_some());
+    let Some(root) = roots.iter().find(has_first).or(roots.first()) else {
+        return Some(Inside::one(Leads::Unknown));
+    };
+    let mut part = root.clone();
+    let (mut list, mut is_nested_list, mut is_in_optional) = (None, false, false);
+    let mut way: Vec<String> = Vec::new();
+    for (nth, (field, at)) in written.fields.iter().enumerate() {
+        let Some(next) = part.part(field) else {
+            unknown_field(desk, &part, (field, *at), known, place);
+            return None;
+        };
+        way.push((*field).to_owned());
+        let is_last = nth + 1 == written.fields.len();
+        is_in_optional |= next.least() == 0 && !is_last;
+        if next.is_list() && !scope.is_item(&known.id, &way) {
+            is_nested_list |= !is_last;
+            list.get_or_insert(nth);
+        }
+        part = next;
+    }
+    Some(Inside { leads: Leads::Part(part), list, is_nested_list, is_in_optional })
+}
+
+fn unknown_field(
+    desk: &mut Desk,
+    part: &Part<'_>,
+    (field, at): (&str, Span),
+    known: &Known<'_>,
+    place: &str,
+) {
+    let parts = part.parts();
+    let names = || parts.iter().map(Part::name);
+    let told = format!("{place}: `{field}` is no field of `{}`", part.name());
+    let mend = match (nearest(field, names()), part.kind()) {
+        (Some(near), _) => near.to_owned(),
+        (None, PartKind::Parts) if !parts.is_empty() => one_of(names()),
+        (None, _) => format!("the path without it: `{}` has no fields", part.name()),
+    };
+    desk.tell_seeing(Code::ConfigUnknownName, at, &told, Some(&mend), (known.at, "the goal"));
+}

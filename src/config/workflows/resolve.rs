@@ -1,0 +1,521 @@
+//! From a workflow as it is declared to one that can run: every name is looked up, every path is typed, and the last
+//! step gives the final.
+//!
+//! In come the declaration and what was composed of it, out comes plain data. All mistakes are reported; what comes out
+//! is only whole if none was.
+
+use systole_kit::schema::{Model, Part, PartKind};
+use systole_workflow::spec::{self, ElementName};
+
+use super::super::compose::{Composed, one_of};
+use super::super::declared::{Declared, Party};
+use super::super::desk::Desk;
+use super::super::diagnostic::Diagnostic;
+use super::super::value::At;
+use super::super::yaml::Span;
+use super::filling::{self, Target};
+use super::paths::{self, Leads};
+use super::scope::{Gives, Known, Scope};
+use super::steps::REQUEST;
+use super::{Condition, Declaration, Goal, Question, Step, Until, With, Work, is_own, judging};
+use systole_core::types::codes::Code;
+use systole_core::types::composition::{Element, Listener, Schema};
+
+/// What was made of the workflows of a file.
+pub(in crate::config) struct Resolution {
+    pub(in crate::config) workflows: Vec<spec::Workflow>,
+    /// What may not be meant, each with the place it is sorted by.
+    pub(in crate::config) warnings: Vec<(usize, Diagnostic)>,
+}
+
+/// Looks everything up.
+pub(in crate::config) fn resolve(
+    desk: &mut Desk,
+    declared: &Declared,
+    composed: &Composed,
+) -> Resolution {
+    let mut made = Resolution { workflows: Vec::new(), warnings: Vec::new() };
+    if declared.parties.iter().all(|party| party.workflow.is_none()) {
+        return made;
+    }
+    let models = models(&composed.collected.schemas);
+    for party in &declared.parties {
+        let Some(workflow) = &party.workflow else { continue };
+        let mut resolving = Resolving {
+            path: party.path(),
+            party,
+            workflow,
+            composed,
+            models: &models,
+            order: Order::of(workflow),
+            warnings: Vec::new(),
+        };
+        made.workflows.extend(resolving.workflow(desk));
+        made.warnings.append(&mut resolving.warnings);
+    }
+    made
+}
+
+/// The models of all schemas, at their places.
+fn models(schemas: &[Schema]) -> Vec<Option<Model>> {
+    let among: Vec<(&str, &[u8])> = schemas.iter().map(|one| (&*one.name, &*one.text)).collect();
+    schemas.iter().map(|one| Model::read_among(&one.text, &among).ok()).collect()
+}
+
+/// The ids of a workflow in their order, with why a step cannot see one.
+pub(super) struct Order {
+    ids: Vec<(String, Span)>,
+    /// The step that is looked at.
+    here: String,
+    /// The ids of steps that run beside it.
+    beside: Vec<String>,
+}
+
+impl Order {
+    fn of(workflow: &Declaration) -> Order {
+        let ids = workflow.every_step().into_iter().map(|step| (step.id.value.clone(), step.id.at)).collect();
+        Order { ids, here: String::new(), beside: Vec::new() }
+    }
+
+    /// Whether a goal's step could not be read.
+    pub(super) fn is_unread(&self, id: &str) -> bool {
+        id.is_empty()
+    }
+
+    pub(super) fn ids(&self) -> impl Iterator<Item = &str> {
+        self.ids.iter().map(|(id, _)| id.as_str())
+    }
+
+    pub(super) fn place_of(&self, id: &str) -> Option<Span> {
+        self.ids.iter().find(|(known, _)| known == id).map(|(_, at)| *at)
+    }
+
+    /// Why a step that is there is not seen.
+    pub(super) fn why_unseen(&self, id: &str) -> &'static str {
+        if id == self.here {
+            "is this step itself"
+        } else if self.beside.iter().any(|other| other == id) {
+            "runs beside this step, and neither sees the other"
+        } else {
+            "is done later than this"
+        }
+    }
+}
+
+pub(super) struct Resolving<'d, 'm> {
+    pub(super) path: String,
+    party: &'d Party,
+    pub(super) workflow: &'d Declaration,
+    composed: &'d Composed,
+    models: &'m [Option<Model>],
+    order: Order,
+    warnings: Vec<(usize, Diagnostic)>,
+}
+
+impl<'m> Resolving<'_, 'm> {
+    fn workflow(&mut self, desk: &mut Desk) -> Option<spec::Workflow> {
+        let own = self.party.name.as_ref().and_then(|name| self.composed.listeners.get(name))?;
+        let accepts = own.accepts.iter().filter(|element| !is_own(&element.name));
+        let request: Vec<Part<'m>> = accepts.filter_map(|element| self.part(element)).collect();
+        let gives = if request.is_empty() { Gives::Unknown } else { Gives::Payloads(request) };
+        let mut scope = Scope::default();
+        scope.known.push(self.known(REQUEST, self.party.key.at, gives, &scope));
+        let steps = self.steps(desk, &self.workflow.steps, &mut scope);
+        let returns = own.returns.iter().find(|element| !is_own(&element.name))?;
+        let returns_text = self.part(returns).is_none_or(|part| part.kind() == PartKind::Text);
+        self.last(desk, returns, returns_text);
+        Some(spec::Workflow {
+            name: own.name.to_string(),
+            returns: element_name(returns),
+            returns_text,
+            steps,
+            description: self.workflow.description.clone(),
+        })
+    }
+
+    pub(super) fn part(&self, element: &Element) -> Option<Part<'m>> {
+        self.models.get(element.schema.0)?.as_ref()?.part(&element.name.local)
+    }
+
+    fn known(&self, id: &str, at: Span, gives: Gives<'m>, scope: &Scope<'m>) -> Known<'m> {
+        Known {
+            id: id.to_owned(),
+            at,
+            gives,
+            agents: Vec::new(),
+            branches: scope.branches.clone(),
+            guards: scope.guards.clone(),
+            may_fail: false,
+        }
+    }
+
+    fn steps(&mut self, desk: &mut Desk, steps: &[Step], scope: &mut Scope<'m>) -> Vec<spec::Step> {
+        steps.iter().filter_map(|step| self.step(desk, step, scope)).collect()
+    }
+
+    fn step(&mut self, desk: &mut Desk, step: &Step, scope: &mut Scope<'m>) -> Option<spec::Step> {
+        self.order.here.clone_from(&step.id.value);
+        let place = format!("{}.{}", self.path, step.id.value);
+        let (branches, guards, items) = (scope.branches.len(), scope.guards.len(), scope.items.len());
+        let when = self.conditions(desk, &step.when, scope, &format!("{place}.when"));
+        scope.guards.extend(when.iter().map(guard));
+        let each = match &step.each {
+            Some(list) => self.each(desk, step, list, scope, &format!("{place}.each")),
+            None => None,
+        };
+        let work = self.work(desk, step, scope, &place);
+        let (gives, agents) = self.gives(step, scope);
+        let known = Known {
+            agents,
+            may_fail: step.keeps_failure,
+            ..self.known(&step.id.value, step.id.at, gives, scope)
+        };
+        // Its id comes before those of the steps inside it, which are known by now.
+        scope.known.push(known);
+        scope.branches.truncate(branches);
+        scope.guards.truncate(guards);
+        scope.items.truncate(items);
+        Some(spec::Step {
+            id: step.id.value.clone(),
+            work: work?,
+            each,
+            when,
+            keeps_failure: step.keeps_failure,
+            timeout_ms: step.timeout_ms,
+            tries: step.tries,
+            pause_ms: step.pause_ms,
+            budget: step.budget.clone().unwrap_or_default(),
+            supervise: super::supervising::of_step(self.workflow, &step.id.value),
+        })
+    }
+
+    fn conditions(
+        &mut self,
+        desk: &mut Desk,
+        written: &[Condition],
+        scope: &Scope<'m>,
+        place: &str,
+    ) -> Vec<spec::Condition> {
+        let judged: Vec<(Span, spec::Condition)> = written
+            .iter()
+            .filter_map(|one| Some((one.path.at, judging::judge(desk, scope, &self.order, one, place)?)))
+            .collect();
+        let own: Vec<String> = judged.iter().map(|(_, condition)| guard(condition)).collect();
+        for (at, condition) in &judged {
+            let known = scope.find(&condition.path.goal);
+            if let Some(known) = known.filter(|known| scope.may_be_skipped(known, &own)) {
+                let words = format!("{place}: `{}` may be skipped, and then this does not hold", known.id);
+                let mend = match place.ends_with("until") {
+                    true => "a goal of the loop that every pass does",
+                    false => "the same `when` here, if that is not meant",
+                };
+                let warning = Diagnostic::new(Code::ConfigSkippedGoal, desk.place(*at), &words, Some(mend));
+                self.warnings.push((at.start, warning.seeing(desk.place(known.at), "the goal")));
+            }
+        }
+        judged.into_iter().map(|(_, condition)| condition).collect()
+    }
+
+    /// The list of a step with `each`; from then on the scope is that of a branch.
+    fn each(
+        &self,
+        desk: &mut Desk,
+        step: &Step,
+        list: &At<String>,
+        scope: &mut Scope<'m>,
+        place: &str,
+    ) -> Option<spec::Each> {
+        let found = paths::find(desk, scope, &self.order, list, place);
+        let found = found.filter(|found| self.is_list(desk, scope, found, list, place)).map(|found| {
+            let is_sure =
+                !found.is_in_optional && !found.known.may_fail && !scope.may_be_skipped(found.known, &[]);
+            let (least, most) = match &found.leads {
+                Leads::Part(part) => (if is_sure { part.least() } else { 0 }, part.most()),
+                _ => (0, None),
+            };
+            spec::Each { list: found.path, at_once: step.at_once, least, most }
+        });
+        scope.branches.push(step.id.value.clone());
+        let each = found?;
+        scope.items.push((each.list.goal.clone(), each.list.fields.clone()));
+        Some(each)
+    }
+
+    fn is_list(
+        &self,
+        desk: &mut Desk,
+        scope: &Scope<'m>,
+        found: &paths::Found<'_, 'm>,
+        list: &At<String>,
+        place: &str,
+    ) -> bool {
+        let id = &found.known.id;
+        let second = (found.known.at, "the goal");
+        let (told, mend) = if scope.is_fanned_out(found.known) {
+            let told = format!("{place}: `{id}` has an output for each item of a list of its own");
+            (told, "a goal behind it that gives one list".to_owned())
+        } else if !found.known.agents.is_empty() && found.path.agent.is_none() {
+            let told = format!("{place}: several agents pursue `{id}`, and each gives a list");
+            let rest = list.value.strip_prefix(id.as_str()).unwrap_or_default();
+            let agents: Vec<String> =
+                found.known.agents.iter().map(|agent| format!("{id}[{agent}]{rest}")).collect();
+            (told, one_of(agents.iter().map(String::as_str)))
+        } else if found.is_nested_list {
+            let told = format!("{place}: a list inside a list cannot be gone through");
+            (told, "a step with `each` over the outer list, and this one inside it".to_owned())
+        } else {
+            match &found.leads {
+                Leads::Unknown => return false,
+                Leads::Part(_) if found.list.is_some() => return true,
+                Leads::Part(part) => {
+                    let lists = part.parts().into_iter().find(|inside| inside.is_list());
+                    let told = format!("{place}: `{}` is no list", list.value);
+                    let mend = lists.map(|inside| format!("{}/{}", list.value, inside.name()));
+                    (
+                        told,
+                        mend.unwrap_or_else(|| "a path to an element that may come several times".to_owned()),
+                    )
+                }
+                Leads::Words => {
+                    let told = format!("{place}: `{id}` gives text, and no list");
+                    (told, format!("gives: PAYLOAD at `{id}`, as payloads: {{names: [line, 1..20]}}"))
+                }
+                Leads::Choice(_) | Leads::Group => {
+                    let told = format!("{place}: `{}` is no list", list.value);
+                    (told, "a path to an element that may come several times".to_owned())
+                }
+            }
+        };
+        desk.tell_seeing(Code::ConfigValue, list.at, &told, Some(&mend), second);
+        false
+    }
+
+    fn work(
+        &mut self,
+        desk: &mut Desk,
+        step: &Step,
+        scope: &mut Scope<'m>,
+        place: &str,
+    ) -> Option<spec::Work> {
+        Some(match &step.work {
+            Work::Unread => return None,
+            Work::Do(goal) => spec::Work::Do(self.goal(desk, goal, scope, place)),
+            Work::Call { element, to, with, with_at } => {
+                spec::Work::Call(self.call(desk, (element, to.as_ref()), (with, *with_at), scope, place)?)
+            }
+            Work::Ask(question) => spec::Work::Ask(self.question(desk, question, scope, place)),
+            Work::Wait(ms) => spec::Work::Wait { ms: *ms },
+            Work::Group(steps) => spec::Work::Group { steps: self.steps(desk, steps, scope) },
+            Work::Parallel(steps) => {
+                spec::Work::Parallel { steps: self.parallel(desk, steps, scope), at_once: step.at_once }
+            }
+            Work::Repeat { steps, until, at_most } => {
+                let outer = scope.earlier_pass.len();
+                let mut all = Vec::new();
+                super::collect(steps, &mut all);
+                scope.earlier_pass.extend(all.iter().map(|step| step.id.value.clone()));
+                let made = self.steps(desk, steps, scope);
+                scope.earlier_pass.truncate(outer);
+                let until = match until.as_ref() {
+                    None => return None,
+                    Some(Until::Converged(at)) => {
+                        self.converges(desk, steps, *at, place);
+                        spec::Until::Converged
+                    }
+                    Some(Until::Holds(conditions)) => {
+                        let place = format!("{place}.repeat.until");
+                        spec::Until::Holds(self.conditions(desk, conditions, scope, &place))
+                    }
+                };
+                spec::Work::Repeat { steps: made, until, at_most: *at_most }
+            }
+        })
+    }
+
+    /// Steps that run beside one another: none sees what is in the others.
+    fn parallel(&mut self, desk: &mut Desk, steps: &[Step], scope: &mut Scope<'m>) -> Vec<spec::Step> {
+        let outer = std::mem::take(&mut self.order.beside);
+        let before = scope.known.len();
+        let mut made = Vec::new();
+        let mut known = Vec::new();
+        for (nth, step) in steps.iter().enumerate() {
+            let mut beside = Vec::new();
+            for (_, other) in steps.iter().enumerate().filter(|(other, _)| *other != nth) {
+                super::collect(std::slice::from_ref(other), &mut beside);
+            }
+            let beside = beside.iter().map(|step| step.id.value.clone());
+            self.order.beside = outer.iter().cloned().chain(beside).collect();
+            made.extend(self.step(desk, step, scope));
+            known.extend(scope.known.drain(before..));
+        }
+        scope.known.append(&mut known);
+        self.order.beside = outer;
+        made
+    }
+
+    fn goal(&self, desk: &mut Desk, goal: &Goal, scope: &Scope<'m>, place: &str) -> spec::Goal {
+        let sees = goal.sees.as_ref().map(|sees| self.seen(desk, sees, scope, &format!("{place}.sees")));
+        spec::Goal {
+            words: goal.words.clone(),
+            by: self.workflow.agents_of(goal).iter().map(|agent| agent.value.clone()).collect(),
+            gives: self.link(goal).map(element_name),
+            sees,
+            tasks: self
+                .workflow
+                .tasks_of(goal)
+                .map(|tasks| spec::Tasks { by: tasks.by.value.clone(), at_most: tasks.at_most }),
+        }
+    }
+
+    pub(super) fn link(&self, goal: &Goal) -> Option<&Element> {
+        let gives = goal.gives.as_ref()?;
+        self.composed.links.get(&(self.party.key.value.clone(), gives.value.clone()))
+    }
+
+    /// What a goal's context shows. In a loop that may be what an earlier pass gave.
+    fn seen(&self, desk: &mut Desk, sees: &[At<String>], scope: &Scope<'m>, place: &str) -> Vec<spec::Path> {
+        let mut paths = Vec::new();
+        for one in sees {
+            if scope.find(&one.value).is_none() && scope.earlier_pass.contains(&one.value) {
+                paths.push(spec::Path { goal: one.value.clone(), agent: None, fields: Vec::new() });
+            } else if let Some(found) = paths::find(desk, scope, &self.order, one, place) {
+                paths.push(found.path);
+            }
+        }
+        paths
+    }
+
+    fn question(
+        &self,
+        desk: &mut Desk,
+        question: &Question,
+        scope: &Scope<'m>,
+        place: &str,
+    ) -> spec::Question {
+        let mut shows = Vec::new();
+        for one in &question.shows {
+            let place = format!("{place}.shows");
+            let Some(found) = paths::find(desk, scope, &self.order, one, &place) else { continue };
+            if found.path.fields.is_empty() {
+                shows.push(found.path);
+                continue;
+            }
+            let told =
+                format!("{place}: a person sees an output whole, and `{}` is a part of one", one.value);
+            desk.tell(Code::ConfigValue, one.at, &told, Some(&found.known.id));
+        }
+        spec::Question {
+            words: question.words.clone(),
+            choices: question.choices.iter().map(|choice| choice.value.clone()).collect(),
+            shows,
+            expires_ms: question.expires_ms,
+            otherwise: question.otherwise.as_ref().map(|choice| choice.value.clone()),
+        }
+    }
+
+    fn call(
+        &self,
+        desk: &mut Desk,
+        (element, to): (&At<String>, Option<&At<String>>),
+        (with, with_at): (&[With], Span),
+        scope: &Scope<'m>,
+        place: &str,
+    ) -> Option<spec::Call> {
+        let to = self.callee(to?)?;
+        let taken = self.taken(desk, element, to, place)?;
+        let model = self.models.get(taken.schema.0)?.as_ref()?;
+        let part = model.part(&taken.name.local)?;
+        let place = format!("{place}.with");
+        let target = Target { element: &part, at: with_at, place: &place };
+        let fields = filling::fields(desk, scope, &self.order, with, &target);
+        Some(spec::Call {
+            element: element_name(taken),
+            is_qualified: model.is_qualified(&taken.name.local),
+            to: to.name.to_string(),
+            fields,
+        })
+    }
+
+    pub(super) fn callee(&self, to: &At<String>) -> Option<&Listener> {
+        self.composed.listeners.values().find(|listener| listener.name.as_str() == to.value)
+    }
+
+    /// The element of a listener that a call sends.
+    fn taken<'l>(
+        &self,
+        desk: &mut Desk,
+        element: &At<String>,
+        to: &'l Listener,
+        place: &str,
+    ) -> Option<&'l Element> {
+        let offered = || to.accepts.iter().filter(|one| !is_own(&one.name));
+        if let Some(found) = offered().find(|one| *one.name.local == *element.value) {
+            return Some(found);
+        }
+        let known: Vec<&str> = offered().map(|one| &*one.name.local).collect();
+        let told = format!("{place}.call: `{}` does not take `{}`", to.name, element.value);
+        let near = systole_kit::schema::nearest(&element.value, known.iter().copied());
+        let mend = match (near, known.is_empty()) {
+            (Some(near), _) => near.to_owned(),
+            (None, false) => one_of(known.iter().copied()),
+            (None, true) => format!("do: WORDS with by: {}, which takes goals alone", to.name),
+        };
+        desk.tell(Code::ConfigUnknownElement, element.at, &told, Some(&mend));
+        None
+    }
+
+    /// What a step gives, and the agents if there are several.
+    fn gives(&self, step: &Step, scope: &Scope<'m>) -> (Gives<'m>, Vec<String>) {
+        let gives = match &step.work {
+            Work::Unread => Gives::Unknown,
+            Work::Wait(_) => Gives::Nothing,
+            Work::Ask(question) => Gives::Choice(question.choices.clone()),
+            Work::Do(goal) => {
+                let agents = self.workflow.agents_of(goal);
+                let several = if agents.len() > 1 { agents } else { &[] };
+                let several = several.iter().map(|agent| agent.value.clone()).collect();
+                let gives = match (&goal.gives, self.link(goal)) {
+                    (None, _) => Gives::Words,
+                    (Some(_), found) => self.payload(found),
+                };
+                return (gives, several);
+            }
+            Work::Call { to, .. } => {
+                let callee = to.as_ref().and_then(|to| self.callee(to));
+                let returned =
+                    callee.map(|to| to.returns.iter().filter(|one| !is_own(&one.name)).collect::<Vec<_>>());
+                match returned.as_deref() {
+                    None => Gives::Unknown,
+                    Some([one]) => self.payload(Some(one)),
+                    Some([]) => Gives::Nothing,
+                    Some(_) => Gives::Several,
+                }
+            }
+            // What later goals see of a branch is the output of its last step.
+            Work::Group(steps) | Work::Repeat { steps, .. } if step.each.is_some() => {
+                let last = steps.last().and_then(|last| scope.find(&last.id.value));
+                return last
+                    .map_or((Gives::Unknown, Vec::new()), |last| (last.gives.clone(), last.agents.clone()));
+            }
+            Work::Group(steps) | Work::Repeat { steps, .. } | Work::Parallel(steps) => {
+                Gives::Group(steps.iter().map(|step| step.id.value.clone()).collect())
+            }
+        };
+        (gives, Vec::new())
+    }
+
+    fn payload(&self, element: Option<&Element>) -> Gives<'m> {
+        element
+            .and_then(|element| self.part(element))
+            .map_or(Gives::Unknown, |part| Gives::Payloads(vec![part]))
+    }
+}
+
+fn element_name(element: &Element) -> ElementName {
+    ElementName { namespace: element.name.ns.to_string(), local: element.name.local.to_string() }
+}
+
+/// A condition as it is compared with others.
+fn guard(condition: &spec::Condition) -> String {
+    format!("{condition:?}")
+}

@@ -1,0 +1,366 @@
+//! The relay between workers at the broker and the carriers of a host. A delivery goes to the carriers as the pump would
+//! hand it over; what they report of it goes back over the broker, in the order in which it was said.
+//!
+//! It judges nothing: documents go on as they came, and the pump refuses what it refuses of programs of its own. Each
+//! delivery has one relay, which ends when the carriers are done with it.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::pin::pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use systole_kit::Payload;
+use systole_kit::nats::{Held, Untold};
+use systole_kit::reply::Word;
+use systole_kit::told::{Answer, Told};
+use tokio::sync::{mpsc, watch};
+use tokio::time::{Instant, sleep, sleep_until};
+
+use super::{GRACE, Happened, Tell};
+use crate::edges::delivery::{Answering, Carriers, Sort, sort_of};
+use systole_core::rules::core_payload;
+use systole_core::types::codes::Code;
+use systole_core::types::ids::{CallPath, Digest, Malformed, Name, ThreadId};
+use systole_core::types::ports::{CallBack, Carrier as _, Delivery, Heard, Lease, Speech, Token};
+use systole_core::types::refusal::Refusal;
+use systole_core::types::time::spoken;
+
+/// Words of one delivery that may wait to be sent on; behind them whoever speaks waits.
+const WORDS: usize = 64;
+/// Words of one listener that may wait for its next delivery, since they belong to none that is here.
+const STRAYS: usize = 64;
+
+/// The pause before the carriers are handed a delivery again that they could not begin.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// What the carriers report of a delivery.
+#[derive(Debug)]
+enum Report {
+    /// A word.
+    Said(Sort, Vec<u8>),
+    /// It will not be answered.
+    Gone(Code, String),
+    /// It cannot be begun just now.
+    NotNow,
+}
+
+/// What is in whose hands.
+#[derive(Default)]
+struct Routes {
+    /// By the token of the delivery: its listener, and the way to its relay.
+    out: HashMap<Arc<str>, (Name, mpsc::Sender<Report>)>,
+    /// What belongs to no delivery that is here.
+    strays: BTreeMap<Name, VecDeque<Vec<u8>>>,
+}
+
+/// All relays of a host.
+pub(super) struct Relays {
+    carriers: Arc<Carriers>,
+    inline: BTreeMap<Name, Arc<dyn Answering>>,
+    tell: Tell,
+    draining: watch::Receiver<bool>,
+    routes: Mutex<Routes>,
+}
+
+/// Whether the carriers are done with a delivery.
+#[derive(PartialEq, Eq)]
+enum Goes {
+    On,
+    Over,
+    /// The carriers take it again after a pause.
+    Again,
+}
+
+/// How a delivery stands.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stand {
+    /// Its answer is waited for.
+    Wanted,
+    /// The pump called it back: nothing more is said of it.
+    CalledBack,
+    /// The pump was told that it is over; what is still said of it is refused there.
+    GivenUp,
+}
+
+impl Relays {
+    pub(super) fn new(
+        carriers: Arc<Carriers>,
+        inline: BTreeMap<Name, Arc<dyn Answering>>,
+        tell: Tell,
+        draining: watch::Receiver<bool>,
+    ) -> Arc<Relays> {
+        Arc::new(Relays { carriers, inline, tell, draining, routes: Mutex::default() })
+    }
+
+    fn routes(&self) -> MutexGuard<'_, Routes> {
+        // Every change below is one step, so poisoned routes are in order.
+        self.routes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Brings what carriers report to the relay that it belongs to.
+    pub(super) async fn sorts(self: Arc<Relays>, mut heard: mpsc::Receiver<Heard>) {
+        while let Some(report) = heard.recv().await {
+            match report {
+                Heard::Said { listener, speech, .. } | Heard::Misplaced { listener, speech, .. } => {
+                    self.said(listener, speech).await;
+                }
+                Heard::Gone { token, code, words } => self.goes(&token.0, Report::Gone(code, words)).await,
+                Heard::NotNow { token, .. } => self.goes(&token.0, Report::NotNow).await,
+                Heard::Joined { .. } => {}
+                Heard::Left { listener, words, .. } => (self.tell)(&listener, &Happened::Fell(words)),
+            }
+        }
+    }
+
+    async fn said(&self, listener: Name, speech: Speech) {
+        let document = match speech {
+            Speech::Bytes(document) => document,
+            Speech::Word(word) => match word.document() {
+                Ok(document) => document,
+                Err(fault) => return self.unwritten(&listener, word, &fault.message).await,
+            },
+        };
+        let sort = sort_of(&document);
+        let way = sort.delivery().and_then(|delivery| self.way(delivery));
+        match way {
+            Some(way) => {
+                if let Err(mpsc::error::SendError(Report::Said(sort, document))) =
+                    way.send(Report::Said(sort, document)).await
+                {
+                    self.strays(listener, sort, document).await;
+                }
+            }
+            None => self.strays(listener, sort, document).await,
+        }
+    }
+
+    /// A word that no document can carry: who waits for its answer is told, and a reply ends its delivery.
+    async fn unwritten(&self, listener: &Name, word: Word, why: &str) {
+        match word {
+            Word::Reply { delivery, .. } => {
+                self.goes(&delivery, Report::Gone(Code::ListenerFailed, why.to_owned())).await;
+            }
+            Word::Journal { delivery, id, .. } | Word::Ask { delivery, id, .. } => {
+                self.refuses(listener, delivery, id, Refusal::new(Code::Invalid, why.to_owned()));
+            }
+            Word::Notice { .. } | Word::Progress { .. } => {
+                (self.tell)(listener, &Happened::Unsent(why.to_owned()));
+            }
+        }
+    }
+
+    fn way(&self, delivery: &str) -> Option<mpsc::Sender<Report>> {
+        self.routes().out.get(delivery).map(|(_, way)| way.clone())
+    }
+
+    async fn goes(&self, delivery: &str, report: Report) {
+        if let Some(way) = self.way(delivery) {
+            // One whose relay has ended was given up by it.
+            let _given_up = way.send(report).await;
+        }
+    }
+
+    /// What belongs to no delivery that is here: the pump refuses it, and is told by way of any other of the listener.
+    async fn strays(&self, listener: Name, sort: Sort, document: Vec<u8>) {
+        if matches!(sort, Sort::Progress { .. }) {
+            // It was for whoever looked on while there was something to be seen.
+            return;
+        }
+        let another = {
+            let routes = self.routes();
+            let mut all = routes.out.values();
+            all.find(|(of, _)| *of == listener).map(|(_, way)| way.clone())
+        };
+        let document = match another {
+            None => document,
+            Some(way) => match way.send(Report::Said(Sort::Other, document)).await {
+                Err(mpsc::error::SendError(Report::Said(_, document))) => document,
+                _ => return,
+            },
+        };
+        self.waits(&listener, document);
+    }
+
+    /// Has something wait for the next delivery of the listener.
+    fn waits(&self, listener: &Name, document: Vec<u8>) {
+        let mut routes = self.routes();
+        let waiting = routes.strays.entry(listener.clone()).or_default();
+        if waiting.len() < STRAYS {
+            return waiting.push_back(document);
+        }
+        drop(routes);
+        let words = "it says more that belongs to no delivery than can wait for the next one";
+        (self.tell)(listener, &Happened::Unsent(words.to_owned()));
+    }
+
+    /// Answers a journal entry or a question that was not sent on.
+    fn refuses(&self, listener: &Name, delivery: String, id: u64, refusal: Refusal) {
+        match Payload::trusted(core_payload::system_error(&refusal)) {
+            Ok(payload) => self.carriers.answer(listener, Answer { delivery, id, payload: Some(payload) }),
+            Err(fault) => (self.tell)(listener, &Happened::Unsent(fault.message.clone().into())),
+        }
+    }
+
+    /// Relays one delivery, until the carriers are done with it.
+    pub(super) async fn relays(self: Arc<Relays>, listener: Name, idle: Option<Duration>, held: Held) {
+        let delivery = match handed(&listener, &held) {
+            Ok(delivery) => delivery,
+            Err(why) => return held.gone(Code::ListenerFailed.as_str(), &why.to_string()).await,
+        };
+        let token = delivery.lease.token.clone();
+        let (way, mut heard) = mpsc::channel(WORDS);
+        let strays = {
+            let mut routes = self.routes();
+            routes.out.insert(token.0.clone(), (listener.clone(), way));
+            routes.strays.remove(&listener).unwrap_or_default()
+        };
+        let _routed = Routed { relays: &self, token: &token };
+        for document in strays {
+            self.passes(Report::Said(Sort::Other, document), &listener, &held, Stand::Wanted).await;
+        }
+        self.carriers.hand(delivery.clone());
+        // When it is handed to the carriers again, because they could not begin it.
+        let mut again = None;
+        let mut stand = Stand::Wanted;
+        let mut overdue = pin!(self.overdue());
+        let mut quiet_since = Instant::now();
+        loop {
+            let counts = stand == Stand::Wanted && again.is_none();
+            let silent = moment(idle.filter(|_| counts).map(|idle| quiet_since + idle));
+            tokio::select! {
+                biased;
+                report = heard.recv() => {
+                    let Some(report) = report else { return };
+                    match self.passes(report, &listener, &held, stand).await {
+                        Goes::Over => return,
+                        Goes::Again => again = Some(Instant::now() + PAUSE),
+                        Goes::On => {}
+                    }
+                    quiet_since = Instant::now();
+                }
+                () = held.called_back(), if stand == Stand::Wanted => {
+                    if again.is_some() {
+                        return;
+                    }
+                    stand = Stand::CalledBack;
+                    self.carriers.call_back(&token, CallBack::Cancelled);
+                }
+                () = silent => {
+                    stand = Stand::GivenUp;
+                    self.carriers.call_back(&token, CallBack::TimedOut);
+                    let ms = idle.map_or(0, |idle| u64::try_from(idle.as_millis()).unwrap_or(u64::MAX));
+                    let words = format!("no sign of life for {}", spoken(ms));
+                    held.gone(Code::ListenerTimeout.as_str(), &words).await;
+                }
+                () = moment(again) => {
+                    again = None;
+                    quiet_since = Instant::now();
+                    self.carriers.hand(delivery.clone());
+                }
+                () = &mut overdue => {
+                    if stand == Stand::Wanted {
+                        held.gone(Code::ListenerLost.as_str(), "still at work when its host stopped").await;
+                    }
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Sends a report on to the pump.
+    async fn passes(&self, report: Report, listener: &Name, held: &Held, stand: Stand) -> Goes {
+        let (sort, document) = match report {
+            Report::Said(sort, document) => (sort, document),
+            Report::Gone(code, words) => {
+                if stand == Stand::Wanted {
+                    held.gone(code.as_str(), &words).await;
+                }
+                return Goes::Over;
+            }
+            Report::NotNow if stand == Stand::Wanted => return Goes::Again,
+            Report::NotNow => return Goes::Over,
+        };
+        match sort {
+            Sort::Reply { .. } => {
+                if stand != Stand::CalledBack && held.reply(document).await {
+                    self.taken(listener, held);
+                }
+                return Goes::Over;
+            }
+            Sort::Progress { .. } => held.progress(document).await,
+            Sort::Waits { delivery, id } => match held.told(&document).await {
+                Ok(Told::Answer(answer)) => self.carriers.answer(listener, answer),
+                // Its number was not read, so nobody can be told.
+                Ok(_) => {}
+                // Whoever waits for it is called back as well.
+                Err(Untold::CalledBack) => {}
+                Err(unsent @ Untold::TooLarge { .. }) => {
+                    let words = format!("what it said {unsent}");
+                    let refusal = Refusal::new(Code::TooLarge, words);
+                    self.refuses(listener, delivery, id, refusal);
+                }
+            },
+            Sort::Notice { .. } | Sort::Other => match held.told(&document).await {
+                Err(unsent @ Untold::TooLarge { .. }) => {
+                    let words = format!("it {unsent}");
+                    (self.tell)(listener, &Happened::Unsent(words));
+                }
+                Err(Untold::CalledBack) if sort == Sort::Other => self.waits(listener, document),
+                Err(Untold::CalledBack) | Ok(_) => {}
+            },
+        }
+        Goes::On
+    }
+
+    /// The pump took the reply to a delivery.
+    fn taken(&self, listener: &Name, held: &Held) {
+        if let Some(value) = self.inline.get(listener) {
+            value.taken(held.delivered());
+        }
+    }
+
+    /// Waits until a delivery that is here from now on has had its time after the host was told to stop.
+    async fn overdue(&self) {
+        let mut draining = self.draining.clone();
+        // Who drains lives as long as the host.
+        drop(draining.wait_for(|draining| *draining).await);
+        sleep(GRACE).await;
+    }
+}
+
+/// Waits until that moment; for ever if there is none.
+async fn moment(at: Option<Instant>) {
+    match at {
+        Some(at) => sleep_until(at).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// A delivery as the pump would hand it to a carrier.
+fn handed(listener: &Name, held: &Held) -> Result<Delivery, Malformed> {
+    let delivered = held.delivered();
+    let stamp = &delivered.stamp;
+    let lease = Lease {
+        token: Token(stamp.delivery.as_str().into()),
+        listener: listener.clone(),
+        thread: ThreadId::parse(&delivered.thread)?,
+        call: CallPath::parse(&stamp.call)?,
+        turn: stamp.turn,
+        attempt: stamp.attempt,
+        // Whoever judges the reply knows under which configuration.
+        config: Digest::of(b""),
+    };
+    Ok(Delivery { lease: Arc::new(lease), envelope: Box::new(delivered.clone()) })
+}
+
+/// The way to a relay, which ends with it.
+struct Routed<'r> {
+    relays: &'r Relays,
+    token: &'r Token,
+}
+
+impl Drop for Routed<'_> {
+    fn drop(&mut self) {
+        self.relays.routes().out.remove(&self.token.0);
+    }
+}

@@ -1,0 +1,120 @@
+//! Where the log of an organism is kept, and how it is opened there: in a file, in memory, or in a stream of a broker.
+//!
+//! What is opened is whatever keeps the port of the log: who runs the organism does not ask which. It starts no listener.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::config::{Durability, LogKept};
+use super::running::{Plan, StandsBy, StartFault};
+use crate::edges::log::nats::{self, Lead, Manner, Unopened};
+use crate::edges::log::{memory::Memory, sqlite};
+use crate::edges::nats::{Broker, LogStream, PATIENCE};
+use crate::edges::system;
+use systole_core::pump::wake;
+use systole_core::types::ids::Name;
+use systole_core::types::ports::{GivenUp, LogFault, LogReader, LogWriter};
+
+/// Where the log is.
+#[derive(Clone)]
+pub enum LogPlace {
+    /// In that file.
+    File(PathBuf),
+    /// In memory: gone with the process. For tests, and for whoever wants no file.
+    Memory(Memory),
+    /// In a stream of the broker, with a copy in that file.
+    Stream {
+        /// The copy.
+        copy: PathBuf,
+        /// How it is kept there.
+        kept: LogKept,
+    },
+}
+
+impl From<Unopened> for StartFault {
+    fn from(unopened: Unopened) -> StartFault {
+        match unopened {
+            Unopened::Log(fault) => StartFault::Log(fault),
+            Unopened::Broker(unusable) => StartFault::Broker(unusable),
+            Unopened::Led { stream, address, by } => StartFault::Led { stream, address, by },
+        }
+    }
+}
+
+/// The broker, where the log is there, or somebody is reached or comes in over it.
+pub(super) async fn connected(plan: &Plan, still: bool) -> Result<Option<Arc<Broker>>, StartFault> {
+    let composition = &plan.composition;
+    let is_used = matches!(plan.log, LogPlace::Stream { .. }) || (!still && composition.uses_broker());
+    let Some(bus) = plan.bus.as_ref().filter(|_| is_used) else { return Ok(None) };
+    let (organism, credentials) = (&composition.organism, bus.credentials.as_ref());
+    // A listener's deliveries outlive a server as the log does.
+    let copies = match &plan.log {
+        LogPlace::Stream { kept, .. } => kept.replicas,
+        LogPlace::File(_) | LogPlace::Memory(_) => 1,
+    };
+    let broker = Broker::connect_to_cluster(organism, &bus.url, credentials, copies, PATIENCE).await?;
+    Ok(Some(Arc::new(broker)))
+}
+
+/// A log that is open.
+pub(super) struct OpenLog {
+    pub(super) writer: Box<dyn LogWriter>,
+    pub(super) reader: Arc<dyn LogReader>,
+    pub(super) secret: [u8; 32],
+    /// Whether it is still ours to write, where that may change.
+    pub(super) lead: Option<Lead>,
+    /// What a person should know of how it was found.
+    pub(super) notes: Vec<String>,
+}
+
+/// Opens it, for the one writer.
+pub(super) async fn open(
+    place: LogPlace,
+    broker: Option<&Arc<Broker>>,
+    organism: &Name,
+    (stands_by, given_up): (Option<StandsBy>, Option<GivenUp>),
+) -> Result<OpenLog, StartFault> {
+    match place {
+        LogPlace::File(path) => {
+            let opened = match given_up {
+                Some(given_up) => sqlite::open_without(&path, given_up)?,
+                None => sqlite::open(&path)?,
+            };
+            let (writer, reader, notes) = (Box::new(opened.writer), Arc::new(opened.reader), opened.notes);
+            Ok(OpenLog { writer, reader, secret: opened.secret.0, lead: None, notes })
+        }
+        LogPlace::Stream { copy, kept } => {
+            let nobody = || StartFault::Machine("the log is in NATS, and no broker is named".to_owned());
+            let broker = broker.ok_or_else(nobody)?;
+            if let Durability::Always(pages) = &kept.durability {
+                broker.syncs(pages).await?;
+            }
+            // A stream in the place of one that is lost would only be in the way of its backup.
+            if sqlite::followed(&copy)?.is_some()
+                && let (false, path) = LogStream::is_there(broker).await?
+            {
+                let copy = copy.display().to_string();
+                let why = format!("it is not there any more, and the copy {copy} is not empty");
+                return Err(LogFault::Apart { path, why }.into());
+            }
+            let stream = LogStream::find_or_make(broker.clone(), organism, kept.replicas);
+            let stream = Box::pin(stream).await?;
+            let manner = stands_by.map_or(Manner::AtOnce, Manner::StandBy);
+            let opened = Box::pin(nats::open(stream, copy, manner, Box::new(wake::checkpoint))).await?;
+            let (writer, reader) = (Box::new(opened.writer), Arc::new(opened.reader));
+            Ok(OpenLog {
+                writer,
+                reader,
+                secret: opened.secret.0,
+                lead: Some(opened.lead),
+                notes: Vec::new(),
+            })
+        }
+        LogPlace::Memory(memory) => {
+            let secret =
+                crate::edges::clock::random_bytes().map_err(|e| StartFault::Machine(system::told(&e)))?;
+            let (writer, reader) = (Box::new(memory.clone()), Arc::new(memory));
+            Ok(OpenLog { writer, reader, secret, lead: None, notes: Vec::new() })
+        }
+    }
+}

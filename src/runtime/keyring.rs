@@ -1,0 +1,138 @@
+//! The keyring of a door: which credential belongs to which client. The operator's is drawn at each
+//! start and stands in the run file; those of clients come from the environment variables that the
+//! organism's file names.
+//!
+//! Credentials go in and never come out: neither a terminal nor a trace gets one from here.
+
+use crate::config::{Diagnostic, Refused, TokenSource};
+use super::runfile::Credential;
+use systole_core::types::codes::Code;
+use systole_core::types::ids::Name;
+
+/// A shorter token can be guessed over the network in the time that an organism runs.
+const SHORTEST: usize = 16;
+/// Longer than any token; a header has to hold it.
+const LONGEST: usize = 1024;
+
+/// Credentials and whose they are.
+pub struct Keyring(Vec<(Name, Credential)>);
+
+impl Keyring {
+    /// A keyring with the operator's credential alone.
+    pub fn of_operator(credential: Credential) -> Keyring {
+        Keyring(vec![(Name::operator(), credential)])
+    }
+
+    /// Adds the clients' tokens. Every variable that holds none, or none that is fit, is told with its
+    /// place in the file.
+    pub fn with_clients(
+        mut self,
+        sources: &[TokenSource],
+        variable: impl Fn(&str) -> Option<String>,
+    ) -> Result<Keyring, Refused> {
+        let mut refused = Vec::new();
+        for source in sources {
+            match self.fit(source, variable(&source.variable)) {
+                Ok(token) => self.0.push((source.client.clone(), token)),
+                Err((code, message, mend)) => {
+                    refused.push(Diagnostic::new(code, source.place.clone(), &message, Some(mend)));
+                }
+            }
+        }
+        refused.sort_by_key(|diagnostic| (diagnostic.place.line, diagnostic.place.column));
+        if refused.is_empty() { Ok(self) } else { Err(Refused(refused)) }
+    }
+
+    fn fit(
+        &self,
+        source: &TokenSource,
+        token: Option<String>,
+    ) -> Result<Credential, (Code, String, &'static str)> {
+        let told = |what: &str| {
+            let client = source.client.as_str();
+            format!("clients.{client}.token_env: {}{what}", source.variable)
+        };
+        const DRAW: &str =
+            "set it where `systole run` is started, for example to what `openssl rand -hex 32` prints";
+        let Some(token) = token.filter(|token| !token.is_empty()) else {
+            return Err((Code::ConfigMissing, told(" is not set in the environment"), DRAW));
+        };
+        if !(SHORTEST..=LONGEST).contains(&token.len()) || !token.bytes().all(|b| b.is_ascii_graphic()) {
+            let what = " holds no token: 16 to 1024 visible ASCII characters";
+            return Err((Code::ConfigValue, told(what), DRAW));
+        }
+        if let Some((other, _)) = self.0.iter().find(|(_, known)| known.is(&token)) {
+            let what = format!(" holds the token of {} as well", other.as_str());
+            return Err((Code::ConfigDuplicate, told(&what), "a token of its own for each client"));
+        }
+        Ok(Credential::given(token))
+    }
+
+    /// Whose credential somebody showed. Each is compared, so that the time tells nothing.
+    pub fn whose(&self, shown: &str) -> Option<&Name> {
+        self.0.iter().fold(None, |found, (client, credential)| {
+            let is_it = credential.is(shown);
+            if is_it { Some(client) } else { found }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Place;
+
+    fn source(client: &str, variable: &str, line: usize) -> TokenSource {
+        let place = Place {
+            file: "organism.yaml".to_owned(),
+            line,
+            column: 3,
+            span: variable.to_owned(),
+            text: format!("  {variable}"),
+        };
+        TokenSource { client: Name::parse(client).unwrap(), variable: variable.to_owned(), place }
+    }
+
+    const ALICE: &str = "alice-token-0123456789";
+
+    #[test]
+    fn each_credential_opens_for_its_own_client_only() {
+        let operator = Credential::given("0123456789abcdef0123456789abcdef".to_owned());
+        let set = |name: &str| (name == "ALICE").then(|| ALICE.to_owned());
+        let keyring =
+            Keyring::of_operator(operator).with_clients(&[source("alice", "ALICE", 1)], set).unwrap();
+        let whose = |shown| keyring.whose(shown).map(Name::as_str);
+        assert_eq!(whose(ALICE), Some("alice"));
+        assert_eq!(whose("0123456789abcdef0123456789abcdef"), Some("operator"));
+        for wrong in ["", "alice-token-012345678", "alice-token-01234567890", "ALICE"] {
+            assert_eq!(whose(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_variable_without_a_fit_token_is_told_with_its_place_and_never_with_its_value() {
+        let keyring = Keyring::of_operator(Credential::given(ALICE.to_owned()));
+        let sources = [
+            source("short", "SHORT", 5),
+            source("gone", "GONE", 4),
+            source("empty", "EMPTY", 6),
+            source("blank", "BLANK", 7),
+            source("thief", "THIEF", 8),
+        ];
+        let set = |name: &str| match name {
+            "SHORT" => Some("tiny-secret".to_owned()),
+            "EMPTY" => Some(String::new()),
+            "BLANK" => Some("a secret with blanks in it".to_owned()),
+            "THIEF" => Some(ALICE.to_owned()),
+            _ => None,
+        };
+        let Err(refused) = keyring.with_clients(&sources, set) else { panic!("none of them is fit") };
+        let told: Vec<(usize, &str)> = refused.0.iter().map(|d| (d.place.line, d.code.as_str())).collect();
+        let (missing, value) = ("config.missing", "config.value");
+        assert_eq!(told, [(4, missing), (5, value), (6, missing), (7, value), (8, "config.duplicate")]);
+        let text = refused.to_string().split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(text.contains("clients.gone.token_env: GONE is not set in the environment"), "{text}");
+        assert!(!text.contains("secret") && !text.contains(ALICE), "{text}");
+        assert!(refused.0.iter().all(|d| d.mend.is_some()));
+    }
+}

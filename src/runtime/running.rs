@@ -1,0 +1,520 @@
+//! The running whole: log, pump, validators and carriers around one composition, and how they start
+//! and stop. Draining follows the flow: the door is closed first, then nothing more goes out, replies
+//! may land for a while, and the log is flushed last.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{mpsc, oneshot, watch};
+
+use super::broker::{self, Own, Reachable};
+use crate::config;
+pub use super::front::Message;
+use super::front::{Front, Reading, Ways};
+use super::keeping;
+pub use super::keeping::LogPlace;
+use super::refusals::Ear;
+use super::skipping::Rehearsed;
+use super::spoken::Voice;
+use super::tail::Tail;
+use super::validators::{Door, Pages, Raw, TellsOfItsFall, Validators};
+use super::waiting::{Reply, WaitingRoom};
+use crate::audit::orphans::{self, Orphan};
+use crate::edges::clock::{KernelSeeds, WallClock};
+use crate::edges::delivery::{Answering, Carriers, Deaf, Equipment, Pace, Surroundings};
+use crate::edges::leases::{HmacTokens, LeaseTable};
+use crate::edges::log::nats::Lead;
+pub use crate::edges::log::nats::Sign;
+use crate::edges::log::writer::{Outcome, Writer};
+use crate::edges::managed::Unstarted;
+use crate::edges::nats::{Credentials, Unusable};
+use crate::edges::system;
+use crate::edges::tasks::{self, Kind, Task};
+use systole_core::pump::heart::{Heart, Input, Lookup, Ports, Written, answer};
+use crate::runtime::pump_loop::{self, Ended, Hand, Lines, RestLines, Taken};
+use systole_core::pump::state::{Book, State};
+use systole_core::pump::view::Begun;
+use systole_core::pump::wake::{self, Recovered};
+use systole_core::rules::admit;
+use systole_core::types::composition::Composition;
+use systole_core::types::flow::Unconnected;
+use systole_core::types::ids::{Digest, Name, ThreadId};
+use systole_core::types::ports::{
+    Batch, Clock, GivenUp, Heard, Leases, LogFault, LogReader, LogWriter, Position, Steps,
+};
+
+/// Inputs that may wait for the pump: it decides some hundred thousand a second, so this many wait a
+/// few milliseconds at most, and whoever fills it is slowed down.
+const INPUTS: usize = 1024;
+/// Reports of carriers that may wait for a validator; behind them reading from programs pauses.
+const REPORTS: usize = 1024;
+/// Words of the writer that may wait for the pump: the pump hands over one batch at a time, and of one
+/// batch the writer says at most two things.
+const OUTCOMES: usize = 2;
+/// Looks into the log that may wait for the reader; the heart keeps what does not fit.
+const LOOKUPS: usize = 1024;
+
+/// How long those who follow the log may take to read its end before it is closed under them.
+const LAST_READS: Duration = Duration::from_secs(1);
+
+/// What to run.
+pub struct Plan {
+    /// The organism.
+    pub composition: Composition,
+    /// The folder of its file, where its programs run.
+    pub directory: PathBuf,
+    /// Its log.
+    pub log: LogPlace,
+    /// The Rust listeners, by name.
+    pub inline: BTreeMap<Name, Arc<dyn Answering>>,
+    /// Threads that judge payloads.
+    pub validators: usize,
+    /// The variables that programs see.
+    pub surroundings: Surroundings,
+    /// Who watches steps.
+    pub steps: Arc<dyn Steps>,
+    /// The broker over which listeners are reached, if any are, and that keeps the log, if one does.
+    pub bus: Option<Bus>,
+    /// Where the organism starts a broker of its own: the log beside which that one's folder lies.
+    pub managed: Option<PathBuf>,
+    /// Who is told where another pump writes the log, which is then followed until that one is silent. Without it such
+    /// a log is not opened.
+    pub stands_by: Option<StandsBy>,
+    /// Positions of a log in a file that were acknowledged and are missing: it goes on without them.
+    pub given_up: Option<GivenUp>,
+}
+
+/// Who is told of a pump that writes the log.
+pub type StandsBy = Box<dyn FnMut(&Sign) + Send>;
+
+/// Where the broker is, and what lets the pump in.
+pub struct Bus {
+    /// Its address.
+    pub url: String,
+    /// None where it lets in everybody.
+    pub credentials: Option<Credentials>,
+}
+
+/// Why an organism does not start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartFault {
+    /// The log cannot be used.
+    #[error(transparent)]
+    Log(#[from] LogFault),
+    /// A listener has no program and no value.
+    #[error(transparent)]
+    Listener(#[from] crate::edges::delivery::NoWay),
+    /// The broker cannot be used.
+    #[error(transparent)]
+    Broker(#[from] Unusable),
+    /// The broker that the organism starts itself does not start.
+    #[error(transparent)]
+    Unstarted(#[from] Unstarted),
+    /// Another pump writes the log.
+    #[error("the log {stream} at {address} is written by {by}")]
+    Led {
+        /// The stream.
+        stream: String,
+        /// Where the broker is.
+        address: String,
+        /// Who.
+        by: Sign,
+    },
+    /// The configuration of a call that is still open cannot be read back.
+    #[error("call of thread {thread} began with configuration {config}, which cannot be read: {words}")]
+    Configuration {
+        /// The thread.
+        thread: ThreadId,
+        /// The hash of the configuration.
+        config: Digest,
+        /// Why.
+        words: String,
+    },
+    /// The machine said no.
+    #[error("what an organism runs on cannot be had: {0}")]
+    Machine(String),
+}
+
+/// An organism that runs.
+pub struct Organism {
+    front: Front,
+    ways: Arc<Ways>,
+    seats: mpsc::Sender<Reading>,
+    seated: mpsc::Receiver<Reading>,
+    stop: oneshot::Sender<Duration>,
+    ended: oneshot::Receiver<Ended>,
+    /// The pump's last word, once it was heard.
+    over: Option<Ended>,
+    carriers: Arc<Carriers>,
+    writer: Arc<Writer>,
+    lead: Option<Lead>,
+    notes: Vec<String>,
+    validators: Validators,
+    tasks: Vec<Task>,
+    /// The broker that was started here.
+    own: Option<Own>,
+    /// Who hears whom another broker does not let in.
+    refusals: Option<Ear>,
+    /// Open calls that nobody serves under this composition.
+    orphans: Vec<Orphan>,
+}
+
+/// What the pump does its work through.
+fn ports(
+    secret: &[u8; 32],
+    leases: Arc<dyn Leases>,
+    (carrier, askers): (Arc<Carriers>, Arc<WaitingRoom>),
+    (steps, clock): (Arc<dyn Steps>, Arc<dyn Clock>),
+) -> Result<Ports, StartFault> {
+    let seeds = Arc::new(KernelSeeds::new().map_err(unmade)?);
+    let tokens = Arc::new(HmacTokens::new(secret));
+    Ok(Ports { clock, seeds, tokens, leases, carrier, askers, steps })
+}
+
+/// The configurations that open calls began with, beside the current one.
+fn pages(
+    state: &State,
+    current: &Arc<Composition>,
+    reader: &dyn LogReader,
+    directory: &Path,
+) -> Result<Pages, StartFault> {
+    let mut all = HashMap::from([(current.hash, current.clone())]);
+    for thread in state.threads.values() {
+        let begun = thread.calls.values().map(|call| call.config);
+        for config in begun.chain(thread.purses.values().map(|purse| purse.config)) {
+            if all.contains_key(&config) {
+                continue;
+            }
+            let unreadable =
+                |words: String| StartFault::Configuration { thread: thread.id.clone(), config, words };
+            let source =
+                reader.document(config)?.ok_or_else(|| unreadable("the log does not hold it".into()))?;
+            let page =
+                file::read_source(&source, directory).map_err(|refused| unreadable(refused.to_string()))?;
+            all.insert(config, Arc::new(page));
+        }
+    }
+    Ok(Pages { current: current.clone(), all })
+}
+
+/// The state that the log gives, with every configuration that it needs, and how far the log goes.
+fn recovered(
+    reader: &dyn LogReader,
+    composition: &Arc<Composition>,
+    directory: &Path,
+    steps: &dyn Steps,
+) -> Result<(Recovered, Arc<Pages>, Position), StartFault> {
+    let mut recovered = wake::recover(reader, steps)?;
+    let pages = Arc::new(pages(&recovered.state, composition, reader, directory)?);
+    let mut book = Book::open_at(composition.clone());
+    pages.all.values().cloned().for_each(|page| book.add(page));
+    recovered.state.book = book;
+    Ok((recovered, pages, reader.last()?))
+}
+
+/// The clock of the machine, or that of a test.
+fn clock_of(rehearsed: Option<Rehearsed>) -> (Arc<dyn Clock>, Option<RestLines>) {
+    match rehearsed {
+        Some(Rehearsed { clock, lines }) => (clock, Some(lines)),
+        None => (Arc::new(WallClock), None),
+    }
+}
+
+/// That the machine said no.
+fn unmade(error: std::io::Error) -> StartFault {
+    StartFault::Machine(system::told(&error))
+}
+
+impl Organism {
+    /// Opens the log, goes on from what it holds, and starts every listener.
+    pub async fn start(plan: Plan) -> Result<Organism, StartFault> {
+        Box::pin(Organism::begin(plan, false, None)).await
+    }
+
+    /// The same for an order alone: nothing goes out while it runs, so that stopping it loses nothing.
+    pub async fn start_still(plan: Plan) -> Result<Organism, StartFault> {
+        Box::pin(Organism::begin(plan, true, None)).await
+    }
+
+    /// The same for a test, by a clock that the test moves.
+    pub async fn start_rehearsed(plan: Plan, rehearsed: Rehearsed) -> Result<Organism, StartFault> {
+        Box::pin(Organism::begin(plan, false, Some(rehearsed))).await
+    }
+
+    async fn begin(plan: Plan, still: bool, rehearsed: Option<Rehearsed>) -> Result<Organism, StartFault> {
+        let broker = Box::pin(keeping::connected(&plan, still)).await?;
+        let (place, how) = (plan.log, (plan.stands_by, plan.given_up));
+        let log = Box::pin(keeping::open(place, broker.as_ref(), &plan.composition.organism, how)).await?;
+        let composition = Arc::new(plan.composition);
+        let (recovered, pages, last) = recovered(&*log.reader, &composition, &plan.directory, &*plan.steps)?;
+        let orphans = orphans::among(&*log.reader, recovered.state.threads.values(), &composition)?;
+        let (pump, inputs) = mpsc::channel(INPUTS);
+        // Behind the log: who has that is the only one who may end a server that was left.
+        let own = broker::start(plan.managed.filter(|_| !still), &composition, &plan.surroundings, &pump);
+        let own = Box::pin(own).await?;
+        let others = broker.filter(|_| own.is_none() && !still);
+        let refusals = Ear::open(others.as_ref(), &pump).await;
+        let broker = own.as_ref().map(Own::broker).or(others);
+        let (reports, heard) = mpsc::channel(REPORTS);
+        let leases: Arc<dyn Leases> = Arc::new(LeaseTable::default());
+        let (tail, followed) = watch::channel(last);
+        let (voice, (clock, rests)) = (Voice::beside(followed.clone()), clock_of(rehearsed));
+        let validators = Validators::start(plan.validators, &pages, &leases, &plan.steps, &pump, &voice);
+        let validators = validators.map_err(StartFault::Machine)?;
+        let (inline, surroundings, steps) = (plan.inline, plan.surroundings, plan.steps.clone());
+        let (pace, room) = (Pace::default(), Arc::new(WaitingRoom::default()));
+        let (ear, receipts) = (Arc::new(Deaf), room.clone());
+        let reached = broker.as_ref().map(Arc::downgrade);
+        let equipment =
+            Equipment { inline, surroundings, pace, steps, ear, receipts, broker, is_still: still };
+        let carriers = Arc::new(Carriers::start(&composition, equipment, reports)?);
+        let (writer, written) = start_writer(log.writer).map_err(unmade)?;
+        let told = (carriers.clone(), room.clone());
+        let ports = ports(&log.secret, leases, told, (plan.steps, clock.clone()))?;
+        let ((stop, stopped), (end, ended)) = (oneshot::channel(), oneshot::channel());
+        let lookups = start_reader(log.reader.clone(), pump.clone()).map_err(unmade)?;
+        let batches = hand_to(writer.clone());
+        let lines = Lines { inputs, written, batches, lookups, tail, stop: stopped, clock };
+        let heart = Heart::new(recovered, ports, last).kept_still(still).without(plan.given_up);
+        let (tail_of_log, reads) = Tail::of(log.reader.clone(), followed.clone());
+        let pumps = start_pump(heart, (lines, rests), end, room.clone()).map_err(unmade)?;
+        let tasks = vec![reads, pumps, start_sorter(heard, validators.door(), pump.clone())];
+        let ways = Arc::new(Ways { door: validators.door(), pump });
+        // Nothing is ever sent over this channel: it tells when the last seat is given back.
+        let (seats, seated) = mpsc::channel(1);
+        let front = Front {
+            composition,
+            reader: log.reader,
+            room,
+            began: last,
+            tail: followed,
+            followed: tail_of_log,
+            ways: Arc::downgrade(&ways),
+            seats: seats.downgrade(),
+            voice,
+            broker: reached,
+        };
+        Ok(Organism {
+            front,
+            ways,
+            seats,
+            seated,
+            stop,
+            ended,
+            over: None,
+            carriers,
+            writer,
+            lead: log.lead,
+            notes: log.notes,
+            validators,
+            tasks,
+            own,
+            refusals,
+            orphans,
+        })
+    }
+
+    /// What a person should know of how the log was found.
+    pub fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
+    /// What doors and commands speak to.
+    pub fn front(&self) -> &Front {
+        &self.front
+    }
+
+    /// Hands a message from outside in and waits for its receipt.
+    pub async fn ask(&self, message: Message) -> Option<Reply> {
+        self.front.ask(message).await
+    }
+
+    /// Ends a thread.
+    pub async fn cancel(&self, by: Name, thread: ThreadId) -> Option<Reply> {
+        self.front.cancel(by, thread).await
+    }
+
+    /// What runs.
+    pub fn composition(&self) -> &Arc<Composition> {
+        self.front.composition()
+    }
+
+    /// The log, to read.
+    pub fn reader(&self) -> &Arc<dyn LogReader> {
+        self.front.reader()
+    }
+
+    /// How the broker that was started here is reached, if one was.
+    pub fn reachable(&self) -> Option<&Reachable> {
+        self.own.as_ref().map(Own::reachable)
+    }
+
+    /// Open calls that nobody serves any more, as the log had them at the start.
+    pub fn orphans(&self) -> &[Orphan] {
+        &self.orphans
+    }
+
+    /// How far the log goes, as it grows.
+    pub fn tail(&self) -> watch::Receiver<Position> {
+        self.front.tail()
+    }
+
+    /// Waits until the pump ends by itself, which it does only when the log breaks.
+    pub async fn broke(&mut self) -> Ended {
+        let ended = match self.over.take() {
+            Some(ended) => ended,
+            None => word(&mut self.ended).await,
+        };
+        self.over.insert(ended).clone()
+    }
+
+    /// Waits until another pump has taken the log over; for ever where none can. Gives who, in words.
+    pub fn ousted(&self) -> impl Future<Output = String> + use<> {
+        let lead = self.lead();
+        async move {
+            match lead {
+                Some(lead) => lead.is_lost().await,
+                None => std::future::pending().await,
+            }
+        }
+    }
+
+    /// Whether the log is still this organism's to write; none where it cannot become another's.
+    pub fn lead(&self) -> Option<Lead> {
+        self.lead.clone()
+    }
+
+    /// Stops: takes nothing new, gives replies that long to land, flushes the log, ends every program.
+    pub async fn stop(mut self, grace: Duration) -> Ended {
+        if let Some(own) = &self.own {
+            own.settle().await;
+        }
+        if let Some(refusals) = self.refusals {
+            refusals.settle().await;
+            refusals.close().await;
+        }
+        // If the pump ended before, its word is already waiting.
+        let _heard_before = self.stop.send(grace);
+        let ended = match self.over {
+            Some(ended) => ended,
+            None => word(&mut self.ended).await,
+        };
+        self.carriers.stop().await;
+        drop((self.front, self.ways, self.carriers, self.seats));
+        // A connection that reads after the writer is gone would leave the log in two files.
+        let _left = tokio::time::timeout(LAST_READS, self.seated.recv()).await;
+        for task in self.tasks {
+            task.over().await;
+        }
+        if let Some(own) = self.own {
+            own.stop().await;
+        }
+        let (validators, writer) = (self.validators, self.writer);
+        let joined = tokio::task::spawn_blocking(move || {
+            validators.stop();
+            if let Some(writer) = Arc::into_inner(writer) {
+                writer.stop();
+            }
+        });
+        match joined.await {
+            Ok(()) => ended,
+            Err(panic) => Ended::Broken(panic.to_string()),
+        }
+    }
+}
+
+/// The pump's last word, which is asked for once.
+async fn word(ended: &mut oneshot::Receiver<Ended>) -> Ended {
+    ended.await.unwrap_or_else(|_| Ended::Broken("the pump ended without a word".to_owned()))
+}
+
+/// The writer's thread, and what it says.
+fn start_writer(log: Box<dyn LogWriter>) -> std::io::Result<(Arc<Writer>, mpsc::Receiver<Written>)> {
+    let (pump, settled) = mpsc::channel(OUTCOMES);
+    let writer = Writer::start(log, move |outcome| {
+        let written = match outcome {
+            Outcome::Committed(position) => Written::Committed(position),
+            Outcome::Stalled { words } => Written::Stalled(words),
+            Outcome::Broken { words } => Written::Broken(words),
+        };
+        // A pump that is gone has said why; there is nobody left to tell.
+        drop(pump.blocking_send(written));
+    })?;
+    Ok((Arc::new(writer), settled))
+}
+
+/// How the pump hands its batches to the writer.
+fn hand_to(writer: Arc<Writer>) -> Box<dyn Fn(Batch, Hand) -> Taken + Send> {
+    Box::new(move |batch, hand| {
+        let taken = match hand {
+            Hand::Over => writer.hand(batch).map(|()| None),
+            Hand::AndWait => writer.commit_here(batch),
+        };
+        taken.map_or(Taken::Gone, |stored| stored.map_or(Taken::Over, Taken::Stored))
+    })
+}
+
+/// The thread that reads the log for the pump.
+fn start_reader(
+    reader: Arc<dyn LogReader>,
+    pump: mpsc::Sender<Input>,
+) -> std::io::Result<std::sync::mpsc::SyncSender<Lookup>> {
+    let (lookups, asked) = std::sync::mpsc::sync_channel(LOOKUPS);
+    std::thread::Builder::new().name("log-reader".into()).spawn(move || {
+        let _tells = TellsOfItsFall(pump.clone());
+        let mut begun = Begun::default();
+        for lookup in asked {
+            if pump.blocking_send(Input::Found(answer(&*reader, &mut begun, lookup))).is_err() {
+                return;
+            }
+        }
+    })?;
+    Ok(lookups)
+}
+
+fn start_pump(
+    heart: Heart,
+    (lines, rests): (Lines, Option<RestLines>),
+    end: oneshot::Sender<Ended>,
+    room: Arc<WaitingRoom>,
+) -> std::io::Result<Task> {
+    let to_close = room.clone();
+    let work = async move {
+        // Whoever stops the organism takes this word; if nobody does, the process is ending.
+        drop(end.send(run::run_with(heart, lines, rests).await));
+        room.close();
+    };
+    // Whoever still waits for a receipt is told that nobody answers.
+    tasks::start_apart("pump", Kind::Pump, work, async move |_| to_close.close())
+}
+
+/// Sorts what carriers report: documents to the validators, everything else straight to the pump.
+fn start_sorter(mut heard: mpsc::Receiver<Heard>, door: Door, pump: mpsc::Sender<Input>) -> Task {
+    let work = async move {
+        while let Some(report) = heard.recv().await {
+            let taken = match report {
+                Heard::Said { listener, speech, ticket } => {
+                    door.hand(Raw::Said { listener, speech, ticket }).await
+                }
+                Heard::Misplaced { listener, speech, ticket } => {
+                    let stray = Unconnected { ticket, ..admit::misplaced(&listener, &speech) };
+                    pump.send(Input::Stray(stray)).await.is_ok()
+                }
+                Heard::Gone { token, code, words } => {
+                    pump.send(Input::Gone { token, code, words }).await.is_ok()
+                }
+                Heard::NotNow { token, .. } => pump.send(Input::NotNow { token }).await.is_ok(),
+                Heard::Joined { listener } => pump.send(Input::Joined(listener)).await.is_ok(),
+                Heard::Left { listener, words, .. } => {
+                    pump.send(Input::Left { listener, words }).await.is_ok()
+                }
+            };
+            if !taken {
+                return;
+            }
+        }
+    };
+    tasks::start(Kind::Pump, work, async |_| ())
+}

@@ -1,0 +1,409 @@
+//! One listener alone: a request is judged, handed to its program by the carrier that an organism would use, and
+//! what comes back is judged as an organism would judge it.
+//!
+//! Nothing is recorded and nobody else is started, so it goes no further than the first turn: a call to a peer is told,
+//! not made. In: a composition, a listener of it and a request. Out: what was said, item by item with its verdict.
+
+use std::collections::BTreeMap;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use systole_kit::Payload;
+use systole_kit::envelope::{Delivered, Stamp};
+use systole_kit::told;
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+
+use super::bench::Bench;
+use super::runfile::random_hex;
+use crate::edges::clock::WallClock;
+use crate::edges::delivery::{Carriers, Ear, Equipment, NoWay, Pace, Surroundings, Unreceipted};
+use systole_core::pump::replying;
+use systole_core::rules::{admit, core_payload};
+use systole_core::types::codes::Code;
+use systole_core::types::composition::{Composition, Listener, Reach};
+use systole_core::types::flow::{Admitted, Item, Judged, Said, What};
+use systole_core::types::ids::{CallPath, Digest, MessageId, Name, ThreadId};
+use systole_core::types::ports::{CallBack, Carrier as _, Clock as _, Delivery, Heard, Lease, Token, Unwatched};
+use systole_core::types::refusal::Refusal;
+
+/// Reports that may wait: one program is heard, and heard at once.
+const REPORTS: usize = 64;
+
+/// What is tried.
+pub struct Trial {
+    /// The organism that the listener belongs to.
+    pub composition: Composition,
+    /// The listener.
+    pub listener: Name,
+    /// The request, as it came.
+    pub document: Vec<u8>,
+    /// How long it may take, where that is not what the listener's own timeout says.
+    pub timeout_ms: Option<u64>,
+    /// The variables of our own process.
+    pub surroundings: Surroundings,
+    /// Who hears what the program says aside.
+    pub ear: Arc<dyn Ear>,
+}
+
+/// Why nothing could be tried.
+#[derive(Debug, thiserror::Error)]
+pub enum Untried {
+    /// The request is refused: the listener would never have seen it.
+    #[error("{}", .0.message)]
+    Refused(Box<Refusal>),
+    /// The listener is no program.
+    #[error("{0} has no program of its own: it is a value of the process that runs the organism")]
+    NoProgram(Name),
+    /// It is a fault of ours or of the machine.
+    #[error("{0}")]
+    Machine(String),
+}
+
+/// What came of it.
+#[derive(Debug)]
+pub struct Tried {
+    /// What was said before the reply, in order.
+    pub before: Vec<Remark>,
+    /// The reply, or why there is none.
+    pub end: End,
+    /// Whether the call may go on with another turn.
+    pub goes_on: bool,
+    /// How long it took from the hand-over to its end.
+    pub took_ms: u64,
+    /// Documents that came after the reply, which an organism would refuse.
+    pub late: usize,
+}
+
+/// A word beside the reply.
+#[derive(Debug)]
+pub enum Remark {
+    /// What is being done.
+    Progress(String),
+    /// A remark for the next turn.
+    Notice(String, String),
+    /// A journal entry, with why it is refused.
+    Journal(Option<Refusal>),
+    /// A question; a trial has no log to answer it from.
+    Ask(Option<Refusal>),
+    /// A document that belongs to no delivery.
+    Stray(Refusal),
+    /// An item that names somebody else as its sender.
+    FalseSender(String),
+}
+
+/// How the turn ended.
+#[derive(Debug)]
+pub enum End {
+    /// With a reply.
+    Reply(Vec<Verdict>),
+    /// With a reply that owes an answer: what whoever waits would be told.
+    Silent(Vec<Verdict>, Refusal),
+    /// It says that it failed: its code, whether trying again may help, its words.
+    Failure(String, bool, String),
+    /// Its output was unusable, it says.
+    Again(String, String),
+    /// It will not answer.
+    Gone(Code, String),
+}
+
+/// What an organism would make of an item.
+#[derive(Debug)]
+pub struct Verdict {
+    /// The payload, where it could be read.
+    pub payload: Option<Arc<[u8]>>,
+    /// What it is.
+    pub case: Case,
+    /// Whether a person would have to approve it.
+    pub needs_person: bool,
+}
+
+/// What an item is.
+#[derive(Debug)]
+pub enum Case {
+    /// A note of its own.
+    Note,
+    /// The answer.
+    Final,
+    /// A call to these peers.
+    Call(Vec<Name>),
+    /// What the pump itself answers.
+    ForPump,
+    /// For another thread; only a running organism knows which.
+    ForThread(String),
+    /// Nothing that may move.
+    Refused(Box<Refusal>),
+}
+
+impl Tried {
+    /// Whether all is well: something was said that an organism takes, and nothing that it refuses.
+    pub fn is_well(&self) -> bool {
+        let refuses = |remark: &Remark| {
+            matches!(remark, Remark::Stray(_) | Remark::Journal(Some(_)) | Remark::Ask(Some(_)))
+        };
+        let taken = match &self.end {
+            End::Reply(verdicts) => verdicts.iter().all(|v| !matches!(v.case, Case::Refused(_))),
+            _ => false,
+        };
+        taken && self.late == 0 && !self.before.iter().any(refuses)
+    }
+}
+
+/// Tries it. Runs on the thread that calls it, because what judges belongs to one thread.
+pub async fn run(trial: Trial) -> Result<Tried, Untried> {
+    let (composition, listener) = prepared(&trial)?;
+    let composition = Arc::new(composition);
+    let machine = |words: String| Untried::Machine(words);
+    let mut bench =
+        Bench::set_up(std::iter::once(&composition)).map_err(|unfit| machine(unfit.to_string()))?;
+    let client = Name::operator();
+    let to = trial.listener.as_str();
+    let asked = admit::message(&composition, &client, &trial.document, Some(to), None, &mut bench);
+    let admitted = asked.payload.map_err(|refused| Untried::Refused(Box::new(refused.refusal)))?;
+    let delivery = delivery(&composition, &listener, &admitted, trial.timeout_ms).map_err(machine)?;
+    let (reports, heard) = mpsc::channel(REPORTS);
+    let equipment = Equipment {
+        inline: BTreeMap::new(),
+        surroundings: trial.surroundings,
+        pace: Pace::default(),
+        steps: Arc::new(Unwatched),
+        ear: trial.ear,
+        receipts: Arc::new(Unreceipted),
+        broker: None,
+        is_still: false,
+    };
+    let carriers = Carriers::start(&alone(&composition, &listener), equipment, reports).map_err(
+        |no_way| match no_way {
+            NoWay::Value(name) | NoWay::Broker(name) => Untried::NoProgram(name),
+        },
+    )?;
+    let room = Room { composition: &composition, listener: &listener, lease: delivery.lease.clone() };
+    let timeout_ms = trial.timeout_ms.unwrap_or(listener.timeout_ms);
+    let mut hearing = Hearing { room, carriers, heard, bench, before: Vec::new() };
+    let begun = Instant::now();
+    hearing.carriers.hand(delivery);
+    let end = hearing.out(timeout_ms).await;
+    let took_ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
+    let Hearing { carriers, heard, before, .. } = hearing;
+    let late = stop(carriers, heard).await;
+    Ok(Tried { before, end, goes_on: listener.turns > 1, took_ms, late })
+}
+
+/// The composition, with the listener open to whoever tries it.
+fn prepared(trial: &Trial) -> Result<(Composition, Listener), Untried> {
+    let mut composition = trial.composition.clone();
+    let absent = || Untried::NoProgram(trial.listener.clone());
+    let listener = composition.listeners.get_mut(&trial.listener).ok_or_else(absent)?;
+    listener.entry = true;
+    let listener = listener.clone();
+    match listener.reach {
+        Reach::Process(_) => Ok((composition, listener)),
+        Reach::Inline | Reach::Nats | Reach::Hosted => Err(absent()),
+    }
+}
+
+/// The composition without anybody else, so that nobody else is started.
+fn alone(composition: &Composition, listener: &Listener) -> Composition {
+    let listeners = BTreeMap::from([(listener.name.clone(), listener.clone())]);
+    Composition { listeners, ..composition.clone() }
+}
+
+/// The request as an organism would hand it over.
+fn delivery(
+    composition: &Composition,
+    listener: &Listener,
+    admitted: &Admitted,
+    timeout_ms: Option<u64>,
+) -> Result<Delivery, String> {
+    let drawn = || random_hex().map_err(|error| error.to_string());
+    let (token, key) = (drawn()?, drawn()?);
+    let thread = format!("sess-{}", key.get(..12).unwrap_or_default());
+    let thread = ThreadId::parse(&thread).map_err(|malformed| malformed.to_string())?;
+    let now = WallClock.now();
+    let mut random = [0; 10];
+    random.iter_mut().zip(Digest::of(token.as_bytes()).0).for_each(|(to, from)| *to = from);
+    let payload = Payload::trusted(admitted.bytes().clone()).map_err(|fault| fault.to_string())?;
+    let stamp = Stamp {
+        id: Some(MessageId::new(now.0, &random).to_string()),
+        seq: Some(1),
+        at: Some(now.to_string()),
+        call: CallPath::top(1).as_str().to_owned(),
+        turn: 1,
+        delivery: token.clone(),
+        attempt: 1,
+        key,
+        deadline: Some(now.plus(timeout_ms.unwrap_or(listener.timeout_ms)).to_string()),
+        sha256: Some(Digest::of(admitted.bytes()).to_string()),
+        request: Some(1),
+        ..Stamp::default()
+    };
+    let lease = Lease {
+        token: Token(token.into()),
+        listener: listener.name.clone(),
+        thread: thread.clone(),
+        call: CallPath::top(1),
+        turn: 1,
+        attempt: 1,
+        config: composition.hash,
+    };
+    let (from, to) = (Name::operator().to_string(), Some(listener.name.to_string()));
+    let envelope = Delivered { from, to, thread: thread.to_string(), stamp, payload };
+    Ok(Delivery { lease: Arc::new(lease), envelope: Box::new(envelope) })
+}
+
+/// What words are judged by.
+struct Room<'t> {
+    composition: &'t Composition,
+    listener: &'t Listener,
+    lease: Arc<Lease>,
+}
+
+struct Hearing<'t> {
+    room: Room<'t>,
+    carriers: Carriers,
+    heard: mpsc::Receiver<Heard>,
+    bench: Bench,
+    before: Vec<Remark>,
+}
+
+impl Hearing<'_> {
+    /// Hears the program out: to its reply, or to the word that there will be none.
+    async fn out(&mut self, timeout_ms: u64) -> End {
+        let hard = Instant::now() + Duration::from_millis(timeout_ms);
+        let idle = self.room.listener.idle_ms.map(Duration::from_millis);
+        let mut due = idle.map_or(hard, |idle| hard.min(Instant::now() + idle));
+        let mut in_time = true;
+        loop {
+            let report = tokio::select! {
+                report = self.heard.recv() => report,
+                () = tokio::time::sleep_until(due), if in_time => {
+                    in_time = false;
+                    self.carriers.call_back(&self.room.lease.token, CallBack::TimedOut);
+                    continue;
+                }
+            };
+            let speech = match report {
+                None => return End::Gone(Code::ListenerLost, "its carrier ended".to_owned()),
+                Some(Heard::Gone { code, words, .. }) => return End::Gone(code, words),
+                Some(Heard::NotNow { words, .. }) => return End::Gone(Code::ListenerDown, words),
+                Some(Heard::Joined { .. } | Heard::Left { .. }) => continue,
+                Some(Heard::Misplaced { speech, .. }) => {
+                    let stray = admit::misplaced(&self.room.listener.name, &speech);
+                    self.before.push(Remark::Stray(stray.refused.refusal));
+                    continue;
+                }
+                Some(Heard::Said { speech, .. }) => speech,
+            };
+            let limits = admit::gate_limits(self.room.composition);
+            let lease = |token: &str| (*token == *self.room.lease.token.0).then(|| self.room.lease.clone());
+            let (lease, word) = match admit::listener_word(&self.room.listener.name, &speech, &limits, lease)
+            {
+                Ok(read) => read,
+                Err(stray) => {
+                    self.before.push(Remark::Stray(stray.refused.refusal));
+                    continue;
+                }
+            };
+            let judged = admit::judge_word(self.room.composition, lease, word, &speech, &mut self.bench);
+            if let Some(idle) = idle {
+                due = hard.min(Instant::now() + idle);
+            }
+            if let Some(end) = self.take(judged) {
+                return end;
+            }
+        }
+    }
+
+    /// Takes one word; the end of the turn, if it is that.
+    fn take(&mut self, judged: Judged) -> Option<End> {
+        self.before.extend(judged.claimed.map(Remark::FalseSender));
+        match judged.said {
+            Said::Items(items) => return Some(self.room.reply(items)),
+            Said::Failure { code, retry, words } => return Some(End::Failure(code, retry, words)),
+            Said::Again { code, words } => return Some(End::Again(code, words)),
+            Said::Progress { words } => self.before.push(Remark::Progress(words)),
+            Said::Notice { code, words } => self.before.push(Remark::Notice(code, words)),
+            Said::Journal { id, entry } => {
+                let refusal = entry.err().map(|refused| refused.refusal);
+                self.answer(id, refusal.as_ref());
+                self.before.push(Remark::Journal(refusal));
+            }
+            Said::Ask { id, question } => {
+                let refusal = question.err().map(|refused| refused.refusal);
+                let none = || Refusal::new(Code::Unavailable, "a trial has no log to answer from");
+                self.answer(id, Some(&refusal.clone().unwrap_or_else(none)));
+                self.before.push(Remark::Ask(refusal));
+            }
+        }
+        None
+    }
+
+    fn answer(&self, id: u64, refusal: Option<&Refusal>) {
+        let body = refusal.map(core_payload::system_error);
+        let payload = body.and_then(|body| Payload::trusted(body).ok());
+        let delivery = self.room.lease.token.0.to_string();
+        self.carriers.answer(&self.room.listener.name, told::Answer { delivery, id, payload });
+    }
+}
+
+impl Room<'_> {
+    /// The items, and what becomes of the call that they answer.
+    fn reply(&self, items: Vec<Item>) -> End {
+        let is_step = |item: &&Item| !matches!(item, Item::Admitted(a) if replying::is_kept(a.what()));
+        let steps = items.iter().filter(is_step).count();
+        let owes = !self.listener.returns.is_empty() && (items.is_empty() || self.listener.turns <= 1);
+        let verdicts: Vec<Verdict> = items.into_iter().map(|item| self.verdict(item, steps)).collect();
+        let settled = verdicts.iter().any(|v| matches!(v.case, Case::Final | Case::Refused(_)));
+        if owes && !settled {
+            return End::Silent(verdicts, replying::silence(&self.listener.name, Some(self.listener)));
+        }
+        End::Reply(verdicts)
+    }
+
+    fn verdict(&self, item: Item, steps: usize) -> Verdict {
+        match item {
+            Item::Admitted(admitted) => {
+                let case = match admitted.what() {
+                    What::Note => Case::Note,
+                    What::Final if steps > 1 => Case::Refused(Box::new(replying::not_alone())),
+                    What::Final => Case::Final,
+                    What::For(peer) => Case::Call(vec![peer.clone()]),
+                    What::ForEach { takers, .. } => {
+                        Case::Call(takers.iter().map(|(peer, _)| peer.clone()).collect())
+                    }
+                    What::Spawn { .. } | What::Steer { .. } | What::Primitive(_) => Case::ForPump,
+                };
+                let needs_person = admitted.is_dangerous() && !matches!(case, Case::Note | Case::Final);
+                Verdict { payload: Some(admitted.bytes().clone()), case, needs_person }
+            }
+            Item::Refused(refused) => Verdict {
+                payload: refused.kept,
+                case: Case::Refused(Box::new(refused.refusal)),
+                needs_person: false,
+            },
+            Item::ForThread { thread, payload, .. } => {
+                Verdict { payload: Some(payload), case: Case::ForThread(thread), needs_person: false }
+            }
+        }
+    }
+}
+
+/// Stops the program as an organism would. Gives the number of documents that still came.
+async fn stop(carriers: Carriers, mut heard: mpsc::Receiver<Heard>) -> usize {
+    let mut late = 0;
+    let is_late = |report: &Heard| usize::from(matches!(report, Heard::Said { .. }));
+    {
+        let mut stopping = pin!(carriers.stop());
+        loop {
+            tokio::select! {
+                () = &mut stopping => break,
+                Some(report) = heard.recv() => late += is_late(&report),
+            }
+        }
+    }
+    while let Ok(report) = heard.try_recv() {
+        late += is_late(&report);
+    }
+    late
+}
