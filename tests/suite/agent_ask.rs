@@ -1,4 +1,4 @@
-//! An agent of a few lines, asked through the program: its answer, the prompt that its model was sent, and what it cost.
+//! An agent of a few lines, asked through the program: its answer, the prompt that its model gets, and the cost.
 
 use systole_kit::namespaces;
 
@@ -78,7 +78,7 @@ fn b10_a_question_that_is_interrupted_is_cancelled_while_its_model_works() {
         let records = systole(folder.path(), &[&["log", "@last", "--json"][..], &REHEARSED].concat());
         records.stdout.contains("model-started")
     };
-    // Each look is a program of its own, so that this is some seconds.
+    // Each look starts a process, so this takes some seconds.
     assert!((0..1000).any(|_| has_begun()), "the model is never called");
     let asked = asking.interrupt();
     assert_eq!(asked.code, Some(130), "{asked:?}");

@@ -1,5 +1,5 @@
-//! Agentfiles become workflows: what is printed word for word, that `systole check` takes it, that it runs, and what happens
-//! to files that are none.
+//! Agentfiles become workflows: the exact text that is printed, that `systole check` accepts it, that it runs, and
+//! what happens to files that are not Agentfiles.
 
 use std::fs;
 use std::path::Path;
@@ -28,7 +28,7 @@ fn fixtures() -> tempfile::TempDir {
     home
 }
 
-/// Converts a fixture and compares what is printed with what is kept. The notes come below it.
+/// Converts a fixture and compares the output with the golden file. The notes follow the output.
 fn golden(name: &str) -> Ran {
     let home = fixtures();
     let ran = systole(home.path(), &["workflow", "from", &format!("{name}.agentfile")]);
@@ -49,7 +49,7 @@ fn golden(name: &str) -> Ran {
     ran
 }
 
-/// What is printed passes `systole check`, without a warning.
+/// Checks that the output passes `systole check` without a warning.
 fn checks(ran: &Ran) {
     let home = folder(&[("organism.yaml", &ran.stdout)]);
     let check = systole(home.path(), &["check", "--strict"]);
@@ -175,7 +175,7 @@ fn f9_what_is_no_agentfile_is_refused_and_nothing_is_printed() {
     }
 }
 
-/// A stranger's Agentfile must not bring files into the result that have nothing to do with it.
+/// Someone else's Agentfile must not bring unrelated files into the result.
 #[test]
 fn f9_files_outside_the_folder_are_not_read() {
     let home = folder(&[
@@ -217,7 +217,7 @@ fn f9_programs_get_the_result_and_the_lines_as_json() {
     assert!(value["organism"].as_str().unwrap().starts_with("# Converted"), "{value}");
 }
 
-/// No file beside it, and a model that needs no key.
+/// No file is next to the Agentfile, and the model needs no key.
 struct Nothing;
 
 impl Surroundings for Nothing {
@@ -230,7 +230,7 @@ impl Surroundings for Nothing {
     }
 }
 
-/// Texts as people write them, and such as would break a file in which they were not quoted.
+/// Texts as people write them, and texts that would break a file if they were not quoted.
 fn words() -> impl Strategy<Value = String> {
     prop_oneof![
         "[a-z $<>{}_:#,.'&*!|%@`?-]{0,40}",
@@ -289,7 +289,7 @@ fn line() -> impl Strategy<Value = String> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 150, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Whatever stands in an Agentfile, the result passes check.
+    /// The result passes check, for any content of the Agentfile.
     #[test]
     fn f9_the_result_of_any_agentfile_passes_check(lines in prop::collection::vec(line(), 1..14)) {
         let text = lines.join("\n");
@@ -299,7 +299,7 @@ proptest! {
         }
     }
 
-    /// Whatever stands in an Agentfile, nothing panics.
+    /// No content of an Agentfile causes a panic.
     #[test]
     fn f9_no_text_is_too_strange_to_be_read(text in "\\PC{0,200}|([A-Z]{3,8} [a-z]{1,3} ?[\"$>,-]{0,5}\n){1,9}") {
         let _either = convert(&text, &Nothing);

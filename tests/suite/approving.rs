@@ -1,4 +1,5 @@
-//! G4: what a person approves is exactly what runs. The real program, with payloads that hide something.
+//! G4: exactly what a person approves runs. The tests use the real program, with payloads that hide
+//! something.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -113,7 +114,7 @@ fn g4_a_long_first_field_hides_nothing_and_its_id_alone_approves_nothing() {
     assert!(tree.stdout.contains(" more) amount=999999"), "{tree:?}");
 
     for more in [&[][..], &["--json"]] {
-        // A pipe gets long lines whole, and they count all the same.
+        // A pipe gets long lines whole, and they still count.
         let blind = systole_with(at, &[&["approve", "a1"], more].concat(), &[("COLUMNS", "")]);
         assert_eq!(blind.code, Some(2), "{blind:?}");
         assert!(blind.stderr.contains("cannot be approved by its id alone"), "{blind:?}");

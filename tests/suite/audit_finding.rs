@@ -1,5 +1,5 @@
-//! Logs made by hand: which thread somebody means, which are listed, who is first in a queue, and how far
-//! damage goes.
+//! Logs made by hand: which thread a person means, which threads are listed, which is first in a queue,
+//! and how far damage reaches.
 
 use std::sync::Arc;
 
@@ -104,7 +104,7 @@ fn a_chain_is_sound_up_to_its_first_bad_record() {
     assert_eq!((broken.sound, broken.position), (3, Some(Position(4))));
 }
 
-/// A log as it stands whose configurations nobody can read.
+/// A log whose configurations are unreadable.
 fn look(log: &Memory) -> Whole {
     Whole::look(log, &|_| Err("not kept".to_owned()), Some(1)).unwrap()
 }

@@ -1,5 +1,5 @@
 //! Organisms for the tests of the reading side: listeners that do what their environment says, turn by
-//! turn, and never answer where it says nothing.
+//! turn, and do not answer if it says nothing.
 
 use std::time::Duration;
 
@@ -25,7 +25,7 @@ const XSD: &str = r#"<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema" targ
   <xs:element name="dig" type="xs:string"/><xs:element name="dug" type="xs:string"/>
 </xs:schema>"#;
 
-/// Says at turn n what `TURN_n` holds; where that is not set it never answers, and ends with stdin.
+/// At turn n it prints `TURN_n`. If that variable is not set, it never answers, and ends with stdin.
 const ACTOR: &str = r#"import os, re, sys
 for line in sys.stdin:
     stamp = re.search(r'<(?:\w+:)?stamp [^>]*>', line).group(0)
@@ -35,7 +35,7 @@ for line in sys.stdin:
         print('<reply xmlns="urn:systole:listener:v1" delivery="%s">%s</reply>' % (at("delivery"), said), flush=True)
 "#;
 
-/// A listener: its name, what it accepts and returns, and the rest of its keys, a line each.
+/// A listener: its name, what it accepts and returns, and its other keys, one on each line.
 pub(crate) struct Part<'a>(
     pub(crate) &'a str,
     pub(crate) &'a str,
@@ -43,7 +43,7 @@ pub(crate) struct Part<'a>(
     pub(crate) &'a [&'a str],
 );
 
-/// An organism of actors; a `run` among a part's keys replaces the actor.
+/// An organism of actors. A `run` among a part's keys replaces the actor.
 pub(crate) fn cast(parts: &[Part<'_>]) -> tempfile::TempDir {
     let mut yaml = String::from("organism: {name: hello}\nlog: {path: ./hello.db}\n");
     yaml += "console: {listen: 127.0.0.1:0}\nlisteners:\n";
@@ -66,7 +66,7 @@ pub(crate) fn payload(element: &str, text: &str) -> String {
     format!("<{element} xmlns=\"urn:t\">{text}</{element}>")
 }
 
-/// Waits until some record of the log is like that.
+/// Waits until a record of the log matches.
 pub(crate) async fn until(organism: &Organism, like: impl Fn(&Record) -> bool) {
     let mut tail = organism.tail();
     let waits = async {
@@ -82,7 +82,7 @@ pub(crate) async fn until(organism: &Organism, like: impl Fn(&Record) -> bool) {
     assert!(came.is_ok(), "no such record came:\n{}", told(organism));
 }
 
-/// Looks at a log as a command does.
+/// Reads a log as a command does.
 pub(crate) fn look(reader: &dyn LogReader, running: Option<u32>) -> Whole {
     let read = |source: &[u8]| {
         file::read_source(source, std::path::Path::new("/")).map_err(|refused| refused.to_string())
@@ -90,7 +90,7 @@ pub(crate) fn look(reader: &dyn LogReader, running: Option<u32>) -> Whole {
     Whole::look(reader, &read, running).unwrap()
 }
 
-/// How a thread of a running organism stands.
+/// The state of a thread in a running organism.
 pub(crate) fn standing(organism: &Organism, thread: &ThreadId) -> Standing {
     standing_in(&**organism.reader(), Some(std::process::id()), thread)
 }
@@ -102,14 +102,16 @@ pub(crate) fn standing_in(reader: &dyn LogReader, running: Option<u32>, thread: 
     Standing::of(reader, &whole, &posts, &found).unwrap()
 }
 
-/// The full words on a thread, each line asserted to fit; and its entries in the list, on one line.
+/// The full text about a thread, with a check that each line fits; and its entries in the list, on one
+/// line.
 pub(crate) fn words(standing: &Standing, start: Option<&str>) -> (String, String) {
     let asker = Asker { now: WallClock.now(), start };
     let list = broken(&waits(std::slice::from_ref(standing), asker.now), asker.now);
     (narrow(&report(standing, &asker)), flat(&narrow(&list)))
 }
 
-/// Lines as one text, each asserted to fit a terminal and to hold nothing that one would obey.
+/// The lines as one text, with a check that each fits a terminal and contains nothing that a terminal
+/// obeys.
 #[track_caller]
 pub(crate) fn narrow(lines: &[String]) -> String {
     for line in lines {
@@ -120,17 +122,17 @@ pub(crate) fn narrow(lines: &[String]) -> String {
     lines.join("\n")
 }
 
-/// The text on one line: for tests to which it does not matter where lines are broken.
+/// The text on one line, for tests in which line breaks do not matter.
 pub(crate) fn flat(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Stops at once.
+/// Stops the organism at once.
 pub(crate) async fn stop(organism: Organism) {
     assert!(matches!(organism.stop(Duration::ZERO).await, Ended::Drained(_)));
 }
 
-/// The text with what differs from run to run replaced: times, stretches of time, thread ids.
+/// The text with replacements for what differs from run to run: times, durations, thread ids.
 pub(crate) fn steady(text: &str) -> String {
     let mut out = String::new();
     let mut rest = text;

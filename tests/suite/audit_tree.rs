@@ -21,8 +21,8 @@ use super::audit_stage::{Part, cast, look, narrow, payload, standing, steady, st
 use super::log_records::{bare, batch};
 use super::organism::{ask, outcome, start, told};
 
-/// A planner that searches, once wrongly; then spawns a thread that never ends and makes a call that
-/// fails; and answers in its fourth turn, told in the third that a child is still running.
+/// A planner that searches, once wrongly; then spawns a thread that never ends and makes a call that fails; and
+/// answers in its fourth turn. In its third turn it sees that a child is still running.
 pub(crate) fn busy() -> tempfile::TempDir {
     let spawn = concat!(
         "<spawn-thread xmlns=\"https://xml-pipeline.org/ns/core/v1\" suggested_sub_id=\"heat\">",
@@ -120,7 +120,7 @@ async fn a_tree_tells_of_open_calls_what_they_wait_for() {
     stop(organism).await;
 }
 
-/// A record of a thread, with a body that may hold anything.
+/// A record of a thread, with any body.
 fn record(thread: &ThreadId, before: &[Record], kind: Kind, mark: Mark, body: &[u8]) -> Record {
     let header = Header {
         kind,
@@ -136,7 +136,7 @@ fn record(thread: &ThreadId, before: &[Record], kind: Kind, mark: Mark, body: &[
     header.seal(Arc::from(body), [0; 16], head)
 }
 
-/// A thread whose names are as long as they may be and whose payloads are full of what terminals obey.
+/// A thread with names of the greatest length, and payloads full of sequences that terminals obey.
 fn hostile(thread: &ThreadId) -> Vec<Record> {
     let evil = "\u{1b}]0;title\u{7}\u{1b}[2J\u{202e}drawkcab\u{2066}\u{200b}\r\n日本語のとても長いテキスト"
         .repeat(40);
@@ -221,7 +221,7 @@ async fn a_refusal_from_outside_is_told_with_its_place_and_its_mend() {
     stop(organism).await;
 }
 
-/// A planner that asks so many at once, none of whom ever answers.
+/// A planner that asks this many at once. None of them ever answers.
 fn spread(takers: usize) -> tempfile::TempDir {
     let names: Vec<String> = (0..takers).map(|number| format!("t{number}")).collect();
     let peers = format!("peers: [{}]", names.join(", "));
@@ -304,7 +304,7 @@ sess-0123456789ab  resting  opened 12:00:00
     stop(organism).await;
 }
 
-/// The timer of a call that closed long before is cancelled when the time of its message is over: not with that call.
+/// The timer of a call that closed long before is cancelled when its message times out, not together with that call.
 #[test]
 fn a_cancelled_timer_is_told_with_the_call_that_set_it() {
     let thread = ThreadId::parse("sess-0123456789ab").unwrap();

@@ -1,4 +1,4 @@
-//! C7: `why` names the leaf cause of a wait, with since when, what ends it, and the command.
+//! C7: `why` names the leaf cause of a wait, since when it lasts, what ends it, and the command.
 
 use systole::audit::layout::{clock, moment};
 use systole::audit::posts::Posts;
@@ -79,7 +79,7 @@ async fn c7_back_off_tells_how_the_last_attempt_failed_and_the_mend() {
 }
 
 /// A planner that calls `search` twice at once and spawns a thread for `deputy`, which calls the hung
-/// `dig`; one search answers, the other hangs too.
+/// `dig`. One search answers, the other hangs too.
 fn two_levels() -> tempfile::TempDir {
     let calls = concat!(
         "env: {TURN_1: '<spawn-thread xmlns=\"https://xml-pipeline.org/ns/core/v1\" suggested_sub_id=\"heat\">",
@@ -170,7 +170,7 @@ async fn c7_a_wait_for_a_timer_names_it_and_its_moment_also_where_the_thread_res
     assert_eq!((id.as_str(), *due), ("tea", leaf.since.plus(3_600_000)));
     let (report, line) = words(&found, None);
     assert!(report.contains("planner is in turn 1, awaits timer tea, due in 59 m"), "{report}");
-    // An hour from now may be another day.
+    // In an hour it may be another day.
     let since = leaf.since;
     assert!(report.contains(&format!("ends with: timer tea at {}", moment(*due, since))), "{report}");
     assert!(line.contains("for planner: awaits timer tea"), "{line}");
@@ -245,7 +245,7 @@ async fn c7_as_many_are_out_as_the_listener_has_slots() {
 
 #[tokio::test]
 async fn c7_who_waited_for_the_one_slot_is_out_since_it_was_free() {
-    // The first message waits until the test says so, then fails; the second one hangs.
+    // The first message waits for the test, then fails; the second one hangs.
     let waits = "run: [sh, -c, 'read line; if mkdir first; then cat go; exit 1; fi; exec sleep 1000']";
     let keys = [waits, "mode: once", "timeout: 1h", "retry: {attempts: 1, backoff: 1s..1s}"];
     let folder = cast(&[Part("search", "search", "found", &keys)]);
@@ -372,7 +372,7 @@ async fn c7_after_a_failed_attempt_the_next_one_is_out_since_its_own_time() {
     let receipt = ask(&organism, "k1", &payload("search", "one"), None).await.unwrap();
     until(&organism, |r| r.header.kind == Kind::Attempt).await;
     let repeat = organism.reader().of_thread(&receipt.thread, 2, 1).unwrap().remove(0).1;
-    // The pause is a millisecond; the state is read until it is over.
+    // The pause is a millisecond; the test reads the state until it is over.
     let found = loop {
         let found = standing(&organism, &receipt.thread);
         if !matches!(found.leaves()[0].cause, Cause::BackOff { .. }) {
@@ -389,7 +389,7 @@ async fn c7_after_a_failed_attempt_the_next_one_is_out_since_its_own_time() {
     stop(organism).await;
 }
 
-/// A reason as long and as hostile as one can be, with others below it.
+/// A reason of the greatest length and hostility, with others below it.
 fn hostile(depth: u32) -> Reason {
     let evil =
         "\u{1b}]0;title\u{7}\u{1b}[2J\u{202e}drawkcab\u{200b}\r\n日本語のとても長いテキスト".repeat(40);
@@ -443,7 +443,7 @@ fn row_20_no_line_of_why_is_too_wide_or_obeyed() {
     assert!(line.contains("systole why"), "{line}");
 }
 
-/// A reason of search in a thread of that name, since that moment.
+/// A reason of `search` in a thread of that name, since that moment.
 fn waiting(thread: &str, since: u64, cause: Cause) -> Reason {
     Reason {
         thread: ThreadId::parse(thread).unwrap(),

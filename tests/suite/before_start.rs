@@ -1,5 +1,5 @@
-//! What is found before the first message: by `systole doctor`, and by `systole run` on its terminal. Programs that
-//! cannot start, variables that are not set, a port that is taken, and one that is free a moment later.
+//! The checks before the first message: by `systole doctor`, and by `systole run` on its terminal. Programs that
+//! cannot start, variables that are not set, a port that is taken, and a port that becomes free a moment later.
 
 use std::fs;
 use std::net::TcpListener;
@@ -14,7 +14,7 @@ use crate::program::{Running, systole, systole_with};
 const XSD: &str = r#"<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema" targetNamespace="urn:t" elementFormDefault="qualified">
   <xs:element name="dig" type="xs:string"/></xs:schema>"#;
 
-/// A folder with an organism of one listener, and what stands below its other sections.
+/// A folder with an organism of one listener, with `more` below its other sections.
 fn folder(listener: &str, more: &str) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("dig.xsd"), XSD).unwrap();
@@ -30,7 +30,7 @@ fn folder(listener: &str, more: &str) -> tempfile::TempDir {
     folder
 }
 
-/// The words that `doctor` prints, without line breaks, and its exit.
+/// The output of `doctor` without line breaks, and its exit code.
 fn doctor(folder: &Path, variables: &[(&str, &str)]) -> (String, Option<i32>) {
     let ran = systole_with(folder, &["doctor"], variables);
     (ran.stdout.split_whitespace().collect::<Vec<_>>().join(" "), ran.code)
@@ -67,12 +67,12 @@ fn doctor_starts_what_stays_once_and_tells_why_it_cannot() {
         assert!(said.contains(first) && said.contains(second), "{listener}: {said}");
         assert_eq!(exit, Some(1), "{listener}: {said}");
     }
-    // A program for each delivery is not started without one.
+    // A program with `mode: once` is not started without a delivery.
     let once = folder("run: [sh, -c, 'echo > started'], mode: once", "");
     let (said, exit) = doctor(once.path(), &[]);
     assert!(said.contains("ok listener: digger: its program is there") && exit == Some(0), "{said}");
     assert!(!once.path().join("started").exists());
-    // Of an organism that runs nothing is started beside it.
+    // `doctor` starts nothing of an organism that already runs.
     let running = Running::organism(good.path());
     let (said, exit) = doctor(good.path(), &[]);
     assert!(said.contains("ok listeners: not started here: process "), "{said}");

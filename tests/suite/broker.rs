@@ -1,7 +1,8 @@
-//! A real nats-server for tests: its own process, port, configuration and store. It can be killed, stopped, paused and
-//! started again where it was. Every wait is for something that it says, and ends; it signals its own process alone.
+//! A real nats-server for tests, with its own process, port, configuration and store. A test can kill, stop, pause
+//! and restart it in place. Every wait is for a line of its output, and has a limit. This file sends signals only to
+//! its own server.
 //!
-//! `tools/prepare test` brings the server, and the Python client that stands beside it.
+//! `tools/prepare test` installs the server, and the Python client next to it.
 
 use std::future::poll_fn;
 use std::path::{Path, PathBuf};
@@ -19,27 +20,28 @@ use crate::ports;
 use crate::program::{PATIENCE, lines};
 use crate::stage::alive;
 
-/// A key that a test may show: seed and public half.
+/// A key that a test may show: seed and public key.
 pub(crate) const KEY: (&str, &str) = (
     "SUAP6B434OOHEZHH5I7R2VH2GB2JHQPN2O2ZX2NVDIOZE7AZGHEZUNK65A",
     "UAWNURI6DUVI4POJAMCZS3QAAOUQNVIN555P7WIRBR4D3ITXFXBCRWHV",
 );
 
-/// What every broker of a test has. `always` fsyncs each message before it says that it has it.
+/// The JetStream settings of every broker in the tests. `always` fsyncs each message before the broker acknowledges
+/// it.
 pub(crate) const JETSTREAM: &str = "jetstream { store_dir: \"STORE\", sync_interval: always }\n";
 
-/// Where `tools/prepare test` puts what only tests need: in the target folder of this build.
+/// Where `tools/prepare test` stores the tools that only tests need: in the target folder of this build.
 fn tools() -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap().join("tools")
 }
 
-/// The server that was brought, or else one on PATH.
+/// The installed server, or else the one on PATH.
 fn program() -> PathBuf {
     let brought = tools().join("nats-server");
     if brought.exists() { brought } else { PathBuf::from("nats-server") }
 }
 
-/// PATH with that server on it, before any other.
+/// PATH with that server in front.
 pub(crate) fn path() -> String {
     let path = std::env::var("PATH").unwrap();
     let brought = program();
@@ -47,7 +49,7 @@ pub(crate) fn path() -> String {
     if folder.is_empty() { path } else { format!("{folder}:{path}") }
 }
 
-/// Python with the plain NATS client, as the author of a listener has it.
+/// Python with the plain NATS client, as a listener's author uses it.
 pub(crate) fn python() -> Command {
     let mut python = Command::new("python3");
     if tools().join("python").exists() {
@@ -56,7 +58,7 @@ pub(crate) fn python() -> Command {
     python
 }
 
-/// A broker that runs, or ran.
+/// A broker, running or stopped.
 pub(crate) struct Server {
     child: Option<Child>,
     log: Receiver<String>,
@@ -67,22 +69,22 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Starts one that lets in everybody.
+    /// Starts a broker that accepts every client.
     pub(crate) fn start() -> Server {
         Server::with("")
     }
 
-    /// Starts one with more in its configuration: users, keys, limits, routes.
+    /// Starts a broker with more configuration: users, keys, limits, routes.
     pub(crate) fn with(more: &str) -> Server {
         Server::of([JETSTREAM, more].concat())
     }
 
-    /// Starts one that keeps nothing.
+    /// Starts a broker that stores nothing.
     pub(crate) fn without_jetstream() -> Server {
         Server::of(String::new())
     }
 
-    /// Starts one with a configuration that says everything. Its port alone is not taken.
+    /// Starts a broker with a complete configuration. Only the port in it is replaced.
     pub(crate) fn whole(configuration: &str) -> Server {
         assert!(configuration.contains("\nlisten: "), "{configuration}");
         Server::of(configuration.to_owned())
@@ -98,13 +100,13 @@ impl Server {
         server
     }
 
-    /// Starts it again on its store and its port.
+    /// Starts it again with its store and its port.
     pub(crate) fn start_again(&mut self) {
         self.begin();
         self.listens();
     }
 
-    /// A node of a cluster that is not started: it says that it listens when the others are there.
+    /// A node of a cluster, not yet started. It reports that it listens only when the other nodes are there.
     pub(crate) fn node(configuration: String) -> Server {
         let folder = tempfile::tempdir().unwrap();
         let log = std::sync::mpsc::sync_channel(1).1;
@@ -131,7 +133,7 @@ impl Server {
         self.child = Some(child);
     }
 
-    /// Waits until it takes clients.
+    /// Waits until it accepts clients.
     pub(crate) fn listens(&mut self) {
         self.says("Server is ready");
     }
@@ -157,40 +159,40 @@ impl Server {
         self.child.as_ref().expect("it does not run").id()
     }
 
-    /// Ends it where it stands, as kill -9 and a power cut do.
+    /// Kills it at once, as kill -9 and a power cut do.
     pub(crate) fn kill(&mut self) {
         let mut child = self.child.take().expect("it does not run");
         child.kill().unwrap();
         child.wait().unwrap();
     }
 
-    /// Takes away everything that it has stored, once it does not run.
+    /// Deletes everything that it has stored. It must not be running.
     pub(crate) fn loses_everything(&mut self) {
         assert!(self.child.is_none(), "it still runs");
         std::fs::remove_dir_all(self.folder.path().join("store")).unwrap();
     }
 
-    /// Ends it as its operator does.
+    /// Stops it as its operator does.
     pub(crate) fn stop(&mut self) {
         self.signal(Signal::TERM);
         self.says("Server Exiting");
         self.child.take().unwrap().wait().unwrap();
     }
 
-    /// Everything that it has said, once it is ended as its operator does.
+    /// Stops it as its operator does, and returns its whole output.
     pub(crate) fn all_said(&mut self) -> &str {
         self.stop();
         &self.heard
     }
 
-    /// Holds it: its connections stand, and it answers nothing.
+    /// Suspends it: its connections stay open, and it answers nothing.
     pub(crate) fn pause(&self) {
         self.signal(Signal::STOP);
         let (_, state) = waitpid(Some(self.process()), WaitOptions::UNTRACED).unwrap().unwrap();
         assert!(state.stopped(), "{state:?}");
     }
 
-    /// Lets it go on after a pause.
+    /// Resumes it after a pause.
     pub(crate) fn go_on(&self) {
         self.signal(Signal::CONT);
         let (_, state) = waitpid(Some(self.process()), WaitOptions::CONTINUED).unwrap().unwrap();
@@ -205,12 +207,12 @@ impl Server {
         kill_process(self.process(), signal).unwrap();
     }
 
-    /// A client without credentials, as a test uses it to look at what is there.
+    /// A client without credentials, for tests that look at the contents.
     pub(crate) async fn client(&self) -> async_nats::Client {
         ConnectOptions::new().connection_timeout(PATIENCE).connect(self.url()).await.unwrap()
     }
 
-    /// Where its monitoring is, which `http: "127.0.0.1:-1"` in the configuration opens.
+    /// The address of its monitoring, which `http: "127.0.0.1:-1"` in the configuration opens.
     pub(crate) fn monitor(&self) -> String {
         let said = self.heard.lines().find(|line| line.contains("Starting http monitor on "));
         said.unwrap().rsplit_once(' ').unwrap().1.to_owned()
@@ -318,7 +320,7 @@ async fn a_broker_of_a_test_fsyncs_what_it_says_it_has() {
     assert!(numbers >= vec![2, 12], "{version}");
 }
 
-/// The plain Python client, with what nkeys need, speaks with the broker.
+/// The plain Python client, with the packages for nkeys, can use the broker.
 #[tokio::test]
 async fn the_python_client_speaks_with_the_broker() {
     const SCRIPT: &str = "
@@ -345,7 +347,7 @@ asyncio.run(main())
     assert_eq!(String::from_utf8_lossy(&said.stdout).trim(), "heard", "{said:?}");
 }
 
-/// What `tools/prepare test` would run where a nats-server of that version stands first on PATH.
+/// What `tools/prepare test` would run if a nats-server of that version is first on PATH.
 #[cfg(target_arch = "x86_64")]
 fn would_install(folder: &Path, on_path: &str) -> String {
     let bin = folder.join("bin");
@@ -355,12 +357,12 @@ fn would_install(folder: &Path, on_path: &str) -> String {
     let mut prepare = Command::new("tools/prepare");
     prepare.arg("test").env("PATH", path).env("NO_INSTALL", "1");
     let ran = prepare.env("CARGO_TARGET_DIR", folder.join("target")).output().unwrap();
-    // It fails if something is missing that it was not allowed to install.
+    // It fails if something is missing that it may not install.
     assert_eq!(ran.status.success(), ran.stdout.is_empty(), "{ran:?}");
     String::from_utf8(ran.stdout).unwrap()
 }
 
-/// A program that says which version it is, as nats-server does.
+/// A program that reports its version as nats-server does.
 #[cfg(target_arch = "x86_64")]
 fn fake_server(path: &Path, version: &str) {
     use std::os::unix::fs::PermissionsExt as _;
@@ -394,7 +396,7 @@ fn preparing_brings_what_is_pinned_once_and_prints_it_first() {
     std::fs::copy("tools/pinned/python-client.txt", &pins).unwrap();
     let printed = would_install(folder.path(), "2.9.10");
     assert!(!printed.contains("tools/pinned/"), "{printed}");
-    // Pins that have changed are brought anew.
+    // Changed pins are installed again.
     std::fs::write(&pins, "nats-py==1.0.0").unwrap();
     assert!(would_install(folder.path(), "2.9.10").contains(client));
 }

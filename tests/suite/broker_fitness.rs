@@ -1,5 +1,5 @@
-//! A broker is looked over before anything is handed to it: what is wrong with it is told to who runs the organism, and
-//! what is somebody else's stays as it was. All against a real one, but for those that no real one is.
+//! Systole inspects a broker before it uses it: it reports what is wrong to the operator, and leaves foreign data as
+//! it was. All tests use a real broker, except for faults that no real broker has.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -18,12 +18,12 @@ use crate::ports;
 use crate::program::PATIENCE;
 use crate::stage::name;
 
-/// What may stand in nothing that is told.
+/// A text that may appear in no message.
 const SECRET: &str = "hunter2-and-more";
 
 const BUS: &str = "SYSTOLE_hello_BUS";
 
-/// A pump's user of that password, with those rights.
+/// A pump's user with that password and those rights.
 fn pump(rights: &str) -> String {
     format!("authorization {{ users: [{{user: pump, password: {SECRET}{rights}}}] }}")
 }
@@ -44,7 +44,7 @@ async fn fit(server: &Server) -> Broker {
     connect(&server.url(), None, PATIENCE).await.unwrap()
 }
 
-/// The refusal, which must have this code, these words and this in its mend; no secret is in it.
+/// The refusal, which must have this code, these words and this in its fix, and no secret.
 pub(crate) fn refused(tried: Result<Broker, Unusable>, code: Code, words: &str, mend: &str) -> Unusable {
     let refusal = tried.map(|broker| format!("{broker:?}")).unwrap_err();
     assert_eq!(refusal.code(), code, "{refusal:?}");
@@ -56,7 +56,7 @@ pub(crate) fn refused(tried: Result<Broker, Unusable>, code: Code, words: &str, 
     refusal
 }
 
-/// What says that it is a nats-server of that version, takes whoever comes, and answers no question.
+/// A fake nats-server of that version. It accepts every client and answers no request.
 pub(crate) fn pretender(version: &str) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -76,7 +76,7 @@ pub(crate) fn pretender(version: &str) -> SocketAddr {
     address
 }
 
-/// Carries one connection to a broker line by line, and writes another name for the header that holds the expectation.
+/// Forwards one connection to a broker line by line, and renames the header that holds the expectation.
 fn forgetful(server: &Server) -> SocketAddr {
     const HEADER: &str = "Nats-Expected-Last-Subject-Sequence";
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -90,7 +90,7 @@ fn forgetful(server: &Server) -> SocketAddr {
         let mut line = Vec::new();
         while from.read_until(b'\n', &mut line).is_ok_and(|read| read > 0) {
             let text = String::from_utf8(std::mem::take(&mut line)).unwrap();
-            // As long as before, because the length was said already.
+            // The same length as before, because the length was already sent.
             if to.write_all(text.replace(HEADER, &"X".repeat(HEADER.len())).as_bytes()).is_err() {
                 return;
             }
@@ -108,7 +108,7 @@ async fn bus(server: &Server) -> Info {
     looking(server).await.get_stream(BUS).await.unwrap().get_info().await.unwrap()
 }
 
-/// What is changed in the stream of ours.
+/// Changes the configuration of our stream.
 async fn change(server: &Server, change: impl FnOnce(&mut Config)) -> Info {
     let mut config = bus(server).await.config;
     change(&mut config);
@@ -139,7 +139,7 @@ async fn a_fit_broker_gets_the_stream_of_the_organism_once() {
     assert_eq!(bus(&server).await.state.messages, 0, "the trial is left over");
     assert_eq!(broker.largest_message(), 1 << 20);
     assert_eq!(format!("{broker:?}"), format!("Broker({}, {BUS})", &server.url()["nats://".len()..]));
-    // What is out stays out, and what an operator chose stays chosen.
+    // Deliveries that are out stay out, and the operator's settings stay.
     let subject = broker.subjects().delivery(&name("echo"));
     broker.jetstream().publish(subject, "a delivery".into()).await.unwrap().await.unwrap();
     change(&server, |config| config.max_bytes = 1 << 30).await;
@@ -213,7 +213,7 @@ async fn a_broker_that_says_nothing_is_not_waited_for() {
     server.pause();
     let tried = connect(&server.url(), None, Duration::from_millis(300)).await;
     refused(tried, Code::BusUnreachable, "gave no answer within 300 ms when it was called", "log");
-    // Time enough for it to let the pump in.
+    // Enough time for it to accept the pump.
     let tried = connect(&format!("nats://{}", pretender("2.15.1")), None, Duration::from_secs(3)).await;
     let words = "gave no answer within 3000 ms when it was asked for its JetStream";
     refused(tried, Code::BusUnreachable, words, "log");
@@ -244,7 +244,7 @@ async fn wrong_credentials_are_told_without_them() {
     connect(&url, Some(Credentials::Nkey(KEY.0.into())), PATIENCE).await.unwrap();
 }
 
-/// The broker answers what is forbidden with silence: the word that it says beside it is heard, and nobody waits.
+/// The broker does not answer forbidden requests: the separate error line is read, and no request waits.
 #[tokio::test]
 async fn what_the_broker_forbids_is_told_at_once() {
     for (rights, words) in [
@@ -361,13 +361,13 @@ async fn a_stream_of_ours_that_would_lose_deliveries_is_refused() {
     change(&server, |config| drop(config.metadata.insert("systole.format".into(), "2".into()))).await;
     let tried = connect(&server.url(), None, PATIENCE).await;
     refused(tried, Code::BusUnfit, "has format 2; this version reads up to 1", "a newer one");
-    // That cannot be taken back.
+    // This setting cannot be reverted.
     change(&server, |config| *config = Config { deny_delete: true, ..before }).await;
     let tried = connect(&server.url(), None, PATIENCE).await;
     refused(tried, Code::BusUnfit, "nothing can be deleted from it", "nats stream rm");
 }
 
-/// What the broker has no room for is said in its own words.
+/// When the broker has no room for a stream, the refusal quotes the broker.
 #[tokio::test]
 async fn a_broker_that_makes_no_stream_says_why() {
     let limited = format!(

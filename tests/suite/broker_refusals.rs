@@ -1,5 +1,5 @@
-//! Whom a broker does not let in, told by its system account to the pump; and what it tells nobody. A real nats-server
-//! with the configuration that `systole permissions` writes, or one of before.
+//! Clients that a broker rejects, reported to the pump by the broker's system account; and what the broker reports to
+//! no one. A real nats-server with the configuration that `systole permissions` writes, or an earlier one.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -14,7 +14,7 @@ use crate::far_rights::House;
 use crate::identity::{Someone, seed};
 use crate::program::{PATIENCE, Running, systole, systole_with};
 
-/// Somebody who is not let in, whatever is shown.
+/// A client that is rejected with any credentials.
 async fn knocks(server: &Server) {
     let stranger = ConnectOptions::with_user_and_password("open".into(), "sesame".into());
     assert!(stranger.connect(server.url()).await.is_err());
@@ -25,10 +25,10 @@ async fn next(ear: &mut Subscriber) -> async_nats::Message {
     came.expect("nothing came").expect("the stream ended")
 }
 
-/// Hears a subject, for certain.
+/// Subscribes to a subject, and returns when the subscription is certain.
 async fn hears(client: &Client, subject: &'static str, asks: &'static str) -> Subscriber {
     let ear = client.subscribe(subject).await.unwrap();
-    // An answer on the same connection says that all before it was heard.
+    // An answer on the same connection shows that the server has read everything before it.
     client.request(asks, "".into()).await.unwrap();
     ear
 }
@@ -52,7 +52,7 @@ async fn d6_whom_a_broker_does_not_let_in_is_told_by_number_and_without_a_secret
         knocks(&house.server).await;
         next(&mut ear).await;
     }
-    // What the pump writes now comes back to it behind all of them.
+    // The pump's next message arrives after all of them.
     assert_eq!(systole(folder, &["ask", "hello"]).stdout, "heard\n");
     let mut auditor = house.auditor().await;
     for subject in ["o.shop.refused.*", "$SYS.>"] {
@@ -75,7 +75,7 @@ fn d6_a_broker_that_does_not_tell_whom_it_let_in_hinders_nothing() {
     let house = House::open();
     let folder = house.first.path();
     let written = systole(folder, &["permissions", "--nats-config"]).stdout;
-    // As it was written before.
+    // The configuration of an earlier version.
     let mut before = String::new();
     let mut is_of_server = false;
     for line in written.lines() {
@@ -110,7 +110,7 @@ async fn d6_what_a_party_may_not_the_server_tells_nobody() {
     let house = House::open();
     let folder = house.first.path();
     let written = systole(folder, &["permissions", "--nats-config"]).stdout;
-    // Somebody who hears everything that the server says of itself.
+    // A user that receives everything that the server reports about itself.
     let system = format!("\"$SYS\": {{\n    users: [{{ nkey: {} }}]\n", KEY.1);
     let mut server = Server::whole(&written.replacen("\"$SYS\": {\n", &system, 1));
     let operator = ConnectOptions::with_nkey(KEY.0.to_owned()).connect(server.url()).await.unwrap();

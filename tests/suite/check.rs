@@ -1,5 +1,5 @@
-//! `systole check` and its warnings: what is told, as JSON and on a terminal, and that `run` refuses what
-//! `check` refuses, no more and no less.
+//! `systole check` and its warnings: the output, as JSON and on a terminal, and that `run` rejects
+//! exactly what `check` rejects.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use crate::program::{Ran, Running, systole};
 const BROKEN: &str = "tests/suite/golden/config";
 const WARNED: &str = "tests/suite/golden/warnings";
 
-/// The organism's files of a folder.
+/// The organism files in a folder.
 fn files(folder: &str) -> Vec<PathBuf> {
     let mut files: Vec<PathBuf> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.retain(|path| path.extension().is_some_and(|extension| extension == "yaml"));
@@ -21,7 +21,7 @@ fn files(folder: &str) -> Vec<PathBuf> {
     files
 }
 
-/// Runs the real program where the goldens name their files from.
+/// Runs the real program in the folder from which the goldens name their files.
 fn here(arguments: &[&str]) -> Ran {
     systole(Path::new(env!("CARGO_MANIFEST_DIR")), arguments)
 }
@@ -43,7 +43,7 @@ fn h3_run_refuses_exactly_what_check_refuses() {
         assert_eq!(checked.code, Some(0), "{name}\n{}", checked.stdout);
         let folder = tempfile::tempdir().unwrap();
         let log = folder.path().join("hello.db");
-        // What its agents would say nobody asks; that a file runs is shown without keys.
+        // The test asks its agents nothing. That a file runs is shown without keys.
         let replies = folder.path().join("replies.yaml");
         fs::write(&replies, "{}").unwrap();
         let mut arguments: Vec<String> =
@@ -90,7 +90,7 @@ fn warnings_are_told_as_written_down_and_hinder_nothing() {
     assert!(known.into_iter().all(|code| codes.contains(code)), "a warning that no file has: {codes:?}");
 }
 
-/// What is meant is not warned of: each of these takes one warning away, and adds none.
+/// An explicit choice causes no warning: each of these removes one warning, and adds none.
 #[test]
 fn what_is_said_to_be_meant_is_not_warned_of() {
     let warned = |name: &str, settings: &[&str]| -> Vec<&'static str> {
@@ -113,7 +113,7 @@ fn what_is_said_to_be_meant_is_not_warned_of() {
     assert_eq!(warned("several-takers.yaml", &both), [""; 0]);
     let entry = ["broadcast.find=all", "listeners.boss.entry=true", "organism.entry=south"];
     assert_eq!(warned("several-takers.yaml", &entry), [""; 0]);
-    // A listener's own schema says whose it means.
+    // A listener's own schema says who uses it.
     let own = [
         "payloads={other: text}",
         "listeners.greeter.schema=schemas/talker.xsd",
@@ -134,7 +134,7 @@ fn a_strict_check_takes_a_warning_for_a_mistake() {
     assert_eq!(here(&["check", "--strict", "-f", "config/beat/organism.yaml"]).code, Some(0));
 }
 
-/// Every mistake is a value of its own, with everything that the page has.
+/// Every mistake is its own value, with everything that the page has.
 #[test]
 fn as_json_each_mistake_is_a_line_with_its_places() {
     let path = "tests/suite/golden/config/overlap.yaml";
@@ -156,7 +156,8 @@ fn as_json_each_mistake_is_a_line_with_its_places() {
     assert!(whole["line"].is_null() && whole["text"].is_null() && whole["message"] == "the file is empty");
 }
 
-/// A good file is said in a few lines: who is there, who takes what, what it may use, where the log lies.
+/// A good file is summarized in a few lines: the listeners, what each accepts, what it may use, where the
+/// log is stored.
 #[test]
 fn a_good_file_is_told_as_what_it_is() {
     let ran = here(&["check", "-f", "config/beat/organism.yaml", "--set", "budgets.wall=5m"]);
@@ -177,8 +178,8 @@ fn a_good_file_is_told_as_what_it_is() {
     assert_eq!(whole["listeners"][0]["accepts"][0], "{https://xml-pipeline.org/ns/clerk/v1}order");
 }
 
-/// Row 44, the first half: each is refused with its file, line and column before anything starts, but a
-/// circle, which budgets end, and which is a mistake only to those who say so.
+/// Row 44, the first half: each is rejected with its file, line and column before anything starts. The
+/// exception is a circle, which budgets end, and which is a mistake only if the file says so.
 #[test]
 fn row_44_a_broken_file_starts_nothing_and_says_where() {
     let folder = tempfile::tempdir().unwrap();
@@ -249,7 +250,7 @@ fn what_cannot_be_printed_is_told_and_is_not_done() {
     }
 }
 
-/// Whoever has a hundred has one reason for them; the others are not to be lost below.
+/// A hundred warnings of one code have one reason; the other warnings must not be lost below them.
 #[test]
 fn of_warnings_with_one_code_twenty_are_drawn_and_the_rest_counted() {
     let folder = tempfile::tempdir().unwrap();
@@ -271,7 +272,7 @@ fn of_warnings_with_one_code_twenty_are_drawn_and_the_rest_counted() {
     assert_eq!(json.stdout.lines().count(), 59 + 1, "each is a value, and what the organism is");
 }
 
-/// Where no log can ever lie the file is refused, by `run` in the same words.
+/// If the log can never be stored at its path, the file is rejected, by `run` with the same message.
 #[test]
 fn a_log_that_cannot_be_one_is_refused_with_its_place() {
     let folder = tempfile::tempdir().unwrap();
@@ -299,7 +300,7 @@ fn a_log_that_cannot_be_one_is_refused_with_its_place() {
     refused("organism.yaml", &["log.path: `organism.yaml` is the organism's file itself"]);
     refused("link.db", &["is the organism's file itself"]);
     refused("logs/../search.xsd", &["is the schema search.xsd"]);
-    // Beside a file that names none it is the default that is in the way.
+    // If the file names no log, the default path is the obstacle.
     fs::write(root.join("organism.yaml"), text).unwrap();
     assert_eq!(systole(root, &["check"]).code, Some(0));
     fs::create_dir(root.join("organism.db")).unwrap();
@@ -307,7 +308,7 @@ fn a_log_that_cannot_be_one_is_refused_with_its_place() {
     assert_eq!(ran.code, Some(3), "{ran:?}");
     assert!(ran.stdout.contains("log.path: `./organism.db` is a folder"), "{}", ran.stdout);
     assert!(ran.stdout.contains("try: log: {path: "), "{}", ran.stdout);
-    // What is there and might be a log is looked at by whoever opens it.
+    // A file that exists and might be a log is checked by the command that opens it.
     let logs = format!("{text}log: {{path: logs/new.db}}\n");
     fs::write(root.join("organism.yaml"), logs).unwrap();
     assert_eq!(systole(root, &["check"]).code, Some(0));

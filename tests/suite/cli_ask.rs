@@ -1,4 +1,4 @@
-//! `systole ask`: a question and its answer, through an organism that runs and without one; and a conversation on a
+//! `systole ask`: a question and its answer, with a running organism and without one; and a conversation on a
 //! terminal.
 
 use std::path::Path;
@@ -8,14 +8,14 @@ use crate::organism::folder;
 use crate::program::{Ran, Running, systole, systole_with_stdin};
 use crate::terminal::{Terminal, lines_that_stay};
 
-/// The folder of the first listeners, in which `answer` is the entry.
+/// The folder of the first listeners, with `answer` as the entry.
 fn first() -> tempfile::TempDir {
     let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("config/first-listeners");
     let folder = tempfile::tempdir().unwrap();
     for file in ["organism.yaml", "answer.sh", "answer.py"] {
         std::fs::copy(from.join(file), folder.path().join(file)).unwrap();
     }
-    // Two organisms of two tests may run at once.
+    // The organisms of two tests may run at once.
     let yaml = std::fs::read_to_string(folder.path().join("organism.yaml")).unwrap();
     let yaml = yaml + "console: {listen: 127.0.0.1:0}\n";
     std::fs::write(folder.path().join("organism.yaml"), yaml).unwrap();
@@ -98,7 +98,7 @@ fn without_an_entry_the_only_one_that_takes_a_question_is_asked() {
     );
 }
 
-/// Answers once somebody has written into the pipe `go`.
+/// Answers after something is written into the pipe `go`.
 const WAITS: &str = "#!/bin/sh\nread line < go\necho '<answer xmlns=\"https://xml-pipeline.org/ns/talk/v1\">Hello</answer>'\n";
 
 #[test]
@@ -124,14 +124,14 @@ fn on_a_terminal_a_line_says_who_works_and_goes_when_the_answer_comes() {
     assert!(waits(&["send", "--to", "answer", "--file", "question.xml"]).contains("Hello"));
     organism.interrupt();
 
-    // Elsewhere nothing is said of the way.
+    // Otherwise the output does not mention the progress.
     let asking = Running::start(folder.path(), &["ask", "Who?"]);
     say_go();
     let asked = asking.end();
     assert_eq!((asked.code, asked.stdout.as_str(), asked.stderr.as_str()), (Some(0), "Hello\n", ""));
 }
 
-/// Types lines into a command on a terminal, each once it is asked for, and prints what the terminal shows.
+/// Types lines into a command on a terminal, each when it is asked for, and prints what the terminal shows.
 const TYPIST: &str = r#"
 import os, pty, select, sys
 pid, fd = pty.fork()

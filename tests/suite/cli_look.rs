@@ -1,4 +1,4 @@
-//! The reading commands, as the binary that people have: what they print, where, and how they end.
+//! The reading commands, as the installed binary: what they print, where, and their exit.
 
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
@@ -14,7 +14,7 @@ use super::audit_stage::{Part, cast, flat, narrow, payload, stop, until};
 use super::organism::{ask, outcome, start};
 use crate::program::PATIENCE;
 
-/// What a command printed, and its exit code.
+/// The output of a command, and its exit code.
 struct Ran {
     exit: i32,
     out: String,
@@ -23,13 +23,13 @@ struct Ran {
 
 fn command(folder: &Path, args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_systole"));
-    // A list of waits is for other programs: a line each, however long.
+    // A list of waits is for other programs: one line each, of any length.
     let columns = if *args == ["why"] { "" } else { "80" };
     command.args(args).current_dir(folder).envs([("TZ", "UTC"), ("COLUMNS", columns)]).stdin(Stdio::null());
     command
 }
 
-/// Runs `systole` in the folder of an organism; every line for people must fit.
+/// Runs `systole` in the folder of an organism. Every line for people must fit.
 #[track_caller]
 fn systole(folder: &Path, args: &[&str]) -> Ran {
     let ran = command(folder, args).output().unwrap();
@@ -345,7 +345,7 @@ async fn a_refusal_reads_with_its_place_and_its_mend() {
     stop(organism).await;
 }
 
-/// Whoever asks what waits learns of the thread that a timer will open as well: it is at rest, and not for long.
+/// `why` also lists the thread that a timer will open: it is at rest, and not for long.
 #[tokio::test]
 async fn c7_why_lists_the_timer_of_a_thread_at_rest() {
     let timer =

@@ -1,4 +1,4 @@
-//! `systole run`: what it says when it starts, when it cannot, and how it stops.
+//! `systole run`: its output at the start, its errors if it cannot start, and how it stops.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -86,7 +86,7 @@ fn a_second_organism_on_a_log_is_refused_with_the_pid_of_the_first() {
     let words = format!("is in use by process {}", organism.pid());
     refused(folder.path(), &["run"], 5, &["hello.db", &words]);
 
-    // The same when both want the same address, which is what a person sees who starts it twice.
+    // The same if both want the same address. A person sees this after starting it twice.
     let yaml = HOUSE.replace("127.0.0.1:0", &run_file(folder.path()).address.to_string());
     std::fs::write(folder.path().join("organism.yaml"), yaml).unwrap();
     refused(folder.path(), &["run"], 5, &["hello.db", &words]);
@@ -129,7 +129,8 @@ fn row_20_hostile_text_is_shown_and_not_obeyed() {
     organism.interrupt();
 }
 
-/// Answers when something is written into the pipe `gate`, and says on `gate` itself when it is asked.
+/// Opens the pipe `asked` when it is asked, and answers when something is written into the pipe
+/// `gate`.
 const SLOW_PY: &str = r#"import sys, xml.etree.ElementTree as ET
 E, S, L, N = "{https://xml-pipeline.org/ns/envelope/v1}", "{urn:systole:stamp:v1}", "{urn:systole:listener:v1}", "{https://xml-pipeline.org/ns/echo/v1}"
 for line in sys.stdin:
@@ -142,7 +143,7 @@ for line in sys.stdin:
     print(ET.tostring(reply, encoding="unicode"), flush=True)
 "#;
 
-/// An organism whose listener waits in the middle of its work, and which has a message.
+/// An organism with one message, whose listener waits in the middle of its work.
 fn held() -> (tempfile::TempDir, Running) {
     let folder = house();
     std::fs::write(folder.path().join("echo.py"), SLOW_PY).unwrap();
@@ -156,7 +157,7 @@ fn held() -> (tempfile::TempDir, Running) {
     (folder, organism)
 }
 
-/// Lets the listener of `held` go on.
+/// Lets the listener of `held` continue.
 fn answer_late(folder: &Path) {
     let mut gate = std::fs::File::options().write(true).open(folder.join("gate")).unwrap();
     gate.write_all(b"late").unwrap();
@@ -183,7 +184,7 @@ fn term_is_a_stop_that_went_well() {
     assert_eq!(ran.code, Some(0), "{ran:?}");
 }
 
-/// A closing terminal often sends two of them.
+/// A closing terminal often sends two hangups.
 #[test]
 fn hup_lets_replies_land_and_so_does_a_second_one() {
     let (folder, mut organism) = held();

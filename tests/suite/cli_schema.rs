@@ -1,4 +1,5 @@
-//! `systole schema`: what judges an element, what a model makes of it, and the way out of the compact form.
+//! `systole schema`: the schema that checks an element, what a model sees of it, and the conversion from
+//! the compact form to a file.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -19,14 +20,14 @@ listeners:
 
 fn folder(test: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("schema-command").join(test);
-    // What an earlier run has left must not be there: nothing is overwritten.
+    // The files of an earlier run must be gone: nothing is overwritten.
     let _gone = fs::remove_dir_all(&folder);
     fs::create_dir_all(&folder).unwrap();
     for (name, root) in [("search.xsd", "searched"), ("again.xsd", "find"), ("shut.xsd", "shut")] {
         let xsd = fs::read_to_string("tests/suite/golden/config/schemas/search.xsd").unwrap();
         let space = name.trim_end_matches(".xsd");
         let xsd = xsd.replace("/search/v1", &format!("/{space}/v1"));
-        // No two declare the same, but those that are meant to.
+        // No two declare the same, except those that do so on purpose.
         let xsd = match root {
             "find" => xsd.replace("\"find\"", "\"seek\"").replace("\"found\"", "\"sought\""),
             root => {
@@ -133,7 +134,7 @@ fn an_element_that_nothing_declares_is_told_with_the_nearest() {
     );
 }
 
-/// A file before and after, which differ by the block alone.
+/// A file before and after, which differ only in the block.
 const EJECTED: [(&str, &str, &str); 8] = [
     (
         "in-lines",

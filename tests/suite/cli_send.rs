@@ -1,4 +1,4 @@
-//! `systole send` and `systole cancel`, with an organism running on the log and without one.
+//! `systole send` and `systole cancel`, with and without a running organism on the log.
 
 use std::path::Path;
 
@@ -79,7 +79,7 @@ fn programs_read_every_payload_of_the_log_as_json_beside_its_xml() {
     running.interrupt();
 }
 
-/// Answers with a report of itself.
+/// Answers with a report about itself.
 const REPORTER: &str = r#"import sys, xml.etree.ElementTree as ET
 E, S = "{https://xml-pipeline.org/ns/envelope/v1}", "{urn:systole:stamp:v1}"
 for line in sys.stdin:
@@ -291,7 +291,7 @@ fn nobody_has_to_wait_for_the_answer() {
     let organism = Running::organism(folder.path());
     let ran = send(folder.path(), &["--timeout", "200ms"]);
     assert!(ran.code == Some(5) && ran.stderr.contains("no answer came in time"), "{ran:?}");
-    // The listener never answers, so a stop would only wait for it.
+    // The listener never answers, so a clean stop would only wait for it.
     drop(organism);
     let usage = send(folder.path(), &["--timeout", "soon"]);
     assert_eq!(usage.code, Some(2));
@@ -328,7 +328,7 @@ fn a_run_file_that_was_left_behind_is_ignored() {
     let ran = send(folder.path(), &[]);
     assert_eq!(ran.code, Some(0), "a dead process: {ran:?}");
 
-    // A process of that number lives again, but nobody answers at the address.
+    // Another process now has that number, but nothing answers at the address.
     let text = String::from_utf8(left).unwrap();
     let pid = text.split([':', ',']).nth(1).unwrap().to_owned();
     std::fs::write(&path, text.replacen(&pid, &std::process::id().to_string(), 1)).unwrap();

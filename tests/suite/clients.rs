@@ -1,5 +1,5 @@
-//! Clients at the HTTP door of the real program: whose credential, to whom, in which roles, and how much
-//! of what is refused.
+//! Clients at the HTTP door of the real program: their credentials, receivers and roles, and how much of
+//! a refused message is reported.
 
 use std::path::Path;
 
@@ -16,7 +16,7 @@ const BOB: &str = "bob-token-0123456789";
 const CAROL: &str = "carol-token-0123456789";
 const TOKENS: [(&str, &str); 3] = [("ALICE_TOKEN", ALICE), ("BOB_TOKEN", BOB), ("CAROL_TOKEN", CAROL)];
 
-/// alice may send to echo alone; bob operates and reads; carol decides.
+/// alice may send only to echo; bob operates and reads; carol decides.
 const CLIENTS: &str =
     "  shy: {run: [python3, echo.py], schema: shy.xsd, accepts: [say], returns: [said], entry: true}
   hidden: {run: [python3, echo.py], schema: hidden.xsd, accepts: [say], returns: [said]}
@@ -79,7 +79,7 @@ fn a6_each_client_sends_under_its_own_name_and_to_whom_it_may() {
 
     let shy = say("hello").replace("ns/echo/v1", "ns/shy/v1");
     assert_eq!(sends(folder.path(), BOB, "", &shy).status, 202, "without `may`: whoever is open");
-    // One that alice may not address, one that is closed, and one that is not there.
+    // A listener that alice may not address, one that is closed, and one that does not exist.
     let told = ["shy", "hidden", "ghost"].map(|name| {
         let other = say("hello").replace("ns/echo/v1", &format!("ns/{name}/v1"));
         let refused = sends(folder.path(), ALICE, "", &other);
@@ -252,7 +252,7 @@ fn who_is_refused_again_and_again_is_told_to_wait_and_the_log_has_a_count() {
     assert_eq!(counts, throttled.len() as u64, "none was lost on the way");
 }
 
-/// Names ten thousand deliveries that were never its own, then answers.
+/// Names ten thousand foreign deliveries, then answers.
 const FLOODS: &str = r#"import re, sys
 for line in sys.stdin:
     ours = re.search(r'delivery="([^"]*)"', line).group(1)

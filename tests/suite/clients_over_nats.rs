@@ -1,5 +1,5 @@
-//! Clients that come in over the broker: a real one with the configuration that `systole permissions` writes, pumps as
-//! processes, and whoever sends with a plain NATS client. Whichever pump has the log takes what is sent.
+//! Clients that come in over the broker: a real broker with the configuration that `systole permissions` writes,
+//! pumps as processes, and senders with a plain NATS client. The pump that holds the log accepts what is sent.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -21,7 +21,7 @@ fn asking(words: &str) -> String {
     format!("<ask xmlns=\"https://xml-pipeline.org/ns/talk/v1\">{words}</ask>")
 }
 
-/// Adds what the file says of clients.
+/// Adds the clients to the file.
 fn with_clients(folder: &Path) {
     let path = folder.join("organism.yaml");
     let file = std::fs::read_to_string(&path).unwrap();
@@ -61,7 +61,7 @@ impl House {
     }
 }
 
-/// Sends something with those headers; what is answered comes to the ear.
+/// Sends a message with those headers. The returned subscriber receives the answers.
 async fn sends(client: &Client, subject: &'static str, headers: &[(&str, &str)], body: &str) -> Subscriber {
     let inbox = client.new_inbox();
     let ear = client.subscribe(inbox.clone()).await.unwrap();
@@ -75,7 +75,7 @@ fn json(message: &Message) -> Value {
     serde_json::from_slice(&message.payload).unwrap_or_else(|_| panic!("{message:?}"))
 }
 
-/// What is answered first to something that was sent.
+/// The first answer to a message.
 async fn answer(client: &Client, headers: &[(&str, &str)], body: &str) -> Value {
     json(&next(&mut sends(client, ASKED, headers, body).await).await)
 }
@@ -107,7 +107,8 @@ fn c11_a_client_over_the_broker_has_its_receipt_and_its_answer_from_whichever_pu
         one.signal(Signal::KILL);
         one.end();
         two.says("listens on");
-        // Whoever waits for the answer again has it from the pump that has the log now, and nothing is done twice.
+        // A client that waits for the answer again gets it from the pump that now holds the log, and nothing is done
+        // twice.
         let mut ear = sends(&alice, ASKED, &headers, &asking("hello")).await;
         let again = json(&next(&mut ear).await);
         assert_eq!((&again["id"], &again["repeated"]), (&receipt["id"], &true.into()), "{again}");
@@ -127,7 +128,7 @@ fn d6_a_client_over_the_broker_is_who_its_key_says_and_may_what_the_file_says() 
     let organism = Running::organism_with(house.first.path(), &house.key());
     runtime().block_on(async {
         let (mut alice, bob) = (house.client("alice").await, house.client("bob").await);
-        // Who an envelope claims to be counts for nothing.
+        // The sender that an envelope claims is ignored.
         let forged = [
             "<message xmlns=\"https://xml-pipeline.org/ns/envelope/v1\"><meta><from>bob</from><to>echo</to><thread>new</thread></meta>",
             &asking("hello"),
@@ -138,14 +139,14 @@ fn d6_a_client_over_the_broker_is_who_its_key_says_and_may_what_the_file_says() 
         let mut ear = sends(&bob.client, "o.shop.in.bob", &[("Systole-To", "echo")], &asking("hello")).await;
         let refused = next(&mut ear).await;
         assert_eq!(code(&refused), Some("route.not-a-peer"), "{refused:?}");
-        // A thread of somebody else is none.
+        // Other clients' threads are reported as not found.
         let thread = receipt["thread"].as_str().unwrap();
         let carol = house.client("carol").await.client;
         let headers = [("Systole-To", "echo"), ("Systole-Thread", thread)];
         let mut ear = sends(&carol, "o.shop.in.carol", &headers, &asking("x")).await;
         let refused = next(&mut ear).await;
         assert_eq!(code(&refused), Some("thread.unknown"), "{refused:?}");
-        // Neither another client's subject nor a listener's is its own, and the log it does not hear.
+        // It may use neither another client's subject nor a listener's, and it does not receive the log.
         for subject in ["o.shop.in.bob", "o.shop.in.echo.0", "o.shop.dlv.echo", "o.shop.log.0"] {
             alice.may_not_publish(subject).await;
         }
@@ -183,10 +184,10 @@ fn d6_what_a_client_over_the_broker_sends_badly_is_told_at_once_and_nothing_fall
         told(&[], "", "payload.malformed").await;
         told(&[], &asking("\u{1}"), "payload.malformed").await;
         told(&[], "<nonsense xmlns=\"urn:x\"/>", "route.not-a-peer").await;
-        // Nobody of that name comes over NATS, whoever the broker lets in.
+        // No client of that name may use NATS, even if the broker accepts it.
         let mut ear = sends(&client, "o.shop.in.mallory", &[], &hello).await;
         assert_eq!(code(&next(&mut ear).await), Some("ingress.forbidden"));
-        // Without a way back it is taken all the same.
+        // A message without a reply subject is accepted too.
         client.publish(ASKED, hello.clone().into()).await.unwrap();
         let mut ear = sends(&client, ASKED, &[("Systole-Wait", "30")], &hello).await;
         assert_eq!(json(&next(&mut ear).await)["sender"], "alice");
@@ -197,7 +198,7 @@ fn d6_what_a_client_over_the_broker_sends_badly_is_told_at_once_and_nothing_fall
     let seen = systole(folder.path(), &["ps", "--json"]).stdout;
     assert_eq!(seen.matches("answered <answer> heard").count(), 2, "{seen}");
     runtime().block_on(async {
-        // With nobody there the broker says so at once.
+        // If no pump is there, the broker says so at once.
         let client = server.client().await;
         let error =
             timeout(PATIENCE, client.request(ASKED, asking("hello").into())).await.unwrap().unwrap_err();
@@ -227,7 +228,7 @@ fn one_client_that_waits_for_a_great_deal_leaves_room_for_the_others() {
         assert_eq!(refused["code"], "ingress.unavailable", "{refused}");
         let mut ear = sends(&client, "o.shop.in.carol", &headers, &asking("hello")).await;
         assert_eq!(json(&next(&mut ear).await)["sender"], "carol");
-        // Whoever waits is told when the pump stops, and may wait at the next one.
+        // A waiting client sees that the pump stops, and may wait at the next one.
         organism.signal(Signal::TERM);
         for mut ear in waiting {
             assert_eq!(json(&next(&mut ear).await)["outcome"], "open");

@@ -1,5 +1,5 @@
-//! A log in NATS on a cluster of three real brokers, each with its own store. Nodes are killed, held and started again,
-//! one at a time and two at once, while an organism works over them.
+//! A log in NATS on a cluster of three real brokers, each with its own store. Nodes are killed, suspended and
+//! restarted, one at a time and two at once, while an organism works over them.
 
 use std::time::Duration;
 
@@ -19,16 +19,16 @@ use crate::ports;
 use crate::program::{PATIENCE, Running, systole};
 use crate::pumps;
 
-/// Nodes of a cluster.
+/// The number of nodes in a cluster.
 const NODES: usize = 3;
 
-/// What lets a server in as one of them.
+/// The credentials of a node.
 const ROUTE: &str = "route:secret";
 
 /// Three brokers that know each other.
 pub(crate) struct Cluster {
     pub(crate) nodes: Vec<Server>,
-    /// Where each of them lets the others in.
+    /// The port at which each node accepts the others.
     pub(crate) ports: Vec<u16>,
 }
 
@@ -44,8 +44,8 @@ impl Cluster {
         cluster
     }
 
-    /// The same with the whole configuration of each but where it listens and whom it knows. A stream may find no place
-    /// yet.
+    /// The same with the whole configuration of each node, except its address and its peers. It may still be too
+    /// early to create a stream.
     pub(crate) fn of(configuration: impl Fn(usize) -> String) -> Cluster {
         let ports: Vec<u16> = (0..NODES).map(|_| ports::free()).collect();
         let routes: Vec<String> =
@@ -68,7 +68,7 @@ impl Cluster {
         Cluster { nodes, ports }
     }
 
-    /// Waits until each knows that all are there: a stream finds no place before.
+    /// Waits until each node sees all the others: before that no stream can be created.
     pub(crate) fn takes_three_copies(&self) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
@@ -87,7 +87,7 @@ impl Cluster {
         });
     }
 
-    /// Where they are, as the file names them.
+    /// Their addresses, as the file names them.
     pub(crate) fn urls(&self) -> String {
         let all: Vec<String> = self.nodes.iter().map(Server::url).collect();
         format!("[{}]", all.join(", "))
@@ -97,7 +97,7 @@ impl Cluster {
         self.nodes.get_mut(which).unwrap()
     }
 
-    /// In how many copies that stream is kept.
+    /// The number of copies of that stream.
     fn copies(&self, stream: &str) -> usize {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
@@ -106,17 +106,17 @@ impl Cluster {
         })
     }
 
-    /// Which node leads that stream, as one that runs says.
+    /// The node that leads that stream, as a running node reports.
     pub(crate) fn leader(&self, asked: usize, stream: &str) -> usize {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
             let jetstream = jetstream::new(self.nodes.get(asked).unwrap().client().await);
-            // Who is asked all the time has less time to find out.
+            // A node that is asked all the time has less time to find out.
             let mut again = tokio::time::interval(Duration::from_millis(200));
             let led = async {
                 loop {
                     again.tick().await;
-                    // Where nobody leads nobody answers.
+                    // Without a leader no node answers.
                     let Ok(found) = jetstream.get_stream(stream).await else { continue };
                     let cluster = found.cached_info().cluster.clone();
                     if let Some(leader) = cluster.and_then(|cluster| cluster.leader) {
@@ -129,7 +129,7 @@ impl Cluster {
     }
 }
 
-/// What the soak's organism is told of its brokers.
+/// The broker settings for the soak's organism.
 fn over(cluster: &Cluster) -> Vec<String> {
     vec![
         format!("log.nats={}", cluster.urls()),
@@ -138,17 +138,17 @@ fn over(cluster: &Cluster) -> Vec<String> {
     ]
 }
 
-/// What befalls a node.
+/// A failure of a node.
 #[derive(Clone, Copy, Debug)]
 enum Fate {
-    /// Killed and started again.
+    /// Killed and restarted.
     Killed,
-    /// Held, and let go on.
+    /// Suspended and resumed.
     Held,
 }
 
-/// Nodes are struck one at a time under load, each time until more is acknowledged: whoever leads the log's stream in
-/// turn with any other.
+/// Nodes fail one at a time under load, each time until more messages are acknowledged: the leader of the log's
+/// stream in turn with any other node.
 fn nodes_in_turn(seed: u64, blows: &[(bool, Fate)]) {
     let mut cluster = Cluster::start();
     let trial = Trial::set(seed, &over(&cluster));
@@ -195,7 +195,7 @@ fn d7_sixty_nodes_that_are_killed_and_held_in_turn_lose_and_double_nothing() {
     nodes_in_turn(62, &(0..60).map(blow).collect::<Vec<_>>());
 }
 
-/// One machine of an organism whose log the cluster keeps, and whose programs are its own.
+/// One machine of an organism. The cluster stores its log, and its programs run here.
 fn machine(cluster: &Cluster, urls: &str) -> tempfile::TempDir {
     assert_eq!(cluster.nodes.len(), NODES);
     pumps::machine_at(urls, "durability: relaxed, replicas: 3")
@@ -206,7 +206,7 @@ fn d7_a_start_finds_the_cluster_while_the_first_server_of_its_list_is_down() {
     let mut cluster = Cluster::start();
     let urls = cluster.urls();
     let folder = machine(&cluster, &urls);
-    // While all are there: a stream is not made in three copies where two of them run.
+    // While all nodes are there: two of three nodes cannot create a stream of three copies.
     assert_eq!(systole(folder.path(), &["ask", "hello"]).stdout, "heard\n");
     for stream in ["SYSTOLE_shop_LOG", "SYSTOLE_shop_BUS", "OBJ_SYSTOLE_shop_BLOBS"] {
         assert_eq!(cluster.copies(stream), 3, "{stream}");
@@ -214,7 +214,7 @@ fn d7_a_start_finds_the_cluster_while_the_first_server_of_its_list_is_down() {
     cluster.node(0).kill();
     cluster.leader(1, "SYSTOLE_shop_LOG");
     cluster.leader(1, "SYSTOLE_shop_BUS");
-    // Until the others have agreed who speaks for them nobody answers what is asked of all.
+    // Until the others have elected a leader, no node answers requests to all.
     let end = Instant::now() + PATIENCE;
     let asked = loop {
         let asked = systole(folder.path(), &["ask", "hello"]);
@@ -223,7 +223,7 @@ fn d7_a_start_finds_the_cluster_while_the_first_server_of_its_list_is_down() {
         }
     };
     assert_eq!(asked.stdout, "heard\n", "{asked:?}");
-    // What the one that is there says of the others suffices while the organism runs.
+    // While the organism runs, the reports of one node about the others are enough.
     cluster.node(0).start_again();
     let one = cluster.node(1).url();
     let folder = machine(&cluster, &one);
@@ -249,7 +249,7 @@ fn d7_without_most_of_its_nodes_senders_are_told_so_and_work_goes_on_with_them()
         (503, Some("ingress.unavailable")),
         "{refused:?}"
     );
-    // Whoever starts without them is told as well.
+    // An organism that starts without them reports it as well.
     let other = machine(&cluster, &cluster.urls());
     let started = systole(other.path(), &["ask", "hello"]);
     assert_eq!(started.code, Some(5), "{started:?}");
@@ -259,7 +259,7 @@ fn d7_without_most_of_its_nodes_senders_are_told_so_and_work_goes_on_with_them()
     );
     cluster.node(1).start_again();
     cluster.leader(1, "SYSTOLE_shop_LOG");
-    // The same key: whatever became of the first, it is taken once.
+    // The same key: the message is accepted once, for any outcome of the first try.
     let taken = pumps::until_taken(folder.path(), "k-2");
     let again = pumps::question(folder.path(), "k-2");
     assert_eq!((&again.json["id"], &again.json["repeated"]), (&taken, &true.into()));
@@ -296,7 +296,7 @@ fn d8_a_stream_that_shows_less_than_was_stored_is_believed_only_after_a_while() 
     let mut log = open().unwrap();
     let mut next = || batch([author.note(&root(1), 10)]);
     assert_eq!(log.writer.commit(&next()), Commit::Committed(Position(1)));
-    // As who was left behind shows it: without what came since.
+    // The state of a node that was left behind: without later messages.
     runtime.block_on(async {
         let jetstream = jetstream::new(cluster.nodes.first().unwrap().client().await);
         let config = jetstream.get_stream("SYSTOLE_shop_LOG").await.unwrap().cached_info().config.clone();

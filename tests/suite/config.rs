@@ -1,4 +1,4 @@
-//! The organism's file: what is taken, what is told about every mistake, and the way back from a source.
+//! The organism's file: what is accepted, what each mistake reports, and the way back from a source.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -39,7 +39,7 @@ log: {path: logs/acme.db}
 console: {listen: '0.0.0.0:8080'}
 ";
 
-/// A folder of its own for one test, with the schema that its files name.
+/// A folder for one test, with the schema that its files name.
 fn folder(test: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(test);
     fs::create_dir_all(folder.join("schemas")).unwrap();
@@ -53,7 +53,7 @@ fn load_text(test: &str, text: impl AsRef<[u8]>) -> Result<file::OrganismFile, R
     file::load(&path)
 }
 
-/// The same in a folder that stays as the test has made it.
+/// The same in a folder that the test has prepared.
 fn load_text_there(test: &str, text: &str) -> Result<file::OrganismFile, Refused> {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(test).join("organism.yaml");
     fs::write(&path, text).unwrap();
@@ -182,7 +182,7 @@ fn a_source_gives_the_same_composition_back() {
         let loaded = load_text(test, text).unwrap().composition;
         assert_eq!(loaded.hash, Digest::of(&loaded.source));
         let Reach::Process(program) = &loaded.listeners[&name("search")].reach else { panic!("a program") };
-        // The folder is gone by the time an old source is read: nothing may be read from it.
+        // The folder is gone when an old source is read: nothing may be read from it.
         fs::remove_dir_all(&program.directory).unwrap();
         let again = file::read_source(&loaded.source, &program.directory).unwrap();
         assert_eq!(format!("{again:?}"), format!("{loaded:?}"));
@@ -232,7 +232,7 @@ fn what_is_no_file_is_told_as_such() {
     assert_eq!((bad.message.as_str(), bad.place.line, bad.place.column), ("a byte here is not UTF-8", 2, 12));
 }
 
-/// A schema is a file as well: what is wrong with it as one has the mend of that, not of the organism's file.
+/// A schema is a file too: a fault in it has its own fix, not the fix for the organism's file.
 #[test]
 fn what_is_no_schema_file_is_told_with_its_own_mend() {
     let name = folder("no-schema-file").join("schemas/search.xsd");
@@ -257,7 +257,7 @@ fn a_file_of_endless_entries_or_mistakes_is_told_briefly() {
     assert_eq!(refused.0[200].message, "more than 200 mistakes; the rest is not listed");
 }
 
-/// A source around any text: reading it back runs the same checks as loading, without a disk.
+/// A source around any text: reading it runs the same checks as loading, without a disk.
 fn source_of(text: &str) -> Vec<u8> {
     let search = fs::read_to_string(Path::new(GOLDEN).join("schemas/search.xsd")).unwrap();
     let [core, envelope] = [file::CORE_XSD, file::ENVELOPE_XSD].map(|xsd| std::str::from_utf8(xsd).unwrap());
@@ -268,7 +268,7 @@ fn source_of(text: &str) -> Vec<u8> {
 }
 
 proptest::proptest! {
-    /// Whatever is done to a file, the answer is a composition or diagnostics with places in that file.
+    /// For any change to a file, the result is a composition or diagnostics with places in that file.
     #[test]
     fn no_text_breaks_the_loader(
         at in 0..FULL.len(), gone in 0..40_usize, put in "[\\[\\]{}:,&*!|>'\"#%@` \t\r\n\\-?a-z0-9\u{e9}\u{202e}]{0,6}",
@@ -290,7 +290,7 @@ fn the_text_that_is_broken_above_is_whole_itself() {
     assert!(file::read_source(&source_of(FULL), Path::new("/")).is_ok());
 }
 
-/// The reference lists what the loader takes, no more and no less, with the same defaults.
+/// The reference lists exactly what the loader accepts, with the same defaults.
 #[test]
 fn the_reference_has_every_key() {
     let reference = fs::read_to_string("docs/reference/organism-file.md").unwrap();
@@ -300,11 +300,11 @@ fn the_reference_has_every_key() {
     assert_eq!(rows.join("\n"), table.join("\n"));
 }
 
-/// A key that the loader takes and never reads would be accepted and ignored: each must refuse a
-/// value of a kind that it cannot have.
+/// A key that the loader accepts but never reads would be ignored silently: each key must reject a value of
+/// an impossible kind.
 #[test]
 fn no_key_is_accepted_and_ignored() {
-    // A parameter of a model may be anything.
+    // A parameter of a model may have any value.
     for key in KEYS.iter().filter(|key| key.built && key.form != file::Form::Anything) {
         let path = key.path.replace("NAME", "x1");
         if let Some(inside) = key.path.strip_prefix(STEP) {
@@ -312,7 +312,7 @@ fn no_key_is_accepted_and_ignored() {
             continue;
         }
         let depth = path.split('.').count();
-        // A map where a value is expected, a list where a map is.
+        // A map in place of a value, a list in place of a map.
         let is_map = KEYS.iter().any(|k| k.path.starts_with(&format!("{}.", key.path)));
         // A payload may be a value, a map or a list; a list needs a type.
         let is_payload = key.path == "payloads.NAME";
@@ -343,7 +343,7 @@ fn no_key_is_accepted_and_ignored() {
 /// The place of a step in the table of keys.
 const STEP: &str = "workflows.NAME.goals.NAME";
 
-/// The same for a key of a step, which stands in a list and beside what the step does.
+/// The same for a key of a step, which is in a list and next to the step's action.
 fn step_refuses(inside: &str, key: &file::Key) {
     let inside = inside.replace("NAME", "x1");
     let is_map = KEYS.iter().any(|k| k.path.starts_with(&format!("{}.", key.path)));
@@ -360,7 +360,7 @@ fn step_refuses(inside: &str, key: &file::Key) {
     assert!(at_it, "{text}{refused}");
 }
 
-/// What a step has to say beside a key, so that the key is looked at.
+/// What a step must contain next to a key, so that the key is checked.
 fn beside(inside: &str) -> &'static str {
     match inside.trim_start_matches('.').split('.').next().unwrap() {
         "do" | "call" | "ask" | "goals" | "parallel" | "wait" => "",
@@ -406,7 +406,7 @@ fn h3_twelve_planted_mistakes_are_twelve() {
     assert!(refused.0.iter().all(|d| d.mend.is_some()), "{refused}");
 }
 
-/// A key that has to be there and is misspelled is not reported as missing as well.
+/// A required key that is misspelled is not also reported as missing.
 #[test]
 fn h3_a_misspelled_key_is_one_mistake() {
     for (right, wrong) in
@@ -417,14 +417,14 @@ fn h3_a_misspelled_key_is_one_mistake() {
         assert_eq!(refused.0[0].code.as_str(), "config.unknown-key", "{refused}");
         assert_eq!(refused.0[0].mend.as_deref(), Some(right.trim_end_matches(':')), "{refused}");
     }
-    // The right key beside a misspelled one, and a key that is like no other.
+    // The right key next to a misspelled one, and a key that resembles no other.
     let both = load_text("both", SMALL.replace("name: hello", "name: hello, nmae: hallo")).unwrap_err();
     assert_eq!(both.0.len(), 1, "{both}");
     let other = load_text("other", SMALL.replace("name: hello", "quux: hello")).unwrap_err();
     assert_eq!(other.0.len(), 2, "{other}");
 }
 
-/// What is told of a file today does not keep anybody from the log of one that ran.
+/// A mistake that is reported for a file today does not block the log of an organism that ran with it.
 #[test]
 fn a_list_that_is_swallowed_by_the_value_above_is_told_of_a_file_and_read_back_from_a_source() {
     let text = SMALL.replace("{name: hello}", "\n  name: hello\n  description: one\n    - two");
@@ -433,7 +433,7 @@ fn a_list_that_is_swallowed_by_the_value_above_is_told_of_a_file_and_read_back_f
     assert!(file::read_source(&source_of(&text), Path::new("/")).is_ok());
 }
 
-/// Nobody who began under an older version is held to limits that nobody had set.
+/// A log from an older version is not limited by budgets that its file did not set.
 #[test]
 fn a_configuration_from_before_there_were_budgets_has_none() {
     let text = FULL.split("limits:").next().unwrap();

@@ -1,4 +1,4 @@
-//! `core.xsd` and `envelope.xsd` compile, take every payload of the house and refuse what is near it.
+//! `core.xsd` and `envelope.xsd` compile, accept every payload of Systole and reject near misses.
 
 use std::sync::Arc;
 
@@ -128,7 +128,7 @@ fn a_core_payload_without_one_of_its_attributes_is_refused() {
         "expires='1d'",
         "expires='1s'",
     ];
-    // All attributes of this one may be left out; which must stand together is held by the door.
+    // All attributes of this payload are optional; the door checks which must appear together.
     for payload in taken().into_iter().filter(|payload| !payload.starts_with("<set-timer")) {
         let start = &payload[..payload.find('>').unwrap()];
         for attribute in start.split(' ').skip(1).filter(|a| a.contains('=') && !a.starts_with("xmlns")) {
@@ -264,7 +264,7 @@ fn a2_what_the_pump_writes_is_valid_under_its_own_schema() {
     }
 }
 
-/// The judge takes what the writer of goal requests writes, in each form that has a golden file.
+/// The judge accepts the output of the goal request writer, in each form that has a golden file.
 #[test]
 fn f1_every_form_of_a_goal_request_is_valid() {
     let folder = std::fs::read_dir("listeners/workflow/tests/suite/golden").unwrap();

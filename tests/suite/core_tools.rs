@@ -1,12 +1,12 @@
-//! What an agent may ask of the core itself: every example in its prompt, and every native tool, goes through the real
-//! door of the pump, and its answer comes back.
+//! What an agent may ask of the core itself: every example in its prompt, and every native tool, passes the real door
+//! of the pump, and its answer comes back.
 
 use std::path::Path;
 
 use crate::organism::folder;
 use crate::program::{Ran, systole};
 
-/// What answers each primitive; a plan is recorded, and nothing answers it.
+/// The answer to each primitive. A plan is recorded, and has no answer.
 const ANSWERED: [(&str, Option<&str>); 11] = [
     ("spawn-thread", Some("thread-spawned")),
     ("await-threads", Some("await-over")),
@@ -21,12 +21,12 @@ const ANSWERED: [(&str, Option<&str>); 11] = [
     ("list-capabilities", Some("capabilities")),
 ];
 
-/// No example can know the id of a child: the door takes it, and the pump knows no such thread.
+/// No example can know the id of a child: the door accepts it, and the pump knows no such thread.
 const STRANGER: &str = "unknown_thread";
 
 const ECHO: &str = "echo '<said xmlns=\"https://xml-pipeline.org/ns/hello/v1\">heard</said>'\n";
 
-/// An organism of one agent and an echo, whose model answers that.
+/// An organism of one agent and an echo. The agent's model gives these replies.
 fn organism(keys: &str, replies: &str) -> tempfile::TempDir {
     let yaml = format!(
         "organism: {{name: hello}}
@@ -45,7 +45,7 @@ fn asked(folder: &Path) -> String {
     ran.stdout
 }
 
-/// The same for an agent that asks a person on the way, who answers.
+/// The same for an agent that asks a person on the way. The person answers.
 fn asked_with_a_person(folder: &Path, choice: &str) -> Ran {
     let send = || systole(folder, &["send", "ask", "What is there?", "--key", "k"]);
     let waits = send();
@@ -61,7 +61,7 @@ fn shown(folder: &Path, command: &str) -> String {
     ran.stdout
 }
 
-/// The lines of the section about core tools: a line and an example each.
+/// The entries of the section about core tools: a line and an example each.
 fn section(prompt: &str) -> Vec<(String, String)> {
     let section = prompt.split("<core_tools>\n").nth(1).expect("it stands in the prompt");
     let lines: Vec<&str> = section.split("\n</core_tools>").next().unwrap().lines().collect();
@@ -102,7 +102,7 @@ fn e12_every_example_of_the_prompt_passes_the_door_and_is_answered() {
     assert_eq!(log.matches("refused").count(), 1, "{log}");
 }
 
-/// The calls of every native tool, in order, and what the result of each has to hold.
+/// The calls of every native tool, in order, and what each result must contain.
 const CALLS: [(&str, &str); 10] = [
     ("{spawn_thread: {label: first, tool: say, arguments: {.: a & <b>}}}", "<thread-spawned "),
     ("{await_threads: {mode: all}}", "<await-over reason=\"done\" finished=\"1\" open=\"0\""),
@@ -129,7 +129,7 @@ fn e12_every_native_tool_of_the_core_is_answered_as_the_result_of_its_call() {
         for (call, _) in CALLS {
             replies += &format!("  - call: {call}\n");
         }
-        // A script cannot know the code of a final's slot, so there the last word is a report.
+        // A script cannot know the code of a final's slot, so the last word is a report there.
         replies += "  - say: 'x'\n  - say: 'y'\n  - say: 'z'\n";
         let house = organism(&format!("peers: [echo], dialect: {dialect}, actions: many"), &replies);
         let ended = asked_with_a_person(house.path(), "go");
@@ -152,7 +152,7 @@ fn e12_every_native_tool_of_the_core_is_answered_as_the_result_of_its_call() {
     }
 }
 
-/// The words of every result in the value, in order.
+/// The text of every result in the value, in order.
 fn found(value: &serde_json::Value, out: &mut Vec<String>) {
     match value {
         serde_json::Value::Object(map) => {
@@ -166,7 +166,7 @@ fn found(value: &serde_json::Value, out: &mut Vec<String>) {
     }
 }
 
-/// What is too long is shown in part, with the call that reads on, which works as it stands.
+/// A long output is shown in part, with the call that reads on. The call works unchanged.
 #[test]
 fn e8_a_long_output_is_read_on_with_what_the_dialect_has() {
     let rows = [
@@ -199,7 +199,7 @@ fn e8_a_long_output_is_read_on_with_what_the_dialect_has() {
     }
 }
 
-/// What a script lacks it lacks a second time as well: it is told at once, and as what it is.
+/// A need that a script does not meet stays unmet in a second try: it is reported at once, with its reason.
 #[test]
 fn e13_an_unmet_need_is_told_at_once_with_its_place() {
     let house = organism("peers: [echo]", "helper: [{say: x}, {need: [nowhere], say: y}, {say: z}]\n");
@@ -210,7 +210,7 @@ fn e13_an_unmet_need_is_told_at_once_with_its_place() {
     assert_eq!(log.matches("calls model main").count(), 2, "{log}");
 }
 
-/// One whose condition does not hold yet is passed over and stays available.
+/// An answer whose condition does not yet hold is skipped and stays available.
 #[test]
 fn e13_an_answer_on_condition_is_used_where_the_last_thing_shown_holds_it() {
     let end = |words: &str| {

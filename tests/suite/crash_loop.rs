@@ -1,5 +1,5 @@
-//! An organism that dies again and again before it writes its fold out: the next one must not have to
-//! fold more and more.
+//! An organism that dies again and again before it writes a checkpoint: the next organism must not
+//! have to fold more and more.
 
 use systole::edges::log::memory::Memory;
 use systole_core::types::limits;
@@ -12,7 +12,7 @@ use crate::stalled;
 #[tokio::test]
 async fn what_was_folded_at_the_start_counts_towards_the_next_checkpoint() {
     let (mut log, mut author) = (Memory::new(), Author::default());
-    // As many lives as it takes, each with fewer records than a checkpoint waits for by itself.
+    // As many lives as needed, each with fewer records than trigger a checkpoint.
     let lives = limits::RECORDS_TO_FOLD / 1_000 + 1;
     for _ in 0..lives {
         log.commit(&batch((0..1_000).map(|n| author.note(&root(n), 10))));
@@ -21,7 +21,7 @@ async fn what_was_folded_at_the_start_counts_towards_the_next_checkpoint() {
     let folder = echo();
     let organism = stalled::start(folder.path(), &log).await;
     ask(&organism, "k1", &say("hello"), None).await.unwrap();
-    // It dies here, as far as the log can tell: nothing more is written.
+    // As far as the log can tell, the organism dies here: nothing more is written.
     let left = log.opening().unwrap().records.len();
     assert!(left < 1_000, "{left} records are folded again at the next start");
     drop(organism);

@@ -52,7 +52,7 @@ async fn a_rust_listener_goes_on_when_its_entry_is_answered() {
     let mut stage = inline(listener).start().joined().await;
     stage.hand("d1");
     stage.expect("said <journal", "id=\"1\" delivery=\"d1\" kind=\"model-started\"").await;
-    // An answer to a number that nobody waits for, or of another delivery, wakes nobody.
+    // An answer to an unknown number, or of another delivery, wakes no waiter.
     answers(&stage, answer("d1", 9, None));
     answers(&stage, answer("d2", 1, None));
     answers(&stage, answer("d1", 1, None));
@@ -138,7 +138,7 @@ async fn a_line_is_dead_once_its_delivery_is_over() {
     assert_eq!(line.notice("c", "w").await, Err(NotTaken::Over));
 }
 
-/// Journals twice and says in its reply what it was answered.
+/// Journals twice and returns the answers in its reply.
 const PROGRAM: &str = r#"
 import sys
 

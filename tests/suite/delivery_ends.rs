@@ -1,4 +1,4 @@
-//! How programs that stay end: by themselves, by our hand, and with the organism.
+//! How programs that stay running end: by themselves, by our signal, and with the organism.
 
 use std::collections::BTreeMap;
 
@@ -80,7 +80,7 @@ async fn after_five_deaths_in_a_row_a_listener_is_down_until_it_stays_up() {
     stage.expect("down: exited 3", "last words on stderr: no here").await;
     stage.hand("d1");
     stage.expect("gone d1 listener.down: exited 3", "no here").await;
-    // Two more tries that fail change nothing for the pump, so nothing is reported of them.
+    // Two more failed tries change nothing for the pump, so they are not reported.
     let tries =
         || std::fs::read_to_string(folder.join("tries")).is_ok_and(|tries| tries.lines().count() >= 8);
     until("it was tried again", tries).await;
@@ -206,7 +206,7 @@ async fn a_reply_within_the_grace_of_a_stop_lands() {
     assert_eq!(stage.stop().await, [pong("d1")]);
 }
 
-/// The delivery a report is about, if it settles one.
+/// The delivery that a report settles, if any.
 fn settled(report: &Heard) -> Option<String> {
     match report {
         Heard::Gone { token, .. } => Some(token.0.to_string()),
@@ -223,7 +223,8 @@ fn settled(report: &Heard) -> Option<String> {
 async fn every_delivery_has_one_report_whatever_happens() {
     const ALL: usize = 400;
     const OUT: usize = 4;
-    // It dies over every seventh, keeps every eleventh for ever, and answers the rest, but no cancel.
+    // It dies on every seventh delivery, keeps every eleventh forever, and answers the rest, but no
+    // cancel.
     let case = "n=${d#d}
         case $line in '<cancel '*) continue;; esac
         if [ $((n % 7)) = 3 ]; then exit 1; elif [ $((n % 11)) != 5 ]; then answer $d; fi";
@@ -249,7 +250,7 @@ async fn every_delivery_has_one_report_whatever_happens() {
     assert!(reports.is_empty(), "{reports:?}");
 }
 
-/// A program that is at work on `d1` and ends for nothing but a signal, and its process id.
+/// A program that works on `d1` and ends only by a signal, and its process id.
 async fn at_work() -> (Stage, String) {
     let mut stage = each("say progress $d $$; exec sleep 1000").start().joined().await;
     stage.hand("d1");
@@ -273,7 +274,7 @@ fn a_runtime_that_is_dropped_leaves_no_process() {
     runtime().block_on(until("the program is gone", || !alive(&pid)));
 }
 
-/// Where the organism that is to be killed has its folder; set only by the test that kills it.
+/// The folder of the organism that is to be killed; set only by the test that kills it.
 const VICTIM: &str = "SUITE_VICTIM_FOLDER";
 
 #[tokio::test]

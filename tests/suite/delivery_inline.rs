@@ -18,7 +18,7 @@ fn inline(listener: Arc<dyn Answering>) -> Cast {
     Cast { inline: Some(listener), in_flight: 2, ..cast(Reach::Inline) }
 }
 
-/// Says what it is told.
+/// Echoes its input.
 struct Echo;
 
 impl Answering for Echo {
@@ -56,7 +56,7 @@ async fn a_panic_is_one_failed_delivery() {
     let mut stage = inline(listener).start().joined().await;
     stage.hand("d1");
     stage.expect("gone d1 listener.failed: panicked: ", "no good").await;
-    // The same after it had to wait, when its work is a task of its own.
+    // The same after a wait, when its work is a separate task.
     stage.hand("d3");
     stage.expect("gone d3 listener.failed: panicked: ", "no good").await;
     stage.hand("d2");
@@ -150,7 +150,7 @@ async fn a_stop_waits_for_what_is_at_work() {
     let mut stage = inline(listener).paced(patient).start().joined().await;
     stage.hand("d1");
     at_work.notified().await;
-    // The bell rings when the stop is under way.
+    // The bell rings while the stop is in progress.
     tokio::join!(stage.carriers.stop(), async { bell.notify_one() });
     stage.expect("said <reply", "delivery=\"d1\"").await;
 }
@@ -171,7 +171,7 @@ async fn a_stop_does_not_wait_for_ever() {
     assert_eq!(stage.stop().await, ["gone d1 listener.lost: still at work when the organism stopped"]);
 }
 
-/// Hands over, waits and answers on one thread, so that the figure is what one core does of all of it.
+/// Hands over, waits and answers on one thread, so the figure is the throughput of one core.
 #[tokio::test]
 #[ignore = "a measurement: run it alone and optimised"]
 async fn calls_a_second_through_one_listener() {

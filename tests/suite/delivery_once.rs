@@ -1,4 +1,4 @@
-//! Programs that are started once for each message.
+//! Programs that start once for each message.
 
 use systole::edges::delivery::Pace;
 use systole_core::types::composition::{Program, Reach};
@@ -8,7 +8,7 @@ use systole_kit::reply::{Said, Word};
 
 use crate::stage::{QUICK, Stage, alive, cast, folder, program, shell_once, until};
 
-/// The local names of the items in the reply to `d1`, or in the place of one the code of its fault.
+/// The local names of the items in the reply to `d1`, or in place of an item the code of its fault.
 async fn items(stage: &mut Stage) -> Vec<String> {
     let said = stage.expect("said ", "").await;
     let word = Word::read(said.strip_prefix("said ").unwrap().as_bytes(), &Limits::default());
@@ -53,7 +53,7 @@ async fn what_is_wrong_with_an_element_is_left_to_the_judge() {
     for (output, code) in [
         ("<a xmlns=\"urn:t\"><b></a>", "payload.malformed"),
         ("<a xmlns=\"urn:t\">", "payload.malformed"),
-        // Without a namespace of its own it is not given that of the reply.
+        // An item without a namespace does not inherit the one of the reply.
         ("<a/>", "payload.no-namespace"),
     ] {
         let mut stage = shell_once(&format!("printf '%s' '{output}'")).start().joined().await;
@@ -129,7 +129,7 @@ async fn a_program_that_is_not_there_is_down_until_it_is() {
     stage.expect("down: cannot start ./answer.sh from /", ": there is no such program").await;
     stage.hand("d1");
     stage.expect("gone d1 listener.down: cannot start ./answer.sh", "").await;
-    // A link to a program that nobody has open for writing.
+    // A link to a program that no process has open for writing.
     std::os::unix::fs::symlink("/bin/true", folder.join("answer.sh")).unwrap();
     stage.expect("joined", "").await;
     stage.hand("d1");
@@ -146,7 +146,7 @@ async fn what_ends_within_the_grace_of_a_stop_counts() {
     let mut stage = cast(reach).paced(patient).start().joined().await;
     stage.hand("d1");
     until("it runs", || folder.join("runs").exists()).await;
-    // It may go on when the stop is under way.
+    // It may continue while the stop is in progress.
     tokio::join!(stage.carriers.stop(), async { std::fs::write(folder.join("go"), "").unwrap() });
     assert_eq!(items(&mut stage).await, ["{urn:t}pong"]);
 }

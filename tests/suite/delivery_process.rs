@@ -1,4 +1,4 @@
-//! Programs that stay: real shell and Python processes, what they are handed and what they say.
+//! Programs that stay running: real shell and Python processes, their input and their output.
 
 use systole::edges::delivery::Pace;
 use systole_core::types::composition::{Program, Reach};
@@ -173,7 +173,7 @@ async fn b10_a_program_is_told_of_a_cancel_and_may_still_answer() {
     assert_eq!(stage.report().await, said("progress", "d1", "got"));
     stage.call_back("d1", CallBack::Cancelled);
     assert_eq!(stage.report().await, pong("d1"));
-    // It is settled: calling it back once more does nothing.
+    // The delivery is settled: calling it back again does nothing.
     stage.call_back("d1", CallBack::Cancelled);
     assert!(stage.stop().await.is_empty());
 }
@@ -205,7 +205,7 @@ async fn a_delivery_nobody_takes_is_reported_too() {
     stage.hand_to("nobody", "d1");
     stage.expect("gone d1 route.unavailable", "").await;
     stage.carriers.stop().await;
-    // More than the queue of reports holds, so some have to wait for room.
+    // More than fit in the queue of reports, so some wait for room.
     for delivery in ["d2", "d3", "d4", "d5", "d6", "d7"] {
         stage.hand(delivery);
     }

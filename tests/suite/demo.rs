@@ -1,4 +1,4 @@
-//! `systole demo` as a reader runs it, and the command that it ends with.
+//! `systole demo` as a reader runs it, and the command that it prints last.
 
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
@@ -41,7 +41,7 @@ fn h1_the_demo_shows_agents_a_refusal_its_mend_a_thread_a_kill_and_what_expires_
         ] {
             assert!(unwrapped(&said).contains(words), "{round}: {words} is not in\n{said}");
         }
-        // How wide a command is depends on where the program and the folder are.
+        // The width of the command depends on the paths of the program and the folder.
         let fits = |line: &str| line.chars().count() <= 80 || line.starts_with("next: ");
         assert!(said.lines().all(fits), "{said}");
         assert!(
@@ -59,12 +59,12 @@ fn h1_the_demo_shows_agents_a_refusal_its_mend_a_thread_a_kill_and_what_expires_
     assert_eq!(left.len(), 1, "only the demo's own folder: {left:?}");
 }
 
-/// A text whose lines were wrapped, on one line.
+/// A wrapped text, on one line.
 fn unwrapped(said: &str) -> String {
     said.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// How many lines each step has below its heading.
+/// The number of lines below the heading of each step.
 fn steps(said: &str) -> Vec<usize> {
     let is_heading = |part: &&str| part.starts_with(|c: char| c.is_ascii_digit());
     let steps: Vec<usize> =
@@ -81,7 +81,7 @@ fn asked(folder: &Path) -> Terminal {
     terminal
 }
 
-/// How many notes are on the demo's board.
+/// The number of notes on the demo's board.
 fn pinned(folder: &Path) -> usize {
     let board = format!("systole-demo-{}/board", rustix::process::getuid().as_raw());
     std::fs::read_dir(folder.join(board)).map_or(0, |notes| notes.count())
@@ -104,7 +104,7 @@ fn h1_the_reader_approves_or_rejects_at_the_terminal() {
     }
 }
 
-/// One deadline holds, whatever is typed.
+/// One deadline applies, for any input.
 #[test]
 fn h1_the_demo_ends_well_when_no_one_answers_and_when_only_nonsense_is_typed() {
     let (silent, nonsense) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
@@ -126,8 +126,8 @@ fn h1_the_demo_ends_well_when_no_one_answers_and_when_only_nonsense_is_typed() {
     }
 }
 
-/// Starts the demo with stdin on one terminal and stdout on another, closes the first when the demo asks, and waits for all
-/// processes that it started. With `hangup`, both are one terminal, which is the demo's own, and it goes away as a whole.
+/// Starts the demo with stdin on one terminal and stdout on another, closes the first when the demo asks, and waits
+/// for all processes that it started. With `hangup`, both are the demo's own terminal, which disappears as a whole.
 const CLOSES: &str = r#"
 import ctypes, os, pty, signal, sys
 signal.alarm(300)
@@ -219,7 +219,7 @@ fn h1_a_folder_of_somebody_elses_is_not_removed() {
     assert!(taken.join("precious").exists());
 }
 
-/// What the clerk answers when the stock's refusal says `advice`.
+/// The clerk's answer if the stock's refusal says `advice`.
 fn clerk_told(advice: &str) -> String {
     let envelope = |payload: &str| {
         format!(

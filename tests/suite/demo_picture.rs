@@ -1,4 +1,5 @@
-//! The picture of the demo in the README is what the demo prints. `SYSTOLE_GOLDEN=1` draws it again.
+//! The picture of the demo in the README matches the output of the demo. `SYSTOLE_GOLDEN=1` draws it
+//! again.
 
 use std::path::Path;
 use std::process::Command;

@@ -1,6 +1,6 @@
-//! Descriptors: connections that say nothing take none from clients and programs, a program that cannot be started for
-//! want of them costs no attempt, and programs have the limit that the organism was started with. Every process here is a
-//! real one with a low `ulimit -n`.
+//! File descriptors: silent connections take none from clients and programs, a program that cannot start for lack of
+//! descriptors costs no attempt, and programs have the limit that the organism was started with. Every process here
+//! is real and has a low `ulimit -n`.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
@@ -12,7 +12,7 @@ use systole::runtime::runfile::RunFile;
 use crate::organism::folder;
 use crate::program::{Events, Running, ask, connect, run_file, systole};
 
-/// `once` is started for each message, and `stay` once; both say their limit of open files.
+/// `once` starts for each message, and `stay` once; both report their limit of open files.
 fn house() -> tempfile::TempDir {
     let answer = "echo \"<answer xmlns=\\\"https://xml-pipeline.org/ns/talk/v1\\\">$(ulimit -n)</answer>\"";
     let once = format!("read -r line\n{answer}\n");
@@ -34,7 +34,7 @@ fn limited(folder: &Path, limit: &str) -> Running {
     running
 }
 
-/// Sends a question to a listener and gives its thread.
+/// Sends a question to a listener and returns its thread.
 fn sends(run: &RunFile, listener: &str) -> String {
     let body = "<ask xmlns=\"https://xml-pipeline.org/ns/talk/v1\">hi</ask>";
     let sent = ask(run, "POST", &format!("/v1/messages?to={listener}"), &[], body);
@@ -42,7 +42,7 @@ fn sends(run: &RunFile, listener: &str) -> String {
     sent.json["thread"].as_str().unwrap().to_owned()
 }
 
-/// What a thread is answered with; fails where anything else is recorded in it.
+/// The answer in a thread. Fails if the thread contains anything else.
 fn answered(events: &mut Events, thread: &str) -> String {
     let mut records = std::iter::from_fn(|| events.next()).map(|(_, _, record)| record);
     let record = records.find(|one| one["thread"] == thread && one["code"] != "request").unwrap();
@@ -60,7 +60,7 @@ fn d5_connections_that_say_nothing_keep_neither_a_client_nor_a_program_from_its_
     let mut silent: Vec<TcpStream> = (0..400).map(|_| connect(&run)).collect();
     let thread = sends(&run, "once");
     assert_eq!(answered(&mut events, &thread), "200");
-    // The oldest had to go for the newer ones.
+    // The oldest was closed in favour of the newer ones.
     assert_eq!(silent.remove(0).read(&mut [0]).unwrap(), 0);
     drop(running);
 }
@@ -80,7 +80,7 @@ fn a_connection_that_sends_no_whole_head_is_closed_in_time_and_one_with_a_token_
     drop(running);
 }
 
-/// A connection of somebody who has shown a token.
+/// A connection of a client that has shown a token.
 fn knows(run: &RunFile) -> TcpStream {
     let mut stream = connect(run);
     asks_status(&mut stream, run);
@@ -104,12 +104,12 @@ fn d5_a_program_for_which_there_are_no_descriptors_is_tried_again_and_that_is_no
     let running = limited(folder.path(), "-n 120");
     let run = run_file(folder.path());
     let mut events = Events::open(&run, "", &[]);
-    // Both are known to run.
+    // Both are running.
     for listener in ["once", "stay"] {
         let thread = sends(&run, listener);
         assert_eq!(answered(&mut events, &thread), "120");
     }
-    // Clients with a token take all but one. The end of `stay` gives four back, which are too few for a start.
+    // Clients with a token take all but one. The end of `stay` gives four back, too few for a start.
     let open = || std::fs::read_dir(format!("/proc/{}/fd", running.pid())).unwrap().count();
     let mut known = Vec::new();
     while open() < 119 {

@@ -1,5 +1,5 @@
-//! `systole run --detach` and `systole stop`: an organism in the background, its end, and whom `stop` never ends. And two
-//! organisms that want one port.
+//! `systole run --detach` and `systole stop`: an organism in the background, its end, and the processes that `stop`
+//! never ends. Also two organisms that want one port.
 
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -11,7 +11,7 @@ use crate::http::{HOUSE, house};
 use crate::organism::{ECHO_PY, ECHO_XSD, folder, say};
 use crate::program::{Ran, Running, run_file, systole};
 
-/// What runs in the background of a folder is killed with the test.
+/// Kills the background organism of a folder at the end of the test.
 struct Background<'a>(&'a Path);
 
 impl Drop for Background<'_> {
@@ -27,7 +27,7 @@ fn pid(number: u32) -> Pid {
 }
 
 fn kill(number: u32) {
-    // One that has ended already is what is wanted.
+    // A process that has already ended is fine.
     let _ended = kill_process(pid(number), Signal::KILL);
 }
 
@@ -103,7 +103,7 @@ fn after_a_kill_nothing_runs_and_the_next_start_goes_on() {
     is(&systole(at, &["run", "--detach"]), 0, &[]);
     let killed = run_file(at).pid;
     kill(killed);
-    // The kernel lets go of the lock with the last of its process.
+    // The kernel releases the lock with the last thread of the process.
     while RunFile::of(&at.join("hello.db")).is_some() {
         std::thread::yield_now();
     }
@@ -115,7 +115,7 @@ fn after_a_kill_nothing_runs_and_the_next_start_goes_on() {
     is(&systole(at, &["stop"]), 0, &["hello has stopped"]);
 }
 
-/// A process that does nothing until its stdin is closed.
+/// A process that does nothing until its stdin closes.
 struct Bystander(Child);
 
 impl Bystander {
@@ -148,7 +148,7 @@ fn stop_ends_no_process_that_only_has_the_number_of_an_organism() {
     let mut other = Bystander::start();
     let again = other.0.id().to_string();
     std::fs::write(&path, left.replacen(&number.to_string(), &again, 1)).unwrap();
-    // The lock names it as well, as it would if the number were given away again.
+    // The lock names it too, as it would if the number were assigned again.
     std::fs::write(at.join("hello.db.lock"), &again).unwrap();
     assert!(RunFile::of(&at.join("hello.db")).is_none(), "it does not hold the log");
     for arguments in [&["stop"][..], &["stop", "--now"]] {

@@ -1,6 +1,6 @@
 //! Faults of the disk in a whole organism, injected by strace into the real process: death between a
 //! write and its sync, a disk that is full and then has room again, a sync that fails. The page cache
-//! survives all of them, so none of this shows what a power cut does.
+//! survives all of them, so these tests do not show the effect of a power cut.
 
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Command, Stdio};
@@ -20,21 +20,21 @@ use crate::program::systole;
 /// The system calls that make a write durable.
 const SYNC: &str = "fdatasync,fsync";
 
-/// A life under a fault: which calls, what happens to them, and when.
+/// A life under a fault: which calls fail, how, and when.
 fn under(inject: &str) -> Omen {
     let (calls, _) = inject.split_once(':').unwrap();
     let only = format!("trace={calls}");
     let fault = format!("inject={inject}");
     let mut tracer = vec!["strace", "-f", "-qq", "-o", "/dev/null", "-e", &only, "-e", &fault];
     if !inject.contains("signal=") {
-        // Only those calls stop the process then, and all others run at their own pace. With a signal
-        // to inject, strace 6.1 does not see that moment.
+        // Now only those calls stop the process, and all others run at full speed. With a signal to
+        // inject, strace 6.1 does not see that moment.
         tracer.push("--seccomp-bpf");
     }
     Omen { tracer: tracer.into_iter().map(str::to_owned).collect(), ..Omen::default() }
 }
 
-/// Whether strace may trace here; where it may not, the test says so and shows nothing.
+/// Whether strace may trace here. If not, the test prints that and shows nothing.
 fn may_trace() -> bool {
     let mut strace = Command::new("strace");
     strace
@@ -74,17 +74,17 @@ fn a_full_disk_is_told_to_senders_and_to_nobody_else() {
     }
     let trial = Trial::new(8);
     trial.lives();
-    // Past the writes of opening the log; six tries of the writer, which are five seconds.
+    // After the writes that open the log; six tries of the writer, which take five seconds.
     let (life, runs) = trial.begin(&under("pwrite64:error=ENOSPC:when=40..45"));
     assert!(runs, "{}", life::last_words(&trial.house));
     let board = trial.crowd.board();
     let client = Client::of(&trial.house.run_file().unwrap());
-    // Each of these is refused for what it is, and written down, until nothing can be.
+    // Each of these is refused for its own fault, and recorded, until nothing can be recorded.
     let refused = (0..1_000).map(|n| refused(&client, n)).find(|refusal| refusal.code != "payload.invalid");
     let refused = refused.expect("the fault never struck");
     assert_eq!(refused.code, "ingress.unavailable", "{refused:?}");
 
-    // Nothing is stored now, and everything that only reads goes on.
+    // Now nothing is stored, but everything that only reads still works.
     assert!(refused.retry_allowed && refused.message.contains("full"), "{refused:?}");
     let mut events = client.events(0, "sys", Some(PATIENCE)).unwrap();
     assert_eq!(events.next().unwrap().unwrap().seq, 1);
@@ -108,7 +108,7 @@ fn a_full_disk_is_told_to_senders_and_to_nobody_else() {
     trial.judged("a full disk");
 }
 
-/// What a message is told that nobody would take.
+/// The refusal of a message that no listener accepts.
 fn refused(client: &Client, number: u64) -> Refusal {
     let document = b"<pay xmlns=\"https://xml-pipeline.org/ns/till/v1\"><tokn>full</tokn></pay>";
     let key = format!("wrong-{number}");
@@ -128,7 +128,7 @@ fn a_sync_that_fails_once_costs_nothing() {
         assert!(runs, "{fault}: {}", life::last_words(&trial.house));
         let board = trial.crowd.board();
         let more = board.acknowledged() + 20;
-        // One of both comes first: enough is taken, or it ends.
+        // Either enough is accepted, or the organism ends.
         let decided =
             |_| board.acknowledges(more, Duration::from_secs(1)) || life.ends_within(Duration::ZERO);
         assert!((0..PATIENCE.as_secs()).any(decided), "{fault}: {}", life::last_words(&trial.house));
@@ -136,7 +136,7 @@ fn a_sync_that_fails_once_costs_nothing() {
         if goes_on {
             life.ask_to_stop();
         }
-        // It may also have stopped where it could not be sure: with a word, and not with a guess.
+        // It may also have stopped because it was not sure: with an error, and not with a guess.
         let over = life.ends_within(PATIENCE);
         let status = life.end().unwrap();
         board.take_down();

@@ -1,11 +1,11 @@
-//! Two logs of one organism, compared by what happened in them: records by (thread, call, turn, ordinal, kind), in which
-//! everything counts but what no two runs can have in common. Each of those exceptions is one function here, with its
-//! reason. It judges logs that are at rest and says how many records it compared and where they differ; it runs
-//! nothing, and it never leaves out a record because it does not fit.
+//! Two logs of one organism, compared by their events: records by (thread, call, turn, ordinal, kind). Everything
+//! counts except what always differs between two runs. Each of those exceptions is one function here, with its
+//! reason. The comparison takes logs at rest and reports how many records it compared and where they differ. It runs
+//! nothing, and it never skips a record because it does not fit.
 //!
 //! Not compared: message ids, times, positions in the log and in a thread, salts, leaves and heads, and the thread
-//! `sys`, which tells of starts and stops. Where one record names another one by its id or its leaf, the name is
-//! replaced by the place of what it names, so that a cause is compared as a cause.
+//! `sys`, which records starts and stops. If a record refers to another by its id or its leaf, the reference is
+//! replaced by the place of the other record, so that a cause is compared as a cause.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
@@ -18,26 +18,27 @@ use systole_core::types::ids::Digest;
 use systole_core::types::ports::{LogReader as _, Position};
 use systole_core::types::record::{Journaling, Kind, Mark, Record, Role, Timing};
 
-/// A log that is read whole.
+/// A log that was read whole.
 #[derive(Clone)]
 pub(crate) struct Log {
     pub(crate) records: Vec<Record>,
     reader: Reader,
-    /// What is compared of each field of a configuration's source.
+    /// The part of each field of a configuration's source that is compared.
     configured: fn(&str) -> String,
-    /// Whether the places of mistakes in what was said are compared.
+    /// Whether the comparison includes the places of mistakes in what was said.
     has_places: bool,
 }
 
-/// The place of a record: thread, call, turn, ordinal, kind, and the how manieth it is of those that share all of these,
-/// in the order of the log.
+/// The place of a record: thread, call, turn, ordinal, kind, and its number among the records that share all of
+/// these, in the order of the log.
 type Place = (String, String, Option<u32>, Option<u32>, &'static str, usize);
 
-/// What is compared of a record, part by part.
+/// The compared parts of a record.
 type Parts = Vec<(&'static str, String)>;
 
 impl Log {
-    /// Reads one. `configured` takes out of the configuration what the two runs differ in on purpose, and nothing else.
+    /// Reads a log. `configured` removes from the configuration what the two runs differ in on purpose, and nothing
+    /// else.
     pub(crate) fn read(path: &Path, configured: fn(&str) -> String) -> Log {
         let reader = sqlite::open_reading(path).unwrap();
         let all = reader.after(Position(0), usize::MAX).unwrap();
@@ -49,13 +50,13 @@ impl Log {
         }
     }
 
-    /// The same without the places of mistakes. Where an agent works beside the pump no document is written of what it says,
-    /// and a place is one within the payload; over NATS it is one within the document of the whole reply.
+    /// The same without the places of mistakes. An agent that works next to the pump writes no document, so its
+    /// places are within the payload; over NATS they are within the document of the whole reply.
     pub(crate) fn without_places(self) -> Log {
         Log { has_places: false, ..self }
     }
 
-    /// Where two logs differ, a line each, and how many records were compared.
+    /// The differences between two logs, one on each line, and how many records were compared.
     pub(crate) fn against(&self, other: &Log) -> (usize, Vec<String>) {
         let (one, other) = (self.lines(), other.lines());
         let mut differences = Vec::new();
@@ -80,14 +81,14 @@ impl Log {
         (one.len().max(other.len()), differences)
     }
 
-    /// Every record but those of `sys`, by its place.
+    /// Every record except those of `sys`, by its place.
     fn lines(&self) -> BTreeMap<Place, Parts> {
         let told: Vec<&Record> = self.records.iter().filter(|r| !r.header.thread.is_sys()).collect();
         let mut met = HashMap::new();
         let places: Vec<Place> = told.iter().map(|record| place(record, &mut met)).collect();
         let of = |is: &dyn Fn(&Record) -> bool| {
             let at = told.iter().position(|record| is(record));
-            // What is not there any more is a difference, and no reason to stop.
+            // A missing record is a difference, and no reason to stop.
             at.map_or("a record that is not in the log".to_owned(), |at| named(&places[at]))
         };
         let mut configurations = HashMap::new();
@@ -111,7 +112,7 @@ impl Log {
         places.into_iter().zip(parts).collect()
     }
 
-    /// The configuration, without what `configured` takes out of it.
+    /// The configuration, without what `configured` removes.
     fn configuration(&self, hash: Digest) -> String {
         let source = self.reader.document(hash).unwrap().expect("the log holds its configurations");
         let mut fields = Fields::new(&source);
@@ -123,7 +124,7 @@ impl Log {
         text
     }
 
-    /// The body as it stands, without what is another in each run.
+    /// The body, without what differs in each run.
     fn body(&self, record: &Record) -> String {
         let body = String::from_utf8_lossy(&record.body).into_owned();
         let body = if self.has_places { body } else { blanked(&blanked(&body, " line=\""), " column=\"") };
@@ -139,8 +140,8 @@ impl Log {
         }
     }
 
-    /// A word that a model is asked, with what it was sent in place of the hash of that: the prompt holds the marks of
-    /// its deliveries, so its hash is another in each run, and its words must not be.
+    /// A record of a model call, with the prompt in place of its hash. The prompt contains the marks of its
+    /// deliveries, so its hash differs in each run, but its text must not.
     fn prompted(&self, body: &str) -> String {
         let Some(hash) = value(body, " prompt=\"") else { return body.to_owned() };
         let before = |text: &str| match chain::read(text) {
@@ -164,23 +165,23 @@ impl Log {
     }
 }
 
-/// When an attempt or a timer is due hangs on the clock.
+/// The due time of an attempt or a timer depends on the clock.
 fn without_times(body: &str) -> String {
     blanked(body, " due=\"")
 }
 
-/// How much of its time a message from outside has used hangs on the clock.
+/// The time that an outside message has used depends on the clock.
 fn without_stretches(body: &str) -> String {
     blanked(body, " used=\"")
 }
 
-/// What is told of another thread names the head of its chain, and what is cleared is named by a digest of leaves: both
+/// A notice about another thread names the head of its chain, and cleared items are named by a digest of leaves. Both
 /// are made of ids, times and salts.
 fn without_hashes(body: &str) -> String {
     blanked(&blanked(body, " head=\""), " digest=\"")
 }
 
-/// What an agent's model is sent stands in tags whose names nobody can guess: they are made from the secret of the log.
+/// An agent's prompt is wrapped in tags with unguessable names: they derive from the secret of the log.
 fn without_marks(text: &str) -> String {
     let mut parts = text.split("core-");
     let mut out = parts.next().unwrap_or_default().to_owned();
@@ -192,7 +193,7 @@ fn without_marks(text: &str) -> String {
     out
 }
 
-/// The text with no value in that attribute, wherever it stands.
+/// The text with an empty value in that attribute, everywhere.
 fn blanked(text: &str, begin: &str) -> String {
     let mut parts = text.split(begin);
     let mut out = parts.next().unwrap_or_default().to_owned();
@@ -217,7 +218,7 @@ fn place(record: &Record, met: &mut HashMap<Place, usize>) -> Place {
     place
 }
 
-/// A place in words: `sess-1f0c9a2b77d1 1/2.0 turn 1 item 0 message`.
+/// A place as text: `sess-1f0c9a2b77d1 1/2.0 turn 1 item 0 message`.
 fn named((thread, call, turn, ordinal, kind, nth): &Place) -> String {
     let number =
         |word: &str, number: &Option<u32>| number.map(|n| format!(" {word} {n}")).unwrap_or_default();
@@ -230,7 +231,7 @@ fn shown(parts: &Parts) -> String {
     format!("{} {}", of("code"), of("body")).chars().take(160).collect()
 }
 
-/// Where two texts part, with some of both from there on.
+/// The point where two texts begin to differ, with some of both from there.
 fn apart(one: &str, other: &str) -> String {
     let same = one.char_indices().zip(other.chars()).find(|((_, one), other)| one != other);
     let at = same.map_or(one.len().min(other.len()), |((at, _), _)| at);

@@ -1,5 +1,6 @@
-//! The table of exits, held to the commands: what names something that is not there, or that is in the way, is a
-//! wrong command whatever it is; what was judged is refused with a code; what the machine lacks is neither.
+//! The table of exits, compared with the commands. If a command names something that does not exist or is in the
+//! way, the command is wrong, for anything it names. What was judged is refused with a code. What the machine
+//! lacks is neither.
 
 use crate::organism::folder;
 use crate::program::systole;
@@ -15,7 +16,7 @@ const GREETER: &str =
     "cat > /dev/null; echo '<answer xmlns=\"https://xml-pipeline.org/ns/talk/v1\">hello</answer>'\n";
 const ASK: &str = "<ask xmlns=\"https://xml-pipeline.org/ns/talk/v1\">one</ask>";
 
-/// A command line, its exit, and what it says.
+/// A command line, its exit code, and its output.
 type Row = (&'static [&'static str], i32, &'static str);
 
 const ROWS: [Row; 37] = [
@@ -59,7 +60,7 @@ const ROWS: [Row; 37] = [
     (&["schema", "show", "nothing"], 2, "error: no schema declares nothing"),
     (&["schema", "example", "nothing"], 2, "error: no schema declares nothing"),
     (&["explain", "nothing.nowhere"], 2, "error: there is no code"),
-    // A file that is to be read, and one that is in the way.
+    // A file to read, and a file that is in the way.
     (&["send", "--file", "none.xml"], 2, "error: none.xml, the payload: there is no such file"),
     (&["amend", "a9", "--file", "none.xml"], 2, "error: none.xml, the payload: there is no such file"),
     (
@@ -78,7 +79,7 @@ const ROWS: [Row; 37] = [
         "error: nothing is written over, and this is there already: ",
     ),
     (&["graph", "--out", "organism.yaml", "--format", "svg"], 2, "error: --out names the organism's file"),
-    // What was judged.
+    // Refusals by the judge.
     (&["send", "--file", "ask.xml", "--to", "nobody"], 4, "refused: route.not-a-peer\n"),
     (&["send", "--file", "wrong.xml"], 4, "refused: payload."),
     (&["approve", "a9"], 4, "refused: approval.unknown\n"),

@@ -10,7 +10,7 @@ use tokio::runtime::{Handle, Runtime};
 
 use crate::broker::Server;
 
-/// A broker, and what carries what is sent to it.
+/// A broker, and the runtime of its connections.
 pub(crate) struct Far {
     pub(crate) server: Server,
     pub(crate) runtime: Runtime,
@@ -22,18 +22,18 @@ impl Far {
         Far { server: Server::start(), runtime: runtime.unwrap() }
     }
 
-    /// Opens the log as a pump does that has this copy; it does not wait for another one to fall silent.
+    /// Opens the log as a pump with this copy does; it does not wait for another pump to fall silent.
     pub(crate) fn open(&self, copy: &Path) -> Result<Opened, Unopened> {
         open_in(self.runtime.handle(), &self.server.url(), copy, Manner::AtOnce)
     }
 }
 
-/// The same for a thread of its own.
+/// The same for another thread.
 pub(crate) fn open_in(runtime: &Handle, url: &str, copy: &Path, manner: Manner) -> Result<Opened, Unopened> {
     open_copies(runtime, url, copy, manner, 1)
 }
 
-/// The same in a cluster that keeps so many copies.
+/// The same in a cluster that keeps this many copies.
 pub(crate) fn open_copies(
     runtime: &Handle,
     url: &str,

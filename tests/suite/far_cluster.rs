@@ -1,5 +1,6 @@
-//! A cluster of three real brokers that holds everybody to the rights of `systole permissions --nats-config`, and what its
-//! monitoring pages have to show: pump, workers and auditor each with its own key, at different nodes, while one falls.
+//! A cluster of three real brokers that enforces the rights of `systole permissions --nats-config`, and what its
+//! monitoring pages must show: pump, workers and auditor each with its own key, at different nodes, while one node
+//! fails.
 
 use std::path::Path;
 
@@ -18,7 +19,7 @@ use crate::pumps;
 use crate::stage::name;
 use crate::workers::{Serving, TALK, answer, final_of};
 
-/// Its monitoring, at any port that is free.
+/// Its monitoring, at any free port.
 const HTTP: &str = "http: \"127.0.0.1:-1\"\n";
 
 /// A cluster with the written accounts, and a machine with the pump's key.
@@ -36,7 +37,7 @@ fn file(urls: &str, pages: &str) -> String {
 }
 
 impl House {
-    /// As `docs/reference/nats.md` has it: each node has the written accounts, and the rest is its own.
+    /// As in `docs/reference/nats.md`: each node has the written accounts, and its own settings otherwise.
     fn open() -> House {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("organism.yaml");
@@ -51,7 +52,7 @@ impl House {
         house
     }
 
-    /// Waits until each node knows that all are there: a stream of three copies finds no place before.
+    /// Waits until each node sees all the others: before that no stream of three copies can be created.
     fn is_fit(&self) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let (url, key) = (self.cluster.nodes[0].url(), Credentials::Nkey(self.key.clone()));
@@ -83,13 +84,13 @@ impl House {
         Worker::new(&url, "shop", "echo").key_file(self.path().join("keys/echo.nk"))
     }
 
-    /// Whoever has that key, at that node.
+    /// A client with that key, at that node.
     async fn someone(&self, key: &str, inbox: &str, node: usize) -> Someone {
         let options = ConnectOptions::with_nkey(seed(self.path(), key));
         Someone::come(&self.cluster.nodes[node], options, inbox).await
     }
 
-    /// Sends a question until it is taken.
+    /// Sends a question until it is accepted.
     fn sends(&self, key: &str) {
         let body = format!("<ask xmlns=\"{TALK}\">{key}</ask>");
         let end = Instant::now() + PATIENCE;
@@ -115,7 +116,7 @@ async fn d6_the_written_accounts_hold_at_every_node_of_a_cluster_while_one_falls
     let mut house = tokio::task::spawn_blocking(House::open).await.unwrap();
     let running = house.runs();
     let mut events = Events::open(&run_file(house.path()), "", &[]);
-    // A worker at each node in turn, whichever the pump is at and whichever leads.
+    // A worker at each node in turn, whichever node the pump is at and whichever leads.
     for node in 0..3 {
         let worker = Serving::of(house.worker(node), move |turn| {
             answer(&format!("node {node} heard {}", turn.request().text()))
@@ -128,7 +129,8 @@ async fn d6_the_written_accounts_hold_at_every_node_of_a_cluster_while_one_falls
     for node in 0..3 {
         refuses(&house, node).await;
     }
-    // With all three addresses, as the page has them for the pump: the worker is told of the others by the one it finds.
+    // With all three addresses, as the page has them for the pump: the worker learns of the others from the node that
+    // it finds.
     let worker = Serving::of(house.worker(0), |turn| answer(&format!("heard {}", turn.request().text())));
     house.sends("k-before");
     assert!(final_of(&mut events).contains(">heard k-before<"));
@@ -143,7 +145,7 @@ async fn d6_the_written_accounts_hold_at_every_node_of_a_cluster_while_one_falls
     assert_eq!(running.end().code, Some(0));
 }
 
-/// Which node leads the log, as its monitoring page says.
+/// The node that leads the log, by its monitoring page.
 fn leads(house: &House) -> usize {
     let mut page = ureq::get(format!("http://{}/jsz?streams=1&accounts=1", house.cluster.nodes[0].monitor()))
         .call()
@@ -155,7 +157,7 @@ fn leads(house: &House) -> usize {
     log["cluster"]["leader"].as_str().unwrap().strip_prefix('n').unwrap().parse().unwrap()
 }
 
-/// What is nobody's but another's is refused at that node.
+/// Checks that rights of another key are refused at that node.
 async fn refuses(house: &House, node: usize) {
     let mut echo = house.someone("echo", "_INBOX_echo", node).await;
     for subject in [
@@ -184,7 +186,7 @@ async fn refuses(house: &House, node: usize) {
     assert_eq!(stranger.kind(), async_nats::ConnectErrorKind::AuthorizationViolation);
 }
 
-/// How many bundles an auditor finds.
+/// The number of bundles that an auditor finds.
 async fn bundles(auditor: &Someone) -> usize {
     let (mut next, mut count) = (1, 0);
     loop {
@@ -197,7 +199,7 @@ async fn bundles(auditor: &Someone) -> usize {
     }
 }
 
-/// Whoever is let in as a server has every right there is.
+/// A client that is accepted as a server has every right.
 #[test]
 fn d6_a_server_without_the_word_of_the_cluster_is_none_of_it() {
     let mut cluster = Cluster::of(|_| JETSTREAM.to_owned());
@@ -210,7 +212,7 @@ fn d6_a_server_without_the_word_of_the_cluster_is_none_of_it() {
     stranger.says("Authorization Violation");
 }
 
-/// A machine whose log is on that cluster, and what its start says with these pages.
+/// A machine whose log is on that cluster, and the output of its start with these pages.
 fn starts(cluster: &Cluster, urls: &str, pages: &str) -> Ran {
     let more = format!("replicas: 3, monitor: {pages}");
     let folder = pumps::machine_at(urls, &more);
@@ -229,14 +231,14 @@ fn d7_more_than_half_of_the_copies_have_to_show_that_they_sync() {
     let urls = cluster.urls();
     let (all, dead) = (pages(&cluster, &[0, 1, 2]), "'http://127.0.0.1:1'");
     assert_eq!(starts(&cluster, &urls, &all).stdout, "heard\n");
-    // A node that runs and shows no page: the others suffice, where the pump is at one of them.
+    // A running node that shows no page: the others are enough, if the pump is at one of them.
     let one = |node: usize| pages(&cluster, &[node]).trim_matches(['[', ']']).to_owned();
     let near = cluster.nodes[0].url();
     let two = format!("[{}, {}, {dead}]", one(0), one(1));
     assert_eq!(starts(&cluster, &near, &two).stdout, "heard\n");
     let far = cluster.nodes[2].url();
     is_refused(&starts(&cluster, &far, &two), "bus.unreachable", "it is of another server than the one at");
-    // Less than most of them: some are dead, or never named, or named twice.
+    // Less than a majority: some are dead, or missing, or named twice.
     let alone = format!("[{}, {dead}, 'http://127.0.0.1:2']", one(0));
     is_refused(&starts(&cluster, &near, &alone), "bus.unreachable", "127.0.0.1:1");
     let thrice = format!("[{}, {}, {}]", one(0), one(0), one(0));
@@ -244,12 +246,12 @@ fn d7_more_than_half_of_the_copies_have_to_show_that_they_sync() {
         is_refused(&starts(&cluster, &near, &pages), "bus.unreachable", "they are of 1 of the 3 servers");
     }
     assert_eq!(starts(&cluster, &near, &format!("[{}, {}]", one(0), one(1))).stdout, "heard\n");
-    // A node that is away keeps nobody from starting.
+    // An absent node blocks no start.
     cluster.node(2).kill();
     let end = Instant::now() + PATIENCE;
     let mut started = starts(&cluster, &near, &all);
     while started.stdout != "heard\n" {
-        // Until the others have agreed who leads.
+        // Until the others have elected a leader.
         assert!(started.code == Some(5) && Instant::now() < end, "{started:?}");
         started = starts(&cluster, &near, &all);
     }

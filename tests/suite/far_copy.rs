@@ -1,6 +1,6 @@
-//! `systole copy`: the copy of a log in NATS that is brought up to date by a command, or made again and held against the
-//! one that was there. An auditor makes one with an auditor's key beside a running pump; processes are killed at every
-//! write, disks are full, copies are tampered with, and streams are not what they were.
+//! `systole copy`: a command updates the copy of a log in NATS, or makes it again and compares it with the old one.
+//! An auditor makes a copy with an auditor's key next to a running pump; processes are killed at every write, disks
+//! are full, copies are tampered with, and streams have changed.
 
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
@@ -16,12 +16,12 @@ use crate::identity::seed;
 use crate::program::{Ran, Running, systole, systole_with, systole_with_stdin};
 use crate::pumps::{asked, machine, machine_at};
 
-/// What an order prints as JSON.
+/// The JSON output of a command.
 fn told(ran: &Ran) -> Value {
     serde_json::from_str(ran.stdout.trim()).unwrap_or_else(|_| panic!("{ran:?}"))
 }
 
-/// That the commands that look show the same of both copies.
+/// Checks that the reading commands show the same of both copies.
 fn look_the_same(one: &Path, other: &Path) {
     for command in [&["log", "--from", "1", "--json"][..], &["tree", "@last", "--json"], &["cost"]] {
         let [one, other] = [one, other].map(|folder| systole(folder, command));
@@ -36,7 +36,7 @@ fn records(folder: &Path) -> String {
     ran.stdout
 }
 
-/// The files in that folder whose name begins so.
+/// The files in that folder whose name has this prefix.
 fn files(folder: &Path, begin: &str) -> Vec<String> {
     let all = std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().file_name().into_string().unwrap());
     let mut found: Vec<String> = all.filter(|name| name.starts_with(begin)).collect();
@@ -44,7 +44,7 @@ fn files(folder: &Path, begin: &str) -> Vec<String> {
     found
 }
 
-/// A broker that lets in everybody, and a machine whose copy has some records; nothing runs there.
+/// A broker that accepts every client, and a machine whose copy has some records. Nothing runs there.
 fn at_rest() -> (Server, tempfile::TempDir) {
     let server = Server::start();
     let folder = machine(&server, "durability: relaxed");
@@ -64,7 +64,7 @@ fn d6_an_auditor_makes_a_copy_beside_a_running_pump_and_reads_the_same_log() {
         assert_eq!(systole_with_stdin(&pump, &["ask"], words).stdout, "heard\n");
     }
 
-    // Another machine: it has the file, the auditor's key, and neither the pump's nor a program that runs.
+    // Another machine: it has the file and the auditor's key, but neither the pump's key nor a running program.
     let far = machine_at(&house.server.url(), "durability: relaxed, key_env: BUS_KEY");
     std::fs::remove_file(far.path().join("echo.sh")).unwrap();
     let key = seed(&pump, "_auditor");
@@ -79,7 +79,7 @@ fn d6_an_auditor_makes_a_copy_beside_a_running_pump_and_reads_the_same_log() {
     assert_eq!((&first["stream"], &first["again"]), (&"SYSTOLE_shop_LOG".into(), &Value::Null));
     look_the_same(far.path(), &pump);
 
-    // What came since is all that is read.
+    // Only the new records are read.
     assert_eq!(systole(&pump, &["ask", "again"]).stdout, "heard\n");
     let second = told(&copy(&[]));
     let number = |told: &Value, name: &str| told[name].as_u64().unwrap();
@@ -101,7 +101,7 @@ fn d6_an_auditor_makes_a_copy_beside_a_running_pump_and_reads_the_same_log() {
     assert_eq!((second["records"].as_u64(), proved.threads), (Some(proved.records), 5));
     assert_eq!(files(far.path(), "hello.db."), ["hello.db.lock", "hello.db.secret"]);
 
-    // Its own copy the pump keeps itself; another one may lie beside.
+    // The pump updates its own copy itself; another copy may be next to it.
     let kept = systole_with(&pump, &["copy"], &house.key());
     let words = format!("is in use by process {}, which keeps it up to date", running.pid());
     assert!(kept.code == Some(5) && kept.stderr.contains(&words), "{kept:?}");
@@ -109,7 +109,7 @@ fn d6_an_auditor_makes_a_copy_beside_a_running_pump_and_reads_the_same_log() {
     assert_eq!(told(&beside)["records"], second["records"], "{beside:?}");
     running.signal(Signal::TERM);
     assert_eq!(running.end().code, Some(0));
-    // An auditor tried nothing that is not an auditor's.
+    // The auditor tried only what an auditor may do.
     assert!(!house.server.all_said().contains("Violation"), "the broker refused something");
 }
 
@@ -146,7 +146,7 @@ fn d1_a_copy_that_was_tampered_with_is_found_out_and_kept() {
     tamper(&format!(
         "UPDATE record SET body = CAST(replace(CAST(body AS TEXT), 'hello', 'jello') AS BLOB) WHERE pos = {said}"
     ));
-    // The newest records are looked at by every command that writes.
+    // Every writing command checks the newest records.
     let refused = systole(path, &["copy"]);
     assert!(
         refused.code == Some(7) && refused.stderr.contains(&format!("damaged at position {said}")),
@@ -184,7 +184,7 @@ fn d1_a_copy_that_a_killed_pump_left_is_made_again_though_some_of_it_lies_beside
     let left = std::fs::metadata(path.join("hello.db-wal")).map_or(0, |left| left.len());
     assert!(left > 0, "all of it was in the file");
     let whole = records(path);
-    // Who reads it keeps what lies beside from being folded in: nothing is changed then.
+    // A reader keeps SQLite from folding the write-ahead file into the copy: nothing changes then.
     let reading = Connection::open(path.join("hello.db")).unwrap();
     reading.execute_batch("BEGIN").unwrap();
     let count =
@@ -200,8 +200,8 @@ fn d1_a_copy_that_a_killed_pump_left_is_made_again_though_some_of_it_lies_beside
     assert!(records(path).starts_with(&whole));
 }
 
-/// A command under a fault that strace injects into its system calls, of those files alone if any are named; none where
-/// strace may not trace here.
+/// Runs a command under a fault that strace injects into its system calls, only for those files if any are named.
+/// None if strace may not trace here.
 fn under(folder: &Path, inject: &str, of: &[&str], command: &[&str]) -> Option<std::process::Output> {
     let (calls, _) = inject.split_once(':').unwrap();
     let whole = std::fs::canonicalize(folder).unwrap();
@@ -229,8 +229,8 @@ fn c3_a_copy_that_is_killed_while_it_is_made_again_leaves_the_old_one_whole() {
     let old = ["hello.db", "hello.db-wal", "hello.db-shm"];
     let new = ["hello.db.again", "hello.db.again-wal", "hello.db.again-shm", "hello.db.again.new"];
     let both = [&old[..], &new].concat();
-    // Each call that may change one of these files, or finds it there, is the last of a process once. Those of the new one
-    // that come often are it here and there.
+    // Each call that may change one of these files, or finds it there, is once the last of a process. For frequent
+    // calls on the new file only some are.
     let mut killed = 0;
     for (of, calls, often) in [
         (
@@ -272,7 +272,7 @@ fn a_disk_that_is_full_is_told_and_leaves_what_was_there() {
     assert!(words.contains("full") && words.contains("the one that was there is as it was"), "{words}");
     assert_eq!(records(path), whole);
     assert_eq!(files(path, "hello.db.again"), [""; 0]);
-    // A new one goes on from what it has, once there is room.
+    // A new copy continues from what it has, once there is room.
     let far = machine(&server, "durability: relaxed");
     let first = under(far.path(), full, &[], &["copy"]).unwrap();
     assert_eq!(first.status.code(), Some(5), "{first:?}");
@@ -281,7 +281,7 @@ fn a_disk_that_is_full_is_told_and_leaves_what_was_there() {
     assert_eq!(records(far.path()), whole);
 }
 
-/// Publishes into the stream beside the pump, as its operator could.
+/// Publishes into the stream next to the pump, as its operator could.
 fn put(server: &Server, bytes: Vec<u8>) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
@@ -356,10 +356,10 @@ fn a_copy_that_goes_further_than_the_stream_is_refused_and_stays() {
             assert!(apart.stderr.contains("try: the broker's store as it was"), "{}", apart.stderr);
             assert_eq!(records(folder.path()), whole);
         }
-        // Somebody else begins it anew.
+        // Another organism creates it again.
         assert_eq!(asked(machine(&server, "durability: relaxed").path()).stdout, "heard\n");
     }
-    // The copy of another organism is none of this one.
+    // A copy of another organism is rejected.
     let other = systole(folder.path(), &["copy", "--again", "--set", "organism.name=store"]);
     assert_eq!(other.code, Some(7), "{other:?}");
 }
@@ -382,7 +382,7 @@ fn what_cannot_be_copied_is_told_with_the_mend() {
         assert!(ran.code == Some(exit) && ran.stderr.contains(words), "{ran:?}");
         assert!(!ran.stderr.contains(KEY.0), "{ran:?}");
     }
-    // A log in a file is no copy, and none is written over one.
+    // A log in a file is not a copy, and no copy overwrites it.
     let file = "organism: {name: shop, entry: echo}\nlisteners:\n  echo: {run: [sh, echo.sh], accepts: [ask], returns: [answer], entry: true}\n";
     let own = crate::organism::folder(&[("organism.yaml", file)]);
     let embedded = systole(own.path(), &["copy"]);
@@ -393,7 +393,7 @@ fn what_cannot_be_copied_is_told_with_the_mend() {
         assert!(over.code == Some(7) && over.stderr.contains("it is a log itself"), "{over:?}");
     }
 
-    // Another organism's stream under the name, and keys that open nothing.
+    // Another organism's stream of the same name, and keys without access.
     let house = House::open();
     let far = machine_at(&house.server.url(), "durability: relaxed, key_env: BUS_KEY");
     let unset = systole(far.path(), &["copy"]);
@@ -401,7 +401,7 @@ fn what_cannot_be_copied_is_told_with_the_mend() {
     let wrong = systole_with(far.path(), &["copy"], &[("BUS_KEY", KEY.0)]);
     assert!(wrong.code == Some(5) && wrong.stderr.contains("does not let in who has this nkey"), "{wrong:?}");
     assert!(!wrong.stderr.contains(KEY.0));
-    // Whose rights a key has is found out, whichever are tried first; nobody has run here yet.
+    // The command finds out which rights a key has, whichever it tries first. No pump has run here yet.
     let keys = ["_auditor", "_pump"].map(|name| seed(house.first.path(), name));
     for (key, more) in keys.iter().flat_map(|key| [(key, &[][..]), (key, &["--key-env", "BUS_KEY"])]) {
         let ran = systole_with(far.path(), &[&["copy"], more].concat(), &[("BUS_KEY", key)]);

@@ -1,5 +1,5 @@
-//! Organisms whose log is in NATS, killed at every step, and with them their brokers: the workload, the clients and the
-//! judge of `systole soak`, over a real broker. The judge reads the copy of the last life.
+//! Organisms whose log is in NATS, killed at every step together with their brokers: the workload, the clients and
+//! the judge of `systole soak`, over a real broker. The judge reads the copy of the last life.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::broker::Server;
 use crate::far_workers::{self, Crew};
 use crate::kills::Trial;
 
-/// What the soak's organism is told of its broker.
+/// The broker settings for the soak's organism.
 pub(crate) fn over(server: &Server) -> Vec<String> {
     vec![format!("log.nats={}", server.url()), "log.durability=relaxed".to_owned()]
 }
@@ -28,7 +28,7 @@ fn c3_kill_at_every_step_over_nats() {
                 let trial = Trial::set(seed, &over(&server));
                 for step in some {
                     if *step == "R" {
-                        // Where something was under way there is something to recover.
+                        // Only if something was in progress is there something to recover.
                         trial.dies_at("K6:30");
                         trial.dies_at("R:2");
                     } else {
@@ -43,7 +43,7 @@ fn c3_kill_at_every_step_over_nats() {
     });
 }
 
-/// Kills the broker in the middle of a life, which goes on when the broker is back, and then the life.
+/// Kills the broker in the middle of a life. The life continues when the broker is back, and is killed then.
 pub(crate) fn broker_falls(trial: &Trial, server: &mut Server, choices: &mut Dice) {
     let (mut life, runs) = trial.begin(&Omen::default());
     assert!(runs, "{}", life::last_words(&trial.house));
@@ -53,7 +53,7 @@ pub(crate) fn broker_falls(trial: &Trial, server: &mut Server, choices: &mut Dic
     server.start_again();
     let board = trial.crowd.board();
     if choices.below(2) == 0 {
-        // It is back at work before it is struck itself.
+        // It works again before it is killed itself.
         let more = board.acknowledged() + 1;
         assert!(board.acknowledges(more, life::PATIENCE), "{}", life::last_words(&trial.house));
     }
@@ -61,7 +61,7 @@ pub(crate) fn broker_falls(trial: &Trial, server: &mut Server, choices: &mut Dic
     life.kill().unwrap();
 }
 
-/// Blows that fall on the organism, its programs and its broker, so many of them kills.
+/// Failures of the organism, its programs and its broker, with this many kills.
 fn kills_of_pumps_and_brokers(seed: u64, kills: u64) {
     let mut server = Server::start();
     let trial = Trial::set(seed, &over(&server));
@@ -92,8 +92,8 @@ fn d7_a_thousand_kills_of_pumps_and_brokers_lose_and_double_nothing() {
     kills_of_pumps_and_brokers(42, 1_000);
 }
 
-/// Two pumps, of which the one that writes is killed or held again and again while clients speak to whoever writes, and
-/// workers over the broker are struck as well.
+/// Two pumps. The writing pump is killed or suspended again and again while clients send to the current writer, and
+/// workers over the broker fail as well.
 fn take_overs(seed: u64, times: u64) {
     let server = Server::start();
     let trial = Trial::set(seed, &over(&server));
@@ -115,10 +115,10 @@ fn take_overs(seed: u64, times: u64) {
         kill_process(pid, if is_held { Signal::STOP } else { Signal::KILL }).unwrap();
         assert!(stands_by.runs().unwrap(), "{}", life::last_words(&trial.house));
         if is_held {
-            // It wakes up with everything that it had in hand, and stands by.
+            // It resumes with its deliveries, and stands by.
             kill_process(pid, Signal::CONT).unwrap();
         } else {
-            // Sooner it would have gone on itself, with the copy that it had.
+            // A restart before that would continue itself, with its copy.
             writes.kill().unwrap();
             writes = begin(which);
         }

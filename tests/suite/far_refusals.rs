@@ -1,5 +1,5 @@
-//! A log in NATS at brokers that cannot keep it, through the program: each is told in one clear error with its mend and the
-//! exit for it, senders are told at once, and nobody is left to wait.
+//! A log in NATS at brokers that cannot store it, through the program: each case is reported in one clear error with
+//! its fix and its exit code, senders are refused at once, and no sender waits forever.
 
 use std::path::Path;
 
@@ -17,7 +17,7 @@ fn machine(url: &str, more: &str) -> tempfile::TempDir {
     pumps::machine_at(url, &format!("durability: relaxed{more}"))
 }
 
-/// That it ends with this exit, and one error that has these words and this in its mend.
+/// Checks for this exit code, and one error that has these words and this in its fix.
 fn is_refused(ran: &Ran, code: i32, words: &str, mend: &str) {
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(code), ""), "{ran:?}");
     assert_eq!(ran.stderr.matches("error: ").count(), 1, "{}", ran.stderr);
@@ -58,7 +58,7 @@ fn a_log_at_a_broker_that_cannot_keep_it_is_refused() {
     starts_refused("nats://127.0.0.1:1", "", "bus.unreachable", "start nats-server there");
     let alone = Server::start();
     starts_refused(&alone.url(), ", replicas: 3", "is not kept in 3 copies", "log.replicas");
-    // One that was made in one copy stays what it is, and the file that asks for three is told.
+    // A stream that was made with one copy keeps it, and a file that asks for three is reported.
     assert_eq!(systole(machine(&alone.url(), "").path(), &["ask", "hello"]).stdout, "heard\n");
     starts_refused(&alone.url(), ", replicas: 3", "is not kept in 3 copies", "log.replicas");
 }
@@ -82,14 +82,14 @@ async fn a_log_whose_stream_somebody_else_made_is_refused_and_left_as_it_is() {
     starts_refused(&server.url(), "", "another stream takes o.shop.log.*", "another name for the organism");
 }
 
-/// A message with so long a body.
+/// A message with a body of that length.
 fn sent(folder: &Path, bytes: usize, key: &str) -> Answer {
     let words = "x".repeat(bytes);
     let body = format!("<ask xmlns=\"https://xml-pipeline.org/ns/talk/v1\">{words}</ask>");
     ask(&run_file(folder), "POST", "/v1/messages?to=echo", &[("Idempotency-Key", key)], &body)
 }
 
-/// Fills the log until it takes no more; says what the sender was told.
+/// Fills the log until it accepts no more; returns the sender's refusal.
 fn fill(folder: &Path) -> Answer {
     (0..200)
         .map(|n| sent(folder, 60_000, &n.to_string()))
@@ -110,7 +110,7 @@ async fn a_log_whose_stream_is_full_tells_senders_so_and_goes_on_when_there_is_r
     let full = fill(folder.path());
     assert_eq!((full.status, full.json["code"].as_str()), (503, Some("ingress.unavailable")), "{full:?}");
     assert!(full.json["message"].as_str().unwrap().contains("maximum bytes exceeded"), "{full:?}");
-    // Whoever starts there is told as well, and the organism that runs stops as it should.
+    // An organism that starts there reports it as well, and the running organism stops cleanly.
     config.max_bytes = -1;
     jetstream.update_stream(&config).await.unwrap();
     pumps::until_taken(folder.path(), "after");

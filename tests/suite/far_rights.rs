@@ -1,5 +1,5 @@
-//! A log in NATS with the rights that `systole permissions` writes, and no others: pumps that take over from one another,
-//! what is too large for a message, an auditor that reads all of it, and parties that try more than is theirs.
+//! A log in NATS with exactly the rights that `systole permissions` writes: pumps that take over from one another,
+//! bodies that are too large for a message, an auditor that reads everything, and parties that exceed their rights.
 
 use std::path::Path;
 
@@ -19,7 +19,7 @@ use crate::stage::name;
 
 const LOG: &str = "SYSTOLE_shop_LOG";
 const APART: &str = "OBJ_SYSTOLE_shop_BLOBS";
-/// A body that goes apart with its bundle, and one that does not.
+/// A body that is stored apart together with its bundle, and one that is not.
 pub(crate) const SIZES: [usize; 2] = [950_000, 700_000];
 
 /// A broker with the written configuration, and two machines with pumps that have the pump's key.
@@ -53,7 +53,7 @@ impl House {
     }
 }
 
-/// Asks something so long, and waits for the answer.
+/// Asks a question of this length, and waits for the answer.
 pub(crate) fn long_question(folder: &Path, bytes: usize) {
     let words = "x".repeat(bytes);
     let body = format!("<ask xmlns=\"https://xml-pipeline.org/ns/talk/v1\">{words}</ask>");
@@ -83,7 +83,7 @@ fn d6_pumps_with_the_written_rights_take_over_from_one_another_with_all_that_was
     assert_eq!(seen.matches("answered <answer> heard").count(), 5, "{seen}");
 }
 
-/// Asks as the auditor for a message of a stream; none where there is none.
+/// Requests a message of a stream as the auditor; none if it does not exist.
 async fn message(auditor: &Someone, stream: &str, asked: Value) -> Option<(u64, Vec<u8>)> {
     let api = format!("JS.shop.API.STREAM.MSG.GET.{stream}");
     let answer = auditor.client.request(api, asked.to_string().into()).await.unwrap();
@@ -96,7 +96,7 @@ async fn message(auditor: &Someone, stream: &str, asked: Value) -> Option<(u64, 
     Some((found.sequence, found.payload.to_vec()))
 }
 
-/// What is kept apart under that hash, put together as the auditor may read it.
+/// The parts that are stored under that hash, put together as the auditor may read them.
 async fn apart(auditor: &Someone, hash: &str) -> Vec<u8> {
     let mut next = 1;
     let meta: Value = loop {
@@ -163,7 +163,7 @@ async fn d6_an_auditor_reads_the_whole_log_in_nats_and_not_what_tokens_are_made_
     assert_eq!(running.end().code, Some(0));
 }
 
-/// The hash that such a message names, which is the last field of it.
+/// The hash in such a message, which is its last field.
 fn apart_hash(text: &str) -> String {
     let hash = text.trim_end().rsplit(':').next().unwrap();
     hash.to_owned()

@@ -1,5 +1,5 @@
-//! Agents and models in the organism's file: what each key becomes, what the pump gets of it, what is stored, and what
-//! is never told.
+//! Agents and models in the organism's file: the result of each key, what the pump gets of it, what is stored, and
+//! what is never printed.
 
 use std::fs;
 use std::path::Path;
@@ -39,7 +39,7 @@ agents:
   notary: {model: rehearsal, accepts: [invoice], entry: false, prompt: {identity: You sign.}}
 ";
 
-/// A folder that has the files which `FULL` names.
+/// A folder with the files that `FULL` names.
 fn folder() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("answers.yaml"), "critic: [{say: hello}]\n").unwrap();
@@ -66,7 +66,7 @@ fn talk(element: &str) -> QName {
     QName::new("https://xml-pipeline.org/ns/talk/v1", element)
 }
 
-/// A question has the same finals, and so the same prompt, whatever payloads goals ask the agent for.
+/// A question has the same finals, and so the same prompt, for any payloads that goals ask the agent for.
 #[test]
 fn f6_what_only_goals_ask_for_is_kept_apart_from_what_an_agent_returns() {
     let file = loaded(
@@ -213,7 +213,8 @@ fn every_key_of_an_agent_and_a_model_says_what_it_says() {
     assert_eq!(codes, ["config.unused-element", "config.prompt"], "the other `ask`, and the empty section");
 }
 
-/// What is stored gives back what the pump ran, with no file beside it; what only agents read is no part of it.
+/// The stored configuration gives back what the pump ran, with no file next to it. What only agents read is not part
+/// of it.
 #[test]
 fn a_stored_configuration_with_agents_reads_back_the_same() {
     for text in [SMALL, FULL] {
@@ -226,7 +227,7 @@ fn a_stored_configuration_with_agents_reads_back_the_same() {
         assert_eq!(format!("{again:?}"), format!("{now:?}"));
         assert!(again.listeners.values().any(|listener| listener.turns == 3));
     }
-    // The schema of notes is the stored one, not what would be made today.
+    // The schema of notes is the stored one, not the one that would be made today.
     let now = loaded(SMALL).composition;
     let source = String::from_utf8(now.source.to_vec()).unwrap();
     let older = source.replacen("A note of the agent to itself.", "A note that the agent had once", 1);
@@ -255,7 +256,8 @@ fn a_model_is_rehearsed_by_one_setting() {
     assert!(other.unwrap().models[0].file.as_ref().unwrap().ends_with("answers.yaml"));
 }
 
-/// No composer declares the tag, and the pump takes a note by it: thoughts, then lists, and nothing else of the agent's.
+/// No composer declares the tag, but the pump accepts a note by it: thoughts, then lists, and nothing else of the
+/// agent's.
 #[test]
 fn notes_of_an_agent_are_judged_by_a_schema_of_the_house() {
     let composition = loaded(SMALL).composition;
@@ -285,8 +287,8 @@ fn notes_of_an_agent_are_judged_by_a_schema_of_the_house() {
     }
 }
 
-/// Payloads of an agent may have its namespace; what declares its tag, or would not know which of two schemas an
-/// import means, is told.
+/// Payloads of an agent may use its namespace. A schema that declares its tag, or an import that could mean two
+/// schemas, is reported.
 #[test]
 fn a_composer_has_the_namespace_of_an_agent_beside_the_house() {
     let folder = folder();
@@ -340,7 +342,7 @@ fn names_are_one_space_and_the_entry_is_the_only_agent_that_is_open() {
     assert_eq!(loaded(&text).warnings[0].code.as_str(), "config.circle");
 }
 
-/// Nothing that looks like a key is told: not where it stands, not beside another mistake, not as JSON.
+/// No text that looks like a key is printed: not at its own place, not next to another mistake, not as JSON.
 #[test]
 fn a_key_in_the_file_is_never_repeated() {
     let folder = folder();
@@ -386,7 +388,7 @@ fn check_says_of_an_agent_what_it_thinks_with() {
     assert_eq!(value["listeners"][0].get("model"), None, "a listener that is no agent");
 }
 
-/// A file's text that no disk stands behind, as it is stored.
+/// The text of a file without a disk, as it is stored.
 fn source_of(text: &str) -> Vec<u8> {
     let stored = loaded(FULL).composition.source;
     let schemas =
@@ -403,7 +405,7 @@ fn the_text_that_is_broken_below_is_whole_itself() {
 
 proptest::proptest! {
     #![proptest_config(proptest::prelude::ProptestConfig::with_cases(64))]
-    /// Whatever is done to a file with agents, the answer is a composition or diagnostics.
+    /// For any change to a file with agents, the result is a composition or diagnostics.
     #[test]
     fn no_text_breaks_the_reading_of_agents(
         at in 0..FULL.len(), gone in 0..40_usize, put in "[\\[\\]{}:,&*!|>'\"#%@` \t\r\n\\-?a-z0-9\u{e9}\u{202e}]{0,6}",

@@ -1,5 +1,5 @@
-//! The JSON Schema of the organism's file, judged by a validator that is not ours: it takes what the loader
-//! takes, refuses unknown keys, and cannot drift from the table of keys it is made from.
+//! The JSON Schema of the organism's file, checked by a third-party validator: it accepts what the loader
+//! accepts, rejects unknown keys, and cannot drift from the table of keys that it is made from.
 
 use std::fs;
 use std::path::Path;
@@ -10,7 +10,7 @@ use systole::config::{self, Form, KEYS, ORGANISM_JSON_SCHEMA, organism_json_sche
 
 const SCHEMA: &str = "schemas/organism.schema.json";
 
-/// Values of every kind, some of which each key takes and some of which it does not.
+/// Values of every kind. Each key accepts some of them and rejects others.
 const VALUES: [&str; 44] = [
     "x",
     "x1",
@@ -68,7 +68,7 @@ impl Judge {
         Judge { validator: jsonschema::draft202012::new(&schema).unwrap() }
     }
 
-    /// What is wrong with a file, if anything is.
+    /// The fault of a file, if any.
     fn why_not(&self, yaml: &str) -> Option<String> {
         let options = serde_saphyr::options! { strict_booleans: true };
         let value: Value = serde_saphyr::from_str_with_options(yaml, options).unwrap();
@@ -93,7 +93,7 @@ fn every_file_that_the_loader_takes_is_taken() {
         collect(Path::new(folder), &mut files);
     }
     let mut judged = 0;
-    // Neither a script of a model nor a test is an organism; their own pages are held to them.
+    // Neither a model script nor a test is an organism; each is checked against its own page.
     let is_organism = |path: &std::path::PathBuf| {
         !path.ends_with("replies.yaml") && !path.to_string_lossy().ends_with(".test.yaml")
     };
@@ -139,8 +139,8 @@ fn unknown_keys_and_keys_of_a_later_version_are_refused() {
     }
 }
 
-/// At every place that one value may stand, each of many values: what the loader takes there the schema
-/// takes. Where the schema can say as much as the loader, it refuses the same as well.
+/// At every place for one value, each of many values: if the loader accepts the value, so does the schema.
+/// If the schema can express the rule of the loader, it rejects the same values too.
 #[test]
 fn the_schema_refuses_nothing_that_the_loader_takes_and_most_of_what_it_does_not() {
     let (judge, folder) = (Judge::new(), tempfile::tempdir().unwrap());
@@ -148,7 +148,7 @@ fn the_schema_refuses_nothing_that_the_loader_takes_and_most_of_what_it_does_not
     let path = folder.path().join("organism.yaml");
     let (mut both, mut loader_alone) = (0, Vec::new());
     for key in KEYS.iter().filter(|key| key.built) {
-        // What stands inside a map is told with a place of its own.
+        // A fault inside a map is reported with its own place.
         let is_map = matches!(
             key.form,
             Form::Map | Form::Names(_) | Form::TextOrMap | Form::TextOrNames | Form::WordOrNames(_)
@@ -161,7 +161,7 @@ fn the_schema_refuses_nothing_that_the_loader_takes_and_most_of_what_it_does_not
                 Ok(_) => Vec::new(),
                 Err(ref refused) => told_at(refused, &place),
             };
-            // What joins two places, as a name that nobody bears, no editor can know.
+            // An editor cannot check what connects two places, such as an unknown name.
             let of_form =
                 told.iter().any(|code| ["config.kind", "config.value", "config.missing"].contains(code));
             match (told.is_empty(), of_form, judge.why_not(&text)) {
@@ -174,7 +174,7 @@ fn the_schema_refuses_nothing_that_the_loader_takes_and_most_of_what_it_does_not
             }
         }
     }
-    // Bounds of durations, sizes and amounts, and lists of names, are the loader's alone.
+    // Only the loader checks bounds of durations, sizes and amounts, and lists of names.
     let exact = |form: Form| matches!(form, Form::Flag | Form::Count(..) | Form::Words(_) | Form::Map);
     let lost: Vec<_> = loader_alone
         .iter()
@@ -189,7 +189,7 @@ fn the_schema_refuses_nothing_that_the_loader_takes_and_most_of_what_it_does_not
     );
 }
 
-/// The codes that the loader gives for what stands at that place.
+/// The codes that the loader reports for that place.
 fn told_at(refused: &file::Refused, place: &str) -> Vec<&'static str> {
     let at_it = |message: &str| {
         message
@@ -202,7 +202,7 @@ fn told_at(refused: &file::Refused, place: &str) -> Vec<&'static str> {
 /// The place of a step in the table of keys.
 const STEP: &str = "workflows.NAME.goals.NAME";
 
-/// A place as people know it: steps of a workflow are named by their ids alone.
+/// A place as people know it: the path of a step has only its id.
 fn place_of(key: &str) -> String {
     match key.strip_prefix(STEP) {
         Some(inside) => format!("workflows.x1.x1{}", inside.replace("NAME", "x1")),
@@ -210,16 +210,16 @@ fn place_of(key: &str) -> String {
     }
 }
 
-/// Whether what the schema says is about that place, and not about what a bare file lacks.
+/// Whether the schema's message is about that place, and not about what a bare file lacks.
 fn is_of(why: &str, place: &str) -> bool {
-    // A step is one of two forms, so that what is wrong in it is said of all of it.
+    // A step is one of two forms, so a fault inside it is reported for the whole step.
     if place.starts_with("workflows.x1.x1") {
         return why.contains("not valid under any");
     }
     why.contains(&format!("'/{}", place.replace('.', "/")))
 }
 
-/// A file in which that value stands at that place, and whatever else has to be there.
+/// A file with that value at that place, and everything else that it needs.
 fn file_with(key: &str, value: &str) -> String {
     if let Some(inside) = key.strip_prefix(STEP) {
         return file_with_step(&inside.replace("NAME", "x1"), value);
@@ -227,7 +227,7 @@ fn file_with(key: &str, value: &str) -> String {
     let place = key.replace("NAME", "x1");
     let depth = place.split('.').count();
     let one = place.replace('.', ": {") + ": " + value + &"}".repeat(depth - 1) + "\n";
-    // An agent needs no schema of the file, whose trial would cost far more than all that is looked at here.
+    // An agent needs no schema of the file. The trial of a schema would cost far more than this whole test.
     let needed: &[&str] = if ["agents", "models", "workflows"].iter().any(|section| key.starts_with(section))
     {
         &[
@@ -236,7 +236,7 @@ fn file_with(key: &str, value: &str) -> String {
             "agents: {a: {model: a}}\n",
         ]
     } else if key == "clients.NAME.nats" {
-        // That somebody could come in there says the whole file, and no place of it.
+        // Only the whole file says that clients can come in there, and no place in it.
         &[
             "organism: {name: hello}\n",
             "listeners: {a: {run: [a], schema: x1, accepts: [find]}}\n",
@@ -251,7 +251,7 @@ fn file_with(key: &str, value: &str) -> String {
         .fold(one.clone(), |text, needed| text + needed)
 }
 
-/// The same for what stands in a step, or for the step itself.
+/// The same for a key of a step, or for the step itself.
 fn file_with_step(inside: &str, value: &str) -> String {
     let head =
         "organism: {name: hello}\nmodels: {a: {provider: ollama, model: m}}\nagents: {a: {model: a}}\n";

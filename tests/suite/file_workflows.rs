@@ -1,5 +1,5 @@
-//! Workflows in the organism's file: what each step becomes, what the composition gets of them, what agents take and give
-//! because of them, and what is printed.
+//! Workflows in the organism's file: the result of each step, what the composition gets of them, what agents accept
+//! and return because of them, and the output.
 
 use std::fs;
 use std::path::Path;
@@ -34,7 +34,7 @@ fn loaded(text: &str) -> OrganismFile {
     load(text).unwrap_or_else(|refused| panic!("{refused}"))
 }
 
-/// What is wrong with a text, a line each.
+/// The mistakes in a text, one on each line.
 fn told(text: &str) -> Vec<String> {
     load(text)
         .map_or_else(|refused| refused.0.iter().map(|one| one.message.clone()).collect(), |_| Vec::new())
@@ -69,7 +69,7 @@ fn locals(elements: &[systole_core::types::composition::Element]) -> Vec<&str> {
     elements.iter().map(|element| &*element.name.local).collect()
 }
 
-/// An organism with one workflow, whose goals these are.
+/// An organism with one workflow of these goals.
 fn with_goals(payloads: &str, goals: &str) -> String {
     format!(
         "organism: {{name: office}}\npayloads: {payloads}\nmodels: {{main: {{provider: ollama, model: m}}}}\n\
@@ -143,7 +143,7 @@ fn a_workflow_is_a_listener_of_the_composition_and_its_agents_serve_it() {
     assert!(file.agents.iter().all(|agent| agent.dialect == Dialect::Plain));
     let entry = file.composition.entry.as_ref().unwrap();
     assert_eq!(entry.as_str(), "decide");
-    // The default and what the largest workflow needs.
+    // The default, plus the need of the largest workflow.
     let budgets = file.composition.budgets.unwrap();
     assert_eq!((budgets.messages, budgets.children, budgets.depth), (712, 244, 8));
 }
@@ -181,12 +181,12 @@ workflows:
     assert_eq!((locals(&open.accepts), open.entry), (vec!["ask", "goal-request"], true));
     assert_eq!(locals(&open.returns), ["answer", "goal-output"]);
     assert_eq!(listener(&file, "native").share_percent, 20);
-    // What workflows and their agents exchange is no tool.
+    // The messages between workflows and their agents are not tools.
     let tooled = file.agents.iter().find(|agent| agent.name == "tooled").unwrap();
     let peer = tooled.peers.first().unwrap();
     let taken: Vec<&str> = peer.accepts.iter().map(|one| &*one.element.local).collect();
     assert_eq!(taken, ["ask"]);
-    // The only open workflow is the entry, whatever else is open.
+    // The entry is the only open workflow, even if agents or listeners are open too.
     assert_eq!(file.composition.entry, Some(name("flow")));
     let closed = text.replace("flow: {", "flow: {entry: false, ");
     assert_eq!(loaded(&closed).composition.entry, Some(name("open")), "then it is the only open agent");
@@ -314,7 +314,7 @@ fn inside_a_branch_the_path_of_the_list_is_the_item() {
     };
     let file = loaded(&with_goals(PAYLOADS, &goals("judge/parts/item/name: x")));
     let branch = step(&workflow(&file, "flow").steps, "branch");
-    // The list may be left out, so that no item is sure.
+    // The list is optional, so no item is certain.
     assert_eq!(branch.each.as_ref().map(|each| (each.least, each.most)), Some((0, Some(3))));
     let outside = "      - judge: {do: Judge it., gives: review}\n      - look: {do: Look., when: {judge/parts/item/name: x}}\n";
     assert_eq!(
@@ -362,7 +362,7 @@ fn an_agent_with_goals_alone_is_not_opened_by_a_word() {
     );
 }
 
-/// What the commands print of the example, as it is written down.
+/// The commands' output for the example equals the golden file.
 #[test]
 fn check_graph_and_explain_show_workflows() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! The two programs of `docs/adding-a-listener.md`, as they stand in the page.
+//! The two programs of `docs/adding-a-listener.md`, exactly as the page shows them.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -9,7 +9,8 @@ use systole_kit::reply::{Said, Word};
 
 use crate::stage::{Stage, cast, folder, program};
 
-/// The one block of that language in the page, which must be the file of that name, byte for byte.
+/// The only block of that language in the page, which must equal the file of that name, byte for
+/// byte.
 fn from_the_page(language: &str, file: &str) -> String {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let page = std::fs::read_to_string(root.join("docs/adding-a-listener.md")).unwrap();

@@ -19,7 +19,7 @@ async fn the_log_is_closed_behind_those_who_read_it_and_is_one_file() {
     let reading = async {
         let mut tail = front.tail();
         while tail.changed().await.is_ok() {}
-        // The pump has ended. A reader that is not done yet reads as if it had much left.
+        // The pump has ended. A reader that is not done yet reads as if much was left.
         for _ in 0..300 {
             let reader = front.reader().clone();
             tokio::task::spawn_blocking(move || reader.after(Position(0), 100)).await.unwrap().unwrap();

@@ -9,7 +9,7 @@ use systole::audit::graph::{Graph, Node};
 use crate::organism::folder;
 use crate::program::systole;
 
-/// The drawing of an organism of `config/`, held against the file that is kept of it.
+/// Compares the drawing of an organism of `config/` with the golden file.
 fn golden(organism: &str, format: &str, file: &str) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let ran = systole(&root.join("config").join(organism), &["graph", "--format", format]);
@@ -37,8 +37,8 @@ fn the_graph_of_a_crowd_tells_who_may_come_in_and_fits_a_terminal() {
     assert!(kept.lines().all(|line| line.chars().count() <= 80), "{kept}");
 }
 
-/// Names that would end an attribute, a label or a tag if they were written as they are. No schema has them: what a
-/// schema may be called is judged before.
+/// Names that would end an attribute, a label or a tag if they were written unescaped. No schema has such names:
+/// schema names are checked earlier.
 const HOSTILE: &str = "x\"]--><script>1</script>]]>&amp;'; click n0 href #1\u{202e}";
 
 fn two_namespaces() -> tempfile::TempDir {

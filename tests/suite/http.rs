@@ -36,7 +36,7 @@ fn text<'a>(json: &'a Value, field: &str) -> &'a str {
     json[field].as_str().unwrap_or_else(|| panic!("no {field} in {json}"))
 }
 
-/// Every record of a log on which nothing runs: kind, code and body.
+/// Every record of a log without a running organism: kind, code and body.
 fn stored(folder: &Path) -> Vec<(String, String, String)> {
     let reader = sqlite::open_reading(&folder.join("hello.db")).unwrap();
     let records = reader.after(Position(0), 10_000).unwrap();
@@ -222,7 +222,7 @@ fn a_reader_goes_on_where_it_was_across_a_restart() {
     let organism = Running::organism(folder.path());
     let last = seen.last().unwrap().0.to_string();
     post(folder.path(), "k2", &say("two"));
-    // The header wins over the query: it is what a browser sends when it connects again.
+    // The header wins over the query: a browser sends it on a reconnect.
     let mut events = Events::open(&run_file(folder.path()), "?from=0", &[("Last-Event-ID", &last)]);
     let mut finals = 0;
     while let Some((id, _, record)) = events.next() {
@@ -267,7 +267,7 @@ fn a_client_that_does_not_read_holds_nobody_up() {
     let folder = house();
     let organism = Running::organism(folder.path());
     let slow = Events::open(&run_file(folder.path()), "?from=0", &[]);
-    // More than socket buffers and everything in between could hold.
+    // More than socket buffers and everything in between can hold.
     for n in 0..24 {
         let taken = post(folder.path(), &format!("k{n}"), &say(&"x".repeat(700_000)));
         assert_eq!(taken.status, 202, "{:?}", taken.json);

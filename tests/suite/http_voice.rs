@@ -1,5 +1,5 @@
-//! What listeners say while they work, over the HTTP door of the real program: who asks for it hears it, of the threads that it
-//! may read and no others, and who does not read holds nobody up.
+//! Progress of listeners, over the HTTP door of the real program: a client that asks for it gets it, only for threads
+//! that it may read, and a client that does not read blocks no other.
 
 use std::path::Path;
 
@@ -17,7 +17,7 @@ const TOKENS: [(&str, &str); 2] = [("ALICE_TOKEN", ALICE), ("BOB_TOKEN", BOB)];
 const CLIENTS: &str =
     "clients:\n  alice: {token_env: ALICE_TOKEN}\n  bob: {token_env: BOB_TOKEN, roles: [read]}\n";
 
-/// Says words of its work before it answers, as many and as long as it is told.
+/// Reports progress before it answers, in the requested number and length.
 const TALKER: &str = r#"import sys, xml.etree.ElementTree as ET
 E, S, L, N = "{https://xml-pipeline.org/ns/envelope/v1}", "{urn:systole:stamp:v1}", "{urn:systole:listener:v1}", "{https://xml-pipeline.org/ns/echo/v1}"
 for line in sys.stdin:
@@ -50,7 +50,7 @@ fn text<'a>(json: &'a Value, field: &str) -> &'a str {
     json[field].as_str().unwrap_or_else(|| panic!("no {field} in {json}"))
 }
 
-/// Reads until so many words and finals have come, and gives the words.
+/// Reads until this many progress events and finals have come, and returns the progress events.
 fn until(events: &mut Events, words: usize, mut finals: usize) -> Vec<Value> {
     let mut heard = Vec::new();
     while heard.len() < words || finals > 0 {
@@ -83,7 +83,7 @@ fn b18_words_come_to_whom_asks_for_them_between_the_records_and_without_a_place_
         assert_eq!(text(one, "thread"), text(&first.json, "thread"));
     }
 
-    // Who comes a little late still hears how the work began; who comes again does not hear it twice.
+    // A client that comes a little late still gets the beginning; a client that reconnects does not get it twice.
     let (thread, position) = (text(&first.json, "thread"), first.json["position"].as_u64().unwrap());
     let mut late = Events::open(&run, &format!("?from={position}&thread={thread}&voice=true"), &[]);
     assert_eq!(words(&until(&mut late, 2, 1)), ["0 for me", "1 for me"]);
@@ -125,7 +125,7 @@ fn a12_a_client_without_the_role_hears_nothing_of_a_thread_that_is_not_its_own()
     assert_eq!(told[0], told[1], "a thread of somebody else is one that never was");
     assert_eq!(told[0].0, 422);
 
-    // What is said next in her thread comes next: of the other one nothing came between.
+    // The next event in her thread comes next: nothing of the other thread came between.
     let bearer = format!("Bearer {ALICE}");
     let path = format!("/v1/messages?thread={own}");
     let goes_on = ask_as(&run, "POST", &path, &[("Authorization", &bearer)], &say("again"));
@@ -141,10 +141,10 @@ fn a_client_that_does_not_read_words_holds_nobody_up() {
     let run = run_file(folder.path());
     let slow = Events::open(&run, "?from=0&voice=true", &[]);
     let mut quick = Events::open(&run, "?from=0", &[]);
-    // More than socket buffers and everything in between could hold.
+    // More than socket buffers and everything in between can hold.
     sends(folder.path(), ALICE, "1500 10000 flood");
     until(&mut quick, 0, 1);
-    // The slow one, once it reads, has every record, and fewer words than were said.
+    // When the slow client reads, it gets every record, and only part of the progress.
     let mut slow = slow;
     let heard = until(&mut slow, 1, 1);
     assert!(heard.len() < 1500, "{} words were kept for somebody who did not read", heard.len());

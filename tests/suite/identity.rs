@@ -1,5 +1,5 @@
-//! Who is whom at the broker: a real nats-server with the configuration that `systole permissions` writes, and clients
-//! that try what is theirs and what is not. What is refused is stored nowhere and heard by nobody.
+//! Identities at the broker: a real nats-server with the configuration that `systole permissions` writes, and clients
+//! that try what they may and may not do. A refused message is stored nowhere and delivered to no one.
 
 use std::future::poll_fn;
 use std::path::Path;
@@ -34,7 +34,7 @@ const BUS: &str = "SYSTOLE_shop_BUS";
 const SUBSCRIBED: &str = "for Subscription to";
 const PUBLISHED: &str = "for Publish to";
 
-/// A broker with the written configuration, and the folder in which the keys are.
+/// A broker with the written configuration, and the folder with the keys.
 struct House {
     server: Server,
     folder: tempfile::TempDir,
@@ -52,12 +52,12 @@ impl House {
         seed(self.folder.path(), key)
     }
 
-    /// Whoever has that key; an inbox of nobody's stands for the prefix that a client has by itself.
+    /// The client with that key. An unowned inbox replaces the prefix that a client chooses itself.
     async fn as_of(&self, key: &str, inbox: &str) -> Someone {
         Someone::come(&self.server, ConnectOptions::with_nkey(self.seed(key)), inbox).await
     }
 
-    /// The pump, with its stream, a consumer of each listener, and an ear for all that listeners say.
+    /// The pump, with its stream, a consumer for each listener, and a subscription to all messages of listeners.
     async fn pump(&self) -> Pump {
         let credentials = Credentials::Nkey(self.seed("_pump"));
         let broker = Broker::connect(&name("shop"), &self.server.url(), Some(&credentials), PATIENCE).await;
@@ -76,7 +76,7 @@ pub(crate) async fn next<S: Stream + Unpin>(stream: &mut S) -> S::Item {
     came.expect("nothing came").expect("the stream ended")
 }
 
-/// A client and what the broker refused it.
+/// A client, and what the broker refused it.
 pub(crate) struct Someone {
     pub(crate) client: Client,
     refused: mpsc::Receiver<String>,
@@ -98,7 +98,7 @@ impl Someone {
         jetstream::new(self.client.clone())
     }
 
-    /// Pulls the next delivery as a plain client does, with nothing but the right to ask for it.
+    /// Pulls the next delivery as a plain client does, with only the right to request it.
     async fn pulls(&self, listener: &str) -> Message {
         let inbox = self.client.new_inbox();
         let mut ear = self.client.subscribe(inbox.clone()).await.unwrap();
@@ -107,7 +107,7 @@ impl Someone {
         next(&mut ear).await
     }
 
-    /// Publishes, with a place for an answer.
+    /// Publishes, with a reply subject.
     async fn publish(&self, subject: &str, answer: &str, body: &'static str) {
         let sent = match answer {
             "" => self.client.publish(subject.to_owned(), body.into()).await,
@@ -118,7 +118,7 @@ impl Someone {
         sent.unwrap();
     }
 
-    /// That the broker's next word is that this is forbidden.
+    /// Checks that the broker's next message says that this is forbidden.
     async fn is_refused(&mut self, what: &str, subject: &str) {
         let said = timeout(PATIENCE, self.refused.recv()).await;
         let said = said.unwrap_or_else(|_| panic!("{what} {subject} was not refused")).unwrap();
@@ -161,7 +161,7 @@ impl Pump {
         let live = someone.client.subscribe("o.shop.live.*").await.unwrap();
         let silent = "$JS.EVENT.ADVISORY.CONSUMER.MAX_DELIVERIES.SYSTOLE_shop_BUS.*";
         drop(someone.client.subscribe(silent).await.unwrap());
-        // Sent is not yet heard: an answer on the same connection says that all before it was.
+        // Sent is not yet processed: an answer on the same connection says that everything before it was.
         someone.jetstream().query_account().await.unwrap();
         Pump { someone, said, live }
     }
@@ -175,7 +175,7 @@ impl Pump {
         sent.unwrap().await.unwrap();
     }
 
-    /// The next word of a listener, answered.
+    /// The next message of a listener, with an answer to it.
     async fn hears(&mut self) -> Message {
         let message = next(&mut self.said).await;
         if let Some(answer) = &message.reply {
@@ -184,7 +184,7 @@ impl Pump {
         message
     }
 
-    /// How much is out, and whether streams and consumers are as they were made.
+    /// Checks how many deliveries are out, and that streams and consumers are unchanged.
     async fn stands(&mut self, messages: u64) {
         let stream = self.someone.jetstream().get_stream(BUS).await.unwrap();
         let info = stream.get_info().await.unwrap();
@@ -194,7 +194,7 @@ impl Pump {
         assert!(refused.is_empty(), "the pump was refused: {refused:?}");
     }
 
-    /// That nothing was heard since, but for these words that `someone` says now in the name that is theirs.
+    /// Checks that nothing came since, except this message, which `someone` now sends under its own name.
     async fn heard_nothing_before(&mut self, someone: &Someone, subject: &str) {
         let asks = someone.client.request(subject.to_owned(), "mine".into());
         let (asked, heard) = tokio::join!(asks, self.hears());
@@ -236,7 +236,7 @@ async fn d6_a_listener_does_all_of_its_own_work_with_its_own_rights() {
     let (looked, answer) = tokio::join!(pump.someone.client.request("$SRV.PING", "".into()), answers);
     assert_eq!(looked.unwrap().payload, "here");
     assert!(a.refused.try_recv().is_err());
-    // It may answer once, and no more.
+    // It may answer only once.
     a.publish(&answer, "", "again").await;
     a.is_refused(PUBLISHED, &answer).await;
 }
@@ -283,13 +283,13 @@ asyncio.run(main())
     pump.stands(0).await;
 }
 
-/// What changes, reads or says something that is not the listener's `a`.
+/// Requests that change, read or send something that does not belong to the listener `a`.
 const NOT_OF_A: &[&str] = &[
     "o.shop.in.c.0",
     "o.shop.live.c",
     "o.shop.in.a_b.0",
     "o.shop.live.a_b",
-    // What would be below it if a dot stayed a dot.
+    // The subject below it if a dot stayed a dot.
     "o.shop.in.a.b.0",
     "o.shop.live.a.b",
     "o.shop.dlv.a",
@@ -377,7 +377,7 @@ async fn d6_what_is_not_a_listeners_own_is_refused_stored_nowhere_and_heard_by_n
     }
     pump.heard_nothing_before(&c, "o.shop.in.c.0").await;
     pump.stands(1).await;
-    // Whom it was for still gets it, for the first time.
+    // Its receiver still gets it, for the first time.
     let delivery = c.pulls("c").await;
     assert_eq!(delivery.payload, "for c alone");
     assert!(delivery.reply.unwrap().starts_with("$JS.ACK.SYSTOLE_shop_BUS.c.1."));
@@ -387,7 +387,7 @@ async fn d6_what_is_not_a_listeners_own_is_refused_stored_nowhere_and_heard_by_n
     assert!(heard.is_err() && c.refused.try_recv().is_err(), "{heard:?}");
 }
 
-/// Asks the broker as `a` for what is its own, and names a subject of another's as the place for the answer.
+/// Asks the broker as `a` for its own data, with another client's subject as the reply subject.
 async fn ask_for_an_answer_elsewhere(a: &Someone, pump: &Pump) {
     pump.deliver("a", "for a").await;
     let delivery = a.pulls("a").await;
@@ -398,7 +398,7 @@ async fn ask_for_an_answer_elsewhere(a: &Someone, pump: &Pump) {
         a.publish(more, answer, "no request at all").await;
         a.publish(&ack, answer, "+ACK").await;
     }
-    // The broker has answered those when it has answered these.
+    // The broker has answered the earlier requests when it has answered these.
     for (api, body) in [(more, "{\"batch\":1,\"no_wait\":true}"), (ack.as_str(), "+ACK")] {
         a.client.request(api.to_owned(), body.into()).await.unwrap();
     }
@@ -414,7 +414,7 @@ async fn d6_no_answer_of_the_broker_is_heard_in_another_ones_name() {
     let mut inbox = c.client.subscribe("_INBOX_c.x").await.unwrap();
     c.client.flush().await.unwrap();
     ask_for_an_answer_elsewhere(&a, &pump).await;
-    // Nor does the pump answer to where it is told: it knows no more of it than the broker's own name for it.
+    // The pump does not answer to the named subject either: it knows only the broker's own name for it.
     for answer in ["o.shop.in.c.0", "o.shop.dlv.c", "o.shop.cancel.c", "_INBOX_c.x"] {
         a.publish("o.shop.in.a.0", answer, "mine").await;
         let heard = pump.hears().await;
@@ -429,7 +429,7 @@ async fn d6_no_answer_of_the_broker_is_heard_in_another_ones_name() {
     assert!(heard.is_err() && c.refused.try_recv().is_err(), "{heard:?}");
 }
 
-/// Why each has an account of its own: where all share one, the same rights are not enough.
+/// Why each has its own account: in a shared account the same rights are not enough.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn d6_within_one_account_an_answer_of_the_broker_would_be_heard_in_another_ones_name() {
     let rights = "{publish: {allow: [\"o.shop.in.a.*\", \"$JS.API.CONSUMER.MSG.NEXT.SYSTOLE_shop_BUS.a\", \
@@ -468,7 +468,7 @@ async fn d6_an_auditor_reads_and_writes_nothing() {
     pump.deliver("c", "for c alone").await;
     let mut auditor = house.as_of("_auditor", "_INBOX__auditor").await;
     let mut follows = auditor.client.subscribe("o.shop.log.*").await.unwrap();
-    // Sent is not yet heard: an answer on the same connection says that all before it was.
+    // Sent is not yet processed: an answer on the same connection says that everything before it was.
     let jetstream = jetstream::with_prefix(auditor.client.clone(), "JS.shop.API");
     let out = jetstream.get_stream(BUS).await.unwrap().get_info().await.unwrap();
     assert_eq!(out.state.messages, 1);
@@ -511,13 +511,13 @@ struct Ends(std::process::Child);
 
 impl Drop for Ends {
     fn drop(&mut self) {
-        // One that has ended already is as good.
+        // A process that has already ended is fine.
         let _ended = self.0.kill();
         let _reaped = self.0.wait();
     }
 }
 
-/// All of it together: the program, the broker and a listener, each a process of its own, with the keys that were written.
+/// The whole setup: the program, the broker and a listener, each in its own process, with the written keys.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn d6_an_organism_whose_parties_all_have_keys_answers_and_takes_no_other_ones_word() {
     let file = "organism: {name: shop, entry: echo}
@@ -544,7 +544,7 @@ log: {path: hello.db}
     let mut liar = house.as_of("liar", "_INBOX_liar").await;
     liar.may_not_publish("o.shop.in.echo.0").await;
     liar.may_not_hear("o.shop.dlv.echo").await;
-    // A listener is not the pump, and somebody unknown is nobody.
+    // A listener may not act as the pump, and an unknown client is rejected.
     for (seed, words) in [(house.seed("liar"), "forbids the pump"), (KEY.0.to_owned(), "does not let in")] {
         let asked = ask(seed.clone());
         assert_eq!(asked.code, Some(5), "{asked:?}");

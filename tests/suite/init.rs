@@ -1,11 +1,11 @@
-//! `systole init`: what it writes runs as it stands, and its last line is a command that works.
+//! `systole init`: its output runs unchanged, and its last line is a command that works.
 
 use std::path::Path;
 
 use crate::program::systole;
 use crate::session::Shell;
 
-/// The command that was named last.
+/// The last command in the output.
 fn next(said: &str) -> &str {
     said.lines()
         .last()
@@ -49,7 +49,7 @@ fn every_example_runs_as_printed_and_passes_the_test_beside_it() {
         assert!(answered.ends_with("it worked\n"), "{example}: {answered}");
         let tested = shell.run("systole test && echo passed");
         assert!(tested.ends_with("\npassed\n") && !tested.contains("FAIL"), "{example}: {tested}");
-        // The test beside it fails where the organism answers something else.
+        // The test next to it fails if the organism answers something else.
         shell.run("sed -i 's/ said/ mumbled/; s/ asked/ mumbled/; s/\"total\"/\"quantity\"/; s/sinoatrial/vagus/' answer.* listeners/* 2>/dev/null");
         shell.run("sed -i 's/next quarter/later/; s/not reviewed/left out/; s/no errors were/nothing was/' replies.yaml 2>/dev/null");
         let broken = shell.run("systole test || echo it failed");
@@ -57,14 +57,14 @@ fn every_example_runs_as_printed_and_passes_the_test_beside_it() {
     }
 }
 
-/// What stands in `config/` is what is written, file by file, and beside it what an editor needs, whose name
-/// is the first line of the organism's file.
+/// `init` writes exactly what `config/` contains, file by file, plus the schema that the first line of the
+/// organism's file names for editors.
 #[test]
 fn an_example_is_written_whole() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("config");
     for (example, option) in OPTIONS {
         let shell = with_key("", "");
-        // Under the name of the example nothing is named anew.
+        // With the name of the example nothing is renamed.
         shell.run(&format!("systole init {example}{option}"));
         shell.run(&format!("cd {example}"));
         let without = "diff -r -x organism.schema.json -x .gitignore -I '^# yaml-language-server' . '";
@@ -87,7 +87,7 @@ fn nothing_is_written_over() {
     assert!(ran.stderr.contains("try: "), "{ran:?}");
     assert!(!folder.path().join("organism.yaml").exists(), "all or nothing");
     assert_eq!(std::fs::read_to_string(folder.path().join("listeners/greeter.sh")).unwrap(), "mine");
-    // Each template has one option: those with an option of their own are no examples.
+    // Each template has one option: a template with its own option is not an example.
     for name in ["nope", "hello", "agent", "team"] {
         let unknown = systole(folder.path(), &["init", "--example", name]);
         assert!(
@@ -95,7 +95,7 @@ fn nothing_is_written_over() {
             "{unknown:?}"
         );
     }
-    // The current folder gives its name, where that is one.
+    // The current folder's name is used, if it is a valid name.
     std::fs::create_dir(folder.path().join("shop-2")).unwrap();
     let ran = systole(&folder.path().join("shop-2"), &["init"]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
@@ -103,7 +103,7 @@ fn nothing_is_written_over() {
     assert!(yaml.contains("name: shop-2"), "{yaml}");
 }
 
-/// The command that is printed is one that runs, whatever the folder is called; what cannot be printed is no name.
+/// The printed command runs for any name of the folder; a name that cannot be printed is rejected.
 #[test]
 fn the_next_command_runs_wherever_it_was_written() {
     for name in ["-x", "--help", "it's here", "$HOME", "a b/c d", "-a/-b", "ü"] {
@@ -127,7 +127,7 @@ fn the_next_command_runs_wherever_it_was_written() {
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "nothing was written");
 }
 
-/// A shell in which no key of a provider is set but this one.
+/// A shell in which only this provider key is set.
 fn with_key(name: &str, value: &str) -> Shell {
     let keys = ["ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY"];
     keys.iter().fold(Shell::new(), |shell, key| shell.with(key, if *key == name { value } else { "" }))
@@ -169,7 +169,7 @@ fn an_agent_takes_the_key_of_the_environment_and_keeps_nothing_of_it() {
         assert!(yaml.contains(&format!("  main: {model}\n")), "{yaml}");
         assert_eq!(shell.run("grep -r never-to-be-seen . || echo nowhere"), "nowhere\n");
         assert!(shell.run("systole check").starts_with("helper: 1 listener, 1 agent; nothing is wrong\n"));
-        // Without leaving this machine: the same file with the model rehearsed.
+        // Without the network: the same file with the model rehearsed.
         let rehearsed = "systole ask --set models.main.provider=script 'How many r are in strawberry?'";
         assert_eq!(shell.run(rehearsed), "There are 3 letters r in strawberry.\n");
     }
@@ -199,7 +199,7 @@ fn the_list_names_each_template_with_a_command_that_writes_it() {
     }
 }
 
-/// What git keeps of an organism that runs: what `init` wrote, and nothing that the run left behind.
+/// What git keeps of a running organism: the files of `init`, and nothing that the run left behind.
 #[test]
 fn git_keeps_neither_the_log_nor_a_secret() {
     let shell = Shell::new().with("GIT_CONFIG_GLOBAL", "/dev/null").with("GIT_CONFIG_SYSTEM", "/dev/null");

@@ -75,13 +75,13 @@ fn two_schemas_judge_only_their_own() {
 #[test]
 fn a_fault_of_libxml2_is_broken_and_the_judge_lives_on() {
     let (mut judge, id) = search();
-    // The gate refuses a DOCTYPE; here it reaches an entity reference that libxml2 cannot validate.
+    // The gate refuses a DOCTYPE; here libxml2 gets an entity reference that it cannot validate.
     let hostile = br#"<!DOCTYPE s [<!ENTITY e "x">]><search xmlns="urn:search"><query>&e;</query></search>"#;
     assert!(matches!(judge.judge(id, hostile), Verdict::Broken { .. }));
     assert_eq!(judge.judge(id, br#"<search xmlns="urn:search"><query>x</query></search>"#), Verdict::Valid);
 }
 
-/// A socket that counts who comes: the proof that nothing was fetched.
+/// A socket that counts connections: the proof that nothing was fetched.
 struct Trap {
     socket: TcpListener,
 }
@@ -95,7 +95,7 @@ impl Trap {
     }
 
     fn assert_untouched(&self) {
-        // A blocking fetch would have connected before the verdict came back.
+        // A blocking fetch would connect before the verdict comes back.
         let error = self.socket.accept().expect_err("nobody may connect");
         assert_eq!(error.kind(), ErrorKind::WouldBlock);
     }
@@ -157,7 +157,7 @@ fn resident_bytes() -> u64 {
     pages * 4096
 }
 
-/// Every message has names and values never seen before: the worst case for anything that interns.
+/// Every message has new names and values: the worst case for a judge that interns strings.
 fn growth_over(messages: u32) -> u64 {
     let (mut judge, id) = search();
     let mut run = |from: u32, to: u32| {
@@ -178,7 +178,7 @@ fn growth_over(messages: u32) -> u64 {
 
 #[test]
 fn memory_stays_flat_over_names_never_seen_before() {
-    // In a process of its own, where no other test allocates.
+    // In its own process, so no other test allocates.
     let output = alone("judge::growth_alone");
     let text = String::from_utf8_lossy(&output.stdout);
     let growth = text.lines().find_map(|l| l.split_once("growth=")).expect("the child tells its growth").1;
@@ -226,7 +226,7 @@ fn noise_alone() {
     }
     let entity = br#"<!DOCTYPE s [<!ENTITY e "x">]><search xmlns="urn:search"><query>&e;</query></search>"#;
     let _ = judge.judge(id, entity);
-    // Our reader lets `--` pass inside a comment; libxml2 does not, and would say so on stderr.
+    // Our reader accepts `--` inside a comment; libxml2 does not, and would say so on stderr.
     let dashes = SEARCH.replacen("<xs:element", "<!-- a -- b --><xs:element", 1);
     for bad in ["", "<xs:schema", "<a/>", &SEARCH.replace("xs:long", "xs:nothing"), &dashes] {
         assert!(Judge::compile(&[source("bad", bad)]).is_err(), "{bad}");

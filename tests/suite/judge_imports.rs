@@ -1,5 +1,5 @@
-//! Several namespaces before the judge: imports come from memory and from nowhere else, and only what a
-//! schema imports is known when it judges.
+//! Several namespaces in the judge: imports come only from memory, and the judge knows only what a
+//! schema imports.
 
 use std::path::Path;
 use std::process::Command;
@@ -74,7 +74,7 @@ fn a3_a_lax_wildcard_knows_what_is_imported_and_nothing_else() {
     let with = |inner: &str| format!(r#"<a xmlns="urn:a"><b xmlns="urn:b">9</b>{inner}</a>"#);
     assert!(verdict(&mut judge, "a.xsd", &with(r#"<c xmlns="urn:c">1</c>"#)));
     assert!(!verdict(&mut judge, "a.xsd", &with(r#"<c xmlns="urn:c">x</c>"#)));
-    // The fourth schema lies beside them and is not imported: what it says of <d> is not known here.
+    // The fourth schema is listed but not imported: its declaration of <d> is not known here.
     assert!(verdict(&mut judge, "a.xsd", &with(r#"<d xmlns="urn:d">x</d>"#)));
 }
 
@@ -92,7 +92,7 @@ fn row_09_namespaces_that_look_alike_are_different_ones() {
     ];
     for other in alike {
         assert!(!verdict(&mut judge, "a.xsd", &format!(r#"<d xmlns="{other}">1</d>"#)), "{other}");
-        // Nor does one stand in for another where it is imported.
+        // A schema does not replace the imported one.
         let importing = source("b.xsd", "urn:b", &[other], D);
         let refused = Judge::compile(&[source("a.xsd", "http://x.org/ns/a", &[], D), importing]);
         assert!(matches!(refused, Err(Refused::Unfit { name, .. }) if name == "b.xsd"), "{other}");
@@ -101,7 +101,7 @@ fn row_09_namespaces_that_look_alike_are_different_ones() {
 
 #[test]
 fn row_05_imports_open_no_file_and_no_socket() {
-    // Nothing may be traced in some containers; then this shows nothing, and says so.
+    // Some containers forbid tracing; then the test shows nothing, and says so.
     let may =
         Command::new("strace").args(["-qq", "-o", "/dev/null", "true"]).status().is_ok_and(|s| s.success());
     if !may {
@@ -137,7 +137,7 @@ fn row_05_imports_open_no_file_and_no_socket() {
 #[ignore = "run under strace by row_05_imports_open_no_file_and_no_socket"]
 fn imports_alone() {
     let sources = chain();
-    // Two looks at files that are not there, to be found in the trace.
+    // Two lookups of missing files mark the place in the trace.
     let _absent = std::fs::metadata("systole-begins");
     let mut judge = Judge::compile(&sources).expect("all are in the profile");
     assert!(verdict(&mut judge, "a.xsd", r#"<a xmlns="urn:a"><b xmlns="urn:b">9</b></a>"#));
@@ -163,7 +163,7 @@ fn a3_the_schemas_of_an_organism_import_one_another() {
     std::fs::write(at("post.xsd"), source("", "urn:b", &[], post).xsd).expect("it can be written");
     let composition =
         file::load(&at("organism.yaml")).unwrap_or_else(|refused| panic!("{refused}")).composition;
-    // The stored configuration reads back with its imports: it holds both schemas.
+    // The stored configuration reads back with its imports: it contains both schemas.
     let again =
         file::read_source(&composition.source, Path::new("/")).unwrap_or_else(|refused| panic!("{refused}"));
     assert_eq!(again.hash, composition.hash);

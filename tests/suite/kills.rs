@@ -1,5 +1,5 @@
-//! Organisms that are killed at every step of the pump, and go on: real processes, with the workload,
-//! the clients and the judge of `systole soak`.
+//! Organisms that are killed at every step of the pump, and continue: real processes, with the
+//! workload, the clients and the judge of `systole soak`.
 
 use std::collections::BTreeSet;
 use std::io::{Read as _, Write as _};
@@ -37,7 +37,7 @@ impl Trial {
         Trial::set(seed, &[])
     }
 
-    /// The same with more set than the file of its house says.
+    /// The same with more settings than in the file of its house.
     pub(crate) fn set(seed: u64, settings: &[String]) -> Trial {
         let folder = tempfile::tempdir().unwrap();
         let house = House::build(folder.path(), Path::new(PROGRAM)).unwrap().set(settings.iter().cloned());
@@ -45,7 +45,7 @@ impl Trial {
         Trial { house, crowd, _folder: folder }
     }
 
-    /// Begins a life; whether it came to run.
+    /// Begins a life. Returns also whether it started to run.
     pub(crate) fn begin(&self, omen: &Omen) -> (Life, bool) {
         let mut life = Life::begin(&self.house, omen).unwrap();
         let runs = life.runs().unwrap();
@@ -65,7 +65,7 @@ impl Trial {
         assert_eq!(status.signal(), Some(Signal::KILL.as_raw()), "{at}: {status}: {words}");
     }
 
-    /// A life without a failpoint: some more messages are taken, then it stops as it should.
+    /// A life without a failpoint: some more messages are accepted, then it stops cleanly.
     pub(crate) fn lives(&self) {
         let (life, runs) = self.begin(&Omen::default());
         assert!(runs, "{}", life::last_words(&self.house));
@@ -83,7 +83,7 @@ impl Trial {
         (tally, verdict)
     }
 
-    /// The same, and what somebody else sees in the house after it.
+    /// The same, and the result of another look at the house afterwards.
     pub(crate) fn judged_by<T>(self, what: &str, look: impl FnOnce(&House) -> T) -> (Tally, Verdict, T) {
         let tally = soak::rest(&self.house, &Omen::default(), self.crowd).unwrap();
         let verdict = verdict::judge(&self.house, CLIENTS, &tally).unwrap();
@@ -94,7 +94,7 @@ impl Trial {
     }
 }
 
-/// Dies when that step is passed for the first time, the second and the fifth, with a life between.
+/// Dies at the first, the second and the fifth pass of that step, with a life between.
 fn kill_at(step: &str) {
     let trial = Trial::new(3);
     for times in ["1", "2", "5"] {
@@ -106,11 +106,11 @@ fn kill_at(step: &str) {
 
 #[test]
 fn c3_kill_at_every_step() {
-    // K5 lies between a write and its sync: the tests with strace strike there.
+    // K5 is between a write and its sync: the tests with strace cover it.
     let steps: Vec<&str> =
         failpoint::NAMES.iter().map(|(name, _)| *name).filter(|name| name.starts_with('K')).collect();
     assert_eq!(steps.len(), 11);
-    // Lives are mostly waited for, so a few trials are made beside each other.
+    // Lives mostly wait, so a few trials run in parallel.
     std::thread::scope(|scope| {
         for some in steps.chunks(3) {
             scope.spawn(|| some.iter().for_each(|step| kill_at(step)));
@@ -118,8 +118,8 @@ fn c3_kill_at_every_step() {
     });
 }
 
-/// The end of a child and the news for its parent are one commit: before it neither is there, after it
-/// both are, and the parent is told once.
+/// The end of a child and the notice to its parent are one commit: before it neither exists, after it
+/// both exist, and the parent gets one notice.
 #[test]
 fn b5_kills_around_the_commit_that_ends_a_child() {
     let trial = Trial::new(11);
@@ -139,7 +139,7 @@ fn b5_kills_around_the_commit_that_ends_a_child() {
     trial.judged("around the end of a child");
 }
 
-/// The children that ended, and those whose parents were told of it, as often as they were.
+/// The children that ended, and the children whose parents got a notice, once for each notice.
 fn ends_of_children(house: &House) -> (BTreeSet<ThreadId>, Vec<ThreadId>) {
     let log = sqlite::open_reading(&house.log()).unwrap();
     let (mut ended, mut told, mut at) = (BTreeSet::new(), Vec::new(), Position(0));
@@ -164,12 +164,12 @@ fn ends_of_children(house: &House) -> (BTreeSet<ThreadId>, Vec<ThreadId>) {
 fn c3_kill_twice_in_a_row_during_recovery() {
     let trial = Trial::new(4);
     for times in ["1", "2", "5"] {
-        // So much is in the log by then that it was not all folded into a checkpoint.
+        // By then the log holds more than the last checkpoint covers.
         trial.dies_at("K6:30");
         let at = format!("R:{times}");
         trial.dies_at(&at);
         trial.dies_at(&at);
-        // What recovery decides is met by death as well.
+        // Kills also hit the decisions of the recovery.
         trial.dies_at("K4:3");
         trial.dies_at("K8:1");
     }
@@ -206,7 +206,7 @@ fn c3_twenty_kills_through_the_command() {
         serde_json::from_str(&stdout).unwrap_or_else(|_| panic!("{stdout}{stderr}"));
     assert_eq!(ran.status.code(), Some(0), "{came:#}\n{stderr}");
     assert_eq!((came["kills"].as_u64(), came["lost"].as_u64()), (Some(20), Some(0)), "{came:#}");
-    // How many messages are answered between the kills depends on how fast the machine is.
+    // The number of messages that are answered between the kills depends on the speed of the machine.
     assert!(came["answered"].as_u64() > Some(0), "{came:#}");
     assert!(folder.path().join("s/soak.db").exists(), "a folder that was named is kept");
 }
@@ -221,7 +221,8 @@ fn a_program_that_is_left_behind_is_seen_and_a_neighbour_is_not() {
         cat.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap()
     };
     let (mut left, mut neighbour) = (begin("soak"), begin("another"));
-    // Both have begun when they answer; before that they are still this process under another number.
+    // Both have started when they answer; before that they are still this process under another
+    // number.
     for cat in [&mut left, &mut neighbour] {
         cat.stdin.as_mut().unwrap().write_all(b"x").unwrap();
         cat.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
@@ -235,7 +236,7 @@ fn a_program_that_is_left_behind_is_seen_and_a_neighbour_is_not() {
     assert!(house.dwellers().is_empty());
 }
 
-/// A judge that finds nothing wrong with a log that has lost something would be none.
+/// The judge must find a log that has lost something.
 #[test]
 fn what_is_lost_or_asked_twice_is_found() {
     let trial = Trial::new(6);

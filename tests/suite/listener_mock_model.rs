@@ -1,5 +1,5 @@
-//! `systole listener mock-model`: the program itself, from its first line to its last. What it answers is tried in its
-//! own crate.
+//! `systole listener mock-model`: the program itself, from its first line to its last. Its own crate tests its
+//! answers.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
@@ -42,7 +42,7 @@ fn it_says_where_it_listens_answers_from_its_script_and_ends_with_a_signal() {
         assert!(log.lines().count() == 1 && log.contains(r#""path":"/v1/chat/completions""#), "{log}");
         assert!(!log.contains("sk-1234"), "{log}");
 
-        // It ends although somebody waits for an answer that never comes.
+        // It ends although a client waits for an answer that never comes.
         let mut waits = TcpStream::connect(&address).unwrap();
         waits.set_read_timeout(Some(PATIENCE)).unwrap();
         let head = "POST /v1/chat/completions HTTP/1.1\r\nhost: m\r\nauthorization: Bearer k\r\n";

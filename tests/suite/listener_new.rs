@@ -1,4 +1,4 @@
-//! `systole listener new`: a listener of each kind, whose test passes as written and which the organism then runs.
+//! `systole listener new`: a listener of each kind. Its test passes as written, and the organism then runs it.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -71,7 +71,7 @@ fn g5_a_new_listener_in_rust_passes_its_test_and_is_run() {
     assert!(lines <= 15, "about fifteen lines: {lines}");
 }
 
-/// How cargo builds a new listener here: it fetches nothing, and builds the crates that it needs once for all these tests.
+/// How cargo builds a new listener here: it fetches nothing, and builds the needed crates once for all these tests.
 fn building() -> String {
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("listener-new");
     format!(
@@ -80,7 +80,7 @@ fn building() -> String {
     )
 }
 
-/// Builds the new listener, and puts its program where a release build leaves it. It is a build for development: a release
+/// Builds the new listener, and puts its program where a release build writes it. It is a debug build: a release
 /// build takes minutes and shows no more.
 fn builds(shell: &Shell, command: &str, release: &str) {
     // Each of these tests leaves a program of this name there.
@@ -95,7 +95,7 @@ fn builds(shell: &Shell, command: &str, release: &str) {
     assert!(done.ends_with("built\n"), "{done}");
 }
 
-/// The organism of a new listener over NATS, on a broker of its own. Gives the command that starts the listener.
+/// The organism of a new listener over NATS, on its own broker. Returns the command that starts the listener.
 fn over_nats(shell: &Shell, server: &Server, arguments: &str) -> Vec<String> {
     let said = shell.run(&format!("systole listener new {arguments} --nats"));
     assert!(said.contains("added weather and its payloads to organism.yaml"), "{said}");
@@ -159,7 +159,7 @@ async fn g5_a_new_python_listener_over_nats_ends_when_it_is_told_also_without_it
         worker.envs(all.map(|(name, value)| (format!("SYSTOLE_{name}"), value)));
         let mut worker = Ends(worker.stderr(Stdio::piped()).spawn().unwrap());
         if never_there {
-            // It says so when it cannot connect, and goes on trying.
+            // It reports a failed connection, and keeps trying.
             let words = lines(worker.0.stderr.take().unwrap());
             words.recv_timeout(PATIENCE).unwrap();
         } else {
@@ -173,7 +173,7 @@ async fn g5_a_new_python_listener_over_nats_ends_when_it_is_told_also_without_it
     }
 }
 
-/// Starts a worker, which answers and ends by itself when it is told to.
+/// Starts a worker, which answers, and ends by itself when asked.
 fn answers_and_ends(shell: &Shell, server: &Server, mut worker: std::process::Command) {
     worker
         .env("SYSTOLE_NATS", server.url())
@@ -239,7 +239,7 @@ fn nothing_is_written_over_and_a_file_of_another_layout_is_left_alone() {
     assert!(none.ends_with("3\n"), "{none}");
 }
 
-/// In whichever way the file is laid out, the same names are refused in the same words, and nothing is written.
+/// In every layout of the file, the same names are rejected with the same message, and nothing is written.
 #[test]
 fn every_layout_refuses_the_same_names_with_the_same_words() {
     let listener = "{run: [sh, listeners/greeter.sh], mode: once, accepts: [ask], returns: [answer]}";

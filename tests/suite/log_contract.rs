@@ -1,5 +1,5 @@
-//! The contract of the log, once, over every log there is. What is true of one alone stands in a file
-//! of its own.
+//! The contract of the log, once, over every log there is. Rules of a single log are in their own
+//! files.
 
 use std::sync::Arc;
 
@@ -139,7 +139,7 @@ fn an_item_is_recorded_once(mut log: Log) {
     committed(&mut log, &batch([author.record(&root(1), b"", |h| item(h, 0))]));
     committed(&mut log, &batch([author.record(&root(1), b"", |h| item(h, 1))]));
     committed(&mut log, &batch([author.record(&root(2), b"", |h| item(h, 0))]));
-    // A call without an item, as on an outcome, may stand on any number of records.
+    // A call without an item, as on an outcome, may be on any number of records.
     for _ in 0..2 {
         committed(&mut log, &batch([author.record(&root(1), b"", |h| h.call = Some(CallPath::top(3)))]));
     }
@@ -155,7 +155,8 @@ fn a_key_is_bound_once_per_sender_and_thread(mut log: Log) {
     };
     let first = keyed(1, "alice");
     committed(&mut log, &batch([first.clone()]));
-    // Row 29: a key that another sender used, or in another thread, is nobody else's.
+    // Row 29: a key that another sender used, or that was used in another thread, is free for this
+    // one.
     committed(&mut log, &batch([keyed(1, "mallory"), keyed(2, "alice")]));
     assert_eq!(log.reader.by_key(&root(1), &name("alice"), &key("k-1")), Ok(Some((Position(1), first))),);
     assert_eq!(log.reader.by_key(&root(1), &name("bob"), &key("k-1")), Ok(None));
@@ -184,7 +185,7 @@ fn a_conflict_stores_nothing_of_its_batch(mut log: Log) {
     assert_eq!(log.reader.document(document.hash), Ok(None));
     assert_eq!(log.reader.row(&root(2)), Ok(None));
     assert_eq!(log.reader.opening().unwrap().records.len(), 1, "the checkpoint has not moved");
-    // Within one batch the rules hold as well, and the good part can be committed afterwards.
+    // The rules hold within one batch too, and the good part can be committed afterwards.
     let twice = [good.clone(), author.record(&root(3), b"", |h| item(h, 0)), {
         author.record(&root(3), b"", |h| item(h, 0))
     }];
@@ -206,7 +207,7 @@ fn opening_reads_working_rows_and_what_came_later(mut log: Log) {
     committed(&mut log, &Batch { rows: rows.clone(), checkpoint: true, ..batch(before.to_vec()) });
     let after = vec![author.note(&root(2), 10), author.note(&root(4), 10)];
     committed(&mut log, &batch(after.clone()));
-    // A row that is written by itself, as when a thread leaves memory, is no checkpoint.
+    // A row that is written alone, as when a thread leaves memory, is not a checkpoint.
     committed(&mut log, &Batch { rows: vec![row(4, 1, false)], ..Batch::default() });
     let opening = log.reader.opening().unwrap();
     assert_eq!(opening.last, Position(5));
@@ -247,7 +248,7 @@ fn threads_are_listed_newest_first(mut log: Log) {
     assert_eq!(like("sess-00000000002"), [root(0x2a), root(0x2b), child.clone()]);
     assert_eq!(like("sess-00000000002b"), [root(0x2b), child.clone()]);
     assert_eq!(like("s").len(), 4, "sys is a thread like any other to whoever spells it");
-    // Row 43: what a stranger typed is a text and no pattern.
+    // Row 43: a stranger's input is a text and not a pattern.
     for hostile in ["%", "_", "sess-%", "'; DROP TABLE record; --", "\u{10ffff}", "sess-00000000002b.b"] {
         assert_eq!(like(hostile), [], "{hostile}");
     }
@@ -281,7 +282,7 @@ fn many_readers_see_only_whole_batches(mut log: Log) {
                 while seen < 2 * BATCHES {
                     let last = reader.last().unwrap().0;
                     assert!(last.is_multiple_of(2) && last >= seen, "{last} after {seen}");
-                    // What was the last position a moment ago can be read, with everything before it.
+                    // A former last position can be read, with everything before it.
                     let page = reader.after(Position(last.saturating_sub(4)), 4).unwrap();
                     assert!(last == 0 || page.iter().any(|(position, _)| position.0 == last));
                     seen = last;

@@ -1,5 +1,5 @@
-//! Altered evidence: every reading command refuses to show it as if it were what was written, and `doctor` finds what
-//! chains of hashes alone do not show.
+//! Altered evidence: every reading command refuses to show it as if it were genuine, and `doctor` finds what hash
+//! chains alone do not show.
 
 use std::path::Path;
 
@@ -16,7 +16,7 @@ use crate::log_page;
 use crate::organism::{ask, outcome, start};
 use crate::program::{Events, Ran, Running, run_file, systole};
 
-/// A log with a child that ended, a payload that was refused, a large body and a thread of its own, closed in peace.
+/// A log with a child that ended, a refused payload, a large body and its own thread, closed cleanly.
 pub(crate) async fn house() -> tempfile::TempDir {
     let folder = busy();
     let organism = start(folder.path()).await;
@@ -56,7 +56,7 @@ pub(crate) fn drop_thread(folder: &Path, thread: &str) {
     );
 }
 
-/// Writes a thread anew: another body for its record `seq`, and every head from there on as it would have been.
+/// Rewrites a thread: another body for its record `seq`, and every later head recomputed.
 pub(crate) fn rewrite(folder: &Path, thread: &ThreadId, seq: u64, body: &str) {
     let log = folder.join("hello.db");
     let records = sqlite::open_reading(&log).unwrap().as_claimed().of_thread(thread, 1, 10_000).unwrap();
@@ -72,7 +72,7 @@ pub(crate) fn rewrite(folder: &Path, thread: &ThreadId, seq: u64, body: &str) {
     }
 }
 
-/// The thread of the first row that a query gives.
+/// The thread of the first row that a query returns.
 pub(crate) fn thread(folder: &Path, sql: &str) -> ThreadId {
     let log = Connection::open(folder.join("hello.db")).unwrap();
     ThreadId::parse(&log.query_row(sql, [], |row| row.get::<_, String>(0)).unwrap()).unwrap()
@@ -105,7 +105,7 @@ async fn the_whole_log_does_not_show_altered_text_as_if_it_were_what_was_written
     }
     let from = (altered + 1).to_string();
     says(&systole(at, &["log", "--from", &from]), 0, &["<found>"]);
-    // All that read it, whole or in part, name its position and show nothing of it.
+    // All commands that read it, whole or in part, name its position and show nothing of it.
     let place = format!("damaged at position {altered}");
     let root = thread(at, FIRST);
     for arguments in [
@@ -141,7 +141,7 @@ async fn records_before_one_that_cannot_even_be_read_are_shown() {
     assert_eq!(ran.stdout.lines().count(), 6);
 }
 
-/// A stream of events ends where the log was altered, and says so.
+/// A stream of events ends at the alteration, and says so.
 #[tokio::test]
 async fn events_end_with_a_fault_where_the_log_was_altered() {
     let folder = house().await;
@@ -155,7 +155,7 @@ async fn events_end_with_a_fault_where_the_log_was_altered() {
     drop(running);
 }
 
-/// What `doctor` says of a log after a change, which is undone.
+/// The output of `doctor` for a log after a change. The change is undone.
 #[track_caller]
 fn examined(at: &Path, change: impl FnOnce(), found: &[&str]) {
     let whole = std::fs::read(at.join("hello.db")).unwrap();
@@ -164,7 +164,7 @@ fn examined(at: &Path, change: impl FnOnce(), found: &[&str]) {
     std::fs::write(at.join("hello.db"), whole).unwrap();
 }
 
-/// The position of the newest record with that text, as `doctor` tells it.
+/// The position of the newest record with that text, as `doctor` reports it.
 fn place_of(at: &Path, text: &str) -> String {
     let sql = format!("SELECT max(pos) FROM record WHERE instr(CAST(body AS TEXT), '{text}') > 0");
     format!("at position {}", number(at, &sql))
@@ -240,7 +240,7 @@ async fn doctor_finds_documents_that_were_removed() {
     );
 }
 
-/// Changes to what the file is made of, and how each is told.
+/// Changes to the tables and indexes of the file, and the report of each.
 const REMADE: [(&str, &str); 6] = [
     ("DROP INDEX record_key; DROP INDEX record_item", "index record_item is missing"),
     (
@@ -272,7 +272,7 @@ async fn doctor_finds_indexes_triggers_and_views_that_are_not_those_of_the_forma
     says(&systole(at, &["doctor"]), 0, &["note structure: index mine is not part of the format"]);
 }
 
-/// A file of a lower number is compared with what that number had.
+/// A file with a lower format number is compared with the tables of that number.
 #[test]
 fn logs_of_every_format_are_made_as_their_format_says() {
     for log in log_page::fixtures() {

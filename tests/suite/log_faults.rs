@@ -1,6 +1,6 @@
-//! Faults below our code: a disk that is full or loses a sync, and death in the middle of one, injected
-//! by strace into a process that writes a log. The page cache survives all of them, so none of this
-//! shows what a power cut does.
+//! Faults below our code: a disk that is full or loses a sync, and death in the middle of a sync,
+//! injected by strace into a process that writes a log. The page cache survives all of them, so these
+//! tests do not show the effect of a power cut.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -22,13 +22,13 @@ fn batches() -> Vec<Batch> {
     (0..BATCHES).map(|_| batch((0..5).map(|n| author.note(&root(n), 3_000)))).collect()
 }
 
-/// Writes the batches one by one and says what became of each. Run by the test below, under strace.
+/// Writes the batches one by one and reports the result of each. Run by the test below, under strace.
 #[test]
 #[ignore = "the second process of another test"]
 fn process_that_meets_faults() {
     let log = std::env::var_os(LOG).expect("run by another test, which names the log");
     let opened = sqlite::open(Path::new(&log)).unwrap();
-    // One batch is on its way at a time; a stall may be said before its end.
+    // One batch is in progress at a time; a stall may be reported before its end.
     let (tell, told) = sync_channel(4);
     let report = move |outcome| tell.send(outcome).unwrap();
     let writer = Writer::start(Box::new(opened.writer), report).unwrap();
@@ -52,7 +52,7 @@ fn process_that_meets_faults() {
     println!("ended");
 }
 
-/// What a process said that wrote under a fault.
+/// The output of a process that wrote under a fault.
 struct Run {
     said: Vec<String>,
     folder: Folder,
@@ -84,7 +84,8 @@ impl Run {
         acks.next_back().map_or(0, |n| n.parse().unwrap())
     }
 
-    /// What was acknowledged is there, whole batches only, each once, and the log can be written on.
+    /// Checks that what was acknowledged is stored, in whole batches only, each once, and that the log
+    /// is still writable.
     fn check(&self, fault: &str) {
         let found = sqlite::verify_all(&self.folder.log()).unwrap_or_else(|e| panic!("{fault}: {e}")).last;
         let acknowledged = self.acknowledged();
@@ -137,7 +138,7 @@ fn a_failed_sync_is_looked_into_and_nothing_is_lost_or_doubled() {
         run.check(&fault);
         assert!(whole(&run) && !run.heard("stalled"), "{fault}: {:?}", run.said);
     }
-    // From some moment on every sync fails: the log is given up.
+    // From some moment every sync fails: the pump gives the log up.
     let run = Run::under("fdatasync,fsync:error=EIO:when=6+");
     run.check("every sync fails");
     assert!(run.heard("broken"), "{:?}", run.said);
@@ -146,7 +147,7 @@ fn a_failed_sync_is_looked_into_and_nothing_is_lost_or_doubled() {
 #[test]
 #[ignore = "needs strace"]
 fn a_full_disk_stalls_and_goes_on_when_there_is_room() {
-    // From the first write of a commit on; the ones before it are of opening the log.
+    // From the first write of a commit; the earlier ones open the log.
     for n in [29, 30, 47, 77] {
         let fault = format!("pwrite64:error=ENOSPC:when={n}..{}", n + 3);
         let run = Run::under(&fault);

@@ -1,5 +1,5 @@
-//! What is true of the log in a file alone: what it refuses and leaves untouched, who may write, and
-//! what survives a process that is killed.
+//! Rules of the log in a file alone: what it refuses and leaves untouched, who may write, and what
+//! survives the kill of a process.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
@@ -15,10 +15,10 @@ use systole_core::types::ports::{
 
 use crate::log_records::{Author, Folder, batch, name, root};
 
-/// Which folder a second process of this test binary is to work in.
+/// The folder in which a second process of this test binary works.
 const FOLDER: &str = "SYSTOLE_TEST_LOG";
 
-/// Runs one of the ignored tests below in a process of its own.
+/// Runs one of the ignored tests below in its own process.
 fn second_process(test: &str, log: &Path) -> Child {
     Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "--ignored", "--nocapture", &format!("log_file::{test}")])
@@ -32,7 +32,7 @@ fn log_of_parent() -> std::path::PathBuf {
     std::env::var_os(FOLDER).expect("run by another test, which names the log").into()
 }
 
-/// A log of `records` records in batches, in seven threads, closed in peace.
+/// A log of `records` records in batches, in seven threads, closed cleanly.
 fn written(folder: &Folder, records: usize) {
     let (mut author, mut opened) = (Author::default(), sqlite::open(&folder.log()).unwrap());
     let all: Vec<_> = (0..records).map(|n| author.note(&root(n as u64 % 7), 40)).collect();
@@ -41,7 +41,7 @@ fn written(folder: &Folder, records: usize) {
     }
 }
 
-/// Changes the log as somebody would who has the file and `sqlite3`.
+/// Changes the log as a person with the file and `sqlite3` could.
 fn edit(folder: &Folder, sql: &str) {
     let connection = Connection::open(folder.log()).unwrap();
     connection.execute_batch(sql).unwrap();
@@ -93,7 +93,7 @@ fn foreign_files_are_refused_untouched() {
     assert!(matches!(sqlite::open(&folder.path().join("folder")), Err(LogFault::Io { .. })));
     let device = sqlite::open_reading(std::path::Path::new("/dev/null")).map(drop);
     assert!(matches!(device, Err(LogFault::Foreign { why, .. }) if why.contains("a device")));
-    // Who opened it would wait for somebody to write into it, without end.
+    // Opening it would wait forever for a writer.
     let pipe = folder.path().join("pipe");
     assert!(std::process::Command::new("mkfifo").arg(&pipe).status().is_ok_and(|made| made.success()));
     for fault in [sqlite::open(&pipe).map(drop), sqlite::open_reading(&pipe).map(drop)] {
@@ -117,7 +117,7 @@ fn a_newer_format_that_is_still_in_the_write_ahead_log_is_refused_untouched() {
     written(&folder, 3);
     let newer = Connection::open(folder.log()).unwrap();
     newer.pragma_update(None, "user_version", 4).unwrap();
-    // As its files lie there if the newer version dies now.
+    // The files as they are if the newer version dies now.
     for ending in ["", "-wal"] {
         let name = format!("organism.db{ending}");
         std::fs::copy(folder.path().join(&name), crashed.path().join(&name)).unwrap();
@@ -127,7 +127,7 @@ fn a_newer_format_that_is_still_in_the_write_ahead_log_is_refused_untouched() {
 
 #[test]
 fn row_42_an_edited_log_is_refused_at_its_first_bad_position() {
-    // Each edit, and the position that it is found at.
+    // Each edit, and the position at which it is found.
     let edits = [
         ("UPDATE record SET body = CAST(replace(CAST(body AS TEXT), 'o', '0') AS BLOB) WHERE pos = 41", 41),
         ("UPDATE record SET body = zeroblob(length(body)) WHERE pos IN (30, 12)", 12),
@@ -245,7 +245,7 @@ fn a_record_outside_the_order_is_found_by_verify_all() {
 fn an_index_that_lost_an_entry_is_found_by_verify_all() {
     let folder = Folder::new();
     written(&folder, 20);
-    // What a stray write to one page does: the row is there, the index does not lead to it.
+    // The effect of a stray write to one page: the row exists, but the index does not lead to it.
     edit(
         &folder,
         "CREATE UNIQUE INDEX half ON record (thread, seq) WHERE pos <> 7; PRAGMA writable_schema = ON; \
@@ -280,13 +280,13 @@ fn a_second_writer_is_refused_with_the_process_of_the_first() {
     assert!(sqlite::open(&folder.log()).is_ok(), "the lock ended with its holder");
 }
 
-/// Writes for ever and says after each commit how far it came. Run by the tests around it.
+/// Writes forever and prints its progress after each commit. Run by the tests around it.
 #[test]
 #[ignore = "the second process of other tests"]
 fn process_that_writes_until_it_is_killed() {
     let mut opened = sqlite::open(&log_of_parent()).unwrap();
     let mut author = Author::default();
-    // After a restart every record goes to threads of this process's own.
+    // After a restart every record goes to threads of this process.
     let born = opened.reader.last().unwrap().0 + 1;
     for n in 0.. {
         let records = (0..1 + n % 40).map(|i| author.note(&root((born << 8) + i % 5), 900));
@@ -306,12 +306,12 @@ fn what_was_acknowledged_survives_a_killed_process() {
         let lines = BufReader::new(child.stdout.take().unwrap()).lines();
         let mut acks =
             lines.filter_map(|line| line.unwrap().strip_prefix("acknowledged ")?.parse::<u64>().ok());
-        // A few commits in, it is killed wherever it happens to be; then what it had still said is read.
+        // After a few commits it is killed at any point; then the rest of its output is read.
         acknowledged = acks.by_ref().take(10 * round).last().unwrap();
         child.kill().unwrap();
         acknowledged = acks.last().unwrap_or(acknowledged);
         child.wait().unwrap();
-        // What is left of it is looked at without a change, then opened for writing.
+        // The remains are first read without a change, then opened for writing.
         let before = folder.hashes();
         let found = sqlite::verify_all(&folder.log()).unwrap().last.0;
         assert_eq!(folder.hashes(), before, "round {round}");
@@ -331,7 +331,7 @@ fn a_crashed_log_without_its_index_file_is_read_and_refused_alike() {
     assert!(said.any(|line| line.unwrap().starts_with("acknowledged")));
     child.kill().unwrap();
     child.wait().unwrap();
-    // As after copying the log and its write-ahead log alone to another machine.
+    // As after a copy of only the log and its write-ahead log to another machine.
     std::fs::remove_file(folder.path().join("organism.db-shm")).unwrap();
     std::fs::remove_file(folder.path().join("organism.db.lock")).unwrap();
     let before = folder.hashes();
@@ -351,7 +351,7 @@ fn a_crash_behind_the_header_of_the_write_ahead_log_loses_nothing_and_opens() {
     connection.execute_batch("PRAGMA journal_mode = WAL; INSERT INTO mark VALUES ('another', 1)").unwrap();
     let header = std::fs::read(&wal).unwrap()[..32].to_vec();
     connection.close().unwrap();
-    // What is there when a process dies between the header and the first page of its first commit.
+    // The state if a process dies between the header and the first page of its first commit.
     std::fs::write(&wal, header).unwrap();
     std::fs::write(folder.path().join("organism.db-shm"), [0; 32768]).unwrap();
     assert_eq!(sqlite::verify_all(&folder.log()).map(|found| found.records), Ok(5));

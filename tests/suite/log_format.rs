@@ -1,5 +1,5 @@
-//! The format of the log on disk: a log of every format number lies in `tests/fixtures` and opens for
-//! ever, with the records that were written into it.
+//! The format of the log on disk: `tests/fixtures` has a log of every format number. Each opens in every later
+//! version, with the records that were written into it.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -20,7 +20,7 @@ pub(crate) fn fixture(format: u32) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(format!("log-v{format}.db"))
 }
 
-/// What the fixture of format 1 holds: a checkpoint, and records after it.
+/// The content of the fixture of format 1: a checkpoint, and records after it.
 fn batches() -> [Batch; 2] {
     let mut author = Author::default();
     let child = root(1).child("heat").unwrap();
@@ -50,18 +50,18 @@ fn batches() -> [Batch; 2] {
     [before, batch([refusal, terminal])]
 }
 
-/// What the fixture of format 2 holds beside that: two large bodies that are one.
+/// The additional content of the fixture of format 2: two equal large bodies, stored once.
 fn large() -> Batch {
     let mut author = Author::default();
     batch([7, 8].map(|n| author.note(&root(n), 66_000)))
 }
 
-/// Run by hand, once, when a format number is new:
+/// Run by hand, once, for a new format number:
 /// `cargo test --test suite -- --ignored make_the_fixture_of_a_new_format`.
 #[test]
 #[ignore = "makes the fixture of a format number that has none yet"]
 fn make_the_fixture_of_a_new_format() {
-    // A fixture is never made again: old logs look as they looked then.
+    // A fixture is never made again: old logs must look as they did.
     if fixture(FORMAT).exists() {
         return;
     }
@@ -94,7 +94,7 @@ fn c13_a_log_of_format_1_opens_verifies_and_is_written_on() {
     let document = &before.documents[0];
     assert_eq!(opened.reader.document(document.hash), Ok(Some(document.bytes.clone())));
 
-    // Were a rule of the tables lost on the way, this would be stored.
+    // If a rule of the tables were lost on the way, this would be stored.
     let mut author = Author::default();
     let again = [(); 6].map(|()| author.note(&root(1), 1));
     assert!(matches!(opened.writer.commit(&batch(again)), Commit::Conflict(_)));
@@ -136,7 +136,7 @@ fn c13_a_log_of_format_3_opens_with_its_rows_and_is_written_on() {
     assert_eq!(opened.writer.commit(&batch([next])), Commit::Committed(Position(9)));
 }
 
-/// What a log says, a line for each record and one for what became of each thread.
+/// A log as text, one line for each record and one for the end of each thread.
 fn told(log: &Path) -> String {
     let opened = sqlite::open(log).unwrap();
     let mut state = State::default();
@@ -166,8 +166,8 @@ fn conversation(name: &str, ending: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(file)
 }
 
-/// Run by hand, once for each: `cargo test --test suite -- --ignored make_the_fixtures_of_conversations`. What
-/// it made is never made again; kinds that come later get a fixture of their own.
+/// Run by hand, once for each: `cargo test --test suite -- --ignored make_the_fixtures_of_conversations`. Its
+/// fixtures are never made again; later kinds get their own fixture.
 #[test]
 #[ignore = "makes fixtures that are kept for ever"]
 fn make_the_fixtures_of_conversations() {

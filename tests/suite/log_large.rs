@@ -1,5 +1,5 @@
-//! Large bodies lie among the documents, and a log from before that is brought forward: in one step, by
-//! whoever writes it, and not by whoever reads it.
+//! Large bodies are stored among the documents. A log from before that is converted in one step, by its
+//! writer and not by a reader.
 
 use std::process::{Command, Stdio};
 use std::sync::Arc;
@@ -16,12 +16,12 @@ use crate::log_records::{Author, Folder, batch, root};
 
 const LOG: &str = "SYSTOLE_TEST_LOG";
 
-/// What a query of one number finds.
+/// The result of a query for one number.
 fn number(folder: &Folder, sql: &str) -> i64 {
     Connection::open(folder.log()).unwrap().query_row(sql, [], |row| row.get(0)).unwrap()
 }
 
-/// A log in which three threads were sent the same large body ten times.
+/// A log in which three threads got the same large body ten times.
 fn of_ten() -> (Folder, Vec<Arc<Record>>) {
     let (folder, mut author) = (Folder::new(), Author::default());
     let records: Vec<_> = (0..10).map(|n| author.note(&root(n % 3), 4 * LARGE_BODY)).collect();
@@ -96,7 +96,7 @@ fn c13_an_older_log_is_read_as_it_is_and_brought_forward_by_who_writes_it() {
     assert_eq!(number(&folder, "SELECT count(*) FROM line"), 7);
 }
 
-/// Opens a log to write it, and nothing else. Run by the test below, under strace.
+/// Opens a log for writing, and nothing else. Run by the test below, under strace.
 #[test]
 #[ignore = "the second process of another test"]
 fn process_that_brings_a_log_forward() {

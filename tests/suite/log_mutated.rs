@@ -1,5 +1,5 @@
-//! Random changes to a log file: how many of them each way of looking finds. The program of the page is the measure:
-//! whatever it finds, `doctor` finds as well, and `log` where records were changed.
+//! Random changes to a log file: how many of them each command finds. The program of the page is the measure:
+//! `doctor` finds everything that it finds, and so does `log` if records were changed.
 
 use std::process::Command;
 
@@ -7,7 +7,7 @@ use crate::log_evidence::{drop_thread, edit, house, number, rewrite, thread};
 use crate::log_page;
 use crate::program::systole;
 
-/// How many changes are tried, if `SYSTOLE_CASES` does not say it. Each costs three processes.
+/// The number of changes, unless `SYSTOLE_CASES` sets it. Each costs three processes.
 const CHANGES: u32 = 30;
 
 /// Numbers that look random and are the same in every run.
@@ -20,7 +20,7 @@ impl Dice {
     }
 }
 
-/// Makes one change, and says which.
+/// Makes one change, and describes it.
 fn mutate(at: &std::path::Path, dice: &mut Dice) -> String {
     let records = number(at, "SELECT max(pos) FROM record");
     let position = 1 + dice.below(records);

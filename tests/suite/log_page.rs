@@ -1,5 +1,5 @@
-//! The page of the log alone: the program that it prints verifies every fixture log, and its test vectors are what the
-//! code computes. Nothing here knows the formula; Python has it from the page, and the code has its own.
+//! The page about the log, tested alone: its program verifies every fixture log, and its test vectors equal what the
+//! code computes. The formula is not written here; Python has it from the page, and the code has its own.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -47,7 +47,7 @@ fn program(page: &str) -> &str {
     after.split_once("```\n").unwrap().0
 }
 
-/// A vector of the page: the header's bytes, and the value of a name.
+/// A vector of the page: the bytes of the header, and the value of a name.
 struct Vector<'p>(String, &'p str);
 
 impl<'p> Vector<'p> {
@@ -78,7 +78,7 @@ fn python(folder: &Path, arguments: &[&str]) -> Output {
     Command::new("python3").args(arguments).current_dir(folder).output().unwrap()
 }
 
-/// A folder with the program of the page in it.
+/// A folder with the program of the page.
 pub(crate) fn with_program() -> Folder {
     let folder = Folder::new();
     std::fs::write(folder.path().join("verify.py"), program(&page())).unwrap();

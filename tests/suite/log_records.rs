@@ -1,5 +1,5 @@
 //! Records for the tests of the log: chains that are sealed as the pump seals them, and a folder that
-//! is gone after its test. Counters take the place of clocks and chance, so that a run can be repeated.
+//! is deleted after its test. Counters replace clocks and randomness, so a run can be repeated.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -31,7 +31,7 @@ pub(crate) struct Author {
     made: u64,
 }
 
-/// The header of a note, of which nothing else is said.
+/// The header of a note, with no other field set.
 pub(crate) fn bare(thread: &ThreadId, seq: u64) -> Header {
     Header {
         thread: thread.clone(),
@@ -96,12 +96,12 @@ impl Author {
     }
 }
 
-/// A batch of nothing but records.
+/// A batch of records only.
 pub(crate) fn batch(records: impl IntoIterator<Item = Record>) -> Batch {
     Batch { records: records.into_iter().map(Arc::new).collect(), ..Batch::default() }
 }
 
-/// A folder of this test's own, removed at its end.
+/// A folder for this test, removed at its end.
 pub(crate) struct Folder(PathBuf);
 
 impl Folder {
@@ -139,7 +139,7 @@ impl Drop for Folder {
     }
 }
 
-/// Changes a log as somebody would who has the file and `sqlite3`.
+/// Changes a log as a person with the file and `sqlite3` could.
 pub(crate) fn edit_at(log: &Path, sql: &str) {
     let connection = rusqlite::Connection::open(log).unwrap();
     connection.execute_batch(sql).unwrap();

@@ -1,5 +1,5 @@
-//! Rot in the cache of a log: bits of the table `fold` and of its marks are flipped, in columns and in the pages of the
-//! file. Each flip gives the threads as they were, or a refusal; never another state and never another chain.
+//! Bit rot in the cache of a log: bits of the table `fold` and of its marks are flipped, in columns and in the pages
+//! of the file. Each flip gives the threads as they were, or a refusal, but never another state or another chain.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -18,8 +18,8 @@ use crate::organism::folder;
 use crate::program::systole;
 use crate::pump::{Stage, call, final_, name, root, set_timer};
 
-/// A log with a thread at rest, one that waits for an approval, one with a timer, and `sys`. Records came after the
-/// checkpoint, to the thread at rest and to `sys`.
+/// A log with a thread at rest, a thread that waits for an approval, a thread with a timer, and `sys`. After the
+/// checkpoint, records came to the thread at rest and to `sys`.
 fn written(folder: &Folder) -> (Stage, [ThreadId; 4]) {
     let mut stage = Stage::new();
     let thread = |key: &str| ThreadId::root(&name("test"), &Name::operator(), &Key::parse(key).unwrap(), 12);
@@ -55,7 +55,7 @@ fn rows(stage: &Stage) -> Vec<Row> {
     rows
 }
 
-/// Every thread by itself, and those that a start takes up.
+/// Every thread singly, and the threads that a start loads.
 fn threads(reader: &dyn LogReader) -> Result<[BTreeMap<ThreadId, Vec<u8>>; 2], LogFault> {
     let mut woken = BTreeMap::new();
     for id in reader.threads(100)?.into_iter().chain([ThreadId::sys()]) {
@@ -66,7 +66,7 @@ fn threads(reader: &dyn LogReader) -> Result<[BTreeMap<ThreadId, Vec<u8>>; 2], L
     Ok([woken, taken_up.map(|(id, thread)| (id, thread.to_row().bytes)).collect()])
 }
 
-/// What reading gives, and what opening for writing gives in a copy of the files.
+/// The result of reading, and of opening for writing in a copy of the files.
 fn looked(log: &Path) -> Result<[BTreeMap<ThreadId, Vec<u8>>; 2], LogFault> {
     threads(&sqlite::open_reading(log)?)
 }
@@ -169,7 +169,7 @@ fn c15_a_flipped_bit_in_a_page_of_the_cache_changes_no_thread() {
 fn c15_rows_that_are_gone_or_from_before_are_not_taken_for_the_newest() {
     let folder = Folder::new();
     let (mut stage, [_, waiting, ..]) = written(&folder);
-    // What a disk gives that lost a write: a row that was right once.
+    // The state of a disk that lost a write: a row that was correct once.
     let of = format!("(SELECT id FROM thread WHERE text = '{waiting}')");
     edit_at(&folder.log(), &format!("CREATE TABLE old AS SELECT * FROM fold WHERE thread = {of}"));
     let before = stage.records.len();
@@ -214,7 +214,7 @@ fn c15_a_rotten_row_is_named_by_doctor_and_breaks_no_chain() {
     let ill = doctor();
     assert_eq!(ill.code, Some(7), "{ill:?}");
     assert!(ill.stdout.contains("has a wrong checksum") && ill.stdout.contains("systole run"), "{ill:?}");
-    // The thread goes on as if nothing had been, and so does the next one.
+    // The thread goes on as if nothing had happened, and so does the next one.
     for (arguments, is_noted) in
         [(&["ask", "two", "--thread", "@last"][..], true), (&["ask", "three"], false)]
     {

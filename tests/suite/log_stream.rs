@@ -1,4 +1,4 @@
-//! What is true of a log in NATS alone: its copies, its one writer, and a broker that falls silent in between.
+//! Rules of a log in NATS alone: its copies, its one writer, and a broker that falls silent in between.
 
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
@@ -41,7 +41,7 @@ fn document(bytes: &[u8]) -> Document {
     Document { hash: Digest::of(bytes), bytes: Arc::from(bytes) }
 }
 
-/// Bytes that are kept of the stream.
+/// The stored bytes of the stream.
 fn stream_bytes(far: &Far) -> u64 {
     far.runtime.block_on(async {
         let jetstream = async_nats::jetstream::new(far.server.client().await);
@@ -59,7 +59,7 @@ fn d1_a_copy_that_is_made_again_is_equal() {
         committed(log, &Batch { documents, ..batch(records) });
     };
     write(&mut log, vec![author.full(&root(1)), author.note(&root(2), 10)], vec![document(b"a page")]);
-    // One that its record does not hold, the same again, and more of it than a message may have.
+    // A body outside its record, the same again, and one that is larger than a message may be.
     let large = author.note(&root(1), 200_000);
     write(&mut log, vec![large.clone()], Vec::new());
     let before = stream_bytes(&far);
@@ -76,7 +76,7 @@ fn d1_a_copy_that_is_made_again_is_equal() {
     assert_eq!(&*again.reader.document(Digest::of(b"a page")).unwrap().unwrap(), b"a page");
     assert!(again.reader.document(Digest::of(&large.body)).unwrap().is_some());
     drop(again);
-    // Both are whole, by the proof that every log has.
+    // Both are complete, by the proof that every log has.
     for copy in [first.log(), second.log()] {
         assert_eq!(sqlite::verify_all(&copy).unwrap().records, 34);
     }
@@ -103,7 +103,7 @@ fn d8_of_two_pumps_one_writes_and_the_other_learns_of_it() {
     let (far, folder, other) = (Far::start(), Folder::new(), Folder::new());
     let mut author = Author::default();
     drop(far.open(&folder.log()).unwrap());
-    // As on a machine that was copied whole: both believe that the log is theirs.
+    // As on a machine that was copied as a whole: both believe that the log is theirs.
     std::fs::copy(folder.log(), other.log()).unwrap();
     let mut first = far.open(&folder.log()).unwrap();
     committed(&mut first, &batch([author.note(&root(1), 10)]));
@@ -112,7 +112,7 @@ fn d8_of_two_pumps_one_writes_and_the_other_learns_of_it() {
 
     let lost = batch([Author::default().note(&root(9), 10)]);
     let Commit::Conflict(words) = first.writer.commit(&lost) else { panic!("two write") };
-    // The stream says so, or the other one's sign of life did before.
+    // The stream says so, or the other's sign of life said so before.
     assert!(words.starts_with("the log SYSTOLE_shop_LOG was taken over by "), "{words}");
     assert_eq!(first.lead.lost(), Some(words.clone()));
     assert_eq!(first.writer.commit(&lost), Commit::Conflict(words), "it tries no more");
@@ -139,7 +139,7 @@ fn d8_whoever_finds_a_writer_is_told_who_or_waits() {
     }
     let (tell, told) = std::sync::mpsc::sync_channel(64);
     let manner = Manner::StandBy(Box::new(move |sign| {
-        // Nobody listens any more once the first sign was heard.
+        // After the first sign no test listens any more.
         let _heard = tell.send(sign.process);
     }));
     let (runtime, url) = (far.runtime.handle().clone(), far.server.url());
@@ -148,7 +148,7 @@ fn d8_whoever_finds_a_writer_is_told_who_or_waits() {
         assert_eq!(told.recv(), Ok(std::process::id()));
         committed(&mut first, &batch([author.note(&root(1), 10)]));
         drop(first);
-        // It let go, so nobody waits for its silence.
+        // It released the log, so the other does not wait for its silence.
         let mut second = waits.join().unwrap();
         assert_eq!(all(&second).len(), 1);
         committed(&mut second, &batch([author.note(&root(1), 10)]));
@@ -161,7 +161,7 @@ fn d8_of_two_that_stand_by_one_takes_over_and_the_other_goes_on_waiting() {
     let mut author = Author::default();
     let mut first = far.open(&folder.log()).unwrap();
     committed(&mut first, &batch([author.note(&root(1), 10)]));
-    // The slower one hears that the log is free when the quicker one is about to have it.
+    // The slower one sees that the log is free when the quicker one is about to take it.
     let ways = [60, 100].map(|ms| (Proxy::to(&far.server.url()), Duration::from_millis(ms)));
     let (opened, taken) = std::sync::mpsc::sync_channel(2);
     std::thread::scope(|scope| {
@@ -169,7 +169,7 @@ fn d8_of_two_that_stand_by_one_takes_over_and_the_other_goes_on_waiting() {
             let (runtime, opened) = (far.runtime.handle(), opened.clone());
             let (tell, told) = std::sync::mpsc::sync_channel(64);
             let manner = Manner::StandBy(Box::new(move |_| {
-                // Nobody listens any more once the first sign was heard.
+                // After the first sign no test listens any more.
                 let _heard = tell.send(());
             }));
             scope.spawn(move || {
@@ -181,7 +181,7 @@ fn d8_of_two_that_stand_by_one_takes_over_and_the_other_goes_on_waiting() {
         ways.iter().for_each(|(proxy, delay)| proxy.goes(Way::Slow(*delay)));
         drop(first);
         let mut second = taken.recv().unwrap();
-        // Whoever would take it from there has done so by the third sign of life.
+        // A pump that would take it then has done so by the third sign of life.
         has_it_for(&far, &second.lead, 3, None);
         committed(&mut second, &batch([author.note(&root(1), 10)]));
         drop(second);
@@ -189,7 +189,8 @@ fn d8_of_two_that_stand_by_one_takes_over_and_the_other_goes_on_waiting() {
     });
 }
 
-/// Waits for so many signs of life, one of which may be said here, while nobody may take the log from whoever has it.
+/// Waits for this many signs of life, one of which may be sent here. Until then no one may take the log from its
+/// holder.
 fn has_it_for(far: &Far, lead: &Lead, signs: usize, said: Option<&'static [u8]>) {
     far.runtime.block_on(async {
         let client = far.server.client().await;
@@ -206,11 +207,11 @@ fn has_it_for(far: &Far, lead: &Lead, signs: usize, said: Option<&'static [u8]>)
     });
 }
 
-/// The thread that writes a log, and what it says.
+/// The thread that writes a log, and its outcomes.
 fn writing(log: Opened) -> (Writer, Receiver<Outcome>) {
     let (say, said) = std::sync::mpsc::sync_channel(64);
     let writer = Writer::start(Box::new(log.writer), move |outcome| {
-        // Whoever hears nothing more has heard enough.
+        // The receiver may be gone already.
         let _heard = say.send(outcome);
     });
     (writer.unwrap(), said)
@@ -247,7 +248,7 @@ fn d7_a_commit_that_a_paused_broker_took_after_all_is_one() {
     far.server.pause();
     let doubtful = batch([author.note(&root(1), 20)]);
     not_now(&mut log, &doubtful);
-    // What it was sent waits in its socket: it takes it now.
+    // Its messages wait in the socket: it reads them now.
     far.server.go_on();
     assert_eq!(committed(&mut log, &doubtful), Position(2));
     assert_eq!(committed(&mut log, &batch([author.note(&root(1), 30)])), Position(3));
@@ -368,7 +369,7 @@ fn a_broker_that_comes_back_with_less_is_told_from_a_take_over() {
     assert_eq!(sqlite::verify_all(&folder.log()).unwrap().records, 1, "the copy is kept as it is");
 }
 
-/// Puts a message into the stream beside the pump, as its operator could.
+/// Puts a message into the stream next to the pump, as its operator could.
 fn put(far: &Far, partition: u32, bytes: Vec<u8>) {
     far.runtime.block_on(async {
         let jetstream = async_nats::jetstream::new(far.server.client().await);
@@ -395,7 +396,7 @@ fn d1_a_copy_is_equal_though_other_partitions_stand_between() {
         let record = author.note(&root(n % 3), 10);
         written.push(record.clone());
         committed(&mut log, &batch([record]));
-        // Longer and longer stretches of what is not asked for.
+        // Longer and longer runs of messages of another partition.
         (0..n % 5).for_each(|_| put(&far, 1, b"of another partition".to_vec()));
     }
     drop(log);
@@ -413,7 +414,7 @@ fn d1_a_bundle_that_breaks_a_rule_is_told_with_its_place_and_those_before_it_are
     for n in 0..5 {
         committed(&mut log, &batch([author.note(&root(1), 10 + n)]));
     }
-    // The same record again, in a bundle that follows the last one as it should.
+    // The same record again, in a bundle that correctly follows the last one.
     let bundle = last_bundle(&far);
     let before = bundle.windows(5).position(|some| some == b"\n1:4\n").unwrap();
     let named = format!("{}\n1:5\n", Digest::of(&bundle));
@@ -423,7 +424,7 @@ fn d1_a_bundle_that_breaks_a_rule_is_told_with_its_place_and_those_before_it_are
         panic!("a record was taken twice")
     };
     assert_eq!(position, Position(6));
-    // The first is that of the take-over.
+    // The first is the bundle of the take-over.
     assert!(
         why.starts_with("the bundle at 7: ") && why.ends_with("record 5 does not follow record 5"),
         "{why}"
@@ -439,7 +440,7 @@ fn d8_nobody_is_ousted_by_what_is_only_said() {
     let mut log = far.open(&folder.log()).unwrap();
     let said =
         br#"{"node":"00000000000000000000000000000000","epoch":99,"process":1,"host":"\u001b[2Jnowhere"}"#;
-    // Its own two next signs come after it has heard this one.
+    // Its own next two signs come after it has read this one.
     has_it_for(&far, &log.lead, 3, Some(said));
     committed(&mut log, &batch([author.note(&root(1), 10)]));
 }

@@ -1,5 +1,5 @@
-//! The end of a log: a write-ahead log that is damaged or gone is noticed at open, by the tip beside the log. Nothing is
-//! touched then, and a person decides whether the log goes on without what was there.
+//! The end of a log: the tip next to the log shows at open that the write-ahead log is damaged or missing. Nothing is
+//! changed then, and a person decides whether the log goes on without the missing records.
 
 use std::path::{Path, PathBuf};
 
@@ -20,7 +20,7 @@ fn span(first: u64, last: u64) -> GivenUp {
     GivenUp { first: Position(first), last: Position(last) }
 }
 
-/// Commits so many batches of three records each.
+/// Commits this many batches of three records each.
 fn write(opened: &mut Opened, author: &mut Author, batches: u64) {
     for n in 0..batches {
         let records = (0..3).map(|i| author.note(&root(n % 2 + i), 900));
@@ -37,7 +37,7 @@ fn crashed(from: &Folder) -> Folder {
     folder
 }
 
-/// A log of 60 records whose process died, most of them in the write-ahead log.
+/// A log of 60 records whose process was killed, with most records in the write-ahead log.
 fn killed() -> Folder {
     let folder = Folder::new();
     let mut opened = sqlite::open(&folder.log()).unwrap();
@@ -117,7 +117,7 @@ fn c15_a_tip_may_be_behind_and_is_never_ahead() {
         write(&mut opened, &mut author, 1);
         tips.push(std::fs::read(file(&folder, ".tip")).unwrap());
     }
-    // A batch without records leaves the end where it was.
+    // A batch without records does not move the end.
     assert_eq!(opened.writer.commit(&batch([])), Commit::Committed(Position(12)));
     assert_eq!(std::fs::read(file(&folder, ".tip")).unwrap(), tips[3]);
     for tip in &tips {
@@ -126,7 +126,7 @@ fn c15_a_tip_may_be_behind_and_is_never_ahead() {
         let opened = sqlite::open(&left.log()).unwrap();
         assert_eq!((opened.reader.last(), opened.notes.len()), (Ok(Position(12)), 0));
         drop(opened);
-        // Now it is where the log is: a log that is older than it is refused.
+        // Now it is with the log: a log that is older than the tip is refused.
         std::fs::copy(file(&folder, ""), left.log()).unwrap();
         assert_eq!(lost(&left).0.last, Position(12));
     }
@@ -188,7 +188,7 @@ fn c15_exactly_what_is_missing_can_be_given_up() {
     }
     let secret = std::fs::read(file(&folder, ".secret")).unwrap();
     drop(sqlite::open_without(&folder.log(), gone).unwrap());
-    // Nothing was recorded yet, so the tip still names what is missing.
+    // Nothing was recorded yet, so the tip still names the missing records.
     assert_eq!(lost(&folder).0, gone);
     let mut opened = sqlite::open_without(&folder.log(), gone).unwrap();
     assert_ne!(std::fs::read(file(&folder, ".secret")).unwrap(), secret);
@@ -235,7 +235,7 @@ fn c15_how_a_log_was_left_is_told() {
     assert_eq!(unclosed(&folder), None, "it is open");
     let left = crashed(&folder);
     assert!(unclosed(&left).unwrap().contains("was killed"));
-    // The file alone, as a hasty backup has it.
+    // Only the database file, as a hasty backup has it.
     let copy = Folder::new();
     std::fs::copy(folder.log(), copy.log()).unwrap();
     assert!(unclosed(&copy).unwrap().contains("looks like a copy"));
@@ -246,7 +246,7 @@ fn c15_how_a_log_was_left_is_told() {
     assert_eq!(unclosed(&folder), None, "it was closed");
 }
 
-/// A house with an organism that took so many messages and was killed.
+/// A house with an organism that accepted this many messages and was killed.
 fn killed_house(messages: usize) -> tempfile::TempDir {
     let folder = house();
     let organism = Running::organism(folder.path());
@@ -308,7 +308,7 @@ fn c15_run_refuses_a_log_that_lost_its_end_and_goes_on_when_told_to() {
     let found = found.iter().find(|(_, record)| told(&record.body)).expect("sys says what was given up");
     assert!(found.1.header.thread.is_sys() && found.0 == Position(first.parse().unwrap()), "{found:?}");
     assert!(sqlite::verify_all(&path.join("hello.db")).is_ok());
-    // It is whole now, and the order to give something up makes no sense any more.
+    // The log is complete now, and there is nothing to give up.
     assert_eq!(Running::organism(path).interrupt().code, Some(130));
     let pointless = systole(path, &["run", "--accept-loss", &gone]);
     assert!(pointless.code == Some(2) && pointless.stderr.contains("lacks no position"), "{pointless:?}");
@@ -345,7 +345,7 @@ fn c15_a_restored_backup_is_refused_until_what_came_later_is_given_up() {
     let gone = named(&refused.stderr);
     assert_eq!(Running::organism_set(path, &["--accept-loss", &gone], &[]).interrupt().code, Some(130));
     assert_ne!(std::fs::read(path.join("hello.db.secret")).unwrap(), secret);
-    // The same without a tip, as in a folder of its own.
+    // The same without a tip, as after a move to another folder.
     std::fs::remove_file(path.join("hello.db.tip")).unwrap();
     let ran = Running::organism(path).interrupt();
     assert!(ran.stderr.contains("note: ") && ran.stderr.contains("hello.db.tip was not there"), "{ran:?}");

@@ -1,4 +1,4 @@
-//! The writer's thread over a log that is told how its commits end.
+//! The writer's thread over a log whose commit results the test sets.
 
 use std::sync::mpsc::{Receiver, TrySendError, sync_channel};
 
@@ -9,7 +9,7 @@ use systole_core::types::ports::{Batch, Commit, LogReader as _, LogWriter, Posit
 use crate::log_records::{Author, batch, root};
 
 fn started(log: impl LogWriter + 'static) -> (Writer, Receiver<Outcome>) {
-    // Room for everything that any of these tests reports: the writer must not wait for them.
+    // Room for all reports of these tests: the writer must not wait for them.
     let (tell, told) = sync_channel(64);
     (Writer::start(Box::new(log), move |outcome| tell.send(outcome).unwrap()).unwrap(), told)
 }
@@ -53,7 +53,7 @@ fn stopping_wakes_a_writer_that_waits_for_room() {
     let (writer, told) = started(log.clone());
     writer.hand(one(&mut author)).unwrap();
     assert_eq!(told.recv(), Ok(stalled()));
-    // Were it not woken, this would wait for half an hour of pauses.
+    // If it were not woken, this would wait through half an hour of pauses.
     writer.stop();
     assert_eq!(told.recv(), Ok(Outcome::Broken { words: "the log has no room".into() }));
     assert_eq!(log.last(), Ok(Position(0)));
@@ -126,7 +126,7 @@ fn a_disk_that_loses_every_sync_is_given_up() {
     writer.stop();
 }
 
-/// A log that does not know what became of anything and cannot be read back.
+/// A log whose commits have an unknown outcome and that cannot be read back.
 struct Torn;
 
 impl LogWriter for Torn {

@@ -1,5 +1,5 @@
-//! A broker that the organism starts itself: it begins and ends with the organism, however that ends; it is found again,
-//! started again and listened to; and what hinders it is one clear error. Every process here is a real one.
+//! A broker that the organism starts itself: it begins and ends with the organism, however that ends; a new start
+//! finds it, restarts it and reads its output; and each obstacle is one clear error. Every process here is real.
 
 use std::fs::File;
 use std::net::TcpListener;
@@ -18,7 +18,7 @@ use crate::program::{Ran, Running, systole, systole_with};
 use crate::stage::{alive, until};
 use crate::workers::{Serving, answer, gate, looks};
 
-/// An organism of two listeners over a broker of its own.
+/// An organism of two listeners with its own broker.
 pub(crate) fn house() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let file = "organism: {name: shop, entry: echo}\nbus: {nats: managed}\nlisteners:\n  \
@@ -47,13 +47,13 @@ fn run(folder: &Path, arguments: &[&str]) -> Ran {
     systole_with(folder, arguments, &[("PATH", &path())])
 }
 
-/// The Python listener as it stands, with its key.
+/// The Python listener unchanged, with its key.
 fn echo(folder: &Path) -> Ends {
     let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("listeners/echo-python/echo.py");
     let key = of_broker(folder, "keys/echo.nk");
     let mut python = python();
     python.arg(program).args([&text(folder, "address"), "shop", "echo", key.to_str().unwrap()]);
-    // It tells of every moment at which it is cut off.
+    // It prints a line each time that it is cut off.
     Ends(python.stdin(Stdio::null()).stderr(Stdio::null()).spawn().unwrap())
 }
 
@@ -69,7 +69,7 @@ async fn client_of(folder: &Path, key: &str, inbox: &str) -> Client {
     options.connect(text(folder, "address")).await.unwrap()
 }
 
-/// What `sys` tells of the broker, each as code and words.
+/// The records about the broker in `sys`, each as code and text.
 fn told(folder: &Path) -> Vec<(String, String)> {
     let ran = systole(folder, &["log", "sys", "--json"]);
     let told = ran.stdout.lines().filter_map(|line| {
@@ -88,7 +88,7 @@ fn d2_a_broker_of_its_own_begins_and_ends_with_the_organism_and_is_found_again()
     running.shows("echo is ready");
     let (address, pid) = (text(folder.path(), "address"), text(folder.path(), "lock"));
     assert!(address.starts_with("nats://127.0.0.1:") && alive(&pid), "{address} {pid}");
-    // What a terminal sends to the organism's group is not for it.
+    // Signals of a terminal to the organism's group do not reach it.
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
     assert_eq!(stat.rsplit_once(')').unwrap().1.split_whitespace().nth(2), Some(pid.as_str()), "{stat}");
     let key = text(folder.path(), "keys/echo.nk");
@@ -108,7 +108,8 @@ fn d2_a_broker_of_its_own_begins_and_ends_with_the_organism_and_is_found_again()
     assert!(ran.stderr.contains(&listens) && ran.stderr.contains(&enters), "{ran:?}");
     assert!(!ran.stderr.contains(&key) && !ran.stdout.contains(&key), "a secret was shown");
     assert!(!alive(&pid), "it lives on without its organism");
-    // Where no organism runs, one that is started for a question has it too; the listener comes back by itself.
+    // If no organism runs, an organism that is started for a question also starts the broker; the listener reconnects
+    // by itself.
     answered(&run(folder.path(), &["ask", "And now?"]), "You said: And now?");
     assert_eq!((text(folder.path(), "address"), text(folder.path(), "keys/echo.nk")), (address, key));
     assert!(!alive(&text(folder.path(), "lock")), "it lives on without its organism");
@@ -118,7 +119,7 @@ fn d2_a_broker_of_its_own_begins_and_ends_with_the_organism_and_is_found_again()
 fn a_start_says_how_many_workers_answer_and_when_a_first_one_comes() {
     let folder = house();
     let mut running = start(folder.path());
-    // In whatever order they became ready.
+    // In any order of readiness.
     let said = [(); 2].map(|()| running.says(": no worker answers yet; waiting for a first worker"));
     for name in ["echo: ", "other: "] {
         assert!(said.iter().any(|line| line.starts_with(name)), "{said:?}");
@@ -146,7 +147,7 @@ async fn d7_a_broker_of_its_own_ends_with_an_organism_that_is_killed() {
 #[tokio::test(flavor = "multi_thread")]
 async fn d7_after_a_restart_with_its_broker_a_long_call_is_one_attempt() {
     let folder = house();
-    // What it was asked, each time that it was asked.
+    // Each question, as often as it was asked.
     let (gate, door) = gate();
     let mut running = start(folder.path());
     let worker = Worker::new(&text(folder.path(), "address"), "shop", "echo");
@@ -171,7 +172,7 @@ async fn d7_after_a_restart_with_its_broker_a_long_call_is_one_attempt() {
     assert_eq!(running.interrupt().code, Some(130));
 }
 
-/// A broker on the folder as an organism leaves it that could not end it.
+/// A broker on the folder, as left by an organism that could not end it.
 fn left_behind(folder: &Path) -> Ends {
     let mut command = Command::new(env!("CARGO_BIN_EXE_systole"));
     command.arg("-become-broker").arg(std::process::id().to_string()).arg(of_broker(folder, "lock"));
@@ -197,7 +198,7 @@ async fn d7_a_broker_that_was_left_behind_is_ended_and_does_not_hinder_the_next(
 fn d7_a_process_that_is_no_broker_of_ours_is_never_ended() {
     let folder = house();
     assert_eq!(start(folder.path()).interrupt().code, Some(130));
-    // Its number stands in the lock, as that of a broker which is gone may, and another holds the lock.
+    // The lock has the process id of the bystander, as after the broker is gone, and another process holds the lock.
     let bystander = Ends(Command::new("sleep").arg("600").spawn().unwrap());
     std::fs::write(of_broker(folder.path(), "lock"), bystander.0.id().to_string()).unwrap();
     let held = File::open(of_broker(folder.path(), "lock")).unwrap();
@@ -261,7 +262,7 @@ async fn d6_what_the_broker_refuses_is_told_by_number_and_without_a_secret() {
     assert!(["sesame", &key].iter().all(|secret| !ran.stdout.contains(secret)), "{ran:?}");
 }
 
-/// One clear error, with its mend.
+/// One clear error, with its fix.
 fn refused(ran: &Ran, code: &str, words: &str) {
     let begin = format!("error: {code}: ");
     assert_eq!(ran.code, Some(5), "{ran:?}");
@@ -271,7 +272,7 @@ fn refused(ran: &Ran, code: &str, words: &str) {
     assert_eq!(lines.next(), None, "{ran:?}");
 }
 
-/// A nats-server that does as the script says.
+/// A fake nats-server that runs this script.
 fn stands_for(folder: &Path, script: &str) -> String {
     let bin = folder.join("bin");
     std::fs::create_dir_all(&bin).unwrap();

@@ -1,5 +1,5 @@
-//! `docs/operating-on-nats.md` is run word for word, with a broker, three pumps and a kill. Only the ports are others.
-//! `SYSTOLE_GOLDEN=1` writes what is shown again; the page is then read like code.
+//! Runs `docs/operating-on-nats.md` word for word, with a broker, three pumps and a kill. Only the ports differ.
+//! `SYSTOLE_GOLDEN=1` writes the shown output again; review the page like code then.
 
 use std::path::Path;
 

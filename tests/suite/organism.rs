@@ -1,4 +1,4 @@
-//! Whole organisms: real programs, the real log, spoken to as a door would.
+//! Whole organisms: real programs and the real log, with messages sent as a door sends them.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -19,7 +19,7 @@ use systole_core::types::record::{Kind, Mark, Record, Role};
 
 use crate::program::PATIENCE;
 
-/// A folder with an organism's file and whatever it names.
+/// A folder with an organism's file and the files that it names.
 pub(crate) fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     for (name, text) in files {
@@ -35,7 +35,7 @@ pub(crate) async fn start(folder: &Path) -> Organism {
     start_with(folder, |_, _| {}).await
 }
 
-/// Starts it after something was changed: what its file cannot say, and its listeners in this process.
+/// Starts it after a change: settings that its file cannot express, and its listeners in this process.
 pub(crate) async fn start_with(
     folder: &Path,
     change: impl FnOnce(&mut Composition, &mut BTreeMap<Name, Arc<dyn Answering>>),
@@ -60,7 +60,7 @@ pub(crate) async fn start_with(
     .unwrap()
 }
 
-/// Sends a payload as the operator and gives its receipt.
+/// Sends a payload as the operator and returns its receipt.
 pub(crate) async fn ask(
     organism: &Organism,
     key: &str,
@@ -101,7 +101,7 @@ pub(crate) async fn outcome(organism: &Organism, receipt: &Receipt) -> Record {
     tokio::time::timeout(PATIENCE, waits).await.expect("an outcome comes in time")
 }
 
-/// The whole log, a line a record, for whoever wants to see what happened.
+/// The whole log, one line for each record, for failure messages.
 pub(crate) fn told(organism: &Organism) -> String {
     let records = organism.reader().after(Position(0), 10_000).unwrap();
     let line = |(position, r): (Position, Record)| {
@@ -194,7 +194,7 @@ async fn a_wrong_payload_is_refused_with_its_place_and_recorded() {
     let wrong = "<say xmlns=\"https://xml-pipeline.org/ns/echo/v1\"><txt>hello</txt></say>";
     let refused = ask(&organism, "k1", wrong, None).await.unwrap_err();
     assert!(refused.starts_with("payload.invalid"), "{refused}");
-    // Whether the listener joined before it is chance.
+    // It is chance whether the listener joined before.
     let told = told(&organism);
     assert!(
         told.lines().any(|l| l.contains(" sys #") && l.contains(" refusal payload.invalid core -> operator")),
@@ -203,7 +203,7 @@ async fn a_wrong_payload_is_refused_with_its_place_and_recorded() {
     organism.stop(Duration::from_secs(2)).await;
 }
 
-/// Panics in the thread that takes the first message in.
+/// Panics in the thread that takes the first message.
 struct Mine;
 
 impl systole_core::types::ports::Steps for Mine {

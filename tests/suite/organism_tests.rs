@@ -1,4 +1,4 @@
-//! `systole test`: the tests that are shipped pass, time is skipped, and what is wrong is told with its place: in the
+//! `systole test`: the shipped tests pass, time is skipped, and each mistake is reported with its place: in the
 //! organism, in its scripts, and in a test file itself.
 
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::organism::folder;
 use crate::program::{Ran, systole};
 
-/// An agent that grants what is asked for after two hours, a tool that needs approval, and a person.
+/// An agent that grants a request after two hours, a tool that needs approval, and a person.
 const ORGANISM: &str = "organism: {name: hello, entry: clerk}
 models: {main: {provider: openai, model: none, key_env: NO_SUCH_KEY, retry: {backoff: 4m..4m}}}
 agents:
@@ -43,7 +43,7 @@ fn run(test: &str) -> Ran {
     systole(folder.path(), &["test"])
 }
 
-/// Words in one line, however they were broken.
+/// A text on one line, without its line breaks.
 fn flat(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
@@ -88,10 +88,10 @@ fn h10_timers_expiries_and_retries_take_no_time() {
 ";
     let ran = run(&format!("{SETUP}{tests}"));
     assert_eq!(ran.code, Some(0), "{ran:?}");
-    // Both clocks of a test move alike: no timer sees one that was set.
+    // Both clocks of a test advance together: no timer sees a clock that was set.
     let wrong = run(&format!("{SETUP}{}", tests.replace("vault → clerk", "none")));
     assert!(wrong.code == Some(1) && !wrong.stdout.contains("set-back"), "{wrong:?}");
-    // The test ends although hours are waited for: a test may take 60 seconds.
+    // The test ends although it waits for hours: a test may take 60 seconds.
     let expired = "tests:
   - name: not approved
     stand_ins: {vault: []}
@@ -179,7 +179,7 @@ tests:
         "needs `answer` or `held` in the same step",
         "hello.test.yaml:11:17",
         "hello.test.yaml:12:16",
-        // Names and payloads, which the schemas of the organism judge.
+        // Names and payloads, which are checked against the schemas of the organism.
         "try: vault",
         "try: ask",
         "try: clerk",
@@ -189,8 +189,8 @@ tests:
         assert!(flat(&ran.stdout).contains(told), "{told} in {}", ran.stdout);
     }
     assert!(!ran.stdout.contains("nothing was sent yet"), "a mistake brings no second one: {}", ran.stdout);
-    // A mistake of the organism's file is shown once, beside those of its tests. Settings that cannot be read may be
-    // the cause of everything else.
+    // A mistake in the organism's file is shown once, together with those of its tests. Unreadable settings may cause
+    // all other mistakes.
     let both = "set: {agents.clerk.modell: none}\ntests:\n  - {name: a, stepps: []}\n  - {name: b, steps: [{answer: asc}]}\n  \
                 - {name: c, steps: [{send: {ask: x}, answer: none}]}\n";
     let ran = run(both);
@@ -207,14 +207,14 @@ tests:
     assert!(broken.code == Some(3) && broken.stdout.contains("hello.test.yaml:1:8"), "{broken:?}");
 }
 
-/// Answers in the test file need no file of answers, and timers that never end do not hang a test.
+/// Answers in the test file need no file of answers, and endless timers do not hang a test.
 #[test]
 fn h10_timers_without_an_end_fail_the_test() {
     let organism = "organism: {name: hello}
 models: {main: {provider: script}}
 agents: {clerk: {model: main, turns: 9, prompt: {identity: x}}}
 ";
-    // Each firing opens a call of its own, and nothing ever waits for a person.
+    // Each firing opens its own call, and nothing ever waits for a person.
     let test = "replies:
   clerk:
     - {if: Begin, say: <thinking>x</thinking><set-timer every=\"1h\">again</set-timer>}
@@ -254,7 +254,7 @@ fn the_schema_and_the_page_have_every_key() {
         let name = key.path.rsplit('.').next().unwrap();
         assert!(page.contains(&format!("`{name}`")), "{name} is not on the page");
     }
-    // A validator that is not ours takes what is shipped, and refuses an unknown key.
+    // A third-party validator accepts what is shipped, and rejects an unknown key.
     let schema: serde_json::Value = serde_json::from_str(TEST_JSON_SCHEMA).unwrap();
     let validator = jsonschema::draft202012::new(&schema).unwrap();
     let read = |text: &str| -> serde_json::Value {

@@ -1,5 +1,5 @@
-//! A listener that is reached over a real broker: the plain Python client, workers that die, answer late or twice, and
-//! a pump and a broker that are killed. Each process is a real one.
+//! A listener over a real broker: the plain Python client, workers that die, answer late or twice, and kills of the
+//! pump and the broker. Each process is real.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -15,7 +15,7 @@ use systole::runtime::runfile::RunFile;
 use crate::broker::{Server, python};
 use crate::program::{Events, PATIENCE, Ran, Running, ask, run_file, systole};
 
-/// An organism of one listener that is reached over that broker.
+/// An organism of one listener over that broker.
 fn folder(server: &Server, more: &str) -> tempfile::TempDir {
     folder_at(&server.url(), more)
 }
@@ -35,13 +35,13 @@ pub(crate) struct Ends(pub(crate) Child);
 
 impl Drop for Ends {
     fn drop(&mut self) {
-        // One that has ended already is as good.
+        // A process that has already ended is fine.
         let _ended = self.0.kill();
         let _reaped = self.0.wait();
     }
 }
 
-/// The Python listener as it stands.
+/// The Python listener unchanged.
 pub(crate) fn echo(url: &str) -> Ends {
     let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("listeners/echo-python/echo.py");
     let mut python = python();
@@ -60,7 +60,7 @@ pub(crate) struct Worker {
     pub(crate) work: consumer::Consumer<pull::Config>,
 }
 
-/// A delivery in its hands.
+/// A delivery that a worker holds.
 pub(crate) struct Held {
     pub(crate) message: jetstream::Message,
     pub(crate) token: String,
@@ -86,13 +86,13 @@ impl Worker {
         Held { token: envelope.stamp.delivery.to_string(), message }
     }
 
-    /// Says it, and gives the receipt.
+    /// Sends the reply, and returns the receipt.
     pub(crate) async fn says(&self, held: &Held, words: &str) -> String {
         let answer = format!("<answer xmlns=\"https://xml-pipeline.org/ns/talk/v1\">{words}</answer>");
         self.tells(held, "reply", "", &answer).await
     }
 
-    /// Says it again and again until somebody is there, and gives the receipt.
+    /// Sends the reply again and again until a pump answers, and returns the receipt.
     pub(crate) async fn insists(&self, held: &Held, words: &str) -> String {
         let subject = held.message.headers.as_ref().unwrap().get("Systole-Reply").unwrap().to_string();
         let answer = format!("<answer xmlns=\"https://xml-pipeline.org/ns/talk/v1\">{words}</answer>");
@@ -103,7 +103,7 @@ impl Worker {
                     async_nats::Request::new().payload(word.into()).timeout(Some(Duration::from_secs(2)));
                 match self.client.send_request(subject.clone(), request).await {
                     Ok(receipt) => return String::from_utf8(receipt.payload.to_vec()).unwrap(),
-                    // What was said when the connection broke may have come nowhere: the same again is one reply.
+                    // A message that was sent when the connection broke may be lost: the same again is one reply.
                     Err(error) => assert!(matches!(
                         error.kind(),
                         async_nats::RequestErrorKind::NoResponders | async_nats::RequestErrorKind::TimedOut
@@ -114,7 +114,7 @@ impl Worker {
         tokio::time::timeout(PATIENCE, insisting).await.expect("nobody came back")
     }
 
-    /// Says something about a delivery, and gives what is answered.
+    /// Sends a document about a delivery, and returns the answer.
     pub(crate) async fn tells(&self, held: &Held, element: &str, attributes: &str, inside: &str) -> String {
         let subject = held.message.headers.as_ref().unwrap().get("Systole-Reply").unwrap().to_string();
         let word = held.word(element, attributes, inside);
@@ -132,7 +132,7 @@ impl Held {
     }
 }
 
-/// The organism, once its listener is reached: whoever says something before finds nobody, and says it again.
+/// The organism, once its listener is connected: a worker that sends earlier reaches no pump, and sends again.
 pub(crate) fn runs(folder: &Path) -> Running {
     let mut running = Running::organism(folder);
     running.shows("echo is ready");
@@ -157,7 +157,7 @@ pub(crate) fn told(folder: &Path) -> Vec<String> {
     ran.stdout.lines().map(line).collect()
 }
 
-/// How many deliveries to `echo` lie in the stream.
+/// The number of deliveries to `echo` in the stream.
 pub(crate) async fn stored(worker: &Worker) -> usize {
     let stream = jetstream::new(worker.client.clone()).get_stream("SYSTOLE_shop_BUS").await.unwrap();
     let mut subjects = stream.info_with_subjects("o.shop.dlv.echo").await.unwrap();
@@ -188,7 +188,7 @@ async fn d7_a_worker_without_a_sign_of_life_is_told_of_and_comes_too_late() {
     let (one, two) = (Worker::of(&server).await, Worker::of(&server).await);
     let asked = asks(folder.path(), "hi");
     let lost = one.pulls().await;
-    // The next attempt is another delivery, and whoever pulls next has it.
+    // The next attempt is another delivery, and the next worker that pulls gets it.
     let held = two.pulls().await;
     assert_ne!(lost.token, held.token);
     let late = one.says(&lost, "late").await;
@@ -274,7 +274,7 @@ async fn d7_a_pump_that_is_killed_while_a_worker_works_has_its_answer_once() {
     let folder = folder(&server, "");
     let mut running = runs(folder.path());
     let worker = Worker::of(&server).await;
-    // Taken before the kill: who has no receipt yet would send it again.
+    // Accepted before the kill: a client without a receipt would send it again.
     let run = run_file(folder.path());
     let body = "<ask xmlns=\"https://xml-pipeline.org/ns/talk/v1\">hi</ask>";
     assert_eq!(ask(&run, "POST", "/v1/messages?to=echo", &[], body).status, 202);
@@ -282,7 +282,7 @@ async fn d7_a_pump_that_is_killed_while_a_worker_works_has_its_answer_once() {
     running.signal(rustix::process::Signal::KILL);
     drop(running);
     running = runs(folder.path());
-    // The work that was out is handed over again, and the worker that had it does not know.
+    // The delivery that was out is handed over again, without a notice to the worker that had it.
     let again = worker.pulls().await;
     let receipts = [worker.says(&again, "done").await, worker.says(&held, "done").await];
     assert!(receipts[0].ends_with("/>"), "{receipts:?}");
@@ -297,7 +297,7 @@ async fn d7_a_broker_that_is_killed_and_comes_back_loses_nothing_that_was_out() 
     let _running = runs(folder.path());
     let asked = asks(folder.path(), "before");
     let waits = Worker::of(&server).await;
-    // It is in the stream, and nobody has taken it.
+    // It is in the stream, and no worker has taken it.
     while waits.work.clone().info().await.unwrap().num_pending == 0 {
         tokio::task::yield_now().await;
     }
@@ -375,10 +375,10 @@ async fn d7_a_call_that_is_cancelled_is_called_back_and_nobody_is_heard_any_more
     tokio::time::timeout(PATIENCE, taken_away).await.expect("something is left to be done");
 }
 
-/// Threads that are worked on at once.
+/// Threads that are active at once.
 const THREADS: usize = 100;
 
-/// Sends a message into each of the threads, opening them where there are none, and gives their ids.
+/// Sends a message into each of the threads, and opens them if there are none. Returns their ids.
 fn round(run: &RunFile, threads: &[String], round: usize) -> Vec<String> {
     let send = |number: usize| {
         let thread = threads.get(number).map_or("new", String::as_str);
@@ -390,8 +390,8 @@ fn round(run: &RunFile, threads: &[String], round: usize) -> Vec<String> {
     (0..THREADS).map(send).collect()
 }
 
-/// Four workers, real processes of the Python listener, share so many messages for each thread; one of them is killed on
-/// the way. Each message has one answer, and those of a thread come in its order.
+/// Four workers, real processes of the Python listener, share this many messages for each thread; one of them is
+/// killed midway. Each message has one answer, and the answers of a thread come in its order.
 fn four_share(rounds: usize) {
     let server = Server::start();
     let folder = folder(&server, ", in_flight: 64, idle: 1s, timeout: 60s, retry: {backoff: 1ms..1ms}");
@@ -403,7 +403,7 @@ fn four_share(rounds: usize) {
     for number in 0..rounds {
         threads = round(&run, &threads, number);
         if number == rounds / 3 {
-            // SIGKILL, with whatever it has in its hands.
+            // SIGKILL, with the deliveries that it holds.
             drop(workers.pop());
         }
         let mut finals = 0;

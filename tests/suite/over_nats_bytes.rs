@@ -1,4 +1,4 @@
-//! `docs/listeners-over-nats.md`, tried: a plain client that knows nothing but that page, under the rights of its listener.
+//! Tests `docs/listeners-over-nats.md`: a plain client that follows only that page, under the rights of its listener.
 
 use std::time::Duration;
 
@@ -39,13 +39,13 @@ fn d2_the_bytes_that_are_tried_stand_in_the_page_and_its_example_is_the_file() {
     assert!(lines <= 15, "about fifteen lines: {lines}");
 }
 
-/// Somebody with the listener's key.
+/// A client with the listener's key.
 struct Plain {
     client: Client,
     cancels: Subscriber,
 }
 
-/// A delivery, and what is kept of it.
+/// A delivery, and what the client keeps of it.
 struct Taken {
     body: String,
     delivery: String,
@@ -101,7 +101,7 @@ impl Plain {
 async fn d2_a_plain_client_works_by_the_page() {
     let house = House::open(", idle: 2s");
     let plain = Plain::of(&house).await;
-    // Nothing is there: the pull ends with a status, and the next is answered.
+    // There is nothing: the pull ends with a status, and the next pull is answered.
     let nothing = next(&mut plain.pull().await).await;
     assert_eq!(nothing.status.map(|status| status.as_u16()), Some(408), "{nothing:?}");
     let mut events = Events::open(&run_file(house.path()), "", &[]);
@@ -124,7 +124,7 @@ async fn d2_a_plain_client_works_by_the_page() {
     let receipt = taken.word(RECEIPT);
     assert_eq!(plain.asks(&taken, REPLY).await, receipt);
     assert!(final_of(&mut events).contains(">Me<"));
-    // Whoever had no receipt sends the same again, and has it then.
+    // A client without a receipt sends the same again, and then gets it.
     assert_eq!(plain.asks(&taken, REPLY).await, receipt);
     plain.publishes(&taken.message, "+ACK".to_owned()).await;
     assert_eq!(house.told_of(&thread), ["message/request", "message/final"]);
@@ -176,7 +176,7 @@ async fn d7_a_plain_client_that_is_silent_or_called_back_is_treated_by_the_page(
     assert_eq!(told, ["message/request", "attempt/listener.lost", "refusal/reply.stale-lease"]);
     assert_eq!(house.systole(&["cancel", &thread]).code, Some(0));
     loop {
-        // The lost attempt may have been called back too.
+        // The lost attempt may also have been called back.
         let cancel = next(&mut plain.cancels).await;
         if cancel.payload == again.word(CANCEL) {
             break;

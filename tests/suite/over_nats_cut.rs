@@ -1,5 +1,6 @@
-//! What becomes of work when the way to the broker is slow, held up or cut, for the pump or for a worker, and when the
-//! broker itself is held or killed under load: nothing is lost, nothing is done twice, and who waits is told in time.
+//! Work over a slow, stalled or cut connection to the broker, for the pump or for a worker, and while the broker
+//! itself is suspended or killed under load: nothing is lost, nothing is done twice, and waiting clients get an
+//! answer in time.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -13,14 +14,15 @@ use crate::proxy::{Proxy, Way};
 
 /// How long the pump waits for the broker.
 const PUMP: Duration = Duration::from_secs(5);
-/// How often something is tried that has to be quick once.
+/// How many tries there are for something that must be quick once.
 const TRIES: usize = 10;
-/// The broker's word that it stored something.
+/// The broker's message that it stored something.
 const STORED: &str = "\"stream\":\"SYSTOLE_shop_BUS\",\"seq\":";
 
 #[tokio::test(flavor = "multi_thread")]
 async fn d7_a_broker_that_is_slow_to_take_a_delivery_away_does_not_hold_up_its_reply() {
-    // A pump that waits for the broker is late each time. Without that, only a busy machine is late, and not always.
+    // A pump that waits for the broker is late each time. A pump that does not wait is late only on a busy machine,
+    // and not always.
     let mut took = Vec::new();
     while took.len() < TRIES {
         took.push(answered_while_a_delivery_is_taken_away().await);
@@ -31,7 +33,7 @@ async fn d7_a_broker_that_is_slow_to_take_a_delivery_away_does_not_hold_up_its_r
     panic!("it waited for the broker: {took:?}");
 }
 
-/// How long it takes until two questions are answered, while the broker does not say that the first delivery is away.
+/// The time until two questions are answered, while the broker does not confirm that the first delivery is removed.
 async fn answered_while_a_delivery_is_taken_away() -> Duration {
     let server = Server::start();
     let proxy = Proxy::to(&server.url());
@@ -45,12 +47,12 @@ async fn answered_while_a_delivery_is_taken_away() -> Duration {
     assert!(worker.says(&held, "at once").await.ends_with("/>"));
     answered(&asked.end(), "at once");
     proxy.has_lost(1);
-    // What is asked while the broker has not said that the first is away goes out, and is heard.
+    // A question goes out and is answered, while the broker has not confirmed that the first delivery is removed.
     answered_by(&worker, folder.path()).await;
     began.elapsed()
 }
 
-/// Asks, and answers.
+/// Asks a question, and the worker answers it.
 async fn answered_by(worker: &Worker, folder: &std::path::Path) {
     let asked = asks(folder, "hi");
     let held = worker.pulls().await;
@@ -70,7 +72,7 @@ async fn d7_a_delivery_that_the_broker_took_without_a_word_is_found_and_is_one_a
     proxy.has_lost(1);
     let second = asks(folder.path(), "two");
     let one = worker.pulls().await;
-    // It goes out when it is known what became of the first.
+    // It goes out when the outcome of the first is known.
     let two = worker.pulls().await;
     assert_eq!(stored(&worker).await, 2, "each lies there once");
     for held in [&one, &two] {
@@ -82,7 +84,7 @@ async fn d7_a_delivery_that_the_broker_took_without_a_word_is_found_and_is_one_a
     assert_eq!(told(folder.path()), ["message/request", "message/final"]);
 }
 
-/// The broker's word that it took the delivery is lost, and then the answer to the question what became of it, because the
+/// The broker's acceptance of the delivery is lost, and then the answer to the question about it, because the
 /// connection breaks.
 #[tokio::test(flavor = "multi_thread")]
 async fn d7_a_connection_that_breaks_while_a_delivery_is_looked_for_costs_no_attempt() {
@@ -99,7 +101,7 @@ async fn d7_a_connection_that_breaks_while_a_delivery_is_looked_for_costs_no_att
     proxy.has_lost(1);
     proxy.goes(Way::Cut);
     proxy.goes(Way::Pass);
-    // It goes out when it is known what became of the first.
+    // It goes out when the outcome of the first is known.
     let second = asks(folder.path(), "two");
     let two = worker.pulls().await;
     for held in [&one, &two] {
@@ -133,7 +135,7 @@ async fn d7_a_delivery_that_reaches_the_broker_late_is_given_to_nobody() {
     assert!(!told(folder.path()).contains(&"refusal/reply.stale-lease".to_owned()));
 }
 
-/// One is with a worker, of one nobody knows whether the broker has it, and one is asked when the way is cut.
+/// One delivery is with a worker, one may or may not be at the broker, and one is asked while the connection is cut.
 #[tokio::test(flavor = "multi_thread")]
 async fn d7_a_pump_that_is_cut_off_tells_who_waits_in_time_and_hears_what_was_out() {
     let server = Server::start();
@@ -143,7 +145,7 @@ async fn d7_a_pump_that_is_cut_off_tells_who_waits_in_time_and_hears_what_was_ou
     let worker = Worker::of(&server).await;
     let out = asks(folder.path(), "before");
     let held = worker.pulls().await;
-    // The pump answers behind the broker's word that the delivery is stored.
+    // The pump answers after the broker's message that the delivery is stored.
     worker.tells(&held, "ask", "id=\"1\"", "<view from-seq=\"0\"/>").await;
     proxy.loses(STORED, 1);
     let unknown = asks(folder.path(), "nobody knows");
@@ -168,7 +170,7 @@ async fn d7_a_pump_that_is_cut_off_tells_who_waits_in_time_and_hears_what_was_ou
     while events.next().expect("more records").2["code"] != "reply.stale-lease" {}
     answered_by(&worker, folder.path()).await;
     assert_eq!(told(folder.path()), ["message/request", "message/final"]);
-    // Before the last went out, what nobody knew of was taken away.
+    // The uncertain delivery was removed before the last one went out.
     let taken_away = async { while stored(&worker).await > 0 {} };
     tokio::time::timeout(PATIENCE, taken_away).await.expect("something is left");
 }
@@ -259,7 +261,8 @@ async fn d7_over_a_slow_way_every_word_comes_once_and_in_its_order() {
     assert_eq!(told(folder.path()), ["message/request", "message/final"]);
 }
 
-/// Some are with a worker, some lie in the stream, one may be on its way, and some come when nobody is there.
+/// Some deliveries are with a worker, some are in the stream, one may be in transit, and some come while no pump is
+/// there.
 #[tokio::test(flavor = "multi_thread")]
 async fn d7_a_broker_that_is_killed_with_twenty_under_way_answers_each_once() {
     let mut server = Server::start();
@@ -284,7 +287,7 @@ async fn d7_a_broker_that_is_killed_with_twenty_under_way_answers_each_once() {
     server.kill();
     send(5);
     server.start_again();
-    // One that a broker had handed out when it was killed may be handed out again.
+    // A delivery that a broker had handed out when it was killed may be handed out again.
     let (mut taken, mut late) = (BTreeSet::new(), 0);
     while taken.len() < 20 {
         let next = match held.pop() {
@@ -323,14 +326,14 @@ async fn d7_what_is_no_progress_is_refused_on_the_subject_of_progress_and_ends_n
     let refused = worker.client.send_request("o.shop.live.echo", request.timeout(Some(PUMP))).await.unwrap();
     let refused = String::from_utf8(refused.payload.to_vec()).unwrap();
     assert!(refused.contains("reply.wrong-subject"), "{refused}");
-    // Without a place for the answer it is recorded all the same.
+    // Without a reply subject it is recorded all the same.
     let mut events = Events::open(&run_file(folder.path()), "", &[]);
     let notice = held.word("notice", "code=\"own.word\"", "a word aside");
     worker.client.publish("o.shop.live.echo", notice.into()).await.unwrap();
     while events.next().expect("more records").2["code"] != "reply.wrong-subject" {}
     assert!(worker.says(&held, "on its subject").await.ends_with("/>"));
     answered(&asked.end(), "on its subject");
-    // Its slot, the only one, is free again.
+    // Its only slot is free again.
     answered_by(&worker, folder.path()).await;
 }
 
@@ -351,7 +354,7 @@ async fn d7_the_broker_refuses_a_pull_that_waits_longer_than_its_answer_is_known
             assert!(said.description.clone().unwrap().contains(wanted), "{said:?}");
         }
     }
-    // The second waits, and has what is asked next.
+    // The second waits, and gets the next question.
     let _asked = asks(folder.path(), "hi");
     assert_eq!(next(&mut ear).await.subject.as_str(), "o.shop.dlv.echo");
 }

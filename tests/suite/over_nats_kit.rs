@@ -1,5 +1,5 @@
-//! The kit's worker over a real broker that holds everybody to their rights: workers in this process and in others, with
-//! the organism as a process of its own.
+//! The kit's worker over a real broker that enforces rights: workers in this process and in others, with the organism
+//! in its own process.
 
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -19,7 +19,7 @@ use crate::workers::{House, KIND, Serving, TALK, answer, final_of, gate};
 #[path = "../../listeners/kit/examples/echo_nats.rs"]
 mod echo_nats;
 
-/// What a process of this suite does that is a worker.
+/// Runs as a worker in a separate process of this suite.
 #[test]
 #[ignore = "started by other tests"]
 fn process_that_works() {
@@ -72,7 +72,7 @@ async fn d4_a_rust_and_a_python_worker_share_one_name() {
     let mut events = house.events();
     let mut threads = vec![house.sends("0")];
     gate.comes();
-    // While the one has its hands full, the other takes what comes.
+    // While one worker is full, the other takes what comes.
     let _python = house.python();
     threads.extend((1..10).map(|number| house.sends(&number.to_string())));
     let mut said: Vec<String> = (0..9).map(|_| final_of(&mut events)).collect();
@@ -116,7 +116,7 @@ async fn d2_a_worker_with_two_slots_works_on_two_and_no_more_and_renews_both() {
     let seen = most.clone();
     let worker = Serving::of(house.worker().slots(2).renew_every(Duration::from_millis(100)), move |_| {
         seen.fetch_max(at_once.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
-        // With one slot alone nobody would ever come.
+        // With only one slot, this would wait forever.
         together.wait();
         at_once.fetch_sub(1, Ordering::SeqCst);
         answer("done")
@@ -153,7 +153,7 @@ async fn d7_a_worker_renews_for_as_long_as_it_works_and_longer_than_idle() {
 async fn d7_a_reply_that_is_refused_is_told_to_its_author_and_is_not_sent_again() {
     let house = House::open(", in_flight: 2, idle: 2s, retry: {backoff: 1ms..1ms}");
     let (gate, door) = gate();
-    // It says nothing of itself while it works.
+    // It sends no renewal while it works.
     let silent = house.worker().slots(2).renew_every(Duration::from_secs(3600));
     let worker = Serving::of(silent, move |turn| {
         if turn.delivered().stamp.attempt == 1 {
@@ -210,14 +210,15 @@ async fn d2_a_worker_that_is_to_stop_finishes_what_it_has_and_takes_nothing_more
     next.stops().await;
 }
 
-/// A delivery may come while the worker is told to stop: it is worked on too. The process is held until both are there.
+/// A delivery may come while the worker is being stopped: it is worked on too. The process is suspended until both
+/// are there.
 #[tokio::test(flavor = "multi_thread")]
 async fn d7_a_delivery_that_meets_a_worker_on_its_way_out_is_answered_in_its_first_attempt() {
     let house = House::open(", idle: 5s");
     let pump = async_nats::jetstream::new(house.client("_pump", "_INBOX_pump_shop").await);
     let bus = pump.get_stream("SYSTOLE_shop_BUS").await.unwrap();
     let mut events = house.events();
-    // Which of the two it hears first is chance.
+    // It is chance which of the two it reads first.
     for _ in 0..8 {
         let worker = house.process("echo");
         let consumer = async || bus.consumer_info("echo").await.unwrap();
@@ -272,10 +273,10 @@ async fn d7_a_reply_is_sent_again_until_an_organism_that_was_killed_is_back() {
     let thread = house.sends("hi");
     gate.comes();
     house.kills_organism();
-    // Nobody hears the reply now.
+    // No pump reads the reply now.
     gate.opens();
     house.starts();
-    // What was out is handed over again, and this time somebody is there to hear of it.
+    // The delivery is handed over again, and this time a pump reads the reply.
     gate.opens();
     while !house.told_of(&thread).contains(&"message/final".to_owned()) {
         tokio::task::yield_now().await;
@@ -480,7 +481,7 @@ async fn d2_ps_counts_the_workers_of_each_name_and_why_says_who_is_missing() {
         let ps: serde_json::Value = serde_json::from_str(&ps.stdout).unwrap();
         ps["workers"]["echo"] == wanted
     };
-    // The one in Python takes its time to come.
+    // The Python worker takes its time to start.
     while !counted(3) {
         tokio::task::yield_now().await;
     }

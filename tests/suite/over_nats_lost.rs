@@ -1,5 +1,5 @@
-//! What becomes of work whose stream or consumer is gone while the organism runs: that is noticed, told, made good, and
-//! what was out is handed over again.
+//! Work whose stream or consumer disappears while the organism runs: the pump notices it, reports it, makes it again,
+//! and hands out the open deliveries again.
 
 use async_nats::jetstream;
 use async_nats::jetstream::consumer::pull;
@@ -10,7 +10,7 @@ use crate::program::{Running, systole};
 
 const MORE: &str = ", in_flight: 2, timeout: 60s, retry: {backoff: 1ms..1ms}";
 
-/// An organism of which a worker has a delivery.
+/// An organism with one delivery at a worker.
 struct Out {
     server: Server,
     folder: tempfile::TempDir,
@@ -32,7 +32,7 @@ impl Out {
     }
 }
 
-/// The attempt that was out is over, and its worker comes too late; the next one is answered.
+/// The open attempt is over, and its worker comes too late; the next attempt is answered.
 async fn is_made_again(server: &Server, folder: &std::path::Path, asked: Running, lost: &Held, why: &str) {
     let worker = Worker::of(server).await;
     let late = worker.insists(lost, "late").await;
@@ -63,7 +63,7 @@ async fn d7_a_publish_without_a_stream_is_the_word_that_it_is_gone() {
     let mut running = runs(folder.path());
     let client = server.client().await;
     jetstream::new(client).delete_stream("SYSTOLE_shop_BUS").await.unwrap();
-    // Nothing was out, so nobody looked: the first that is sent finds out, and goes out again.
+    // Nothing was out, so the pump did not look: the first delivery finds out, and goes out again.
     let asked = asks(folder.path(), "hi");
     running.shows("echo is ready");
     let worker = Worker::of(&server).await;
@@ -98,7 +98,7 @@ async fn d7_a_consumer_that_somebody_else_makes_is_found_out_and_made_again() {
     let stream = jetstream::new(worker.client.clone()).get_stream("SYSTOLE_shop_BUS").await.unwrap();
     let mut found = stream.get_consumer::<pull::Config>("echo").await.unwrap();
     let mut config = found.info().await.unwrap().config.clone();
-    // The same in everything but what the pump noted in it.
+    // The same except for the pump's note in it.
     config.metadata.clear();
     stream.create_consumer(config).await.unwrap();
     running.shows("echo is ready");

@@ -1,5 +1,5 @@
-//! A pump that was ousted and has not heard of it yet: what it still does about its deliveries takes nothing away from the
-//! pump that has the log now. Two carriers of one listener over a real broker, each in a term of its own.
+//! A pump that lost the log and does not know it yet: what it still does about its deliveries takes nothing away from
+//! the pump that now holds the log. Two carriers of one listener over a real broker, each in its own term.
 
 use std::sync::Arc;
 
@@ -11,10 +11,10 @@ use crate::program::PATIENCE;
 use crate::proxy::{Proxy, Way};
 use crate::stage::{Cast, Stage, cast, name};
 
-/// The broker's word that it stored something.
+/// The broker's message that it stored something.
 const STORED: &str = "\"stream\":\"SYSTOLE_hello_BUS\",\"seq\":";
 
-/// The carrier of a pump that took the log over so often, when it has everything that it needs.
+/// The carrier of a pump in this term, when it has everything that it needs.
 async fn carrier(url: &str, epoch: u64) -> Stage {
     begins(url, epoch).await.joined().await
 }
@@ -25,14 +25,14 @@ async fn begins(url: &str, epoch: u64) -> Stage {
     Cast { broker: Some(Arc::new(broker)), ..cast(Reach::Nats) }.in_flight(2).start()
 }
 
-/// Waits until these deliveries lie there, in this order.
+/// Waits until the stream has these deliveries, in this order.
 async fn lie(server: &Server, wanted: &[&str]) {
     let stored = async { while lying(server).await != wanted {} };
     let waited = tokio::time::timeout(PATIENCE, stored).await;
     assert!(waited.is_ok(), "wanted {wanted:?}, there lie {:?}", lying(server).await);
 }
 
-/// What lies in the stream for the listener.
+/// The deliveries for the listener in the stream.
 async fn lying(server: &Server) -> Vec<String> {
     let jetstream = async_nats::jetstream::new(server.client().await);
     let stream = jetstream.get_stream("SYSTOLE_hello_BUS").await.unwrap();
@@ -52,7 +52,7 @@ async fn d8_a_pump_that_was_ousted_takes_no_delivery_of_the_other_away() {
     let server = Server::start();
     let proxy = Proxy::to(&server.url());
     let mut ousted = carrier(&proxy.url(), 1).await;
-    // Of this one it does not know whether the broker has it, and will look.
+    // It does not know whether the broker has this one, and will look.
     proxy.loses(STORED, 1);
     ousted.hand("of the first");
     proxy.has_lost(1);
@@ -63,9 +63,9 @@ async fn d8_a_pump_that_was_ousted_takes_no_delivery_of_the_other_away() {
     ousted.expect("gone of the first listener.lost", "another pump has taken the log over").await;
     ousted.expect("down", "another pump has taken the log over").await;
     assert_eq!(lying(&server).await, ["of the second"]);
-    // Nor does it send anything more.
+    // It also sends nothing more.
     ousted.hand("too late");
-    // By then it may have found out once more that it is down, by the consumer that the other one made.
+    // By then it may have found out again that it is down, from the consumer that the other carrier made.
     let mut said = ousted.report().await;
     while said.starts_with("down: ") {
         said = ousted.report().await;
@@ -75,7 +75,7 @@ async fn d8_a_pump_that_was_ousted_takes_no_delivery_of_the_other_away() {
     leads.hand("and another");
     lie(&server, &["of the second", "and another"]).await;
     assert!(leads.reports.try_recv().is_err(), "nothing happened to it");
-    // Who takes over from it in turn finds what is to be done again, and clears it away.
+    // The next pump that takes over finds the delivery to repeat, and clears it away.
     let third = carrier(&server.url(), 3).await;
     assert_eq!(lying(&server).await, Vec::<String>::new());
     third.stop().await;
@@ -83,7 +83,7 @@ async fn d8_a_pump_that_was_ousted_takes_no_delivery_of_the_other_away() {
     ousted.stop().await;
 }
 
-/// What the ousted one has on its way is held up until the other has a delivery out, and comes through then.
+/// Holds up the old pump's messages until the other pump has a delivery out, and lets them arrive then.
 async fn comes_late(words: &'static str, is_opening: bool) {
     let server = Server::start();
     let proxy = Proxy::to(&server.url());
@@ -103,7 +103,7 @@ async fn comes_late(words: &'static str, is_opening: bool) {
     leads.hand("of the second");
     lie(&server, &["of the second"]).await;
     proxy.goes(Way::Pass);
-    // Whatever it was, it has come by the time that the ousted one says what became of it.
+    // In any case, it has arrived when the old pump reports the outcome.
     let mut ousted = ousted;
     let said = ousted.report().await;
     assert!(said == "joined" || said.starts_with("gone of the first listener.lost"), "{said}");

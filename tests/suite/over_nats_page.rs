@@ -1,5 +1,5 @@
-//! `docs/over-nats.md` is run word for word: every command of it, in order, those that stay each in a terminal of its own.
-//! `SYSTOLE_GOLDEN=1` writes what is shown again; the page is then read like code.
+//! Runs `docs/over-nats.md` word for word: every command of it, in order, with each long-running one in its own
+//! terminal. `SYSTOLE_GOLDEN=1` writes the shown output again; review the page like code then.
 
 use std::path::Path;
 

@@ -1,5 +1,5 @@
-//! Deliveries and replies that come twice, late and in another order, over a real broker: each has one effect, a call's
-//! turns and the answers to its items keep their order, and who comes too late is refused.
+//! Deliveries and replies that come twice, late and out of order, over a real broker: each has one effect, a call's
+//! turns and the answers to its items keep their order, and late replies are refused.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
@@ -18,11 +18,11 @@ use crate::program::{Events, Running, ask, run_file};
 use crate::proxy::Proxy;
 use crate::workers::{Serving, TALK, answer};
 
-/// Messages that are worked on at once.
+/// Messages that are processed at once.
 const MESSAGES: usize = 60;
-/// What the boss asks in each of its turns but the last.
+/// The number of questions in each turn of the boss but the last.
 const QUESTIONS: usize = 3;
-/// Turns in which it asks.
+/// The number of turns in which it asks.
 const ROUNDS: u32 = 2;
 
 fn organism(url: &str) -> tempfile::TempDir {
@@ -35,7 +35,7 @@ fn organism(url: &str) -> tempfile::TempDir {
     folder
 }
 
-/// Sends a question, and gives its thread.
+/// Sends a question, and returns its thread.
 fn sends(folder: &std::path::Path, listener: &str, words: &str) -> String {
     let body = format!("<ask xmlns=\"{TALK}\">{words}</ask>");
     let sent = ask(&run_file(folder), "POST", &format!("/v1/messages?to={listener}"), &[], &body);
@@ -43,7 +43,7 @@ fn sends(folder: &std::path::Path, listener: &str, words: &str) -> String {
     sent.json["thread"].as_str().unwrap().to_owned()
 }
 
-/// Asks the echo in each of its turns, then says what it was told, in the order of its questions.
+/// Asks the echo in each of its turns, then replies with the answers, in the order of its questions.
 fn bosses(turn: &Turn<'_>) -> Said {
     let told = turn.answers().map_or(Vec::new(), |answers| answers.items);
     let told: Vec<String> = told.iter().map(|item| item.payload.as_ref().unwrap().text()).collect();
@@ -51,7 +51,7 @@ fn bosses(turn: &Turn<'_>) -> Said {
     if number > ROUNDS {
         return answer(&told.join(" ")).into();
     }
-    // What follows says what came before, so a turn that saw another order would show in the end.
+    // Each question contains the earlier answers, so a turn with another order would show in the end.
     let before = if told.is_empty() { turn.request().text() } else { told.join("+") };
     let item = |question: usize| {
         let words = format!("({before}.{question})");
@@ -61,7 +61,7 @@ fn bosses(turn: &Turn<'_>) -> Said {
     Said::Items((0..QUESTIONS).map(item).collect())
 }
 
-/// What the boss says in the end to that message, where everything keeps its order.
+/// The boss's final for that message, if everything keeps its order.
 fn wanted(message: &str) -> String {
     let mut told = vec![message.to_owned()];
     for _ in 0..ROUNDS {
@@ -71,7 +71,7 @@ fn wanted(message: &str) -> String {
     told.join(" ")
 }
 
-/// The finals of each thread, in the order of the log, until there are so many.
+/// The finals of each thread, in the order of the log, until there are this many.
 fn finals(events: &mut Events, mut count: usize) -> BTreeMap<String, Vec<(String, String)>> {
     let mut said = BTreeMap::<String, Vec<(String, String)>>::new();
     while count > 0 {
@@ -86,7 +86,7 @@ fn finals(events: &mut Events, mut count: usize) -> BTreeMap<String, Vec<(String
     said
 }
 
-/// The judge finds nothing wrong with the log; how many records it has of each kind and code.
+/// Checks that the judge finds nothing wrong with the log. Returns the number of records of each kind and code.
 fn clean(folder: &std::path::Path) -> BTreeMap<String, usize> {
     let log = Log::read(&folder.join("hello.db")).unwrap();
     let report = check_under(&log, &[], &Terms { running: true, ..Terms::default() });
@@ -131,7 +131,7 @@ async fn d7_deliveries_and_replies_that_come_twice_and_in_another_order_have_one
         assert!(body.contains(&format!(">{}<", wanted(&number.to_string()))), "{thread}: {body}");
         assert_eq!(said[thread].len(), asked + 1, "{thread}");
     }
-    // What was on its way twice has come by now: whoever stops waits for its receipts.
+    // All duplicates have arrived by now: a worker that stops waits for its receipts.
     let mut news = rust.stops().await;
     news.extend(boss.stops().await);
     let refused: Vec<_> = news.iter().filter(|news| matches!(news, News::Refused { .. })).collect();
@@ -149,7 +149,7 @@ async fn d7_deliveries_and_replies_that_come_twice_and_in_another_order_have_one
     assert!(done.twice > 100 && done.overtaken > 100, "{done:?}");
 }
 
-/// Says a reply without waiting for its receipts, which come on the ear.
+/// Sends a reply without waiting for its receipts, which arrive at the subscription.
 async fn throws(worker: &over_nats::Worker, held: &Held, words: &str, inbox: &str) {
     let answer = format!("<answer xmlns=\"{TALK}\">{words}</answer>");
     let subject = held.message.headers.as_ref().unwrap().get("Systole-Reply").unwrap().to_string();
@@ -170,7 +170,7 @@ async fn d7_replies_in_another_order_twice_and_before_the_receipt_of_another_are
     let server = Server::start();
     let folder = folder_at(&server.url(), ", in_flight: 12, timeout: 60s");
     let running = runs(folder.path());
-    // The one pulls, and both have what it pulled.
+    // One worker pulls, and both have the delivery.
     let (worker, other) = (over_nats::Worker::of(&server).await, over_nats::Worker::of(&server).await);
     let mut events = Events::open(&run_file(folder.path()), "", &[]);
     let threads: Vec<String> =
@@ -199,7 +199,7 @@ async fn d7_replies_in_another_order_twice_and_before_the_receipt_of_another_are
         let [(_, body)] = &said[thread][..] else { panic!("{said:?}") };
         assert!(body.contains(&format!(">first {number}<")), "{thread}: {body}");
     }
-    // Much later, in another order again, and by somebody else.
+    // Much later, in another order again, and from another worker.
     let mut ear = other.client.subscribe("late.receipts").await.unwrap();
     for one in &held {
         throws(&other, one, "third", "late.receipts").await;
@@ -212,7 +212,7 @@ async fn d7_replies_in_another_order_twice_and_before_the_receipt_of_another_are
     assert_eq!((counts["message/request"], counts["message/final"]), (12, 12), "{counts:?}");
 }
 
-/// Of two attempts at one turn the first worker wakes up when the second has the work, and both speak at once, twice each
+/// Two attempts at one turn: the first worker wakes up when the second has the work. Both reply at once, twice each
 /// and in either order.
 #[tokio::test(flavor = "multi_thread")]
 async fn d7_a_zombie_that_speaks_before_between_and_behind_the_other_is_refused_each_time() {
@@ -226,7 +226,7 @@ async fn d7_a_zombie_that_speaks_before_between_and_behind_the_other_is_refused_
     let held = worker.pulls().await;
     let inbox = worker.client.new_inbox();
     let mut ear = worker.client.subscribe(inbox.clone()).await.unwrap();
-    // One connection, so they come in this order.
+    // One connection, so they arrive in this order.
     for (one, words) in
         [(&lost, "late"), (&held, "in time"), (&lost, "late"), (&held, "in time"), (&lost, "late")]
     {

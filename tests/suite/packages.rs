@@ -1,5 +1,5 @@
-//! The packages of `make dist`, around the program of this test run: each is installed by the tool that its users have,
-//! and runs. The packages of a release build are tried in a bare Debian root by `make soak`.
+//! The packages of `make dist`, around the program of this test run: each is installed by the tool that its users
+//! have, and runs. `make soak` tests the packages of a release build in a bare Debian root.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -31,7 +31,7 @@ fn text(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 
-/// The one package whose name begins and ends like this.
+/// The only package whose name begins and ends like this.
 fn package(begin: &str, end: &str) -> PathBuf {
     let names = fs::read_dir(packages()).unwrap().map(|entry| entry.unwrap().path());
     let found: Vec<PathBuf> = names
@@ -50,7 +50,7 @@ fn output(program: &str, arguments: &[&str]) -> Output {
     command.output().unwrap_or_else(|fault| panic!("{program}: {fault}"))
 }
 
-/// What a command prints; it has to end well.
+/// The output of a command, which must succeed.
 fn run(program: &str, arguments: &[&str]) -> String {
     let output = output(program, arguments);
     let printed = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -90,7 +90,7 @@ fn h9_npm_installs_the_package_and_no_node_stays_in_between() {
     assert_eq!(about["version"], VERSION);
     assert_runs(&unpacked.join(about["bin"]["systole"].as_str().unwrap()));
 
-    // The tests need no npm, but try the real one where it is.
+    // The tests need no npm, but use the real npm if it is installed.
     if Command::new("npm").arg("--version").output().is_ok() {
         let prefix = home.path().join("prefix");
         fs::create_dir(&prefix).unwrap();
@@ -115,7 +115,7 @@ fn h9_the_tarball_runs_where_it_is_unpacked_and_its_checksum_holds() {
     assert_eq!(checked.lines().filter(|line| line.ends_with(": OK")).count(), 4, "{checked}");
 }
 
-/// The service is in the package, but nothing in the package turns it on.
+/// The package contains the service, but does not enable it.
 #[test]
 fn h7_the_debian_package_has_the_program_and_a_service_that_is_off() {
     let home = tempfile::tempdir().unwrap();
@@ -147,7 +147,8 @@ fn h7_the_debian_package_has_the_program_and_a_service_that_is_off() {
     }
 }
 
-/// A binary that links more than every machine has is no manylinux wheel, and `make dist` ends before it packs one.
+/// A binary that links more than every machine has cannot be a manylinux wheel, and `make dist` fails before it packs
+/// one.
 #[test]
 fn h9_the_tag_of_the_wheel_says_what_the_binary_needs() {
     let name = package("systole_organism-", ".whl");

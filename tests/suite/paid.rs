@@ -1,5 +1,5 @@
-//! A model call that was begun is never silently paid twice: real processes, a "model" that counts what it is
-//! asked, and deaths of the listener and of the organism at every point of a call.
+//! A started model call is never silently paid twice: real processes, a "model" that counts its requests, and
+//! kills of the listener and of the organism at every point of a call.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -17,8 +17,8 @@ use systole_kit::journal::{Entry, Recalled};
 use crate::organism::{ECHO_XSD, folder, say};
 use crate::program::{PATIENCE, Ran, Running, ask, run_file, systole};
 
-/// Calls a model for every message, and goes by the journal: what an earlier attempt bought is used, a call
-/// whose outcome is unknown is begun again, since it is the organism that says whether that may be.
+/// Calls a model for every message, and follows the journal: it uses what an earlier attempt bought, and
+/// begins a call with an unknown outcome again, since the organism decides whether that is allowed.
 const PROGRAM: &str = r#"
 import hashlib, os, socket, sys
 import xml.etree.ElementTree as ET
@@ -109,14 +109,14 @@ console: {{listen: "127.0.0.1:0"}}
     ])
 }
 
-/// Who dies.
+/// The process that is killed.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Victim {
     Listener,
     Organism,
 }
 
-/// A model that counts, and strikes once.
+/// A model that counts, and kills once.
 struct Model {
     port: u16,
     calls: Arc<Mutex<u32>>,
@@ -125,13 +125,13 @@ struct Model {
 }
 
 impl Model {
-    /// One that kills the victim when a listener comes to that point for the first time.
+    /// A model that kills the victim when a listener first reaches that point.
     fn start(point: &'static str, victim: Victim) -> Model {
         let door = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = door.local_addr().unwrap().port();
         let (calls, organism) = (Arc::new(Mutex::new(0)), Arc::new(Mutex::new(None::<u32>)));
         let (counted, owner) = (calls.clone(), organism.clone());
-        // One strike is all there is.
+        // There is only one kill.
         let (strikes, struck) = sync_channel(1);
         std::thread::spawn(move || {
             let mut left = Some(strikes);
@@ -153,7 +153,7 @@ impl Model {
                     strikes.send(()).unwrap();
                     continue;
                 }
-                // Whoever was killed meanwhile hears nothing.
+                // A caller that was killed hears nothing.
                 let _heard = visitor.write_all(b"forty-two\n");
             }
         });
@@ -176,7 +176,7 @@ fn send(folder: &Path) -> Ran {
     systole(folder, &["send", "--file", "say.xml", "--key", "k1"])
 }
 
-/// How often each code stands in the log of a folder.
+/// How often each code is in the log of a folder.
 fn codes(folder: &Path) -> BTreeMap<String, u32> {
     let log = sqlite::open_reading(&folder.join("hello.db")).unwrap();
     let mut codes = BTreeMap::new();
@@ -186,7 +186,7 @@ fn codes(folder: &Path) -> BTreeMap<String, u32> {
     codes
 }
 
-/// What one death came to.
+/// The result of one kill.
 struct Came {
     calls: u32,
     codes: BTreeMap<String, u32>,
@@ -199,7 +199,7 @@ impl Came {
     }
 }
 
-/// Has the victim killed at that point of a message's one model call, and waits for what comes of it.
+/// Kills the victim at that point of a message's one model call, and waits for the result.
 fn trial(policy: &str, point: &'static str, victim: Victim) -> Came {
     let model = Model::start(point, victim);
     let folder = house(policy, model.port);
@@ -238,7 +238,7 @@ fn trial(policy: &str, point: &'static str, victim: Victim) -> Came {
     Came { calls, codes: codes(folder.path()), ran }
 }
 
-/// The judge of its own finds nothing wrong with the log.
+/// Checks that the separate checker finds nothing wrong with the log.
 fn judged(log: &Path) {
     let log = systole_checker::log::Log::read(log).unwrap();
     let terms = systole_checker::Terms { tokens: Some(200_000), ..systole_checker::Terms::default() };
@@ -246,7 +246,7 @@ fn judged(log: &Path) {
     assert!(report.is_clean(), "{report}");
 }
 
-/// The whole log verifies, and every prompt that its journal names lies in it.
+/// Checks that the whole log verifies, and contains every prompt that its journal names.
 fn prompts_are_kept(log: &Path) {
     sqlite::verify_all(log).unwrap();
     let log = sqlite::open_reading(log).unwrap();
@@ -259,14 +259,14 @@ fn prompts_are_kept(log: &Path) {
     }
 }
 
-/// Every point of a call, and who dies there.
+/// Every point of a call, and the process that is killed there.
 fn deaths() -> Vec<(&'static str, Victim)> {
     let points = ["started", "call", "called", "journaled"];
     points.into_iter().flat_map(|point| [(point, Victim::Listener), (point, Victim::Organism)]).collect()
 }
 
 fn each(policy: &str, judge: fn(&str, Came)) {
-    // Trials are mostly waited for, so two are made beside each other.
+    // A trial mostly waits, so two run in parallel.
     let deaths = deaths();
     std::thread::scope(|scope| {
         for half in deaths.chunks(deaths.len() / 2) {
@@ -289,7 +289,7 @@ fn e18_eight_kills_and_what_was_bought_is_not_bought_again() {
     each("retry", |point, came| {
         assert_eq!(came.ran.code, Some(0), "{point}: {:?}", came.ran);
         assert!(came.ran.stdout.contains(">forty-two<"), "{:?}", came.ran);
-        // Only a call without its result on record is made again, and then the thread says so.
+        // Only a call without a recorded result is made again, and then the thread says so.
         let again = u32::from(point != "journaled");
         assert_eq!(came.count("model-started"), 1 + again, "{point}");
         assert_eq!(came.count("model.unknown-outcome"), again, "{point}");
@@ -327,7 +327,7 @@ fn e18_a_death_between_a_prompt_and_the_start_that_names_it_costs_nothing() {
             let words = format!("{policy}, {victim:?}: {:?} {:?}", came.codes, came.ran);
             assert_eq!(came.count("model.unknown-outcome"), 0, "{words}");
             let answered = came.ran.code == Some(0);
-            // Where attempts are not repeated the call fails, but as one in which no model was called.
+            // If attempts are not repeated the call fails, but as a call in which no model was called.
             assert_eq!(answered, policy == "retry", "{words}");
             assert_eq!(
                 (came.calls, came.count("model-started")),

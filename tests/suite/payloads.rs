@@ -1,5 +1,5 @@
 //! Payloads in the compact form: the schema that a block means, where elements are looked up, what is stored,
-//! and what is told of a wrong block.
+//! and the error for a wrong block.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -67,7 +67,7 @@ fn a13_the_same_block_gives_the_same_xsd() {
     assert_eq!(payloads.name, "payloads/");
     held("payloads.xsd", &payloads.text);
     assert_eq!(golden().hash, composition.hash);
-    // Whatever this machine is, the bytes have this hash; a change of it would make a change of every schema.
+    // On every machine the bytes have this hash; if it changed, every schema would change.
     let text = "organism: {name: acme}\npayloads: {find: {query: text}}\nlisteners: {a: {run: [x], accepts: [find]}}\n";
     let schema = &read(text).unwrap().schemas[2];
     assert_eq!(
@@ -98,7 +98,7 @@ fn a13_every_payload_of_the_golden_block_is_judged_as_it_says() {
     }
 }
 
-/// What libxml2 says of documents under a schema.
+/// The verdict of libxml2 on documents under a schema.
 fn judge(xsd: &[u8]) -> impl FnMut(&[u8]) -> bool {
     let source = Source { name: "payloads".to_owned(), xsd: xsd.to_vec() };
     let mut judge = Judge::compile(&[source]).unwrap_or_else(|refused| panic!("{refused}"));
@@ -117,7 +117,7 @@ fn elements_are_looked_up_in_ones_own_schema_then_in_payloads_then_in_shared_sch
     assert_eq!(finder.accepts, [element(ACME, "search", 2), element(TALK, "ask", 4)]);
     assert_eq!(finder.returns, [element(ACME, "thought", 2), element(search, "find", 3)]);
     assert_eq!(other.accepts, [element(search, "found", 3), element(ACME, "numbers", 2)]);
-    // What stands in the file comes before what stands in the house.
+    // The file's own element takes precedence over the one of Systole.
     let own = "organism: {name: acme}\npayloads: {ask: int}\nlisteners: {a: {run: [x], accepts: [ask]}}\n";
     let own = read(own).unwrap();
     assert_eq!(own.listener(&name("a")).unwrap().accepts, [element(ACME, "ask", 2)]);
@@ -156,7 +156,7 @@ listeners:
     assert_eq!(composition.listener(&name("silent")).unwrap().note, None);
 }
 
-/// A log is opened with the configurations of its time, by whatever binary.
+/// A log is opened with the configurations of its time, by any binary.
 #[test]
 fn a_stored_configuration_is_read_with_the_schemas_that_were_stored() {
     let composition = golden();
@@ -171,7 +171,7 @@ fn a_stored_configuration_is_read_with_the_schemas_that_were_stored() {
         (composition.hash, format!("{:?}", composition.schemas))
     );
     assert_eq!(again.listener(&name("finder")).unwrap().accepts[1], element(TALK, "ask", 4));
-    // An older binary made another schema of the same block, and had other words to talk with.
+    // An older binary made another schema from the same block, and had another talk schema.
     let older =
         |xsd: &[u8]| String::from_utf8_lossy(xsd).replace("<xs:minLength value=\"1\"/>", "").into_bytes();
     let (payloads, talk) = (older(stored[0].1), older(stored[2].1));
@@ -183,8 +183,8 @@ fn a_stored_configuration_is_read_with_the_schemas_that_were_stored() {
     assert_eq!(again.hash, Digest::of(&other), "reading it back makes the same configuration");
 }
 
-/// Nobody but the house gives words to a namespace of its own, in whatever version. What a log was written with
-/// judges it for ever, though it would be refused today.
+/// Only Systole defines elements in its own namespaces, in any version. A log is always judged by the schemas
+/// that it was written with, even if they would be refused today.
 #[test]
 fn a_schema_with_a_namespace_of_the_house_is_refused_in_a_file_and_read_back_from_a_source() {
     let house = [
@@ -240,7 +240,7 @@ fn a_schema_with_a_namespace_of_the_house_is_refused_in_a_file_and_read_back_fro
     }
 }
 
-/// Sources from before there were payloads in the file, byte for byte, and the hashes that logs hold.
+/// Sources from before the file had payloads, byte for byte, and the hashes in logs.
 #[test]
 fn c13_a_configuration_from_before_there_were_payloads_is_read_as_before() {
     let text = "organism: {name: hello}\nlisteners:\n  b: {run: [x], schema: b.xsd, accepts: [find], returns: [found]}
@@ -286,7 +286,7 @@ fn a13_every_mistake_of_a_block_names_its_place_and_its_mend() {
     }
 }
 
-/// The blocks of a page between fences, with what stands behind each opening fence.
+/// The fenced blocks of a page, with the text after each opening fence.
 fn fenced(page: &str) -> Vec<(String, String)> {
     let mut found: Vec<(String, String)> = Vec::new();
     let mut inside = false;
@@ -327,7 +327,7 @@ fn the_page_about_payloads_says_what_is_so() {
             }
             "yaml wrong" => {
                 let path = folder.join("organism.yaml");
-                // The page shows the block alone, as if a line stood before it.
+                // The page shows only the block, as if a line came before it.
                 fs::write(&path, &file).unwrap();
                 let whole = file::load(&path).unwrap_err().to_string();
                 told = whole.replace(&path.display().to_string(), "organism.yaml");
@@ -405,7 +405,7 @@ fn body() -> impl Strategy<Value = String> {
             let all: Vec<String> = about.into_iter().chain(fields.into_iter().map(field)).collect();
             format!("{{{}}}", all.join(", "))
         });
-        // The default of an item would never hold.
+        // The default of an item would never apply.
         let item = inner
             .prop_filter("an item has no default", |item| !item.starts_with('"') || !item.contains(" = "));
         let list =
@@ -421,12 +421,12 @@ fn body() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    /// What the loader takes of any block, libxml2 takes too, and the example of each payload is valid.
+    /// Every block that the loader accepts, libxml2 accepts too, and the example of each payload is valid.
     #[test]
     fn a13_any_block_means_a_schema_that_admits_its_own_examples(bodies in proptest::collection::vec(body(), 1..4)) {
         let mut text = "organism: {name: acme}\nlisteners: {a: {run: [x], accepts: [p0]}}\npayloads:\n".to_owned();
         for (number, body) in bodies.iter().enumerate() {
-            // A payload cannot be left out, so that it has no default.
+            // A payload is always present, so it has no default.
             let body = if body.starts_with('"') { format!("{{value: {body}}}") } else { body.clone() };
             text.push_str(&format!("  p{number}: {body}\n"));
         }

@@ -1,5 +1,5 @@
-//! `systole permissions`: who may do what at the broker in words, the keys that it makes once and never shows, and the
-//! variable in which the pump's key comes.
+//! `systole permissions`: the rights at the broker as text, the keys that it makes once and never shows, and the
+//! variable for the pump's key.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt as _;
@@ -32,7 +32,7 @@ fn configure(folder: &Path, more: &[&str]) -> Ran {
     ran
 }
 
-/// What stands in a folder of keys.
+/// The contents of a folder of keys.
 fn keys(folder: &Path) -> BTreeMap<String, String> {
     let Ok(entries) = std::fs::read_dir(folder) else { return BTreeMap::new() };
     let one = |path: std::path::PathBuf| {
@@ -83,7 +83,7 @@ fn d6_keys_are_made_once_for_their_owner_alone_and_stay() {
     let second = configure(folder.path(), &[]);
     assert_eq!((&second.stdout, second.code), (&first.stdout, Some(0)));
     assert!(second.stderr.contains("all keys were there already"), "{}", second.stderr);
-    // A listener more: what was there has the key that it had.
+    // One more listener: the existing ones keep their keys.
     let more = format!("{HOUSE}  pump: {{nats: true, accepts: [say], returns: [said]}}\n");
     std::fs::write(folder.path().join("organism.yaml"), more).unwrap();
     let third = configure(folder.path(), &["--listen", "0.0.0.0:5222"]);

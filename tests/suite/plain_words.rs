@@ -1,5 +1,6 @@
-//! What the program says where it is asked for something that is not there, cannot be read or has no name: always what
-//! was meant, why not, and what to do; never a word of the operating system alone, and never a sentence without a subject.
+//! The program's messages about something that does not exist, cannot be read or has no name: always what was meant,
+//! why it failed, and what to do; never only the text of the operating system, and never a sentence without a
+//! subject.
 
 use std::path::Path;
 
@@ -22,7 +23,7 @@ fn house() -> tempfile::TempDir {
     folder(&[("organism.yaml", FILE), ("greeter.sh", GREETER)])
 }
 
-/// It ended with that exit, and told all of these.
+/// Checks the exit code, and that the output has all of these texts.
 #[track_caller]
 fn tells(ran: &Ran, code: i32, all: &[&str]) {
     let told = [ran.stdout.as_str(), ran.stderr.as_str()].concat();
@@ -56,7 +57,7 @@ fn an_empty_name_is_told_as_such_by_every_command_that_takes_one() {
         &["error: the name of the listener is empty", "try: greeter; "],
     );
     tells(&systole(&["send", "empty", ".=x"]), 4, &["\n  .: empty holds nothing\n"]);
-    // With a log in which several threads are, none of them is meant, and the system's own least of all.
+    // In a log with several threads none is the default, least of all the thread `sys`.
     for key in ["a", "b"] {
         tells(&systole(&["send", "--key", key, "search", "query=x"]), 1, &["taken as record 1"]);
     }
@@ -164,7 +165,7 @@ fn a_vocabulary_of_the_house_is_shown_by_its_name() {
     tells(&show("talc"), 2, &["no schema declares talc; did you mean talk"]);
 }
 
-/// What the system says of a file is not enough: which file it was, what was wanted there, and what to do.
+/// The system's error for a file is not enough: the message also says which file, what it was for, and what to do.
 #[test]
 fn what_cannot_be_read_or_written_is_told_with_what_was_wanted_and_the_mend() {
     let house = house();
@@ -260,7 +261,7 @@ fn a_question_that_is_no_text_or_has_no_end_is_told_with_its_mend() {
     assert_eq!(code, Some(2), "{told}");
     let words = "error: stdin, the question: it is longer than 1048576 bytes\n  try: a shorter one";
     assert!(told.contains(words), "{told}");
-    // A character that the limit cuts through is no reason to speak of UTF-8.
+    // A character that the limit cuts is not reported as a UTF-8 fault.
     let (_, told) = asked("é".repeat(1_000_000).as_bytes());
     assert!(told.contains(words), "{told}");
     assert!(!Path::new(&house.path().join("organism.db")).exists(), "nothing was recorded");

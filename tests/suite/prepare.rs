@@ -1,13 +1,14 @@
-//! `tools/prepare` on machines that lack something: a PATH of stand-ins has all programs but one. Nothing is installed.
+//! `tools/prepare` on machines that lack something: a PATH of stand-ins has all programs but one. Nothing is
+//! installed.
 
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
 use std::process::Command;
 
-/// What the script uses and looks for, as it is on this machine.
+/// The programs that the script uses and looks for, as they are on this machine.
 const REAL: [&str; 11] =
     ["sh", "dirname", "sed", "cut", "sort", "head", "uname", "env", "cc", "python3", "pkg-config"];
-/// What must not do here what it does elsewhere.
+/// The programs that must not have their usual effect here.
 const STAND_INS: [(&str, &str); 3] =
     [("apt-get", "echo it ran; exit 9"), ("sudo", "echo it ran; exit 9"), ("cargo", "echo cargo 1.999.0")];
 
@@ -33,7 +34,7 @@ impl Machine {
         machine
     }
 
-    /// Adds a program of this text.
+    /// Adds a program with this text.
     fn has(&self, name: &str, text: &str) {
         let path = self.folder.path().join(name);
         std::fs::write(&path, format!("#!/bin/sh\n{text}\n")).unwrap();
@@ -45,7 +46,7 @@ impl Machine {
         self
     }
 
-    /// Runs the script, as a user with this number. Gives its exit, and all that it printed.
+    /// Runs the script as the user with this id. Returns its exit code and all its output.
     fn prepare_as(&self, user: u32) -> (Option<i32>, String) {
         self.has("id", &format!("echo {user}"));
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tools/prepare");
@@ -108,7 +109,7 @@ fn without_a_way_to_install_it_says_why_and_what_to_do() {
         assert_eq!(code, Some(1), "{said}");
         assert!(said.contains(words) && !said.contains("it ran"), "{said}");
     }
-    // With a way to install it, that is what happens.
+    // If there is a way to install it, the script does so.
     let (code, said) = Machine::without(&["cc"]).prepare_as(1000);
     assert_eq!(code, Some(9), "{said}");
     assert!(said.ends_with("sudo apt-get update\nit ran\n"), "{said}");

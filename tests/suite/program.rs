@@ -1,5 +1,5 @@
-//! The real program in its own process, as a person runs it. Every wait ends: what does not come in
-//! time is a failed test, and a process that is still there is killed with the test.
+//! The real program in its own process, as a person runs it. Every wait has a limit: a late answer fails
+//! the test, and remaining processes are killed with the test.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::path::Path;
@@ -13,7 +13,7 @@ use systole::runtime::runfile::RunFile;
 /// Longer than anything here takes on a busy machine.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(240);
 
-/// How a program ended and what it printed.
+/// How a program ended, and its output.
 #[derive(Debug)]
 pub(crate) struct Ran {
     pub(crate) code: Option<i32>,
@@ -22,10 +22,10 @@ pub(crate) struct Ran {
 }
 
 fn command(folder: &Path, arguments: &[&str]) -> Command {
-    // Tests that are started by nohup ignore SIGHUP, and a program would inherit that.
+    // Tests that nohup starts ignore SIGHUP, and a program would inherit that.
     let mut command = Command::new("/usr/bin/env");
     command.args(["--default-signal=HUP", env!("CARGO_BIN_EXE_systole")]);
-    // As on a terminal of 80 columns in UTC, whatever the machine has.
+    // As on a terminal of 80 columns in UTC, on any machine.
     command.args(arguments).current_dir(folder).envs([("TZ", "UTC"), ("COLUMNS", "80")]);
     command.stdin(Stdio::null());
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -43,14 +43,14 @@ pub(crate) fn systole_with(folder: &Path, arguments: &[&str], variables: &[(&str
     Running::of(command.envs(variables.iter().copied()).spawn().unwrap()).end()
 }
 
-/// The same with something on stdin.
+/// The same with this text on stdin.
 pub(crate) fn systole_with_stdin(folder: &Path, arguments: &[&str], stdin: &str) -> Ran {
     let mut child = command(folder, arguments).stdin(Stdio::piped()).spawn().unwrap();
     child.stdin.take().unwrap().write_all(stdin.as_bytes()).unwrap();
     Running::of(child).end()
 }
 
-/// A program that runs.
+/// A running program.
 pub(crate) struct Running {
     child: Child,
     stdout: Receiver<String>,
@@ -58,7 +58,7 @@ pub(crate) struct Running {
     heard: (String, String),
 }
 
-/// Lines of a pipe as they come. More than any test waits for fits, so nothing is held up.
+/// The lines of a pipe as they come. There is room for more than any test waits for, so nothing blocks.
 pub(crate) fn lines(pipe: impl std::io::Read + Send + 'static) -> Receiver<String> {
     let (to_test, lines) = sync_channel(100_000);
     std::thread::spawn(move || {
@@ -90,7 +90,7 @@ impl Running {
         Running::of(command(folder, arguments).envs(variables.iter().copied()).spawn().unwrap())
     }
 
-    /// Starts a command in a shell that has done this before.
+    /// Starts a command in a shell that runs `before` first.
     pub(crate) fn under(folder: &Path, before: &str, arguments: &[&str]) -> Running {
         let mut shell = Command::new("sh");
         shell.args(["-c", &format!("{before} && exec \"$0\" \"$@\""), env!("CARGO_BIN_EXE_systole")]);
@@ -108,7 +108,7 @@ impl Running {
         Running::organism_set(folder, &[], variables)
     }
 
-    /// The same with these options, of which `--set` is one.
+    /// The same with these options, such as `--set`.
     pub(crate) fn organism_set(folder: &Path, options: &[&str], variables: &[(&str, &str)]) -> Running {
         let mut command = command(folder, &[&["run"], options].concat());
         let mut running = Running::of(command.envs(variables.iter().copied()).spawn().unwrap());
@@ -150,7 +150,7 @@ impl Running {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
 
-    /// Waits for its end and gives everything it printed.
+    /// Waits for its end and returns its whole output.
     pub(crate) fn end(mut self) -> Ran {
         let (mut stdout, mut stderr) = std::mem::take(&mut self.heard);
         for (pipe, heard) in [(&self.stdout, &mut stdout), (&self.stderr, &mut stderr)] {
@@ -174,13 +174,13 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // One that has ended already is what is hoped for.
+        // A process that has already ended is fine.
         let _ended = self.child.kill();
         let _reaped = self.child.wait();
     }
 }
 
-/// The run file beside the log of a folder.
+/// The run file next to the log of a folder.
 pub(crate) fn run_file(folder: &Path) -> RunFile {
     RunFile::of(&folder.join("hello.db")).expect("an organism runs on the log")
 }
@@ -194,14 +194,14 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
-    /// A header of it, by its name in small letters.
+    /// A header, by its name in lower case.
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         let fields = self.head.lines().filter_map(|line| line.split_once(": "));
         fields.into_iter().find_map(|(field, value)| field.eq_ignore_ascii_case(name).then_some(value))
     }
 }
 
-/// Asks the door with its own credential.
+/// Sends a request to the door with its own credential.
 pub(crate) fn ask(run: &RunFile, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Answer {
     let bearer = format!("Bearer {}", run.token.secret());
     let mut all = vec![("Authorization", bearer.as_str())];
@@ -209,7 +209,7 @@ pub(crate) fn ask(run: &RunFile, method: &str, path: &str, headers: &[(&str, &st
     ask_as(run, method, path, &all, body)
 }
 
-/// Asks the door with exactly these headers.
+/// Sends a request to the door with exactly these headers.
 pub(crate) fn ask_as(
     run: &RunFile,
     method: &str,
@@ -241,7 +241,7 @@ pub(crate) fn head(method: &str, path: &str, headers: &[(&str, &str)], length: &
 /// Reads an answer up to the end of its connection.
 pub(crate) fn answer(mut stream: std::net::TcpStream) -> Answer {
     let mut bytes = Vec::new();
-    // A connection that is closed with our body unread ends with a reset, behind the answer.
+    // If the door closes a connection with our body unread, a reset follows the answer.
     let _end = stream.read_to_end(&mut bytes);
     let text = String::from_utf8_lossy(&bytes);
     let (head, body) = text.split_once("\r\n\r\n").unwrap_or_else(|| panic!("no answer: {text:?}"));
@@ -250,7 +250,7 @@ pub(crate) fn answer(mut stream: std::net::TcpStream) -> Answer {
     Answer { status, json, head: head.to_owned() }
 }
 
-/// Asks for events that a client may not see. A stream would have no end, so its first line is looked at.
+/// Requests events that a client may not see. A stream would not end, so only its first line is read.
 pub(crate) fn kept_from_events(run: &RunFile, token: &str, query: &str) -> Answer {
     let mut stream = connect(run);
     let (path, bearer) = (format!("/v1/events{query}"), format!("Bearer {token}"));
@@ -297,7 +297,7 @@ impl Events {
         }
     }
 
-    /// The next event, a record or words, which have no id; none when the stream has ended.
+    /// The next event: a record, or progress, which has no id; none when the stream has ended.
     pub(crate) fn heard(&mut self) -> Option<(Option<u64>, String, serde_json::Value)> {
         let (mut id, mut name, mut data) = (None, None, None);
         let mut line = String::new();
@@ -310,7 +310,7 @@ impl Events {
             match line.trim_end().split_once(": ") {
                 Some(("id", text)) => id = Some(text.parse().unwrap()),
                 Some(("event", text)) => name = Some(text.to_owned()),
-                // A stream on which nothing comes says every fifteen seconds that it is still there.
+                // A silent stream sends a sign of life every fifteen seconds.
                 None if line.starts_with(':') => {
                     still_there += 1;
                     assert!(still_there < 16, "no event came");

@@ -1,4 +1,4 @@
-//! The sections of a prompt: their names, the files that hold their text, and what no section may hold.
+//! The sections of a prompt: their names, the files with their text, and what no section may contain.
 
 use std::fs;
 use std::path::Path;
@@ -34,7 +34,7 @@ fn load(folder: &Path, text: &str) -> Result<OrganismFile, Refused> {
     file::load(&path)
 }
 
-/// The first mistake: its line, the marked part of it, and what is wrong.
+/// The first mistake: its line, its marked part, and its message.
 fn refused(folder: &Path, text: &str) -> (usize, String, String) {
     let Err(Refused(found)) = load(folder, text) else { panic!("it is taken") };
     let [one] = found.as_slice() else { panic!("one mistake: {found:?}") };
@@ -51,7 +51,7 @@ fn e12_the_text_of_a_section_comes_from_a_file_and_is_part_of_the_configuration(
     let first = organism.composition.hash;
     let stored = organism.composition.source.clone();
     assert!(String::from_utf8_lossy(&stored).contains(TEXT), "an auditor sees the text");
-    // Another text is another configuration, and the stored one stays what it was.
+    // Another text is another configuration, and the stored one stays the same.
     fs::write(folder.path().join("prompts/triager.md"), "\u{feff}You sort.").unwrap();
     let organism = load(folder.path(), FILE).unwrap();
     assert_ne!(organism.composition.hash, first);
@@ -101,7 +101,7 @@ fn e12_a_section_has_no_name_of_another_element() {
         let (line, span, message) = refused(folder().path(), &FILE.replace("rules:", &format!("{name}:")));
         assert_eq!((line, span.as_str()), (12, name), "{message}");
         assert!(message.contains("means something else"), "{message}");
-        // Only in XML the name is that of an element.
+        // Only in XML is the name that of an element.
         let native = FILE
             .replace("rules:", &format!("{name}:"))
             .replace("model: main\n", "model: main\n    dialect: native\n");

@@ -1,8 +1,8 @@
-//! A way to a broker that can be cut, held up, slowed down, or made to lose what the broker says. It stands between
-//! clients and the server on 127.0.0.1, and knows of the protocol only where one frame ends.
+//! A proxy to a broker that can cut, stall or slow down connections, or drop messages of the broker. It listens on
+//! 127.0.0.1 between clients and the server, and knows only the frame boundaries of the protocol.
 //!
-//! It makes nothing up: every byte that comes out went in. What it holds up it hands on in its order, and once, unless it
-//! is told to be unruly.
+//! It invents nothing: every byte that comes out went in. It forwards delayed data in order and once, unless it is
+//! set to be unruly.
 
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -14,57 +14,57 @@ use systole::cli::soak::dice::Dice;
 
 use crate::unruly::{self, Done, Unruly};
 
-/// What becomes of what comes.
+/// What the proxy does with the data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Way {
-    /// It goes on.
+    /// The data passes.
     Pass,
-    /// Connections are closed, and new ones at once.
+    /// Connections are closed, and new ones are closed at once.
     Cut,
-    /// Connections stand, and nothing comes through.
+    /// Connections stay open, and no data passes.
     Stall,
-    /// Every piece, in either direction, comes that much later.
+    /// Every piece, in either direction, is delayed by this time.
     Slow(Duration),
 }
 
 struct State {
     way: Way,
-    /// Frames of the server with these words are lost, so many of them.
+    /// Drops this many frames of the server with this text.
     lost: Option<(&'static str, usize)>,
     swallowed: usize,
-    /// It stalls before it hands on what a client says with these words.
+    /// It stalls before it forwards a client's data with this text.
     brink: Option<&'static str>,
     open: Vec<TcpStream>,
     is_over: bool,
-    /// What became of messages on ways that keep no order.
+    /// What happened to messages on unruly connections.
     done: Done,
 }
 
 struct Shared {
-    /// Whether messages come twice and in another order, by these dice.
+    /// The dice that repeat and reorder messages, if it does so.
     unruly: Option<Dice>,
     state: Mutex<State>,
     changed: Condvar,
 }
 
-/// The way, open until it is dropped.
+/// The proxy, open until it is dropped.
 pub(crate) struct Proxy {
     address: SocketAddr,
     shared: Arc<Shared>,
 }
 
-/// How long an unruly way waits for a message that could overtake those that it holds back.
+/// How long an unruly connection waits for a message that could overtake the held ones.
 const SOON: Duration = Duration::from_millis(5);
-/// The most connections that are ever made through one.
+/// The largest number of connections through one proxy.
 const CONNECTIONS: usize = 10_000;
 
 impl Proxy {
-    /// Opens a way to `nats://HOST:PORT`.
+    /// Opens a proxy to `nats://HOST:PORT`.
     pub(crate) fn to(url: &str) -> Proxy {
         Proxy::of(url, None)
     }
 
-    /// The same, where messages come twice, late and in another order, both ways.
+    /// The same, with messages doubled, delayed and reordered in both directions.
     pub(crate) fn unruly(url: &str, dice: Dice) -> Proxy {
         Proxy::of(url, Some(dice))
     }
@@ -86,7 +86,7 @@ impl Proxy {
                     (_, Way::Cut) => continue,
                     _ => {}
                 }
-                // A server that does not run just now is like a way that is cut.
+                // A server that does not run now is like a cut connection.
                 let (Ok(client), Ok(server)) = (client, TcpStream::connect(&server)) else { continue };
                 for end in [&client, &server] {
                     end.set_nodelay(true).unwrap();
@@ -104,7 +104,7 @@ impl Proxy {
         format!("nats://{}", self.address)
     }
 
-    /// From now on this becomes of what comes.
+    /// From now on the proxy does this.
     pub(crate) fn goes(&self, way: Way) {
         let mut state = self.shared.lock();
         state.way = way;
@@ -115,18 +115,18 @@ impl Proxy {
         self.shared.changed.notify_all();
     }
 
-    /// The next so many frames of the server with these words are lost.
+    /// Drops the next `frames` frames of the server with this text.
     pub(crate) fn loses(&self, words: &'static str, frames: usize) {
         let mut state = self.shared.lock();
         (state.lost, state.swallowed) = (Some((words, frames)), 0);
     }
 
-    /// Stalls when a client next says something with these words, before it is handed on.
+    /// Stalls when a client next sends this text, before it is forwarded.
     pub(crate) fn stalls_at(&self, words: &'static str) {
         self.shared.lock().brink = Some(words);
     }
 
-    /// Waits until it has.
+    /// Waits until it has stalled.
     pub(crate) fn has_stalled(&self) {
         let waits =
             self.shared.changed.wait_timeout_while(self.shared.lock(), crate::program::PATIENCE, |state| {
@@ -135,7 +135,7 @@ impl Proxy {
         assert!(waits.unwrap().0.brink.is_none(), "the client did not say it");
     }
 
-    /// Waits until so many were.
+    /// Waits until this many frames were dropped.
     pub(crate) fn has_lost(&self, frames: usize) {
         let waits =
             self.shared.changed.wait_timeout_while(self.shared.lock(), crate::program::PATIENCE, |state| {
@@ -146,7 +146,7 @@ impl Proxy {
 }
 
 impl Proxy {
-    /// What became of messages so far, where it keeps no order.
+    /// What has happened to messages so far, on unruly connections.
     pub(crate) fn done(&self) -> Done {
         self.shared.lock().done
     }
@@ -159,7 +159,7 @@ impl Drop for Proxy {
         state.close();
         drop(state);
         self.shared.changed.notify_all();
-        // Whoever waits for the next connection looks up.
+        // Wakes the thread that waits for the next connection.
         drop(TcpStream::connect(self.address));
     }
 }
@@ -167,7 +167,7 @@ impl Drop for Proxy {
 impl State {
     fn close(&mut self) {
         for end in self.open.drain(..) {
-            // One that the other side has closed is closed.
+            // The other side may have closed it already.
             let _closed = end.shutdown(Shutdown::Both);
         }
     }
@@ -217,7 +217,7 @@ impl Shared {
                     }
                 }
             }
-            // Its end goes on as its words do.
+            // The end of the stream is forwarded like its data.
             let _closed = to.shutdown(Shutdown::Both);
         });
     }
@@ -245,7 +245,7 @@ impl Shared {
         }
     }
 
-    /// Waits until a piece may go on; false where it never will.
+    /// Waits until a piece may pass; false if it never will.
     fn is_let_on(&self) -> bool {
         let mut state = self.lock();
         loop {
@@ -268,7 +268,7 @@ impl Shared {
     }
 }
 
-/// The lengths of the whole frames at the beginning: a line, and behind a message its payload.
+/// The lengths of the whole frames at the beginning: a line, and the payload after a message line.
 fn frames(held: &[u8]) -> Vec<usize> {
     let (mut whole, mut start) = (Vec::new(), 0);
     while let Some(line) = held[start..].windows(2).position(|end| end == b"\r\n") {

@@ -1,5 +1,5 @@
-//! Several pumps of one organism whose log is in NATS: real processes over a real broker, one of which writes while the
-//! others stand by. Pumps are killed, stopped and held; none of them does what another has undone.
+//! Several pumps of one organism whose log is in NATS: real processes over a real broker. One of them writes while
+//! the others stand by. Pumps are killed, stopped and suspended; none of them repeats what another has undone.
 
 use std::path::Path;
 
@@ -22,7 +22,7 @@ pub(crate) fn machine(server: &Server, more: &str) -> tempfile::TempDir {
     machine_at(&server.url(), more)
 }
 
-/// The same with what the file says of where the log is.
+/// The same with these keys for the place of the log.
 pub(crate) fn machine_at(nats: &str, more: &str) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let file = format!(
@@ -43,7 +43,7 @@ fn question_of(folder: &Path, key: &str, words: &str) -> Answer {
     ask(&run_file(folder), "POST", "/v1/messages?to=echo", &[("Idempotency-Key", key)], &body)
 }
 
-/// Sends it until it is taken, and gives its id.
+/// Sends it until it is accepted, and returns its id.
 pub(crate) fn until_taken(folder: &Path, key: &str) -> serde_json::Value {
     let end = Instant::now() + PATIENCE;
     while Instant::now() < end {
@@ -60,7 +60,7 @@ pub(crate) fn asked(folder: &Path) -> Ran {
     systole(folder, &["ask", "hello"])
 }
 
-/// Every thread of the log with its state, as the copy in that folder has them.
+/// Every thread of the log with its state, from the copy in that folder.
 fn threads(folder: &Path) -> String {
     systole(folder, &["ps", "--json"]).stdout
 }
@@ -74,7 +74,7 @@ fn d8_a_second_pump_goes_on_where_the_first_was_killed_and_a_held_one_has_no_eff
     let mut two = Running::start(second.path(), &["run"]);
     let told = two.says("stands by: ");
     assert!(told.contains(&format!("process {} on ", one.pid())), "{told}");
-    // Whoever stands by is no organism to speak to.
+    // A standby pump accepts no messages.
     let refused = asked(second.path());
     assert_eq!(refused.code, Some(5), "{}", refused.stderr);
     let named = [&format!("process {} stands by on ", two.pid()), &format!(": process {} on ", one.pid())];
@@ -84,12 +84,13 @@ fn d8_a_second_pump_goes_on_where_the_first_was_killed_and_a_held_one_has_no_eff
     one.signal(Signal::KILL);
     one.end();
     two.says("listens on");
-    // The key that the first one acknowledged is known to the second, and its answer is there.
+    // The second pump knows the key that the first one acknowledged, and has its answer.
     let again = question(second.path(), "k-1");
     assert_eq!((&before.json["id"], &again.json["repeated"]), (&again.json["id"], &true.into()));
     assert_eq!(asked(second.path()).stdout, "heard\n");
 
-    // Held for longer than it may be silent, while work comes in: the first machine has a pump again, which takes over.
+    // Suspended for longer than it may be silent, while work comes in: the first machine has a pump again, which
+    // takes over.
     let mut three = Running::start(first.path(), &["run"]);
     three.says("stands by: ");
     two.signal(Signal::STOP);
@@ -101,7 +102,7 @@ fn d8_a_second_pump_goes_on_where_the_first_was_killed_and_a_held_one_has_no_eff
     assert_eq!(asked(first.path()).stdout, "heard\n");
     three.signal(Signal::TERM);
     assert_eq!(three.end().code, Some(0));
-    // It let go, so the held one is next, and has all of it.
+    // It released the log, so the suspended one is next, and has all of it.
     two.says("listens on");
     two.signal(Signal::TERM);
     assert_eq!(two.end().code, Some(0));
@@ -145,13 +146,13 @@ fn d7_while_the_broker_is_away_senders_are_told_and_what_was_taken_is_written_wh
     let one = Running::organism(folder.path());
     assert_eq!(asked(folder.path()).stdout, "heard\n");
     server.kill();
-    // The first finds out, and those after it are told at once; the same key is taken when the broker is back.
+    // The first try finds out, and later ones are refused at once; the same key is accepted when the broker is back.
     for _ in 0..3 {
         let told = question(folder.path(), "k-2");
         assert_eq!((told.status, told.json["code"].as_str()), (503, Some("ingress.unavailable")), "{told:?}");
     }
     assert_eq!(asked(folder.path()).code, Some(5));
-    // What is known already is read as ever.
+    // Known records can be read as before.
     assert!(threads(folder.path()).contains("answered <answer> heard"));
     server.start_again();
     let taken = (0..20_000).find_map(|_| {
@@ -177,7 +178,7 @@ fn a_log_that_its_broker_has_lost_is_not_begun_anew_beside_its_copy() {
     assert!(refused.stderr.contains("the log SYSTOLE_shop_LOG is not what it was: it is not there any more"));
     assert!(refused.stderr.contains("try: the broker's store as it was"), "{}", refused.stderr);
     assert!(threads(folder.path()).contains("answered <answer> heard"), "what was is read as ever");
-    // Whoever means to begin anew says so with another path.
+    // For a fresh start the operator names another path.
     assert_eq!(systole(folder.path(), &["ask", "hello", "--set", "log.path=new.db"]).stdout, "heard\n");
 }
 
@@ -210,18 +211,18 @@ fn d7_a_pump_that_is_cut_off_has_no_effect_and_stands_by_when_it_is_back() {
     assert_eq!(asked(far.path()).stdout, "heard\n");
     let mut other = Running::start(near.path(), &["run"]);
     other.says("stands by: ");
-    // Nothing comes through, and no end of the connection is seen.
+    // No data passes, and the connection shows no end.
     proxy.goes(Way::Stall);
     other.says("listens on");
     let told = question(far.path(), "k-1");
     assert_eq!((told.status, told.json["code"].as_str()), (503, Some("ingress.unavailable")), "{told:?}");
-    // What the one that is cut off could not write is nobody's; the other one takes the same key as new.
+    // The message that the cut-off pump could not write is lost; the other pump accepts the same key as new.
     let taken = question(near.path(), "k-1");
     assert_eq!((taken.status, &taken.json["repeated"]), (202, &false.into()), "{taken:?}");
     assert_eq!(asked(near.path()).stdout, "heard\n");
     proxy.goes(Way::Pass);
     cut_off.says("was taken over by ");
-    // It does not end where no server answers just then.
+    // It does not end if no server answers for a moment.
     proxy.goes(Way::Cut);
     cut_off.says("stands by as soon as the broker answers: ");
     proxy.goes(Way::Pass);

@@ -1,4 +1,5 @@
-//! F4: a listener asks a person, and goes on with the answer. Seen from outside: real programs, the real commands, kills.
+//! F4: a listener asks a person, and continues with the answer. Seen from outside: real programs, the real commands,
+//! kills.
 
 use std::path::Path;
 
@@ -13,7 +14,7 @@ const BOSS_ALONE: [Part<'_>; 1] = [("boss", "turns: 9, entry: true, approval: {t
 const TOLD: [Part<'_>; 2] =
     [("boss", "turns: 9, entry: true, approval: {tell: [watch]}", BOSS), ("watch", "", ECHO)];
 
-/// A boss that asks whether to go, shows its request, and says what it was answered.
+/// A boss that asks whether to go, shows its request, and replies with the answer.
 const PLAN: &str =
     "[[person('Release this plan?', 'go', 'revise', 'stop', shows=[(1, 'the plan')])], everything]";
 
@@ -22,7 +23,7 @@ fn send(folder: &Path, key: &str, plan: &str) -> Ran {
     systole(folder, &["send", "--file", "say.xml", "--key", key])
 }
 
-/// The folder of an organism in which that waits.
+/// The folder of an organism with this waiting question.
 fn waits(parts: &[Part<'_>], plan: &str) -> tempfile::TempDir {
     let folder = cast(parts);
     let sent = send(folder.path(), "k", plan);
@@ -172,7 +173,7 @@ fn f4_hostile_text_in_a_question_is_shown_and_named() {
         let ran = systole(at, command);
         assert!(!ran.stdout.contains(['\u{202e}', '\u{200b}', '\u{85}']), "{ran:?}");
     }
-    // A choice is a word that a person can type, so there nothing can hide.
+    // A choice is a word that a person can type, so nothing can hide in it.
     for choice in ["g\u{200b}o", "go now", "-go", "", "g\u{85}o"] {
         let plan = format!("[[person('Go?', 'stop', '{choice}')], everything]");
         let sent = send(at, &format!("k{}", choice.len()), &plan);
@@ -201,7 +202,7 @@ fn f4_a_pump_that_is_killed_while_a_person_is_asked_goes_on_with_the_answer() {
     assert_eq!(again.code, Some(6), "it still waits: {again:?}");
     organism.signal(Signal::KILL);
     organism.end();
-    // It is answered while nothing runs, and that is not lost with the next kill either.
+    // It is answered while nothing runs, and the next kill does not lose the answer either.
     let chosen = systole(at, &["choose", "a1", "go"]);
     assert_eq!(chosen.code, Some(0), "{chosen:?}");
     let organism = Running::organism(at);
@@ -219,7 +220,7 @@ fn f4_a_pump_that_is_killed_while_a_person_is_asked_goes_on_with_the_answer() {
 fn f4_a_question_expires_over_restarts() {
     let plan = "[[person('Go?', 'go', expires='1s')], everything]";
     let folder = waits(&BOSS_ALONE, plan);
-    // Each of these starts the organism, and ends it as long as only a person could go on.
+    // Each of these starts the organism, and ends it while only a person could continue.
     let answer = loop {
         let sent = send(folder.path(), "k", plan);
         if sent.code != Some(6) {
@@ -248,7 +249,7 @@ fn f4_questions_in_two_threads_and_in_one_reply_are_answered_apart() {
     assert_eq!(systole(at, &["choose", "a3", "stop"]).code, Some(0));
     let answer = send(at, "other", other);
     assert!(answer.code == Some(0) && answer.stdout.contains("choice=\"stop\""), "{answer:?}");
-    // Both answers of a reply are waited for, in whatever order they come.
+    // Both answers of a reply are awaited, in any order.
     assert_eq!(systole(at, &["choose", "a2", "go", "--note", "second"]).code, Some(0));
     let half = systole(at, &["why"]);
     assert!(flat(&half).contains("question a1 from boss") && !flat(&half).contains("a2"), "{half:?}");

@@ -1,5 +1,5 @@
-//! The session in the README is run, word for word: every command, in a copy of the folder it names. Only
-//! times of day and stretches of time are taken out on both sides.
+//! Runs the session in the README, word for word: every command, in a copy of the folder it names. Only times of day
+//! and durations are removed on both sides.
 
 use std::path::Path;
 
@@ -9,8 +9,8 @@ fn page() -> String {
     std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md")).unwrap()
 }
 
-/// What a newcomer sees without scrolling: what it is, how to get it, what it does, how it compares, and who should not use
-/// it. Everything else comes below.
+/// What a newcomer sees without scrolling: what Systole is, how to get it, what it does, how it compares, and who
+/// should not use it. Everything else comes below.
 #[test]
 fn the_first_screen_has_forty_lines_and_everything_that_a_newcomer_looks_for() {
     let page = page();

@@ -1,5 +1,5 @@
-//! The pages of the reference that are made from tables in the sources, or held against them. `SYSTOLE_GOLDEN=1` writes
-//! the former again; without it a page that has fallen behind its table is a failure.
+//! The pages of the reference that are made from tables in the sources, or compared with them. `SYSTOLE_GOLDEN=1`
+//! writes the made pages again; without it a page that differs from its table fails the test.
 
 mod agents;
 mod commands;
@@ -80,7 +80,7 @@ fn a_family_of_codes_stands_together() {
     assert_eq!(seen.len(), families, "a family begins twice in the table");
 }
 
-/// A promise cannot be said to hold without a test that is there.
+/// A capability may be listed as working only if its test exists.
 #[test]
 fn what_is_said_to_work_has_its_test() {
     let page = fs::read_to_string(CAPABILITIES).unwrap();
@@ -125,7 +125,7 @@ fn a9_every_refusal_of_a_payload_or_a_reply_carries_a_mend() {
     assert!(codes.len() >= 15, "{codes:?}");
     for code in codes {
         let mend = Refusal::new(*code, "x").fix.unwrap_or_else(|| panic!("{code} has no mend"));
-        // The table's words for all of them point to the mend itself, which is none where it is the mend.
+        // The table's general fix refers to the `try` line. On that line itself it would be no fix.
         assert!(!mend.is_empty() && !mend.contains("`try`"), "{code}: {mend}");
         let shown = code.example().unwrap_or_else(|| panic!("{code} is not shown"));
         assert!(shown.lines().any(|line| line.starts_with("  try ")), "{shown}");

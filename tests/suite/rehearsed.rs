@@ -1,4 +1,5 @@
-//! A rehearsed organism goes on where it was: after an approval in another process, and for each call by itself.
+//! A rehearsed organism continues where it was: after an approval in another process, and for each call
+//! separately.
 
 use crate::organism::folder;
 use crate::program::{Ran, Running, systole};
@@ -43,7 +44,7 @@ fn an_agent_goes_on_behind_an_approval_in_another_process_and_asks_for_no_second
     let none = systole(at, &["approve"]);
     assert!(none.stderr.contains("nothing waits for a person"), "{none:?}");
 
-    // Every call begins at the top of the list, also in a process that has answered one before.
+    // Every call begins at the top of the list, also in a process that has already answered one.
     let organism = Running::organism(at);
     for (key, id) in [("k2", "a2"), ("k3", "a3")] {
         let waits = ask(key);

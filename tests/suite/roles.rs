@@ -1,5 +1,5 @@
-//! One file in two roles: the pump in one process, its listeners in others that have what they need and nothing else. Every
-//! process here is a real one, and so is the broker, which holds everybody to their rights.
+//! One file in two roles: the pump in one process, its listeners in others that have only what they need. Every
+//! process here is real, and so is the broker, which enforces the rights.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -18,7 +18,8 @@ use crate::workers::looks;
 
 const KEY: &str = "sk-very-secret-key-1234";
 
-/// Adds up; what begins with `hold` waits at the door until it is let go on, and what begins with `die` is the end of it.
+/// Adds up. Input that begins with `hold` waits at the door until it may continue, and input that begins with `die`
+/// ends the program.
 const TILL: &str = r#"
 import os, socket, sys
 import xml.etree.ElementTree as ET
@@ -39,7 +40,7 @@ for line in sys.stdin:
     print(ET.tostring(reply, encoding="unicode"), flush=True)
 "#;
 
-/// Where the program waits to be let go on.
+/// The place where the program waits until it may continue.
 pub(crate) struct Door(TcpListener);
 
 impl Door {
@@ -47,7 +48,7 @@ impl Door {
         Door(TcpListener::bind("127.0.0.1:0").unwrap())
     }
 
-    /// Waits until somebody stands there.
+    /// Waits until a program is there.
     pub(crate) fn comes(&self) -> TcpStream {
         let caller = self.0.accept().unwrap().0;
         caller.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -58,12 +59,13 @@ impl Door {
     }
 }
 
-/// Lets somebody go on.
+/// Lets a program continue.
 pub(crate) fn lets_in(mut caller: TcpStream) {
     caller.write_all(b"go on\n").unwrap();
 }
 
-/// An organism in two roles: a folder for its pump, one for its listeners, and a broker that nobody else may enter.
+/// An organism in two roles: a folder for its pump, a folder for its listeners, and a broker that accepts no one
+/// else.
 pub(crate) struct House {
     pub(crate) server: Server,
     pump: tempfile::TempDir,
@@ -90,7 +92,7 @@ console: {{listen: "127.0.0.1:0"}}
 }
 
 impl House {
-    /// Builds it; the model answers by this script, and the till has these further keys. Nothing runs yet but the broker.
+    /// Builds it; the model answers by this script, and the till has these further keys. Only the broker runs so far.
     pub(crate) fn build(replies: &str, door: &Door, more: &str) -> House {
         let script = Script::parse(&format!("main-model:\n{replies}")).unwrap();
         let mock =
@@ -110,7 +112,7 @@ impl House {
         House { server, pump, host, mock }
     }
 
-    /// Somebody with that key.
+    /// A client with that key.
     async fn client(&self, key: &str, inbox: &str) -> async_nats::Client {
         let seed = std::fs::read_to_string(self.pump.path().join("keys").join(key)).unwrap();
         let options = ConnectOptions::with_nkey(seed.trim().to_owned()).custom_inbox_prefix(inbox);
@@ -121,7 +123,7 @@ impl House {
         std::fs::read_to_string(self.pump.path().join("keys/_pump.nk")).unwrap().trim().to_owned()
     }
 
-    /// The pump, which has no key of a model and no program.
+    /// The pump, which has no model key and no program.
     pub(crate) fn pumps(&self) -> Running {
         let variables = [("BUS_KEY", &*self.seed())];
         let mut running = Running::organism_set(self.pump.path(), &["--role", "pump"], &variables);
@@ -135,14 +137,14 @@ impl House {
         Running::start_with(self.host.path(), &arguments, &[("MODEL_KEY", KEY)])
     }
 
-    /// A host of that one listener, which is at the broker.
+    /// A host of that one listener, connected to the broker.
     pub(crate) fn hosts_one(&self, name: &str) -> Running {
         let mut host = self.hosts(&["--only", name]);
         host.says(&format!("{name}: connected"));
         host
     }
 
-    /// Asks until so many workers are counted. On a busy machine one may answer too late to be counted.
+    /// Asks until this many workers are counted. On a busy machine a worker may answer too late to be counted.
     fn counts(&self, wanted: &serde_json::Value) {
         let started = Instant::now();
         loop {
@@ -170,7 +172,7 @@ impl House {
         systole_with(self.pump.path(), arguments, &[("BUS_KEY", &self.seed())])
     }
 
-    /// Sends a sum to the till, and gives its thread.
+    /// Sends a sum to the till, and returns its thread.
     pub(crate) fn sends(&self, words: &str) -> String {
         let body = format!("<sum xmlns=\"https://xml-pipeline.org/ns/shop/v1\"><of>{words}</of></sum>");
         let sent = ask(&run_file(self.pump.path()), "POST", "/v1/messages?to=till", &[], &body);
@@ -178,7 +180,7 @@ impl House {
         sent.json["thread"].as_str().unwrap().to_owned()
     }
 
-    /// Puts a question to the agent, and gives its thread.
+    /// Sends a question to the agent, and returns its thread.
     pub(crate) fn asks(&self, words: &str) -> String {
         let body = format!("<ask xmlns=\"https://xml-pipeline.org/ns/talk/v1\">{words}</ask>");
         let sent = ask(&run_file(self.pump.path()), "POST", "/v1/messages?to=clerk", &[], &body);
@@ -196,7 +198,7 @@ impl House {
         ran.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 
-    /// Their kinds and codes, in their order.
+    /// Their kinds and codes, in order.
     pub(crate) fn told(&self, thread: &str) -> Vec<String> {
         let part = |record: &serde_json::Value, name: &str| record[name].as_str().unwrap_or("").to_owned();
         let records = self.records(thread);
@@ -210,13 +212,13 @@ pub(crate) fn comes(events: &mut Events, thread: &str, code: &str) -> serde_json
     records.find(|record| record["thread"] == thread && record["code"] == code).unwrap()
 }
 
-/// Tells a process to stop, and waits until it has.
+/// Asks a process to stop, and waits until it has.
 pub(crate) fn stops(running: Running) -> Ran {
     running.signal(Signal::TERM);
     running.end()
 }
 
-/// A model that is asked nothing.
+/// A model that gets no request.
 pub(crate) const SILENT: &str = "- {say: Nothing.}\n";
 
 const RECKONS: &str = "- {say: I look., call: {sum: {of: apples}}}\n- {say: Done.}\n";
@@ -291,7 +293,7 @@ async fn d7_after_a_restart_of_broker_and_pump_a_long_call_on_a_host_is_one_atte
     assert_eq!(stops(pump).code, Some(0));
 }
 
-/// What becomes of an attempt that fails in a known way: the code and the words, as the log has them.
+/// The failed attempts with a known outcome: the code and the message, as the log has them.
 fn failed(records: &[serde_json::Value]) -> Vec<(String, String)> {
     let failed = records.iter().filter(|record| record["kind"] == "attempt" || record["kind"] == "outcome");
     let due = |body: &str| match body.split_once(" due=\"") {
@@ -304,7 +306,7 @@ fn failed(records: &[serde_json::Value]) -> Vec<(String, String)> {
 
 #[test]
 fn d1_a_program_that_falls_is_told_of_in_the_same_words_as_where_it_runs_beside_the_pump() {
-    // Who waits there is never let go on.
+    // A program that waits there never continues.
     let door = Door::open();
     let house = House::build(SILENT, &door, ", idle: 2s");
     let pump = house.pumps();
@@ -349,7 +351,7 @@ fn d2_what_cannot_be_run_so_is_refused_with_the_mend() {
     refused(&["--set", "bus.nats=nats://127.0.0.1:1", "--only", "till", "--role", "pump"], 2, &["--role"]);
     std::fs::remove_file(house.host.path().join("keys/clerk.nk")).unwrap();
     refused(&[], 5, &["clerk.nk", "systole permissions --role pump --nats-config"]);
-    // A key of somebody else.
+    // Another listener's key.
     std::fs::copy(house.host.path().join("keys/till.nk"), house.host.path().join("keys/clerk.nk")).unwrap();
     let other = folder(&[(
         "organism.yaml",

@@ -1,4 +1,4 @@
-//! What becomes of work when a host of listeners, or the pump, is killed or stopped in the middle of it.
+//! Work whose host of listeners, or whose pump, is killed or stopped in the middle.
 
 use std::io::{BufRead as _, BufReader};
 
@@ -9,7 +9,7 @@ use std::net::TcpStream;
 use crate::program::{Events, Ran, Running};
 use crate::roles::{Door, House, SILENT, comes, lets_in, stops};
 
-/// A house whose till has something in hand at its host, and does not let go of it by itself.
+/// A house whose till holds a delivery at its host, and does not answer by itself.
 struct AtWork {
     door: Door,
     house: House,
@@ -31,7 +31,8 @@ impl AtWork {
         AtWork { door, house, pump, host, events, thread, first }
     }
 
-    /// Has another host do it as a second attempt, once the first one has ended; gives how that one did.
+    /// Lets another host do it as a second attempt, once the first host has ended; returns how the first
+    /// ended.
     fn goes_to_another(mut self) -> Ran {
         let ended = self.host.end();
         drop(self.first);
@@ -60,7 +61,7 @@ fn d7_a_host_that_is_killed_in_the_middle_of_a_model_call_leaves_it_to_a_person(
     assert_eq!(waits["thread"], *thread, "{waits}");
     assert!(waits["body"].as_str().unwrap().contains("model.unknown-outcome"), "{waits}");
     assert_eq!(house.mock.seen().len(), 1, "no model is asked again unasked");
-    // Another one goes on when a person says so.
+    // Another host continues when a person says so.
     let host = house.hosts_one("clerk");
     let approved = house.systole(&["approve", "a1"]);
     assert_eq!(approved.code, Some(0), "{approved:?}");
@@ -89,7 +90,7 @@ fn d7_a_pump_that_is_killed_while_a_host_works_takes_one_answer() {
     assert_eq!(pump.end().code, None);
     let pump = house.pumps();
     let mut events = house.events("");
-    // The program takes one after the other: it has the next attempt when it has answered this one.
+    // The program takes one delivery at a time: it gets the next attempt when it has answered this one.
     lets_in(first);
     host.says("the pump refused what it said: reply.stale-lease");
     lets_in(door.comes());
@@ -125,7 +126,7 @@ fn d7_a_host_that_is_stopped_under_load_loses_nothing_and_doubles_nothing() {
 
 #[test]
 fn d7_what_is_still_under_way_when_a_host_has_stopped_is_tried_again_at_once() {
-    // Nobody would find out by silence.
+    // Silence would reveal nothing.
     let mut work = AtWork::with("");
     work.host.signal(Signal::TERM);
     let lost = comes(&mut work.events, &work.thread, "listener.lost");
@@ -139,7 +140,7 @@ fn d7_a_call_that_is_cancelled_is_called_back_from_its_host_which_is_free_then()
     let AtWork { door: _door, house, pump, host, mut events, thread, first: caller } = AtWork::with("");
     let cancelled = house.systole(&["cancel", &thread]);
     assert_eq!(cancelled.code, Some(0), "{cancelled:?}");
-    // A program that goes on all the same is ended, as it is beside its pump.
+    // A program that still runs is ended, as it is next to its pump.
     let mut rest = String::new();
     assert_eq!(BufReader::new(&caller).read_line(&mut rest).unwrap_or(0), 0, "{rest}");
     let next = house.sends("two");

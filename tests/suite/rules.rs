@@ -1,4 +1,4 @@
-//! The rules by themselves: which case an item is, what a refusal says, what is kept of refused bytes.
+//! The rules by themselves: which case an item is, the text of a refusal, what is stored of refused bytes.
 
 use std::sync::Arc;
 
@@ -59,7 +59,7 @@ fn each_element_of_a_listener_is_judged_by_a_schema_of_its_own() {
     assert_eq!(case(&tool, "done"), Ok(Case::Final(SchemaId(8))));
 }
 
-/// `organism.entry` is who a message without an addressee goes to, where others are open as well.
+/// `organism.entry` gets messages without an addressee, even if others are open as well.
 #[test]
 fn a_message_that_names_nobody_goes_to_the_entry_if_that_takes_it() {
     let mut all = composition();
@@ -91,7 +91,7 @@ fn a12_unknown_hidden_and_non_peer_addressees_get_the_same_words() {
     assert_eq!((hidden.message, hidden.expected), (misspelt.message, misspelt.expected));
 }
 
-/// A name that is near stands in the mend, in the namespace that the sender has used where it is taken in that.
+/// The fix names a similar name, in the sender's namespace if the listener accepts it there.
 #[test]
 fn the_mend_of_a_misspelt_element_is_the_nearest_one_in_its_own_namespace() {
     let mut all = composition();
@@ -158,7 +158,7 @@ fn a_schema_whose_file_is_named_like_one_of_the_houses_judges_its_own() {
     assert!(bench.judge(all.hash, SchemaId(0), payload).is_err());
 }
 
-/// Admits everything, and notes by which schema.
+/// Admits everything, and notes the schema.
 #[derive(Default)]
 struct Mild(Vec<SchemaId>);
 
@@ -169,8 +169,8 @@ impl Judge for Mild {
     }
 }
 
-/// An organism in which agent may address zoe, tool and other, which all take `question`, in this order of
-/// the file, and in which guarded takes it as well. Each has a schema of its own.
+/// An organism in which agent may address zoe, tool and other, which all accept `question`, in this order of
+/// the file. Guarded accepts it as well. Each has its own schema.
 fn asking(gather: Gather) -> Composition {
     let mut all = composition();
     let question = QName::new("urn:test", "question");
@@ -186,7 +186,7 @@ fn asking(gather: Gather) -> Composition {
     all
 }
 
-/// What agent's one item is, as the door of that organism judges it, and by which schemas.
+/// Agent's one item, as the door of that organism judges it, and the schemas that were used.
 fn item(all: &Composition, item: &str) -> (Item, Vec<SchemaId>) {
     let mut judge = Mild::default();
     let item = item_by(all, item, &mut judge);
@@ -267,7 +267,7 @@ fn b13_an_element_that_is_no_broadcast_stays_ambiguous() {
     assert_eq!(refusal(&item(&all, QUESTION).0), Code::Ambiguous);
 }
 
-/// Refuses by one schema.
+/// Refuses everything of one schema.
 struct Picky(SchemaId);
 
 impl Judge for Picky {

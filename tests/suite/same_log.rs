@@ -1,5 +1,5 @@
-//! D1: the same organism with its log embedded and with its log in NATS leaves the same log, and so does the same
-//! listener as a program and over NATS. The examples of `config/` are played by the real program on a real broker.
+//! D1: the same organism leaves the same log with its log embedded and with its log in NATS, and so does the same
+//! listener as a program and over NATS. The real program runs the examples of `config/` on a real broker.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,25 +14,25 @@ use crate::over_nats::echo;
 use crate::program::{Events, Running, ask, systole};
 use crate::session::copy;
 
-/// A message from outside: whom it is for, and its payload. Its key is its place among the messages.
+/// A message from outside: its receiver and its payload. Its key is its place among the messages.
 type Message = (&'static str, String);
 
-/// An example as it is played.
+/// An example as it is run.
 struct Example {
     folder: &'static str,
-    /// Where its log lies.
+    /// The path of its log.
     log: &'static str,
     variables: &'static [(&'static str, &'static str)],
-    /// What is set in every run of it.
+    /// The settings of every run.
     settings: &'static [&'static str],
     messages: Vec<Message>,
 }
 
-/// What needs more than `systole run`: the listeners of `bench` are Rust, in `benches/beat`; in `release` a person decides.
-/// In `decision` and `review` agents work beside one another, and who is first hangs on the machine.
+/// Examples that need more than `systole run`: the listeners of `bench` are Rust, in `benches/beat`; in `release` a
+/// person decides. In `decision` and `review` agents work in parallel, and their order depends on the machine.
 const PLAYED_ELSEWHERE: [&str; 4] = ["bench", "decision", "release", "review"];
 
-/// The tokens of the clients of `config/soak`, who say nothing here.
+/// The tokens of the clients of `config/soak`, which send nothing here.
 const SOAK: [(&str, &str); 5] = [
     ("SOAK_ALICE", "a-token-of-alice"),
     ("SOAK_BOB", "a-token-of-bob-too"),
@@ -41,14 +41,14 @@ const SOAK: [(&str, &str); 5] = [
     ("SOAK_WES", "a-token-of-wes-too"),
 ];
 
-/// The errands of `config/soak` in which nothing races: notes, a todo list, a view, what is cleared and recalled, what the
-/// core is asked, timers, a loop that is stopped, turns that are used up, and threads one within the other as deep as
-/// they may be. In the others several work at once, and who is first hangs on the machine.
+/// The errands of `config/soak` without races: notes, a todo list, a view, clears and recalls, questions to the core,
+/// timers, a stopped loop, used-up turns, and threads nested to the limit. In the others several work at once, and
+/// their order depends on the machine.
 const ERRANDS: [&str; 10] =
     ["note", "todo", "view", "clear", "ask", "nap", "early", "round", "weary", "deep"];
 
-/// None of the messages makes a listener of `config/soak` hang. On a busy machine its tenth of a second would be over all
-/// the same, in one of the two runs.
+/// No message makes a listener of `config/soak` hang. On a busy machine its tenth of a second could still pass in one
+/// of the two runs.
 const PATIENT: [&str; 2] = ["--set", "listeners.fuse.timeout=60s"];
 
 fn payload(listener: &str, element: &str, inside: &str) -> String {
@@ -98,7 +98,7 @@ fn ends(record: &serde_json::Value, receipt: &serde_json::Value) -> bool {
     closes && record["thread"] == receipt["thread"] && record["call"] == receipt["call"]
 }
 
-/// Sends the messages, one after the other with the answer in between, each under its key.
+/// Sends the messages in sequence, each under its key, and waits for each answer.
 fn send(run: &RunFile, messages: &[Message]) {
     let mut events = Events::open(run, "", &[]);
     for (number, (to, body)) in messages.iter().enumerate() {
@@ -109,7 +109,7 @@ fn send(run: &RunFile, messages: &[Message]) {
     }
 }
 
-/// Lets an organism end, and holds its log to be at rest.
+/// Lets an organism end, and checks that its log is at rest.
 fn rests(running: Running, folder: &Path, log: &Path) {
     running.signal(Signal::TERM);
     let ended = running.end();
@@ -126,7 +126,7 @@ impl Example {
     fn placed(&self) -> tempfile::TempDir {
         let folder = tempfile::tempdir().unwrap();
         copy(&Path::new(env!("CARGO_MANIFEST_DIR")).join("config").join(self.folder), folder.path());
-        // A log of who tried the example in the checkout is not what is compared.
+        // A log that a user of the example left in the checkout is not compared.
         remove(&folder.path().join(self.log));
         folder
     }
@@ -136,7 +136,7 @@ impl Example {
         Running::organism_set(folder, &settings, self.variables)
     }
 
-    /// Plays it in a folder of its own, with these settings, and gives its log at rest.
+    /// Runs it in its own folder, with these settings, and returns its log at rest.
     fn plays(&self, more: &[&str]) -> (tempfile::TempDir, PathBuf) {
         let folder = self.placed();
         let log = folder.path().join(self.log);
@@ -147,7 +147,7 @@ impl Example {
     }
 }
 
-/// Removes a log, with what lies beside it.
+/// Removes a log, with the files next to it.
 fn remove(log: &Path) {
     for more in ["", "-wal", "-shm"] {
         let path = [log.to_str().unwrap(), more].concat();
@@ -158,12 +158,12 @@ fn remove(log: &Path) {
     }
 }
 
-/// A configuration without the settings that say where the log is: they are what the two runs differ in.
+/// A configuration without the settings for the place of the log, in which the two runs differ.
 fn without_log(field: &str) -> String {
     field.lines().filter(|line| !line.starts_with("log.")).map(|line| format!("{line}\n")).collect()
 }
 
-/// A configuration without the setting that says where the broker is.
+/// A configuration without the setting for the place of the broker.
 fn without_bus(field: &str) -> String {
     field.lines().filter(|line| !line.starts_with("bus.")).map(|line| format!("{line}\n")).collect()
 }
@@ -175,7 +175,7 @@ fn d1_every_example_has_the_same_log_in_one_process_and_in_two_roles() {
         let server = Server::start();
         let nats = format!("bus.nats={}", server.url());
         let (_near_folder, near) = example.plays(&[]);
-        // What the listeners have lies in a folder of their own.
+        // The listeners' files are in their own folder.
         let (folder, hosted) = (example.placed(), example.placed());
         let log = folder.path().join(example.log);
         let pump = example.runs(folder.path(), &["--set", &nats, "--role", "pump"]);
@@ -216,7 +216,7 @@ fn d1_every_example_has_the_same_log_embedded_and_in_nats() {
     for example in &examples {
         let (_near_folder, near) = example.plays(&[]);
         let (far_folder, copy) = example.plays(&far);
-        // The copy is made again from the stream, so that what is compared is what the broker has.
+        // The copy is made again from the stream, so that the test compares what the broker has.
         remove(&copy);
         rests(example.runs(far_folder.path(), &far), far_folder.path(), &copy);
         let (records, differences) = Log::read(&near, without_log).against(&Log::read(&copy, without_log));
@@ -228,8 +228,7 @@ fn d1_every_example_has_the_same_log_embedded_and_in_nats() {
     println!("{compared} records in all");
 }
 
-/// The listener of `listeners/echo-python` as a program: its words are the same text, and only how it hears and is heard
-/// is another.
+/// The listener of `listeners/echo-python` as a program: the same text, with only its input and output changed.
 fn as_a_program() -> String {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("listeners/echo-python/echo.py");
     let page = std::fs::read_to_string(page).unwrap();
@@ -238,14 +237,14 @@ fn as_a_program() -> String {
     plain.join("\n") + "\nfor line in sys.stdin:\n    print(reply(line).decode(), flush=True)\n"
 }
 
-/// A configuration without how the listener is reached and where the log is: what the runs differ in.
+/// A configuration without how the listener is reached and where the log is, in which the runs differ.
 fn without_carriers(field: &str) -> String {
     let program = "run: [python3, echo.py, none, shop, echo]";
     let kept = field.lines().filter(|line| !line.starts_with("bus: ") && !line.starts_with("log: "));
     kept.map(|line| line.replace(program, "").replace("nats: true", "") + "\n").collect()
 }
 
-/// Plays the echo, reached in that way, with further lines of its file, and gives its log at rest.
+/// Runs the echo, reached in that way, with further lines of its file, and returns its log at rest.
 fn echoes(server: &Server, reached: &str, more: &str) -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let file = [
@@ -276,7 +275,7 @@ fn d1_a_listener_has_the_same_log_as_a_program_and_over_nats() {
     let bus = format!("bus: {{nats: \"{}\"}}\n", server.url());
     let (_program, near) = echoes(&server, "run: [python3, echo.py, none, shop, echo]", "");
     let (_over_nats, far) = echoes(&server, "nats: true", &bus);
-    // Another broker: a stream of deliveries has one log that they come from.
+    // Another broker: a stream of deliveries belongs to one log.
     let other = Server::start();
     let kept = format!("log: {{nats: \"{}\", durability: relaxed}}\n", other.url());
     let (_both, farthest) = echoes(&other, "nats: true", &kept);
@@ -289,13 +288,13 @@ fn d1_a_listener_has_the_same_log_as_a_program_and_over_nats() {
     }
 }
 
-/// The records of a log that are compared.
+/// The compared records of a log.
 fn told(log: &Log) -> Vec<usize> {
     let is_told = |at: &usize| !log.records[*at].header.thread.is_sys();
     (0..log.records.len()).filter(is_told).collect()
 }
 
-/// Holds that a log with that change differs, in that part if one is named.
+/// Checks that a log with that change differs, in that part if one is named.
 #[track_caller]
 fn seen(log: &Log, part: &str, change: impl FnOnce(&mut Vec<Record>)) {
     let mut changed = log.clone();
@@ -306,7 +305,7 @@ fn seen(log: &Log, part: &str, change: impl FnOnce(&mut Vec<Record>)) {
     }
 }
 
-/// The control of the two above: they would see it.
+/// The control for the two tests above: the comparison finds such differences.
 #[test]
 fn d1_a_record_that_is_missing_and_a_byte_that_is_another_are_seen() {
     let team = examples().into_iter().find(|example| example.folder == "team").unwrap();
@@ -323,7 +322,7 @@ fn d1_a_record_that_is_missing_and_a_byte_that_is_another_are_seen() {
     }
     let all = told(&log);
     let (first, last) = (all[0], all[all.len() - 1]);
-    // A byte in the words of the answer; a cause, a sender and a code that are other ones.
+    // A changed byte in the answer's text; a changed cause, sender and code.
     seen(&log, ": body: from byte ", |records| {
         let words = String::from_utf8(records[last].body.to_vec()).unwrap().replace("70 times", "71 times");
         records[last].body = Arc::from(words.into_bytes());
@@ -331,7 +330,7 @@ fn d1_a_record_that_is_missing_and_a_byte_that_is_another_are_seen() {
     seen(&log, ": cause: ", |records| records[last].header.cause = Some(records[first].header.id));
     seen(&log, ": from: ", |records| records[last].header.from = records[first].header.from.clone());
     seen(&log, ": code: ", |records| records[last].header.code = records[first].header.code);
-    // What a model was sent is compared, not its hash alone: the prompt of another turn is another one.
+    // A model's prompt is compared, not only its hash: the prompt of another turn differs.
     let text = |at: usize| String::from_utf8(log.records[at].body.to_vec()).unwrap();
     let asked: Vec<usize> = all.iter().copied().filter(|at| text(*at).contains(" prompt=\"")).collect();
     let prompt = |at: usize| text(at).split_once(" prompt=\"").unwrap().1[..64].to_owned();

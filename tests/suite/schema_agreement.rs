@@ -1,13 +1,14 @@
-//! Property tests: our model finds nothing wrong exactly where libxml2 finds nothing wrong, and nothing
-//! that the profile lets through stalls the judge. `SYSTOLE_CASES` sets how many cases are tried.
+//! Property tests: our model finds nothing wrong exactly if libxml2 finds nothing wrong, and nothing that
+//! the profile lets through stalls the judge. `SYSTOLE_CASES` sets how many cases are tried.
 //!
 //! A tape of numbers decides everything, so that a failing case shrinks to a short tape.
 //!
-//! Known disagreement: libxml2 takes a lone sign with a blank behind it for an `xs:decimal`; the model does
-//! not. Followed, though XSD says otherwise: blanks around dates, durations and numbers of machine size are
-//! refused where no pattern or enumeration stands; base64 text may hold stray characters; unsigned numbers
-//! take no `+`. Not generated, because the model leaves them to libxml2: `xsi:type`, zoned against unzoned
-//! times, Unicode digits and names, patterns over values longer than 16 KiB.
+//! Known disagreement: libxml2 accepts a lone sign followed by a blank as an `xs:decimal`; the model does
+//! not. The model follows libxml2 in these points, though XSD says otherwise: blanks around dates,
+//! durations and numbers of machine size are refused unless there is a pattern or an enumeration; base64
+//! text may hold stray characters; unsigned numbers take no `+`. Not generated, because the model leaves
+//! them to libxml2: `xsi:type`, zoned against unzoned times, Unicode digits and names, patterns over values
+//! longer than 16 KiB.
 
 use std::cell::{Cell, RefCell};
 use std::fmt::Write as _;
@@ -17,7 +18,7 @@ use proptest::test_runner::{Config, TestRunner};
 use systole::edges::schemas::{Judge, Source, Verdict};
 use systole_kit::schema::Model;
 
-/// Numbers that are read one after another; behind the end there are only zeros.
+/// Numbers that are read in sequence; after the end there are only zeros.
 pub(super) struct Tape {
     pub(super) numbers: Vec<u8>,
     pub(super) at: usize,
@@ -39,7 +40,7 @@ impl Tape {
     }
 }
 
-/// Restrictions beside values that some of them admit.
+/// Restrictions with values, some of which they admit.
 pub(super) const SIMPLE: [(&str, &str, &[&str]); 16] = [
     (
         "string",
@@ -137,7 +138,7 @@ fn group(tape: &mut Tape, depth: usize, names: &mut Vec<&'static str>, outermost
         } else if compositor != "all" && outermost && tape.one_in(4) {
             members.push((Member::Inner(group(tape, depth, names, false)), occurs));
         } else if !names.is_empty() {
-            // A name comes once per type, or attribution would hardly ever be unique.
+            // A name occurs once per type, or attribution would hardly ever be unique.
             let name = names.remove(tape.below(names.len()));
             members.push((Member::Element(name, kind(tape, depth - 1)), occurs));
         }
@@ -184,7 +185,7 @@ fn group_xsd(group: &Group, occurs: &str) -> String {
     xsd + &format!("</xs:{}>", group.compositor)
 }
 
-/// Writes a document that follows the schema most of the time and slips now and then.
+/// Writes a document that mostly follows the schema and sometimes deviates.
 pub(super) fn write_element(tape: &mut Tape, name: &str, kind: &Kind, namespace: &str, out: &mut String) {
     let name = if tape.one_in(40) { NAMES[tape.below(NAMES.len())] } else { name };
     write!(out, "<{name}{namespace}").expect("text");
@@ -215,7 +216,7 @@ pub(super) fn write_element(tape: &mut Tape, name: &str, kind: &Kind, namespace:
     write!(out, "</{name}>").expect("text");
 }
 
-/// The same value, cut by a comment or written with a reference.
+/// The same value, split by a comment or written with a reference.
 fn split(tape: &mut Tape, value: &str) -> String {
     match (tape.below(6), value.char_indices().nth(1)) {
         (4, Some((at, _))) => format!("{}<!-- x -->{}", &value[..at], &value[at..]),
@@ -441,7 +442,7 @@ fn the_model_and_libxml2_agree_on_the_spelling_of_built_in_types() {
         prop::collection::vec(prop::sample::select("aZ09+/= \n".chars().collect::<Vec<_>>()), 0..10),
         prop::collection::vec(prop::sample::select("a1:-._%#/?@[]é \t".chars().collect::<Vec<_>>()), 0..10),
     ];
-    // Digits laid over a valid date or time reach the calendar's own rules.
+    // Digits over a valid date or time test the calendar's own rules.
     let dates = (0u32..3000, 0u32..14, 0u32..33, 0u32..26, 0u32..62, 0u32..62, 0i32..15);
     let dates = dates.prop_map(|(y, mo, d, h, mi, s, z)| match z % 3 {
         0 => format!("{y:04}-{mo:02}-{d:02}"),

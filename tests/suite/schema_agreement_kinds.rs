@@ -1,8 +1,8 @@
 //! Property tests: our model and libxml2 agree on lists, unions and several namespaces. `SYSTOLE_CASES` sets
 //! how many cases are tried; the tape and the generator of contents are those of `schema_agreement`.
 //!
-//! Every other disagreement that these have found is followed by the model, or the schema is refused; what
-//! is left open stands in `docs/reference/schemas.md`.
+//! The model follows every other disagreement that these tests have found, or the schema is refused; the
+//! open points are in `docs/reference/schemas.md`.
 
 use std::cell::Cell;
 use std::fmt::Write as _;
@@ -68,7 +68,7 @@ fn value(tape: &mut Tape) -> String {
     text + blank(tape)
 }
 
-/// The inside of an `xs:simpleType`, and whether it is a list.
+/// The content of an `xs:simpleType`, and whether it is a list.
 fn variety(tape: &mut Tape, depth: usize) -> String {
     match tape.below(if depth == 0 { 4 } else { 8 }) {
         0 | 1 => format!(r#"<xs:restriction base="xs:{}"/>"#, tape.pick(&BUILT_IN)),
@@ -138,7 +138,7 @@ fn a3_the_model_and_libxml2_agree_on_lists_and_unions() {
             let payload = format!(r#"<a xmlns="urn:t">{}</a>"#, value(&mut tape));
             let counter = if agree(&model, &mut judge, &xsd, &payload)? { &valid } else { &invalid };
             counter.set(counter.get() + 1);
-            // What a refusal says to write is admitted.
+            // The suggested fix is admitted.
             if let Some(fix) = model.explain(payload.as_bytes()).map(|found| found.fix)
                 && fix.starts_with('<')
             {
@@ -213,7 +213,7 @@ fn a3_the_model_and_libxml2_agree_on_several_namespaces() {
     assert!(valid.get() > cases && invalid.get() > cases, "both verdicts come often");
 }
 
-/// A document of two namespaces that slips now and then, most of all in the namespaces.
+/// A document of two namespaces that sometimes deviates, mostly in the namespaces.
 fn document(tape: &mut Tape, part: &super::schema_agreement::Kind, at: usize, has_wildcard: bool) -> String {
     let mut out = String::from(r#"<root xmlns="urn:t""#);
     let values = SIMPLE[at].2;

@@ -1,5 +1,5 @@
-//! Our model of the schema profile against libxml2: whatever the one has words for the other refuses,
-//! and what the words say to write is admitted.
+//! Our model of the schema profile, compared with libxml2: every payload for which the model has a
+//! message is refused by libxml2, and the fix in the message is admitted.
 
 use std::path::{Path, PathBuf};
 
@@ -74,7 +74,7 @@ fn libxml2_admits_every_example() {
     }
 }
 
-/// Does what a finding says; none where the words are for people.
+/// Follows a finding; none if its text is for people.
 fn apply(payload: &str, finding: &Finding) -> Option<String> {
     mending::apply(payload, &finding.path, &finding.fix)
 }
@@ -86,7 +86,7 @@ fn a9_doing_what_the_words_say_gets_a_payload_admitted() {
         let mut pair = Pair::named(name);
         for payload in wrong_payloads(name) {
             let mut text = payload.clone();
-            // Each finding names the first fault only; a payload with several takes as many rounds.
+            // Each finding names only the first fault; a payload with several takes as many rounds.
             for _ in 0..3 {
                 let Some(finding) = pair.model.explain(text.as_bytes()) else { break };
                 let Some(next) = apply(&text, &finding) else { break };
@@ -100,7 +100,7 @@ fn a9_doing_what_the_words_say_gets_a_payload_admitted() {
             }
         }
     }
-    // What the schema leaves open is for people: any root, and an element of any other namespace.
+    // Open choices of the schema are for people: any root, and an element of any other namespace.
     let for_people = ["write one of ", "write what is missing into "];
     let stuck: Vec<_> = by_hand
         .iter()

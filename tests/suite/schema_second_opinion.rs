@@ -1,7 +1,7 @@
 //! A second opinion on libxml2's verdicts: uppsala, another validator, over generated schemas and documents.
 //!
-//! libxml2 judges; nothing is decided by what stands here. Each class of disagreement has been looked at and
-//! is told in `docs/reference/schemas.md`; one that fits none of them is a failure.
+//! libxml2 judges; this file decides nothing. Each class of disagreement was examined and is described in
+//! `docs/reference/schemas.md`; a disagreement outside these classes fails the test.
 
 use std::cell::{Cell, RefCell};
 
@@ -26,7 +26,7 @@ impl Both {
         Some(Both { xsd, judge, other })
     }
 
-    /// What libxml2 and the other one say.
+    /// The verdicts of libxml2 and of uppsala.
     fn judged(&self, payload: &str) -> (bool, bool) {
         let mut judge = self.judge.borrow_mut();
         let id = judge.schema("t").expect("it was compiled under this name");
@@ -36,12 +36,12 @@ impl Both {
     }
 }
 
-/// Why libxml2 and the other one may differ on a value of a built-in type; none is no known reason.
+/// Why libxml2 and uppsala may differ on a value of a built-in type; none if there is no known reason.
 fn known(name: &str, value: &str, ours: bool) -> Option<&'static str> {
     let digits = value.bytes().filter(u8::is_ascii_digit).count();
     let trimmed = value.trim();
     match (ours, name) {
-        // libxml2 is the stricter one.
+        // libxml2 is stricter.
         (false, _) if trimmed != value => Some("blanks around numbers of machine size, dates and times"),
         (false, "unsignedByte" | "unsignedShort" | "unsignedInt" | "unsignedLong")
             if value.starts_with('+') =>
@@ -55,7 +55,7 @@ fn known(name: &str, value: &str, ours: bool) -> Option<&'static str> {
         (false, "date") if value.starts_with('0') => {
             Some("a year of more than four digits that begins with 0")
         }
-        // The other one is.
+        // uppsala is stricter.
         (true, "base64Binary") => Some("stray characters in base64"),
         (true, "decimal") if trimmed.ends_with('.') => Some("a point with nothing behind it"),
         (true, "double" | "float") if trimmed.ends_with('e') => Some("an exponent without digits"),
@@ -83,7 +83,7 @@ fn a3_a_second_opinion_on_built_in_types_differs_only_in_known_classes() {
     assert!(agreed > 3_000, "{agreed}");
 }
 
-/// The schema with every simple type made plain text: the other one checks anonymous types hardly at all.
+/// The schema with every simple type replaced by plain text: uppsala hardly checks anonymous types.
 fn plainly(xsd: &str) -> String {
     let mut parts = xsd.split("<xs:simpleType>");
     let mut plain = parts.next().unwrap_or_default().to_owned();
@@ -95,8 +95,8 @@ fn plainly(xsd: &str) -> String {
     plain
 }
 
-/// The same cases each time, for a class that comes once in a million would stop somebody else's work; with
-/// `SYSTOLE_CASES` so many new ones.
+/// The same cases each time, because a class with a chance of one in a million would stop unrelated work;
+/// with `SYSTOLE_CASES`, this many new ones.
 fn runner() -> TestRunner {
     let config = |cases| Config { cases, failure_persistence: None, ..Config::default() };
     match std::env::var("SYSTOLE_CASES").ok().and_then(|cases| cases.parse().ok()) {
@@ -124,10 +124,10 @@ fn a3_a_second_opinion_on_contents_differs_only_in_known_classes() {
                 continue;
             }
             differed.set(differed.get() + 1);
-            // The other one takes attributes of elements with a simple type, and a blank in a CDATA section
+            // uppsala accepts attributes of elements with a simple type, and a blank in a CDATA section
             // where only elements are allowed.
             let known = [" two=\"x\"", "<![CDATA[ ]]>"];
-            // And it miscounts a group inside a choice that must come twice, both ways.
+            // It also miscounts a group inside a choice that must come twice, in both directions.
             let twice = ["<xs:choice minOccurs=\"2\"", "<xs:sequence minOccurs=\"2\""];
             let is_known = (!ours && known.iter().any(|part| payload.contains(part)))
                 || twice.iter().any(|part| both.xsd.contains(part));

@@ -1,5 +1,5 @@
-//! Schemas are tried in a process that may die of them: each cap kills for real, the one who asked lives on in
-//! flat memory, and what comes of it is told with place and mend.
+//! Schemas are tried in a process that may die of them: each cap really kills it, the asking process continues in
+//! flat memory, and the result is reported with place and fix.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -22,7 +22,7 @@ fn with_content(content: &str) -> Source {
     source(&format!("\n<xs:element name=\"a\"><xs:complexType>{content}</xs:complexType></xs:element>"))
 }
 
-/// So many elements that may all be left out: our model takes them, and libxml2 compares each with each.
+/// This many optional elements: our model accepts them, and libxml2 compares each with each.
 fn optional(count: usize) -> Source {
     let one = |n: usize| format!("<xs:element name=\"e{n}\" type=\"xs:int\" minOccurs=\"0\"/>");
     with_content(&format!("<xs:sequence>{}</xs:sequence>", (0..count).map(one).collect::<String>()))
@@ -38,7 +38,7 @@ fn tried(caps: Caps, fault: Option<&'static str>, sources: &[Source]) -> Result<
 fn a5_what_compiles_here_compiles_there() {
     assert_eq!(tried(Caps::USUAL, None, &[plain(), optional(50)]), Ok(()));
     assert_eq!(tried(Caps::USUAL, None, &[]), Ok(()));
-    // What the profile leaves out is told by whoever reads it, with every place.
+    // The reader reports what the profile excludes, with every place.
     assert_eq!(tried(Caps::USUAL, None, &[source("<xs:include schemaLocation=\"x\"/>"), plain()]), Ok(()));
 }
 
@@ -59,13 +59,13 @@ fn a5_each_cap_kills() {
     assert_eq!(failed(caps, "spin").why, Why::Processor);
     assert_eq!(failed(caps, "eat").why, Why::Memory);
     assert_eq!(failed(Caps { wall_ms: 200, ..caps }, "hang"), Failed { at: 0, line: None, why: Why::Wall });
-    // Nobody is left behind: what was killed was also waited for.
+    // No process is left behind: a killed process was also waited for.
     let children = format!("/proc/self/task/{}/children", rustix_tid());
     let left = std::fs::read_to_string(children).unwrap_or_default();
     assert_eq!(left, "");
 }
 
-/// The thread that starts the others here has its own list of children.
+/// The thread that starts the other processes has its own list of children.
 fn rustix_tid() -> String {
     let link = std::fs::read_link("/proc/thread-self").expect("Linux tells the thread");
     link.file_name().expect("a number").to_string_lossy().into_owned()
@@ -74,7 +74,7 @@ fn rustix_tid() -> String {
 #[test]
 fn row_24_what_the_model_takes_and_libxml2_cannot_bear_ends_another_process() {
     let began = resident_bytes();
-    // The wall is far away: on a busy machine five seconds of the processor can be many of the clock.
+    // The wall-clock cap is far away: on a busy machine five seconds of CPU time can take much longer.
     let caps = Caps { processor_s: 2, wall_ms: 300_000, ..Caps::USUAL };
     let failed = tried(caps, None, &[plain(), optional(6000)]).unwrap_err();
     assert_eq!((failed.at, failed.line, failed.why), (1, None, Why::Processor));
@@ -100,13 +100,14 @@ fn a5_a_program_that_does_not_know_the_work_says_nothing_of_the_schemas() {
 
 #[test]
 fn a5_limits_that_are_lower_already_stay() {
-    // As a service may be started with: less than the cap, which is enough for this, and little processor time.
+    // As a service may be started: less memory than the cap, but enough for this, and little CPU time.
     let shell = format!("ulimit -v 160000; ulimit -t 2; printf '' | {SYSTOLE} -try-schemas 268435456 3");
     let output = Command::new("sh").args(["-c", &shell]).output().expect("a shell runs");
     assert_eq!(String::from_utf8_lossy(&output.stdout), "\"Ready\"\n\"Compiled\"\n");
 }
 
-/// Runs the program on an organism whose listener has this schema and none of its elements, and gives what it said and its exit.
+/// Runs the program on an organism whose listener has this schema and none of its elements. Returns its output and
+/// its exit code.
 fn run(schema: &[u8]) -> (String, Option<i32>) {
     let folder = tempfile::tempdir().expect("a folder");
     let yaml = "organism: {name: acme}\nlisteners:\n  one: {run: [true], schema: t.xsd, accepts: [nowhere], entry: true}\n";
@@ -153,7 +154,7 @@ fn a5_row_24_a_schema_that_cannot_be_borne_is_refused_with_place_and_mend() {
         assert!(flat.contains(words) && flat.contains(mend), "{words}: {told}");
         assert!(flat.contains("config.schema") || flat.contains("config.unreadable"), "{told}");
         assert!(flat.contains("t.xsd"), "{told}");
-        // What the other process died of is not looked into here: that nothing is called `nowhere` stays untold.
+        // After a failed trial the check stops, so it does not report the missing name `nowhere`.
         assert!(flat.ends_with("1 mistake") || !words.starts_with("compiling"), "{told}");
     }
 }
@@ -164,14 +165,14 @@ fn a5_a_program_under_a_longer_name_tries_with_itself_and_with_no_stranger_above
     let place = folder.path().join("bin");
     std::fs::create_dir(&place).expect("a folder");
     std::fs::copy(SYSTOLE, place.join("systole-next")).expect("it can be copied");
-    // Whoever may write one folder up must not be run.
+    // A program in the parent folder, which another user may write, must not run.
     std::fs::write(folder.path().join("systole"), "#!/bin/sh\ntouch \"$0.was-run\"\n")
         .expect("it can be written");
     let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
     std::fs::set_permissions(folder.path().join("systole"), mode).expect("it can be run");
     let yaml = "organism: {name: acme}\nlisteners:\n  one: {run: [true], schema: t.xsd, accepts: [a], entry: true}\n";
     std::fs::write(place.join("organism.yaml"), yaml).expect("it can be written");
-    // More than the cap bears, and no more than some time of this process if nobody held it.
+    // More than the cap allows, and only some time of this process without the cap.
     std::fs::write(place.join("t.xsd"), optional(2500).xsd).expect("it can be written");
     let output = Command::new(place.join("systole-next")).arg("check").current_dir(&place).output();
     let told = String::from_utf8_lossy(&output.expect("it runs").stdout).into_owned();
@@ -191,7 +192,7 @@ fn who_only_reads_the_log_does_not_wait_for_a_trial() {
         let output = output.expect("it runs");
         (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
     };
-    // What nobody compiles was tried by nobody: it says that there is no log, and nothing of the schema.
+    // Without a compile there is no trial: it reports that there is no log, and nothing about the schema.
     let (exit, told) = said("ps");
     assert!(!told.contains("compiling"), "{exit:?} {told}");
     assert!(told.contains("organism.db"), "{exit:?} {told}");
@@ -202,7 +203,7 @@ fn who_only_reads_the_log_does_not_wait_for_a_trial() {
 fn a5_the_way_in_is_no_command() {
     let help = Command::new(SYSTOLE).arg("--help").output().expect("it runs");
     assert!(!String::from_utf8_lossy(&help.stdout).contains("try-schemas"));
-    // Without caps, or with none that can be read, it does nothing.
+    // Without caps, or with unreadable caps, it does nothing.
     for arguments in [&["-try-schemas"] as &[&str], &["-try-schemas", "x", "1"]] {
         let output = Command::new(SYSTOLE).args(arguments).output().expect("it runs");
         assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0));

@@ -1,16 +1,16 @@
-//! What commands print on terminals of several widths and in pipes: what is cut, in which time, in which colours, through
-//! which pager. The real program on a real terminal.
+//! The output of commands on terminals of several widths and in pipes: what is cut, in which time zone, in which
+//! colours, through which pager. The real program on a real terminal.
 
 use std::path::Path;
 
 use crate::program::{Ran, Running, systole, systole_with};
 use crate::terminal::{CTRL_C, Terminal};
 
-/// A question that no terminal here shows on one line.
+/// A question that fits on one line of no terminal here.
 const LONG: &str = "Which of the many rooms of this old house by the sea has a window that looks out on the garden, \
                     and which of them has the key to the cellar where the apples of last year are kept?";
 
-/// An organism with one thread that rests.
+/// An organism with one thread at rest.
 fn asked(question: &str) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let made = systole(folder.path(), &["init"]);
@@ -20,7 +20,7 @@ fn asked(question: &str) -> tempfile::TempDir {
     folder
 }
 
-/// What a command prints into a pipe.
+/// The output of a command into a pipe.
 fn piped(folder: &Path, arguments: &[&str]) -> Ran {
     systole_with(folder, arguments, &[("COLUMNS", "")])
 }
@@ -31,7 +31,7 @@ fn done(ran: &Ran) -> &str {
     &ran.stdout
 }
 
-/// What a command shows on a terminal of so many columns.
+/// The output of a command on a terminal of this many columns.
 #[track_caller]
 fn on_terminal(columns: u16, folder: &Path, arguments: &[&str], variables: &[(&str, &str)]) -> String {
     let (code, screen) = Terminal::wide(columns, folder, arguments, variables).end();
@@ -205,7 +205,7 @@ fn long_output_goes_through_the_pager_on_a_terminal_alone() {
     }
     let none = on_terminal(80, folder.path(), &["tree"], &[("PAGER", "no-such-pager -x")]);
     assert!(none.contains("answered") && !none.contains("not found"), "{none}");
-    // A pager that is left early ends the printing, not with a fault.
+    // Leaving a pager early ends the output, without an error.
     on_terminal(80, folder.path(), &["log"], &[("PAGER", "head -n 1")]);
 }
 

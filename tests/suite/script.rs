@@ -1,8 +1,8 @@
-//! The shell script that most tests of programs run, and what is reported of its answers.
+//! The shell script that most tests of programs run, and the reports of its answers.
 
 use crate::stage::{Cast, shell};
 
-/// A shell script: reads a line, takes the delivery out of it, and does CASE with it.
+/// A shell script: reads a line, takes the delivery from it, and runs CASE with it.
 pub(crate) const LOOP: &str = r#"
 say() { printf '<%s xmlns="urn:systole:listener:v1" delivery="%s">%s</%s>\n' "$1" "$2" "$3" "$1"; }
 answer() { say reply "$1" '<pong xmlns="urn:t"/>'; }

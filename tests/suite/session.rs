@@ -1,18 +1,18 @@
-//! Sessions as pages show them: commands and what they print, read from a page and run in a real shell, in the order of
-//! the page. Nothing is taken out but times.
+//! Sessions as pages show them: commands and their output, read from a page and run in a real shell, in the order of
+//! the page. Only times are removed.
 
 use std::path::Path;
 use std::process::Command;
 
-/// A command and what it prints.
+/// A command and its output.
 #[derive(Debug)]
 pub(crate) struct Step {
     pub(crate) command: String,
     pub(crate) shown: String,
 }
 
-/// The commands of every console block of a page. `$ ` begins one, `> ` goes on with it, anything else is what it
-/// prints.
+/// The commands of every console block of a page. `$ ` begins a command, `> ` continues it, everything else is its
+/// output.
 pub(crate) fn steps(page: &str) -> Vec<Step> {
     let blocks = page.split("```console\n").skip(1).map(|rest| rest.split("\n```\n").next().unwrap());
     let mut steps: Vec<Step> = Vec::new();
@@ -30,7 +30,7 @@ pub(crate) fn steps(page: &str) -> Vec<Step> {
     steps
 }
 
-/// A shell that keeps its place from one command to the next.
+/// A shell that keeps its current folder from one command to the next.
 pub(crate) struct Shell {
     home: tempfile::TempDir,
     variables: Vec<(String, String)>,
@@ -44,12 +44,12 @@ impl Shell {
         std::fs::write(home.path().join("place"), home.path().join("folder").to_str().unwrap()).unwrap();
         let program = Path::new(env!("CARGO_BIN_EXE_systole")).parent().unwrap().to_str().unwrap();
         let path = format!("{program}:{}", std::env::var("PATH").unwrap());
-        // Pages show what a terminal of 80 columns in UTC shows.
+        // Pages show the output of a terminal of 80 columns in UTC.
         let variables = [("PATH", path.as_str()), ("TZ", "UTC"), ("COLUMNS", "80")];
         Shell { home, variables: variables.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec() }
     }
 
-    /// The same shell with a variable more, or with a folder more at the begin of `PATH`.
+    /// The same shell with one more variable, or with one more folder at the beginning of `PATH`.
     pub(crate) fn with(mut self, name: &str, value: &str) -> Shell {
         match self.variables.iter_mut().find(|(known, _)| known == name) {
             Some((known, path)) if known.as_str() == "PATH" => *path = format!("{value}:{path}"),
@@ -58,7 +58,7 @@ impl Shell {
         self
     }
 
-    /// The folder that it began in.
+    /// The folder in which it began.
     pub(crate) fn folder(&self) -> std::path::PathBuf {
         self.home.path().join("folder")
     }
@@ -73,13 +73,14 @@ impl Shell {
         shell
     }
 
-    /// Starts a command that stays, in a terminal of its own that begins where this one is. It is the process itself.
+    /// Starts a long-running command in its own terminal, in the current folder of this shell. Returns the process
+    /// itself.
     pub(crate) fn leave(&self, command: &str) -> std::process::Child {
         let script = format!("cd \"$(cat '{}')\" && exec {command} 2>&1", self.place());
         self.sh(&script).stdout(std::process::Stdio::piped()).spawn().unwrap()
     }
 
-    /// Runs a command and gives all that it printed.
+    /// Runs a command and returns all its output.
     pub(crate) fn run(&self, command: &str) -> String {
         let place = self.place();
         let whole = format!("cd \"$(cat '{place}')\" || exit\n{{ {command}\n}} 2>&1\npwd >'{place}'\n");
@@ -116,8 +117,8 @@ pub(crate) fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// A text without what differs from run to run: times of day, stretches of time, ids of threads, and the blanks that
-/// line columns up.
+/// A text without what differs from run to run: times of day, durations, thread ids, and the blanks that align
+/// columns.
 pub(crate) fn untimed(text: &str) -> String {
     let words: Vec<&str> = text.split(' ').collect();
     let mut out = Vec::with_capacity(words.len());
@@ -129,8 +130,8 @@ pub(crate) fn untimed(text: &str) -> String {
         let of_day = word.matches(':').count() >= 2 && word.chars().any(|c| c.is_ascii_digit());
         out.push(if stretch || of_day { timeless(word) } else { (*word).to_owned() });
     }
-    // A number with a point and one without are both a stretch of time, and so is any unit behind it. Columns are as
-    // wide as the times in them.
+    // A number is a duration with or without a decimal point, and with any unit. Columns are as wide as the times in
+    // them.
     let out = out
         .join(" ")
         .split("  ")
@@ -140,7 +141,7 @@ pub(crate) fn untimed(text: &str) -> String {
         .join(" ");
     let out =
         [" 0.0 s", " 0 s", " 0 m", " 0 h"].iter().fold(out, |out, stretch| out.replace(stretch, " 0 ms"));
-    // A thread that was opened without a key has an id that nobody chose.
+    // A thread that was opened without a key has a random id.
     let mut parts = out.split("sess-");
     let first = parts.next().unwrap_or_default().to_owned();
     parts.fold(first, |out, part| {
@@ -148,7 +149,7 @@ pub(crate) fn untimed(text: &str) -> String {
     })
 }
 
-/// The page with these outputs in place of those that it shows.
+/// The page with these outputs in place of its own.
 pub(crate) fn rewritten(page: &str, outputs: &[String]) -> String {
     let mut out = String::new();
     let mut outputs = outputs.iter();

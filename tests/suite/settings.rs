@@ -1,5 +1,5 @@
-//! `--set`: what is set stands in place of what the file says, is part of the hash and of the stored
-//! configuration, and whatever is wrong with it is told with its place there.
+//! `--set`: a set value replaces the one in the file, is part of the hash and of the stored configuration, and a
+//! mistake in it is reported with its place there.
 
 use std::fs;
 use std::path::Path;
@@ -106,7 +106,7 @@ retry:
 ";
     assert_eq!(section.text, expected);
     assert_eq!(composition.sections[&Name::parse("calc.add").unwrap()].path, "listeners.calc.add");
-    // Written into a file of its own it is the same again, and so it is when it is read back from a log.
+    // Written into its own file it gives the same, and also when it is read back from a log.
     let below = section.text.lines().map(|line| format!("    {line}\n")).collect::<String>();
     fs::write(&path, format!("organism: {{name: hello, entry: search}}\nlisteners:\n  search:\n{below}"))
         .unwrap();
@@ -116,7 +116,7 @@ retry:
     assert_eq!(back.sections, composition.sections);
 }
 
-/// What was set is part of the configuration: of its hash, and of what is read back without a command line.
+/// A set value is part of the configuration: of its hash, and of what is read back without a command line.
 #[test]
 fn what_is_set_is_hashed_stored_and_read_back() {
     let plain = set(&[]).unwrap();
@@ -135,7 +135,7 @@ fn what_is_set_is_hashed_stored_and_read_back() {
     assert_eq!(file::read_source(cut, Path::new("/")).unwrap_err().0[0].code.as_str(), "config.source");
 }
 
-/// A mistake in the file that something else is set in place of is no mistake any more.
+/// A mistake in the file disappears if another value is set in its place.
 #[test]
 fn a_mistake_is_mended_from_the_command_line() {
     let folder = folder();
@@ -145,7 +145,7 @@ fn a_mistake_is_mended_from_the_command_line() {
     assert!(file::load_set(&path, &owned(&["limits.message=1MiB"])).is_ok());
 }
 
-/// Every way to set something wrongly, each with its place and its mend.
+/// Every wrong setting, each with its place and its fix.
 #[test]
 fn what_is_set_wrongly_is_told_as_written_down() {
     let wrong: &[&[&str]] = &[
@@ -192,7 +192,7 @@ fn what_is_set_wrongly_is_told_as_written_down() {
 }
 
 proptest::proptest! {
-    /// Whatever is set, the answer is an organism or diagnostics with places in what was set.
+    /// For any setting, the result is an organism or diagnostics with places in the settings.
     #[test]
     fn nothing_that_is_set_breaks_the_loader(
         path in "(listeners|limits|organism|search|turns|calc|add|env|message|[a-z]{1,3})(\\.(search|turns|calc|add|env|message|[a-z]{1,3})){0,4}",
@@ -223,7 +223,7 @@ fn an_organism_that_runs_keeps_what_was_set_when_it_was_started() {
         assert_eq!(ran.code, Some(2), "{command:?}: {ran:?}");
         assert!(ran.stderr.contains("try: leave --set out"), "{}", ran.stderr);
     }
-    // A command that only reads needs the file for nothing but the log, and is refused what is wrong all the same.
+    // A command that only reads needs the file only for the path of the log, but still rejects mistakes in it.
     let ps = systole(folder.path(), &["ps", "--set", "log.path=hello.db"]);
     assert_eq!(ps.code, Some(0), "{ps:?}");
     let wrong = systole(folder.path(), &["ps", "--log", "hello.db", "--set", "limits.message=1"]);

@@ -1,5 +1,5 @@
-//! A log that is looked at through a glass: it notes which records were read, and its next looks fail, or find no
-//! records of threads, where a test says so. What it gives is what the log in memory gives.
+//! A log behind a test layer: it notes which records were read. Its next reads fail, or find no records of
+//! threads, if a test says so. The data comes from the log in memory.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -12,21 +12,21 @@ use systole_core::types::record::Record;
 /// Records, each with its position.
 type Found = Vec<(Position, Record)>;
 
-/// A log whose next looks fail, so many of them, or that finds no records of threads any more. It notes which
+/// A log whose next reads fail, this many of them, or that no longer finds records of threads. It notes which
 /// records of which threads were read.
 pub(crate) struct Shaky {
     log: Memory,
     read: Mutex<Vec<(ThreadId, u64)>>,
     /// Records that were read in the order of the log.
     walked: AtomicUsize,
-    /// Looks that are still to fail.
+    /// The number of reads that will still fail.
     pub(crate) fails: AtomicUsize,
     /// Whether it finds no records of threads.
     pub(crate) deaf: AtomicBool,
 }
 
 impl Shaky {
-    /// One that does not fail yet.
+    /// A log that does not fail yet.
     pub(crate) fn of(log: Memory) -> Shaky {
         let (read, walked, fails, deaf) = Default::default();
         Shaky { log, read, walked, fails, deaf }
@@ -37,7 +37,7 @@ impl Shaky {
         self.walked.load(Ordering::Relaxed)
     }
 
-    /// The records of threads that were read, one by one, since this was last asked.
+    /// The records of threads that were read singly since the last call.
     pub(crate) fn was_read(&self) -> Vec<(ThreadId, u64)> {
         std::mem::take(&mut *self.read.lock().unwrap())
     }

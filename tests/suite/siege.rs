@@ -1,6 +1,6 @@
-//! A house under siege: the real program with an honest echo and with mallory, a listener that prints
-//! whatever bytes it is asked to. A test strikes at the door or through mallory, and reads what the
-//! striker was told and what the log has of it. It never sleeps; what does not come in time fails.
+//! A house under attack: the real program with an honest echo and with mallory, a listener that prints any
+//! bytes that it is asked to print. A test attacks at the door or through mallory, and reads the answer to
+//! the attacker and the records in the log. It never sleeps; a late answer fails the test.
 
 use std::cell::Cell;
 use std::fs;
@@ -53,7 +53,7 @@ const MALLORY_XSD: &str = r#"<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSche
   <xs:element name="struck" type="xs:string"/>
 </xs:schema>"#;
 
-/// Gives back what it reads, and how many elements a `many` has. Escapes nothing itself.
+/// Returns its input, and the number of elements in a `many`. It escapes nothing itself.
 const ECHO_PY: &str = r#"import sys, xml.etree.ElementTree as ET
 E, S, L = "{https://xml-pipeline.org/ns/envelope/v1}", "{urn:systole:stamp:v1}", "{urn:systole:listener:v1}"
 for line in sys.stdin:
@@ -67,9 +67,9 @@ for line in sys.stdin:
     print(ET.tostring(reply, encoding="unicode"), flush=True)
 "#;
 
-/// Evaluates the strike, which may name its delivery `D` and wrap items with `reply`, and prints what
-/// comes of it: one frame, or a list of them. What it is told for that becomes its final. How many bytes it
-/// has printed in all stands in a file.
+/// Evaluates the attack, which may name its delivery `D` and wrap items with `reply`, and prints the
+/// result: one frame, or a list of them. The answer to that becomes its final. A file has the total number
+/// of bytes that it has printed.
 const MALLORY_PY: &str = r#"import re, sys
 from xml.sax.saxutils import escape, unescape
 
@@ -98,8 +98,8 @@ while line := sys.stdin.buffer.readline():
     sys.stdout.flush()
 "#;
 
-/// Clients beside the operator, each with its token. What is refused is recorded one by one for so many
-/// messages of each, so a long siege sends every refused message through the next of them.
+/// Clients in addition to the operator, each with its token. For each client only a number of refused
+/// messages is recorded singly, so a long test sends every refused message through the next client.
 const OUTSIDERS: usize = 64;
 
 fn outsider(number: usize) -> String {
@@ -110,30 +110,30 @@ fn token(number: usize) -> String {
     format!("token-of-outsider-{number:04}")
 }
 
-/// The siege.
+/// The running house, and what a test needs to attack it.
 pub(crate) struct Siege {
-    /// Messages that outsiders have sent.
+    /// The number of messages that outsiders have sent.
     sent: Cell<usize>,
     pub(crate) folder: tempfile::TempDir,
     pub(crate) organism: Running,
     pub(crate) run: RunFile,
 }
 
-/// What came of a blow through mallory.
+/// The result of an attack through mallory.
 #[derive(Debug)]
 pub(crate) struct Struck {
     /// The thread's records up to the outcome of mallory's call.
     pub(crate) records: Vec<Value>,
-    /// The outcome: mallory's final, which holds what it was told, or the core's word.
+    /// The outcome: mallory's final with the answer that it got, or the core's message.
     pub(crate) told: String,
-    /// By how many bytes the program was larger at any moment of it.
+    /// The largest growth of the program's memory, in bytes.
     grown: u64,
-    /// How many bytes went in: what mallory was asked for, and what it printed.
+    /// The number of input bytes: the request to mallory, and what it printed.
     taken_in: u64,
 }
 
 impl Struck {
-    /// It cost no more memory than its size explains.
+    /// Checks that it cost no more memory than its size explains.
     pub(crate) fn was_frugal(&self, shown: &str) {
         frugal(self.grown, self.taken_in, shown);
     }
@@ -155,13 +155,13 @@ pub(crate) fn say(inside: &str) -> String {
 }
 
 impl Siege {
-    /// Starts the house with the stack of every thread at its usual size.
+    /// Starts the house with the usual stack size for every thread.
     pub(crate) fn begin() -> Siege {
         Siege::with(&[])
     }
 
-    /// Starts the house with these variables, and waits until it has answered a large message: what
-    /// that takes in memory is taken before anything is measured.
+    /// Starts the house with these variables, and waits until it has answered a large message, so that the
+    /// memory for that is allocated before any measurement.
     pub(crate) fn with(variables: &[(&str, &str)]) -> Siege {
         let hidden = ECHO_XSD.replace("/echo/", "/hidden/");
         let mut yaml = YAML.to_owned() + "clients:\n";
@@ -193,13 +193,13 @@ impl Siege {
         self.post_to("/v1/messages", &[], document)
     }
 
-    /// The same from the outsider whose turn it is, who is named.
+    /// The same from the next outsider, whose name is returned.
     pub(crate) fn post_from_outside(&self, document: &[u8]) -> (Answer, String) {
         let number = self.sent.replace(self.sent.get() + 1) % OUTSIDERS;
         (self.post_with(&token(number), "/v1/messages", &[], document), outsider(number))
     }
 
-    /// The same from the operator, to a path and with headers of its own.
+    /// The same from the operator, to a path and with extra headers.
     pub(crate) fn post_to(&self, path: &str, headers: &[(&str, &str)], document: &[u8]) -> Answer {
         self.post_with(self.run.token.secret(), path, headers, document)
     }
@@ -215,7 +215,7 @@ impl Siege {
         answer(stream)
     }
 
-    /// Sends what must be taken, and gives the records of its call up to the outcome.
+    /// Sends a message that must be accepted, and returns the records of its call up to the outcome.
     pub(crate) fn taken(&self, document: &[u8]) -> Vec<Value> {
         let taken = self.post(document);
         assert_eq!(taken.status, 202, "{:?}", taken.json);
@@ -240,7 +240,7 @@ impl Siege {
         }
     }
 
-    /// An honest message goes all the way: the pump serves.
+    /// Checks that an honest message gets its answer: the pump still works.
     pub(crate) fn serves(&self, text: &str) {
         let records = self.taken(say(&format!("<text>{text}</text>")).as_bytes());
         let answer = records.last().unwrap();
@@ -248,7 +248,7 @@ impl Siege {
         assert!(answer["body"].as_str().unwrap().contains(text), "{answer}");
     }
 
-    /// Has mallory print what this expression of Python gives, and waits for the end of its call.
+    /// Lets mallory print the value of this Python expression, and waits for the end of its call.
     pub(crate) fn strike(&self, expression: &str) -> Struck {
         let strike =
             ["<strike xmlns=\"https://xml-pipeline.org/ns/mallory/v1\">", &escaped(expression), "</strike>"];
@@ -272,19 +272,19 @@ impl Siege {
         log.after(Position(position), 100_000).unwrap()
     }
 
-    /// How far the log goes.
+    /// The last position of the log.
     pub(crate) fn last(&self) -> u64 {
         sqlite::open_reading(&self.folder.path().join("hello.db")).unwrap().last().unwrap().0
     }
 
-    /// The bytes that the log keeps under a hash.
+    /// The bytes that the log stores under a hash.
     pub(crate) fn kept(&self, hash: &str) -> Option<Vec<u8>> {
         let log = sqlite::open_reading(&self.folder.path().join("hello.db")).unwrap();
         log.document(Digest::parse(hash).unwrap()).unwrap().map(|bytes| bytes.to_vec())
     }
 
-    /// Sends bytes that must be refused with that code: nothing is routed, the sender is told, and the
-    /// log has the refusal with the hash of an excerpt that it keeps.
+    /// Sends bytes that must be refused with that code: nothing is routed, the sender gets the refusal, and
+    /// the log has the refusal with the hash of a stored excerpt.
     pub(crate) fn refused(&self, document: &[u8], code: &str) -> Value {
         let (before, memory) = (self.last(), Memory::of(&self.organism));
         let (answer, client) = self.post_from_outside(document);
@@ -307,21 +307,21 @@ impl Siege {
         answer.json
     }
 
-    /// The same with line and column, which the refusal must name.
+    /// The same with the line and column that the refusal must name.
     pub(crate) fn refused_at(&self, document: &[u8], code: &str, line: u64, column: u64) {
         let told = self.refused(document, code);
         assert_eq!((told["line"].as_u64(), told["column"].as_u64()), (Some(line), Some(column)), "{told}");
     }
 
-    /// Has mallory send an item that must be refused with that code: mallory is told in its next turn,
-    /// nothing goes to anybody else, and the log has the refusal with a hash and what that names.
+    /// Lets mallory send an item that must be refused with that code: mallory sees it in its next turn,
+    /// nothing goes to anyone else, and the log has the refusal with a hash and the bytes under that hash.
     pub(crate) fn foiled(&self, item: &str, code: &str) -> Struck {
         let struck = self.strike(&format!("reply({item})"));
         self.refusal_in(&struck, code, item);
         struck
     }
 
-    /// The first refusal of a blow, which must be of that code and reach mallory.
+    /// The first refusal of an attack, which must have that code and reach mallory.
     pub(crate) fn refusal_in(&self, struck: &Struck, code: &str, item: &str) {
         let shown = item.get(..200).unwrap_or(item);
         let refusal = struck.records.iter().find(|r| r["kind"] == "refusal");
@@ -340,7 +340,7 @@ impl Siege {
         assert!(kept.is_some_and(|kept| !kept.is_empty()), "{shown}: nothing is kept under {body}");
     }
 
-    /// The house still serves both, and stops when it is asked.
+    /// Checks that the house still serves both, and stops on request.
     pub(crate) fn ends_well(self) {
         self.serves("still here");
         assert!(self.strike("struck('still here')").told.contains("still here"));
@@ -350,21 +350,21 @@ impl Siege {
     }
 }
 
-/// What is taken in is held a few times over while it is read, judged and answered; an attack is one that
-/// makes much of little.
+/// Input is stored a few times over while it is read, judged and answered; an attack makes much out of
+/// little.
 fn frugal(grown: u64, taken_in: u64, shown: &str) {
     let most = (4 << 20) + 8 * taken_in;
     assert!(grown < most, "{grown} bytes for the {taken_in} of {shown:?}");
 }
 
-/// The memory of a process from a moment on.
+/// The memory of a process from a certain moment.
 pub(crate) struct Memory {
     status: String,
     before: u64,
 }
 
 impl Memory {
-    /// Counts from now: the kernel forgets the peak it has seen so far.
+    /// Starts to measure now: the kernel resets its peak.
     pub(crate) fn of(running: &Running) -> Memory {
         let status = format!("/proc/{}/status", running.pid());
         fs::write(format!("/proc/{}/clear_refs", running.pid()), "5").unwrap();
@@ -377,7 +377,7 @@ impl Memory {
         line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() << 10
     }
 
-    /// By how many bytes it was larger at any moment since.
+    /// The largest growth since then, in bytes.
     pub(crate) fn grown(&self) -> u64 {
         Memory::read(&self.status, "VmHWM:").saturating_sub(self.before)
     }

@@ -1,5 +1,5 @@
 //! A stage for carriers: one listener, its reports, and deliveries to hand to it. It never sleeps: it
-//! waits for reports, and gives up loudly when one does not come.
+//! waits for reports, and fails with a message if one does not come.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -21,10 +21,11 @@ use tokio::sync::mpsc;
 
 use crate::program::PATIENCE;
 
-/// Room for reports: less than some tests make, so that waiting for room is part of every test.
+/// Room for reports: less than some tests make, so that every test includes waits for room.
 const REPORTS: usize = 4;
 
-/// Graces short enough for a test, and long enough to be kept by a slow machine where they must be.
+/// Grace periods that are short enough for a test, and long enough for a slow machine if they must be
+/// kept.
 pub(crate) const QUICK: Pace = Pace {
     called_back_ms: 200,
     eof_ms: 200,
@@ -41,7 +42,7 @@ pub(crate) struct Stage {
     pub(crate) reports: mpsc::Receiver<Heard>,
 }
 
-/// What a test says about its listener.
+/// A test's settings for its listener.
 pub(crate) struct Cast {
     pub(crate) reach: Reach,
     pub(crate) inline: Option<Arc<dyn Answering>>,
@@ -59,7 +60,7 @@ pub(crate) fn token(text: &str) -> Token {
     Token(text.into())
 }
 
-/// An empty folder of this test's own.
+/// An empty folder for this test.
 pub(crate) fn folder(test: &str) -> PathBuf {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(test);
     let _not_there_yet = std::fs::remove_dir_all(&folder);
@@ -79,12 +80,12 @@ pub(crate) fn program(run: &[&str], directory: PathBuf) -> Program {
     }
 }
 
-/// A shell script that stays, with quick graces.
+/// A shell script that stays running, with quick grace periods.
 pub(crate) fn shell(script: &str) -> Cast {
     cast(Reach::Process(program(&["/bin/sh", "-c", script], PathBuf::from("/"))))
 }
 
-/// A shell script that is started once for each message.
+/// A shell script that starts once for each message.
 pub(crate) fn shell_once(script: &str) -> Cast {
     let stays = program(&["/bin/sh", "-c", script], PathBuf::from("/"));
     cast(Reach::Process(Program { stays: false, ..stays }))
@@ -164,7 +165,7 @@ impl Stage {
         self.hand_to("echo", delivery);
     }
 
-    /// Hands over a request with that text in it.
+    /// Hands over a request with that text.
     pub(crate) fn hand_words(&self, name: &str, words: &str) {
         self.carriers.hand(delivery("echo", name, words));
     }
@@ -188,7 +189,7 @@ impl Stage {
         report.expect("no report came").expect("the carriers are gone")
     }
 
-    /// The next report, which must begin and contain that; its text is given back.
+    /// The next report, which must begin with and contain that. Returns its text.
     pub(crate) async fn expect(&mut self, begins: &str, contains: &str) -> String {
         let report = self.report().await;
         let fits = report.starts_with(begins) && report.contains(contains);
@@ -202,7 +203,7 @@ impl Stage {
         self
     }
 
-    /// Stops the carriers and gives every report that still came.
+    /// Stops the carriers and returns every report that still came.
     pub(crate) async fn stop(mut self) -> Vec<String> {
         let mut rest = Vec::new();
         {
@@ -237,7 +238,7 @@ fn line(report: Heard) -> String {
     }
 }
 
-/// A delivery to that listener under that token: `<ask>` with those words.
+/// A delivery to that listener under that token: `<ask>` with that text.
 pub(crate) fn delivery(listener: &str, token_text: &str, words: &str) -> Delivery {
     let lease = Lease {
         token: token(token_text),
@@ -271,13 +272,13 @@ fn request(delivery: &str, text: &str) -> Vec<u8> {
     write_envelope(&address, Some(&stamp), &ask)
 }
 
-/// Whether a process is there and is no zombie.
+/// Whether a process exists and is not a zombie.
 pub(crate) fn alive(pid: &str) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"));
     stat.is_ok_and(|stat| !stat.rsplit_once(')').unwrap().1.trim_start().starts_with('Z'))
 }
 
-/// Waits, without a pause of its own, until that is so.
+/// Waits, without a pause, until the condition holds.
 pub(crate) async fn until(what: &str, mut so: impl FnMut() -> bool) {
     let waited = tokio::time::timeout(PATIENCE, async {
         while !so() {

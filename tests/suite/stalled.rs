@@ -1,5 +1,5 @@
-//! A log that has no room for a while: whoever waits for a word of the pump is told that nothing can be
-//! stored, at once and whatever the word would have been, and is served when there is room again.
+//! A log that has no room for a while: everyone who waits for the pump learns at once that nothing can
+//! be stored, for any kind of answer, and is served when there is room again.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use systole_core::types::ports::Unwatched;
 use crate::organism::{ask, echo, outcome, say};
 use crate::program::PATIENCE;
 
-/// No room for three tries of the writer, which are most of a second.
+/// No room for three tries of the writer, which take most of a second.
 const NO_ROOM: [Ending; 3] = [Ending::NotNow; 3];
 
 pub(crate) async fn start(folder: &std::path::Path, log: &Memory) -> Organism {
@@ -45,7 +45,7 @@ async fn nobody_waits_for_room_without_a_word() {
     outcome(&organism, &first).await;
     let wrong = "<say xmlns=\"https://xml-pipeline.org/ns/echo/v1\"><txt>hello</txt></say>";
 
-    // One whose receipt waits, one whose refusal waits, one whose order waits.
+    // One client waits for a receipt, one for a refusal, one for an order.
     log.next_commits(NO_ROOM);
     let told = ask(&organism, "k2", &say("more"), None).await.unwrap_err();
     assert!(told.starts_with("ingress.unavailable"), "{told}");

@@ -1,6 +1,5 @@
-//! `docs/start.md` and `docs/workflows.md` are run word for word: every command, in order, in a real shell that begins in an
-//! empty folder.
-//! `SYSTOLE_GOLDEN=1` writes what is shown again; the page is then read like code.
+//! Runs `docs/start.md` and `docs/workflows.md` word for word: every command, in order, in a real shell that begins
+//! in an empty folder. `SYSTOLE_GOLDEN=1` writes the shown output again; review the page like code then.
 
 use std::path::Path;
 
@@ -22,7 +21,7 @@ fn is_what_one_sees(page: &str, least: usize) {
     let shell = Shell::new();
     let (mut ran, mut differs) = (Vec::new(), String::new());
     for step in steps(&text) {
-        // Where the folder lies is of this machine alone.
+        // The path of the folder is different on each machine.
         let said = shell.run(&step.command).replace(shell.folder().to_str().unwrap(), "…");
         if untimed(&said) != untimed(&step.shown) {
             differs.push_str(&format!("$ {}\n{said}--- but the page shows\n{}\n", step.command, step.shown));
@@ -31,7 +30,7 @@ fn is_what_one_sees(page: &str, least: usize) {
     }
     assert!(ran.len() > least, "the session was found");
     if std::env::var_os("SYSTOLE_GOLDEN").is_some() {
-        // What differs in its times alone stays as it is, so that the page does not change from run to run.
+        // If only times differ, the page keeps the old ones, so that it does not change from run to run.
         if !differs.is_empty() {
             std::fs::write(&page, rewritten(&text, &ran)).unwrap();
         }

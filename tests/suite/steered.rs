@@ -1,4 +1,4 @@
-//! `systole steer` as a person uses it, and what a listener reads of its request in a later turn.
+//! `systole steer` as a person uses it, and how a listener reads its request in a later turn.
 
 use crate::organism::folder;
 use crate::program::{Running, systole};
@@ -10,7 +10,7 @@ log: {path: ./hello.db}
 console: {listen: \"127.0.0.1:0\"}
 ";
 
-/// Sleeps in its first turn, and says in the next what it was told, with its stamp.
+/// Sleeps in its first turn, and replies in the next with what it got, with its stamp.
 const SLEEPER: &str = r#"
 import sys, re
 from xml.sax.saxutils import escape

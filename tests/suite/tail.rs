@@ -1,5 +1,5 @@
-//! The end of the log for many who follow it: records are read once, not by each follower, and one that is slow holds up
-//! nobody and misses nothing.
+//! The end of the log for many followers: records are read once, not by each follower, and a slow follower blocks no
+//! other and misses nothing.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,7 +13,7 @@ use tokio::sync::watch;
 
 use crate::log_records::{Author, batch, root};
 
-/// A log whose pages are counted.
+/// A log that counts its page reads.
 struct Counted {
     log: Memory,
     pages: AtomicUsize,
@@ -60,7 +60,7 @@ impl LogReader for Counted {
     }
 }
 
-/// A log that grows, with those who follow it.
+/// A growing log, with its followers.
 struct Log {
     reader: Arc<Counted>,
     author: Author,
@@ -91,7 +91,7 @@ impl Log {
     }
 }
 
-/// Whether nothing comes to a follower that looks once.
+/// Whether one read of a follower gets nothing.
 async fn hears_nothing(following: &mut Following) -> bool {
     tokio::select! {
         biased;
@@ -105,7 +105,7 @@ async fn next(following: &mut Following) -> Vec<Position> {
     records.into_iter().map(|(position, _)| position).collect()
 }
 
-/// How many pages are read while a thread grows fifty times, with so many who follow another thread.
+/// The number of page reads while a thread grows fifty times, with this many followers of another thread.
 async fn pages_beside(idle: usize) -> usize {
     let mut log = Log::new();
     let (quiet, busy) = (root(1), root(2));
@@ -126,7 +126,7 @@ async fn pages_beside(idle: usize) -> usize {
         assert!(hears_nothing(following).await);
     }
     assert_eq!(log.pages() - before, read, "nobody reads what is another's");
-    // Each still hears of its own thread.
+    // Each still gets its own thread.
     let position = log.grows(&quiet);
     for following in &mut idle {
         assert_eq!(next(following).await, [position]);
@@ -149,7 +149,7 @@ async fn without_followers_nothing_is_read() {
         tokio::task::yield_now().await;
     }
     assert_eq!(log.pages(), 0);
-    // What was there before is read by the one who wants it.
+    // A late follower reads earlier records itself.
     let mut late = log.tail.follow(Position(4), None);
     assert_eq!(next(&mut late).await, (5..=10).map(Position).collect::<Vec<_>>());
     assert_eq!(log.pages(), 1);
@@ -160,7 +160,7 @@ async fn who_follows_from_a_place_that_is_not_handed_out_yet_hears_what_comes_af
     let mut log = Log::new();
     let mut all = log.tail.follow(Position(0), None);
     assert!(hears_nothing(&mut all).await);
-    // The reader has no turn meanwhile.
+    // The reader gets no turn in between.
     let [_, second, third] = [(); 3].map(|()| log.grows(&root(1)));
     let mut late = log.tail.follow(second, Some(root(1)));
     assert_eq!(next(&mut late).await, [third]);

@@ -1,5 +1,5 @@
-//! A command on a terminal of its own, as somebody sits before it: what is typed goes in, Ctrl-C among it, and what stands
-//! on the screen is read as it comes. Every wait ends; what does not come in time is a failed test.
+//! A command on its own terminal, as a person uses it: input is typed, including Ctrl-C, and the screen is read as it
+//! comes. Every wait has a limit; a late answer fails the test.
 
 use std::io::{Read as _, Write as _};
 use std::path::Path;
@@ -8,7 +8,7 @@ use std::sync::mpsc::{Receiver, sync_channel};
 
 use crate::program::PATIENCE;
 
-/// Starts a command on a terminal, and copies between it and pipes, unread.
+/// Starts a command on a terminal, and copies unread between the terminal and pipes.
 const COPIES: &str = r"
 import fcntl, os, pty, select, signal, struct, sys, termios
 pid, fd = pty.fork()
@@ -43,7 +43,7 @@ impl Terminal {
         Terminal::wide(80, folder, arguments, variables)
     }
 
-    /// The same on a terminal of so many columns. Without a pager, unless a variable names one.
+    /// The same on a terminal of this many columns. There is no pager, unless a variable names one.
     pub(crate) fn wide(
         columns: u16,
         folder: &Path,
@@ -57,7 +57,7 @@ impl Terminal {
         command.envs(variables.iter().copied()).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let mut shown = child.stdout.take().unwrap();
-        // More than any test waits for fits.
+        // There is room for more than any test waits for.
         let (to_test, screen) = sync_channel(100_000);
         std::thread::spawn(move || {
             let mut bytes = vec![0; 1 << 16];
@@ -70,12 +70,12 @@ impl Terminal {
         Terminal { child, screen, bytes: Vec::new() }
     }
 
-    /// What stood on it so far.
+    /// The screen so far.
     pub(crate) fn seen(&self) -> String {
         String::from_utf8_lossy(&self.bytes).into_owned()
     }
 
-    /// Waits until this stands on it.
+    /// Waits until the screen shows this.
     #[track_caller]
     pub(crate) fn shows(&mut self, wanted: &str) {
         while !self.seen().contains(wanted) {
@@ -83,7 +83,7 @@ impl Terminal {
         }
     }
 
-    /// Waits until something more stands on it.
+    /// Waits until the screen shows more.
     pub(crate) fn shows_more(&mut self) {
         match self.screen.recv_timeout(PATIENCE) {
             Ok(bytes) => self.bytes.extend(bytes),
@@ -96,7 +96,7 @@ impl Terminal {
         self.child.stdin.as_mut().unwrap().write_all(keys.as_bytes()).unwrap();
     }
 
-    /// Waits for its end, and gives its code and all that stood on it.
+    /// Waits for its end, and returns its code and the whole screen.
     pub(crate) fn end(mut self) -> (Option<i32>, String) {
         loop {
             match self.screen.recv_timeout(PATIENCE) {
@@ -111,13 +111,13 @@ impl Terminal {
 
 impl Drop for Terminal {
     fn drop(&mut self) {
-        // One that has ended already is what is hoped for. With its terminal gone the command ends as well.
+        // A process that has already ended is fine. Without its terminal the command ends too.
         let _ended = self.child.kill();
         let _reaped = self.child.wait();
     }
 }
 
-/// The lines that stay on a terminal, without the one that is written over, times of day, and ids of threads.
+/// The lines that stay on a terminal, without the overwritten line, times of day, and thread ids.
 pub(crate) fn lines_that_stay(screen: &str) -> Vec<String> {
     let whole: Vec<&str> =
         screen.lines().map(|line| line.rsplit("\u{1b}[K").next().unwrap_or_default().trim_end()).collect();

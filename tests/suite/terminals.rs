@@ -1,5 +1,5 @@
-//! A page that needs several terminals, played: its commands run in order, those that stay each in a terminal of its own.
-//! What they print is held against the page; `SYSTOLE_GOLDEN=1` writes it again.
+//! Runs a page that needs several terminals: its commands run in order, each long-running one in its own terminal.
+//! Their output is compared with the page; `SYSTOLE_GOLDEN=1` writes it again.
 
 use std::path::PathBuf;
 use std::sync::mpsc::Receiver;
@@ -8,7 +8,7 @@ use crate::over_nats::Ends;
 use crate::program::{PATIENCE, lines};
 use crate::session::{Shell, Step, rewritten, untimed};
 
-/// A text without its times, and without the numbers that a machine gives away: ports, and processes with their machine.
+/// A text without its times, and without the numbers that a machine assigns: ports, and processes with their machine.
 pub(crate) fn unnumbered(text: &str) -> String {
     let mut parts = untimed(text).split("127.0.0.1:").map(str::to_owned).collect::<Vec<_>>();
     for port in parts.iter_mut().skip(1) {
@@ -33,7 +33,7 @@ pub(crate) fn unnumbered(text: &str) -> String {
     lines.collect()
 }
 
-/// A line without its numbers of records and bundles: how many there are depends on who was quicker.
+/// A line without its numbers of records and bundles, which depend on timing.
 fn uncounted(line: &str) -> String {
     let words: Vec<&str> = line.split(' ').collect();
     let counts =
@@ -45,7 +45,7 @@ fn uncounted(line: &str) -> String {
     words.iter().enumerate().map(shown).collect::<Vec<_>>().join(" ")
 }
 
-/// As many lines as the page shows, from a command that goes on.
+/// As many lines as the page shows, from a command that keeps running.
 fn first_lines(said: &Receiver<String>, shown: &str) -> String {
     shown.lines().map(|_| said.recv_timeout(PATIENCE).expect("it says less than the page shows")).collect()
 }
@@ -69,30 +69,30 @@ impl Terminals {
         self.shown(step, said);
     }
 
-    /// Starts a command that stays; it has said what the page shows when this returns.
+    /// Starts a long-running command. Returns when the command has printed what the page shows.
     pub(crate) fn leave(&mut self, step: &Step) {
         let mut child = self.shell.leave(&step.command);
         let said = lines(child.stdout.take().unwrap());
         let first = first_lines(&said, &step.shown);
-        // Whoever lets go of what it says would end it.
+        // Dropping its output would end it.
         self.left.push((Ends(child), said));
         self.shown(step, first);
     }
 
-    /// Waits until the command that was left last says a line with these words.
+    /// Waits until the last long-running command prints a line with this text.
     pub(crate) fn says(&self, wanted: &str) {
         let (_, said) = self.left.last().expect("none was left");
         while !said.recv_timeout(PATIENCE).expect("it does not say so").contains(wanted) {}
     }
 
-    /// Waits until the command that was left last goes on with these lines, as the page shows them.
+    /// Waits until the last long-running command prints these further lines, as the page shows them.
     pub(crate) fn goes_on(&mut self, shown: &str) {
         let said = first_lines(&self.left.last().expect("none was left").1, shown);
         let said = self.placeless(&said);
         assert_eq!(unnumbered(&said), unnumbered(shown));
     }
 
-    /// Where the folder lies is of this machine alone.
+    /// Removes the path of the folder, which is different on each machine.
     fn placeless(&self, said: &str) -> String {
         said.replace(self.shell.folder().to_str().unwrap(), "…")
     }
@@ -106,7 +106,7 @@ impl Terminals {
         self.ran.push(said);
     }
 
-    /// Holds that all was as the page shows it, with so many commands, of which so many stay.
+    /// Checks that everything was as the page shows it, with this many commands, of which this many are long-running.
     pub(crate) fn judge(self, page: &PathBuf, text: &str, found: (usize, usize)) {
         assert_eq!((self.ran.len(), self.left.len()), found, "the session was found");
         if std::env::var_os("SYSTOLE_GOLDEN").is_some() {

@@ -1,4 +1,4 @@
-//! `systole trail`, as the binary that people have: the chain of causes of a record, back to the door.
+//! `systole trail`, as the installed binary: the chain of causes of a record, back to the door.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -18,7 +18,7 @@ use crate::log_records::bare;
 use crate::program::{Running, systole};
 use crate::shaky_log::Shaky;
 
-/// What a trail prints, each line asserted to fit a terminal.
+/// The output of a trail, with a check that each line fits a terminal.
 #[track_caller]
 pub(crate) fn told(folder: &Path, arguments: &[&str]) -> String {
     let ran = systole(folder, &[&["trail"], arguments].concat());
@@ -34,7 +34,7 @@ pub(crate) fn values(folder: &Path, arguments: &[&str]) -> Vec<Value> {
     ran.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-/// The links of a trail: each place without the root's id, and why.
+/// The links of a trail: each place without the root's id, and the reason.
 #[track_caller]
 pub(crate) fn links(folder: &Path, arguments: &[&str]) -> Vec<(String, String)> {
     let values = values(folder, arguments);
@@ -53,7 +53,7 @@ pub(crate) fn pairs<'a>(all: &'a [(&'a str, &'a str)]) -> Vec<(String, String)> 
     all.iter().map(|(place, why)| ((*place).to_owned(), (*why).to_owned())).collect()
 }
 
-/// A new folder with what `init` writes with these options.
+/// A new folder with the files that `init` writes with these options.
 fn example(name: &str, options: &[&str]) -> (tempfile::TempDir, PathBuf) {
     let above = tempfile::tempdir().unwrap();
     let made = systole(above.path(), &[&["init", name], options].concat());
@@ -62,13 +62,13 @@ fn example(name: &str, options: &[&str]) -> (tempfile::TempDir, PathBuf) {
     (above, folder)
 }
 
-/// The search of the team, which looks for the pace of the node only when somebody opens the gate.
+/// The search of the team, which looks up the pace of the node only when the gate opens.
 const GATED: &str = "while read -r line; do\n\
     case $line in *'node fires'*) read -r go < gate ;; esac\n\
     printf '%s\\n' \"$line\"\ndone | python3 listeners/search.py\n";
 
 /// The example with a team of agents after its answer. The child ends when its parent waits for it, and never before:
-/// how fast each of them is must change no record.
+/// the speed of each must not change any record.
 pub(crate) fn team() -> (tempfile::TempDir, PathBuf) {
     let (above, team) = example("team", &["--team"]);
     let file = team.join("organism.yaml");
@@ -89,7 +89,7 @@ pub(crate) fn team() -> (tempfile::TempDir, PathBuf) {
     (above, team)
 }
 
-/// Makes a file that gives nothing before somebody writes it.
+/// Makes a pipe that gives nothing until something is written to it.
 fn gate(folder: &Path) {
     let made = Command::new("mkfifo").arg("gate").current_dir(folder).status().unwrap();
     assert!(made.success());
@@ -123,7 +123,7 @@ fn c12_the_answer_of_a_team_is_followed_over_a_thread_its_models_and_a_refusal_t
     let (review, door) = (&all[0], &all.last().unwrap()["door"]);
     let thread = review["record"]["thread"].as_str().unwrap();
     assert_eq!((&review["of"]["call"], &review["of"]["turn"]), (&"1".into(), &5.into()));
-    // The end of the child, which ended the wait, was shown beside the end of the wait.
+    // The end of the child, which ended the wait, was shown next to the end of the wait.
     assert_eq!(review["shown"], serde_json::json!([format!("{thread}@24")]));
     let model = &review["models"][0];
     assert_eq!(model["result"], format!("{thread}@28"));
@@ -181,7 +181,7 @@ fn c12_a_persons_word_a_timer_and_a_child_are_told_while_the_organism_runs() {
     let child = links(&beat, &[place(finished).as_str().unwrap()]);
     assert_eq!(child[0].1, "ended");
     assert_eq!(child[1..3], pairs(&[(".delivery@2", "turn"), (".delivery@1", "spawned")]));
-    // The pump's own record of the request leads to the thread that it is about.
+    // The pump's own record of the request leads to the thread of the request.
     let sys = systole(&beat, &["log", "sys", "--json"]);
     let counted = sys.stdout.lines().find(|line| line.contains("\"requested\"")).unwrap();
     let counted: Value = serde_json::from_str(counted).unwrap();
@@ -211,7 +211,7 @@ fn c12_an_answer_that_had_to_wait_is_due_to_its_own_message_and_names_the_one_be
     };
     runs(&["send", "--no-wait", "--file", "one.xml"]);
     runs(&["approve", "a1"]);
-    // The second is let go while the first is still out.
+    // The second message continues while the first is still out.
     runs(&["send", "--no-wait", "--file", "two.xml", "--thread", "@last"]);
     runs(&["approve", "a2"]);
     let mut follow = Running::start(folder.path(), &["log", "@last", "--follow"]);
@@ -285,7 +285,7 @@ fn c12_what_is_not_there_is_told_with_the_mend_and_damage_is_never_told_as_a_cau
 }
 
 /// A long thread: a timer is set at its beginning, and fires at its end; in between messages come and are answered.
-/// The clock stands at `time` when a record is made.
+/// Each record has the clock value `time`.
 fn long_thread(messages: u32, time: impl Fn(u64) -> u64) -> (Memory, ThreadId) {
     let (mut log, thread) = (Memory::new(), ThreadId::parse("sess-1f0c9a2b77d1").unwrap());
     let mut head = head_zero(&thread);
@@ -330,7 +330,7 @@ fn long_thread(messages: u32, time: impl Fn(u64) -> u64) -> (Memory, ThreadId) {
     (log, thread)
 }
 
-/// The numbers of a trail, and how many records were read for it.
+/// The numbers of a trail, and how many records it read.
 fn followed(log: Memory, thread: &ThreadId) -> (Vec<u64>, usize) {
     let reader = Shaky::of(log);
     let last = causes::last(&reader, thread).unwrap().unwrap();
@@ -347,7 +347,7 @@ fn c12_the_cause_of_a_record_is_looked_up_and_the_log_between_is_not_read() {
     assert_eq!(seqs, [19_999, 2, 1], "what fired, what set it, and the message it was set for");
     assert!(read < 400, "{read} records of 19,999 were read");
 
-    // A clock that was set back in the middle hides the cause from a search by halves, and from nobody else.
+    // A clock that was set back in the middle hides the cause only from a binary search.
     let back = |seq: u64| 1_795_158_000_000 + if seq < 9_000 { seq * 10 } else { seq / 100 };
     let (log, thread) = long_thread(10_000, back);
     assert_eq!(followed(log, &thread).0, [19_999, 2, 1]);

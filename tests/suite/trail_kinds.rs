@@ -1,4 +1,4 @@
-//! `systole trail` over the less common ways in which one record causes another, each in an organism of its own.
+//! `systole trail` over the less common ways in which one record causes another, each in its own organism.
 
 use std::path::Path;
 
@@ -41,7 +41,7 @@ fn place(folder: &Path, thread: &str, code: &str) -> String {
     format!("{thread}@{}", found.unwrap_or_else(|| panic!("no {code} in {all:#?}"))["seq"])
 }
 
-/// A planner that says these at its turns, one after the other.
+/// A planner that sends these in its turns, in order.
 fn turns(said: &[&str]) -> String {
     let said: Vec<String> = (1..).zip(said).map(|(turn, said)| format!("TURN_{turn}: '{said}'")).collect();
     format!("env: {{{}}}", said.join(", "))
@@ -72,7 +72,7 @@ fn c12_a_word_to_a_child_and_its_end_lead_to_the_items_of_the_thread_above() {
     assert_eq!((&ended[0]["record"]["kind"], &ended[0]["why"]), (&"terminal".into(), &"cancelled".into()));
     assert_eq!(ended[1]["place"], place(folder.path(), &root, "cancel-thread"));
     assert_eq!(ended.last().unwrap()["door"]["key"], "k1");
-    // The news of that end, which was shown to the planner, is due to the end.
+    // The news of that end, which the planner saw, is due to the end.
     let news = links(folder.path(), &[&place(folder.path(), &root, "inbox")]);
     assert_eq!([&*news[0].1, &*news[1].1], ["ended", "cancelled"]);
     let words = flat(&told(folder.path(), &[&child]));
@@ -90,7 +90,7 @@ fn c12_an_item_for_several_takers_is_due_to_the_turn_of_its_sender_and_each_answ
     ]);
     with(folder.path(), "broadcast: {dig: all}");
     assert_eq!(sends(folder.path(), "plan", "k1"), 0);
-    // Two records for the item, two answers in the order in which they came, and the answer to the plan.
+    // Two records for the item, two answers in order of arrival, and the answer to the plan.
     let all = records(folder.path(), "@last");
     let last = values(folder.path(), &[]);
     let answers: Vec<String> = [4, 5].iter().map(|seq| format!("{}@{seq}", root("k1"))).collect();
@@ -116,7 +116,7 @@ fn c12_the_attempt_that_gave_an_answer_is_told() {
     assert_eq!(links(folder.path(), &[]), pairs(&[("@3", "turn"), ("@1", "door")]));
     assert_eq!(values(folder.path(), &[])[0]["of"]["attempt"], 2);
     assert!(told(folder.path(), &[]).contains("  ↑ in turn 1 of call 1, attempt 2, opened by\n"));
-    // The failed attempt itself was recorded by the core, because of what was due.
+    // The core recorded the failed attempt itself, because of what was due.
     assert_eq!(links(folder.path(), &["@last@2"]), pairs(&[("@2", "core"), ("@1", "door")]));
 }
 
@@ -137,7 +137,7 @@ fn c12_what_a_person_put_in_the_place_of_a_payload_is_named() {
     let words = flat(&told(folder.path(), &[]));
     assert!(words.contains("the other payload: #3 <dig> from operator ↑ about what needed"), "{words}");
     assert_eq!(links(folder.path(), &["@last@3"]), pairs(&[("@3", "person"), ("@1", "door")]));
-    // Each of the two payloads is found, the one that was never delivered as well.
+    // Each of the two payloads is found, including the one that was never delivered.
     assert_eq!(values(folder.path(), &["--text", "here"])[1]["record"]["seq"], 1);
     assert_eq!(values(folder.path(), &["--text", "elsewhere"])[1]["record"]["seq"], 3);
     drop(organism);

@@ -1,4 +1,4 @@
-//! `systole trail --text`: the first record that holds a text, wherever in it, and who passed it on.
+//! `systole trail --text`: the first record that contains a text, anywhere in it, and who passed it on.
 
 use serde_json::Value;
 
@@ -7,7 +7,7 @@ use super::trail::{team, told, values};
 use crate::organism::folder;
 use crate::program::systole;
 
-/// The ways of a text: how, from, to, place of the first without the root's id, and how many.
+/// The ways of a text: how, from, to, the place of the first without the root's id, and the count.
 fn ways(found: &Value) -> Vec<String> {
     let text = |value: &Value| value.as_str().map_or_else(|| "-".to_owned(), str::to_owned);
     let short = |place: &Value| {
@@ -48,10 +48,10 @@ fn c12_a_text_of_a_tool_in_a_child_is_followed_into_the_final_answer() {
     assert!(told.contains(".pace@6  search → researcher\n"), "{told}");
     assert!(told.contains("the model of coordinator was shown it, 3 times\n"), "{told}");
 
-    // What stands in the file of the organism alone reaches the log with the first prompt that is made of it.
+    // A text that is only in the organism's file reaches the log with the first prompt that contains it.
     let own = values(&team, &["--text", "Say only what the notes say."]);
     assert_eq!(ways(&own[0])[0], "@3 prompted coordinator - 7");
-    // What was refused is found in the payload that was refused, and before it where the model wrote it.
+    // A refused text is found in the refused payload, and before it where the model wrote it.
     let refused = values(&team, &["--text", "<limit>50</limit>"]);
     assert_eq!(ways(&refused[0])[..2], ["@4 answered coordinator - 1", "@6 refuses core - 1"]);
 }
@@ -84,9 +84,9 @@ fn c12_a_text_is_found_as_it_reads_and_as_it_stands() {
     let model = &values(folder.path(), &[])[0]["models"][0];
     assert_eq!((&model["tokens"], &model["money"]), (&1100.into(), &"0.0045 USD".into()));
     assert!(flat(&told(folder.path(), &[])).contains(", 1100 tokens, 0.0045 USD "));
-    // A line break in the log or on a screen is a blank, and so is a tag.
+    // A line break in the log or on a screen counts as a blank, and so does a tag.
     assert_eq!(at("1  <\n2 & so on."), at("1 < 2 & so on."));
-    // Letters are compared as they are.
+    // Letters are compared exactly.
     assert_eq!(systole(folder.path(), &["trail", "--text", "IT IS 1"]).code, Some(2));
 }
 

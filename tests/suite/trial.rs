@@ -1,5 +1,5 @@
-//! `systole listener try`: one listener alone, with good and bad programs. What is told has to be what an organism
-//! would have said.
+//! `systole listener try`: a single listener, with good and bad programs. The output must match what an organism
+//! would say.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use crate::program::{Ran, systole, systole_with_stdin};
 const ASK: &str = "<ask xmlns=\"https://xml-pipeline.org/ns/talk/v1\">Who?</ask>";
 const ANSWER: &str = "<answer xmlns=\\\"https://xml-pipeline.org/ns/talk/v1\\\">I</answer>";
 
-/// Tries a shell script that is started once for the request.
+/// Tries a shell script that starts once for the request.
 fn once(script: &str) -> Ran {
     let folder = folder(&[("ask.xml", ASK)]);
     let script = script.replace("ANSWER", ANSWER);
@@ -19,7 +19,7 @@ fn once(script: &str) -> Ran {
     systole(folder.path(), &[&arguments[..], &["sh", "-c", &script]].concat())
 }
 
-/// Tries a Python program that stays.
+/// Tries a Python program that stays running.
 fn stays(script: &str, more: &[&str]) -> Ran {
     let folder = folder(&[("ask.xml", ASK), ("program.py", script)]);
     let arguments = ["listener", "try", "--file", "ask.xml"];
@@ -57,7 +57,7 @@ fn g6_every_item_has_its_verdict_and_a_refusal_is_told_whole() {
     says(&ran, 0, &["stderr    one word aside", "item 0    the answer"]);
     let ran = once("echo \"ANSWER<answer xmlns='urn:other'>x</answer>\"");
     says(&ran, 1, &["reply.final-not-alone", "item 1    refused", "refused: route.not-a-peer"]);
-    // The name that was meant is its own answer, in the namespace of that.
+    // The intended name is its own answer, in the namespace of that answer.
     let mend = [
         "expected your answers are:",
         "try      write <answer xmlns=\"https://xml-pipeline.org/ns/talk/v1\">",
@@ -130,7 +130,7 @@ fn a_call_to_a_peer_is_told_and_not_made() {
     assert_eq!((&json["well"], &json["late"]), (&Value::Bool(false), &Value::from(0)));
     let cases: Vec<&str> =
         json["end"]["reply"].as_array().unwrap().iter().map(|item| item["case"].as_str().unwrap()).collect();
-    // It asks the stock for nothing at all, which is how the shop shows a refusal.
+    // It asks the stock for an empty order, which is how the shop shows a refusal.
     assert_eq!(cases, ["pump", "pump", "refused"], "{json}");
     assert!(!beat.join("beat.db").exists(), "a trial keeps no log");
 }
@@ -147,7 +147,7 @@ fn a_request_that_the_listener_would_never_see_is_refused_first() {
     let other = "<other xmlns='urn:other'/>";
     let ran = systole_with_stdin(folder.path(), &["listener", "try", "./x"], other);
     says(&ran, 2, &["nothing says what the program may answer to <other>", "try: --schema FILE.xsd"]);
-    // The elements of talk need no schema of one's own.
+    // The elements of talk need no schema in the organism.
     let answer = format!("echo \"{}\"", ANSWER.replace("\\\"", "'"));
     let arguments = ["listener", "try", "--once", "--", "sh", "-c", &answer];
     says(&systole_with_stdin(folder.path(), &arguments, ASK), 0, &["item 0    the answer"]);
@@ -155,7 +155,7 @@ fn a_request_that_the_listener_would_never_see_is_refused_first() {
     says(&ran, 2, &["no.xsd, the schema: there is no such file\n  try: "]);
 }
 
-/// What is right where a program is started for each request is no reply of one that stays.
+/// A reply that is correct for a program with `mode: once` is not a reply of a program that stays running.
 #[test]
 fn a_bare_answer_of_a_program_that_stays_is_told_with_both_mends() {
     let bare = "import sys\nsys.stdin.readline()\nprint('<answer xmlns=\"https://xml-pipeline.org/ns/talk/v1\">I</answer>', flush=True)\n";
@@ -167,7 +167,7 @@ fn a_bare_answer_of_a_program_that_stays_is_told_with_both_mends() {
     let folder = folder(&[("ask.xml", ASK), ("program.py", bare)]);
     let mended = ["listener", "try", "--once", "--file", "ask.xml", "--", "python3", "program.py"];
     says(&systole(folder.path(), &mended), 0, &["item 0    the answer"]);
-    // One over several lines is known by its name; what is no payload is not taken for one.
+    // A reply over several lines is recognized by its name; a text that is not a payload is not.
     let several = bare.replace(">I<", ">\\nI\\n<");
     let ran = stays(&several, &[]);
     says(&ran, 1, &["bare      a payload was printed as it is;", ">…</reply>"]);

@@ -1,27 +1,28 @@
-//! A way that keeps no order: of the messages that go over it some come twice, some of these late, and those that come
-//! soon after each other come in any order. It is one direction of a connection of `proxy`.
+//! A connection without order: some messages come twice, some of the copies late, and messages that come in close
+//! succession come in any order. It is one direction of a connection of `proxy`.
 //!
-//! It loses nothing and makes nothing up. What is no message, such as a subscription, goes on at once and once.
+//! It loses nothing and invents nothing. A frame that is not a message, such as a subscription, passes at once and
+//! only once.
 
 use systole::cli::soak::dice::Dice;
 
-/// Messages that are held back at most, to be put in another order.
+/// The most messages that are held back for reordering.
 const WINDOW: usize = 8;
 
 /// A message that is held back.
 struct Back {
-    /// Its place among all that came.
+    /// Its place among all messages.
     place: u64,
     is_copy: bool,
     frame: Vec<u8>,
 }
 
-/// What it did so far.
+/// Its effects so far.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub(crate) struct Done {
-    /// Messages that went on twice.
+    /// Messages that passed twice.
     pub(crate) twice: u64,
-    /// Messages that went on behind one that had come later.
+    /// Messages that passed after a message that came later.
     pub(crate) overtaken: u64,
 }
 
@@ -37,7 +38,7 @@ pub(crate) struct Unruly {
     dice: Dice,
     back: Vec<Back>,
     came: u64,
-    /// The latest that has gone on.
+    /// The latest message that has passed.
     gone: u64,
     pub(crate) done: Done,
 }
@@ -47,7 +48,7 @@ impl Unruly {
         Unruly { dice, back: Vec::new(), came: 0, gone: 0, done: Done::default() }
     }
 
-    /// Takes a frame; what goes on now.
+    /// Takes a frame; returns the frames that pass now.
     pub(crate) fn take(&mut self, frame: Vec<u8>) -> Vec<Vec<u8>> {
         if message(&frame).is_none() {
             return vec![frame];
@@ -62,7 +63,7 @@ impl Unruly {
         if self.back.len() < WINDOW { Vec::new() } else { self.let_go() }
     }
 
-    /// What goes on when nothing came for a while. Half of the copies stay until the next time.
+    /// The frames that pass when nothing came for a while. Half of the copies stay until the next time.
     pub(crate) fn let_go(&mut self) -> Vec<Vec<u8>> {
         let mut going = Vec::new();
         while !self.back.is_empty() {
@@ -88,7 +89,7 @@ impl Unruly {
     }
 }
 
-/// The line of a message of either side, which says at its end how long the payload is.
+/// The line of a message of either side, which ends with the length of the payload.
 pub(crate) fn message(frame: &[u8]) -> Option<String> {
     let line = &frame[..frame.windows(2).position(|end| end == b"\r\n")?];
     let is_one = ["MSG ", "HMSG ", "PUB ", "HPUB "].iter().any(|word| line.starts_with(word.as_bytes()));

@@ -1,5 +1,5 @@
-//! What tests of workers over a broker share: a broker that holds everybody to their rights, an organism that runs over it
-//! as a process of its own, and workers, in this process and in others. It tests nothing.
+//! Shared helpers for tests of workers over a broker: a broker that enforces rights, an organism that runs over it in
+//! its own process, and workers, in this process and in others. It tests nothing.
 
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -21,7 +21,7 @@ use crate::organism::folder;
 use crate::program::{Events, PATIENCE, Ran, Running, ask, lines, run_file, systole, systole_with};
 
 pub(crate) const TALK: &str = "https://xml-pipeline.org/ns/talk/v1";
-/// Says to a process of this suite that it is a worker, and of what kind.
+/// The variable that makes a process of this suite a worker, and names its kind.
 pub(crate) const KIND: &str = "SYSTOLE_TEST_WORKER";
 
 /// A broker with the written configuration, the keys, and an organism that runs over it.
@@ -45,7 +45,7 @@ impl House {
         house
     }
 
-    /// The same without the organism: it has never run.
+    /// The same without the organism, which has never run.
     pub(crate) fn still(more: &str) -> House {
         let folder = folder(&[("organism.yaml", &file("nats://127.0.0.1:4222", more))]);
         let written = systole(folder.path(), &["permissions", "--nats-config"]);
@@ -61,7 +61,7 @@ impl House {
         self.running = Some(running);
     }
 
-    /// Ends the organism as kill -9 does.
+    /// Kills the organism with SIGKILL.
     pub(crate) fn kills_organism(&mut self) {
         drop(self.running.take());
     }
@@ -82,13 +82,13 @@ impl House {
         systole_with(self.path(), arguments, &[("BUS_KEY", &self.seed("_pump"))])
     }
 
-    /// Somebody with that key.
+    /// A client with that key.
     pub(crate) async fn client(&self, key: &str, inbox: &str) -> async_nats::Client {
         let options = ConnectOptions::with_nkey(self.seed(key)).custom_inbox_prefix(inbox);
         options.connect(self.server.url()).await.unwrap()
     }
 
-    /// Asks a service, as the pump may.
+    /// Sends a request to a service, as the pump may.
     pub(crate) async fn service(&self, subject: &'static str) -> serde_json::Value {
         let pump = self.client("_pump", "_INBOX_pump_shop").await;
         let answer = pump.request(subject, "".into()).await.unwrap();
@@ -99,7 +99,7 @@ impl House {
         Worker::new(&self.server.url(), "shop", "echo").key_file(self.key("echo"))
     }
 
-    /// A worker in a process of its own.
+    /// A worker in its own process.
     pub(crate) fn process(&self, kind: &str) -> Process {
         let mut command = Command::new(std::env::current_exe().unwrap());
         command.args(["--exact", "--ignored", "--nocapture", "over_nats_kit::process_that_works"]);
@@ -111,7 +111,7 @@ impl House {
         Process::of(command)
     }
 
-    /// The Python listener as it stands.
+    /// The Python listener unchanged.
     pub(crate) fn python(&self) -> Process {
         let mut python = python();
         python.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("listeners/echo-python/echo.py"));
@@ -119,7 +119,7 @@ impl House {
         Process::of(python)
     }
 
-    /// Sends a question and waits for nothing but that it is taken; gives its thread.
+    /// Sends a question and waits only until it is accepted; returns its thread.
     pub(crate) fn sends(&self, words: &str) -> String {
         self.sends_to("echo", words)
     }
@@ -132,8 +132,8 @@ impl House {
         sent.json["thread"].as_str().unwrap().to_owned()
     }
 
-    /// Lasts longer than the idle time of the listeners, by the broker's own clock: a worker of the other one, which has as
-    /// much of it, says nothing for so long.
+    /// Lasts longer than the idle time of the listeners, by the broker's own clock: a worker of the other listener,
+    /// which has the same idle time, is silent for that long.
     pub(crate) async fn idles(&self) {
         let mut events = self.events();
         let other = self.client("other", "_INBOX_other").await;
@@ -155,7 +155,7 @@ impl House {
         Events::open(&run_file(self.path()), "", &[])
     }
 
-    /// The kinds and codes of the newest thread's records, in their order.
+    /// The kinds and codes of the newest thread's records, in order.
     pub(crate) fn told(&self) -> Vec<String> {
         self.told_of("@last")
     }
@@ -170,8 +170,8 @@ impl House {
     }
 }
 
-/// Waits until the pump has looked at its consumers several times: while one delivery is out it asks the broker for
-/// nothing else. `other` is a worker of an idle listener, whose short pulls are the pauses.
+/// Waits until the pump has polled its consumers several times: while one delivery is out it asks the broker nothing
+/// else. `other` is a worker of an idle listener, whose short pulls are the pauses.
 pub(crate) async fn looks(pump: &async_nats::Client, other: &async_nats::Client, listener: &str) {
     let asked = async || {
         let answer = pump.request("$JS.API.INFO", "".into()).await.unwrap();
@@ -198,7 +198,7 @@ pub(crate) async fn next(ear: &mut async_nats::Subscriber) -> async_nats::Messag
     tokio::time::timeout(PATIENCE, came).await.expect("nothing came").expect("it ended")
 }
 
-/// The next final on a stream of events, with what it says.
+/// The text of the next final on a stream of events.
 pub(crate) fn final_of(events: &mut Events) -> String {
     loop {
         let (_, _, record) = events.next().expect("more records");
@@ -254,7 +254,7 @@ impl Process {
         assert!(self.child.wait().unwrap().success());
     }
 
-    /// Tells it to stop, and waits until it has.
+    /// Asks it to stop, and waits until it has.
     pub(crate) fn stops(self) {
         self.signal(Signal::TERM);
         self.ends();
@@ -263,13 +263,13 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // One that has ended already is as good.
+        // A process that has already ended is fine.
         let _ended = self.child.kill();
         let _reaped = self.child.wait();
     }
 }
 
-/// A worker in this process, until it is told to stop.
+/// A worker in this process, until it is asked to stop.
 pub(crate) struct Serving {
     stop: Option<oneshot::Sender<()>>,
     ended: JoinHandle<Result<(), Unserved>>,
@@ -286,7 +286,7 @@ impl Serving {
         let worker = worker.tell(move |one| told.lock().unwrap().push(one.clone()));
         let (stop, stopped) = oneshot::channel::<()>();
         let serving = worker.serve(answer, async {
-            // Who stops a worker and who forgets it are the same to it.
+            // A worker stops in the same way if its stop signal is dropped.
             let _either = stopped.await;
         });
         #[expect(clippy::disallowed_methods, reason = "a test has no organism to start tasks in")]
@@ -311,7 +311,7 @@ pub(crate) fn answer(words: &str) -> Payload {
     Payload::write(TALK, "answer", |inside| inside.text(words))
 }
 
-/// A gate in an author's function: it says when somebody stands there, and lets in one for each word.
+/// A gate in an author's function: it reports each arrival, and lets one pass for each signal.
 pub(crate) struct Gate {
     came: Mutex<Receiver<String>>,
     open: SyncSender<()>,

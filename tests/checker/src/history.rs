@@ -1,13 +1,12 @@
-//! What clients wrote down of their own doings: a line of JSON for everything that was sent.
+//! The clients' own records of what they sent: one line of JSON for every sending.
 //!
 //! ```json
 //! {"client":"alice","key":"k-1","sha256":"…","acked":{"thread":"sess-…","seq":1,"id":"…","position":7},
 //!  "refused":null,"answer":{"seq":2,"sha256":"…"},"token":"t-81"}
 //! ```
 //!
-//! `sha256` is that of the payload as it was sent. A line stands for one sending: a message that was sent
-//! again has one more line. A client uses a key for one message alone. Text goes in; lines, or the first
-//! one that cannot be read, come out.
+//! `sha256` is the hash of the payload as it was sent. A repeated message has one more line. A client uses
+//! a key for one message only. The input is text; the output is lines, or the first unreadable one.
 
 use std::fmt;
 use std::path::Path;
@@ -15,14 +14,14 @@ use std::path::Path;
 use crate::json::{self, Value};
 use crate::record::{Hash, Id};
 
-/// What one client wrote down.
+/// The history of one client.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct History {
-    /// What it sent, in order.
+    /// The messages that it sent, in order.
     pub sent: Vec<Sent>,
 }
 
-/// A message that a client sent once.
+/// One sending of a message.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Sent {
     /// The client's name.
@@ -31,17 +30,17 @@ pub struct Sent {
     pub key: String,
     /// The hash of its bytes.
     pub sha256: Hash,
-    /// The receipt; none where none came.
+    /// The receipt; none if none came.
     pub acked: Option<Receipt>,
     /// The code of the refusal, if it was refused.
     pub refused: Option<String>,
     /// The answer that the client saw.
     pub answer: Option<Seen>,
-    /// A text that stands in the question and has to stand in its answer.
+    /// A text in the question that must be in its answer.
     pub token: Option<String>,
 }
 
-/// What the pump acknowledged.
+/// The pump's receipt.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Receipt {
     /// The thread.
@@ -68,7 +67,7 @@ pub struct Seen {
 pub enum Illegible {
     /// The file cannot be read.
     File(std::io::Error),
-    /// That line is no line of a history.
+    /// The line with this number is not a line of a history.
     Line(usize),
 }
 
@@ -89,8 +88,8 @@ impl History {
         std::fs::read_to_string(path).map_err(Illegible::File).and_then(|text| History::parse(&text))
     }
 
-    /// Reads lines of JSON. A last line that is torn off is left out: a client that was killed while it
-    /// wrote it relied on nothing that it says.
+    /// Reads lines of JSON. A torn last line is skipped: a client that was killed while it wrote the line
+    /// relied on nothing in it.
     pub fn parse(text: &str) -> Result<History, Illegible> {
         let mut sent = Vec::new();
         for (number, line) in text.split_inclusive('\n').enumerate() {
@@ -131,7 +130,7 @@ fn hash(of: &Value) -> Option<Hash> {
     Hash::parse(of.get("sha256")?.text()?)
 }
 
-/// What may be absent, but not be of another form.
+/// A value that may be absent, but must not have another form.
 fn some<T>(value: Option<&Value>, read: impl Fn(&Value) -> Option<T>) -> Option<Option<T>> {
     match value {
         None => Some(None),

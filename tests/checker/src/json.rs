@@ -1,7 +1,7 @@
-//! Reading one JSON document (RFC 8259), for the histories that clients write.
+//! Reads one JSON document (RFC 8259), for the histories that clients write.
 //!
-//! Only what a history holds is kept apart: numbers are whole and not negative. Text goes in; a value,
-//! or none where it is not JSON of that kind, comes out.
+//! It supports only the content of a history: numbers are whole and not negative. The input is text;
+//! the output is a value, or none if the text is not JSON of that kind.
 
 use std::collections::HashMap;
 
@@ -20,7 +20,7 @@ pub(crate) enum Value {
 }
 
 impl Value {
-    /// A field of an object; none where it is absent or null.
+    /// A field of an object; none if it is absent or null.
     pub(crate) fn get(&self, name: &str) -> Option<&Value> {
         let Value::Object(fields) = self else { return None };
         fields.get(name).filter(|value| **value != Value::Null)
@@ -78,7 +78,7 @@ impl Rest<'_> {
             let name = rest.text()?;
             rest.blank();
             let value = rest.takes(":").then(|| rest.value(depth))??;
-            // A name that stands twice could be read either way.
+            // A repeated name would be ambiguous.
             fields.insert(name, value).is_none().then_some(())
         })?;
         Some(fields)

@@ -1,12 +1,13 @@
-//! An independent judge of a run: it reads a log and the clients' own histories, and says what is wrong.
+//! An independent judge of a run: it reads a log and the clients' own histories, and reports what is
+//! wrong.
 //!
 //! It shares no code with the pump and depends on nothing of it: the tables, the hashes, the meaning of
-//! records and the order of events are written here a second time, from the pages that fix them. So a
+//! records and the order of events are written here a second time, from the pages that define them. So a
 //! mistake in one of the two does not hide in the other. It never writes, and never repairs.
 //!
 //! In reading order: [`record`] and [`log`] read; `meaning` says what a record does; `ledger` folds what
-//! it does into open calls; `rules` judge; [`report`] says it. `docs/reference/checker.md` names every
-//! rule.
+//! it does into open calls; `rules` judge; [`report`] reports it. `docs/reference/checker.md` names
+//! every rule.
 
 pub mod history;
 pub mod log;
@@ -28,12 +29,12 @@ use crate::report::{Finding, Report};
 use crate::rules::clients::Clients;
 pub use crate::rules::{Terms, names};
 
-/// Judges the log of a run that was drained, and what its clients were told.
+/// Judges the log of a drained run, and its clients' histories.
 pub fn check(log: &Log, histories: &[History]) -> Report {
     check_under(log, histories, &Terms::default())
 }
 
-/// Judges the log of a run, and what its clients were told, under terms of the run's own.
+/// Judges the log of a run, and its clients' histories, under the given terms.
 pub fn check_under(log: &Log, histories: &[History], terms: &Terms) -> Report {
     let mut bench = Bench::new(histories, terms);
     let read = log.each(|read| match read {
@@ -46,7 +47,7 @@ pub fn check_under(log: &Log, histories: &[History], terms: &Terms) -> Report {
     bench.judge()
 }
 
-/// Judges records that are at hand, in order of position, as if they had been read from a file.
+/// Judges records in memory, in order of position, as if they had been read from a file.
 pub fn check_records(
     records: impl IntoIterator<Item = Record>,
     histories: &[History],
@@ -57,7 +58,7 @@ pub fn check_records(
     bench.judge()
 }
 
-/// A case that is being heard: what was read so far, and what was found in it.
+/// A check in progress: what was read so far, and what was found.
 struct Bench<'t> {
     terms: &'t Terms,
     ledger: Ledger,

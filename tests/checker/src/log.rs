@@ -1,8 +1,8 @@
-//! Reading a log file, beside whoever writes it.
+//! Reads a log file, also while a pump writes it.
 //!
-//! The file is opened read-only and read as it stood at one moment. Every column is checked for its
-//! shape, and a row that cannot be read is handed on as such and not left out. A path goes in; records
-//! in order of position come out, one at a time, so memory does not grow with the log.
+//! The file is opened read-only, in its state at one moment. The shape of every column is checked, and
+//! an unreadable row is reported and not skipped. The input is a path; the output is records in order
+//! of position, one at a time, so memory does not grow with the log.
 
 use std::fmt;
 use std::path::Path;
@@ -14,20 +14,21 @@ use rusqlite::{Connection, OpenFlags, Row};
 
 use crate::record::{Hash, Id, LAST_MOMENT_MS, Record};
 
-/// What SQLite keeps in a log's header to say whose file it is: "syst".
+/// SQLite's application id in a log's header: "syst".
 const APPLICATION_ID: u32 = 0x7379_7374;
-/// The same of a copy: of a log that is kept elsewhere, with the same tables.
+/// The same for a copy: a log that is stored elsewhere, with the same tables.
 const COPY_ID: u32 = 0x7379_7363;
 
 /// The newest number of the log's format that this judge knows.
 const FORMAT: u32 = 3;
 
-/// How long a read waits where a foreign program locks the file.
+/// How long a read waits while another program locks the file.
 const BUSY: Duration = Duration::from_secs(5);
 
-/// The joins are outer joins: a row whose words are missing is damage to be named.
+/// The joins are outer joins: a row without its words is damage that must be reported.
 ///
-/// Since format 2 a body of more than 64 KB stands among the documents, and an empty one in its record.
+/// Since format 2 a body of more than 64 KB is stored among the documents, and an empty one in its
+/// record.
 const RECORDS: &str = "SELECT r.pos, t.text, r.seq, r.id, k.text, s.text, r.addressee, a.text, r.call, r.turn, \
     r.ordinal, r.cause, r.key, r.origin, r.time, c.hash, r.code, m.text, r.salt, r.head, \
     CASE WHEN big.pos IS NULL THEN r.body ELSE d.bytes END \
@@ -35,7 +36,7 @@ const RECORDS: &str = "SELECT r.pos, t.text, r.seq, r.id, k.text, s.text, r.addr
     LEFT JOIN word s ON s.id = r.sender LEFT JOIN word a ON a.id = r.addressee \
     LEFT JOIN config c ON c.id = r.config LEFT JOIN word m ON m.id = r.code ORDER BY r.pos";
 
-/// A log, as it stands at the moment of its first reading.
+/// A log, in its state at the first read.
 pub struct Log {
     connection: Connection,
 }
@@ -45,7 +46,7 @@ pub struct Log {
 pub enum Fault {
     /// SQLite cannot read it.
     Unreadable(rusqlite::Error),
-    /// It is a database, but no log of a format that this judge knows.
+    /// It is a database, but not a log of a known format.
     Foreign(String),
 }
 
@@ -66,22 +67,22 @@ impl From<rusqlite::Error> for Fault {
     }
 }
 
-/// A row that is no record: where it stands, and which column does not fit.
+/// A row that is not a record: its position, and the column that does not fit.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Unread {
-    /// Its position, as far as that can be read.
+    /// Its position, if that is readable.
     pub position: u64,
     /// What does not fit.
     pub why: String,
 }
 
 impl Log {
-    /// Opens a log to read it, whether an organism runs on it or not.
+    /// Opens a log for reading, with or without a running organism.
     pub fn read(path: &Path) -> Result<Log, Fault> {
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags(path, flags)?;
         connection.busy_timeout(BUSY)?;
-        // A log from elsewhere must not run anything of its own.
+        // A foreign log must not run code.
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
         let number = |pragma| connection.pragma_query_value(None, pragma, |row| row.get::<_, u32>(0));
@@ -99,12 +100,12 @@ impl Log {
                 "PRAGMA temp_store = MEMORY; CREATE TEMP TABLE large (pos INTEGER PRIMARY KEY, document INTEGER);",
             )?;
         }
-        // One transaction: whatever is appended meanwhile is not part of what is judged.
+        // One transaction: records that are appended later are not judged.
         connection.execute_batch("BEGIN")?;
         Ok(Log { connection })
     }
 
-    /// Hands on every record, in order of position.
+    /// Passes on every record, in order of position.
     pub fn each(&self, mut take: impl FnMut(Result<Record, Unread>)) -> Result<(), Fault> {
         let mut statement = self.connection.prepare(RECORDS)?;
         let mut rows = statement.query([])?;
@@ -120,8 +121,8 @@ fn record(row: &Row<'_>) -> Result<Record, String> {
     if time_ms > LAST_MOMENT_MS {
         return Err(format!("time: {time_ms} lies after the year 9999"));
     }
-    // What is interned is either absent by its number or present by its text; a number without a text
-    // would else read as absent.
+    // An interned value is either absent by its number or present by its text; otherwise a number
+    // without a text would read as absent.
     for (number, text, column) in [(6, 7, "addressee"), (16, 17, "code")] {
         if cell(row, number, column)? != ValueRef::Null && cell(row, text, column)? == ValueRef::Null {
             return Err(format!("{column}: its word is not in the log"));
@@ -161,7 +162,7 @@ fn maybe<T: FromSql>(row: &Row<'_>, at: usize, column: &str) -> Result<Option<T>
     }
 }
 
-/// An empty text is hashed like an absent one, so only one of them may stand in a row.
+/// An empty text has the same hash as an absent one, so a row may contain only one of the two.
 fn text(row: &Row<'_>, at: usize, column: &str) -> Result<Option<String>, String> {
     match maybe::<String>(row, at, column)? {
         Some(text) if text.is_empty() => Err(format!("{column}: is empty")),

@@ -1,8 +1,8 @@
-//! `systole-check`: judges a log, and the histories of its clients, and says what is wrong.
+//! `systole-check`: judges a log and the histories of its clients, and reports what is wrong.
 //!
-//! It never writes but to its output. A log and histories go in as paths; the report goes to standard
-//! output, complaints about the arguments and files to standard error. Ends with 0 where nothing is
-//! wrong, 1 where something is, 2 where nothing could be judged.
+//! It writes only its output. The input is the paths of a log and of histories; the report goes to
+//! standard output, complaints about the arguments and files to standard error. Exits with 0 if
+//! nothing is wrong, 1 if something is, 2 if nothing could be judged.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -21,7 +21,7 @@ const USAGE: &str = "usage: systole-check [--running] [--attempts N] LOG [HISTOR
 fn main() -> ExitCode {
     match run(std::env::args_os().skip(1).map(PathBuf::from)) {
         Ok(report) => {
-            // Who closed the output early does not want the rest of it.
+            // A reader that closed the output early does not want the rest.
             let _closed = writeln!(std::io::stdout().lock(), "{report}");
             ExitCode::from(u8::from(!report.is_clean()))
         }

@@ -1,6 +1,6 @@
-//! What a record means for the story of its thread: its kind, its code and its place in a call, read
-//! together. A record goes in; an act comes out, or in words why it means nothing that this judge
-//! knows. A judge that passed over what it does not know would be none.
+//! The meaning of a record for its thread, from its kind, its code and its place in a call. The
+//! input is a record; the output is an act, or a text that says why the record has no known meaning.
+//! A judge must not skip unknown records.
 
 use crate::path;
 use crate::record::Record;
@@ -12,53 +12,53 @@ pub(crate) enum Act<'r> {
     Opens { call: &'r str, to: &'r str, by: By },
     /// One item of a reply.
     Item { call: &'r str, turn: u32, ordinal: u32, sort: Sort<'r> },
-    /// One of several calls that an item makes: to that one of those who take it.
+    /// One of several calls that an item makes: the call to that taker.
     Takes { caller: &'r str, turn: u32, ordinal: u32, call: &'r str, to: &'r str, first_is_enough: bool },
     /// An answer of the core to an item that made no call.
     Answer { caller: &'r str, turn: u32, ordinal: u32 },
     /// A payload for the inbox of a call.
     Inbox { call: &'r str },
-    /// Tells a call that a budget is used up, and that it may only answer.
+    /// Reports to a call that a budget is used up, and that it may only answer.
     Wraps { call: &'r str },
     /// A timer that fired into the inbox of the call that set it.
     Fires { call: &'r str },
-    /// A word that joins the inbox of a call.
+    /// A steering message that joins the inbox of a call.
     Steers { call: &'r str },
     /// A timer that ends with its call.
     Unset { call: &'r str },
-    /// Says how long the message from outside that opened that call was worked on.
+    /// Says how long the message that opened that call has been worked on.
     Clocks { call: &'r str },
     /// A person is asked; from here on the call waits.
     Asks { call: &'r str },
-    /// A person is asked a question by an item, which waits for the answer.
+    /// An item asks a person a question, and waits for the answer.
     Questions { caller: &'r str, turn: u32, ordinal: u32 },
-    /// A listener is told of that, in a call of its own that nobody waits for.
+    /// A listener is notified of the request, in its own call that no other call waits for.
     Tell { caller: &'r str, call: &'r str, to: &'r str },
-    /// A person puts other bytes in place of those that wait.
+    /// A person replaces the waiting bytes.
     Amends { call: &'r str },
     /// The request for approval has its outcome.
     Decides { call: &'r str },
     /// Closes a call without a payload of its listener.
     Outcome { call: &'r str },
-    /// A turn that will not be tried again; the outcome of its call follows.
+    /// A turn that will not be retried; the outcome of its call follows.
     DeadLetter { call: &'r str, turn: u32 },
     /// A further attempt at a turn.
     Attempt { call: &'r str, turn: u32 },
     /// An entry of a listener's journal.
     Writes { call: &'r str, turn: u32 },
-    /// Refuses what a listener said while it worked; the turn is out all the same.
+    /// Refuses what a listener said while it worked; the turn stays out.
     Denies { call: &'r str },
     /// Ends a thread.
     Terminal,
-    /// Nothing new of a thread and of those below it goes out; in `sys`, of any thread.
+    /// From here on nothing new goes out of a thread and of those below it; in `sys`, of any thread.
     Pauses,
     /// It goes on.
     Resumes,
-    /// Belongs to no call: what the core tells `sys`, and refusals of what came from outside.
+    /// Belongs to no call: the core's records in `sys`, and refusals of messages from outside.
     Aside,
 }
 
-/// Who opens a top call.
+/// The origin of a top call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum By {
     /// A client.
@@ -96,7 +96,7 @@ pub(crate) enum Sort<'r> {
     Set,
     /// Cancels a timer.
     Cancel,
-    /// Answered by being recorded.
+    /// Complete once it is recorded.
     Note,
     /// Refused; the record is its answer.
     Refused,
@@ -105,7 +105,8 @@ pub(crate) enum Sort<'r> {
 }
 
 impl<'r> Act<'r> {
-    /// The open call that the record belongs to; for an answer that of the item it answers.
+    /// The open call that the record belongs to; for an answer, the call of the item that it
+    /// answers.
     pub(crate) fn call(self) -> Option<&'r str> {
         match self {
             Act::Item { call, .. }
@@ -140,7 +141,7 @@ impl<'r> Act<'r> {
     }
 }
 
-/// What a record does, or why that cannot be said.
+/// What a record does, or why it has no known meaning.
 pub(crate) fn read(record: &Record) -> Result<Act<'_>, String> {
     let code = record.code.as_deref();
     match (record.kind.as_str(), code) {

@@ -1,6 +1,6 @@
 //! Call paths: `3` is a thread's third top call, `3/2.1` the call that item 1 of its turn 2 made, and `3/2.1:0`
-//! the first of several that one item made.
-//! Text goes in; what the path says of its neighbours comes out. Nothing here knows what is open.
+//! the first of several that one item made. The input is text; the output is what the path says about related
+//! calls. Nothing here knows what is open.
 
 /// Whether a text is a call path.
 pub(crate) fn is_path(text: &str) -> bool {
@@ -18,7 +18,7 @@ fn of_step(step: &str) -> Option<(u32, u32, Option<u32>)> {
     Some((number(turn)?, number(ordinal)?, taker))
 }
 
-/// The number of a step, without a sign or zeros before it: a number has one text only.
+/// The number of a step, without a sign or leading zeros: a number has only one text.
 fn number(text: &str) -> Option<u32> {
     let number: u32 = text.parse().ok()?;
     (number.to_string() == text).then_some(number)
@@ -44,7 +44,7 @@ pub(crate) fn line(thread: &str) -> impl Iterator<Item = &str> {
     std::iter::successors(Some(thread), |id| id.rsplit_once('.').map(|(above, _)| above))
 }
 
-/// How many calls lie above it in its thread.
+/// How many calls are above it in its thread.
 pub(crate) fn depth(path: &str) -> u32 {
     path.matches('/').fold(0, |depth, _| depth + 1)
 }
@@ -56,13 +56,13 @@ pub(crate) fn item(path: &str) -> Option<(&str, u32, u32)> {
     Some((caller, turn, ordinal))
 }
 
-/// Which of the takers of its item the call is to; none where the item made one call.
+/// The taker of its item that the call goes to; none if the item made one call.
 pub(crate) fn taker(path: &str) -> Option<u32> {
     let (_, step) = path.rsplit_once('/')?;
     of_step(step)?.2
 }
 
-/// Whether it is, or lies below, a call that only tells of a request for approval: turn 0 has no items.
+/// Whether it is, or is below, a call that only announces a request for approval: turn 0 has no items.
 pub(crate) fn is_told(path: &str) -> bool {
     path.split('/').skip(1).any(|step| step.starts_with("0."))
 }
@@ -72,7 +72,7 @@ pub(crate) fn of_item(call: &str, turn: u32, ordinal: u32) -> String {
     format!("{call}/{turn}.{ordinal}")
 }
 
-/// Whether `path` lies strictly below `call`.
+/// Whether `path` is strictly below `call`.
 pub(crate) fn is_below(path: &str, call: &str) -> bool {
     path.strip_prefix(call).is_some_and(|rest| rest.starts_with('/'))
 }

@@ -1,7 +1,7 @@
-//! A record as this judge reads it, and its hashes, composed again from the page that fixes them.
+//! A record as this judge reads it, and its hashes, implemented again from the page that defines them.
 //!
-//! Nothing here believes what a row says of its own hashes: `leaf` and `head_after` say what they must
-//! be, and the rules compare. A row's columns go in; header bytes, leaf and head come out.
+//! Nothing here trusts a row's own hashes: `leaf` and `head_after` compute what they must be, and the
+//! rules compare. The input is the columns of a row; the output is header bytes, leaf and head.
 
 use std::fmt;
 
@@ -74,7 +74,7 @@ fn hex<const N: usize>(text: &str) -> Option<[u8; N]> {
     Some(out)
 }
 
-/// One line of the log, its columns put back into the words they stand for.
+/// One line of the log, with its interned columns as text again.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Record {
     /// Its place in the log.
@@ -85,11 +85,11 @@ pub struct Record {
     pub seq: u64,
     /// Its id.
     pub id: Id,
-    /// What sort of line it is.
+    /// Its kind.
     pub kind: String,
     /// Who sent it.
     pub from: String,
-    /// Whom it is for.
+    /// Its receiver.
     pub to: Option<String>,
     /// The call it belongs to.
     pub call: Option<String>,
@@ -140,7 +140,7 @@ impl Record {
             &self.config.to_string(),
             self.code.as_deref().unwrap_or_default(),
             &self.body.len().to_string(),
-            // Holes: none, as long as no value of a body is kept apart.
+            // Holes: none, as long as no value of a body is stored apart.
             "",
         ] {
             out.extend_from_slice(field.len().to_string().as_bytes());
@@ -151,7 +151,7 @@ impl Record {
         out
     }
 
-    /// The leaf that the record's own bytes give.
+    /// The leaf of the record's own bytes.
     pub fn leaf(&self) -> Hash {
         let part = tagged(3, &[&self.salt, &self.body]);
         let commitment = tagged(5, &[&part.0]);
@@ -215,6 +215,6 @@ pub fn read_moment(text: &str) -> Option<u64> {
     let days: u64 = (1970..year).map(days_of_year).sum::<u64>() + months.get(..earlier)?.iter().sum::<u64>();
     let time = ((hour * 60 + minute) * 60 + second) * 1000 + ms;
     let read = (days + day.checked_sub(1)?) * 86_400_000 + time;
-    // Whatever else the text holds shows where it is written again.
+    // Any other content of the text shows when it is written again.
     (moment(read) == text).then_some(read)
 }

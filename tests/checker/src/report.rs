@@ -1,26 +1,27 @@
-//! What a judge says: findings, open calls and counts, and their text.
+//! The output of a judge: findings, open calls and counts, and their text.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 use crate::record::moment;
 
-/// Findings of one rule that are kept; the others are counted. A log that is wrong from its first
-/// record on is wrong a million times, and the first hundred say all that can be said.
+/// The number of findings of one rule that are stored; further ones are counted. A log that is
+/// wrong from its first record on is wrong a million times, and the first hundred findings say
+/// everything.
 const KEPT_OF_A_RULE: u64 = 100;
 
-/// One thing that is wrong.
+/// A fault.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Finding {
     /// The rule that found it.
     pub rule: &'static str,
-    /// Where in the log; 0 where that cannot be said.
+    /// Its position in the log; 0 if unknown.
     pub position: u64,
-    /// In which thread; empty where that cannot be said.
+    /// Its thread; empty if unknown.
     pub thread: String,
-    /// Which record of the thread; 0 where that cannot be said.
+    /// The record of the thread; 0 if unknown.
     pub seq: u64,
-    /// What is wrong.
+    /// A description of the fault.
     pub words: String,
 }
 
@@ -30,18 +31,18 @@ impl fmt::Display for Finding {
     }
 }
 
-/// A call that is open where the log ends.
+/// A call that is open at the end of the log.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct OpenCall {
     /// Its thread.
     pub thread: String,
     /// Its path in the thread.
     pub call: String,
-    /// Who has to answer it.
+    /// The listener that must answer it.
     pub listener: String,
-    /// Where it was opened.
+    /// The position at which it was opened.
     pub position: u64,
-    /// By which record of the thread.
+    /// The record of the thread that opened it.
     pub seq: u64,
     /// When it was opened, in milliseconds since 1970 in UTC.
     pub since_ms: u64,
@@ -60,14 +61,14 @@ impl fmt::Display for OpenCall {
     }
 }
 
-/// How much there was, and what became of what clients sent.
+/// The amounts, and the fate of the clients' messages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Counts {
     /// Records in the log.
     pub records: u64,
     /// Threads in the log.
     pub threads: u64,
-    /// Messages that a client had acknowledged.
+    /// Messages that a client got a receipt for.
     pub acked: u64,
     /// Of these, those that are not in the log.
     pub lost: u64,
@@ -79,26 +80,26 @@ pub struct Counts {
     pub failed: u64,
     /// Acknowledged messages whose call is open.
     pub open: u64,
-    /// Acknowledged words that joined a call which was there.
+    /// Acknowledged steering messages that joined an existing call.
     pub joined: u64,
-    /// Threads that have ended, those that rest, and those in which a call is open.
+    /// Threads that have ended.
     pub ended: u64,
-    /// Threads without an open call, which may go on.
+    /// Threads without an open call, which may continue.
     pub resting: u64,
     /// Threads with an open call.
     pub working: u64,
 }
 
-/// What a judge found.
+/// The result of a judge.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Report {
-    /// What is wrong, of each rule the first hundred, in order of the log.
+    /// The faults, for each rule the first hundred, in order of the log.
     pub findings: Vec<Finding>,
-    /// How often each rule found something, kept or not.
+    /// How often each rule found something, stored or not.
     pub found: BTreeMap<&'static str, u64>,
     /// The calls that are open, oldest first.
     pub open: Vec<OpenCall>,
-    /// How much there was.
+    /// The amounts.
     pub counts: Counts,
 }
 

@@ -1,12 +1,14 @@
-//! The start tag of a core payload: its name, its attributes, and what stands inside the element.
+//! The start tag of a core payload: its name, its attributes, and the content of the element.
 //!
-//! This is no XML parser. The core writes its own payloads in one form, with the namespace as the
-//! default one, and only those are read, from records that the core sent. Any other body is none.
+//! This is not an XML parser. The core writes its own payloads in one form, with its namespace as
+//! the default, and only those are read, from records that the core sent. Any other body gives
+//! none.
 
-/// The namespace of what only the core sends.
+/// The namespace of messages that only the core sends.
 const CORE: &str = "https://xml-pipeline.org/ns/core/v1";
 
-/// The namespace of what listeners say to the core, in which journal entries are kept.
+/// The namespace of messages from listeners to the core, which is also that of stored journal
+/// entries.
 const LISTENER: &str = "urn:systole:listener:v1";
 
 /// The root element of a core payload.
@@ -30,7 +32,7 @@ impl Tag<'_> {
         self.attribute(name)?.parse().ok()
     }
 
-    /// The same where it may be a large one.
+    /// The same for a number that may be large.
     pub(crate) fn large(&self, name: &str) -> Option<u64> {
         self.attribute(name)?.parse().ok()
     }
@@ -44,12 +46,12 @@ impl Tag<'_> {
     }
 }
 
-/// Reads the root of a body; none if it is no core payload in the form that the core writes.
+/// Reads the root of a body; none if it is not a core payload in the form that the core writes.
 pub(crate) fn root(body: &[u8]) -> Option<Tag<'_>> {
     root_in(CORE, body)
 }
 
-/// Reads a journal entry, which the core writes down for its listener.
+/// Reads a journal entry, which the core records for its listener.
 pub(crate) fn entry(body: &[u8]) -> Option<Tag<'_>> {
     root_in(LISTENER, body).filter(|tag| tag.name == "journal")
 }

@@ -1,9 +1,9 @@
-//! What is going to happen, in order of simulated time. Two things due at the same moment happen in the
-//! order in which they were planned, so nothing depends on where a map keeps them.
+//! The planned events, in order of simulated time. Two events at the same moment happen in the order in
+//! which they were planned, so nothing depends on the order of a map.
 
 use std::collections::BTreeMap;
 
-/// Plans by moment, and the moment that has been reached.
+/// Plans by moment, and the current moment.
 #[derive(Debug)]
 pub(crate) struct Agenda<T> {
     plans: BTreeMap<(u64, u64), T>,
@@ -21,18 +21,18 @@ impl<T> Agenda<T> {
         self.now_ms
     }
 
-    /// Plans something so many milliseconds from now.
+    /// Plans an event this many milliseconds from now.
     pub(crate) fn after(&mut self, ms: u64, what: T) {
         self.at(self.now_ms.saturating_add(ms), what);
     }
 
-    /// Plans something for a moment; for now if that is past.
+    /// Plans an event for a moment; for now if that moment is past.
     pub(crate) fn at(&mut self, ms: u64, what: T) {
         self.planned += 1;
         self.plans.insert((ms.max(self.now_ms), self.planned), what);
     }
 
-    /// What happens next. Time passes until then.
+    /// The next event. Time passes until then.
     pub(crate) fn next(&mut self) -> Option<T> {
         let ((ms, _), what) = self.plans.pop_first()?;
         self.now_ms = ms;
@@ -51,7 +51,7 @@ mod tests {
         agenda.after(10, "first");
         agenda.at(10, "second");
         assert_eq!((agenda.next(), agenda.now_ms()), (Some("first"), 10));
-        // What is planned for the past happens now, behind what already waits for now.
+        // An event that is planned for the past happens now, after those that already wait for now.
         agenda.at(0, "third");
         assert_eq!([agenda.next(), agenda.next()], [Some("second"), Some("third")]);
         assert_eq!((agenda.next(), agenda.now_ms(), agenda.next()), (Some("last"), 20, None));

@@ -1,6 +1,6 @@
-//! The organism that every run plays: its listeners, and the payloads that they and the clients send.
-//! Pure. Every payload carries a token, which names the conversation that it belongs to, and a number
-//! that no other payload of the run has: what is recorded twice, or shown to the wrong one, shows.
+//! The organism of every run: its listeners, and the payloads that they and the clients send. Pure. Every
+//! payload has a token, which names its conversation, and a number that no other payload of the run has. So
+//! duplicate records and wrong receivers are visible.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,10 +15,10 @@ use systole_kit::money::Money;
 use systole_kit::writer::{self, Writer};
 use systole_kit::{Payload, QName, namespaces};
 
-/// The namespace of every payload that is none of the core's.
+/// The namespace of every payload that is not from the core.
 const NS: &str = "urn:simulated";
 
-/// Thinks for four turns, and may ask everybody.
+/// Thinks for four turns, and may ask everyone.
 pub(crate) const AGENT: &str = "agent";
 /// Answers at once.
 pub(crate) const TOOL: &str = "tool";
@@ -26,18 +26,18 @@ pub(crate) const TOOL: &str = "tool";
 pub(crate) const OTHER: &str = "other";
 /// Owes no answer.
 pub(crate) const QUIET: &str = "quiet";
-/// Its attempts are recorded, and none is repeated whose outcome is unknown.
+/// Its attempts are recorded, and an attempt with an unknown outcome is not repeated.
 pub(crate) const CAREFUL: &str = "careful";
 
-/// Answers what a person let through.
+/// Answers what a person approved.
 pub(crate) const WARDED: &str = "warded";
-/// How long a person is waited for.
+/// How long a request waits for a person.
 pub(crate) const PATIENCE_MS: u64 = 20_000;
 
-/// How long a message may be worked on where that is limited.
+/// How long a message may take if that is limited.
 const MOST_WALL_MS: u64 = 5_000;
 
-/// A name that stands in this crate's source.
+/// A name that is written in this crate's source.
 pub(crate) fn name(text: &str) -> Name {
     Name::parse(text).unwrap_or_else(|_| Name::core())
 }
@@ -66,8 +66,8 @@ fn listener(who: &str, peers: &[&str], turns: u32, returns: &[&str]) -> Listener
     }
 }
 
-/// The compositions that a run may start with: as it was written, and as somebody changed it since. In a wide
-/// run the thrifty one limits time as well.
+/// The compositions that a run may start with: the original, and changed ones. In a wide run the thrifty one
+/// also limits time.
 pub(crate) fn compositions(is_wide: bool) -> Vec<Composition> {
     let as_written = composition();
     let changed = |hash: u8, change: &dyn Fn(&mut Composition)| {
@@ -96,7 +96,7 @@ pub(crate) fn compositions(is_wide: bool) -> Vec<Composition> {
     vec![as_written, narrow, hasty, bold, thrifty, asking]
 }
 
-/// The composition as it was written.
+/// The original composition.
 pub(crate) fn composition() -> Composition {
     let agent = listener(AGENT, &[AGENT, TOOL, OTHER, QUIET, CAREFUL, WARDED], 6, &["done"]);
     let agent = Listener { timer_tell: vec![name(QUIET)], ..agent };
@@ -122,20 +122,20 @@ pub(crate) fn composition() -> Composition {
     }
 }
 
-/// The token of a conversation. None is part of another.
+/// The token of a conversation. No token is part of another.
 pub(crate) fn token(number: u64) -> String {
     let digits = number.to_string();
     format!("t{}{digits}", "00000".get(digits.len()..).unwrap_or_default())
 }
 
-/// A payload of that name, of a conversation, with its own number.
+/// A payload of that name and conversation, with its own number.
 pub(crate) fn payload(local: &'static str, token: &str, number: u64) -> Option<Payload> {
     let mut writer = Writer::with_capacity(96);
     writer.open(local).xmlns(NS).attr("token", token).number("n", number).empty();
     Payload::trusted(Arc::from(writer.finish())).ok()
 }
 
-/// A payload for a listener, whose root element has the listener's name.
+/// A payload for a listener. Its root element has the listener's name.
 pub(crate) fn request(to: &Name, token: &str, number: u64) -> Option<Payload> {
     let mut writer = Writer::with_capacity(96);
     let start = writer.open(writer::Name::new(to.as_str())?);
@@ -151,14 +151,14 @@ pub(crate) fn spawn(label: Option<&str>, initial: &Payload) -> Option<Payload> {
     Payload::trusted(Arc::from(writer.finish())).ok()
 }
 
-/// The values of an attribute that only payloads of the cast have, in the order in which they stand.
+/// The values of an attribute that only payloads of the cast have, in order.
 fn values<'d>(document: &'d [u8], before: &'static str) -> impl Iterator<Item = &'d str> {
     let text = str::from_utf8(document).unwrap_or_default();
     text.split(before).skip(1).filter_map(|rest| rest.split('"').next())
 }
 
-/// The parts of a document that are recalled, or those that are not: what is read again is of whatever
-/// conversation it was.
+/// The parts of a document that are recalled, or those that are not: recalled text may belong to any
+/// conversation.
 fn parts(document: &[u8], recalled: bool) -> impl Iterator<Item = &[u8]> {
     let text = str::from_utf8(document).unwrap_or_default();
     let after_start = text.split("<recalled ").enumerate();
@@ -169,12 +169,12 @@ fn parts(document: &[u8], recalled: bool) -> impl Iterator<Item = &[u8]> {
     parts.filter(move |(inside, _)| *inside == recalled).map(|(_, part)| part.as_bytes())
 }
 
-/// The tokens in a document, but for what it recalls.
+/// The tokens in a document, without its recalled parts.
 pub(crate) fn tokens(document: &[u8]) -> impl Iterator<Item = &str> {
     parts(document, false).flat_map(|part| values(part, " token=\""))
 }
 
-/// The tokens in what a document recalls, but for one that is cut off with the text.
+/// The tokens in the recalled parts of a document, without a token that is cut off with the text.
 pub(crate) fn recalled_tokens(document: &[u8]) -> impl Iterator<Item = &str> {
     parts(document, true).flat_map(|part| values(part, " token=\"")).filter(|token| !token.contains('<'))
 }
@@ -184,31 +184,32 @@ pub(crate) fn children(document: &[u8]) -> impl Iterator<Item = &str> {
     parts(document, false).flat_map(|part| values(part, " assigned_id=\""))
 }
 
-/// The timers that are told to have fired in a document.
+/// The timers that a document reports as fired.
 pub(crate) fn fired(document: &[u8]) -> impl Iterator<Item = &str> {
     let text = str::from_utf8(document).unwrap_or_default();
     let tags = text.split("<timer-fired ").skip(1).filter_map(|rest| rest.split('>').next());
     tags.filter_map(|tag| tag.split("id=\"").nth(1)?.split('"').next())
 }
 
-/// What a word from outside says to that listener: of no conversation, because it joins whichever is at work.
+/// A steering payload from outside to that listener: it has no conversation, because it joins the one at
+/// work.
 pub(crate) fn word(to: &Name, number: u64) -> Option<Payload> {
     let mut writer = Writer::with_capacity(96);
     writer.open(writer::Name::new(to.as_str())?).xmlns(NS).number("n", number).empty();
     Payload::trusted(Arc::from(writer.finish())).ok()
 }
 
-/// The number of a payload; none where the core wrote it.
+/// The number of a payload; none if the core wrote it.
 pub(crate) fn number(body: &[u8]) -> Option<u64> {
     values(body, " n=\"").next().and_then(|digits| digits.parse().ok())
 }
 
-/// Whether a client acts upon threads of others.
+/// Whether a client acts on others' threads.
 pub(crate) fn operates(client: &Name) -> bool {
     *client == Name::operator() || clients().get(client).is_some_and(|c| c.roles.contains(&Role::Operate))
 }
 
-/// Alice acts upon threads of others, bob upon his own; the operator needs no leave.
+/// Alice acts on others' threads, bob on his own; the operator needs no permission.
 fn clients() -> BTreeMap<Name, Client> {
     let client = |client, roles| (name(client), Client { may: None, roles, over_nats: false });
     BTreeMap::from([client("alice", vec![Role::Operate]), client("bob", Vec::new())])

@@ -1,6 +1,6 @@
-//! The clients: what they send, how often they send it again, and the history that each writes down of
-//! what it was told. They share nothing with the pump but the messages; the checker judges their
-//! histories against the log.
+//! The clients: what they send, how often they repeat it, and the history that each writes of the
+//! answers. They share only the messages with the pump; the checker compares their histories with the
+//! log.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -25,14 +25,14 @@ struct Message {
     thread: Option<ThreadId>,
     to: Name,
     payload: Payload,
-    /// What it says to the call that is at work, where it opens none.
+    /// The steering payload for the call at work, if it opens no call.
     word: Option<Payload>,
     token: String,
-    /// Whether the door refuses it, as it would what no schema takes.
+    /// Whether the door refuses it, like a payload that no schema accepts.
     is_wrong: bool,
-    /// Where it stands, once that is known.
+    /// Its place, once that is known.
     place: Option<(ThreadId, CallPath)>,
-    /// Whether nothing more is expected: a receipt came, or a refusal that says something.
+    /// Whether nothing more is expected: a receipt came, or a definite refusal.
     is_settled: bool,
 }
 
@@ -43,7 +43,7 @@ struct Client {
     acts_left: u64,
 }
 
-/// One copy of something on its way: whose answer belongs to it.
+/// One copy of a message in transit, which the answer refers to.
 enum Letter {
     Message { client: usize, message: usize, line: usize, payload: Payload },
     Order { client: usize, order: Order },
@@ -52,37 +52,36 @@ enum Letter {
 /// What a client may order.
 #[derive(Clone)]
 pub(crate) enum Order {
-    /// A thread ends, with all that is open in it.
+    /// Ends a thread, with everything open in it.
     Cancel(ThreadId),
-    /// A root at rest ends.
+    /// Ends a root at rest.
     End(ThreadId),
-    /// A thread is halted, or everything, or goes on.
+    /// Pauses or resumes a thread, or everything.
     Pause { thread: Option<ThreadId>, halts: bool },
-    /// A person's word on what waits.
+    /// A person's decision on a waiting request.
     Rule { request: PersonRequestId, hash: Option<Digest>, says: Says<Payload> },
 }
 
-/// What a client sees of the log before it does something.
+/// The part of the log that a client sees before it acts.
 pub(crate) struct Sight<'a> {
     /// Every thread.
     pub(crate) threads: &'a [ThreadId],
-    /// What waits for a person.
+    /// The requests that wait for a person.
     pub(crate) waiting: &'a [Waits],
 }
 
 /// A request that waits for a person.
 pub(crate) struct Waits {
-    /// Which.
     pub(crate) id: PersonRequestId,
-    /// Of which bytes.
+    /// The hash of its bytes.
     pub(crate) hash: Digest,
-    /// Of which conversation.
+    /// The token of its conversation.
     pub(crate) token: String,
     /// The choices, if it is a question.
     pub(crate) choices: Option<Vec<String>>,
 }
 
-/// What came of a letter at the pump.
+/// The pump's answer to a letter.
 #[derive(Clone, Debug)]
 pub(crate) enum Word {
     Receipt(systole_core::types::flow::Receipt, Position),
@@ -93,11 +92,11 @@ pub(crate) enum Word {
 /// All clients.
 pub(crate) struct Crowd {
     clients: Vec<Client>,
-    /// Whether everybody talks to one root at once.
+    /// Whether all clients send to one root at once.
     is_flood: bool,
     letters: BTreeMap<u64, Letter>,
     tickets: u64,
-    /// Whose message opened a top call, where its receipt arrived.
+    /// The message that opened each top call, if its receipt arrived.
     placed: HashMap<(ThreadId, CallPath), (usize, usize)>,
 }
 
@@ -122,8 +121,8 @@ impl Crowd {
         0..self.clients.len()
     }
 
-    /// A client does something: what it sends, and the message that it may have to send again. None once
-    /// it has done all that it wanted.
+    /// A client acts: returns what it sends, and the message that it may have to send again. None once
+    /// it has done everything.
     pub(crate) fn acts(
         &mut self,
         client: usize,
@@ -159,7 +158,7 @@ impl Crowd {
                 let order = if dice.percent(30) { Order::End(thread) } else { Order::Cancel(thread) };
                 return Some((self.orders(client, order), None));
             }
-            // Any thread: a child, somebody else's, one that has ended.
+            // Any thread: a child, another client's, an ended one.
             5 => of.new_message(number, dice.one_of(threads).cloned(), dice)?,
             6 => of.new_message(number, ThreadId::parse("sess-0123456789ab").ok(), dice)?,
             8 => {
@@ -176,7 +175,7 @@ impl Crowd {
                 let Waits { id, hash, token, choices } = dice.one_of(waiting)?;
                 let other = cast::request(&cast::name(cast::WARDED), token, number)?;
                 let chosen = choices.as_ref().and_then(|choices| dice.one_of(choices).cloned());
-                // A word of the other kind, and an answer that is no choice, count for nothing.
+                // An answer of the other kind, or an answer that is not a choice, has no effect.
                 let questions = if choices.is_some() { 20 } else { 1 };
                 let says = match dice.weighed(&[4, 2, 2, questions]) {
                     0 => Says::Approve,
@@ -201,17 +200,17 @@ impl Crowd {
         Some((self.sends(client, message)?, Some((client, message))))
     }
 
-    /// How long a client usually takes between two things it does.
+    /// The usual pause between two actions of a client.
     pub(crate) fn pause_ms(&self) -> u64 {
         if self.is_flood { 50 } else { 1_500 }
     }
 
-    /// Nobody begins anything new.
+    /// From now on no client begins anything new.
     pub(crate) fn settle_down(&mut self) {
         self.clients.iter_mut().for_each(|client| client.acts_left = 0);
     }
 
-    /// What nobody has given a definite answer to.
+    /// The messages without a definite answer.
     pub(crate) fn unsettled(&self) -> Vec<Pending> {
         let all = self.clients.iter().enumerate();
         let open = all.flat_map(|(client, of)| {
@@ -245,7 +244,7 @@ impl Crowd {
         of.sent.push(Sent {
             client: of.name.to_string(),
             key: sent.key.to_string(),
-            // Of a word that joins something what it says is its own; the pump writes the rest.
+            // For a steering message the client knows only the inner payload; the pump writes the rest.
             sha256: hash(sent.word.as_ref().filter(|_| sent.payload == payload).unwrap_or(&payload)),
             acked: None,
             refused: None,
@@ -256,7 +255,7 @@ impl Crowd {
         Some(self.letter(Letter::Message { client, message, line, payload }))
     }
 
-    /// A client orders something.
+    /// A client sends an order.
     pub(crate) fn orders(&mut self, client: usize, order: Order) -> Ticket {
         self.letter(Letter::Order { client, order })
     }
@@ -267,7 +266,7 @@ impl Crowd {
         Ticket(self.tickets)
     }
 
-    /// What a letter says to the pump.
+    /// The input that a letter gives to the pump.
     pub(crate) fn opened(&self, ticket: Ticket) -> Option<Input> {
         Some(match self.letters.get(&ticket.0)? {
             Letter::Order { client, order } => order.input(ticket, self.clients.get(*client)?.name.clone()),
@@ -289,7 +288,7 @@ impl Crowd {
         })
     }
 
-    /// Who sent a letter.
+    /// The sender of a letter.
     pub(crate) fn client_of(&self, ticket: Ticket) -> Option<&Name> {
         let (Letter::Order { client, .. } | Letter::Message { client, .. }) = self.letters.get(&ticket.0)?;
         self.clients.get(*client).map(|client| &client.name)
@@ -305,7 +304,7 @@ impl Crowd {
         }
     }
 
-    /// The thread that a letter orders to be over.
+    /// The thread that a letter ends.
     pub(crate) fn ends(&self, ticket: Ticket) -> Option<&ThreadId> {
         match self.letters.get(&ticket.0)? {
             Letter::Order { order: Order::Cancel(thread) | Order::End(thread), .. } => Some(thread),
@@ -313,7 +312,7 @@ impl Crowd {
         }
     }
 
-    /// A client hears what came of a letter, and writes it down.
+    /// A client reads the answer to a letter, and writes it down.
     pub(crate) fn hears(&mut self, ticket: Ticket, word: &Word) {
         let Some(Letter::Message { client, message, line, payload }) = self.letters.get(&ticket.0) else {
             return;
@@ -331,9 +330,9 @@ impl Crowd {
                     position: position.0,
                 });
                 let place = (receipt.thread.clone(), receipt.call.clone());
-                // Where the bytes of a conflict came first, they have the key.
+                // If the bytes of a conflict came first, they own the key.
                 message.is_settled |= message.payload == *payload;
-                // A word opened nothing, and so is not answered.
+                // A steering message opened nothing, so it has no answer.
                 if message.word.is_none() || message.payload != *payload {
                     message.place = Some(place.clone());
                     self.placed.insert(place, (number, at));
@@ -358,14 +357,14 @@ impl Crowd {
         }
     }
 
-    /// What the clients wrote down.
+    /// The histories that the clients wrote.
     pub(crate) fn histories(&self) -> Vec<History> {
         self.clients.iter().map(|client| History { sent: client.sent.clone() }).collect()
     }
 }
 
 impl Client {
-    /// Thinks of a new message.
+    /// Makes a new message.
     fn new_message(&mut self, number: u64, thread: Option<ThreadId>, dice: &mut Dice) -> Option<usize> {
         let to = [
             [cast::AGENT, cast::AGENT, cast::AGENT, cast::AGENT],
@@ -385,7 +384,7 @@ impl Client {
 }
 
 impl Message {
-    /// Makes it one that joins what is at work in its thread.
+    /// Makes it a message that joins the work in its thread.
     fn becomes_word(&mut self, number: u64) -> Option<()> {
         let word = cast::word(&self.to, number)?;
         self.payload = primitives::steer(&word)?;
@@ -403,7 +402,7 @@ impl Order {
         }
     }
 
-    /// The order, as the door hands it in.
+    /// The order, as the door passes it on.
     fn input(&self, ticket: Ticket, by: Name) -> Input {
         match self {
             Order::Cancel(thread) => Input::Cancel { ticket, by, thread: thread.clone() },

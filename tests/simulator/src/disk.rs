@@ -1,5 +1,5 @@
-//! The disk under the log in memory: what is synced stays, what is not may be gone when the power fails.
-//! The log itself is the real one. Batches come in, and how their commits end is drawn from dice.
+//! The disk under the log in memory: synced data stays, other data may be lost in a power failure. The
+//! log itself is the real one. The input is batches; dice decide how their commits end.
 
 use systole::cli::soak::dice::Dice;
 use systole::edges::log::memory::{Ending, Memory};
@@ -8,11 +8,12 @@ use systole_core::types::ports::{Batch, Commit, LogReader as _, LogWriter as _, 
 use crate::plant::Plant;
 use crate::weather::Weather;
 
-/// A log and what the disk under it does.
+/// A log and the behaviour of the disk under it.
 pub(crate) struct Disk {
     log: Memory,
     plant: Option<Plant>,
-    /// What was synced, so that a log can be made again without the rest; kept for a disk that lies.
+    /// The synced batches, from which the log can be made again without the rest; stored for a disk that
+    /// lies.
     synced: Vec<Batch>,
     /// Whether the disk has begun to lose its syncs.
     lies: bool,
@@ -34,7 +35,7 @@ impl Disk {
         self.log.last().unwrap_or_default()
     }
 
-    /// Whether a batch is in it, to its last record.
+    /// Whether the log has a batch, up to its last record.
     pub(crate) fn has(&self, batch: &Batch) -> bool {
         batch.records.last().is_some_and(|last| {
             let found = self.log.of_thread(&last.header.thread, last.header.seq, 1).unwrap_or_default();
@@ -66,7 +67,7 @@ impl Disk {
         self.log.read_back(batch)
     }
 
-    /// The power fails while a batch is being written: it is on disk whole, or not at all.
+    /// The power fails during the write of a batch: the batch is on disk as a whole, or not at all.
     pub(crate) fn power_fails(&mut self, writing: Option<&Batch>, dice: &mut Dice) {
         if self.lies {
             self.lies = false;
@@ -83,7 +84,7 @@ impl Disk {
             let _torn = self.log.commit(&torn);
             return;
         }
-        // What breaks a rule of the log is not written, whoever looks.
+        // A batch that breaks a rule of the log is never written.
         if let Commit::Committed(_) = self.log.commit(batch)
             && self.plant == Some(Plant::LostSync)
         {

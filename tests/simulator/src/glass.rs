@@ -1,5 +1,4 @@
-//! How the pump looks into the log: through a glass that may be blind for one look. It adds nothing to
-//! what the log says.
+//! The pump's reads of the log. A read may fail once. It adds nothing to what the log contains.
 
 use std::sync::Arc;
 
@@ -8,12 +7,12 @@ use systole_core::types::ids::{Digest, Key, Name, ThreadId};
 use systole_core::types::ports::{LogFault, LogReader, Opening, Position, Row};
 use systole_core::types::record::Record;
 
-/// One look.
+/// One read.
 pub(crate) struct Glass {
     pub(crate) log: Memory,
     /// Whether nothing can be read this time.
     pub(crate) is_blind: bool,
-    /// Whether an opening leaves out the rows, as a start would that forgets them.
+    /// Whether an opening omits the rows, like a start that forgets them.
     pub(crate) forgets_rows: bool,
 }
 

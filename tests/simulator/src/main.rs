@@ -1,6 +1,6 @@
-//! `systole-simulate`: plays seeds and says what it found. Arguments: how many seeds, and from which on; or
-//! one seed in the environment as `SEED`, which is played and told whole. Ends with 1 where something is wrong,
-//! with 2 where nothing could be played.
+//! `systole-simulate`: runs seeds and prints its findings. Arguments: the number of seeds, and the first seed;
+//! or one seed in the environment as `SEED`, which is run and printed in full. Exits with 1 if something is
+//! wrong, with 2 if nothing could be run.
 
 use std::io::Write as _;
 use std::process::ExitCode;
@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use systole_simulator::{play, sweep};
 
-/// Failures after which there is no need to look for more.
+/// The number of failures after which it stops looking for more.
 const ENOUGH: usize = 5;
 
 const USAGE: &str = "usage: systole-simulate [SEEDS [FIRST]], or with SEED=N in the environment";

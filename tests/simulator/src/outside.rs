@@ -1,8 +1,8 @@
-//! The ports of a heart: clock, seeds, tokens, listeners and askers of a simulated world. What the heart
-//! sends out is kept until the world takes it, in its order.
+//! The ports of a heart: clock, seeds, tokens, listeners and clients of a simulated world. The output
+//! of the heart is stored, in order, until the world takes it.
 //!
-//! A pump dies at a step by falling silent there: from then on nothing that it does gets out, and the
-//! world buries it as soon as it has the word again. So a death strikes inside of any call, recovery too.
+//! A pump dies at a step by falling silent there: from then on it has no effect, and the world removes it
+//! as soon as the call returns. So a kill can happen inside any call, including recovery.
 
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -16,7 +16,7 @@ use systole_core::types::refusal::Refusal;
 use systole_core::types::time::Millis;
 use systole_kit::told::Answer;
 
-/// What a heart sent out.
+/// An output of a heart.
 #[derive(Debug)]
 pub(crate) enum Sent {
     Handed(Delivery),
@@ -28,7 +28,7 @@ pub(crate) enum Sent {
 }
 
 impl Sent {
-    /// What it is and whom it is for, so that two runs can be told apart by what they gave out.
+    /// Its kind and receiver, to tell two runs apart by their outputs.
     pub(crate) fn name(&self) -> String {
         match self {
             Sent::Handed(delivery) => format!("handed {}", delivery.lease.token.0),
@@ -55,7 +55,7 @@ pub(crate) struct Outside {
     ticks_ms: AtomicU64,
     /// How far the wall clock is ahead of simulated time.
     set_by_ms: AtomicI64,
-    /// Steps that are left until the pump dies; none where it lives on.
+    /// Steps until the pump dies; none if it lives on.
     steps_left: AtomicI64,
     dead: AtomicBool,
     sent: Mutex<Vec<Sent>>,
@@ -74,7 +74,7 @@ impl Outside {
         }
     }
 
-    /// A life begins, and ends after so many steps.
+    /// Begins a life that ends after this many steps.
     pub(crate) fn live(&self, steps: Option<u64>) {
         let steps = steps.map_or(i64::MAX, |steps| i64::try_from(steps).unwrap_or(i64::MAX));
         self.steps_left.store(steps, Ordering::Relaxed);
@@ -82,7 +82,7 @@ impl Outside {
         self.take();
     }
 
-    /// This life does not end at a step any more.
+    /// This life no longer ends at a step.
     pub(crate) fn spare(&self) {
         self.steps_left.store(i64::MAX, Ordering::Relaxed);
     }
@@ -101,7 +101,7 @@ impl Outside {
         self.set_by_ms.fetch_add(by_ms, Ordering::Relaxed);
     }
 
-    /// Takes what was sent out since this was last asked.
+    /// Takes the outputs since the last call.
     pub(crate) fn take(&self) -> Vec<Sent> {
         std::mem::take(&mut *self.sent.lock().unwrap_or_else(PoisonError::into_inner))
     }

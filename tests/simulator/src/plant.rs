@@ -1,43 +1,43 @@
-//! Faults that are built in on purpose, to see that they are found. They sit where the pump meets the
-//! outside, so the product has no door for them.
+//! Faults that are built in on purpose, to check that they are found. They are between the pump and
+//! the outside, so the product has no hooks for them.
 
-/// A mistake that a pump, or what is around it, might make.
+/// A fault that a pump, or its surroundings, might have.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Plant {
-    /// The writer says that a batch is on disk before it is.
+    /// The writer reports that a batch is on disk before it is.
     AckBeforeSync,
-    /// The disk says that it synced, and loses what it has when the power fails.
+    /// The disk reports a sync, and loses the data when the power fails.
     LostSync,
-    /// Of a batch that was being written when the power failed, the first records stay.
+    /// When the power fails during the write of a batch, its first records stay.
     TornBatch,
-    /// An unknown commit is taken for a good one.
+    /// An unknown commit counts as stored.
     UnknownIsStored,
-    /// A reply that comes again counts for the turn after it.
+    /// A repeated reply counts for the next turn.
     ReplyTwice,
     /// A start forgets how many attempts were made.
     ForgottenAttempts,
-    /// What waits for a look into the log is dropped now and then.
+    /// A pending read of the log is sometimes dropped.
     DroppedLook,
-    /// A start does not take up the threads that were at work at the last checkpoint.
+    /// A start does not load the threads that were at work at the last checkpoint.
     ForgottenRows,
-    /// A delivery that was called back never gives its slot back.
+    /// A delivery that was called back never releases its slot.
     KeptSlot,
     /// A start forgets which timers are set.
     ForgottenTimers,
-    /// A start forgets what is waited for.
+    /// A start forgets the waits.
     ForgottenWaits,
     /// A start forgets which steps are open.
     ForgottenTodos,
-    /// A start forgets what waits for a person.
+    /// A start forgets the requests that wait for a person.
     ForgottenApprovals,
-    /// A start forgets what somebody paused.
+    /// A start forgets the pauses.
     ForgottenPauses,
-    /// A word for work that goes on, which comes again, is taken for another one.
+    /// A repeated steering message counts as a new one.
     WordTwice,
 }
 
 impl Plant {
-    /// Every one.
+    /// All of them.
     pub const ALL: [Plant; 15] = [
         Plant::AckBeforeSync,
         Plant::LostSync,

@@ -1,5 +1,5 @@
-//! The payloads of the core that listeners of a run send, each with what the door reads in it. Pure: what
-//! is asked for goes in, a payload and its meaning come out, read by the door's own hand.
+//! The payloads of the core that listeners of a run send, each with the meaning that the door reads.
+//! Pure: the input is a request, the output a payload and its meaning, read by the door's own code.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ fn payload(writer: Writer) -> Option<Payload> {
     Payload::trusted(Arc::from(writer.finish())).ok()
 }
 
-/// A wait for these threads, or for all that are open.
+/// A wait for these threads, or for all open ones.
 pub(crate) fn waits(mode: &str, threads: &[String]) -> Sent {
     let mut writer = Writer::with_capacity(160);
     writer.open("await-threads").xmlns(namespaces::CORE).attr("mode", mode).content(|inside| {
@@ -28,7 +28,7 @@ pub(crate) fn waits(mode: &str, threads: &[String]) -> Sent {
     Some((Primitive::Await(read_await(payload.bytes()).ok()?), payload))
 }
 
-/// A timer that fires after so long, once or again and again. Its note names the conversation.
+/// A timer that fires after this time, once or repeatedly. Its note names the conversation.
 pub(crate) fn timer(id: Option<&str>, after_ms: u64, repeats: bool, token: &str) -> Sent {
     let span = format!("{after_ms}ms");
     let pace = if repeats { "every" } else { "after" };
@@ -39,7 +39,7 @@ pub(crate) fn timer(id: Option<&str>, after_ms: u64, repeats: bool, token: &str)
     Some((Primitive::SetTimer(read_set_timer(payload.bytes()).ok()?), payload))
 }
 
-/// The end of a timer.
+/// A cancel of a timer.
 pub(crate) fn no_timer(id: &str) -> Sent {
     let mut writer = Writer::with_capacity(96);
     writer.open("cancel-timer").xmlns(namespaces::CORE).attr("id", id).empty();
@@ -47,7 +47,7 @@ pub(crate) fn no_timer(id: &str) -> Sent {
     Some((Primitive::CancelTimer(read_cancel_timer(payload.bytes()).ok()?), payload))
 }
 
-/// The end of a child.
+/// A cancel of a child.
 pub(crate) fn no_thread(id: &str) -> Sent {
     let mut writer = Writer::with_capacity(128);
     writer.open("cancel-thread").xmlns(namespaces::CORE).attr("id", id).empty();
@@ -65,7 +65,7 @@ pub(crate) fn todo(condition: &str, is_done: bool) -> Sent {
     Some((Primitive::Todo, payload(writer)?))
 }
 
-/// The end of all of a view but its last messages.
+/// A clear of a view, except for its last messages.
 pub(crate) fn clears(keep: u64) -> Sent {
     let mut writer = Writer::with_capacity(96);
     writer.open("clear-context").xmlns(namespaces::CORE).number("keep", keep).empty();
@@ -73,7 +73,7 @@ pub(crate) fn clears(keep: u64) -> Sent {
     Some((Primitive::Clear(read_clear(payload.bytes())), payload))
 }
 
-/// Messages of a view, from there to there, and of their text so much from there on.
+/// A recall of a range of messages, with a part of their text.
 pub(crate) fn recalls((from, to): (u64, u64), offset: u64, length: Option<u64>) -> Sent {
     let mut writer = Writer::with_capacity(160);
     let start = writer.open("recall").xmlns(namespaces::CORE).number("from_seq", from).number("to_seq", to);
@@ -96,7 +96,7 @@ pub(crate) fn question(shows: &[u64], choices: &[&str], expires_ms: u64) -> Sent
     Some((Primitive::AskPerson(read_ask_person(payload.bytes()).ok()?), payload))
 }
 
-/// A question about payloads, with an answer that says little.
+/// A question about payloads, with a short answer.
 pub(crate) fn asks() -> Sent {
     let mut writer = Writer::with_capacity(96);
     writer.open("list-capabilities").xmlns(namespaces::META).empty();
@@ -105,7 +105,7 @@ pub(crate) fn asks() -> Sent {
     Some((Primitive::Introspect(Arc::from(answer.finish())), payload(writer)?))
 }
 
-/// A word from outside, around what it says.
+/// A steering message from outside around this payload.
 pub(crate) fn steer(word: &Payload) -> Option<Payload> {
     let mut writer = Writer::with_capacity(160);
     writer.open("steer").xmlns(namespaces::CORE).content(|inside| inside.payload(word));

@@ -1,5 +1,5 @@
-//! The writer of the log, as the thread that owns it works: one batch at a time, settled before the next.
-//! It has no time of its own; the world says when it tries.
+//! The writer of the log, as its thread works: one batch at a time, settled before the next. It has no
+//! clock; the world says when it tries.
 
 use systole::cli::soak::dice::Dice;
 use systole_core::types::ports::{Batch, Commit, Position, ReadBack};
@@ -8,22 +8,22 @@ use crate::disk::Disk;
 use crate::plant::Plant;
 use crate::weather::Weather;
 
-/// The first pause of a batch that found no room.
+/// The first pause after a batch that found no room.
 const FIRST_PAUSE_MS: u64 = 100;
 /// The longest such pause.
 const LONGEST_PAUSE_MS: u64 = 2_000;
-/// Unknown commits in a row of one batch after which the log is given up.
+/// Consecutive unknown commits of one batch after which the log is given up.
 const UNKNOWN_IN_A_ROW: u32 = 3;
 
-/// What came of trying.
+/// The result of a try.
 pub(crate) enum Tried {
     Stored(Position),
-    /// It is tried again after a pause; the words are for the heart, once.
+    /// It is tried again after a pause; the message goes to the heart once.
     Again {
         after_ms: u64,
         stalled: Option<String>,
     },
-    /// The log takes nothing more. `is_breach` where the batch broke a rule of the log.
+    /// The log accepts nothing more. `is_breach` if the batch broke a rule of the log.
     Broken {
         words: String,
         is_breach: bool,

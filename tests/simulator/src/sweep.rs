@@ -1,5 +1,5 @@
-//! Many seeds, on as many threads as there are; each seed is played by one of them alone, so how they are
-//! shared out changes nothing but the time it takes.
+//! Many seeds, on all available threads. One thread runs each seed alone, so the distribution changes
+//! only the time.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -10,7 +10,7 @@ use std::thread;
 use crate::plant::Plant;
 use crate::world::outcome::Outcome;
 
-/// What came of many seeds.
+/// The result of many seeds.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Sweep {
     /// Seeds that were played.
@@ -19,13 +19,13 @@ pub struct Sweep {
     pub records: u64,
     /// Simulated time, in milliseconds.
     pub simulated_ms: u64,
-    /// How often what happened.
+    /// How often each event happened.
     pub counts: BTreeMap<&'static str, u64>,
-    /// The outcomes in which something is wrong, in order of their seeds.
+    /// The outcomes with a fault, in order of their seeds.
     pub failed: Vec<Outcome>,
 }
 
-/// Plays seeds, and stops early once `enough` have failed.
+/// Runs seeds, and stops early once `enough` have failed.
 pub fn sweep(seeds: Range<u64>, plant: Option<Plant>, threads: usize, enough: usize) -> Sweep {
     let next = AtomicU64::new(seeds.start);
     let stop = AtomicBool::new(false);

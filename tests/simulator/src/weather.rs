@@ -1,22 +1,22 @@
-//! How bad a run is: how often each fault strikes. Every seed draws its own, many of them none at all,
-//! because faults hide one another where all of them strike all the time.
+//! How bad a run is: how often each fault strikes. Every seed draws its own rates, and many seeds have
+//! no faults, because constant faults hide one another.
 
 use systole::cli::soak::dice::Dice;
 
-/// How often in a thousand each fault strikes where it can.
+/// How often in a thousand each possible fault strikes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Weather {
-    /// A request or a receipt does not arrive.
+    /// A request or a receipt is lost.
     pub(crate) lost: u64,
     /// A request arrives twice.
     pub(crate) twice: u64,
-    /// A commit ends without anybody knowing whether it is stored.
+    /// A commit ends with an unknown outcome.
     pub(crate) unknown: u64,
     /// The disk is full.
     pub(crate) full: u64,
-    /// A look into the log fails.
+    /// A read of the log fails.
     pub(crate) blind: u64,
-    /// A listener does not do what it should.
+    /// A listener breaks the rules.
     pub(crate) unruly: u64,
     /// A reply comes twice.
     pub(crate) repeated: u64,
@@ -24,9 +24,9 @@ pub(crate) struct Weather {
     pub(crate) undead: u64,
     /// A listener goes on although it was called back.
     pub(crate) stubborn: u64,
-    /// A life of the pump ends by a death, not by a drain.
+    /// A life of the pump ends by a kill, not by a drain.
     pub(crate) deadly: u64,
-    /// Of such deaths, those that come at one of the first steps of a life.
+    /// The share of such kills that come at one of the first steps of a life.
     pub(crate) early: u64,
     /// A start finds another configuration.
     pub(crate) changed: u64,
@@ -35,7 +35,7 @@ pub(crate) struct Weather {
 }
 
 impl Weather {
-    /// The weather of a seed.
+    /// The faults of a seed.
     pub(crate) fn of(dice: &mut Dice) -> Weather {
         let mut up_to = |most: u64| if dice.permille(500) { dice.below(most + 1) } else { 0 };
         Weather {
@@ -55,12 +55,12 @@ impl Weather {
         }
     }
 
-    /// Whether no fault strikes any more.
+    /// Whether faults have ended.
     pub(crate) fn is_calm(&self) -> bool {
         *self == Weather::calm()
     }
 
-    /// No fault any more.
+    /// A weather without faults.
     pub(crate) fn calm() -> Weather {
         Weather::default()
     }

@@ -1,5 +1,5 @@
-//! A conversation that is made again from the log is the one that was kept: at every turn of a conversation in which much
-//! goes wrong the organism is killed, and the next one sends the same prompt, to the byte.
+//! A conversation that is rebuilt from the log equals the original. Much goes wrong in this conversation, and the
+//! organism is killed at every turn. The next organism sends the same prompt, byte for byte.
 
 use rustix::process::Signal;
 
@@ -35,7 +35,7 @@ pub(super) const XML: [&str; 9] = [
     r#"{say: "<thinking>So.</thinking><attempt_completion><result>The moon is there.</result></attempt_completion>"}"#,
 ];
 
-/// Kills the organism at the request of that number, and has another go on.
+/// Kills the organism at the request with this number, and lets another organism go on.
 pub(super) fn rebuilt_at(plan: &Plan<'_>, said: &[&str], at: usize) {
     let (form, dialect) = (plan.form, plan.dialect);
     let mut replies: Vec<String> = said.iter().map(|reply| format!("- {reply}")).collect();
@@ -70,7 +70,7 @@ pub(super) fn rebuilt_at(plan: &Plan<'_>, said: &[&str], at: usize) {
     house.judged();
 }
 
-/// The number of the start behind that one.
+/// The number of the start that follows this one.
 fn next_start(house: &House, seq: u64) -> u64 {
     let records = house.records();
     let starts = records.iter().filter(|record| {

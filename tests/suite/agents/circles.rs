@@ -1,9 +1,9 @@
-//! An agent that goes round in circles with two listeners at once is told, and ends with a report that can be used; one that
-//! finds something new in each turn goes on, however often it asks the same beside it.
+//! An agent that goes in circles with two listeners at once gets a warning, and ends with a usable report. An agent
+//! that finds something new in each turn goes on, even if it also repeats the same question.
 
 use super::house::{Critic, House, Plan};
 
-/// In each turn a search and a question to the other agent: the searches begin anew after `searches`, the questions after
+/// Each turn is a search and a question to the other agent. The searches repeat after `searches`, the questions after
 /// three.
 fn turns(dialect: &str, number: usize, searches: usize) -> String {
     let turn = |turn: usize| {
@@ -33,7 +33,7 @@ fn e7_an_agent_that_goes_round_with_two_listeners_is_told_and_ends_with_a_report
         let house = house(dialect, &turns(dialect, 13, 3));
         let ran = house.ask("Where is the moon?");
         let words = format!("{dialect}: {ran:?}\n{}", house.told());
-        // Three rounds are new and six bring nothing; three are refused, both calls of each. In the turn behind the last
+        // Three rounds are new and six bring nothing new. In three rounds both calls are refused. In the last turn
         // only a final counts.
         assert_eq!(house.codes("loop.ping-pong").len(), 6, "{words}");
         let asked = house.asked();
@@ -53,7 +53,7 @@ fn e7_an_agent_that_goes_round_with_two_listeners_is_told_and_ends_with_a_report
             9,
             "the other agent's model is asked no more: {words}"
         );
-        // What comes back can be used: who ends it, why, and what the model last thought.
+        // The result is usable: who ended the conversation, why, and what the model last thought.
         assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), ""), "{words}");
         let report = house
             .records()

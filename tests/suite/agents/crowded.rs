@@ -1,12 +1,12 @@
-//! An agent with as many peers as a file can hold, each with an element of its own: its prompt fits into the window that a
-//! model has by default, or the file is refused with words. None runs that could not even begin.
+//! An agent with as many peers as a file can hold, each with its own element: either its prompt fits into the default
+//! window of a model, or the file is rejected with a message. No organism runs whose agent could not even begin.
 
 use systole_core::types::limits::CONFIG_ENTRIES;
 
 use crate::organism::folder;
 use crate::program::{Ran, systole};
 
-/// A file whose agent `helper` has so many peers.
+/// A file whose agent `helper` has this many peers.
 fn file(dialect: &str, peers: usize, model: &str) -> tempfile::TempDir {
     let payloads: String =
         (1..=peers).map(|n| format!("  p{n}: {{query: text, \"limit?\": int 1..100}}\n")).collect();
@@ -28,7 +28,7 @@ fn file(dialect: &str, peers: usize, model: &str) -> tempfile::TempDir {
     folder(&[("organism.yaml", &yaml), ("replies.yaml", &replies)])
 }
 
-/// Whether the file is taken; if so its agent answers, else `run` refuses it in the words of `check`.
+/// Whether the file is accepted. If so, its agent answers; otherwise `run` rejects it with the message of `check`.
 fn taken(folder: &std::path::Path, words: &str) -> bool {
     let checked = systole(folder, &["check"]);
     let asked = systole(folder, &["ask", "Are you there?"]);
@@ -46,10 +46,10 @@ fn e12_the_prompt_of_an_agent_with_as_many_peers_as_a_file_holds_fits_or_the_fil
     // The agent itself is one of the entries.
     let most = CONFIG_ENTRIES - 1;
     for (dialect, least) in [("xml", 40_000), ("native", 80_000)] {
-        // In the window that a model has by default the agent answers.
+        // In the default window of a model the agent answers.
         let whole = file(dialect, most, "");
         assert!(taken(whole.path(), dialect), "{dialect}");
-        // In one that is too small for so many the file is refused, and says of what there is too much.
+        // If the window is too small, the file is rejected, and the message says what is too much.
         let told = refusal(&systole(file(dialect, most, ", window: 32k").path(), &["check"]));
         let (_, counted) =
             told.split_once("agents.helper: its prompt with its 1023 peers has about ").expect(&told);
@@ -73,7 +73,7 @@ fn e12_the_last_peer_that_fits_leaves_room_and_one_more_is_refused() {
             let middle = usize::midpoint(few, many);
             *(if fits(middle) { &mut few } else { &mut many }) = middle;
         }
-        // Exactly there an agent begins, and is not told at once that only its final counts.
+        // Exactly at the limit the agent begins, and is not told at once that only its final counts.
         let folder = file(dialect, few, model);
         assert!(taken(folder.path(), dialect), "{dialect} with {few}");
         let context = systole(folder.path(), &["context", "@last"]);

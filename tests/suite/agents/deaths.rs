@@ -1,8 +1,9 @@
-//! An organism whose agents are at work in many threads, killed again and again: while a model is asked, while a program
-//! works, while a final is said. What the mock of the model was asked is then held, one by one, to what the log says.
+//! An organism whose agents work in many threads, killed again and again: while a model is asked, while a program
+//! works, while a final is being received. Afterwards each request that the mock of the model saw is compared with
+//! the log.
 //!
 //! The twelve deaths of `kills` and these are 201 in every run. `SYSTOLE_AGENT_DEATHS=N` makes N for each policy, and
-//! `SYSTOLE_AGENT_SEED=S` plays a run again.
+//! `SYSTOLE_AGENT_SEED=S` repeats a run.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +23,8 @@ const DEATHS: u64 = 63;
 /// Questions that are asked in each life.
 const QUESTIONS: u64 = 3;
 
-/// What the model says in each turn, whoever asks: each turn has usage of its own, by which its money is known again.
+/// The model's answer in each turn, for every caller. Each turn has its own usage, which identifies the cost of the
+/// turn.
 const NATIVE: &str = r#"
 - {if: "Turn 1 of", say: I look., call: {search: {query: one}}, usage: {in: 1000, out: 10}, times: always}
 - {if: "Turn 2 of", need: [FOUND one], say: Again., call: {search: {query: two}}, usage: {in: 2000, out: 20}, times: always}
@@ -42,7 +44,7 @@ fn question(number: u64) -> String {
 }
 
 fn draw(dice: &mut Dice, life: u64) -> (&'static str, Hold) {
-    // Nothing of it, all of it, and everything between.
+    // Nothing of the answer, all of it, and everything between.
     let mut until = || match dice.below(8) {
         0 => Until::Before,
         1 => Until::Permille(1000),
@@ -83,7 +85,7 @@ fn deaths(policy: &str, dialect: &str) {
     println!("{policy}, {dialect}: {places:?}, {tally}");
 }
 
-/// One life: questions are asked and persons decide, until something comes to where it is held. There it ends.
+/// One life: questions are asked and persons decide, until the hold is reached. Then the organism is killed.
 fn live_and_die(field: &mut Field, strait: &Strait, hold: Hold, dice: &mut Dice) {
     let house = &field.house;
     let waiting = if field.asked_by.is_empty() { Vec::new() } else { waiting(house) };
@@ -107,13 +109,13 @@ fn live_and_die(field: &mut Field, strait: &Strait, hold: Hold, dice: &mut Dice)
     strait.free();
 }
 
-/// The requests for approval that wait, read while nobody runs.
+/// The requests for approval that wait, read while no organism runs.
 fn waiting(house: &House) -> Vec<String> {
     let log = sqlite::open_reading(&house.path().join("hello.db")).unwrap();
     persons::waiting(&log).unwrap().iter().map(|waiting| waiting.id.to_string()).collect()
 }
 
-/// A person's word.
+/// A person's decision.
 fn decide(house: &House, id: &str, yes: bool) {
     let word = if yes { r#"{"outcome":"approved"}"# } else { r#"{"outcome":"rejected","note":"enough"}"# };
     let json = [("Content-Type", "application/json")];
@@ -121,7 +123,7 @@ fn decide(house: &House, id: &str, yes: bool) {
     assert_eq!(answer.status, 200, "{answer:?}");
 }
 
-/// The last life: nobody dies, every request for approval is granted, and every question comes to its end.
+/// The last life: no process is killed, every request for approval is granted, and every question is answered.
 fn comes_to_rest(field: &Field) {
     let waiting = waiting(&field.house);
     let mut boots = 0;
@@ -133,11 +135,11 @@ fn comes_to_rest(field: &Field) {
         let code = data["code"].as_str().unwrap_or_default();
         boots += usize::from(data["body"].as_str().is_some_and(|body| body.starts_with("<boot ")));
         let is_new = boots > field.asked_by.len();
-        // Each request stands in its thread, and is told in `sys`.
+        // Each request is recorded in its thread, and announced in `sys`.
         if code == "requested" && data["thread"] != "sys" {
             let body = data["body"].as_str().unwrap();
             let id = body.split_once(" id=\"").and_then(|(_, id)| id.split_once('"')).unwrap().0;
-            // What earlier lives asked was mostly decided in them.
+            // Most questions of earlier lives were decided in those lives.
             if is_new || waiting.iter().any(|waiting| waiting == id) {
                 decide(&field.house, id, true);
             }

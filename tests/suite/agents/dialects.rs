@@ -1,11 +1,11 @@
-//! One conversation in three dialects: what goes over the bus is the same, to the byte.
+//! One conversation in three dialects: the messages on the bus are the same, byte for byte.
 
 use systole_core::types::record::Kind;
 
 use super::house::{Critic, FORMS, House, Plan};
 use super::nonce::BLANK;
 
-/// What stands in the final: markup, quotes and another alphabet.
+/// The text of the final: markup, quotes and another alphabet.
 const FINAL: &str = "The moon is there: 1 < 2 & \"é\" 月.";
 
 fn replies(dialect: &str) -> String {
@@ -28,7 +28,7 @@ fn replies(dialect: &str) -> String {
     }
 }
 
-/// What the agent said to others, in order: to whom, and the payload.
+/// What the agent sent to others, in order: the receiver and the payload.
 fn said(house: &House) -> Vec<(String, String)> {
     let records = house.records();
     let own = records.iter().filter(|record| {

@@ -1,5 +1,5 @@
-//! An agent whose answers are cut behind their first action, in an organism as people run it: the provider sees its client
-//! go, the log says how the answer ended, and what nobody counted is shown as such.
+//! An agent whose answers are cut after their first action, in an organism as people run it: the provider sees its
+//! client disconnect, the log says how the answer ended, and uncounted tokens are shown as uncounted.
 
 use systole_mock_model::End;
 
@@ -30,7 +30,7 @@ fn e2_an_answer_that_never_ends_is_cut_behind_its_action_at_every_provider() {
             outcomes.iter().all(|outcome| outcome.tokens_out.is_none() && outcome.money.is_none()),
             "{words}"
         );
-        // What the model is shown of itself is what was received.
+        // The model sees as its own answer only what was received.
         let second = seen.unwrap()[1].body.to_string();
         assert!(second.contains("<query>the moon</query></search>\""), "{second}");
         let cost = house.systole(&["cost", "@last"]);

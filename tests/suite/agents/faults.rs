@@ -1,27 +1,28 @@
-//! What goes wrong with a model, one conversation each: what is mended in the next turn, what is repeated, and what ends
-//! the call with a failure that the thread tells with its status.
+//! Failures of a model, one conversation each: which failures the next turn fixes, which are retried, and which end
+//! the call with a failure that the thread reports with its status.
 
 use systole_core::types::record::Record;
 
 use super::house::{Critic, FORMS, House, Plan};
 
-/// One thing that goes wrong before the answer that is right.
+/// One failure before the correct answer.
 struct Case {
     what: &'static str,
-    /// What the model says first, for native calls and for actions in text; empty where that dialect knows no such thing.
+    /// The first answer of the model, for native calls and for actions in text. Empty if the failure does not exist
+    /// in that dialect.
     native: &'static str,
     xml: &'static str,
-    /// What stands in the next request, by which the model can tell what was wrong; empty where it is shown nothing.
+    /// The text in the next request that shows the model what was wrong. Empty if the model sees nothing.
     shown: &'static str,
-    /// A code that the log holds.
+    /// A code that the log contains.
     code: &'static str,
-    /// Whether the same prompt is asked again rather than another turn.
+    /// Whether the same prompt is sent again, instead of another turn.
     same_turn: bool,
 }
 
 impl Case {
-    /// One after which another turn follows: what goes wrong, what the model says first in either dialect, what it is shown
-    /// of that, and the code.
+    /// A failure after which another turn follows: the failure, the model's first answer in either dialect, the text
+    /// that the model sees, and the code.
     const fn of(
         what: &'static str,
         (native, xml): (&'static str, &'static str),
@@ -31,7 +32,7 @@ impl Case {
         Case { what, native, xml, shown, code, same_turn: false }
     }
 
-    /// The same with one text for both dialects, after which the same prompt is asked again.
+    /// The same with one text for both dialects. Afterwards the same prompt is sent again.
     const fn again(what: &'static str, said: &'static str, code: &'static str) -> Case {
         Case { same_turn: true, ..Case::of(what, (said, said), "", code) }
     }
@@ -189,7 +190,7 @@ fn e10_what_goes_wrong_with_gemini_is_mended_or_repeated() {
     all_mended("gemini");
 }
 
-/// What ends the call: the replies, how many requests there are, and what the thread tells.
+/// Failures that end the call: the replies, the number of requests, and what the thread reports.
 const FAILED: [(&str, &str, usize, &[&str]); 6] = [
     (
         "always 429",
@@ -199,7 +200,7 @@ const FAILED: [(&str, &str, usize, &[&str]); 6] = [
     ),
     ("a page each time", "[{html: true, times: always}]", 3, &["model.unavailable", "500"]),
     ("an error with 200", "[{ok_error: true, times: always}]", 3, &["model.unavailable", "200"]),
-    // What was said may be paid.
+    // The received text may have been charged.
     ("an error behind words", "[{say: Half a word, ok_error: true}]", 1, &["model.unavailable", "200"]),
     (
         "a wrong request",
@@ -218,7 +219,7 @@ fn e17_a_call_that_fails_for_its_model_tells_the_status_in_every_form() {
             let ran = house.ask("Where is the moon?");
             let words = format!("{form}, {what}: {ran:?}\n{}", house.told());
             assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), ""), "{words}");
-            // Anthropic has counted what it read before the error comes, so that may be paid.
+            // Anthropic has counted its input before the error comes, so that input may have been charged.
             let requests = if (form, what) == ("anthropic", "an error with 200") { 1 } else { requests };
             assert_eq!(house.asked().len(), requests, "{words}");
             assert_eq!(house.outcomes("helper").len(), requests, "{words}");

@@ -1,5 +1,5 @@
-//! What a turn of an agent adds to the log, counted byte by byte: its records, and the links of prompts that they name and
-//! that did not lie there before. It is the same for an early turn as for a late one.
+//! What one turn of an agent adds to the log, counted byte by byte: its records, and the links of prompts that they
+//! name and that were not stored before. An early turn and a late turn add the same amount.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -14,7 +14,7 @@ use super::house::{House, Plan};
 /// Turns of the thread.
 const TURNS: usize = 300;
 
-/// What the model says in each turn, and the final behind them. The turns differ in their number alone, of three digits.
+/// The model's answer in each turn, and the final after them. The turns differ only in their number of three digits.
 fn replies() -> String {
     let turn = |turn: usize| {
         let thought = format!("In turn {turn:03} I look for more. ").repeat(8);
@@ -26,7 +26,7 @@ fn replies() -> String {
     (1..=TURNS).map(turn).chain([done.to_owned()]).collect()
 }
 
-/// The turn of the agent that a record belongs to: its own, or the one that made the call of it.
+/// The turn of the agent that a record belongs to: its own turn, or the turn that made its call.
 fn turn_of(call: &CallPath, turn: Option<u32>) -> Option<usize> {
     let turn = match call.caller() {
         Some((_, turn, _)) => Some(turn),
@@ -55,7 +55,7 @@ fn c10_what_a_turn_of_an_agent_adds_is_the_same_for_the_hundredth_and_the_three_
         *of_turn += h.bytes(record.body.len()).len() + record.body.len();
         if let Ok(Recalled { entry: Entry::Started(started), .. }) = Recalled::read(&record.body) {
             let chain = prompts::links(&log, &started.prompt, before).unwrap();
-            // The whole prompt is there, and nearly all of it lay there before.
+            // The whole prompt is stored, and nearly all of it was stored before.
             assert!(chain.len() >= turn, "turn {turn} stands on {} links", chain.len());
             *of_turn += chain
                 .into_iter()
@@ -68,7 +68,7 @@ fn c10_what_a_turn_of_an_agent_adds_is_the_same_for_the_hundredth_and_the_three_
     let (first, second) = (of(100..200), of(200..300));
     println!("{} bytes a turn from 100 to 199, {} from 200 to 299", first / 100, second / 100);
     assert!(first.abs_diff(second) * 100 < first, "{first} bytes and then {second}: within one in a hundred");
-    // Ten times as much as the words of a turn would be a prompt that is kept whole.
+    // Ten times the length of a turn's text would mean that the whole prompt is stored again.
     let words = 8 * 32 + 2 * 40;
     assert!(second / 100 < 20 * words, "{} bytes a turn for {words} of words", second / 100);
     house.judged();

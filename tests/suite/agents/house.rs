@@ -1,5 +1,5 @@
-//! The house of these tests: an organism with an agent `helper`, a program `search` and a second agent `critic` as its peers,
-//! and the mock that answers for both models. It judges nothing: tests do.
+//! The setup of these tests: an organism with an agent `helper`, its peers (a program `search` and a second agent
+//! `critic`), and the mock that answers for both models. It asserts nothing about the agents: tests do.
 
 use std::path::Path;
 
@@ -15,7 +15,7 @@ use super::strait::Strait;
 use crate::organism::folder;
 use crate::program::{Ran, Running, systole_with};
 
-/// The key of the models. It may stand nowhere but in the head of a request.
+/// The key of the models. It may appear only in the head of a request.
 pub(super) const KEY: &str = "sk-very-secret-key-1234";
 
 const SEARCH: &str = r#"
@@ -39,48 +39,48 @@ for line in sys.stdin:
     print(ET.tostring(reply, encoding="unicode").replace("\n", "&#10;"), flush=True)
 "#;
 
-/// The forms in which providers are spoken to, by their names in the file.
+/// The provider APIs, by their names in the file.
 pub(super) const FORMS: [&str; 4] = ["openai", "anthropic", "ollama", "gemini"];
 
-/// What differs between the houses of tests.
+/// The settings in which the organisms of the tests differ.
 pub(super) struct Plan<'a> {
     /// The provider.
     pub(super) form: &'a str,
     /// How the agent acts.
     pub(super) dialect: &'a str,
-    /// What the model of `helper` answers: a list of the mock's script, in YAML.
+    /// The answers of `helper`'s model: a list of the mock's script, in YAML.
     pub(super) replies: &'a str,
-    /// Further keys of `helper`, with a comma before them.
+    /// Further keys of `helper`, with a leading comma.
     pub(super) agent: &'a str,
-    /// Further keys of its model, likewise.
+    /// Further keys of its model, with a leading comma.
     pub(super) model: &'a str,
-    /// The agent that doubts.
+    /// The second agent, `critic`.
     pub(super) critic: Critic<'a>,
-    /// Further keys of the organism, each on a line.
+    /// Further keys of the organism, one on each line.
     pub(super) rest: &'a str,
     /// Further variables of `search`, as a map in YAML.
     pub(super) env: &'a str,
-    /// Whom `helper` may address.
+    /// The peers of `helper`.
     pub(super) peers: &'a str,
-    /// The most tokens that the mock takes.
+    /// The most tokens that the mock accepts.
     pub(super) window: Option<u64>,
-    /// Where its requests come through, if anywhere.
+    /// The strait that its requests pass, if any.
     pub(super) strait: Option<&'a Strait>,
 }
 
-/// What differs in the second agent.
+/// The settings of the second agent.
 #[derive(Clone, Copy)]
 pub(super) struct Critic<'a> {
-    /// What its model answers.
+    /// The answers of its model.
     pub(super) replies: &'a str,
     /// How it acts, and its further keys.
     pub(super) acts: &'a str,
-    /// Further keys of its model, with a comma before them.
+    /// Further keys of its model, with a leading comma.
     pub(super) model: &'a str,
 }
 
 impl<'a> Critic<'a> {
-    /// One that gives its whole answer as the result.
+    /// An agent that gives its whole answer as the result.
     pub(super) const fn says(replies: &'a str) -> Self {
         Critic { replies, acts: "dialect: plain", model: "" }
     }
@@ -104,7 +104,7 @@ impl Default for Plan<'_> {
     }
 }
 
-/// An organism in a folder of its own, and the mock of its models.
+/// An organism in its own folder, and the mock of its models.
 pub(super) struct House {
     folder: tempfile::TempDir,
     pub(super) mock: MockModel,
@@ -120,7 +120,7 @@ impl House {
             format!("main-model:{}second-model:{}", list(plan.replies.trim_end()), list(plan.critic.replies));
         let script = Script::parse(&script).unwrap_or_else(|bad| panic!("{bad}\n{script}"));
         let options = Options { window: plan.window, key: Some(KEY.to_owned()), ..Options::default() };
-        // Ollama asks for no key.
+        // Ollama needs no key.
         let options = if plan.form == "ollama" { Options { key: None, ..options } } else { options };
         let mock = MockModel::start(script, options).unwrap();
         let url = match plan.dialect {
@@ -162,17 +162,17 @@ console: {{listen: "127.0.0.1:0"}}
         systole_with(self.path(), arguments, &[("MODEL_KEY", KEY)])
     }
 
-    /// Asks `helper`, through the organism that runs or in process.
+    /// Asks `helper`, through the running organism or in process.
     pub(super) fn ask(&self, question: &str) -> Ran {
         self.systole(&["ask", question])
     }
 
-    /// The organism in a process of its own.
+    /// Runs the organism in its own process.
     pub(super) fn run(&self) -> Running {
         Running::organism_with(self.path(), &[("MODEL_KEY", KEY)])
     }
 
-    /// What the model of `helper` was asked, in order.
+    /// The requests that the model of `helper` got, in order.
     pub(super) fn asked(&self) -> Vec<Seen> {
         self.mock.seen().into_iter().filter(|seen| seen.model.as_deref() == Some("main-model")).collect()
     }
@@ -189,13 +189,13 @@ console: {{listen: "127.0.0.1:0"}}
         }
     }
 
-    /// What the log says, for the words of a failed test.
+    /// The log as text, for the message of a failed test.
     pub(super) fn told(&self) -> String {
         let log = self.systole(&["log", "@last"]);
         [log.stdout, log.stderr].concat()
     }
 
-    /// The codes of the log, in order, that begin with this.
+    /// The codes of the log that begin with this, in order.
     pub(super) fn codes(&self, begin: &str) -> Vec<String> {
         let records = self.records();
         let codes =
@@ -203,7 +203,7 @@ console: {{listen: "127.0.0.1:0"}}
         codes.filter(|code| code.starts_with(begin)).collect()
     }
 
-    /// What the journal of an agent says it began, in order.
+    /// The starts in the journal of an agent, in order.
     pub(super) fn started(&self, agent: &str) -> Vec<Started> {
         self.journal(agent)
             .into_iter()
@@ -214,7 +214,7 @@ console: {{listen: "127.0.0.1:0"}}
             .collect()
     }
 
-    /// What the journal of an agent says came of it, in order.
+    /// The outcomes in the journal of an agent, in order.
     pub(super) fn outcomes(&self, agent: &str) -> Vec<Outcome> {
         self.journal(agent)
             .into_iter()
@@ -231,14 +231,14 @@ console: {{listen: "127.0.0.1:0"}}
         own.filter_map(|record| Some(Recalled::read(&record.body).ok()?.entry)).collect()
     }
 
-    /// The prompt that the newest call to a model of the newest thread was sent, as `context` tells it.
+    /// The prompt of the newest model call in the newest thread, as `context` prints it.
     pub(super) fn context(&self, which: &str) -> Value {
         let ran = self.systole(&["context", "--json", which]);
         assert_eq!(ran.code, Some(0), "{ran:?}");
         serde_json::from_str(&ran.stdout).unwrap()
     }
 
-    /// The judge of its own finds nothing wrong with the log, and the key stands nowhere in the folder.
+    /// Checks that the separate checker finds nothing wrong with the log, and that the key is nowhere in the folder.
     pub(super) fn judged(&self) {
         let path = self.path().join("hello.db");
         sqlite::verify_all(&path).unwrap();

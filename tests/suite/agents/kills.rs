@@ -1,5 +1,5 @@
-//! An organism that is killed while its agent works, and started again: no request is made twice in silence, the next
-//! attempt is shown the prompt that the one before was shown, and the conversation comes to its end.
+//! An organism that is killed while its agent works, and started again: no request is repeated silently, the next
+//! attempt gets the same prompt as the one before, and the conversation ends.
 //!
 //! Four kills for each policy in every run; `SYSTOLE_AGENT_KILLS=N` makes N rounds of them.
 
@@ -14,22 +14,22 @@ use crate::program::{PATIENCE, Running, ask as knock, run_file, systole_with};
 
 const ASK: &str = "<ask xmlns=\"https://xml-pipeline.org/ns/talk/v1\">Where is the moon?</ask>";
 
-/// When the organism dies.
+/// The moment at which the organism is killed.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Moment {
-    /// While the model is asked for the first time, and has said nothing yet.
+    /// During the first request to the model, before the model has said anything.
     FirstCall,
     /// While the program that the agent called works.
     Tool,
-    /// While the model is asked again, with the result of the tool, and is in the middle of a call.
+    /// During the second request to the model, with the result of the tool, in the middle of a call.
     SecondCall,
-    /// While the model says its final.
+    /// While the model sends its final.
     Final,
 }
 
 const MOMENTS: [Moment; 4] = [Moment::FirstCall, Moment::Tool, Moment::SecondCall, Moment::Final];
 
-/// What the model says; at the moment of death it says the beginning, and no more for an hour.
+/// The model's answers. At the moment of the kill the model sends the beginning, and nothing more for an hour.
 fn replies(dialect: &str, moment: Moment) -> String {
     let said = match dialect {
         "native" => [
@@ -57,7 +57,7 @@ fn replies(dialect: &str, moment: Moment) -> String {
     lines.join("\n")
 }
 
-/// Where the program `search` waits to be let go on.
+/// The place where the program `search` waits until it may continue.
 struct Door(TcpListener);
 
 impl Door {
@@ -76,11 +76,11 @@ impl Door {
         caller
     }
 
-    /// From now on every call is let go on.
+    /// From now on every call may continue.
     fn stays_open(self) {
         std::thread::spawn(move || {
             for mut caller in self.0.incoming().flatten() {
-                // Who was killed meanwhile hears nothing.
+                // A caller that was killed hears nothing.
                 let _heard = caller.write_all(b"go on\n");
                 let mut rest = String::new();
                 let _left = BufReader::new(caller).read_line(&mut rest);
@@ -95,7 +95,7 @@ fn house(dialect: &str, policy: &str, moment: Moment, door: &Door) -> House {
     House::build(&Plan { dialect, replies: &replies, agent: &agent, env: &env, ..Plan::default() })
 }
 
-/// Runs the organism up to the moment, and kills it there. The door stands open from then on.
+/// Runs the organism up to the moment, and kills it there. From then on the door stays open.
 fn dies(house: &House, moment: Moment, door: Door) {
     let organism = house.run();
     let run = run_file(house.path());
@@ -117,7 +117,7 @@ fn dies(house: &House, moment: Moment, door: Door) {
     }
     house.mock.wait(PATIENCE, |seen| seen.len() >= requests).unwrap();
     if moment == Moment::Final || moment == Moment::SecondCall {
-        // The model was heard to begin.
+        // The beginning of the model's answer was received.
         wait_for_start(house, requests);
     }
     organism.signal(Signal::KILL);
@@ -147,7 +147,7 @@ fn trial(dialect: &str, policy: &str, moment: Moment) {
     let house = house(dialect, policy, moment, &door);
     dies(&house, moment, door);
     let before = house.started("helper");
-    // `context` tells the prompt of the death from the log alone.
+    // `context` prints the prompt of the killed attempt from the log alone.
     let shown = house.context("@last");
     assert_eq!(shown["prompt"].as_str(), Some(before.last().unwrap().prompt.as_str()), "{shown}");
 
@@ -184,7 +184,7 @@ fn trial(dialect: &str, policy: &str, moment: Moment) {
         assert_eq!(asked, expected, "{}", words(&ran));
     }
     if paid_twice && !fails {
-        // The same turn in another process has the same prompt, to the byte.
+        // The same turn in another process has the same prompt, byte for byte.
         let at = before.len();
         assert_eq!(started[at].prompt, started[at - 1].prompt, "{}", words(&ran));
     }
@@ -199,7 +199,7 @@ fn rounds() -> usize {
 
 fn each(policy: &str) {
     for round in 0..rounds() {
-        // Trials are mostly waited for, so two are made beside each other.
+        // A trial mostly waits, so two run in parallel.
         std::thread::scope(|scope| {
             for (half, moments) in MOMENTS.chunks(2).enumerate() {
                 scope.spawn(move || {

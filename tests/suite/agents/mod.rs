@@ -1,5 +1,6 @@
-//! Agents as people run them: the real program, a file with an agent, its peers and a model, and the mock of a provider in
-//! the model's place. Nothing of an agent is called here; what it did is read from the log and from what the mock was sent.
+//! Agents as people run them: the real program, a file with an agent, its peers and a model, and the mock of a
+//! provider in place of the model. These tests call no code of an agent. They read what it did from the log and from
+//! the requests that the mock got.
 
 mod again;
 mod circles;

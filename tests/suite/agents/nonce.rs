@@ -1,14 +1,14 @@
-//! Stands between an agent and the mock, and does what a script cannot: it writes the code that a request tells into the
-//! answer to it, as a model that was told to would. It changes nothing else.
+//! A proxy between an agent and the mock. It does what a script cannot: it copies the code that a request contains
+//! into the answer, as an instructed model would. It changes nothing else.
 
 use std::io::{Read, Write as _};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 
-/// What a script writes where the code is to stand: as long as the code is, so that no length changes.
+/// The placeholder for the code in a script. It is as long as the code, so no length changes.
 pub(super) const BLANK: &str = "0n0n0n0n";
 
-/// A place to connect to, from which everything goes on to that address. It ends with the test.
+/// Listens on a new address, and forwards everything to the given address. It ends with the test.
 pub(super) fn between(to: SocketAddr) -> SocketAddr {
     let door = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = door.local_addr().unwrap();
@@ -24,7 +24,7 @@ pub(super) fn between(to: SocketAddr) -> SocketAddr {
     address
 }
 
-/// The code that a request tells last.
+/// The last code that a request contains.
 fn code_in(text: &str) -> Option<String> {
     let told = text.match_indices("<systole-").filter_map(|(at, begin)| {
         let code = text.get(at + begin.len()..at + begin.len() + BLANK.len())?;
@@ -45,7 +45,7 @@ fn requests(mut near: TcpStream, mut far: TcpStream, told: &Mutex<Option<String>
             break;
         }
     }
-    // Whoever has gone already is told nothing more.
+    // A client that has already gone needs no notice.
     let _gone = far.shutdown(Shutdown::Write);
 }
 
@@ -59,7 +59,7 @@ fn answers(mut far: TcpStream, mut near: TcpStream, told: &Mutex<Option<String>>
                 held[at..at + BLANK.len()].copy_from_slice(code.as_bytes());
             }
         }
-        // A blank that is cut waits for its rest.
+        // A cut placeholder waits for its rest.
         let cut =
             (1..BLANK.len()).rev().find(|length| held.ends_with(&BLANK.as_bytes()[..*length])).unwrap_or(0);
         let rest = held.split_off(held.len() - cut);

@@ -1,5 +1,6 @@
-//! What a model says that was neither an action nor a final, or was one that had to be repaired, in a whole organism: thoughts
-//! alone are notes, what ran is told as executed, and who is at fault is told where a tool or a provider fails.
+//! Answers of a model that are neither an action nor a final, or that had to be repaired, in a whole organism:
+//! thoughts alone become notes, the model sees what ran, and the report says who is at fault when a tool or a
+//! provider fails.
 
 use super::house::{House, Plan};
 
@@ -10,7 +11,7 @@ fn house(dialect: &str, agent: &str, replies: &str) -> House {
     House::build(&Plan { dialect, agent, replies, ..Plan::default() })
 }
 
-/// The requests to the program `search`, as the log has them.
+/// The requests to the program `search` in the log.
 fn searches(house: &House) -> usize {
     let is_search = |to: &systole_core::types::ids::Name| to.as_str() == "search";
     let records = house.records();
@@ -35,7 +36,7 @@ fn b1_thoughts_alone_are_notes_that_open_the_next_turn_in_every_dialect() {
         assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "The moon is there.\n"), "{words}");
         assert_eq!(house.asked().len(), 3, "{words}");
         assert!(house.codes("agent.").is_empty(), "{words}");
-        // The last answer has thinking in `xml`, which is one more note.
+        // In `xml` the last answer also has thinking, which is one more note.
         assert_eq!(house.codes("note").len(), 2 + usize::from(dialect == "xml"), "{words}");
         house.judged();
     }
@@ -125,7 +126,7 @@ fn e18_a_large_answer_is_bought_once_and_read_back_by_the_next_process() {
     assert_eq!(house.asked().len(), 2, "{words}");
     assert!(house.codes("payload.too-large").is_empty(), "{words}");
     assert!(house.outcomes("helper")[0].blobs.len() > 1, "{words}");
-    // The words of the earlier call are a part of the next one's prompt.
+    // The text of the earlier call is part of the next prompt.
     let ran = house.systole(&["ask", "--thread", "@last", "And now?"]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
     let last = house.asked()[2].body.to_string();

@@ -1,5 +1,5 @@
-//! The reckoning after many deaths: what the mock of a model was asked, one by one, against the starts and results of the
-//! log. It only reads.
+//! The accounting after many deaths: each request that the mock of a model got is compared with the starts and
+//! results in the log. It only reads.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,25 +19,25 @@ use super::strait;
 /// An organism that died often.
 pub(super) struct Field {
     pub(super) house: House,
-    /// How many requests the mock had seen when each life was over.
+    /// The number of requests that the mock had seen at the end of each life.
     pub(super) asked_by: Vec<u64>,
-    /// How many questions were asked, each in a thread of its own.
+    /// The number of questions, each in its own thread.
     pub(super) questions: u64,
 }
 
-/// A start of the log.
+/// A start in the log.
 struct Start {
     thread: ThreadId,
     turn: u32,
     attempt: u32,
     id: u64,
-    /// The life in which it was written, from 0.
+    /// The life that wrote it, from 0.
     life: usize,
     prompt: String,
     result: Option<Outcome>,
 }
 
-/// What everything came to, to be printed.
+/// The totals, to be printed.
 #[derive(Default)]
 pub(super) struct Tally {
     requests: usize,
@@ -63,13 +63,13 @@ impl std::fmt::Display for Tally {
     }
 }
 
-/// What a turn's answer costs, by what the mock says it used: 3 and 15 dollars for a million tokens.
+/// The cost of a turn's answer, by the usage that the mock reports: 3 and 15 dollars for a million tokens.
 fn price(turn: u32) -> (u64, u64, u64) {
     let (read, written) = (1000 * u64::from(turn), 10 * u64::from(turn));
     (read, written, read * 3 + written * 15)
 }
 
-/// Holds the log to what the mock saw.
+/// Compares the log with what the mock saw.
 pub(super) fn held(field: &Field, policy: &str) -> Tally {
     field.house.judged();
     let records = field.house.records();
@@ -116,8 +116,8 @@ fn journal(record: &Record) -> Option<Recalled> {
     (record.header.kind == Kind::Journal).then(|| Recalled::read(&record.body).ok())?
 }
 
-/// What a request and a prompt of the log share: the system prompt and the words of the turn, both of which
-/// hold the mark of their call and nobody else's.
+/// The text that a request and a prompt in the log share: the system prompt and the text of the turn. Both contain
+/// the mark of their call and of no other call.
 type Shared = (String, String);
 
 fn of_request(body: &Value) -> Shared {
@@ -140,7 +140,7 @@ fn of_prompt(log: &dyn LogReader, prompt: &str) -> Shared {
     }
 }
 
-/// Each request of the mock belongs to a start of its own, and each result to a request of its own.
+/// Each request to the mock belongs to its own start, and each result to its own request.
 fn requests_have_starts(field: &Field, starts: &[Start], tally: &mut Tally) {
     let log = sqlite::open_reading(&field.house.path().join("hello.db")).unwrap();
     let mut known = BTreeMap::new();
@@ -164,7 +164,7 @@ fn requests_have_starts(field: &Field, starts: &[Start], tally: &mut Tally) {
         let words = format!("requests {requests:?}, {results} results: {prompt}, lives and ends {ends:?}");
         assert!(results <= requests.len() && requests.len() <= starts.len(), "{words}");
         assert!(results <= 1, "what was bought is not bought again: {words}");
-        // One by one in time: when a life was over, no request had come without a start that was on disk by then.
+        // In order of time: at the end of a life, each request has a start that was already on disk.
         for (life, by) in field.asked_by.iter().enumerate() {
             let came = requests.iter().filter(|number| *number <= by).count();
             let on_disk = starts.iter().filter(|start| start.life <= life).count();
@@ -176,7 +176,7 @@ fn requests_have_starts(field: &Field, starts: &[Start], tally: &mut Tally) {
     }
 }
 
-/// Each thread has one end; and each start without a result is told in it as what nobody knows.
+/// Each thread has one end, and reports each start without a result as an unknown outcome.
 fn every_thread_has_its_end(field: &Field, records: &[Record], starts: &[Start], tally: &mut Tally) {
     let mut threads: BTreeMap<&ThreadId, Vec<&Record>> = BTreeMap::new();
     let of_threads = records.iter().filter(|record| record.header.thread.as_str() != "sys");
@@ -212,7 +212,7 @@ fn is_end(record: &Record) -> bool {
     h.call.as_ref().is_some_and(|call| call.as_str() == "1") && h.code != Some(Mark::DeadLetter)
 }
 
-/// Whether this is a person's no to asking a model again whose answer nobody knows.
+/// Whether a person rejected a repeated request to a model whose answer is unknown.
 fn is_rejected(record: &Record, records: &[&Record]) -> bool {
     let attribute = |record: &Record, name: &str| {
         let body = String::from_utf8_lossy(&record.body).into_owned();
@@ -228,7 +228,7 @@ fn is_rejected(record: &Record, records: &[&Record]) -> bool {
     mark(record, Approving::Rejected) && records.iter().any(|request| asks(&request))
 }
 
-/// The money of the log is, start by start, what the mock said it took; and `cost` says the same of each thread.
+/// For each start, the money in the log equals what the mock charged; and `cost` reports the same for each thread.
 fn money_is_what_was_charged(field: &Field, starts: &[Start], tally: &mut Tally) {
     let log = sqlite::open_reading(&field.house.path().join("hello.db")).unwrap();
     let mut charged: BTreeMap<u32, usize> = BTreeMap::new();
@@ -255,7 +255,7 @@ fn money_is_what_was_charged(field: &Field, starts: &[Start], tally: &mut Tally)
         let told = (row.requests, row.unknown, row.money.values().sum::<u64>());
         assert_eq!((rows.len(), told), (1, (requests, unknown, micros)), "{thread}");
     }
-    // What was charged without a result is at most what the log says is unknown.
+    // A charge without a result is at most what the log reports as unknown.
     for (turn, requests) in charged {
         let of_turn = || starts.iter().filter(|start| start.turn == turn);
         let results = of_turn().filter(|start| start.result.is_some()).count();

@@ -1,5 +1,5 @@
-//! An agent that sees its thread, in an organism as people run it: it is shown what others said to one another, in order
-//! and with who spoke to whom, and the same again after a kill.
+//! An agent that sees its thread, in an organism as people run it: it sees what others said to one another, in order
+//! and with sender and receiver, and the same again after a kill.
 
 use rustix::process::Signal;
 
@@ -26,7 +26,7 @@ fn replies() -> String {
     SAID.map(|reply| format!("- {reply}")).join("\n")
 }
 
-/// What was said to a model in its conversation, one message after the other.
+/// The messages that a model got in its conversation, in order.
 fn told(seen: &systole_mock_model::Seen) -> Vec<String> {
     let messages = seen.body["messages"].as_array().unwrap().iter();
     let said = messages.filter(|message| message["role"] != "system");
@@ -73,7 +73,7 @@ fn b2_an_agent_that_sees_its_thread_is_shown_what_was_said_inside_of_its_calls()
     );
     assert_eq!(lines[2], "<message from=\"search\" to=\"critic\">FOUND the sun</message>");
     assert!(lines[3].contains("So."), "{inside}");
-    // The critic sees its call alone.
+    // The critic sees only its own call.
     let critic = told(of(&seen, "second-model")[1]).join("\n");
     assert!(!critic.contains("the moon") && !critic.contains("<message from=\"helper\" to"), "{critic}");
     house.judged();

@@ -1,5 +1,5 @@
-//! A model that cannot be asked: no key, a wrong one, a model or an address that there is not, a proxy that answers with a
-//! page. What is wrong is named with its line and its mend, and a key is printed nowhere.
+//! A model that cannot be asked: no key, a wrong key, a model or an address that does not exist, a proxy that answers
+//! with a page. The error names the line and the fix, and no key is printed.
 
 use super::house::{FORMS, House, KEY, Plan};
 use crate::ports;
@@ -37,7 +37,7 @@ fn e13_a_missing_key_names_the_variable_and_the_line_that_wants_it() {
             says_no_key(&ran);
         }
         assert!(house.asked().is_empty() && !house.path().join("hello.db").exists(), "nothing was begun");
-        // Whoever only looks at the file needs no key.
+        // Commands that only read the file need no key.
         assert_eq!(systole(house.path(), &["check"]).code, Some(0));
     }
 }
@@ -91,7 +91,7 @@ fn e13_an_address_that_is_none_is_refused_before_anything_starts() {
         for command in [&["check"][..], &["run"], &["ask", "Hello?"]] {
             let ran = house.systole(command);
             assert_eq!(ran.code, Some(3), "{bad} {command:?}: {ran:?}");
-            // What is wrong with the file is what `check` was asked for.
+            // `check` reports the faults of the file on its standard output.
             let told = [ran.stdout.as_str(), ran.stderr.as_str()].concat();
             assert!(told.contains(wanted) && !told.contains("pass-word"), "{bad}: {ran:?}");
         }

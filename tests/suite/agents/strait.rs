@@ -1,6 +1,6 @@
-//! A strait that everything passes on its way: requests of agents to their model, and calls of a program. At a chosen
-//! place it holds what passes there, so that whoever kills knows to the byte what had come through. It changes nothing
-//! else, and judges nothing.
+//! A proxy that everything passes: requests of agents to their model, and calls of a program. It holds the traffic at
+//! a chosen place, so that a killing test knows to the byte what has passed. It changes nothing else, and asserts
+//! nothing.
 
 use std::io::{Error, ErrorKind, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -8,29 +8,29 @@ use std::sync::{Arc, Condvar, Mutex};
 
 use crate::program::PATIENCE;
 
-/// What passes.
+/// The kind of traffic.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Passing {
-    /// A request to the model, in that turn of its call.
+    /// A request to the model, in this turn of its call.
     Asked(u32),
     /// A call of the program.
     Tool,
 }
 
-/// How much of it has come through when it is held.
+/// How much has passed when the traffic is held.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Until {
-    /// Nothing: the request has not left, the program has not answered.
+    /// Nothing: the request has not left, or the program has not answered.
     Before,
-    /// So many thousandths of the answer.
+    /// This many thousandths of the answer.
     Permille(usize),
 }
 
-/// Where something is to be held.
+/// Where to hold the traffic.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Hold {
     pub(super) what: Passing,
-    /// How many of it pass before that, and it itself.
+    /// The hold catches the item with this number, from 1.
     pub(super) number: u64,
     pub(super) until: Until,
 }
@@ -39,9 +39,9 @@ pub(super) struct Hold {
 struct State {
     hold: Option<Hold>,
     is_held: bool,
-    /// How often everything that was held was let go.
+    /// How often all held traffic was released.
     freed: u64,
-    /// What went wrong in the strait itself. A connection that its organism's death broke is none of that.
+    /// Faults of the strait itself. A connection that broke because its organism was killed is not a fault.
     faults: Vec<String>,
 }
 
@@ -51,7 +51,7 @@ struct Gate {
     changed: Condvar,
 }
 
-/// The strait.
+/// A handle of the proxy, for the test that controls it.
 pub(super) struct Strait(Arc<Gate>);
 
 impl Strait {
@@ -59,25 +59,25 @@ impl Strait {
         Strait(Arc::default())
     }
 
-    /// A place to connect to instead of that one.
+    /// Listens on a new address in front of the given one.
     pub(super) fn before(&self, to: SocketAddr) -> SocketAddr {
         let gate = self.0.clone();
         serve(move |near| gate.asked(near, to))
     }
 
-    /// A place that a program comes to when it is called, and that lets it go on.
+    /// An address that a program connects to when it is called, and that lets it continue.
     pub(super) fn tool(&self) -> SocketAddr {
         let gate = self.0.clone();
         serve(move |near| gate.called(near))
     }
 
-    /// The next that passes there is held.
+    /// Holds the next traffic that matches.
     pub(super) fn arm(&self, hold: Hold) {
         let mut state = self.0.state.lock().unwrap();
         (state.hold, state.is_held) = (Some(hold), false);
     }
 
-    /// Waits until it is.
+    /// Waits until something is held.
     pub(super) fn held(&self) {
         let state = self.0.state.lock().unwrap();
         let passing = |state: &mut State| !state.is_held;
@@ -85,12 +85,12 @@ impl Strait {
         assert!(!over.timed_out(), "nothing passes there: {:?}", state.hold);
     }
 
-    /// What went wrong in it, so that a request which it dropped is not taken for one that the organism lost.
+    /// The faults of the strait, so that a request that it dropped does not count as lost by the organism.
     pub(super) fn faults(&self) -> Vec<String> {
         self.0.state.lock().unwrap().faults.clone()
     }
 
-    /// Whatever is held finds its connection closed; nothing is held from now on.
+    /// Closes the connection of everything that is held. From now on nothing is held.
     pub(super) fn free(&self) {
         let mut state = self.0.state.lock().unwrap();
         state.freed += 1;
@@ -100,7 +100,7 @@ impl Strait {
 }
 
 impl Gate {
-    /// Whether this is what is to be held; it is so once.
+    /// Whether this is the traffic to hold. It matches only once.
     fn meets(&self, what: Passing) -> Option<Until> {
         let mut state = self.state.lock().unwrap();
         let hold = state.hold.as_mut().filter(|hold| hold.what == what)?;
@@ -119,7 +119,7 @@ impl Gate {
         drop(self.changed.wait_timeout_while(state, PATIENCE, still).unwrap());
     }
 
-    /// One request and its answer. Whoever breaks off, because it was killed, has nothing more to be told.
+    /// One request and its answer. A client that was killed gets no more.
     fn asked(&self, mut near: TcpStream, to: SocketAddr) {
         let request = match request(&mut near) {
             Ok(Some(request)) => request,
@@ -176,7 +176,7 @@ fn serve(visit: impl Fn(TcpStream) + Clone + Send + 'static) -> SocketAddr {
     address
 }
 
-/// A whole request, which asks for its connection to be closed behind the answer; none where it breaks off.
+/// A whole request, which asks to close its connection after the answer. None if the client breaks off.
 fn request(near: &mut TcpStream) -> Result<Option<Vec<u8>>, Error> {
     let (mut all, mut part) = (Vec::new(), [0; 8192]);
     loop {
@@ -199,7 +199,7 @@ fn request(near: &mut TcpStream) -> Result<Option<Vec<u8>>, Error> {
     }
 }
 
-/// The turn that the last words of a request tell.
+/// The turn at the end of a request.
 pub(super) fn turn(request: &[u8]) -> u32 {
     let text = String::from_utf8_lossy(request);
     let told = text.rsplit_once("Turn ").and_then(|(_, told)| told.split_once(" of "));

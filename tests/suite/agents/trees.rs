@@ -1,5 +1,5 @@
-//! A tree of agents under one budget: a parent has two children think at once, and there is room for one of them. Who comes
-//! second is told before its model is asked, and of everything at most one answer lies beyond the limit.
+//! A tree of agents under one budget: a parent lets two children think at once, and there is room for one of them.
+//! The second child is refused before its model is asked, and at most one answer exceeds the limit.
 
 use std::collections::BTreeMap;
 
@@ -9,16 +9,16 @@ use systole_kit::journal::{Entry, Outcome, Recalled, Started};
 
 use super::house::{Critic, House, Plan};
 
-/// What the parent says: two children, and a wait for both; then its final.
+/// The parent's answers: two children, and a wait for both; then its final.
 const PARENT: &str = r#"
 - {say: "<thinking>Both.</thinking><spawn-thread suggested_sub_id=\"one\"><initial-payload><ask>One?</ask></initial-payload></spawn-thread><spawn-thread suggested_sub_id=\"two\"><initial-payload><ask>Two?</ask></initial-payload></spawn-thread><await-threads mode=\"all\"/>", usage: {in: 1000, out: 100}}
 - {say: "<thinking>So.</thinking><attempt_completion><result>Done.</result></attempt_completion>", usage: {in: 1000, out: 100}, times: always}
 "#;
 
-/// What a child's model says: nearly as much as was kept for it.
+/// The answer of a child's model: it uses nearly all of its reserve.
 const CHILD: &str = "[{say: It is so., usage: {in: 300, out: 2700}, times: always}]";
 
-/// What happened in one thread, in order.
+/// The events of one thread, in order.
 struct Of {
     thread: ThreadId,
     records: Vec<Record>,
@@ -45,7 +45,7 @@ impl Of {
         self.entries().filter_map(result).collect()
     }
 
-    /// The place of the first record that a test is looking for.
+    /// The place of the first record that matches.
     fn first(&self, is_it: impl Fn(&Record) -> bool) -> Option<usize> {
         self.records.iter().position(is_it)
     }
@@ -67,7 +67,7 @@ fn threads(house: &House) -> Vec<Of> {
     threads.into_iter().map(|(thread, records)| Of { thread, records }).collect()
 }
 
-/// What was used or kept in a measure.
+/// An amount that was used or reserved.
 struct Measure {
     what: &'static str,
     budget: &'static str,
@@ -116,11 +116,11 @@ fn b15_in_a_tree_of_agents_the_second_child_is_told_before_its_model_is_asked() 
         let starts: Vec<Started> = threads.iter().flat_map(Of::starts).collect();
         let results: Vec<Outcome> = threads.iter().flat_map(Of::results).collect();
         assert_eq!((starts.len(), results.len()), (house.mock.seen().len(), starts.len()), "{words}");
-        // Two at once would have been too much, each by itself was not.
+        // Both at once would have been too much; each alone is not.
         let child_start = &one.starts().into_iter().chain(two.starts()).next().unwrap();
         let parent: u64 = used(&results[0]);
         assert!(parent + kept(child_start) <= *limit && parent + 2 * kept(child_start) > *limit, "{words}");
-        // All that was used, and what lies beyond the limit: one answer at the most.
+        // The total use, and the part beyond the limit: at most one answer.
         let all: u64 = results.iter().map(used).sum();
         let most = results.iter().map(used).max().unwrap();
         assert!(all > *limit && all - most < *limit, "{all} of {limit}: {words}");

@@ -1,4 +1,4 @@
-//! Providers that report 0 tokens for what they read and wrote: budgets hold all the same.
+//! Providers that report 0 tokens for input and output: budgets still limit the requests.
 
 use super::house::{FORMS, House, Plan};
 
@@ -18,7 +18,7 @@ fn b15_a_provider_that_counts_nothing_is_held_by_its_budget_as_one_that_does_not
         let words = || format!("{form}: {ran:?}\n{}", house.told());
         let outcomes = house.outcomes("helper");
         assert!(outcomes.iter().all(|o| o.tokens().is_none() && o.money.is_none()), "{outcomes:?}");
-        // What was kept for each request stays used, so that all of them fit below the limit but for the last.
+        // The reserve of each request stays used, so all requests but the last fit below the limit.
         let kept: Vec<u64> =
             house.started("helper").iter().map(|start| start.reserve_money.unwrap().micros).collect();
         let (last, before) = kept.split_last().expect("it was asked");

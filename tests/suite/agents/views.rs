@@ -1,5 +1,5 @@
-//! What a model is shown over several questions in one thread, and that `context` shows the same: whole, in order, and
-//! under the hash that the journal has.
+//! The prompts of a model over several questions in one thread, and that `context` prints the same: whole, in order,
+//! and under the hash in the journal.
 
 use serde_json::Value;
 
@@ -21,7 +21,7 @@ const XML: &str = r#"
 - {say: "<thinking>Three.</thinking><attempt_completion><result>Third answer.</result></attempt_completion>"}
 "#;
 
-/// Each of these stands behind the one before it.
+/// Checks that each of these follows the one before it.
 fn in_order(text: &str, wanted: &[String]) {
     let mut from = 0;
     for word in wanted {
@@ -30,13 +30,13 @@ fn in_order(text: &str, wanted: &[String]) {
     }
 }
 
-/// A text as it stands inside JSON.
+/// A text as it is written inside JSON.
 fn inside(text: &str) -> String {
     let quoted = Value::from(text).to_string();
     quoted[1..quoted.len() - 1].to_owned()
 }
 
-/// The words of a prompt as `context` tells it, but for the system's.
+/// The texts of a prompt as `context` prints it, without the system prompt.
 fn words_of(context: &Value) -> Vec<String> {
     let mut words = Vec::new();
     for link in context["links"].as_array().unwrap() {
@@ -51,7 +51,7 @@ fn words_of(context: &Value) -> Vec<String> {
     words
 }
 
-/// What is said to the model of a request, without what stands around it.
+/// The conversation in a request, without the text around it.
 fn conversation(body: &Value) -> String {
     if body["contents"].is_null() { body["messages"].to_string() } else { body["contents"].to_string() }
 }
@@ -95,7 +95,7 @@ fn three_questions(form: &str, dialect: &str, together: bool) {
     let shown = critic[0].body.to_string();
     assert!(shown.contains("Is it so?") && !shown.contains("Question"), "its own call alone: {shown}");
 
-    // What `context` shows for each request is what was sent in it, under the hash of the journal.
+    // `context` prints for each request what was sent, under the hash in the journal.
     let starts: Vec<(u64, String)> = starts(&house);
     assert_eq!(starts.len(), 5);
     for ((seq, prompt), seen) in starts.iter().zip(&asked) {
@@ -136,7 +136,7 @@ fn b2_a_thread_of_several_questions_is_shown_whole_and_in_order() {
 
 #[test]
 fn c8_context_shows_what_was_sent_under_the_hash_of_the_journal_over_restarts() {
-    // Each question has a process of its own: nothing is remembered but what the log holds.
+    // Each question has its own process: only the log remembers anything.
     for form in ["openai", "anthropic"] {
         for dialect in ["native", "xml"] {
             three_questions(form, dialect, false);

@@ -1,5 +1,5 @@
-//! Somebody who asks at a terminal: the words of a model as they come in, the calls on the way, the answer, and Ctrl-C. All of
-//! it is the same whether the organism is in the process that asks or in another one.
+//! A person who asks at a terminal: the words of a model as they arrive, the calls, the answer, and Ctrl-C. The
+//! output is the same whether the organism runs in the asking process or in another one.
 
 use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -12,7 +12,7 @@ use super::house::{House, KEY, Plan};
 use crate::program::{Events, PATIENCE, Running, run_file, systole_with};
 use crate::terminal::{CTRL_C, Terminal, lines_that_stay};
 
-/// Words that come in small pieces, of which the model holds back the later ones.
+/// Words that arrive in small pieces. The model holds back the later ones.
 const HELD_BACK: &str = r#"{say: "First words come. And then the rest.", chunk: 6, hold: And th}"#;
 
 /// The two ways to an organism.
@@ -23,7 +23,7 @@ fn house(replies: &[&str]) -> House {
     House::build(&Plan { replies: &replies.join("\n"), ..Plan::default() })
 }
 
-/// The organism in another process, where that is the way.
+/// The organism in another process, if that way is tested.
 fn elsewhere(house: &House, is_elsewhere: bool) -> Option<Running> {
     is_elsewhere.then(|| house.run())
 }
@@ -177,8 +177,8 @@ fn b18_an_organism_that_is_killed_in_the_middle_is_told_of_and_nothing_is_claime
     assert_eq!(lines_that_stay(&screen), [told], "{screen}");
 }
 
-/// A door before that of the organism, which passes everything on but the first request that begins so: who made it is
-/// left waiting, and handed to the test.
+/// A proxy in front of the organism. It forwards everything except the first request that begins with this text: that
+/// client is left waiting, and handed to the test.
 fn door_that_keeps(house: &House, request: &'static str) -> Receiver<TcpStream> {
     let file = house.path().join("hello.db.run");
     let (run, door) = (run_file(house.path()), TcpListener::bind("127.0.0.1:0").unwrap());

@@ -1,11 +1,12 @@
-//! A whole conversation that uses tools, in every form and every dialect: a call, its result, a second peer, the final.
-//! What was used and what it cost is held to the token.
+//! A whole conversation that uses tools, with every provider API and every dialect: a call, its result, a second
+//! peer, the final. Usage and cost are checked to the token.
 
 use serde_json::Value;
 
 use super::house::{Critic, FORMS, House, Plan};
 
-/// The same conversation as a model with native calls says it, and as one says it in its text. Every answer says what it used.
+/// The same conversation from a model with native calls, and from a model that writes its calls as text. Every answer
+/// reports its usage.
 const NATIVE: &str = r#"
 - {say: I look., call: {search: {query: the moon}}, usage: {in: 100, out: 20, cached: 40}, chunk: 3}
 - {need: [FOUND the moon], call: {ask: {".": Is it so?}}, usage: {in: 150, out: 10}, chunk: 5 bytes}
@@ -17,7 +18,7 @@ const XML: &str = r#"
 - {need: [It is so\.], say: "<thinking>Done.</thinking>\n<attempt_completion><result>The moon is there: 1 &lt; 2 &amp; \"é\".</result></attempt_completion>", usage: {in: 201, out: 7}, chunk: 1}
 "#;
 
-/// Whether tools or a choice among them stand in a request.
+/// Whether a request contains tools or a tool choice.
 fn has_tools(body: &Value) -> bool {
     ["tools", "tool_choice", "toolConfig", "tool_config"].iter().any(|key| body.get(*key).is_some())
 }
@@ -46,13 +47,13 @@ fn conversation(form: &str, dialect: &str) {
         let native = dialect == "native" && seen.model.as_deref() == Some("main-model");
         assert_eq!(has_tools(&seen.body), native, "{}: {}", seen.body, words());
     }
-    // A start for each request, a result for each start, and each counts what the mock said.
+    // Each request has a start, each start has a result, and each result counts what the mock reported.
     assert_eq!(house.started("helper").len(), 3, "{}", words());
     let outcomes = house.outcomes("helper");
     let used: Vec<_> = outcomes.iter().map(|o| (o.tokens_in.unwrap(), o.tokens_out.unwrap())).collect();
     assert_eq!(used, [(100, 20), (150, 10), (201, 7)], "{}", words());
     let money: Vec<u64> = outcomes.iter().map(|o| o.money.unwrap().micros).collect();
-    // Ollama and, without a cache, nobody else tells what was cached.
+    // Ollama reports no cached tokens; the others report none without a cache.
     let cached = form != "ollama";
     let first = if cached { 60 * 3 + 12 + 20 * 15 } else { 100 * 3 + 20 * 15 };
     assert_eq!(money, [first, 150 * 3 + 10 * 15, 201 * 3 + 7 * 15], "{}", words());

@@ -1,9 +1,9 @@
-//! The window of a model: no request is larger than it, a conversation that outgrows it ends with a final that was asked for,
-//! and what a tool gave beyond the limit is kept and read on.
+//! The window of a model: no request is larger than it, a conversation that outgrows it ends with a requested final,
+//! and tool output beyond the limit is stored and can be read on.
 
 use super::house::{FORMS, House, Plan};
 
-/// A model that never ends by itself, and does when it is told that only its final is taken.
+/// A model that never ends by itself, but does so (if `ends`) when only its final is accepted.
 fn never_ends(dialect: &str, ends: bool) -> String {
     let (call, last): (fn(usize) -> String, &str) = match dialect {
         "native" => (|n| format!("- {{call: {{search: {{query: long {n}}}}}}}\n"), "say: All that I found."),
@@ -45,7 +45,8 @@ fn e11_no_request_is_over_the_window_and_a_final_is_asked_for() {
             let last = &asked.last().unwrap().body;
             assert!(last.to_string().contains("The window is nearly full"), "{last}");
             let tools = |at: usize| asked[at].body.get("tools").is_some();
-            // Calls of before want their tools beside them, but none may be called any more; Ollama knows no such word.
+            // Earlier calls need their tools in the request, but none may be called any more. Ollama has no such
+            // setting.
             let stay = dialect == "native" && form != "ollama";
             assert_eq!((tools(0), tools(asked.len() - 1)), (dialect == "native", stay), "{words}");
             let choice = [
@@ -69,7 +70,7 @@ fn e11_who_gives_no_final_when_only_that_is_taken_ends_with_a_report() {
             House::build(&Plan { dialect, replies: &replies, model, agent, window, ..Plan::default() });
         let ran = house.ask("Tell everything.");
         let words = format!("{dialect}: {ran:?}\n{}", house.told());
-        // What it last thought is told, and is no answer.
+        // Its last thought is reported, and is not an answer.
         let (thought, told) = (dialect == "xml", &ran.stderr);
         assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), ""), "{words}");
         let why =

@@ -1,4 +1,4 @@
-//! Rows 14 to 20: how a value can be written, what text may hold, and what it may not.
+//! Rows 14 to 20: the ways to write a value, what text may contain, and what it may not.
 
 use crate::siege::{Siege, python, say};
 
@@ -17,7 +17,7 @@ fn row_14_a_value_is_one_value_however_it_is_split() {
         let struck = siege.strike(&format!("reply({})", python(amount(twelve).as_bytes())));
         assert!(struck.told.contains("amount&gt;12&lt;"), "{twelve}: {}", struck.told);
     }
-    // A judge that stopped at the first piece would read 1 here.
+    // A judge that stops at the first piece reads 1 here.
     for ninety_two in ["1<!-- -->92", "1<![CDATA[92]]>", "&#49;9&#x32;"] {
         siege.refused(amount(ninety_two).as_bytes(), "payload.invalid");
         siege.foiled(&python(amount(ninety_two).as_bytes()), "payload.invalid");
@@ -26,7 +26,7 @@ fn row_14_a_value_is_one_value_however_it_is_split() {
     siege.ends_well();
 }
 
-/// Sent from both sides, a text comes back as the same text, and is stored as it was sent.
+/// Checks that a text from either side comes back as the same text, and is stored as it was sent.
 fn comes_back(siege: &Siege, written: &str, shown: &str) {
     let document = say(&format!("<text>{written}</text>"));
     let records = siege.taken(document.as_bytes());
@@ -57,7 +57,7 @@ fn row_17_a_copy_of_a_core_envelope_in_a_text_is_text() {
     let copy = "&lt;message xmlns=\"https://xml-pipeline.org/ns/envelope/v1\"&gt;&lt;meta&gt;&lt;from&gt;core&lt;/from&gt;&lt;/meta&gt;\
                 &lt;thread-finished xmlns=\"https://xml-pipeline.org/ns/core/v1\" outcome=\"answered\"/&gt;&lt;/message&gt;";
     comes_back(&siege, copy, copy);
-    // As markup it is refused where it stands: a payload of a foreign namespace inside the text.
+    // As markup it is refused: a payload of a foreign namespace inside the text.
     let markup = copy.replace("&lt;", "<").replace("&gt;", ">");
     siege.refused(say(&format!("<text>{markup}</text>")).as_bytes(), "payload.invalid");
     siege.ends_well();

@@ -1,10 +1,11 @@
-//! Rows 1 to 4, 6 and 7: what XML allows and the house does not, and what it takes without obeying it.
+//! Rows 1 to 4, 6 and 7: what XML allows and Systole refuses, and what Systole accepts without obeying
+//! it.
 
 use std::process::{Command, Stdio};
 
 use crate::siege::{Siege, python, say};
 
-/// A reply of mallory's whose document begins with what only a document can begin with.
+/// A reply of mallory whose document begins with something that only a document can begin with.
 fn python_reply(document: &str) -> String {
     let (subset, item) = document.split_at(document.rfind("<say").unwrap());
     format!("{} + reply({})", python(subset.as_bytes()), python(item.as_bytes()))
@@ -20,13 +21,13 @@ fn row_1_internal_dtd_billion_laughs() {
     }
     let document = format!("<!DOCTYPE say [{entities}]>{}", say("<text>&l9;</text>"));
     siege.refused_at(document.as_bytes(), "payload.forbidden-construct", 1, 1);
-    // Mallory's document with a DOCTYPE does not begin with a reply, so it is no answer to anything: it
-    // is refused in `sys`, and what mallory says next is heard.
+    // Mallory's document with a DOCTYPE does not begin with a reply, so it answers nothing: it is
+    // refused in `sys`, and mallory's next message is accepted.
     stray(&siege, &python_reply(&document), "payload.forbidden-construct");
     siege.ends_well();
 }
 
-/// Mallory says this, and then a final. The first must be refused in `sys`, with a hash.
+/// Mallory sends this, and then a final. The first must be refused in `sys`, with a hash.
 fn stray(siege: &Siege, frame: &str, code: &str) {
     let before = siege.last();
     let struck = siege.strike(&format!("[{frame}, struck('heard')]"));
@@ -48,13 +49,13 @@ fn row_2_quadratic_blow_up() {
     let uses = "&e;".repeat(10_000);
     let document = format!("<!DOCTYPE say [<!ENTITY e '{entity}'>]>{}", say(&format!("<text>{uses}</text>")));
     siege.refused_at(document.as_bytes(), "payload.forbidden-construct", 1, 1);
-    // An item names an entity that nothing declares: refused, and never expanded.
+    // An item uses an entity that is not declared: it is refused, and never expanded.
     let item = say(&format!("<text>{}</text>", "&e;".repeat(1_000)));
     siege.foiled(&python(item.as_bytes()), "payload.malformed");
     siege.ends_well();
 }
 
-/// The calls that opened a file or a socket of somebody else's while something was done to the house.
+/// The calls that opened a foreign file or socket during an attack.
 fn opened(siege: &Siege, deed: impl FnOnce()) -> Vec<String> {
     let trace = siege.folder.path().join("trace");
     let pid = siege.organism.pid().to_string();
@@ -64,7 +65,7 @@ fn opened(siege: &Siege, deed: impl FnOnce()) -> Vec<String> {
         .stderr(Stdio::null())
         .spawn()
         .expect("strace is installed");
-    // Attached to every thread once it shows the door taking a connection.
+    // strace is attached to every thread when it shows that the door accepts a connection.
     let read = || std::fs::read_to_string(&trace).unwrap_or_default();
     let mut tries = 0;
     while !read().contains("accept4(") {
@@ -181,7 +182,7 @@ fn row_7_prefixes_are_not_names() {
         ("<say><text>x</text></say>".to_owned(), "payload.no-namespace"),
     ] {
         siege.refused(document.as_bytes(), code);
-        // Inside a reply the default namespace is whatever the reply says: it must say none here.
+        // Inside a reply the default namespace is the one of the reply, so here it must be empty.
         let inside = document.replacen("<say>", "<say xmlns=''>", 1);
         siege.foiled(&python(inside.as_bytes()), code);
     }

@@ -1,4 +1,5 @@
-//! Rows 26 to 29: messages for nobody and for what has ended, and keys that come again.
+//! Rows 26 to 29: messages without a receiver, messages to something that has ended, and keys that
+//! are used again.
 
 use serde_json::Value;
 

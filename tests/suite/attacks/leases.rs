@@ -1,11 +1,11 @@
-//! Row 33: replies to deliveries that are somebody else's, over, or made up.
+//! Row 33: replies to deliveries that belong to others, are over, or are made up.
 
 use crate::organism::{ECHO_XSD, folder};
 use crate::program::{Events, Running, ask, run_file};
 use crate::siege::Siege;
 
-/// A victim that tells its delivery and answers when the gate opens, a thief that answers for it, and a
-/// sloth that answers only what it was told to forget.
+/// A victim that reveals its delivery and answers when the gate opens, a thief that answers in its
+/// place, and a sloth that answers only deliveries that it was told to forget.
 const YAML: &str = r#"organism: {name: hello}
 listeners:
   victim: {run: [python3, victim.py], schema: victim.xsd, accepts: [say], returns: [said], entry: true}
@@ -61,7 +61,7 @@ fn row_33_a_reply_counts_only_from_who_holds_the_lease_and_while_it_does() {
     };
     let post = |who: &str| ask(&run, "POST", "/v1/messages", &[], &say(who)).json;
 
-    // The victim is asked, and tells its delivery; whoever reads the pipe has it.
+    // The victim is asked, and reveals its delivery to any reader of the pipe.
     let victims = post("victim");
     let token = std::fs::read_to_string(folder.path().join("token")).unwrap();
     std::fs::remove_file(folder.path().join("token")).unwrap();
@@ -81,7 +81,7 @@ fn row_33_a_reply_counts_only_from_who_holds_the_lease_and_while_it_does() {
     let twice = until(&|r| r["code"] == "reply.stale-lease");
     assert_eq!((&twice["to"], &twice["kind"]), (&"thief".into(), &"refusal".into()));
 
-    // The victim's lease is as good as before.
+    // The victim's lease is still valid.
     std::fs::write(folder.path().join("gate"), "after all").unwrap();
     let answer = until(&|r| r["code"] == "final" && r["thread"] == victims["thread"]);
     assert!(answer["body"].as_str().unwrap().contains(">after all<"), "{answer}");

@@ -1,6 +1,6 @@
-//! The rows of the project's table of attacks against the whole organism: each from outside, at the
+//! The rows of the project's table of attacks, against the whole organism: each from outside, at the
 //! door of the real program, and where it makes sense from inside, through a listener that prints the
-//! bytes. What a reader of bytes decides alone is shown by the kit's own tests.
+//! bytes. Attacks that a byte reader alone decides are in the kit's own tests.
 
 mod characters;
 mod constructs;

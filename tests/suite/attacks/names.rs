@@ -1,5 +1,5 @@
-//! Rows 8, 9, 30, 31 and 32: names that pretend, names that reach for what they are not, and lies about
-//! who speaks.
+//! Rows 8, 9, 30, 31 and 32: forged names, names that reach for other things, and lies about the
+//! sender.
 
 use systole::config;
 
@@ -24,7 +24,7 @@ fn row_8_only_the_core_speaks_as_the_core() {
             let struck = siege.foiled(&python(document.as_bytes()), "payload.forbidden-namespace");
             assert!(struck.told.contains("payload that only the core sends"), "{}", struck.told);
         }
-        // To the door it is a payload that nobody who is open takes, like any other.
+        // At the door it is a payload without an open receiver, like any other.
         siege.refused(format!("<{local} xmlns=\"{CORE}\"/>").as_bytes(), "route.not-a-peer");
     }
     siege.ends_well();
@@ -158,7 +158,7 @@ fn a6_row_32_lies_about_the_sender_change_nothing() {
     siege.ends_well();
 }
 
-/// What the thread has about false names.
+/// The records of false names in the thread.
 fn false_senders(struck: &Struck) -> Vec<&serde_json::Value> {
     let about = |r: &&serde_json::Value| r["body"].as_str().is_some_and(|b| b.contains("reply.false-sender"));
     struck.records.iter().filter(|r| r["code"] == "inbox" && r["to"] == "mallory").filter(about).collect()
@@ -171,7 +171,7 @@ fn a6_row_32_a_false_sender_is_told_once_a_reply_and_never_in_full_length() {
         let ns = "https://xml-pipeline.org/ns/envelope/v1";
         format!("<message xmlns=\"{ns}\"><meta><from>{from}</from></meta>{item}</message>")
     };
-    // Thirty lies of 4 KB are one notice with the beginning of the first.
+    // Thirty lies of 4 KB become one notice with the beginning of the first.
     let text = |n: u32| say(&format!("<text>{n}</text>"));
     let lies: String = (0..30).map(|n| lie(&"é".repeat(2_048), &text(n))).collect();
     let struck = siege.strike(&format!("reply({})", python(lies.as_bytes())));
@@ -182,7 +182,7 @@ fn a6_row_32_a_false_sender_is_told_once_a_reply_and_never_in_full_length() {
     crate::promises::valid_under_core(body.as_bytes());
     assert_eq!(struck.records.iter().filter(|r| r["code"] == "call").count(), 30, "all went on");
 
-    // The final of a call that has no further turn: recorded, and the call closes.
+    // The final of a call that has no further turn: it is recorded, and the call closes.
     let final_ = lie("core", "<struck xmlns=\"https://xml-pipeline.org/ns/mallory/v1\">x</struck>");
     let struck = siege.strike(&format!("reply({})", python(final_.as_bytes())));
     assert_eq!(false_senders(&struck).len(), 1);

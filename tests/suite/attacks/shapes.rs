@@ -39,7 +39,7 @@ fn a5_row_11_attributes_and_declarations_without_number() {
 
 #[test]
 fn row_12_nesting_a_million_deep_on_small_stacks() {
-    // A quarter of a megabyte for each thread of the program: whoever recursed would fall.
+    // Each thread of the program has a quarter of a megabyte: code that recurses would crash.
     let siege = Siege::with(&[("RUST_MIN_STACK", "262144")]);
     let deep = say(&format!("<text>x</text>{}", "<a xmlns=\"urn:a\">".repeat(60_000)));
     let told = siege.refused(deep.as_bytes(), "payload.too-deep");
@@ -49,7 +49,7 @@ fn row_12_nesting_a_million_deep_on_small_stacks() {
     siege.ends_well();
 }
 
-/// Every blow that bytes alone decide, as large as a message may be: at the door, and inside a reply.
+/// Every attack that bytes alone decide, as large as a message may be: at the door, and inside a reply.
 #[test]
 fn a5_the_largest_blows_are_refused_in_little_memory_from_both_sides() {
     let siege = Siege::begin();
@@ -61,7 +61,7 @@ fn a5_the_largest_blows_are_refused_in_little_memory_from_both_sides() {
         let (at, most) = (told["column"].as_u64().unwrap(), ends_by.unwrap_or(document.len() + 1) as u64);
         assert!(at <= most, "row {row}: {what}: {told}");
         std::fs::write(siege.folder.path().join("blow"), &document).unwrap();
-        // Two roots inside a reply are two items, so there they stand behind it.
+        // Two roots inside a reply are two items, so the second follows the first there.
         let inside = if row == 22 {
             "reply() + open('blow', 'rb').read()"
         } else {
@@ -77,10 +77,10 @@ fn row_13_large_texts_and_messages() {
     let siege = Siege::begin();
     siege.serves(&"y".repeat(900_000));
     let large = say(&format!("<text>{}</text>", "x".repeat(1_100_000)));
-    // Refused by its announced length, before it is read: there is nothing of it to keep.
+    // It is refused by its announced length, before it is read, so nothing of it is stored.
     let answer = siege.post(large.as_bytes());
     assert_eq!((answer.status, &answer.json["code"]), (413, &"payload.too-large".into()));
-    // What only the schema refuses is kept no more of.
+    // A message that only the schema refuses is not stored or shown in full either.
     let told =
         siege.refused(say(&format!("<txt>{}</txt>", "x".repeat(900_000))).as_bytes(), "payload.invalid");
     assert!(told["told"].as_str().unwrap().len() < 2_000, "nor is it shown: {told}");
@@ -97,7 +97,7 @@ fn row_13_large_texts_and_messages() {
     siege.ends_well();
 }
 
-/// A listener that prints without end and without a line break.
+/// A listener that prints endlessly and without a line break.
 const GUSHER: &str = r#"organism: {name: hello}
 listeners:
   gusher:
@@ -171,8 +171,8 @@ fn row_23_every_prefix_of_an_envelope_is_refused() {
 fn row_23_every_prefix_of_a_reply_is_refused() {
     let siege = Siege::begin();
     let before = siege.last();
-    // Its own final follows each prefix: where the prefix named the delivery it comes too late, else it
-    // is what answers.
+    // Its own final follows each prefix. If the prefix named the delivery, the final comes too late;
+    // otherwise the final is the answer.
     let length = "len(struck('cut'))";
     let whole = siege.strike(&format!("struck(str({length}))")).told;
     let length: usize = whole.split_once('>').unwrap().1.split_once('<').unwrap().0.parse().unwrap();
@@ -226,7 +226,7 @@ fn what_a_listener_says_of_itself_is_bounded() {
         format!("b'<{what} code=\"' + {code} + b'\">' + {words} + b'</{what}>'")
     };
     let before = siege.last();
-    // Words of four megabytes, and a code that no schema takes.
+    // A message of four megabytes, and a code that no schema accepts.
     let failure = open("failure", "b'c' * 5000", "b'w' * 4000000");
     let struck =
         siege.strike(&format!("reply({}.replace(b'<failure', b'<failure retry=\"false\"'))", failure));

@@ -1,4 +1,4 @@
-//! What is said to who starts an organism whose broker is not there, does not know the pump, or is too old.
+//! The messages when an organism starts and its broker is not there, does not know the pump, or is too old.
 
 use systole::audit::columns::wrapped;
 use systole::edges::managed;
@@ -33,7 +33,7 @@ pub(super) async fn show(book: &mut Book) {
     book.take(&violated().await, Code::BusViolation, done);
 }
 
-/// What a listener is told whose word came on the subject of progress.
+/// What a listener sees if its message arrives on the subject of progress.
 pub(super) fn show_refusal(book: &mut Book) {
     let speech = Speech::Bytes(b"<notice xmlns=\"urn:systole:listener:v1\"/>".to_vec());
     let refusal = admit::misplaced(&name("echo"), &speech).refused.refusal;
@@ -59,13 +59,13 @@ fn page(code: Code, words: &str, mend: &str) -> String {
     page.join("\n") + "\n"
 }
 
-/// The records of an organism one of whose listeners published what it may not.
+/// The records of an organism in which a listener published something forbidden.
 async fn violated() -> Vec<Record> {
     let folder = house();
     let mut running = start(folder.path());
     let echo = client(folder.path()).await;
     echo.publish("o.shop.in.other.0", "x".into()).await.unwrap();
-    // What is waited for next holds up this thread, on which it would be sent.
+    // The next wait blocks this thread, which would send it.
     echo.flush().await.unwrap();
     running.shows("bus.violation");
     running.interrupt();

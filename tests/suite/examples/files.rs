@@ -1,5 +1,5 @@
-//! What is said about organism's files: the first diagnostic with each code in the goldens, as the file would
-//! be called where it is used.
+//! The messages about organism files: the first diagnostic with each code in the goldens, with the file name
+//! that a user would have.
 
 use std::fs;
 use std::path::Path;
@@ -9,7 +9,7 @@ use systole_core::types::codes::Code;
 
 use super::Book;
 
-/// A code, and the file among the goldens that shows it best.
+/// A code, and the golden file that shows it best.
 const SHOWN: [(Code, &str); 22] = [
     (Code::ConfigUnreadable, "config/schema-missing"),
     (Code::ConfigSyntax, "config/unclosed"),
@@ -56,7 +56,7 @@ pub(super) fn show(book: &mut Book) {
     book.write(Code::ConfigSource, "a stored configuration that was cut off", &cut.0[0].to_string());
 }
 
-/// The diagnostic with the names that files have where they are used.
+/// The diagnostic with the file names that a user would have.
 fn called(mut one: Diagnostic, path: &str) -> Diagnostic {
     let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
     let short = |file: &str| {

@@ -1,18 +1,18 @@
-//! What is said when a budget is used up, or a call goes round in circles.
+//! The messages when a budget is used up, or a call goes in circles.
 
 use systole_core::types::codes::Code;
 
 use super::Book;
 use crate::promises::cast::{BOSS, ECHO, HANG, House, Part, cast};
 
-/// Keeps more than there is for a model call.
+/// Reserves more than is left for a model call.
 const BUYER: &str = r#"
 for turn in turns():
     print(f'<journal xmlns="urn:systole:listener:v1" id="1" delivery="{turn.delivery}" kind="model-started" model="m" prompt="{"0" * 64}" {turn.text}/>', flush=True)
     reply(turn.delivery, said(sys.stdin.readline()))
 "#;
 
-/// One organism with these sections, one call of the boss, and the code that comes of it.
+/// One organism with these sections, one call of the boss, and the resulting code.
 async fn shows(book: &mut Book, code: Code, sections: &str, done: &str, plan: &str) {
     let who = if plan.starts_with('[') { "boss" } else { "buyer" };
     let parts: &[Part<'_>] = match who {

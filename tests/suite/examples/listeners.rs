@@ -1,17 +1,17 @@
-//! What is said about listeners that fail, each in a way of its own.
+//! The messages about listeners that fail, each in its own way.
 
 use systole_core::types::codes::Code;
 
 use super::Book;
 use crate::promises::cast::{BOSS, CRASH, ECHO, HANG, House, SILENT, cast, say};
 
-/// Says that it failed.
+/// Reports a failure.
 const FAILS: &str = r#"
 for turn in turns():
     print(f'<reply xmlns="urn:systole:listener:v1" delivery="{turn.delivery}"><failure code="upstream-down" retry="false">the service answered 503</failure></reply>', flush=True)
 "#;
 
-/// Answers a delivery that it was never given, so often as it is told, and then the one that it was given.
+/// Answers a foreign delivery as often as its input says, and then its own.
 const STALE: &str = r#"
 for turn in turns():
     for n in range(int(turn.text)): reply("0" * 64, said(f"late {n}"))
@@ -78,7 +78,7 @@ async fn down(book: &mut Book) {
     house.close().await;
 }
 
-/// Somebody who is called is taken out of the file before the next start.
+/// A called listener is removed from the file before the next start.
 async fn unavailable(book: &mut Book) {
     let parts = [
         ("boss", "peers: [mute, echo], turns: 9, entry: true", BOSS),

@@ -1,4 +1,4 @@
-//! What is said where the log is at fault: a record that was damaged while the organism ran, and a log that has no
+//! The messages when the log is at fault: a record that was damaged while the organism ran, and a log that has no
 //! room for a while.
 
 use std::time::Duration;
@@ -20,7 +20,7 @@ pub(super) async fn show(book: &mut Book) {
     full(book).await;
 }
 
-/// Sends it, and gives the refusal.
+/// Sends the message, and returns the refusal.
 async fn refused(organism: &Organism, key: &str, thread: Option<String>) -> Refusal {
     let (client, key) = (Name::operator(), Key::parse(key).unwrap());
     let message = Message { client, key, document: say("hello").into_bytes(), to: None, thread };
@@ -38,7 +38,7 @@ fn told(refusal: &Refusal) -> String {
     page
 }
 
-/// The thread is asked for again by a key that it knows, and the record of that key is no record any more.
+/// The thread is requested again by a known key, and the record of that key is no longer valid.
 async fn damaged(book: &mut Book) {
     let folder = echo();
     let organism = start(folder.path()).await;
@@ -51,7 +51,7 @@ async fn damaged(book: &mut Book) {
     let refusal = refused(&organism, "k", Some(receipt.thread.to_string())).await;
     assert_eq!(refusal.code, Code::DamagedThread, "{refusal:?}");
     let message = refusal.message.replace(path.to_str().unwrap(), "/srv/hello/hello.db");
-    // Whether a listener had joined before the first message came is anybody's guess.
+    // It is not known whether a listener had joined before the first message came.
     let message = super::replaced(&message, " is damaged at position ", ":", "3");
     let words = told(&Refusal { message: message.into(), ..refusal });
     book.write(Code::DamagedThread, "a message for a thread whose record on disk was overwritten", &words);

@@ -20,17 +20,17 @@ use systole_core::types::record::{Mark, Record};
 
 const EXAMPLES: &str = "crates/core/src/types/examples.txt";
 
-/// What was brought about so far.
+/// The examples so far.
 #[derive(Default)]
 struct Book(BTreeMap<&'static str, String>);
 
 impl Book {
-    /// Takes the newest record that gives out that code, below a line of what was done.
+    /// Takes the newest record with that code, below a line that says what was done.
     fn take(&mut self, records: &[Record], code: Code, done: &str) {
         let newest = || records.iter().rev();
         let says = |record: &&Record| told(&record.body).is_some_and(|told| told.code == code.as_str());
         let said = newest().find(says).map(|record| record.body.to_vec());
-        // What a program was told while it worked stands in what it said of it.
+        // A program's own output quotes what it saw while it worked.
         let said = said.or_else(|| newest().find_map(|record| quoted(code, record)));
         let marked = || newest().find(|record| record.header.code == Some(Mark::Code(code)));
         let body = said.or_else(|| marked().map(|record| record.body.to_vec()));
@@ -38,7 +38,7 @@ impl Book {
         self.write(code, done, &words(code, &body));
     }
 
-    /// Takes a text as it is.
+    /// Takes a text unchanged.
     fn write(&mut self, code: Code, done: &str, text: &str) {
         let done = wrapped("", 0, &steady(done)).join("\n");
         let page = format!("{done}:\n\n{}\n", text.trim_end());
@@ -58,7 +58,7 @@ impl Book {
     }
 }
 
-/// The error with that code that stands as text in a record.
+/// The error with that code that a record contains as text.
 fn quoted(code: Code, record: &Record) -> Option<Vec<u8>> {
     let text = crate::promises::cast::plain(record);
     let error = text.get(text.find("<system-error")?..)?;
@@ -79,7 +79,7 @@ fn lines(records: &[Record]) -> String {
     records.iter().rev().take(12).map(line).collect()
 }
 
-/// What a record says, as a person reads it.
+/// The text of a record, as a person reads it.
 fn words(code: Code, body: &[u8]) -> String {
     let Some(told) = told(body) else {
         return format!("{}\n", wrapped("", 2, &steady(&plain(&String::from_utf8_lossy(body)))).join("\n"));
@@ -100,7 +100,7 @@ fn words(code: Code, body: &[u8]) -> String {
     page.into_iter().flat_map(|line| [line, "\n".to_owned()]).collect()
 }
 
-/// A text without what is another at each run: ids of threads, how long a program lived, its process.
+/// A text without what differs in each run: thread ids, how long a program lived, its process.
 fn steady(text: &str) -> String {
     let mut steady = String::new();
     let mut rest = text;
@@ -115,7 +115,7 @@ fn steady(text: &str) -> String {
     replaced(&steady, " from /", ":", "srv/hello")
 }
 
-/// The text with whatever stands between two others in it, where that is short, replaced.
+/// The text with everything between two other texts replaced, if it is short.
 fn replaced(text: &str, before: &str, after: &str, by: &str) -> String {
     let Some((head, rest)) = text.split_once(before) else { return text.to_owned() };
     match rest.split_once(after).filter(|(between, _)| !between.contains(' ')) {
@@ -124,7 +124,7 @@ fn replaced(text: &str, before: &str, after: &str, by: &str) -> String {
     }
 }
 
-/// All of them in one run: what they say of each other's threads and listeners stays apart by their houses.
+/// All of them in one run: each house keeps its messages about threads and listeners separate.
 #[tokio::test]
 async fn every_code_has_an_example_that_was_brought_about() {
     let mut book = Book::default();

@@ -1,4 +1,5 @@
-//! What is said to clients and to those who decide: through the commands and the door of the real program.
+//! The messages to clients and to people who decide: through the commands and the door of the real
+//! program.
 
 use std::path::Path;
 
@@ -60,7 +61,7 @@ fn approvals(folder: &Path, book: &mut Book) {
     assert_eq!(systole(folder, &["reject", "a1", "--note", "not on a Friday"]).code, Some(0));
     refused(Code::DecidedApproval, &["approve", "a1"]);
     book.take(&records(folder), Code::RejectedApproval, "systole reject a1 --note 'not on a Friday'");
-    // It waits until nobody decides any more.
+    // It waits until no one decides any more.
     assert_eq!(sent(folder, "h", "hasty"), Some(6));
     while systole(folder, &["send", "--file", "say.xml", "--key", "h"]).code == Some(6) {}
     book.take(&records(folder), Code::ExpiredApproval, "nobody decides, with `approval: {expires: 1s}`");
@@ -102,7 +103,7 @@ fn door(folder: &Path, book: &mut Book) {
     book.write(Code::IngressThrottled, "more than twenty refused messages at once", &told(&many, 429));
 }
 
-/// The text without hashes, which are another where a word is another.
+/// The text without hashes, which change with any word.
 fn without_hashes(text: &str) -> String {
     text.lines().filter(|line| !line.contains("kept as")).flat_map(|line| [line, "\n"]).collect()
 }

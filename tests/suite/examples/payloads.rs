@@ -1,4 +1,4 @@
-//! What is said about payloads, and about whom they are for: at the door, and in replies.
+//! The messages about payloads and their receivers: at the door, and in replies.
 
 use systole_core::types::codes::Code;
 

@@ -1,5 +1,5 @@
-//! Blows that fall on workers, pumps and the broker while clients speak to the organism, and what the judges say. The
-//! judges are tried too: what is dropped or doubled is found.
+//! Failures of workers, pumps and the broker while clients use the organism, and the verdicts of the judges. The
+//! judges are tested too: they find what is dropped or doubled.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use crate::far_kills::{broker_falls, over};
 use crate::kills::Trial;
 use crate::unruly::Done;
 
-/// What came of a run, and what can be judged again.
+/// The result of a run, and what can be judged again.
 struct Came {
     pumps: u64,
     brokers: u64,
@@ -28,7 +28,7 @@ struct Came {
     records: Vec<Record>,
 }
 
-/// So many kills of pumps, brokers and workers.
+/// This many kills of pumps, brokers and workers.
 fn kills_of_everything(seed: u64, kills: u64) -> Came {
     let mut server = Server::start();
     let trial = Trial::set(seed, &over(&server));
@@ -45,7 +45,7 @@ fn kills_of_everything(seed: u64, kills: u64) -> Came {
                 broker_falls(&trial, &mut server, &mut choices);
                 (pumps, brokers) = (pumps + 1, brokers + 1);
             }
-            // Long enough that a worker's silence is seen.
+            // Long enough for the pump to notice a worker's silence.
             _ => {
                 let (mut life, runs) = trial.begin(&Omen::default());
                 assert!(runs, "{}", life::last_words(&trial.house));
@@ -78,7 +78,7 @@ fn kills_of_everything(seed: u64, kills: u64) -> Came {
     Came { pumps, brokers, workers, unruly, told, book, records }
 }
 
-/// What a short run must have come to, and a long one as well.
+/// The minimum result of a short run, and of a long one.
 fn is_clean(came: &Came) {
     assert_eq!(came.told.findings, Vec::<String>::new());
     assert!(came.pumps > 0 && came.brokers > 0 && came.workers.killed > 0 && came.workers.held > 0);
@@ -102,13 +102,13 @@ fn d7_a_thousand_kills_of_pumps_brokers_and_workers_lose_and_double_nothing() {
     judges_are_tried(&came);
 }
 
-/// Whether the independent checker finds anything in these records.
+/// Whether the independent checker finds a fault in these records.
 fn is_found(records: &[Record]) -> bool {
     let terms = Terms { running: true, attempts: 100, ..Terms::default() };
     !check_records(records.iter().cloned(), &[], &terms).findings.is_empty()
 }
 
-/// Judges that find nothing wrong where one effect is dropped or doubled would be none.
+/// The judges must find one dropped or doubled effect.
 fn judges_are_tried(came: &Came) {
     let Came { book, records, .. } = came;
     assert!(!is_found(records), "the run was clean");

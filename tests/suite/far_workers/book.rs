@@ -1,7 +1,7 @@
-//! What workers were asked and what was acknowledged to them, by their own book, held against the log: no answer of a
-//! listener that no worker was asked for, none twice, none lost whose receipt its worker has.
+//! The deliveries and receipts of workers, from their own book, compared with the log: no answer of a listener
+//! without a worker that was asked, none twice, and none lost whose receipt its worker has.
 //!
-//! It reads the records as the checker does, and shares nothing with the pump.
+//! It reads the records as the checker does, and shares no code with the pump.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,22 +11,22 @@ use systole_checker::record::Record;
 
 use super::FAR;
 
-/// What a turn of a listener came to.
+/// The outcome of a listener's turn.
 #[derive(Default)]
 struct Turn<'b> {
-    /// The deliveries that workers were asked in, each as often as one was.
+    /// The deliveries that workers got, with the number of times.
     asked: BTreeMap<&'b str, u64>,
     finals: u64,
 }
 
-/// What came of a run.
+/// The result of a run.
 #[derive(Default, Debug)]
 pub(crate) struct Told {
-    /// Deliveries that workers had, counted once each.
+    /// Deliveries that workers got, each counted once.
     pub(crate) deliveries: u64,
-    /// Of these, those that workers had more than once: a way, or a broker that was killed, handed them out again.
+    /// Of these, the deliveries that workers got more than once: a proxy or a killed broker handed them out again.
     pub(crate) handed_twice: u64,
-    /// Those that were another attempt at a turn.
+    /// Deliveries that were another attempt at a turn.
     pub(crate) again: u64,
     /// Replies whose receipt a worker noted.
     pub(crate) kept: u64,
@@ -42,7 +42,7 @@ pub(super) fn records(house: &House) -> Vec<Record> {
     records
 }
 
-/// Holds the book against records.
+/// Compares the book with the records.
 pub(super) fn judge(book: &str, records: &[Record]) -> Told {
     let (mut turns, mut kept): (BTreeMap<String, Turn<'_>>, Vec<&str>) = Default::default();
     let mut of: BTreeMap<&str, &str> = BTreeMap::new();
@@ -53,7 +53,7 @@ pub(super) fn judge(book: &str, records: &[Record]) -> Told {
                 of.insert(delivery, key);
             }
             ["kept", _, delivery] => kept.push(delivery),
-            // A worker was killed in the middle of a line, which cannot be: it is one write.
+            // A worker killed in the middle of a line is impossible: a line is one write.
             _ => panic!("a line of the book: {line:?}"),
         }
     }
@@ -91,7 +91,7 @@ impl Told {
         self.deliveries = deliveries().count() as u64;
         self.handed_twice = deliveries().filter(|times| **times > 1).count() as u64;
         self.again = turns.values().map(|turn| turn.asked.len().saturating_sub(1) as u64).sum();
-        // The till says `on_unknown: fail`: of whatever becomes of one delivery, no other follows.
+        // The till has `on_unknown: fail`: after one delivery, no other follows, for any outcome.
         let tills = book.lines().filter_map(|line| line.strip_prefix("asked till "));
         let keys: BTreeSet<&str> = tills.filter_map(|rest| rest.split(' ').next()).collect();
         for key in keys {

@@ -1,9 +1,9 @@
-//! The soak's workload with listeners that are reached over NATS: the press, the till, the office and the runner are
-//! workers, several under each name, in Rust and in Python, which are killed and held at random and started again. Half of
-//! them are at the end of a way on which messages come twice, late and in another order.
+//! The soak's workload with listeners over NATS: the press, the till, the office and the runner are workers, several
+//! under each name, in Rust and in Python. They are killed and suspended at random, and restarted. Half of them are
+//! behind a proxy that doubles, delays and reorders messages.
 //!
-//! What they were asked and what was acknowledged to them stands in a book (`book`), which is held against the log beside
-//! the judge of `systole soak`. A worker does what the shell script of its name does, and keeps nothing in memory.
+//! Their deliveries and receipts are written to a book (`book`), which is compared with the log in addition to the
+//! judge of `systole soak`. A worker does what the shell script of its name does, and keeps nothing in memory.
 
 mod blows;
 mod book;
@@ -30,21 +30,21 @@ use crate::unruly::Done;
 use crate::workers::{KIND, Process};
 pub(crate) use book::Told;
 
-/// Which of the workload's listeners are far, as its file has them.
+/// The far listeners of the workload, as its file lists them.
 const FAR: &[(&str, &str)] = &[
     ("press", "run: [sh, listeners/press.sh]\n    mode: once"),
     ("till", "run: [sh, listeners/till.sh]"),
     ("office", "run: [sh, listeners/office.sh]"),
     ("runner", "run: [sh, listeners/runner.sh]\n    mode: once"),
 ];
-/// How long a worker may be silent. One that is held is held for longer, or not.
+/// How long a worker may be silent. A suspended worker is silent for longer, or not.
 const IDLE: Duration = Duration::from_secs(1);
-/// Says to a worker where its book is.
+/// The variable with the path of a worker's book.
 const BOOK: &str = "SYSTOLE_TEST_BOOK";
-/// The longest time between two blows that fall on workers.
+/// The longest time between two failures of workers.
 const PAUSE_MS: u64 = 1_000;
 
-/// Has the workload's file say that some of its listeners are reached over NATS, where its log is.
+/// Changes the workload's file so that some of its listeners use NATS, like its log.
 fn send_away(house: &House, url: &str) {
     let mut text = std::fs::read_to_string(house.organism()).unwrap();
     let (near, far) = ("log: {path", format!("log: {{nats: '{url}', durability: relaxed, path"));
@@ -62,12 +62,12 @@ fn book_of(house: &House) -> PathBuf {
     house.folder().join("workers.book")
 }
 
-/// The book of a house's workers, held against its log.
+/// The book of a house's workers, compared with its log.
 pub(crate) fn told(house: &House) -> Told {
     book::judge(&std::fs::read_to_string(book_of(house)).unwrap(), &book::records(house))
 }
 
-/// What a process of this suite does that is a worker of this workload.
+/// Runs as a worker of this workload in a separate process of this suite.
 #[test]
 #[ignore = "started by other tests"]
 fn process_that_works() {
@@ -77,11 +77,11 @@ fn process_that_works() {
     assert_eq!(ended, ExitCode::SUCCESS);
 }
 
-/// What the shell script of that name does with a delivery.
+/// Does with a delivery what the shell script of that name does.
 fn works(kind: &str, turn: &Turn<'_>, book: &Path) -> Said {
     let stamp = &turn.delivered().stamp;
     let line = format!("asked {kind} {} {} {}\n", stamp.key, stamp.attempt, stamp.delivery);
-    // One write at the end of the file, so that no two of them mix.
+    // One write at the end of the file, so that two lines never mix.
     std::fs::File::options().append(true).open(book).unwrap().write_all(line.as_bytes()).unwrap();
     let asked = String::from_utf8_lossy(turn.request().bytes()).into_owned();
     let part = |name: &str| {
@@ -113,34 +113,34 @@ fn works(kind: &str, turn: &Turn<'_>, book: &Path) -> Said {
     }
 }
 
-/// A worker, which is started again when it was killed.
+/// A worker, which is restarted after a kill.
 struct Hand {
-    /// The name that it works under, and whether it is the Python one.
+    /// The name of its listener, and whether it is the Python one.
     name: &'static str,
     is_python: bool,
-    /// Whether it is at the end of a way that keeps no order.
+    /// Whether it is behind the proxy that reorders messages.
     is_unruly: bool,
     process: Process,
 }
 
-/// What befell workers.
+/// The failures of workers.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Struck {
     pub(crate) killed: u64,
     pub(crate) held: u64,
 }
 
-/// All workers, and who strikes them.
+/// All workers, and the dice that choose whom to strike.
 struct Gang {
     hands: Vec<Hand>,
     url: String,
-    /// Where messages come twice, late and in another order.
+    /// The proxy that doubles, delays and reorders messages.
     unruly: Proxy,
     book: PathBuf,
     press: PathBuf,
     dice: Dice,
     struck: Struck,
-    /// The one that is held, and until when.
+    /// The suspended worker, and until when.
     held: Option<(usize, Instant)>,
 }
 
@@ -179,7 +179,7 @@ impl Gang {
         Process::of(worker)
     }
 
-    /// Lets a blow fall on one of them.
+    /// Makes one of them fail.
     fn strike(&mut self) {
         if let Some((which, until)) = self.held
             && Instant::now() >= until
@@ -207,28 +207,29 @@ impl Gang {
     }
 }
 
-/// The workers at work, while they are struck.
+/// The workers at work, with failures.
 pub(crate) struct Crew {
     over: SyncSender<()>,
     gang: JoinHandle<Gang>,
     count: std::sync::Arc<std::sync::atomic::AtomicU64>,
 }
 
-/// The same, left in peace until this is dropped.
+/// The same without failures, until this is dropped.
 pub(crate) struct Rested {
     gang: Gang,
     pub(crate) struck: Struck,
 }
 
 impl Rested {
-    /// What became of messages on the way that keeps no order.
+    /// What happened to messages in the proxy.
     pub(crate) fn done(&self) -> Done {
         self.gang.unruly.done()
     }
 }
 
 impl Crew {
-    /// Sends some of the workload's listeners away, and has several workers for each, which are struck from now on.
+    /// Makes some of the workload's listeners far ones, and runs several workers for each. From now on the workers
+    /// fail.
     pub(crate) fn hire(house: &House, server: &Server, dice: Dice) -> Crew {
         send_away(house, &server.url());
         let mut gang = Gang::hire(house, server, dice);
@@ -251,13 +252,13 @@ impl Crew {
         Crew { over, gang, count }
     }
 
-    /// How many were killed so far.
+    /// The number of kills so far.
     pub(crate) fn killed(&self) -> u64 {
         assert!(!self.gang.is_finished(), "whoever strikes the workers has fallen");
         self.count.load(std::sync::atomic::Ordering::Relaxed)
     }
 
-    /// Strikes no more. All of them run.
+    /// Ends the failures. All workers run.
     pub(crate) fn rest(self) -> Rested {
         drop(self.over);
         let gang = self.gang.join().unwrap();

@@ -1,4 +1,4 @@
-//! Deliveries that are out: deadlines, call-backs, slots, and what a turn shows.
+//! Deliveries that are out: deadlines, call-backs, slots, and the content of a turn.
 
 use systole_core::types::codes::Code;
 use systole_kit::{Limits, Payload};
@@ -116,7 +116,7 @@ fn a_turn_whose_records_were_looked_up_does_not_go_out_once_the_organism_stops()
     rig.settle();
     rig.replies("1/1.1 t1 a1", vec![final_()]);
     rig.settle();
-    // After a start nothing is at hand, so the turn's records are looked up.
+    // After a start nothing is in memory, so the turn's records are read from the log.
     let mut rig = rig.killed_unread();
     rig.write();
     rig.look();

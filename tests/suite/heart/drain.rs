@@ -1,4 +1,4 @@
-//! The loop: it ends when it was asked to, whoever goes on talking, and takes in no more than it can keep.
+//! The loop: it ends on request even if messages keep coming, and takes no more than it can store.
 
 use std::time::Duration;
 
@@ -55,7 +55,7 @@ async fn what_cannot_be_written_is_not_taken_in_without_end() {
     let (lookups, _asked) = std::sync::mpsc::sync_channel(8);
     let (tail, _followed) = watch::channel(Position(0));
     let (_stop, stopped) = oneshot::channel();
-    // A writer that takes a batch and is never heard of again.
+    // A writer that takes a batch and never answers.
     let batches = Box::new(|_, _| Taken::Over);
     let lines = Lines { inputs, written, batches, lookups, tail, stop: stopped, clock: outside };
     let flood = async {
@@ -96,7 +96,8 @@ async fn a_writer_that_is_gone_ends_the_loop() {
     assert_eq!(run(heart, lines).await, Ended::Broken("the writer of the log is gone".to_owned()));
 }
 
-/// Nothing else may come for long: what waits for the log must not wait for that.
+/// No other input may come for a long time: an input that waits for the log must not wait for another
+/// input.
 #[tokio::test]
 async fn what_is_routed_is_looked_up_though_nothing_else_comes() {
     let mut rig = Rig::new();
@@ -104,7 +105,7 @@ async fn what_is_routed_is_looked_up_though_nothing_else_comes() {
     rig.settle();
     rig.says("1 t1 a1", journals(8, started()));
     rig.settle();
-    // Its journal is not at hand any more, but in the log.
+    // Its journal is no longer in memory, but in the log.
     let Rig { heart, outside, leases, log, reader, .. } = rig.killed();
     let (pump, inputs) = mpsc::channel(8);
     let (_settled, written) = mpsc::channel(2);
@@ -121,7 +122,7 @@ async fn what_is_routed_is_looked_up_though_nothing_else_comes() {
     let lines = Lines { inputs, written, batches, lookups, tail, stop: stopped, clock };
     let answered = async {
         let mut has_asked = false;
-        // So many looks take far less than the second after which the loop would look around by itself.
+        // This many reads take far less than the second after which the loop would look around by itself.
         for _ in 0..10_000 {
             if let Ok(lookup) = asked.try_recv() {
                 pump.send(Input::Found(answer(&*reader, &mut Begun::default(), lookup))).await.unwrap();

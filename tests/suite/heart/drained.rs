@@ -1,5 +1,5 @@
-//! Starting again after a run that ended in order: where its last word is that nothing was out, nothing counts as
-//! lost, and that word holds no longer than until something may go out again.
+//! Restart after a clean stop: if the last record says that nothing was out, nothing counts as lost. That record
+//! is valid only until something may go out again.
 
 use systole_core::pump::event::Pause;
 use systole_core::types::codes::Code;
@@ -8,14 +8,14 @@ use super::*;
 use crate::pump::final_;
 
 impl Rig {
-    /// Halts everything, or lets it go on.
+    /// Pauses everything, or resumes it.
     fn halts(&mut self, halts: bool) {
         let (ticket, by) = (Ticket(90), Name::operator());
         self.input(Input::Pause(Pause { ticket, by, thread: None, halts, note: None }));
         self.settle();
     }
 
-    /// Stops in order; how the last word says it.
+    /// Stops cleanly. Returns the body of the last record.
     fn stops(&mut self) -> String {
         self.input(Input::Stop);
         self.input(Input::Farewell);
@@ -23,14 +23,14 @@ impl Rig {
         String::from_utf8(self.records().pop().unwrap().body.to_vec()).unwrap()
     }
 
-    /// The attempts on record.
+    /// The recorded attempts.
     fn attempts(&self) -> usize {
         use systole_core::types::record::Kind;
         self.records().iter().filter(|record| record.header.kind == Kind::Attempt).count()
     }
 }
 
-/// One request that nobody was handed, and a run that ended in order.
+/// One request that was not handed out, and a run that ended cleanly.
 fn unsent() -> Rig {
     let mut rig = Rig::new();
     rig.halts(true);
@@ -56,7 +56,7 @@ fn what_nobody_was_handed_is_a_first_attempt_at_the_next_start() {
     assert_eq!(rig.attempts(), 1);
 }
 
-/// Else the log would go on saying that nothing is out.
+/// Otherwise the log would still say that nothing is out.
 #[test]
 fn nothing_goes_out_before_the_start_is_on_disk() {
     let mut rig = Rig::new();
@@ -87,7 +87,7 @@ fn a_run_with_something_out_does_not_say_that_nothing_was() {
     assert!(is_out(&rig, "tool 1 t1 a2"));
 }
 
-/// A run in between that could tell of nothing does not make what was out before it unsent.
+/// A run in between that could record nothing does not make an earlier delivery unsent.
 #[test]
 fn what_an_earlier_run_lost_stays_to_be_told() {
     let mut rig = Rig::new();
@@ -103,7 +103,8 @@ fn what_an_earlier_run_lost_stays_to_be_told() {
     assert_eq!(rig.attempts(), 1);
 }
 
-/// What is due and held back wakes nobody: the loop would turn without a pause for as long as the disk takes.
+/// An attempt that is due but held back wakes nothing: otherwise the loop would spin for as long as the disk
+/// takes.
 #[test]
 fn what_may_not_go_out_yet_does_not_keep_the_loop_turning() {
     let mut rig = Rig::new();

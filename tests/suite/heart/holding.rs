@@ -1,12 +1,12 @@
-//! What is held back: a payload waits for a person at no cost, expires never early and once, also across
-//! restarts; and nothing new of what is paused goes out, while what is out may land.
+//! Held payloads and pauses: a payload waits for a person at no cost, and expires once and never early,
+//! also across restarts. A paused thread sends nothing new, but deliveries that are out may land.
 
 use super::*;
 use crate::pump::{call, final_};
 use systole_core::pump::event::Pause;
 use systole_core::types::person::{PersonRequestId, Ruling, Says};
 
-/// What the composition says of `guarded`.
+/// The setting of `guarded` in the composition.
 const EXPIRES_MS: u64 = 60_000;
 
 impl Rig {
@@ -21,7 +21,7 @@ impl Rig {
         }));
     }
 
-    /// The writer settles the batch that it has, and no other.
+    /// The writer settles its current batch, and no other.
     fn writes_what_it_has(&mut self) {
         let batch = self.writing.pop_front().unwrap();
         let written = self.commit(&batch);
@@ -34,7 +34,7 @@ impl Rig {
     }
 }
 
-/// A guarded listener asked from outside, and the one that is told of it done with that.
+/// A guarded listener is asked from outside, and the notified listener is done with its call.
 fn held() -> Rig {
     let mut rig = Rig::new();
     rig.asks(1, "k", "guarded", None);
@@ -182,7 +182,8 @@ fn paused_everything_waits_and_each_piece_of_work_goes_out_once() {
     assert!(rig.seen().is_empty());
 }
 
-/// What is not on disk yet has not let anything go on: a death would leave it paused, and sent.
+/// A resume that is not yet on disk lets nothing continue: a crash would leave the thread paused, and
+/// the message sent.
 #[test]
 fn paused_it_goes_on_only_when_that_is_on_disk() {
     for (id, thread) in [(None, "everything"), (Some(root()), "one thread")] {

@@ -1,4 +1,4 @@
-//! What listeners say while they work, in the heart: when they are answered, and how often.
+//! Messages of listeners while they work, in the heart: when they are answered, and how often.
 
 use systole_core::rules::admit;
 use systole_core::types::codes::Code;
@@ -100,7 +100,7 @@ fn a_word_under_a_name_that_never_was_one_is_refused_in_sys_and_answered() {
     assert!(rig.lines().pop().unwrap().contains("sys 2 refusal/reply.stale-lease"), "{:?}", rig.lines());
 }
 
-/// What the entries of the last answer to a question for the journal say, and where the next page begins.
+/// The entries of the last answer to a journal question, and where the next page begins.
 fn recalled(rig: &Rig) -> (Vec<String>, Option<u64>) {
     let answers = rig.answers_given();
     let past = Past::read(answers.last().unwrap().payload.as_ref().unwrap()).unwrap();
@@ -191,7 +191,7 @@ fn a_call_that_wrote_in_its_journal_was_out_whatever_the_slots_of_its_configurat
         rig.settle();
         rig.passes(1);
     }
-    // Both began with one slot, and go out together where there are more.
+    // Both began with one slot, and go out together if there are more.
     let mut rig = rig.killed_into(wide.clone(), vec![composition()]);
     let first = ThreadId::root(&name("test"), &Name::operator(), &Key::parse("a").unwrap(), 12);
     rig.says_in(&first, "1 t1 a2", journals(8, started()));

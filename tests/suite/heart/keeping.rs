@@ -1,5 +1,5 @@
-//! Texts that a listener has kept before a record names them, in the heart: when they are on disk, and who is
-//! shown them.
+//! Texts that a listener has stored before a record names them, in the heart: when they are on disk, and who
+//! sees them.
 
 use std::collections::BTreeSet;
 
@@ -70,7 +70,8 @@ fn a_text_that_was_put_is_shown_to_nobody_not_even_once_the_journal_names_it() {
     rig.says("1 t1 a1", journals(4, result(3, "so")));
     rig.replies("1 t1 a1", vec![call("tool")]);
     rig.settle();
-    // The callee asks for what its caller put, the caller for what the journal of its last turn names.
+    // The callee requests what its caller stored; the caller requests what the journal of its last turn
+    // names.
     rig.says("1/1.0 t1 a1", reads(1, PROMPT));
     rig.replies("1/1.0 t1 a1", vec![final_()]);
     rig.settle();
@@ -112,7 +113,7 @@ fn a_death_before_or_after_a_text_is_kept_costs_nothing() {
         }
         let mut rig = rig.killed();
         assert_eq!(kept(&rig, PROMPT).is_some(), stored);
-        // No model was called: nothing says so, and the next attempt begins as the first did.
+        // No model was called: no record says so, and the next attempt begins as the first did.
         assert_eq!(rig.seen(), ["agent 1 t1 a2"]);
         assert!(rig.lines().concat().contains("attempt/listener.lost"), "{:?}", rig.lines());
         rig.says("1 t1 a2", puts(1, PROMPT));
@@ -120,7 +121,7 @@ fn a_death_before_or_after_a_text_is_kept_costs_nothing() {
         rig.settle();
         assert_eq!(rig.seen(), ["agent: answer 1 blob", "agent: answer 2"], "stored before: {stored}");
         assert_eq!(kept(&rig, PROMPT).as_deref(), Some(PROMPT));
-        // Where the start was stored, so was the prompt that it names.
+        // If the start was stored, so was the prompt that it names.
         let rig = rig.killed();
         assert!(rig.lines().concat().contains("attempt/model.unknown-outcome"), "{:?}", rig.lines());
         assert_eq!(kept(&rig, PROMPT).as_deref(), Some(PROMPT));

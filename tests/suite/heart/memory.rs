@@ -1,4 +1,4 @@
-//! What is in memory is what is at work: threads at rest leave it, whatever woke them.
+//! Only active threads are in memory: a thread at rest leaves it, after any input that woke it.
 
 use systole_core::types::limits;
 

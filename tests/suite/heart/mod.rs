@@ -1,6 +1,6 @@
-//! The heart between fake ports, driven by hand: a test says what comes in, when the writer and the
-//! reader answer, and what time it is, and reads what reached listeners and askers as lines. The log
-//! in memory is the real one, and so are the leases.
+//! The heart between fake ports, driven by hand: a test sets the input, the moments at which the
+//! writer and the reader answer, and the time, and reads as lines what reached listeners and
+//! clients. The log in memory is the real one, and so are the leases.
 
 mod deliveries;
 mod drain;
@@ -138,16 +138,17 @@ pub(crate) struct Rig {
     pub(crate) leases: Arc<LeaseTable>,
     pub(crate) log: Memory,
     pub(crate) reader: Arc<Shaky>,
-    /// Batches the writer has and has not settled.
+    /// Batches that the writer has and has not settled.
     writing: VecDeque<Batch>,
-    /// Answers of the reader that are on their way.
+    /// Answers of the reader that have not yet arrived.
     answers: VecDeque<Answered>,
     begun: Begun,
     booted: usize,
 }
 
 impl Rig {
-    /// A heart over an empty log, its start on disk and the start's records not counted by `lines`.
+    /// A heart over an empty log. Its start is on disk, and `lines` does not count the start's
+    /// records.
     pub(crate) fn new() -> Rig {
         Rig::with(composition())
     }
@@ -185,12 +186,12 @@ impl Rig {
         rig
     }
 
-    /// The pump dies, with whatever was not on disk, and starts again.
+    /// Kills the pump, which loses everything that is not on disk, and starts it again.
     pub(crate) fn killed(self) -> Rig {
         self.killed_into(composition(), vec![])
     }
 
-    /// The same, with another configuration in force from now on.
+    /// The same, with another current configuration.
     pub(crate) fn killed_into(self, current: Composition, older: Vec<Composition>) -> Rig {
         self.seen();
         // No start takes less.
@@ -206,7 +207,7 @@ impl Rig {
         Rig::over(self.log, composition(), vec![], self.outside)
     }
 
-    /// Takes something in, and lets go out what may.
+    /// Takes an input, and sends out what may go.
     pub(crate) fn input(&mut self, input: Input) {
         self.heart.input(input);
         self.heart.tick();
@@ -235,7 +236,7 @@ impl Rig {
         self.input(Input::Cancel { ticket, by: Name::operator(), thread });
     }
 
-    /// A listener says something under the delivery of that name in the root that key `k` opens.
+    /// A listener sends this under the delivery of that name in the root that key `k` opens.
     pub(crate) fn says(&mut self, delivery: &str, said: Said) {
         self.says_in(&root(), delivery, said);
     }
@@ -249,12 +250,12 @@ impl Rig {
         self.says(delivery, Said::Items(items));
     }
 
-    /// Hands the writer what there is for it; it has not answered yet.
+    /// Hands the writer its batches; it has not answered yet.
     pub(crate) fn hand_over(&mut self) {
         self.writing.extend(self.heart.next_batch());
     }
 
-    /// The writer settles what it has and all that comes after it.
+    /// The writer settles its batches and all that follow.
     pub(crate) fn write(&mut self) {
         self.hand_over();
         while let Some(batch) = self.writing.pop_front() {
@@ -280,14 +281,14 @@ impl Rig {
         }
     }
 
-    /// The reader looks; its answers are on their way.
+    /// The reader reads; its answers have not arrived yet.
     pub(crate) fn look(&mut self) {
         while let Some(lookup) = self.heart.next_lookup() {
             self.answers.push_back(answer(&*self.reader, &mut self.begun, lookup));
         }
     }
 
-    /// The reader's answers arrive, those to new questions too.
+    /// The reader's answers arrive, including the answers to new questions.
     pub(crate) fn read(&mut self) {
         self.look();
         while let Some(answered) = self.answers.pop_front() {
@@ -296,7 +297,7 @@ impl Rig {
         }
     }
 
-    /// Reader and writer work until nothing is left for them.
+    /// Reader and writer work until they have nothing left to do.
     pub(crate) fn settle(&mut self) {
         loop {
             self.read();
@@ -308,7 +309,7 @@ impl Rig {
         }
     }
 
-    /// Every thread at rest goes to its row, and out of memory.
+    /// Writes every thread at rest to its row, and drops it from memory.
     pub(crate) fn idles(&mut self) {
         self.heart.checkpoint_soon();
         self.settle();
@@ -320,18 +321,18 @@ impl Rig {
         self.heart.tick();
     }
 
-    /// The wall clock is set; no time passes.
+    /// Sets the wall clock; no time passes.
     pub(crate) fn clock_set_forward(&mut self, ms: u64) {
         self.outside.wall.fetch_add(ms, Ordering::Relaxed);
         self.heart.tick();
     }
 
-    /// What listeners and askers saw since this was last asked.
+    /// The output to listeners and clients since the last call.
     pub(crate) fn seen(&self) -> Vec<String> {
         std::mem::take(&mut *self.outside.seen.lock().unwrap())
     }
 
-    /// The records that were read from the log, one by one, since this was last asked.
+    /// The records that were read singly from the log since the last call.
     pub(crate) fn was_read(&self) -> Vec<(ThreadId, u64)> {
         self.reader.was_read()
     }
@@ -341,7 +342,7 @@ impl Rig {
         self.outside.documents.lock().unwrap().clone()
     }
 
-    /// What listeners were answered while they worked, oldest first.
+    /// The answers that listeners got while they worked, oldest first.
     pub(crate) fn answers_given(&self) -> Vec<Answer> {
         self.outside.answers.lock().unwrap().clone()
     }
@@ -350,7 +351,7 @@ impl Rig {
         self.log.after(Position(0), usize::MAX).unwrap().into_iter().map(|(_, r)| r).collect()
     }
 
-    /// What stands in the log since this heart's start, a line each.
+    /// The log since this heart's start, one line for each record.
     pub(crate) fn lines(&self) -> Vec<String> {
         self.records().iter().skip(self.booted).map(record_line).collect()
     }

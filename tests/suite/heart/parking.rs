@@ -1,5 +1,5 @@
-//! What waits for a look into the log: in which order it goes on, what happens where the look fails,
-//! and that nothing leaves memory meanwhile.
+//! Inputs that wait for a read of the log: the order in which they continue, what happens if the
+//! read fails, and that nothing leaves memory until then.
 
 use super::*;
 use crate::pump::{final_, note, spawn};
@@ -46,7 +46,7 @@ fn an_answer_never_serves_another_question_than_its_own() {
     rig.look();
     let failed = rig.answers.pop_front().unwrap();
     rig.input(Input::Found(failed));
-    // Its key is bound; what was found for the message before it does not say so.
+    // Its key is bound; the read for the message before it does not show that.
     rig.asks(4, "k", "tool", Some(&root()));
     rig.settle();
     assert_eq!(rig.heart.broken(), None);
@@ -74,7 +74,7 @@ fn signs_of_life_of_a_call_that_is_over_are_looked_up_nowhere() {
     assert!(rig.lookup().is_none() && rig.heart.is_quiet());
 }
 
-/// A root that rests, and its child, cancelled with the delivery out.
+/// A root that rests, and its cancelled child with the delivery out.
 fn abandoned() -> (Rig, ThreadId) {
     let mut rig = Rig::new();
     rig.asks(1, "k", "agent", None);

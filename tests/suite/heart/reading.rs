@@ -1,5 +1,5 @@
-//! What is read from the log to prepare a turn, record by record: what the turn shows, and nothing of what was before; a view
-//! reads the thread it belongs to once, and no other.
+//! The reads from the log that prepare a turn, record by record: exactly what the turn shows, and nothing earlier. A
+//! view reads only its own thread, once.
 
 use systole_kit::ask::Question;
 
@@ -9,7 +9,7 @@ use crate::pump::{call, final_};
 /// Turns of the agent.
 const TURNS: u32 = 40;
 
-/// An agent with turns enough, and another thread beside it that is as long.
+/// An agent with enough turns, and another thread of the same length.
 fn two_agents() -> Rig {
     let mut composition = composition();
     let agent = composition.listeners.get_mut("agent").unwrap();
@@ -21,7 +21,7 @@ fn two_agents() -> Rig {
     rig
 }
 
-/// One turn of the agent with its answer; the records that the next turn shows.
+/// One turn of the agent with its answer. Returns the records that the next turn shows.
 fn turn(rig: &mut Rig, thread: &ThreadId, number: u32, attempt: u32) -> Vec<u64> {
     rig.says_in(thread, &format!("1 t{number} a{attempt}"), Said::Items(vec![call("tool")]));
     rig.settle();
@@ -47,7 +47,7 @@ fn b2_a_turn_that_is_handed_out_reads_nothing_of_the_log_that_is_at_hand() {
 fn b2_a_turn_after_a_restart_reads_the_records_that_it_shows_and_no_other() {
     let mut rig = two_agents();
     for number in 1..=TURNS {
-        // The attempt that died with the pump was made again.
+        // The attempt that was lost with the pump was repeated.
         let shows = turn(&mut rig, &root(), number, if number == 1 { 1 } else { 2 });
         let mut composition = composition();
         let agent = composition.listeners.get_mut("agent").unwrap();
@@ -56,7 +56,7 @@ fn b2_a_turn_after_a_restart_reads_the_records_that_it_shows_and_no_other() {
         rig = rig.killed_into(composition, vec![]);
         let own: Vec<u64> =
             rig.was_read().into_iter().filter(|(of, _)| *of == root()).map(|it| it.1).collect();
-        // The record that the row ends with is read for its head.
+        // The last record of the row is read for its head.
         let (_, shown) = own.split_first().unwrap();
         assert_eq!(shown, shows, "turn {}", number + 1);
         let handed = rig.seen();
@@ -82,7 +82,7 @@ fn b2_a_view_reads_the_records_of_its_thread_and_of_no_other() {
     rig.settle();
     let read = rig.was_read();
     assert!(read.iter().all(|(thread, _)| *thread == root()), "{read:?}");
-    // Each record once to fold it, and those that it shows once more for their bodies.
+    // Each record once to fold it, and each shown record once more for its body.
     let shown = 1 + 2 * TURNS as usize;
     assert_eq!(read.len(), of(&root()) + shown);
 }

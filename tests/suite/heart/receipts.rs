@@ -1,5 +1,5 @@
-//! Receipts for what listeners say: none before it is on disk, exactly one for each ticket, and for a reply that
-//! comes again the same one, while nothing follows from it twice.
+//! Receipts for listeners' messages: none before the message is on disk, exactly one for each ticket, and for a
+//! repeated reply the same receipt, without a second effect.
 
 use systole::edges::log::memory::Ending;
 use systole_core::rules::admit;
@@ -13,14 +13,14 @@ use crate::pump::journal::asks;
 use crate::pump::{call, final_, note, refused, set_timer, spawn, to_each};
 
 impl Rig {
-    /// A listener says something under that delivery and waits for its receipt.
+    /// A listener sends this under that delivery and waits for its receipt.
     fn says_for(&mut self, ticket: u64, delivery: &str, said: Said) {
         let lease = self.leases.find(&format!("{} {delivery}", root())).expect("that delivery went out");
         let ticket = Some(Ticket(ticket));
         self.input(Input::Judged(Judged { lease, said, claimed: None, ticket }));
     }
 
-    /// A listener sends these bytes and waits for its receipt. What connects to a lease is an empty reply.
+    /// A listener sends these bytes and waits for its receipt. A connection to a lease is an empty reply.
     fn sends(&mut self, ticket: u64, listener: &str, document: &str) {
         let (speech, leases) = (Speech::Bytes(document.into()), self.leases.clone());
         let find = |token: &str| leases.find(token);
@@ -33,7 +33,7 @@ impl Rig {
         });
     }
 
-    /// What was said to tickets since this was last asked.
+    /// The receipts since the last call, by ticket.
     fn receipts(&self) -> Vec<String> {
         let is_receipt = |line: &String| line.split_once(": ").is_some_and(|(n, _)| n.parse::<u64>().is_ok());
         self.seen().into_iter().filter(is_receipt).collect()
@@ -136,7 +136,7 @@ fn a_reply_that_comes_again_has_its_receipt_again_and_changes_nothing() {
     let mut rig = out_with("agent");
     rig.says_for(9, "1 t1 a1", Said::Items(vec![call("tool")]));
     rig.hand_over();
-    // Its receipt may not overtake the first one's records; other items count for nothing.
+    // Its receipt may not overtake the records of the first; other items do not matter.
     rig.says_for(10, "1 t1 a1", Said::Items(vec![call("other"), clear(0)]));
     rig.says_for(11, "1 t1 a1", Said::Failure { code: "x".into(), retry: true, words: "no".into() });
     assert!(rig.seen().is_empty() && rig.lookup().is_none());
@@ -144,7 +144,7 @@ fn a_reply_that_comes_again_has_its_receipt_again_and_changes_nothing() {
     assert_eq!(rig.seen(), ["9: done", "tool 1/1.0 t1 a1", "10: done", "11: done"]);
     let lines = rig.lines();
     assert_eq!(lines.len(), 2, "{lines:?}");
-    // What comes over pipes needs no receipt: a second reply is a fault that is on record.
+    // A reply over pipes needs no receipt: a second reply is a recorded fault.
     rig.replies("1 t1 a1", vec![call("tool")]);
     rig.settle();
     assert!(rig.lines().pop().unwrap().contains("refusal/reply.stale-lease core -> agent"));
@@ -321,7 +321,7 @@ fn a_notice_that_is_not_kept_is_refused() {
     assert_eq!(rig.records().len(), before, "it leaves no trace, as without a receipt");
 }
 
-/// A reply, or what comes between two.
+/// A reply, or an event between two replies.
 enum Act {
     Asks(&'static str),
     Says(&'static str, &'static str, Box<Said>),
@@ -331,7 +331,7 @@ enum Act {
 /// A listener and a delivery to it.
 type Delivered = (&'static str, &'static str);
 
-/// Replies of every sort that can be told from the log.
+/// Replies of every kind that the log can show.
 fn script() -> Vec<Act> {
     use Act::{Asks, Passes, Says};
     let items = |items| Box::new(Said::Items(items));
@@ -360,7 +360,7 @@ fn script() -> Vec<Act> {
     ]
 }
 
-/// Plays the first acts. Gives the replies that were made, and the delivery that is out after them.
+/// Plays the first acts. Returns the replies, and the delivery that is out after them.
 fn played(acts: usize) -> (Rig, Vec<Delivered>, Option<Delivered>) {
     let mut rig = Rig::new();
     let (mut made, mut opened) = (Vec::new(), false);
@@ -435,14 +435,14 @@ fn wherever_the_log_ends_a_reply_has_its_receipt_only_where_it_is_in_it() {
         rig.settle();
         rig.seen();
         for ((who, delivery), written) in &replies {
-            // The start may have sent out the very attempt that followed in the longer log.
+            // The start may have sent out the same attempt that followed in the longer log.
             if rig.leases.find(&format!("{} {delivery}", root())).is_some() {
                 continue;
             }
             rig.sends(9, who, &reply(delivery));
             rig.settle();
             let receipts = rig.receipts();
-            // One commit is never cut in two; a log that is gives one answer all the same.
+            // One commit is never cut in two; a log that is cut still gives one answer.
             let [receipt] = receipts.as_slice() else { panic!("{receipts:?}") };
             if cut >= written.end {
                 assert_eq!(receipt, "9: done", "{who} {delivery} at {cut}, written {written:?}");
@@ -486,7 +486,7 @@ fn which_attempt_was_answered_is_found_however_long_ago_it_went_out() {
         let first = reply_in(&other, "1 t1 a1");
         rig.sends(11, "agent", &first);
         rig.settle();
-        // Further back than a start reads it is refused rather than guessed.
+        // A reply that is older than a start reads is refused rather than guessed.
         let expected = if talk == 1 { "11: done" } else { "11: refused reply.stale-lease" };
         assert_eq!(rig.receipts(), [expected]);
     }

@@ -1,4 +1,4 @@
-//! Starting again over the log: what may have been out counts as lost, and nothing else does.
+//! Restart over the log: a delivery that may have been out counts as lost, and nothing else does.
 
 use systole_core::types::codes::Code;
 use systole_core::types::composition::OnUnknown;
@@ -65,7 +65,7 @@ fn handed_out(rig: &Rig) -> Vec<String> {
     rig.documents().iter().map(token).collect()
 }
 
-/// Calls that became ready in the same millisecond: the log does not tell which one went out.
+/// Calls that became ready in the same millisecond: the log does not say which of them went out.
 #[test]
 fn a_delivery_is_never_handed_out_twice_under_one_number() {
     for keys in [["k", "b"], ["b", "k"]] {
@@ -113,7 +113,7 @@ fn a_delivery_that_kills_the_pump_is_counted_though_others_became_ready_at_the_s
         rig.asks(ticket, key, "tool", None);
     }
     rig.settle();
-    // Whoever is delivered kills the pump, and only one of them ever is.
+    // The message that was delivered kills the pump; no other message does.
     let poison = rig.outside.documents.lock().unwrap().last().unwrap().clone();
     let poison = keys.iter().find(|k| poison.contains(root_of(k).as_str())).unwrap();
     for _ in 0..24 {

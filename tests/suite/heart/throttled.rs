@@ -1,4 +1,4 @@
-//! Refusals that were only counted: when their number is told, and where.
+//! Refusals that were only counted: when and where their number is reported.
 
 use systole_core::types::codes::Code;
 use systole_core::types::flow::Refused;
@@ -6,7 +6,7 @@ use systole_core::types::flow::Refused;
 use super::*;
 
 impl Rig {
-    /// The operator sends what is refused, so often, into that thread.
+    /// The operator sends a refused message this many times into that thread.
     fn is_refused(&mut self, times: u64, thread: Option<&ThreadId>) {
         for ticket in 0..times {
             let payload = Err(Refused { refusal: Refusal::new(Code::Invalid, "wrong"), kept: None });

@@ -1,10 +1,10 @@
-//! Timers on the wheel: never early, once after downtime, whatever the clock says, and no work while
+//! Timers on the wheel: never early, once after downtime, at any wall-clock time, and no work while
 //! they wait.
 
 use super::*;
 use crate::pump::{call, cancel_timer, final_, set_timer, wait};
 
-/// An agent that sleeps until its timer of an hour.
+/// An agent that sleeps until its one-hour timer.
 fn sleeper() -> Rig {
     let mut rig = Rig::new();
     rig.asks(1, "k", "agent", None);
@@ -15,7 +15,7 @@ fn sleeper() -> Rig {
     rig
 }
 
-/// A root that rests and has a timer of an hour, again and again.
+/// A root at rest with a repeating one-hour timer.
 fn resting() -> Rig {
     let mut rig = Rig::new();
     rig.asks(1, "k", "agent", None);

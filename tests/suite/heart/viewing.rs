@@ -1,4 +1,4 @@
-//! Words that ask for the view of their call, in the heart: the log is read before they are decided upon, and
+//! Messages that need the view of their call, in the heart: the log is read before they are decided, and
 //! nothing else waits for that.
 
 use systole_core::rules::primitive::{read_cancel_thread, read_clear, read_recall};
@@ -21,7 +21,7 @@ fn asks(id: u64, question: Question) -> Said {
     Said::Ask { id, question: Ok(question) }
 }
 
-/// An organism whose agent has turns without end and does several things at once.
+/// An organism whose agent has unlimited turns and does several things at once.
 pub(super) fn patient() -> Composition {
     let mut composition = composition();
     let agent = composition.listeners.get_mut("agent").unwrap();
@@ -49,7 +49,7 @@ fn last(rig: &Rig, code: &str) -> String {
     String::from_utf8_lossy(&records.iter().rev().find(is_it).expect(code).body).into_owned()
 }
 
-/// The answers to questions since this was last asked, their payloads alone.
+/// The payloads of the answers to questions since the last call.
 fn answered(rig: &Rig) -> Vec<String> {
     rig.seen();
     std::mem::take(&mut *rig.outside.answers.lock().unwrap())
@@ -65,7 +65,7 @@ fn while_the_log_is_read_everything_else_goes_on() {
     rig.asks(2, "k2", "tool", None);
     rig.write();
     assert!(rig.lines().iter().all(|line| !line.contains("clear")), "nothing is decided before it was read");
-    // Its own question to the log comes behind the first, and both are answered.
+    // Its own question to the log follows the first, and both are answered.
     rig.settle();
     assert!(rig.lines().contains(&"root 5 message/clear agent -> - 1 t2.0".to_owned()), "{:?}", rig.lines());
     let seen = rig.seen();
@@ -80,13 +80,13 @@ fn a_thread_that_is_cancelled_while_the_log_is_read_makes_the_reply_late() {
     let mut rig = talking();
     rig.replies("1 t2 a1", vec![clear(0)]);
     rig.look();
-    // The order waits behind it, and the reply is decided upon first.
+    // The order waits for it, and the reply is decided first.
     rig.cancels(2, &root());
     rig.settle();
     let lines = rig.lines();
     let place = |text: &str| lines.iter().position(|line| line.contains(text)).expect(text);
     assert!(place("message/clear") < place("terminal/thread.cancelled"), "{lines:?}");
-    // Its parent's word waits for nothing, and ends the child before it.
+    // Its parent's message waits for nothing, and ends the child before it.
     let mut rig = Rig::with(patient());
     rig.asks(1, "k", "agent", None);
     rig.settle();
@@ -178,7 +178,7 @@ fn b7_a_long_view_is_recalled_in_parts_while_others_are_served() {
     let mut rig = Rig::with(patient());
     rig.asks(1, "k", "agent", None);
     rig.settle();
-    // 160 replies of 64 notes: more than ten thousand messages, and records.
+    // 160 replies of 64 notes: more than ten thousand messages, and as many records.
     for turn in 1..=160 {
         rig.replies(&format!("1 t{turn} a1"), (0..64).map(|_| note()).collect());
         rig.settle();
@@ -242,7 +242,7 @@ fn a_question_for_the_view_is_answered_in_pages() {
     assert!(rig.lines().iter().all(|line| !line.contains("refusal")), "questions leave no record");
 }
 
-/// The view of a call, page by page, as whoever follows `next` reads it.
+/// The view of a call, page by page, as a reader that follows `next` sees it.
 fn pages(rig: &mut Rig, delivery: &str) -> Vec<Viewed> {
     let (mut from, mut read) = (Some(0), Vec::new());
     while let Some(first) = from {
@@ -258,7 +258,7 @@ fn pages(rig: &mut Rig, delivery: &str) -> Vec<Viewed> {
 
 #[test]
 fn words_are_neither_lost_nor_doubled_where_a_page_ends() {
-    // Of a page words alone, a message alone or both together are too much.
+    // The text alone, a message alone or both together are too large for a page.
     for (words, message) in [(100_000, 1), (1, 100_000), (90_000, 90_000), (300_000, 10), (10, 300_000)] {
         let mut rig = Rig::with(patient());
         rig.asks(1, "k", "agent", None);
@@ -310,7 +310,7 @@ fn a_view_has_the_mark_of_its_call_and_the_day_its_thread_began() {
     };
     let (mark, began) = told(&mut rig, "1 t2 a1");
     assert_eq!((mark.len(), began.as_str()), (8, "1970-01-01"));
-    // A day later, in another turn, in another attempt after a death.
+    // A day later, in another turn, in another attempt after a crash.
     rig.passes(20_000);
     rig.replies("1 t2 a1", vec![note()]);
     rig.clock_set_forward(86_400_000);
@@ -319,7 +319,7 @@ fn a_view_has_the_mark_of_its_call_and_the_day_its_thread_began() {
     let mut rig = rig.killed_into(patient(), vec![]);
     let again = rig.seen().into_iter().find_map(|line| line.strip_prefix("agent ").map(str::to_owned));
     assert_eq!(told(&mut rig, &again.expect("out again")), (mark.clone(), began.clone()));
-    // Another call in the same thread has another, and one in a thread that began today has that day too.
+    // Another call in the same thread has another, and a call in a thread that began today also has that day.
     let delivery = "1 t3 a2";
     rig.replies(delivery, vec![call("agent"), spawn(Some("heat"), "agent")]);
     rig.settle();
@@ -356,7 +356,7 @@ fn a_schema_is_shown_of_oneself_and_of_peers_and_no_other_is_told_from_one_that_
     }
     let unknown = ask("nobody-of-this-name", 0);
     assert!(unknown.contains("code=\"route.not-a-peer\""), "{unknown}");
-    // It is a peer of its own, and named once all the same.
+    // It is also its own peer, and still named once.
     assert!(unknown.contains("<expected>agent, tool"), "{unknown}");
     assert_eq!(unknown.matches("agent").count(), 1, "{unknown}");
     for other in ["quiet", "watch", "core", "no name at all", ""] {
@@ -465,7 +465,7 @@ fn the_pages_of_a_view_are_no_questions_if_each_goes_on_behind_the_one_before() 
         rig.settle();
         answered(&rig).remove(0)
     };
-    // What was read is counted when it is read again, from wherever.
+    // A repeated read counts again, from any place.
     let refused = (0..63).filter(|_| ask(50).contains("reply.too-many-items")).count();
     assert_eq!(refused, 0, "the first page was one question");
     assert!(
@@ -495,9 +495,9 @@ fn a_view_that_is_read_on_in_every_turn_reads_each_record_a_few_times_whatever_i
             read.push(rig.reader.was_read().len());
         }
     }
-    // In two hundred turns there are two hundred records and as many messages that are shown.
+    // In two hundred turns there are two hundred records and as many shown messages.
     assert!(read.iter().all(|read| *read < 200 * 4), "{read:?}");
-    // Whoever reads it from the beginning sees the same.
+    // A reader that starts at the beginning sees the same.
     let kept = pages(&mut rig, "1 t401 a1");
     rig.begun = Begun::default();
     assert_eq!(pages(&mut rig, "1 t401 a1"), kept);

@@ -1,5 +1,5 @@
-//! The time of a message from outside, counted by ticks while the organism runs and by the wall clock over
-//! a restart.
+//! The time budget of an outside message, counted by ticks while the organism runs and by the wall clock
+//! across a restart.
 
 use super::*;
 use crate::pump::{call, composition, set_timer, wait};
@@ -12,7 +12,7 @@ fn timed() -> Composition {
     composition
 }
 
-/// An agent at work under it.
+/// An agent at work in it.
 fn rig() -> Rig {
     let mut rig = Rig::with(timed());
     rig.asks(1, "k", "agent", None);
@@ -21,7 +21,7 @@ fn rig() -> Rig {
     rig
 }
 
-/// Words on time and on budgets, by their element.
+/// Messages about time and budgets, by their element.
 fn told(rig: &Rig) -> Vec<String> {
     let bodies = rig.records().into_iter().map(|r| String::from_utf8_lossy(&r.body).into_owned());
     let about = bodies.filter(|body| body.starts_with("<budget"));
@@ -33,7 +33,7 @@ fn it_is_told_and_ended_at_its_marks_and_not_before() {
     let mut rig = rig();
     rig.passes(79_999);
     rig.settle();
-    // The delivery that was out ran into its own deadline long ago; its further attempts are at work.
+    // The delivery passed its own deadline long ago; its further attempts are at work.
     assert!(!told(&rig).iter().any(|body| body.starts_with("<budget-warning")), "{:?}", told(&rig));
     rig.passes(1);
     rig.settle();
@@ -88,7 +88,7 @@ fn over_a_restart_what_was_used_stays_used_and_downtime_counts() {
     rig.passes(10_000);
     rig.outside.wall.fetch_add(60_000, Ordering::Relaxed);
     let mut rig = rig.killed_into(timed(), vec![]);
-    // The kill took a millisecond as well.
+    // The kill took a millisecond too.
     rig.passes(9_998);
     rig.settle();
     assert!(told(&rig).is_empty(), "{:?}", told(&rig));

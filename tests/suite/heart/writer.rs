@@ -1,4 +1,5 @@
-//! Effects and the writer: nothing moves before its records are on disk, however the commit ends.
+//! Effects and the writer: nothing goes out before its records are on disk, however the commit
+//! ends.
 
 use systole::edges::log::memory::Ending;
 use systole_core::types::codes::Code;

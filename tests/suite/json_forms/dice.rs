@@ -1,4 +1,4 @@
-//! Numbers that look drawn and are the same in every run.
+//! Pseudorandom numbers that are the same in every run.
 
 pub(super) struct Dice(u64);
 

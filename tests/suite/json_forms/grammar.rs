@@ -1,4 +1,4 @@
-//! A grammar of contents, from which both an XSD and documents that follow it are made. It reads and judges nothing.
+//! A grammar of contents. It generates both an XSD and documents that follow it. It reads and judges nothing.
 
 use std::fmt::Write as _;
 
@@ -6,12 +6,12 @@ use super::dice::Dice;
 use super::simples::Simple;
 use super::xml::{Node, Part};
 
-/// The namespaces of the schema and of the one that it imports; each imports the other.
+/// The namespaces of the schema and of the imported schema; each imports the other.
 pub(super) const SPACES: [&str; 2] = ["urn:t", "urn:o"];
 
 /// A particle.
 pub(super) enum P {
-    /// An element by name, how often, and its type.
+    /// An element: its name, how often, and its type.
     E(&'static str, (usize, Option<usize>), T),
     /// The same without a namespace.
     Bare(&'static str, (usize, Option<usize>), T),
@@ -24,11 +24,11 @@ pub(super) enum P {
     Any((usize, Option<usize>)),
 }
 
-/// A type: attributes, each with whether it must be there, and what is inside.
+/// A type: attributes, each with whether it is required, and the content.
 pub(super) struct T {
     pub(super) attributes: Vec<(&'static str, &'static Simple, bool)>,
     pub(super) inside: Inside,
-    /// Whether the other schema declares it: what is local to it has the namespace of that.
+    /// Whether the other schema declares it: its local elements have the namespace of that schema.
     pub(super) foreign: bool,
 }
 
@@ -67,7 +67,7 @@ fn simple_xsd(simple: &Simple) -> String {
     format!("<xs:simpleType>{}</xs:simpleType>", simple.xsd)
 }
 
-/// The schema whose one payload is `root` of this type, and the one that it imports, where it needs one.
+/// The schema whose only payload is `root` of this type, and the imported schema, if it needs one.
 pub(super) fn schemas(of: &T) -> Vec<String> {
     let mut writing = Writing::default();
     let whole = match &of.inside {
@@ -101,7 +101,7 @@ struct Writing {
 }
 
 impl Writing {
-    /// The name of a simple type, which is put aside.
+    /// The name of a simple type, which is declared globally.
     fn by_name(&mut self, simple: &Simple, at: usize) -> String {
         let start = format!("<xs:simpleType name=\"{}\">", simple.name);
         if !self.named[at].contains(&start) {
@@ -110,7 +110,7 @@ impl Writing {
         [["t:", "o:"][at], simple.name].concat()
     }
 
-    /// A type written out. Values beside attributes need a named type, which is put aside.
+    /// A type written out. Values next to attributes need a named type, which is declared globally.
     fn complex(&mut self, of: &T, at: usize) -> String {
         let mut attributes = String::new();
         for (name, simple, required) in &of.attributes {
@@ -193,7 +193,7 @@ struct Following<'g> {
 }
 
 impl Following<'_> {
-    /// An element of the namespace of one of the schemas or of none, whose type stands in that one.
+    /// An element of the namespace of one of the schemas or of none. Schema `at` contains its type.
     fn element(&mut self, name: &str, space: Option<usize>, of: &T, at: usize, depth: usize) -> Node {
         let at = if of.foreign { 1 - at } else { at };
         let (of, at) = if matches!(of.inside, Inside::Again) { (self.root, 0) } else { (of, at) };
@@ -225,7 +225,7 @@ impl Following<'_> {
                 return order.into_iter().for_each(|part| self.content(part, at, depth, out));
             }
         };
-        // What may contain itself comes to an end.
+        // Recursive content must end.
         let spread = if depth > 3 { 0 } else { max.unwrap_or(min + 3) - min };
         for _ in 0..min + self.dice.below(spread + 1) {
             match particle {
@@ -247,7 +247,7 @@ impl Following<'_> {
     }
 }
 
-/// Elements for a wildcard, of namespaces that no schema has.
+/// Elements for a wildcard, of namespaces without a schema.
 const STRANGERS: &[&str] = &[
     "<o xmlns=\"urn:other\"/>",
     "<o xmlns=\"urn:other\" a=\"1\">t<p xmlns=\"urn:p\"/> <q/></o>",

@@ -1,10 +1,12 @@
-//! A payload is valid under its XSD exactly where its JSON form is valid under the JSON Schema, for every construct of the
-//! profile: libxml2 judges the one, an independent validator the other. Where JSON Schema admits what the XSD does not,
-//! the JSON Schema must have said so in what it leaves open. XML to JSON to XML is the same value.
+//! A payload is valid under its XSD exactly if its JSON form is valid under the JSON Schema, for every construct of
+//! the profile: libxml2 checks the XML, an independent validator the JSON. If the JSON Schema accepts what the XSD
+//! does not, its list of open rules must say so. XML to JSON to XML gives the same value.
 //!
-//! Documents are broken in both forms: in JSON, and as XML, which is then converted; what cannot be must be refused.
+//! Documents are broken in both forms: in JSON, and as XML, which is then converted; what cannot be converted must be
+//! rejected.
 //!
-//! `SYSTOLE_CASES` sets how many valid and how many broken documents are made of each construct, in each of the forms.
+//! `SYSTOLE_CASES` sets how many valid and how many broken documents are made of each construct, in each of the
+//! forms.
 
 mod dice;
 mod grammar;
@@ -27,7 +29,7 @@ fn cases() -> usize {
     std::env::var("SYSTOLE_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(300)
 }
 
-/// A schema with all that reads, judges and validates by it.
+/// A schema with everything that reads, judges and validates by it.
 struct Bench {
     model: Model,
     judge: Judge,
@@ -47,7 +49,7 @@ impl Bench {
         let judge = Judge::compile(&sources).unwrap_or_else(|refused| panic!("{refused}\n{xsds:#?}"));
         let id = judge.schema("t").unwrap();
         let drawn = model.json_schema("root").unwrap();
-        // Whoever takes it for the parameters of a tool takes an object with properties and nothing beside them.
+        // Used for the parameters of a tool, it must be an object with properties and nothing else.
         let top: Vec<&str> = drawn.schema.as_object().unwrap().keys().map(String::as_str).collect();
         let known = [
             "$defs",
@@ -69,7 +71,7 @@ impl Bench {
         self.judge.judge(self.id, payload) == Verdict::Valid
     }
 
-    /// Whether a line of what is left open speaks of the place of a slip.
+    /// Whether an open rule mentions the place of a slip.
     fn is_left_open(&self, slip: &Slip) -> bool {
         let numberless = |path: &str| {
             path.split('[')
@@ -90,13 +92,13 @@ impl Bench {
     }
 }
 
-/// What became of the documents of one construct.
+/// The results for the documents of one construct.
 #[derive(Default, Debug)]
 struct Tally {
     valid: usize,
     broken: usize,
     left_open: usize,
-    /// Documents that were broken as XML, and those that a mutation left valid.
+    /// Documents that were broken as XML, and those that stayed valid after a mutation.
     broken_documents: usize,
     mutated_and_valid: usize,
 }
@@ -120,7 +122,7 @@ fn held(name: &str, root: &T, pool: &[Value]) -> Tally {
     tally
 }
 
-/// A valid document as JSON, which its schema admits, and which is the same document again.
+/// A valid document as JSON. Its schema accepts it, and it converts back to the same document.
 fn there_and_back(name: &str, bench: &mut Bench, document: &str) -> Value {
     let form =
         bench.model.to_json(document.as_bytes()).unwrap_or_else(|f| panic!("{name}: {document}\n{f:?}"));
@@ -134,7 +136,7 @@ fn there_and_back(name: &str, bench: &mut Bench, document: &str) -> Value {
     form
 }
 
-/// Breaks JSON, builds payloads of it and has them judged.
+/// Breaks JSON, builds payloads of it and judges them.
 fn break_forms(
     name: &str,
     bench: &mut Bench,
@@ -143,7 +145,7 @@ fn break_forms(
     dice: &mut Dice,
     tally: &mut Tally,
 ) {
-    // A construct that nothing breaks is left after many tries.
+    // A construct that no mutation breaks is skipped after many tries.
     for _ in 0..cases() * 20 {
         if tally.broken == cases() {
             break;
@@ -158,7 +160,7 @@ fn break_forms(
                 assert!(admitted, "{name}: valid, and refused as JSON: {form}\n{errors:?}");
             }
             Ok(bytes) => {
-                // Which letters a name may have beyond ASCII, the judge alone knows.
+                // Only the judge knows which letters beyond ASCII a name may have.
                 let known = bench.drawn.open.iter().any(|line| line.contains("letters beyond ASCII a name"));
                 assert!(known, "{name}: {form}\nlibxml2 refuses {}", String::from_utf8_lossy(&bytes));
             }
@@ -175,7 +177,7 @@ fn break_forms(
     }
 }
 
-/// Breaks documents, has them judged and converts them.
+/// Breaks documents, judges them and converts them.
 fn break_documents(
     name: &str,
     bench: &mut Bench,
@@ -199,14 +201,14 @@ fn break_documents(
         }
         tally.broken_documents += 1;
         if let Ok(form) = bench.model.to_json(xml.as_bytes()) {
-            // Whether a type that a document names itself may stand there, the judge alone knows.
+            // Only the judge knows whether a type that the document names itself is allowed there.
             let admitted = bench.validator.is_valid(&form) && !xml.contains("xsi:type");
             assert!(!admitted, "{name}: libxml2 refuses {xml}\nits form is admitted: {form}");
         }
     }
 }
 
-/// Values that stand in the place of others: those of the type, and some of other types.
+/// Replacement values: those of the type, and some of other types.
 fn pool(simples: &[&Simple]) -> Vec<Value> {
     let mut texts: Vec<&str> =
         simples.iter().flat_map(|simple| simple.good.iter().chain(simple.bad)).copied().collect();
@@ -225,7 +227,7 @@ fn pool(simples: &[&Simple]) -> Vec<Value> {
     pool
 }
 
-/// A type as the text of an element, as an attribute, and as text beside an attribute.
+/// A type as the text of an element, as an attribute, and as text next to an attribute.
 fn around(simple: &'static Simple) -> T {
     let beside = T { attributes: vec![("alpha", simple, false)], ..value(simple) };
     let all = vec![P::E("alpha", (1, Some(3)), value(simple)), P::E("beta", MAYBE, beside)];
@@ -314,7 +316,7 @@ fn a8_contents_are_valid_as_xml_exactly_where_they_are_as_json() {
         println!("{name}: {tally:?}");
         assert!(tally.valid == cases() && tally.broken == cases(), "{name}: {tally:?}");
         assert_eq!(tally.broken_documents, cases(), "{name}: {tally:?}");
-        // What binds the properties of a payload to one another is said in words.
+        // Rules that connect the properties of a payload are only in the list of open rules.
         let is_bound = name.contains("choice") || name.contains("group");
         assert!(is_bound || !is_exact(name) || tally.left_open == 0, "{name}: {tally:?}");
     }
@@ -331,7 +333,7 @@ fn a8_contents_inside_of_a_payload_are_valid_as_xml_exactly_where_they_are_as_js
     }
 }
 
-/// Whether JSON Schema can say all of it.
+/// Whether JSON Schema can express all of it.
 fn is_exact(name: &str) -> bool {
     let ordered = ["repeated choice", "counted choice", "repeated sequence", "a name twice"].contains(&name);
     !name.contains("wildcard") && !ordered && name != "repeated pair of one name"

@@ -19,7 +19,7 @@ fn count(value: &Value) -> usize {
     }
 }
 
-/// Goes to the place of that number, which counts down to it.
+/// Goes to the place with that number, counting down.
 fn at(value: &mut Value, left: &mut usize, pool: &[Value], dice: &mut Dice) -> bool {
     if *left == 0 {
         change(value, pool, dice);

@@ -1,13 +1,13 @@
-//! One mutation of a document, somewhere in it. It knows of no schema, so that some of them break nothing.
+//! One mutation of a document, somewhere in it. It knows no schema, so some mutations break nothing.
 
 use super::dice::Dice;
 use super::grammar::SPACES;
 use super::xml::{Node, Part};
 
-/// Names of elements and attributes: those of the grammar, and some that it does not have.
+/// Names of elements and attributes: those of the grammar, and some others.
 const NAMES: [&str; 9] = ["alpha", "beta", "gamma", "delta", "item", "one", "root", "stray", "Alpha"];
 const TEXTS: [&str; 8] = ["x", " ", "\n\t", "<![CDATA[ ]]>", "<![CDATA[]]>", "<!-- -->", "&#65;", "\u{a0}"];
-/// Attributes of namespaces, of which some say something to a validator.
+/// Attributes of namespaces, some of which a validator obeys.
 const STRANGE: [(&str, &str); 12] = [
     ("xml:lang", "en"),
     ("xsi:nil", "true"),
@@ -56,7 +56,7 @@ pub(super) fn once(root: &mut Node, values: &[&str], dice: &mut Dice) {
     }
 }
 
-/// Another value in the place of the text.
+/// Replaces the text with another value.
 fn value(node: &mut Node, values: &[&str], dice: &mut Dice) {
     let other = dice.pick(values).to_owned();
     match node.parts.iter_mut().find(|part| matches!(part, Part::Text(_))) {

@@ -1,8 +1,8 @@
-//! Simple types, each with values that it admits and values that it does not.
+//! Simple types, each with valid and invalid values.
 
 pub(super) struct Simple {
     pub(super) name: &'static str,
-    /// What stands inside `xs:simpleType`.
+    /// The content of `xs:simpleType`.
     pub(super) xsd: &'static str,
     pub(super) good: &'static [&'static str],
     pub(super) bad: &'static [&'static str],

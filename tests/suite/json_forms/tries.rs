@@ -1,6 +1,6 @@
-//! Doing what the words of a refusal say gets a payload admitted in as many steps as mistakes were made, or the refusal
-//! offers nothing to do. Random schemas, documents that follow them, and up to three mistakes in each document; the
-//! program that follows the words reads the path and the words alone.
+//! Following the message of a refusal makes a payload valid in as many steps as there were mistakes, or the refusal
+//! offers no fix. Random schemas, documents that follow them, and up to three mistakes in each document. The program
+//! that follows the message reads only the path and the message.
 //!
 //! `SYSTOLE_CASES` sets how many documents are made of each schema, here a tenth of it.
 
@@ -15,7 +15,7 @@ const NAMES: [&str; 12] = [
     "alpha", "beta", "gamma", "delta", "item", "one", "kappa", "lambda", "sigma", "omega", "quota", "period",
 ];
 
-/// Groups, repeats and nesting at random. A name comes once in a content, so that no schema is ambiguous.
+/// Random groups, repeats and nesting. A name occurs once in a content, so no schema is ambiguous.
 struct Drawing<'d> {
     dice: &'d mut Dice,
     free: Vec<&'static str>,
@@ -59,7 +59,7 @@ impl Drawing<'_> {
         P::E(name, occurs, self.typed(depth))
     }
 
-    /// A sequence or a choice; a repeated one begins with an element that must be there.
+    /// A sequence or a choice; a repeated group begins with a required element.
     fn group(&mut self, occurs: (usize, Option<usize>), depth: usize, inner: bool) -> P {
         let is_repeated = occurs.1.is_none();
         let any = [ONCE, MAYBE, MANY, (1, None), (2, Some(3)), (1, Some(2))];
@@ -89,7 +89,7 @@ impl Drawing<'_> {
     }
 }
 
-/// One mistake somewhere in a document; none if there is nothing to be wrong at the place that was drawn.
+/// One mistake somewhere in a document; none if the drawn place has nothing that can be wrong.
 fn mistake(root: &mut Node, is_first: bool, dice: &mut Dice) -> bool {
     let at = dice.below(root.count());
     let is_root = at == 0;
@@ -104,7 +104,7 @@ fn mistake(root: &mut Node, is_first: bool, dice: &mut Dice) -> bool {
             let moved = node.parts.remove(one);
             node.parts.insert(dice.below(node.parts.len() + 1), moved);
         }
-        // A copy of what is wrong already would be two mistakes.
+        // A copy of a wrong element would be two mistakes.
         (3, Some(one)) if is_first => node.parts.insert(place, node.parts[one].clone()),
         (4, _) if !is_root => {
             let first = node.name.remove(0);
@@ -112,7 +112,7 @@ fn mistake(root: &mut Node, is_first: bool, dice: &mut Dice) -> bool {
             node.name.insert(0, first);
         }
         (5, _) if !is_root => node.name = "stranger".to_owned(),
-        // Of one with children a wrong namespace may be theirs as well.
+        // If the element has children, a wrong namespace may be theirs too.
         (6, None) if !is_root => node.namespace = ["", "urn:other"][dice.below(2)].to_owned(),
         (7, _) => node.parts.insert(place, Part::Element(Node::new("stranger", SPACES[0], false))),
         (8, _) => node.parts.insert(place, Part::Text("stray".to_owned())),
@@ -141,7 +141,7 @@ fn attribute(node: &mut Node, dice: &mut Dice) {
     }
 }
 
-/// Words that leave it to a person what to write.
+/// Messages that let a person decide what to write.
 const FOR_PEOPLE: [&str; 5] =
     ["write one of ", "write what is missing into ", "bring the elements of ", "put an element ", "give "];
 

@@ -1,4 +1,4 @@
-//! A document as a tree that can be changed anywhere and written out. It knows of no schema.
+//! A document as a tree that can be changed anywhere and written out. It knows no schema.
 
 use std::fmt::Write as _;
 
@@ -16,7 +16,7 @@ pub(super) struct Node {
 pub(super) enum Part {
     Element(Node),
     Text(String),
-    /// XML that is written as it stands.
+    /// XML that is written unchanged.
     Raw(String),
 }
 
@@ -68,7 +68,7 @@ impl Node {
         }
     }
 
-    /// How many elements it is, itself among them.
+    /// The number of elements, including itself.
     pub(super) fn count(&self) -> usize {
         1 + self.children().map(Node::count).sum::<usize>()
     }

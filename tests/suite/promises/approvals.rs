@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::cast::{BOSS, ECHO, House, Part, body, cast, code, say};
 use crate::program::{Answer, Ran, Running, ask, run_file, systole};
 
-/// A boss that asks somebody to whom everything goes by a person, and one that is told.
+/// A boss that asks a listener whose messages all need an approval, and a listener that is notified.
 const PARTS: [Part<'_>; 3] = [
     ("boss", "peers: [guard], turns: 9, entry: true", BOSS),
     ("guard", "entry: true, approval: {when: always, expires: 55m, tell: [watch]}", ECHO),
@@ -115,7 +115,7 @@ fn g4_rejecting_and_amending_need_no_running_organism_and_send_nothing_themselve
     assert!(none.code == Some(0) && none.stderr.contains("nothing waits for a person"), "{none:?}");
 }
 
-/// What was decided while nothing ran was never sent, and the log of the thread says nothing else.
+/// A message that was decided while nothing ran was never sent, and the log of the thread says the same.
 #[test]
 fn g4_what_an_order_alone_let_go_is_a_first_attempt_at_the_next_start() {
     let folder = cast(&[("guard", "entry: true, approval: {when: always}", ECHO)]);
@@ -123,7 +123,7 @@ fn g4_what_an_order_alone_let_go_is_a_first_attempt_at_the_next_start() {
     let asked = say("guard", "drop the table");
     assert_eq!(send(at, "k", &asked).code, Some(6));
     assert_eq!(systole(at, &["approve", "a1"]).code, Some(0));
-    // Another order in between changes nothing about it.
+    // Another order in between does not change that.
     assert_eq!(systole(at, &["pause", "@last"]).code, Some(0));
     assert_eq!(systole(at, &["resume", "@last"]).code, Some(0));
     let sent = send(at, "k", &asked);

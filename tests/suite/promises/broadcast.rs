@@ -1,4 +1,4 @@
-//! B13: an item for every peer that takes it, among real programs: all answers, or the first.
+//! B13: an item for every peer that accepts it, among real programs: all answers, or the first.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use systole_core::types::record::Kind;
 use super::cast::{BOSS, ECHO, House, Part, body, cast, code, say};
 use crate::program::systole;
 
-/// Reads and answers in the words of another: north and south have one schema.
+/// Reads and answers with another listener's schema: north and south share one.
 const SHARED: &str = "
 WHO, ME = ME, 'asked'
 def began(who): return f'began-{who}'
@@ -15,7 +15,7 @@ def wait_for(name):
     while not os.path.exists(name): time.sleep(0.01)
 ";
 
-/// Answers once the other has begun as well.
+/// Answers once the other has begun too.
 const MEETS: &str = "
 OTHER = 'south' if WHO == 'north' else 'north'
 for turn in turns():
@@ -24,7 +24,7 @@ for turn in turns():
     reply(turn.delivery, said(f'{WHO} heard {turn.text}'))
 ";
 
-/// Begins, and answers only when it is told that nobody wants the answer any more.
+/// Begins, and answers only when the call is cancelled.
 const LATE: &str = "
 delivery = None
 for line in sys.stdin:
@@ -42,7 +42,7 @@ fn house(broadcast: &str, south: &str) -> tempfile::TempDir {
         ("boss", "peers: [south, north], turns: 9, entry: true", BOSS),
         ("north", "schema: asked.xsd", &north),
         ("south", "schema: asked.xsd", &south),
-        // It takes the same element, and is no peer of the boss.
+        // It accepts the same element, and is not a peer of the boss.
         ("asked", "", ECHO),
     ];
     let folder = cast(&parts);
@@ -85,7 +85,7 @@ async fn b13_the_first_is_enough_and_the_others_are_told_and_refused() {
     let house = House::in_folder(house("broadcast: {say: first}", LATE)).await;
     let (receipt, told) = house.ask("k", "boss", PLAN).await;
     assert!(told.contains("north heard which way") && !told.contains("south"), "{told}");
-    // It answered only because it was told.
+    // It answered only because of the cancel.
     let late = house.until("the late answer is refused", |r| code(r) == "reply.stale-lease").await;
     let to = late.header.to.as_ref().map(|to| to.as_str());
     assert_eq!((&late.header.thread, late.header.kind, to), (&receipt.thread, Kind::Refusal, Some("south")));

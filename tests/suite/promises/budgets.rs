@@ -1,5 +1,5 @@
-//! B3, B15 and B16: what ends a call that does not end itself. Budgets of a tree, the last turn, and calls
-//! that go round in circles.
+//! B3, B15 and B16: how Systole ends a call that does not end itself. Budgets of a tree, the last turn,
+//! and calls that go in circles.
 
 use super::cast::{BOSS, ECHO, HANG, House, Part, cast, code, plain};
 

@@ -29,7 +29,7 @@ async fn b11_a_listener_that_crashes_is_silent_or_hangs_gives_its_caller_a_core_
     house.close().await;
 }
 
-/// Holds what it is asked until there are several or nothing more comes, and answers in any order.
+/// Collects messages until there are several or nothing more comes, and answers in any order.
 const SHUFFLE: &str = r#"
 held, rest = [], b""
 while True:
@@ -63,7 +63,7 @@ async fn b14_every_answer_carries_its_own_question() {
         assert!(body(outcome).contains(&format!(">first {n} end second {n} end<")), "{n}: {}", body(outcome));
     }
     let records = house.records();
-    // The answers did come out of order: else nothing was shown.
+    // The answers did come out of order: otherwise the test shows nothing.
     let threads_of = |role: &str| -> Vec<_> {
         let from_oracle =
             |r: &&systole_core::types::record::Record| role != "final" || r.header.from.as_str() == "oracle";

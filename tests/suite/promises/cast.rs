@@ -1,5 +1,5 @@
-//! A cast of programs for whole organisms. Every listener takes a `say` and gives a `said` in a namespace
-//! of its own; the boss does what the text of its request plans, turn by turn, in Python.
+//! A cast of programs for whole organisms. Every listener accepts a `say` and returns a `said` in its own
+//! namespace. The boss follows the plan in the text of its request, turn by turn, in Python.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -16,7 +16,7 @@ use tokio::task::JoinSet;
 use crate::organism::{folder, start};
 use crate::program::PATIENCE;
 
-/// What every program begins with.
+/// The beginning of every program.
 const PRELUDE: &str = r#"import hashlib, os, random, re, select, sqlite3, sys, time
 from xml.sax.saxutils import escape, unescape
 import xml.etree.ElementTree as ET
@@ -92,8 +92,8 @@ def spawn(item, label=None, to=None):
     return f'<spawn-thread xmlns="{CORE}"{label}><initial-payload{to}>{item}</initial-payload></spawn-thread>'
 "#;
 
-/// Plans as its request says: a list of items for each turn, or what gives one from the turn. A plan
-/// outlives the program in a file.
+/// Follows the plan in its request: a list of items for each turn, or a function that returns them for
+/// the turn. A plan outlives the program in a file.
 pub(crate) const BOSS: &str = r#"
 shown = {}
 def everything(turn): return [said(turn.line)]
@@ -113,14 +113,14 @@ for turn in turns():
     reply(turn.delivery, *(step(turn) if callable(step) else step))
 "#;
 
-/// Says what it was told, and who it is.
+/// Returns its input, and its own name.
 pub(crate) const ECHO: &str =
     "\nfor turn in turns(): reply(turn.delivery, said(f'{ME} heard {turn.text}'))\n";
 /// Reads, and never answers.
 pub(crate) const HANG: &str = "\nfor turn in turns(): pass\n";
-/// Dies over what it is asked.
+/// Exits on every message.
 pub(crate) const CRASH: &str = "\nfor turn in turns(): sys.exit('no luck')\n";
-/// Owes an answer and gives none.
+/// Replies without the answer that it owes.
 pub(crate) const SILENT: &str = "\nfor turn in turns(): reply(turn.delivery)\n";
 
 /// A listener: its name, its further keys in the organism's file, its program.
@@ -160,7 +160,7 @@ pub(crate) fn say(who: &str, text: &str) -> String {
     format!("<say xmlns=\"https://xml-pipeline.org/ns/{who}/v1\"><text>{text}</text></say>")
 }
 
-/// An organism that runs in this process, with programs of its own.
+/// An organism that runs in this process, with its own programs.
 pub(crate) struct House {
     pub(crate) folder: tempfile::TempDir,
     pub(crate) organism: Organism,
@@ -186,7 +186,7 @@ impl House {
         }
     }
 
-    /// Sends a document, which is taken or refused.
+    /// Sends a document, which is accepted or refused.
     pub(crate) async fn send(
         &self,
         key: &str,
@@ -247,7 +247,7 @@ impl House {
         receipts.iter().map(|r| found[&(r.thread.clone(), r.call.clone())].clone()).collect()
     }
 
-    /// Asks a listener and gives the receipt and what it answered.
+    /// Asks a listener, and returns the receipt and the answer.
     pub(crate) async fn ask(&self, key: &str, who: &str, text: &str) -> (Receipt, String) {
         let receipt = self.send(key, &say(who, text), None, None).await.unwrap();
         let outcome = self.outcomes(std::slice::from_ref(&receipt)).await.remove(0);
@@ -260,7 +260,7 @@ impl House {
         records.into_iter().map(|(_, record)| record).collect()
     }
 
-    /// Waits until a record is there that is so.
+    /// Waits for a record that matches.
     pub(crate) async fn until(&self, what: &str, so: impl Fn(&Record) -> bool) -> Record {
         let mut tail = self.organism.tail();
         let waits = async {
@@ -283,7 +283,7 @@ impl House {
     }
 }
 
-/// The independent judge finds nothing wrong in the log of that folder.
+/// Checks that the independent judge finds nothing wrong in the log of that folder.
 #[track_caller]
 pub(crate) fn judged(folder: &std::path::Path) {
     let log = systole_checker::log::Log::read(&folder.join("hello.db")).unwrap();
@@ -292,18 +292,18 @@ pub(crate) fn judged(folder: &std::path::Path) {
     assert!(report.is_clean(), "{report}");
 }
 
-/// The body of a record, with the entities of text read.
+/// The body of a record, with the entities in its text decoded.
 pub(crate) fn plain(record: &Record) -> String {
     let body = String::from_utf8(record.body.to_vec()).unwrap();
     body.replace("&lt;", "<").replace("&gt;", ">").replace("&quot;", "\"").replace("&amp;", "&")
 }
 
-/// The body of a record as it is.
+/// The body of a record, unchanged.
 pub(crate) fn body(record: &Record) -> &str {
     std::str::from_utf8(&record.body).unwrap()
 }
 
-/// The word or code of a record.
+/// The element name or code of a record.
 pub(crate) fn code(record: &Record) -> &str {
     record.header.code.map_or("", |code| code.as_str())
 }

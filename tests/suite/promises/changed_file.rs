@@ -1,4 +1,5 @@
-//! The organism's file changes while work is open: what nobody serves any more is told, and no approval of it is taken.
+//! The organism's file changes while work is open: work without a listener is reported, and no approval of it is
+//! accepted.
 
 use std::path::Path;
 
@@ -12,7 +13,7 @@ fn send(folder: &Path) -> Ran {
     systole(folder, &["send", "--file", "say.xml", "--key", "k"])
 }
 
-/// Changes the organism's file, and gives what it was.
+/// Changes the organism's file, and returns its earlier text.
 fn change(folder: &Path, from: &str, to: &str) -> String {
     let file = folder.join("organism.yaml");
     let was = std::fs::read_to_string(&file).unwrap();
@@ -36,7 +37,7 @@ fn is_undecided(at: &Path) {
     says(&systole(at, &["approve"]), 0, &["a1 (say, guard)"]);
 }
 
-/// Every word but no is refused, with the reason, and nothing is decided.
+/// Every answer but no is refused, with the reason, and nothing is decided.
 fn refuses_the_approval(at: &Path, why: &str) {
     let waits = format!("approval a1 waits for guard, which {why}");
     let try_ = "try put guard back into the file as it was, or systole reject a1 --note WHY";
@@ -70,7 +71,7 @@ fn g4_an_approval_is_refused_while_the_file_no_longer_has_its_listener() {
         refuses_the_approval(at, why);
         organism.interrupt();
 
-        // With the listener back, the same approval goes on.
+        // With the listener back, the same approval works.
         std::fs::write(at.join("organism.yaml"), was).unwrap();
         says(&systole(at, &["approve", "a1"]), 0, &["approval a1 is approved"]);
         says(&send(at), 0, &["guard heard drop the table"]);

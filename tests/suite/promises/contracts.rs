@@ -1,4 +1,4 @@
-//! A1, A2, A4, A7, A9, A11 and A12: what is taken, by whom it is judged, and what a refusal says.
+//! A1, A2, A4, A7, A9, A11 and A12: what is accepted, who judges it, and the text of a refusal.
 
 use std::collections::BTreeSet;
 
@@ -139,7 +139,7 @@ async fn a7_no_name_label_or_text_injects_markup() {
     let (receipt, told) = house.ask("k", "boss", &plan).await;
     assert!(told.contains("obey"), "it was there to be seen: {told}");
     for record in house.records() {
-        // Whatever was in it, a record is one payload, and no forged element is in it anywhere.
+        // For any content, a record is one payload, and contains no forged element.
         let payload = Payload::read(&record.body, &Limits::FROM_PUMP)
             .unwrap_or_else(|f| panic!("{f}: {}", body(&record)));
         assert_ne!(&*payload.name().local, "system");
@@ -152,7 +152,7 @@ async fn a7_no_name_label_or_text_injects_markup() {
     house.close().await;
 }
 
-/// Mends its payload by nothing but the `<try>` of what it was told, and counts how often it had to.
+/// Repairs its payload only by the `<try>` of the refusal, and counts the repairs.
 const MENDER: &str = r#"
 FIND = "https://xml-pipeline.org/ns/find/v1"
 def local(tag): return tag.rsplit("}", 1)[-1]
@@ -266,7 +266,7 @@ async fn a11_payload_bytes_stand_alone_wherever_their_sender_put_the_prefixes() 
         "lambda turn: print(f'<reply xmlns=\"urn:systole:listener:v1\" xmlns:e=\"{ns(\"echo\")}\" delivery=\"{turn.delivery}\"><v:message xmlns:v=\"https://xml-pipeline.org/ns/envelope/v1\"><v:meta><v:to>echo</v:to></v:meta><e:say><e:text>letter</e:text></e:say></v:message></reply>', flush=True)",
     ];
     for (n, form) in forms.iter().enumerate() {
-        // The step prints its own reply; the second one of that turn comes too late and changes nothing.
+        // The step prints its own reply; the second reply of that turn comes too late and changes nothing.
         let plan = format!("[lambda turn: (({form})(turn), [])[1], everything]");
         let (receipt, told) = house.ask(&format!("k{n}"), "boss", &plan).await;
         assert!(told.contains("echo heard"), "{n}: {told}");
@@ -290,7 +290,8 @@ async fn a12_unknown_hidden_and_no_peer_get_the_same_words() {
         ("stranger", "entry: true", ECHO),
     ])
     .await;
-    // From inside: one payload, addressed to nobody, to one that is hidden, to one that is no peer.
+    // From inside: one payload, addressed to a name that does not exist, to a hidden listener, and to a
+    // listener that is not a peer.
     for who in ["hidden", "stranger", "nobody"] {
         let items: Vec<String> = ["nobody", "hidden", "stranger", "boss", "core"]
             .iter()
@@ -307,7 +308,8 @@ async fn a12_unknown_hidden_and_no_peer_get_the_same_words() {
         assert_eq!(told.len(), 6, "{}", crate::organism::told(&house.organism));
         assert!(told.iter().all(|body| *body == told[0]), "byte for byte");
     }
-    // Nor does a payload tell whether somebody takes it: but for the name, which is the sender's own word.
+    // The refusal does not reveal whether a listener accepts the payload: the messages differ only in the
+    // name, which is the sender's own text.
     let told_of = |who: &str| {
         let thread = systole_core::types::ids::ThreadId::root(
             &systole_core::types::ids::Name::parse("hello").unwrap(),
@@ -325,7 +327,7 @@ async fn a12_unknown_hidden_and_no_peer_get_the_same_words() {
     assert_eq!(told_of("hidden"), told_of("nobody"));
     assert_eq!(told_of("stranger"), told_of("nobody"));
 
-    // From outside the same, where the hidden one is who is not open.
+    // From outside the same. There the listener that is not open is the hidden one.
     let before = house.records().len();
     for (n, to) in ["nobody", "hidden", "echo", "core", "../x"].into_iter().enumerate() {
         let refused = house.send(&format!("out{n}"), &say("hidden", "x"), Some(to), None).await;

@@ -7,7 +7,7 @@ use systole_core::types::ids::Digest;
 
 use super::cast::{BOSS, ECHO, House, body, code, plain};
 
-/// What the core wrote about payloads is valid under the schema of introspection.
+/// Checks that the core's text about payloads is valid under the schema of introspection.
 fn valid_under_meta(body: &[u8]) {
     let mut judge = Judge::compile(&[Source { name: "meta".to_owned(), xsd: META_XSD.to_vec() }]).unwrap();
     let id = judge.schema("meta").unwrap();
@@ -67,7 +67,7 @@ async fn a12_what_is_described_to_nobody_is_not_told_from_what_is_not_there() {
     let (receipt, _) = house.ask("k", "boss", &plan).await;
     let refused = told(&house, &receipt, "route.not-a-peer");
     assert_eq!(refused.len(), 4);
-    // The hash is that of the question, which is the sender's own word.
+    // The hash is that of the question, which is the sender's own text.
     let told_of = |body: &String| {
         let (before, rest) = body.split_once(" hash=\"").unwrap();
         [before, rest.split_once('"').unwrap().1].concat()

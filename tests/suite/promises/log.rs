@@ -1,11 +1,11 @@
-//! C1 and C10: what the log has before anybody else has it, and what it has once.
+//! C1 and C10: what is in the log before anyone gets it, and what the log stores once.
 
 use rusqlite::Connection;
 
 use super::cast::{BOSS, ECHO, House, code, say};
 
-/// Looks into the log for what it was handed, before it says anything: the request by its stamp, and
-/// each answer and arrival by its place.
+/// Looks up in the log what it was handed, before it replies: the request by its stamp, and each
+/// answer and arrival by its place.
 const AUDITOR: &str = r#"
 import hashlib
 log = sqlite3.connect("file:hello.db?mode=ro", uri=True)
@@ -39,7 +39,7 @@ async fn c1_nothing_reaches_a_listener_unlogged() {
     assert!(told.contains("request logged, item logged, item logged, item logged, item logged"), "{told}");
     let (_, told) = house.ask("k2", "boss", "[[say('auditor', ''), say('auditor', '')], everything]").await;
     assert!(told.contains("request logged") && !told.contains("missing"), "{told}");
-    // And all that was said is there, in order, the refusal with it.
+    // All messages are there, in order, including the refusal.
     let records = house.records();
     let thread: Vec<_> = records.iter().filter(|r| r.header.thread == receipt.thread).collect();
     let mut codes: Vec<&str> = thread.iter().map(|r| code(r)).collect();

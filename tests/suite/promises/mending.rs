@@ -1,13 +1,14 @@
-//! A9: a refusal is enough to mend by. A program that knows `docs/reference/refusals.md` and nothing of the schema
-//! sends twenty wrong payloads, is told, does what stands under `<try>`, and gets each of them admitted.
+//! A9: a refusal is enough to repair a payload. A program that knows `docs/reference/refusals.md` and not the
+//! schema sends twenty wrong payloads, reads the refusals, follows the `<try>` texts, and gets each payload
+//! accepted.
 //!
-//! Everything goes through the real door, and the program is Python: it shares no code with the house.
+//! Everything passes the real door, and the program is Python: it shares no code with Systole.
 
 use std::collections::BTreeSet;
 
 use super::cast::{House, body, code};
 
-/// Mends by the place and the `<try>` of what it is told, and by nothing else.
+/// Repairs only by the place and the `<try>` of the refusal.
 const MENDER: &str = r##"
 NS = "https://xml-pipeline.org/ns/find/v1"
 ET.register_namespace("", NS)
@@ -73,7 +74,7 @@ for turn in turns():
     else: reply(turn.delivery, sent[call])
 "##;
 
-/// Shows what reached it.
+/// Shows its input.
 const FIND: &str = r#"
 NS = "https://xml-pipeline.org/ns/find/v1"
 for turn in turns(): reply(turn.delivery, f'<found xmlns="{NS}">{escape(" ".join(turn.payload.itertext()))}</found>')
@@ -97,7 +98,7 @@ const FIND_XSD: &str = r#"<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema"
   <xs:element name="found" type="xs:string"/>
 </xs:schema>"#;
 
-/// What people and models get wrong most, each as a change of what is right, or as the whole payload.
+/// The most common mistakes of people and models, each as a change to a valid payload, or as the whole payload.
 const ERRORS: [(&str, &str, &str); 24] = [
     ("a field is missing", "<mode>fast</mode>", ""),
     ("the last field is missing", "<tag>a</tag>", ""),
@@ -140,7 +141,7 @@ async fn a9_the_twenty_commonest_errors_are_mended_by_try_alone() {
     let (_, told) = house.ask("right", "mender", RIGHT).await;
     assert!(told.contains("admitted in turn 2: x fast 5 a"), "{told}");
     let mut kinds = BTreeSet::new();
-    // Long ones are told in words where short ones are written out, and both must do.
+    // Long texts are described where short ones are quoted, and both must work.
     let long = RIGHT.replace("<tag>a</tag>", &format!("<tag>{}</tag>", "a".repeat(500)));
     for (n, (what, from, to)) in ERRORS.iter().enumerate() {
         for (size, right) in [("short", RIGHT), ("long", &long)] {
@@ -167,7 +168,7 @@ async fn a9_the_twenty_commonest_errors_are_mended_by_try_alone() {
     for kind in ["add", "move", "write", "leave", ""] {
         assert!(kinds.contains(kind), "no mend was of the kind {kind:?}: {kinds:?}");
     }
-    // A type that the document chooses itself is judged by libxml2 alone, and the fix is to leave it out.
+    // Only libxml2 judges a type that the document chooses itself, and the fix is to leave it out.
     let typed = "<say xmlns:xsi=\"http://www.w3.org/2001/XMLSchema-instance\" xsi:type=\"nothing\" ";
     let (_, told) = house.ask("theirs", "mender", &RIGHT.replacen("<say ", typed, 1)).await;
     assert!(told.contains("admitted in turn 3: x fast 5 a"), "{told}");

@@ -1,5 +1,5 @@
-//! A promise of `docs/capabilities.md` each, named after its id, against whole organisms with real
-//! programs. What attackers try stands beside this, in `attacks`.
+//! One test for each promise of `docs/capabilities.md`, named after its id, against whole organisms
+//! with real programs. The attacks are in `attacks`.
 
 mod approvals;
 mod broadcast;
@@ -23,7 +23,7 @@ mod wrong_primitives;
 use systole::config::CORE_XSD;
 use systole::edges::schemas::{Judge, Source, Verdict};
 
-/// What the core wrote is valid under the core's own schema.
+/// Checks that the core's text is valid under the core's own schema.
 pub(crate) fn valid_under_core(body: &[u8]) {
     let mut judge = Judge::compile(&[Source { name: "core".to_owned(), xsd: CORE_XSD.to_vec() }]).unwrap();
     let id = judge.schema("core").unwrap();

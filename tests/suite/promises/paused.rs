@@ -1,4 +1,4 @@
-//! A pause is seen by everybody who looks, and `resume` says what still stands.
+//! Every command shows a pause, and `resume` reports what is still paused.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ fn send(folder: &Path, arguments: &[&str]) -> Ran {
     systole(folder, &[&["send", "--file", "say.xml"], arguments].concat())
 }
 
-/// It ended so, and said all of these, however its lines were broken.
+/// Checks the end of a command and that its output has all of these texts, with any line breaks.
 #[track_caller]
 fn says(ran: &Ran, words: &[&str]) {
     assert_eq!(ran.code, Some(0), "{ran:?}");
@@ -63,7 +63,7 @@ fn f4_a_pause_is_seen_with_who_since_when_and_why() {
     says(&systole(at, &["pause", "@last", "--note", "lunch"]), &["is paused"]);
     shows_its_own(at);
     assert_eq!(json_of(at, &["ps"])["paused"], Value::Null);
-    // The next message waits, and so does whoever sent it.
+    // The next message waits, and so does its sender.
     let sent = send(at, &["--thread", "@last", "--key", "k2"]);
     assert_eq!(sent.code, Some(6), "{sent:?}");
     says(&systole(at, &["ps"]), &["paused", "by operator: lunch; echo: waits"]);
@@ -77,7 +77,8 @@ fn f4_a_pause_is_seen_with_who_since_when_and_why() {
     organism.interrupt();
 }
 
-/// Everything is paused, and one thread beside by itself: resuming that one does not let it go on.
+/// Everything is paused, and one thread is also paused by itself: resuming that thread does not let
+/// it continue.
 fn resuming_one_is_honest(at: &Path) {
     says(&systole(at, &["pause", "--all", "--note", "moving house"]), &["everything is paused"]);
     let paused = [
@@ -120,13 +121,13 @@ fn f4_who_resumes_one_thread_hears_that_everything_is_still_paused() {
     let folder = cast(&[("echo", "entry: true", ECHO)]);
     let at = folder.path();
     assert_eq!(send(at, &["--key", "k"]).code, Some(0));
-    // Where nothing runs.
+    // If no organism runs.
     let all = "everything goes on; threads that were paused one by one stay paused";
     let told = systole(at, &["ps"]);
     assert!(!told.stdout.contains("paused") && !told.stderr.contains("paused"), "{told:?}");
     resuming_one_is_honest(at);
     says(&systole(at, &["resume", "--all"]), &[all]);
-    // Where an organism runs: it is asked.
+    // If an organism runs: the command asks it.
     let organism = Running::organism(at);
     resuming_one_is_honest(at);
     let thread = json_of(at, &["ps"])["threads"][0]["thread"].as_str().unwrap().to_owned();

@@ -1,6 +1,6 @@
-//! E14 and E15 through whole organisms: agents whose model obeys whatever it reads, and every injection of the corpus in
-//! a result, in an error and in a question. The vault is no peer of theirs and is never reached; nothing of the core but
-//! primitives ever stands in what they sent; and whatever was tried stands in the log.
+//! E14 and E15 in whole organisms: agents whose model obeys everything that it reads, and every injection of the
+//! corpus in a result, in an error and in a question. The vault is not their peer and is never reached; their
+//! messages contain nothing of the core but primitives; and every attempt is in the log.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -39,7 +39,7 @@ log: {path: ./hello.db}
 console: {listen: '127.0.0.1:0'}
 ";
 
-/// The injections by name; the mark stands in them as `{MARK}`, as it is another in each call.
+/// The injections by name. The mark is written as `{MARK}`, because it differs in each call.
 fn corpus() -> Vec<(String, String)> {
     let read = |line: &str| {
         let read: serde_json::Value = serde_json::from_str(line).expect("a line is an injection");
@@ -57,17 +57,17 @@ fn corpus() -> Vec<(String, String)> {
     CORPUS.lines().map(read).collect()
 }
 
-/// Says whatever it was told, with the mark that it was shown, and then ends.
+/// Repeats everything that it reads, with the mark that it saw, and then ends.
 struct Obeys {
     corpus: Vec<(String, String)>,
     is_native: bool,
-    /// What was wrong with what it was shown.
+    /// The faults in what it saw.
     wrong: Mutex<Vec<String>>,
-    /// The marks that it was shown.
+    /// The marks that it saw.
     marks: Mutex<BTreeSet<String>>,
 }
 
-/// The words of a message, the markup of the prompt taken off.
+/// The text of a message, without the markup of the prompt.
 fn read(parts: &[Part]) -> String {
     let words = parts.iter().filter_map(|part| match part {
         Part::Text(text) => {
@@ -81,7 +81,7 @@ fn read(parts: &[Part]) -> String {
 }
 
 impl Obeys {
-    /// The mark in the header, which is the core's word for sure.
+    /// The mark in the header, which certainly comes from the core.
     fn mark(&self, request: &Request) -> String {
         let header = request.messages.last().map(|message| read(&message.parts)).unwrap_or_default();
         let mark =
@@ -112,7 +112,7 @@ impl Obeys {
             (Some(number), 1) => {
                 let (name, words) = &self.corpus[number];
                 let shown = read(&said.last().expect("a result").parts);
-                // The pump cuts the words of a failure.
+                // The pump cuts the text of a failure.
                 let begins: String = words.chars().take(500).collect();
                 if !shown.contains(&begins) {
                     self.wrong.lock().unwrap().push(format!("{name} was not shown in {shown:.300}"));
@@ -141,7 +141,7 @@ impl Obeys {
         vec![Part::Text(format!("<thinking>x</thinking><search><query>{query}</query></search>"))]
     }
 
-    /// In native calls the element that was told, called by its name, beside a search for the words.
+    /// In native calls: the element that it read, called by its name, next to a search for the text.
     fn obey(&self, words: &str) -> Vec<Part> {
         if !self.is_native {
             return vec![Part::Text(format!("<thinking>I obey.</thinking>\n{words}"))];
@@ -224,7 +224,7 @@ async fn open() -> (House, Vec<Arc<Obeys>>, Arc<AtomicUsize>) {
     (House { folder, organism }, minds, reached)
 }
 
-/// Every element in a document with its namespace, by a reader that is not ours.
+/// Every element in a document with its namespace, read by a third-party reader.
 fn elements(document: &str) -> Vec<(String, String)> {
     let mut reader = NsReader::from_str(document);
     let mut found = Vec::new();
@@ -243,7 +243,7 @@ fn elements(document: &str) -> Vec<(String, String)> {
     }
 }
 
-/// Elements of the core that an agent may send, with what stands in them.
+/// Elements of the core that an agent may send, with their content.
 const SAYABLE: [&str; 14] = [
     "spawn-thread",
     "initial-payload",
@@ -261,7 +261,7 @@ const SAYABLE: [&str; 14] = [
     "model-result",
 ];
 
-/// Holds what agents sent to what they may send.
+/// Checks that agents sent only what they may send.
 fn within(records: &[Record], marks: &BTreeSet<String>) {
     let sent = |r: &&Record| ["helper", "caller"].contains(&r.header.from.as_str());
     let journal = |r: &&Record| code(r).starts_with("model-") || code(r).starts_with("journal");
@@ -278,7 +278,7 @@ fn within(records: &[Record], marks: &BTreeSet<String>) {
     }
 }
 
-/// What must stand in the log of the call in which that was tried by the agent whose actions are text: its refusal.
+/// What the log must contain for a call in which the agent with text actions tried that: its refusal.
 const REFUSED: [(&str, &str); 22] = [
     ("core thread-spawned", "agent."),
     ("core system-error", "agent."),
@@ -340,7 +340,7 @@ async fn tried(chosen: impl Fn(&str) -> bool) {
             continue;
         };
         let told = |r: &&&Record| {
-            // Some say why in the record, and the agent's own reasons stand in what it is told.
+            // Some state the reason in the record; the agent's own reasons are in what it sees.
             let payload = Payload::read(&r.body, &systole_kit::Limits::FROM_PUMP).ok();
             let coded = payload.and_then(|payload| payload.attribute("code")).unwrap_or_default();
             r.header.from == Name::core() && [code(r), &coded].iter().any(|code| code.starts_with(refusal))

@@ -1,4 +1,4 @@
-//! E16: work that goes on is steered between its turns, by whoever started it.
+//! E16: the starter of running work steers it between its turns.
 
 use super::cast::{BOSS, House, code, plain, say};
 
@@ -8,7 +8,7 @@ fn steer(payload: &str) -> String {
     format!("<steer xmlns=\"{STEER}\" from=\"mallory\">{payload}</steer>")
 }
 
-/// Sleeps until something comes, and says what.
+/// Sleeps until something comes, and replies with that.
 const ASLEEP: &str = "[[timer('late', after='1h'), wait('all')], everything]";
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! B1, B4, B5, B6, B10, B12, B17 and B18: notes, children, what is cancelled, and what rests.
+//! B1, B4, B5, B6, B10, B12, B17 and B18: notes, children, cancels, and threads at rest.
 
 use rustix::process::Signal;
 use systole::runtime::waiting::Reply;
@@ -22,7 +22,7 @@ async fn b1_a_note_wakes_the_same_listener_in_the_same_call() {
     house.close().await;
 }
 
-/// Says whether the log already shows its thread's spawn as confirmed, as another process reads it.
+/// Replies whether the log already shows its thread's spawn as confirmed, as another process reads it.
 const WITNESS: &str = r#"
 log = sqlite3.connect("file:hello.db?mode=ro", uri=True)
 for turn in turns():
@@ -44,7 +44,7 @@ async fn b4_a_spawn_is_confirmed_before_the_childs_first_delivery() {
         assert!(told.contains(&format!("{}.{label} confirmed 1", receipt.thread)), "{told}");
     }
     assert_eq!(told.matches("confirmed 1").count(), 3, "{told}");
-    // Nobody chooses a whole id.
+    // No one chooses a whole id.
     let plan = "[[spawn(say('witness', ''), 'sess-0123456789ab'), spawn(say('witness', ''), 'a.b'), spawn(say('witness', ''), '../x')]] + finished(1)";
     let (receipt, told) = house.ask("k2", "boss", plan).await;
     assert_eq!(told.matches("suggested_sub_id is no label of a thread").count(), 2, "{told}");
@@ -62,7 +62,7 @@ async fn b4_a_spawn_is_confirmed_before_the_childs_first_delivery() {
     house.close().await;
 }
 
-/// Goes on only when all of its kind are there and the gate is open.
+/// Continues only when all of its kind are there and the gate is open.
 const MEET: &str = r#"
 for turn in turns():
     open(f"here-{turn.text}", "w").close()
@@ -70,7 +70,7 @@ for turn in turns():
     print(said(f"met {turn.text}"), flush=True)
 "#;
 
-/// A boss, and three that can only go on together.
+/// A boss, and three that can continue only together.
 pub(super) fn meeting() -> tempfile::TempDir {
     let retry = "retry: {attempts: 5, backoff: 1ms..1ms}";
     cast(&[
@@ -145,7 +145,7 @@ async fn b6_an_item_for_a_thread_that_is_not_ones_own_creates_nothing() {
             house.records().drain(before.len()..).filter(|r| r.header.thread != receipt.thread).collect();
         assert!(new.is_empty(), "{id}: {new:?}");
     }
-    // The own thread is no other one.
+    // A thread that names itself addresses no other thread.
     let (_, told) = house
         .ask("own", "boss", "[lambda turn: [to(say('echo', 'own'), thread=turn.thread)], everything]")
         .await;
@@ -155,7 +155,7 @@ async fn b6_an_item_for_a_thread_that_is_not_ones_own_creates_nothing() {
 
 #[tokio::test]
 async fn b10_cancelling_ends_a_subtree_and_what_comes_late_is_refused_and_logged() {
-    // It answers exactly when it is told that nobody wants the answer.
+    // It answers exactly when its call is cancelled.
     let sloth = "\nfor line in sys.stdin:\n    if line.startswith('<cancel'): reply(re.search('delivery=\"(.*?)\"', line).group(1), said('late'))\n";
     let house = House::open(&[
         ("boss", "peers: [boss, sloth], turns: 9, in_flight: 4, entry: true", BOSS),
@@ -230,7 +230,7 @@ async fn b12_several_items_of_one_reply_are_judged_alone_and_answered_in_order()
     house.close().await;
 }
 
-/// The memory that a process holds.
+/// The resident memory of a process.
 fn resident(running: &Running) -> u64 {
     let text = std::fs::read_to_string(format!("/proc/{}/status", running.pid())).unwrap();
     let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
@@ -245,7 +245,7 @@ async fn b17_idle_threads_leave_memory_and_wake() {
     let receipts = house.send_all((0..MESSAGES).map(|n| say("echo", &n.to_string())).collect()).await;
     house.outcomes(&receipts).await;
     let many = house.close().await;
-    // As many messages, which opening a log verifies, in as few threads as may wait behind one another.
+    // As many messages, which opening a log verifies, in as few threads as the queue limit allows.
     let house = House::open(&parts).await;
     let mut roots = house.send_all((0..MESSAGES / 16).map(|n| say("echo", &n.to_string())).collect()).await;
     for round in 1..16 {
@@ -266,8 +266,9 @@ async fn b17_idle_threads_leave_memory_and_wake() {
         assert_eq!(events.next().unwrap().2["code"], "final");
         taken.json
     };
-    // Two processes that do the same differ by chance, now and then by a megabyte, so the least of a few
-    // lives counts. A thread in memory takes about one kilobyte in every life: all of them would show.
+    // Two processes that do the same differ by chance, now and then by a megabyte, so the test takes the
+    // smallest of a few lives. A thread in memory takes about one kilobyte in every life, so threads
+    // that stay in memory would show.
     let life = || {
         let (full, sparse) = (Running::organism(many.path()), Running::organism(few.path()));
         post(many.path(), "/v1/messages");
@@ -312,7 +313,7 @@ async fn b18_a_root_rests_and_goes_on_with_the_same_memory() {
     house.close().await;
 }
 
-/// Takes what `echo` takes, and answers as it does.
+/// Accepts what `echo` accepts, and answers as it does.
 const TWIN: &str =
     "\nfor turn in turns(): reply(turn.delivery, said(f'{ME} heard it').replace(ns(ME), ns('echo')))\n";
 
@@ -341,7 +342,7 @@ async fn b4_a_spawn_names_its_addressee_where_several_peers_take_the_payload() {
     let [ambiguous, hidden, never, boss, no_name] = &refusals[..] else { panic!("{refusals:?}") };
     assert!(ambiguous.contains("route.ambiguous") && ambiguous.contains("echo, twin"), "{ambiguous}");
     assert!(ambiguous.contains("name one of them: &lt;initial-payload to=\"echo\"&gt;"), "{ambiguous}");
-    // Whoever it names, the words are the same, but for the hash of what was refused.
+    // For any name, the message is the same, except for the hash of the refused payload.
     let words = |refusal: &str| {
         refusal.replace(refusal.split("hash=\"").nth(1).unwrap().split('"').next().unwrap(), "")
     };
@@ -366,7 +367,7 @@ async fn b6_an_own_child_that_ended_turns_ago_has_ended_and_is_not_unknown() {
         "lambda turn: [to(say('echo', 'x'), thread={kid}), cancel({kid}), wait('all', {kid}), \
          to(say('echo', 'x'), thread=turn.thread + '.never')]"
     );
-    // A call inside has children of its own, and none of the one around it.
+    // An inner call has its own children, and not those of the outer call.
     let foreign = format!("lambda turn: [to(say('echo', 'x'), thread={kid}), wait('all', {kid})]");
     let lives = |label: &str| format!("[spawn(say('echo', 'a'), '{label}')], [wait('all')], [note('seen')]");
     let inside = format!("[{}, {foreign}, everything]", lives("own")).replace('\'', "\\'");
@@ -385,7 +386,7 @@ async fn b6_an_own_child_that_ended_turns_ago_has_ended_and_is_not_unknown() {
     house.close().await;
 }
 
-/// Has so many children one after the other, eight of them open at a time, and says how many came back.
+/// Spawns this many children in sequence, eight of them open at a time, and replies how many came back.
 const NURSE: &str = r#"
 state = {}
 for turn in turns():
@@ -424,7 +425,8 @@ async fn a_call_has_hundreds_of_children_and_its_row_stays_as_it_was() {
     let all = house.records().into_iter().filter(|r| r.header.thread == receipt.thread).count();
     let (early, late) = (folded(all / 3), folded(all - 1));
     assert!(early.0 <= 16 && late.0 <= 16, "{early:?} {late:?}");
-    // Between the two lie 200 children. Their labels are remembered up to a number, a few bytes each.
+    // There are 200 children between the two. Up to a number of them, their labels stay in memory, a few
+    // bytes each.
     assert!(late.1 < early.1 + 200 * 16, "{early:?} {late:?}");
     house.close().await;
 }

@@ -1,5 +1,5 @@
-//! B7: a listener's own view of its call, cleared and read again; and the questions that it may ask about what
-//! its delivery entitles it to, by programs and by a listener in this process.
+//! B7: a listener's own view of its call, cleared and read again; and the questions that its delivery lets it
+//! ask, by programs and by a listener in this process.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -19,7 +19,7 @@ use systole_kit::{Limits, Payload, reply};
 use super::cast::{BOSS, ECHO, HANG, House, body, cast, code, judged, plain, say};
 use crate::program::{Events, Running, ask, run_file};
 
-/// What follows in the boss's plans: five messages, then a clear of four of them.
+/// The boss's further plan: five messages, then a clear of four of them.
 const CLEARS: &str = "[say('echo', 'alpha'), note('thinking')], [clear(1)]";
 
 #[tokio::test]
@@ -42,7 +42,7 @@ async fn b7_a_clear_is_confirmed_can_be_recalled_and_changes_no_log() {
     house.close().await;
 }
 
-/// The digest of records as the page on views defines it, from what the log holds and nothing else.
+/// The digest of records as the page on views defines it, only from the contents of the log.
 fn digest(records: &[&Record]) -> String {
     let hash = |prefix: u8, parts: &[&[u8]]| -> [u8; 32] {
         parts
@@ -59,7 +59,7 @@ fn digest(records: &[&Record]) -> String {
     Digest(hash(6, &leaves)).to_string()
 }
 
-/// Answers once the log holds the answer of the other.
+/// Answers once the log has the answer of the other.
 const LATE: &str = r#"
 log = sqlite3.connect("file:hello.db?mode=ro", uri=True)
 query = "SELECT count(*) FROM line WHERE code = 'final' AND body LIKE '%heard two%'"
@@ -140,7 +140,7 @@ fn b7_what_was_cleared_before_a_restart_is_recalled_after_it() {
     assert_eq!(organism.interrupt().code, Some(130));
     judged(folder.path());
     let told = said_last(folder.path());
-    // The recall shows what was said before the clear; the view itself shows it no more.
+    // The recall shows what was said before the clear; the view itself no longer does.
     let (recalled, view) = told.split_once("<answer ").expect("it asked for its view");
     assert!(recalled.contains("alpha") && recalled.contains("thinking"), "{recalled}");
     let shows = |number: u64| {
@@ -197,7 +197,7 @@ async fn a_program_asks_for_its_view_for_schemas_and_for_what_was_refused() {
     assert_eq!(words(unshown), words(no_blob), "what was put is shown to nobody");
     assert_eq!(house.organism.reader().document(Digest::of(b"a & b\n")).unwrap().unwrap()[..], *b"a & b\n");
     let folder = house.close().await;
-    // Whoever looks through the whole log finds a document that no record names in order.
+    // A check of the whole log accepts a document that no record names.
     let summary = systole::edges::log::sqlite::verify_all(&folder.path().join("hello.db")).unwrap();
     assert!(summary.documents >= 2, "{summary:?}");
 }
@@ -268,7 +268,7 @@ async fn a_program_reads_back_what_its_models_said() {
     let records = house.records();
     let began = records.iter().find(|r| r.header.thread == receipt.thread).unwrap().header.time;
     assert!(with.contains(&format!(" began=\"{}\"", &began.to_string()[..10])), "{with}");
-    // The prompt that the journal names is in the log.
+    // The log has the prompt that the journal names.
     let started = records.iter().find(|r| code(r) == "model-started").unwrap();
     let hash = body(started).split("prompt=\"").nth(1).unwrap().split('"').next().unwrap();
     let prompt = house.organism.reader().document(Digest::parse(hash).unwrap()).unwrap().unwrap();
@@ -276,10 +276,10 @@ async fn a_program_reads_back_what_its_models_said() {
     house.close().await;
 }
 
-/// What the listener below saw of its view in a call: its mark, and a line for each thing shown.
+/// The listener's view in each call: its mark, and a line for each shown item.
 type Seen = Arc<Mutex<Vec<(String, Vec<String>)>>>;
 
-/// A listener that thinks with a model: its first turn comes to nothing, its second answers.
+/// A listener that thinks with a model: its first turn gives nothing, its second answers.
 fn thinker(seen: &Seen) -> Arc<dyn systole::edges::delivery::Answering> {
     let seen = seen.clone();
     conversing(move |asked, line: Arc<dyn Line>| {
@@ -374,7 +374,7 @@ async fn a_program_reads_what_it_was_told_without_its_own_items() {
     house.close().await;
 }
 
-/// A listener that asks in each of its turns for what came since, and counts what it was told.
+/// A listener that asks in each of its turns for the new records, and counts them.
 fn counter(turns: u32, heard: &Arc<Mutex<Vec<u64>>>) -> Arc<dyn systole::edges::delivery::Answering> {
     let heard = heard.clone();
     conversing(move |asked, line: Arc<dyn Line>| {
@@ -413,14 +413,14 @@ async fn a_listener_that_goes_by_its_view_hears_everything_once_over_hundreds_of
     let house = House { folder, organism };
     let (_, told) = house.ask("k", "inner", "go").await;
     assert!(told.contains("done"), "{told}");
-    // The request, and behind each call its answer.
+    // The request, and after each call its answer.
     let expected: Vec<u64> =
         std::iter::once(1).chain((1..u64::from(TURNS)).map(|turn| turn * 2 + 1)).collect();
     assert_eq!(*heard.lock().unwrap(), expected);
     house.close().await;
 }
 
-/// What a listener says of its own section and of others'.
+/// A listener's reply with its own section and others' sections.
 const SECTIONS: &str = "lambda turn: [said('|'.join(ask(turn.delivery, f'<configuration path=\"{path}\"/>', n) \
                         for n, path in enumerate(['listeners.boss', 'listeners.echo', 'listeners.never', 'agents.boss', 'boss', 'budgets', 'listeners'])))]";
 
@@ -435,7 +435,7 @@ async fn a_listener_reads_the_section_that_its_call_began_with_and_no_other() {
     let receipt = house.send("k", &say("boss", &plan), None, None).await.unwrap();
     house.until("its wait", |record| code(record) == "await").await;
     let folder = house.close().await;
-    // The file says something else by the time the turn comes.
+    // By the time the turn comes, the file has changed.
     let file = folder.path().join("organism.yaml");
     let yaml = std::fs::read_to_string(&file).unwrap();
     std::fs::write(&file, yaml.replace("COLOUR: red", "COLOUR: blue")).unwrap();
@@ -461,7 +461,7 @@ async fn a_listener_reads_the_section_that_its_call_began_with_and_no_other() {
         refused[0]
     );
     assert!(refused.iter().all(|one| *one == refused[0]), "{refused:#?}");
-    // A call that begins now has the new one.
+    // A call that begins now gets the new one.
     let (_, told) = house.ask("k2", "boss", &format!("[{SECTIONS}]")).await;
     assert!(told.contains("COLOUR: blue") && !told.contains("COLOUR: red"), "{told}");
     house.close().await;

@@ -1,5 +1,5 @@
-//! B5, B8 and B10: waits for children and for timers, and children that are not waited for any longer. Who waits sleeps, which costs one turn and not one for
-//! each look.
+//! B5, B8 and B10: waits for children and for timers, and children that no call waits for any longer. A waiting call
+//! sleeps, which costs one turn, not one turn for each look.
 
 use rustix::process::Signal;
 
@@ -12,7 +12,7 @@ use super::cast::{BOSS, ECHO, HANG, House, body, cast, code, judged, plain, say}
 use super::threads::meeting;
 use crate::program::{Events, Running, ask, run_file};
 
-/// Three children that can only go on together; the boss is woken once, with all that they said.
+/// Three children that can continue only together; the boss wakes once, with all their answers.
 const MEETING: &str =
     "[[spawn(say('meet', str(n)), f'kid{n}') for n in range(3)] + [wait('all')], everything]";
 
@@ -89,7 +89,7 @@ async fn b5_a_wait_for_any_is_over_with_the_first_and_a_strange_thread_is_refuse
     house.close().await;
 }
 
-/// Sets a timer that comes again and again, answers, and afterwards says what it was woken with.
+/// Sets a repeating timer, answers, and afterwards replies with what woke it.
 const TICKER: &str = r#"
 for turn in turns():
     sort = turn.payload.tag.rsplit("}", 1)[1]
@@ -178,14 +178,14 @@ fn b8_a_timer_is_kept_though_the_organism_is_killed() {
     judged(folder.path());
 }
 
-/// Stands for a program that posts to Slack: writes down each message that it gets, and has no answer.
+/// A fake Slack program: it writes down each message that it gets, and returns no answer.
 const SLACK: &str = r#"
 for turn in turns():
     open("slack.txt", "a").write(turn.line.strip() + "\n")
     reply(turn.delivery)
 "#;
 
-/// An agent that sets a timer, and answers when that has fired.
+/// An agent that sets a timer, and answers when the timer has fired.
 const REMINDER: &str = r#"
 clerk:
   - {if: Remind me, say: '<thinking>Later.</thinking><set-timer after="2s">call the plumber</set-timer>'}
@@ -222,7 +222,7 @@ fn b8_a_timer_of_a_thread_at_rest_that_fires_after_a_kill_reaches_a_person_once(
     let organism = Running::organism(folder.path());
     wait_for("3", "handled");
     assert_eq!(organism.interrupt().code, Some(130));
-    // Nothing comes of the news: after one more start the log and what reached the person are the same.
+    // The news causes nothing more: after one more start the log and the person's messages are the same.
     let organism = Running::organism(folder.path());
     assert_eq!(organism.interrupt().code, Some(130));
     let told = std::fs::read_to_string(folder.path().join("slack.txt")).unwrap();

@@ -1,5 +1,5 @@
-//! Every primitive said wrongly: each is refused with a code, a place and the mend, in the thread, and
-//! the words are golden. `SYSTOLE_GOLDEN=1` writes them anew, to be read before they are kept.
+//! Every primitive, used wrongly: each is refused in the thread with a code, a place and the fix, and the
+//! messages are golden. `SYSTOLE_GOLDEN=1` writes them again; review them before you keep them.
 
 use std::path::Path;
 
@@ -8,8 +8,8 @@ use systole_core::types::record::Kind;
 
 use super::cast::{BOSS, ECHO, HANG, House, body};
 
-/// What is wrong about an item, and the item, as a Python string in which `{me}` is the sender's own thread
-/// and `{over}` that of a child that has ended.
+/// The fault of an item, and the item, as a Python string in which `{me}` is the sender's own thread and
+/// `{over}` the thread of a child that has ended.
 const WRONG: &[(&str, &str)] = &[
     ("a wait for nothing", r#"<await-threads xmlns="{core}" mode="0"/>"#),
     ("a mode that is none", r#"<await-threads xmlns="{core}" mode="most"/>"#),

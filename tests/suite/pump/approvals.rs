@@ -1,12 +1,12 @@
-//! Payloads that need a person: held with their request in the same commit, on every way, and their four
-//! outcomes, each bound to the request's id and to the hash of the bytes.
+//! Payloads that need a person: held with their request in the same commit, on every path, and their
+//! four outcomes, each bound to the request's id and to the hash of the bytes.
 
 use super::*;
 use systole_core::pump::compose::envelope;
 use systole_core::types::person::{PersonRequestId, Ruling, Says};
 use systole_core::types::record::Kind;
 
-/// A payload that says of itself that it is dangerous.
+/// A payload that marks itself as dangerous.
 pub(crate) fn dangerous(local: &str) -> Payload {
     let document = format!("<{local} xmlns=\"urn:test\" is_dangerous=\"true\"/>");
     Payload::read(document.as_bytes(), &Limits::default()).unwrap()
@@ -43,7 +43,7 @@ impl Stage {
     }
 }
 
-/// What goes out in place of a payload for that listener.
+/// The replacement for a payload to that listener.
 pub(crate) fn amendment(to: &str, payload: Payload) -> Says<Judged> {
     Says::Amend(Box::new(Ok(Admitted::new(What::For(name(to)), Verdict::sworn(payload)))))
 }

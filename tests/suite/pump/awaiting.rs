@@ -1,4 +1,4 @@
-//! Waits for children: when they are over, what they count, and what is refused.
+//! Waits for children: when they end, what they count, and what is refused.
 
 use super::*;
 
@@ -18,7 +18,7 @@ fn ends(stage: &mut Stage, label: &str) -> Vec<String> {
     stage.says(&child(label), "1", 1, Said::Items(vec![final_()]))
 }
 
-/// What the last answer of the core says.
+/// The body of the core's last answer.
 fn over(stage: &Stage) -> String {
     let last = stage.records.last().unwrap();
     assert_eq!(last.header.code.map(Mark::as_str), Some("answer"));
@@ -173,7 +173,7 @@ fn children_of_another_call_are_strangers() {
     stage.replies("1", 2, vec![call("agent")]);
     let told = stage.replies("1/2.0", 1, vec![wait("any", &["a"])]);
     assert_eq!(told[0], "root 9 refusal/thread.unknown core -> agent 1/2.0 t1.0");
-    // None named means its own, and it has none.
+    // Without ids it waits for its own children, and it has none.
     let told = stage.replies("1/2.0", 2, vec![wait("all", &[])]);
     assert_eq!(told.last().unwrap(), "=> agent 1/2.0 t3 a1");
 }

@@ -1,5 +1,5 @@
-//! B13: an item for every peer that takes it: one call for each, and one answer of all of them or of the
-//! first that is no failure.
+//! B13: an item for every peer that accepts it: one call for each, and one answer, made of all of them
+//! or of the first that is not a failure.
 
 use super::approvals::amendment;
 use super::budgets::{messages, stage};
@@ -17,7 +17,7 @@ fn asked(gather: Gather) -> Stage {
     stage
 }
 
-/// What the due turn of call 1 is shown of the items of its last reply, in order.
+/// What the due turn of call 1 shows of the items of its last reply, in order.
 fn shown(stage: &Stage, turn: u32) -> Vec<String> {
     let (thread, path) = (stage.state.thread(&root()).unwrap(), CallPath::top(1));
     let found = |seq| {
@@ -276,7 +276,7 @@ fn b13_a_caller_that_is_cancelled_takes_all_with_it() {
     for path in ["1/1.0/1.0:0", "1/1.0/1.0:1"] {
         assert!(told.contains(&format!("=> call back {path}")), "{told:?}");
     }
-    // Within a thread that goes on: the caller fails for good.
+    // In a thread that goes on: the caller fails for good.
     let mut stage = Stage::new();
     stage.asks("k", "agent", None);
     stage.replies("1", 1, vec![to_each(Gather::First, &["agent", "tool"])]);

@@ -1,4 +1,4 @@
-//! Refusals in a flood: told one by one while the sender's bucket lasts, then counted.
+//! A flood of refusals: reported one by one while the sender's bucket lasts, then counted.
 
 use super::*;
 use systole_core::pump::buckets::{AT_ONCE, Count, Telling};

@@ -1,9 +1,9 @@
-//! What one message from outside may use: the purse of a tree, ceilings of children, depth, warnings.
+//! What one outside message may use: the budget of a tree, ceilings of children, depth, warnings.
 
 use super::*;
 use systole_core::types::budget::Budgets;
 
-/// An organism in which a message from outside may use this much, and agents think long enough for it.
+/// An organism in which an outside message may use this much, and agents think long enough for it.
 pub(super) fn stage(budgets: Budgets) -> Stage {
     let mut composition = composition();
     composition.budgets = Some(budgets);
@@ -22,7 +22,7 @@ fn calls(count: usize) -> Vec<Item> {
     (0..count).map(|_| call("tool")).collect()
 }
 
-/// All items of the last reply of call 1 are answered by their tools.
+/// The tools answer all items of the last reply of call 1.
 fn answers(stage: &mut Stage, turn: u32, count: usize) {
     for ordinal in 0..count {
         stage.replies(&format!("1/{turn}.{ordinal}"), 1, vec![final_()]);
@@ -93,7 +93,7 @@ fn b15_a_warning_ends_a_wait() {
     stage.says(&heat, "1", 1, Said::Items(calls(2)));
     assert!(body_of(&stage, "<budget-warning").iter().all(|w| w.starts_with(heat.as_str())), "its ceiling");
     answers_in(&mut stage, &heat, 1, 2);
-    // The ceiling is two of the four that were left; raised by nothing, it wraps the child up.
+    // The ceiling is two of the four that were left; nothing raises it, so it wraps the child up.
     let told = stage.says(&heat, "1", 2, Said::Items(calls(1)));
     assert!(told[0].contains("refusal/budget.messages"), "{told:?}");
     assert!(told.iter().any(|line| line.starts_with("heat") && line.contains("wrap-up")), "{told:?}");

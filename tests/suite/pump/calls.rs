@@ -176,7 +176,7 @@ fn again_of_a_listener_with_one_turn_closes_the_call() {
     stage.asks("k", "tool", None);
     let again = Said::Again { code: "agent.prose-only".into(), words: "no action".into() };
     assert_eq!(stage.says(&root(), "1", 1, again)[1], "root 3 outcome/listener.failed core -> operator 1");
-    // Its caller is told why in the same form as of a failure: the code is the listener's own.
+    // Its caller gets the reason in the same form as for a failure: the code is the listener's own.
     assert!(bodies(&stage)[&3].contains("message=\"agent.prose-only: no action\""), "{:?}", bodies(&stage));
 }
 
@@ -229,7 +229,8 @@ fn a_false_sender_is_told_once_in_the_turn_that_answers_and_the_items_go_on() {
     stage.replies("1/1.0", 1, vec![final_()]);
     let call = &stage.state.thread(&root()).unwrap().calls["1"];
     assert_eq!(call.shown_inbox().collect::<Vec<_>>(), [2], "shown beside the answers");
-    // It is no item, so a reply of notes alone that lies opens the next turn with it all the same.
+    // It is not an item, so a reply of only notes with a false sender still opens the next turn
+    // with it.
     stage.lies("1", 2, "core", vec![note()]);
     let call = &stage.state.thread(&root()).unwrap().calls["1"];
     assert_eq!(call.shown_inbox().count(), 1);

@@ -1,4 +1,4 @@
-//! Cancelling ends a subtree, children before parents, and everybody is told.
+//! A cancel ends a subtree, children before parents, and everyone affected is notified.
 
 use super::*;
 

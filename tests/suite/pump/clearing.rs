@@ -18,7 +18,7 @@ pub(super) fn recall(attributes: &str) -> Item {
     primitive(&format!("<recall {attributes}/>"), |body| Ok(Primitive::Recall(read_recall(body))))
 }
 
-/// An item with words in it.
+/// An item with text in it.
 pub(super) fn saying(what: What, local: &str, words: &str) -> Item {
     let document = format!("<{local} xmlns=\"urn:test\">{words}</{local}>");
     let payload = Payload::read(document.as_bytes(), &Limits::default()).unwrap();
@@ -38,7 +38,7 @@ pub(super) fn thinks(words: &str) -> Item {
 }
 
 impl Stage {
-    /// The log as it is.
+    /// The log of this stage.
     pub(super) fn log(&self) -> Memory {
         let mut log = Memory::new();
         let records = self.records.iter().cloned().map(Arc::new).collect();
@@ -60,7 +60,7 @@ impl Stage {
         if whose.sees == Sees::Thread {
             return view;
         }
-        // One that was looked at in each turn and then read on is the same.
+        // A view that was read in each turn and then continued is the same.
         let page = Page { from: 2, cleared: 0, words: false, items: true, mark: CallMark([0; 4]) };
         let (mut begun, mut so_far) = (Begun::default(), Thread::blank(thread.clone()));
         for record in self.records.iter().filter(|r| r.header.thread == *thread) {
@@ -75,7 +75,7 @@ impl Stage {
         view
     }
 
-    /// The messages that a due turn has been shown and has said, a line each.
+    /// The messages that a due turn has seen and sent, one on each line.
     pub(super) fn sees(&self, thread: &ThreadId, path: &str) -> Vec<String> {
         let own: Vec<&Record> = self.records.iter().filter(|r| r.header.thread == *thread).collect();
         let line = |(n, message): (u64, &systole_core::pump::view::Message)| {
@@ -88,7 +88,7 @@ impl Stage {
         self.view(thread, path).range(1, u64::MAX).map(line).collect()
     }
 
-    /// A reply that is decided upon as the heart does it: its view is read before.
+    /// Decides a reply as the heart does: its view is read before.
     pub(super) fn looks(&mut self, path: &str, turn: u32, items: Vec<Item>) -> Vec<String> {
         let wanted: Wanted = (0u32..)
             .zip(&items)
@@ -112,13 +112,13 @@ impl Stage {
         self.happens(Happening::Looked { judged, seen: Ok(seen) })
     }
 
-    /// The body of the newest record that a line of this form tells of.
+    /// The body of the newest record whose line has this form.
     fn last(&self, form: &str) -> String {
         let told = self.records.iter().rev().find(|r| record_line(r).contains(form));
         String::from_utf8_lossy(&told.expect(form).body).into_owned()
     }
 
-    /// What the last clear said, without its digest.
+    /// The body of the last clear, without its digest.
     fn cleared(&self) -> String {
         let body = self.last("message/answer");
         let (said, _) = body.split_once(" digest=").expect("a clear was answered last");
@@ -164,7 +164,7 @@ fn cut_hashes(body: &str) -> String {
     parts.fold(first, |text, part| text + "head=\"…" + part.get(64..).unwrap_or_default())
 }
 
-/// An agent with three turns behind it: nine messages.
+/// An agent after three turns: nine messages.
 fn talkative() -> Stage {
     let mut composition = composition();
     composition.listeners.get_mut("agent").unwrap().turns = 20;
@@ -191,7 +191,8 @@ fn b7_a_clear_is_confirmed_with_range_and_digest_and_changes_no_log() {
         ]
     );
     assert_eq!(stage.cleared(), "kept_messages=\"4\" from_seq=\"2\" to_seq=\"7\"");
-    // Whoever has the log computes it: call, thought and answer of the first turn, then of the second.
+    // Anyone with the log can compute it: call, thought and answer of the first turn, then of the
+    // second.
     assert_eq!(stage.digest(), stage.digest_of(&[2, 3, 4, 5, 6, 7]));
     assert_eq!(stage.records.len(), before + 2, "what was cleared stands where it stood");
     assert_eq!(stage.state.thread(&root()).unwrap().calls["1"].cleared, 7);
@@ -255,7 +256,8 @@ fn the_request_of_the_call_stays_also_within_what_is_cleared() {
     assert_eq!(stage.cleared(), "kept_messages=\"1\" from_seq=\"1\" to_seq=\"2\"", "two of an earlier call");
     stage.looks("2", 2, vec![clear(0)]);
     assert_eq!(stage.cleared(), "kept_messages=\"1\" from_seq=\"4\" to_seq=\"6\"", "number 3 is the request");
-    // Cleared at once it lies between, and is neither counted nor part of the digest.
+    // With a single clear the request lies between the cleared messages, and is neither counted nor
+    // part of the digest.
     let mut stage = Stage::new();
     stage.asks("k", "agent", None);
     stage.replies("1", 1, vec![ends("before")]);
@@ -350,7 +352,7 @@ impl Stage {
         seqs.iter().map(|seq| bodies[seq].clone()).collect()
     }
 
-    /// The same conversation as far as it was recorded, with an agent that has many turns.
+    /// The same conversation up to its last record, with an agent that has many turns.
     fn again(&self) -> Stage {
         let mut composition = composition();
         composition.listeners.get_mut("agent").unwrap().turns = 10_000;
@@ -362,7 +364,7 @@ impl Stage {
     }
 }
 
-/// The texts of the messages that a `<recalled>` shows, as a parser reads them.
+/// The texts of the messages in a `<recalled>`, as a parser reads them.
 fn texts(body: &str) -> String {
     let mut texts = String::new();
     for part in body.split("</message>") {
@@ -422,7 +424,7 @@ fn a_view_that_cannot_be_read_refuses_the_item_and_nothing_else() {
             "=> tool 1/4.2 t1 a1",
         ]
     );
-    // Nobody looked: no such answer is made up.
+    // The view was not read, so no such answer is made up.
     let told = talkative().replies("1", 4, vec![clear(0), recall("from_seq=\"1\" to_seq=\"1\"")]);
     assert!(
         told[0].contains("refusal/ingress.unavailable") && told[1].contains("refusal/ingress.unavailable")

@@ -1,11 +1,12 @@
-//! Clients and their roles: what each may do to threads that others opened, and where a refusal stands.
+//! Clients and their roles: what each may do to threads that others opened, and where a refusal is
+//! recorded.
 
 use super::*;
 use systole_core::pump::event::Pause;
 use systole_core::types::client::{Client, Role};
 use systole_core::types::person::{PersonRequestId, Ruling, Says};
 
-/// alice opens threads; bob operates those of others; carol decides.
+/// alice opens threads; bob operates others' threads; carol decides.
 fn stage() -> Stage {
     let client =
         |who, roles: &[Role]| (name(who), Client { may: None, roles: roles.to_vec(), over_nats: false });
@@ -66,7 +67,7 @@ fn a_thread_of_others_is_to_a_client_without_operate_one_that_never_was() {
     words(&|stage, thread| halts(stage, "carol", Some(thread)));
     words(&|stage, thread| ends(stage, "carol", thread));
     words(&|stage, thread| stage.steers("carol", "tool", Some(thread)));
-    // The key is new each time: what is refused binds none.
+    // The key is new each time: a refused message binds none.
     words(&|stage, thread| {
         asks(stage, "carol", "other", "tool", Some(thread))
             .into_iter()
@@ -100,7 +101,7 @@ fn an_order_that_is_refused_stands_where_a_message_that_is_refused_does() {
     let child = thread.child("heat").unwrap();
     stage.says(&thread, "1", 1, Said::Items(vec![spawn(Some("heat"), "tool")]));
     stage.says(&child, "1", 1, Said::Items(vec![final_()]));
-    // The child has ended, so what is said about it stands in its parent.
+    // The child has ended, so records about it are in its parent.
     type Order<'a> = &'a dyn Fn(&mut Stage, &str) -> Vec<String>;
     let orders: [Order<'_>; 3] =
         [&|stage, who| cancels(stage, who, &child), &|stage, who| ends(stage, who, &child), &|stage, who| {

@@ -1,5 +1,5 @@
-//! Recovery is `apply` alone: whatever prefix of the log is folded gives the state that stood there,
-//! a thread folded by itself is the thread of the whole, and a row read back is what was written.
+//! Recovery is only `apply`: folding any prefix of the log gives the state at that point, a thread that is
+//! folded alone equals the thread of the whole fold, and a row reads back as it was written.
 
 use super::approvals::amendment;
 use super::clearing::{clear, recall};
@@ -19,7 +19,7 @@ fn pause(halts: bool) -> Happening {
     Happening::Pause(Pause { ticket: Ticket(6), by, thread, halts, note: None })
 }
 
-/// A conversation that visits every kind of record.
+/// A conversation with every kind of record.
 pub(crate) fn busy() -> (Stage, Vec<usize>) {
     let mut stage = Stage::new();
     let mut commits = Vec::new();
@@ -73,7 +73,7 @@ pub(crate) fn busy() -> (Stage, Vec<usize>) {
     (stage, commits)
 }
 
-/// What is done to a stage, and where its records stood then.
+/// Does something to a stage, and notes where its records were before.
 type Step<'a> = dyn FnMut(&mut Stage, &mut dyn FnMut(&mut Stage)) + 'a;
 
 /// The rest of the conversation: the calls after the first, and how its threads end.
@@ -158,7 +158,7 @@ fn every_kind_and_every_role_is_in_the_conversation() {
     }
 }
 
-/// A conversation that uses its budget up: warnings, a wrap-up turn, a report, repeated calls.
+/// A conversation that uses up its budget: warnings, a wrap-up turn, a report, repeated calls.
 fn limited() -> Stage {
     let mut composition = composition();
     composition.budgets = Some(Budgets { messages: 10, ..Budgets::default() });
@@ -248,7 +248,7 @@ fn b13_every_end_of_a_broadcast_is_in_its_conversation() {
     }
 }
 
-/// A conversation with models: entries, attempts that are lost, a person who is asked, a limit that is met.
+/// A conversation with models: entries, lost attempts, a question to a person, a reached limit.
 pub(crate) fn thinking() -> Stage {
     let mut composition = super::unknown::asking();
     let (tokens, money) = (Some(2_000), Money::parse("2 USD"));
@@ -310,7 +310,7 @@ fn folds_wherever_it_is_cut(stage: &Stage) {
             own.for_each(|r| apply_to(&mut alone, r));
             assert_eq!(alone, *thread, "a thread folds by itself");
         }
-        // Whatever was cut away, the next event is decided upon and extends every chain.
+        // For any cut, the next event is decided and extends every chain.
         let mut cut_stage = Stage { state, records: Vec::new(), now: stage.now, events: 100 };
         cut_stage.asks("after", "tool", None);
         if cut_stage.state.thread(&root()).is_some() {

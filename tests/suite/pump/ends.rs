@@ -1,4 +1,4 @@
-//! A root at rest is ended by a word of its own; what is at work is not.
+//! An end order ends a root at rest, but not one at work.
 
 use super::*;
 

@@ -119,7 +119,7 @@ fn deaths_of_the_pump_leave_a_listener_its_own_attempts_and_the_other_way_round(
     for attempt in 1..=4 {
         dies_with_pump(&mut stage, attempt);
     }
-    // Three attempts of its own, after four that were no fault of the listener.
+    // Three attempts of its own, after four that were not the listener's fault.
     assert_eq!(stage.loses("1", 1, 5, Code::ListenerFailed)[1], "=> tool 1 t1 a6");
     let call = &stage.state.thread(&root()).unwrap().calls["1"];
     assert_eq!(call.not_before, stage.now.plus(1_000), "nor do they make the pause longer");

@@ -1,4 +1,4 @@
-//! Questions about payloads, which are answered in the same commit.
+//! Questions about payloads, answered in the same commit.
 
 use super::*;
 

@@ -1,5 +1,5 @@
-//! The journal of a turn: what is on record before a model is called and after it, what a later attempt is
-//! told of it, and what becomes of a call whose outcome nobody can know.
+//! The journal of a turn: what is recorded before and after a model call, what a later attempt sees of it,
+//! and how a call with an unknown outcome ends.
 
 use std::sync::Arc;
 
@@ -42,7 +42,7 @@ pub(crate) fn asks(id: u64, from: u64) -> Said {
 }
 
 impl Stage {
-    /// The listener of call 1 says something under the attempt that is due.
+    /// The listener of call 1 sends this under the due attempt.
     pub(crate) fn writes(&mut self, turn: u32, said: Said) -> Vec<String> {
         self.says(&root(), "1", turn, said)
     }
@@ -59,7 +59,7 @@ fn out() -> Stage {
     stage
 }
 
-/// `careful` is out: its attempts are recorded, and not repeated where their outcome is unknown.
+/// `careful` is out: its attempts are recorded, and not repeated if their outcome is unknown.
 fn out_with_care() -> Stage {
     let mut stage = Stage::new();
     stage.asks("k", "careful", None);
@@ -133,7 +133,7 @@ fn an_attempt_may_make_so_many_entries_and_a_result_always_has_room() {
         assert_eq!(stage.writes(1, journals(100 + id, result(id, "so"))).len(), 2, "{id}");
     }
     assert_eq!(stage.journal().own.len(), limits::JOURNAL);
-    // The limit is of one delivery.
+    // The limit applies to one delivery.
     stage.replies("1", 1, vec![note()]);
     assert_eq!(stage.writes(2, journals(1, started()))[1], "=> answer 1");
 }
@@ -145,14 +145,14 @@ fn a_later_attempt_is_told_how_much_there_is_and_given_it_in_order() {
     stage.writes(1, journals(9, result(8, "so")));
     stage.loses("1", 1, 1, Code::ListenerLost);
     assert_eq!((stage.journal().past.as_slice(), stage.journal().own.len()), (&[2, 3][..], 0));
-    // Its own entries count anew, and are its own until it is lost as well.
+    // Its own entries count from zero again, and are its own until it is lost too.
     assert_eq!(stage.writes(1, journals(8, started()))[1], "=> answer 8");
     assert_eq!(stage.writes(1, asks(7, 0)), ["=> recall 7 from 0 [2, 3]"]);
     assert_eq!(stage.writes(1, asks(7, 1)), ["=> recall 7 from 1 [3]"]);
     assert_eq!(stage.writes(1, asks(7, 9)), ["=> recall 7 from 9 []"]);
     stage.loses("1", 1, 2, Code::ListenerLost);
     assert_eq!(stage.journal().past, [2, 3, 5]);
-    // The next turn has a journal of its own.
+    // The next turn has its own journal.
     stage.replies("1", 1, vec![note()]);
     assert_eq!(stage.journal(), &Journal::default());
 }
@@ -209,7 +209,7 @@ fn out_lost_with_a_start_closes_the_call_where_unknown_outcomes_fail() {
 
 #[test]
 fn an_exit_code_says_nothing_of_a_model_that_was_called() {
-    // Without a start it is a known outcome, and may be tried again.
+    // Without a start the outcome is known, and the attempt may be repeated.
     let mut stage = out_with_care();
     assert!(stage.loses("1", 1, 1, Code::ListenerFailed)[0].contains("attempt/listener.failed"));
     let mut stage = out_with_care();
@@ -228,7 +228,7 @@ fn a_failure_that_leaves_a_start_open_is_not_tried_again_where_unknown_outcomes_
     stage.writes(1, journals(8, started()));
     stage.writes(1, journals(9, result(8, "")));
     assert_eq!(stage.writes(1, failure(true))[0], "root 5 attempt/listener.failed core -> careful 1 t1");
-    // Where outcomes may be unknown it goes out again, and says so.
+    // If outcomes may be unknown it goes out again, and says so.
     let mut stage = out();
     stage.writes(1, journals(8, started()));
     assert_eq!(stage.writes(1, failure(true))[0], "root 3 attempt/model.unknown-outcome core -> agent 1 t1");

@@ -1,4 +1,4 @@
-//! Calls that repeat themselves: told, refused, and what counts as new.
+//! Calls that repeat themselves: warned, refused, and what counts as new.
 
 use super::*;
 use systole_core::types::budget::{Budgets, Loops};
@@ -68,7 +68,7 @@ fn b16_the_same_call_of_another_call_is_another() {
 #[test]
 fn row_35_six_rounds_without_a_new_payload_are_ping_pong() {
     let mut stage = stage(Loops { told: 100, refused: 101, ping_pong: 6 });
-    // Two payloads in turn, and one answer: the first round of each is new.
+    // Two alternating payloads, and one answer: the first round of each is new.
     for turn in 1..=8 {
         assert_eq!(code_of(&round(&mut stage, turn, say("tool", turn % 2), 0)), "message/call", "{turn}");
     }

@@ -1,5 +1,5 @@
-//! Where the parts of the pump meet: timers and the queue, words and wrap-up, notices and the inbox, a
-//! spawn and the budget that it uses up. Each part alone has its tests beside this file.
+//! Interactions of the parts of the pump: timers and the queue, messages and wrap-up, notices and the
+//! inbox, a spawn and the budget that it uses up. The tests of each single part are next to this file.
 
 use super::budgets::messages;
 use super::*;

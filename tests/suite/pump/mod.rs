@@ -1,5 +1,5 @@
-//! The state machine, event by event: `decide` and `apply` alone, without log, clock or process. A
-//! test says what happens and reads the facts and effects as lines.
+//! The state machine, event by event: only `decide` and `apply`, without log, clock or process. A
+//! test gives the events and reads the facts and effects as lines.
 
 mod approvals;
 mod awaiting;
@@ -85,7 +85,7 @@ pub(crate) fn listener(who: &str, peers: &[&str], turns: u32, returns: &[&str]) 
 
 /// agent: thinks for four turns. tool, other: answer at once. quiet: owes no answer. careful: its
 /// attempts are recorded and never repeated when their outcome is unknown. guarded: a person
-/// approves whatever goes to it, and watch is told.
+/// approves every payload to it, and watch is notified.
 pub(crate) fn composition() -> Composition {
     let mut careful = listener("careful", &[], 1, &["done"]);
     careful.on_unknown = OnUnknown::Fail;
@@ -135,7 +135,7 @@ pub(crate) fn to_each(gather: Gather, takers: &[&str]) -> Item {
     Item::Admitted(Admitted::for_each(gather, takers.iter().map(verdict).collect()).expect("some takers"))
 }
 
-/// An item for another thread, as the door gives it on.
+/// An item for another thread, as the door passes it on.
 pub(crate) fn for_thread(thread: &str, what: What, local: &str) -> Item {
     let judged = Box::new(Ok(Admitted::new(what, Verdict::sworn(payload(local)))));
     Item::ForThread { thread: thread.to_owned(), payload: payload(local).bytes().clone(), judged }
@@ -186,7 +186,7 @@ pub(crate) fn cancel_timer(id: &str) -> Item {
     primitive(&body, |body| read_cancel_timer(body).map(Primitive::CancelTimer))
 }
 
-/// A todo list: `x` is a step that is done, `-` one that is not.
+/// A todo list: `x` is a step that is done, `-` an open one.
 pub(crate) fn todo_body(condition: &str, steps: &str) -> String {
     let step = |c: char| format!("<step done=\"{}\">{c}</step>", c == 'x');
     format!(
@@ -208,7 +208,7 @@ pub(crate) fn note_with(lists: &[(&str, &str)]) -> Item {
     Item::Admitted(Admitted::new(What::Note, Verdict::sworn(payload)))
 }
 
-/// A state, and everything that was recorded to reach it.
+/// A state, and all the records that led to it.
 pub(crate) struct Stage {
     pub(crate) state: State,
     pub(crate) records: Vec<Record>,
@@ -232,7 +232,7 @@ impl Stage {
         Stage { state, records: Vec::new(), now: Millis(1_000_000), events: 0 }
     }
 
-    /// Decides, folds, and tells what was recorded and what follows, a line each.
+    /// Decides and folds, and returns the records and effects, one on each line.
     pub(crate) fn happens(&mut self, what: Happening) -> Vec<String> {
         self.events += 1;
         self.now = self.now.plus(10);
@@ -306,7 +306,7 @@ impl Stage {
         self.happens(Happening::Replied(Judged { lease, said, claimed: None, ticket: None }))
     }
 
-    /// A reply whose items give somebody else as their sender.
+    /// A reply whose items name another sender.
     pub(crate) fn lies(&mut self, path: &str, turn: u32, liar: &str, items: Vec<Item>) -> Vec<String> {
         let lease = self.lease(&root(), path, turn, 1);
         let said = Said::Items(items);
@@ -321,7 +321,7 @@ impl Stage {
         self.now = self.now.plus(ms);
     }
 
-    /// A timer of the root is due, so long ago, and set by the newest record that sets one.
+    /// A timer of the root is due, this long ago. The newest record that sets a timer set it.
     pub(crate) fn fires(&mut self, timer: &str, late_ms: u64) -> Vec<String> {
         let is_set =
             |r: &&Record| r.header.thread == root() && r.header.code.map(Mark::as_str) == Some("set");
@@ -398,7 +398,7 @@ fn effect_line(effect: &Effect) -> String {
     }
 }
 
-/// `answer 8` where something is on disk, with the code of a refusal where it is refused.
+/// `answer 8` for something on disk, with the code for a refusal.
 pub(crate) fn answer_line(answer: &Answer) -> String {
     let said = match (answer.refusal(), &answer.payload) {
         (Some((code, _)), _) => format!(" {code}"),
@@ -408,7 +408,7 @@ pub(crate) fn answer_line(answer: &Answer) -> String {
     format!("answer {}{said}", answer.id)
 }
 
-/// Bodies by record, for those tests that read one.
+/// Bodies by record, for tests that read one.
 pub(crate) fn bodies(stage: &Stage) -> BTreeMap<u64, String> {
     let own = stage.records.iter().filter(|r| r.header.thread == root());
     own.map(|r| (r.header.seq, String::from_utf8_lossy(&r.body).into_owned())).collect()

@@ -1,5 +1,5 @@
-//! Tokens and money: kept before a model is called, settled by its result, refused where a limit leaves no
-//! room, and one answer beyond it for a call that may only answer.
+//! Tokens and money: reserved before a model call, settled by its result, and refused if a limit leaves no
+//! room. A call that may only answer gets one answer beyond the limit.
 
 use systole_core::types::budget::{Budgets, Use};
 use systole_kit::journal::{Entry, Outcome, Started};
@@ -79,7 +79,7 @@ fn b15_an_attempt_that_is_lost_keeps_what_may_have_been_paid() {
         told[0], "root 4 refusal/budget.tokens core -> agent 1",
         "there is no room for another: {told:?}"
     );
-    // So it does when the turn is over without a result.
+    // The same happens when the turn is over without a result.
     stage.replies("1", 1, vec![note()]);
     assert_eq!(used(&stage).tokens, 600);
 }
@@ -101,7 +101,7 @@ fn b15_a_start_that_does_not_fit_is_refused_and_the_call_wraps_up_after_the_turn
     let words = "850 of 1000 tokens are used or kept, and 151 are wanted for this model call";
     assert!(bodies[&5].contains(words), "{}", bodies[&5]);
     assert!(bodies[&6].contains("what=\"tokens\" used=\"850\" limit=\"1000\""), "{}", bodies[&6]);
-    // The turn that is out is left to its reply, of which only a final is taken; then comes the last one.
+    // The turn that is out keeps its reply, of which only a final counts; then comes the last turn.
     let told = stage.replies("1", 1, vec![call("tool"), note()]);
     assert_eq!(told[0], "root 7 refusal/budget.tokens core -> agent 1 t1.0");
     assert_eq!(told.last().unwrap(), "=> agent 1 t2 a1");
@@ -115,7 +115,7 @@ fn b15_the_turn_that_is_out_may_still_answer() {
     assert_eq!(stage.replies("1", 1, vec![final_()])[0], "root 4 message/final agent -> operator 1 t1.0");
 }
 
-/// A call in its wrap-up turn, with so many tokens used of a thousand.
+/// A call in its wrap-up turn, with this many of a thousand tokens used.
 fn wrapping_up(used: u64) -> Stage {
     let mut stage = tokens(1_000);
     stage.writes(1, start(Some(used), None));
@@ -146,7 +146,7 @@ fn b15_of_a_tree_no_second_call_has_an_answer_beyond_the_limit() {
     let mut stage = tokens(1_000);
     stage.replies("1", 1, vec![spawn(Some("heat"), "agent")]);
     let heat = root().child("heat").unwrap();
-    // The parent uses what its child's ceiling does not keep for it; both are out of room.
+    // The parent uses what its child's ceiling does not reserve; both have no room left.
     stage.writes(2, start(Some(1_000), None));
     stage.writes(2, outcome(8, Some((1_000, 0)), None));
     stage.writes(2, numbered(10, start(Some(1), None)));
@@ -200,12 +200,12 @@ fn b15_money_in_another_currency_is_refused() {
     let told = stage.writes(1, start(None, Some("1 EUR")));
     assert_eq!(told, ["root 2 refusal/payload.invalid core -> agent 1", "=> answer 8 payload.invalid"]);
     assert!(bodies(&stage)[&2].contains("this request is counted in USD"));
-    // Where nothing is limited the first amount says which.
+    // If nothing is limited, the first amount sets the currency.
     let mut stage = stage_without_limits();
     stage.writes(1, start(None, Some("1 EUR")));
     assert!(stage.writes(1, outcome(8, None, Some("1 USD")))[0].contains("refusal/payload.invalid"));
     assert_eq!(stage.writes(1, outcome(8, None, Some("0.5 EUR")))[1], "=> answer 9");
-    // So it does for a child, whose use is added to its parent's.
+    // The same applies to a child, whose use is added to its parent's.
     stage.replies("1", 1, vec![spawn(Some("heat"), "agent")]);
     let told = stage.says(&root().child("heat").unwrap(), "1", 1, start(None, Some("1 USD")));
     assert_eq!(told.last().unwrap(), "=> answer 8 payload.invalid");

@@ -1,4 +1,4 @@
-//! Messages from outside: roots, further top calls, repeats, and what is refused.
+//! Messages from outside: roots, further top calls, repeats, and refusals.
 
 use super::*;
 use systole_core::types::flow::Receipt;
@@ -49,7 +49,7 @@ fn row_29_a_key_of_one_client_means_nothing_for_another() {
 fn a_longer_root_id_is_drawn_where_twelve_digits_collide() {
     let mut stage = Stage::new();
     stage.asks("other-key", "tool", None);
-    // A root of somebody else stands where this key's twelve digits point.
+    // Another client's root is at the id that this key's twelve digits give.
     let mut squatter = stage.state.threads.remove(&stage.records[0].header.thread).unwrap();
     squatter.id = root();
     stage.state.threads.insert(root(), squatter);

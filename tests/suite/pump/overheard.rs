@@ -1,5 +1,5 @@
-//! The view of a listener that sees its thread: what others said to one another stands where it belongs, whatever came
-//! first, and what is the listener's own stands as it would without it.
+//! The view of a listener that sees its thread: messages between others have their right place, in any order of
+//! events, and the listener's own messages are where they would be without them.
 
 use systole_core::pump::state::Stand;
 use systole_core::pump::view::{Begun, Message, Page, View, Whose, Wish, look};
@@ -11,10 +11,10 @@ use super::clearing::{calls, clear, ends, recall, thinks};
 use super::*;
 use crate::shaky_log::Shaky;
 
-/// Records, and where each stands in its call.
+/// Records, and the place of each in its call.
 type Places = Vec<(u64, Spot)>;
 
-/// The listeners of the pump's tests, with more turns, of which these see their thread.
+/// The listeners of the pump's tests, with more turns. These of them see their thread.
 fn stage(who: &[&str]) -> Stage {
     let mut composition = composition();
     for one in ["agent", "other", "tool"] {
@@ -29,8 +29,8 @@ fn stage(who: &[&str]) -> Stage {
 }
 
 impl Stage {
-    /// What that view shows, a line each: who spoke to whom where that was between others, and a `-` before what
-    /// begins a turn.
+    /// The content of that view, one message on each line: sender and receiver for messages between others, and a `-`
+    /// before the start of a turn.
     fn overhears(&self, thread: &ThreadId, path: &str) -> Vec<String> {
         let own: Vec<&Record> = self.records.iter().filter(|r| r.header.thread == *thread).collect();
         let line = |(n, message): (u64, &Message)| {
@@ -48,7 +48,7 @@ impl Stage {
         self.view(thread, path).range(1, u64::MAX).map(line).collect()
     }
 
-    /// The places of what is the listener's own in that view, and of everything in the view of its call alone.
+    /// The places of the listener's own messages in that view, and of all messages in the view of its call alone.
     fn own(&self, path: &str) -> (Places, Places) {
         let whose = self.whose(&root(), path);
         assert_eq!(whose.sees, Sees::Thread);
@@ -64,7 +64,7 @@ impl Stage {
     }
 }
 
-/// Two calls at once, each of which makes one of its own; their steps in that order.
+/// Two concurrent calls, each of which makes one call; their steps in that order.
 fn beside(order: &[char]) -> Stage {
     let mut stage = stage(&["agent"]);
     stage.asks("k", "agent", None);
@@ -82,7 +82,7 @@ fn beside(order: &[char]) -> Stage {
     stage
 }
 
-/// Every order of two things that have three steps each.
+/// Every order of two sequences of three steps.
 fn orders() -> Vec<Vec<char>> {
     let all = (0..64u32).map(|bits| (0..6).map(|at| if bits >> at & 1 == 0 { 'a' } else { 'b' }).collect());
     all.filter(|order: &Vec<char>| order.iter().filter(|which| **which == 'a').count() == 3).collect()
@@ -114,7 +114,7 @@ fn b2_what_was_said_inside_of_calls_stands_between_them_and_their_answers_whatev
     }
 }
 
-/// An agent that has asked others before, and in the same reply others beside.
+/// An agent that has asked others before, and asks further listeners in the same reply.
 fn asked_in_the_middle() -> Stage {
     let mut stage = stage(&["other"]);
     stage.asks("k", "agent", None);
@@ -143,7 +143,7 @@ fn b2_whoever_is_asked_sees_what_was_said_before_it_and_nothing_that_runs_beside
         "10- agent: <other>o2</other>",
     ];
     assert_eq!(stage.overhears(&root(), "1/2.1"), told);
-    // Those beside it go on, and one of them ends.
+    // The concurrent calls go on, and one of them ends.
     stage.replies("1/2.0", 1, vec![calls("agent", "beside")]);
     stage.replies("1/2.2", 1, vec![ends("t3 answer")]);
     assert_eq!(stage.overhears(&root(), "1/2.1"), told, "nothing of it is shown");
@@ -245,7 +245,7 @@ fn b7_a_view_of_the_thread_is_cleared_in_whole_turns_and_read_again() {
     stage.looks("1/2.1", 1, vec![clear(3)]);
     let told = stage.records.iter().rev().find(|r| r.body.starts_with(b"<context-cleared")).unwrap();
     let told = String::from_utf8_lossy(&told.body).into_owned();
-    // Behind the answer that it gave itself begins a turn of others.
+    // A turn of others begins after the answer that it gave itself.
     assert!(told.contains("kept_messages=\"4\" from_seq=\"1\" to_seq=\"6\""), "{told}");
     let whose = stage.whose(&root(), "1/2.1");
     let page = Page { from: 0, cleared: 6, words: true, items: true, mark: CallMark([1, 2, 3, 4]) };
@@ -301,14 +301,14 @@ fn b2_the_next_look_reads_only_what_came_since_and_sees_the_same() {
     assert_eq!(counts, [4, 3, 3, 3, 3, 3], "records that were read for each look");
 }
 
-/// A number that looks like chance and is the same for the same words.
+/// A pseudorandom number that is the same for the same text.
 fn dice(words: &str, sides: usize) -> usize {
     let step = |hash: u64, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
     let hash = words.bytes().fold(0xcbf2_9ce4_8422_2325, step);
     usize::try_from(hash >> 40).unwrap() % sides
 }
 
-/// What a call says in a turn: the same however things went around it.
+/// A call's reply in a turn: the same for any order of the other calls.
 fn reply(story: u64, path: &str, turn: u32) -> Vec<Item> {
     let depth = path.matches('/').count();
     let mut items = Vec::new();
@@ -333,8 +333,8 @@ fn reply(story: u64, path: &str, turn: u32) -> Vec<Item> {
     items
 }
 
-/// Plays a story to its end; which of the calls that are due speaks next is decided by chance. What each saw when it
-/// spoke is told by its path and turn.
+/// Plays a story to its end; chance decides which due call replies next. Returns what each saw when it replied, by
+/// its path and turn.
 fn played(story: u64, chance: u64) -> std::collections::BTreeMap<(String, u32), Vec<String>> {
     let mut stage = stage(&["agent", "other", "tool"]);
     for (key, to) in [("k", "agent"), ("k2", "tool"), ("k3", "agent")] {

@@ -1,4 +1,4 @@
-//! Pausing a thread or everything: recorded once, folded, and lifted by an order only.
+//! Pauses of a thread or of everything: recorded once, folded, and lifted only by an order.
 
 use super::*;
 use systole_core::pump::event::Pause;

@@ -1,4 +1,4 @@
-//! Questions to a person, as the pump decides on them: what is recorded, what waits, and what ends the wait.
+//! Questions to a person, as the pump decides them: what is recorded, what waits, and what ends the wait.
 
 use systole_core::rules::question::read_ask_person;
 use systole_core::types::person::{PersonRequestId, Ruling, Says};
@@ -24,7 +24,7 @@ impl Stage {
         }))
     }
 
-    /// Every row of the fold reads back.
+    /// Checks that every row of the fold reads back.
     fn rows_read_back(&self) {
         for thread in self.state.threads.values() {
             let read = systole_core::pump::state::Thread::from_row(&thread.to_row()).unwrap();

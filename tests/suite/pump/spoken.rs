@@ -1,4 +1,4 @@
-//! What models said, between the messages of a view: of which turn, of which attempt, and before what.
+//! What models said, between the messages of a view: for which turn and attempt, and before which message.
 
 use systole_core::pump::view::{Begun, Page, Wish, look};
 use systole_core::types::ports::CallMark;
@@ -10,7 +10,7 @@ use super::journal::{journals, result, started};
 use super::*;
 
 impl Stage {
-    /// A page of the view of a call of the root, as a question for it is answered.
+    /// A page of the view of a call of the root, as the answer to a question has it.
     fn page(&self, path: &str, from: u64, words: bool) -> Viewed {
         let cleared = self.state.thread(&root()).unwrap().calls[path].cleared;
         let page = Page { from, cleared, words, items: true, mark: CallMark([1, 2, 3, 4]) };
@@ -25,12 +25,12 @@ impl Stage {
         Viewed::read(&Payload::trusted(answer).unwrap()).unwrap()
     }
 
-    /// What such a page shows, a line each.
+    /// The content of such a page, one item on each line.
     fn shows(&self, path: &str) -> Vec<String> {
         self.page(path, 0, true).shown.iter().map(line).collect()
     }
 
-    /// The model of a call says something under the attempt that is due, after what it said under these numbers.
+    /// The model of a call says something under the due attempt, after what it said under these numbers.
     fn buys(&mut self, path: &str, turn: u32, id: u64, text: &str) {
         self.says(&root(), path, turn, journals(id, started()));
         self.says(&root(), path, turn, journals(id + 1, result(id, text)));
@@ -84,12 +84,12 @@ fn what_a_model_said_stands_before_what_was_made_of_it() {
         "9 said 3 0 thought alone",
     ];
     assert_eq!(stage.shows("1"), expected);
-    // They have no number, and are there for whoever asks for them alone.
+    // They have no number, and are returned if a question asks only for them.
     let plain = stage.page("1", 0, false);
     assert!(plain.shown.iter().all(|shown| matches!(shown, Shown::Message(_))), "{plain:?}");
     assert_eq!(plain.count, 9);
     assert!(plain.messages().eq(stage.page("1", 0, true).messages()));
-    // What the due turn has bought so far is the journal's alone.
+    // Only the journal has what the due turn has bought so far.
     stage.buys("1", 4, 1, "not replied yet");
     assert_eq!(stage.shows("1"), expected);
 }
@@ -135,21 +135,21 @@ fn of_several_results_the_last_of_the_attempt_that_replied_is_shown() {
         let shown = stage.shows("1");
         shown.into_iter().find_map(|line| line.strip_prefix("t1 ").map(str::to_owned))
     };
-    // It bought again, and then once more.
+    // It bought twice more.
     let mut stage = out();
     stage.buys("1", 1, 1, "first");
     stage.buys("1", 1, 3, "second");
     assert_eq!(words(stage).as_deref(), Some("second"));
-    // It used what the one before it had bought.
+    // It used what the previous attempt had bought.
     assert_eq!(words(out()).as_deref(), Some("lost too"));
     let mut stage = out();
     stage.loses("1", 1, 2, Code::ListenerLost);
     assert_eq!(words(stage).as_deref(), Some("lost too"), "and so did the third");
-    // It began a call of its own and replied without its end: what an earlier one had bought was not used.
+    // It began its own call and replied without its end: what an earlier attempt had bought was not used.
     let mut stage = out();
     stage.says(&root(), "1", 1, journals(1, started()));
     assert_eq!(words(stage), None);
-    // A call that came to nothing has words too, or none.
+    // A call without a result has text too, or none.
     let mut stage = out();
     stage.says(&root(), "1", 1, journals(1, started()));
     let (stop, text) = ("error".to_owned(), String::new());
@@ -195,7 +195,7 @@ fn what_was_said_in_earlier_calls_stands_before_their_finals_and_at_their_ends()
         "7 request agent ",
     ];
     assert_eq!(stage.shows("3"), expected);
-    // One that owes no answer ends without a message of its own.
+    // A call that owes no answer ends without its own message.
     let mut stage = Stage::new();
     stage.asks("k", "quiet", None);
     stage.buys("1", 1, 1, "I keep quiet.");
@@ -236,7 +236,7 @@ fn what_a_quiet_call_said_is_cleared_with_it_and_not_with_the_one_after() {
     let before = ["1 request quiet ", "t1 I keep quiet.", "2 request quiet ", "3 said 1 0 thought so"];
     assert_eq!(stage.shows("2"), before);
     stage.looks("2", 2, vec![clear(2)]);
-    // The request of the call stays, though it lies behind what was cleared.
+    // The request of the call stays, though it comes right after the cleared messages.
     let shown = stage.shows("2");
     assert_eq!(shown[..2], ["2 request quiet ", "3 said 1 0 thought so"], "{shown:?}");
 }

@@ -1,4 +1,4 @@
-//! Steering: a word for work that goes on, from the call that spawned it or from outside.
+//! Steering: a message for running work, from the call that spawned it or from outside.
 
 use super::*;
 

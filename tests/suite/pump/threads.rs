@@ -1,4 +1,4 @@
-//! Children: spawned, confirmed, finished, and items for threads that are not the sender's.
+//! Children: spawned, confirmed, finished, and items for threads that do not belong to the sender.
 
 use systole_core::pump::children;
 use systole_core::pump::view::{Begun, Wish, look};
@@ -152,14 +152,14 @@ fn no_more_children_of_a_call_are_open_than_the_limit() {
     assert_eq!((begun, refused.len()), (1_000, 24));
     let words = "1000 children of this call are open, the most allowed at once";
     assert!(bodies(&stage).values().any(|body| body.contains(words)));
-    // It counts those that are open: when one has ended, there is room for another.
+    // It counts the open children: when one has ended, there is room for another.
     stage.says(&child("c7"), "1", 1, Said::Items(vec![final_()]));
     let told = stage.replies("1", 17, vec![spawn(None, "tool"), spawn(None, "tool")]);
     let count = |what: &str| told.iter().filter(|line| line.contains(what)).count();
     assert_eq!((count("message/begin"), count("refusal/budget.children")), (1, 1), "{told:?}");
 }
 
-/// An organism whose agent has turns without end.
+/// An organism whose agent has unlimited turns.
 fn lasting() -> Composition {
     let mut composition = composition();
     composition.listeners.get_mut("agent").unwrap().turns = u32::MAX;
@@ -167,7 +167,7 @@ fn lasting() -> Composition {
 }
 
 impl Stage {
-    /// A reply that is decided upon as the heart does it: threads that may have been children are looked up before.
+    /// Decides a reply as the heart does: threads that may have been children are looked up before.
     fn names(&mut self, path: &str, turn: u32, items: Vec<Item>) -> Vec<String> {
         let call = &self.state.thread(&root()).unwrap().calls[path];
         let asked = children::named(&items).into_iter().filter(|id| call.may_have_ended(&root(), id));
@@ -179,7 +179,7 @@ impl Stage {
         self.happens(Happening::Looked { judged, seen: Ok(seen) })
     }
 
-    /// The children that the row of the call names, and its size in bytes.
+    /// The number of children that the row of the call names, and its size in bytes.
     fn row(&self) -> (usize, usize) {
         let thread = self.state.thread(&root()).unwrap();
         (thread.calls["1"].children.len(), thread.to_row().bytes.len())
@@ -201,10 +201,10 @@ fn a_child_whose_end_was_shown_leaves_the_row_and_is_still_one_that_has_ended() 
     stage.asks("k", "agent", None);
     stage.replies("1", 1, vec![spawn(Some("heat"), "tool"), spawn(Some("cold"), "tool")]);
     stage.says(&child("heat"), "1", 1, Said::Items(vec![final_()]));
-    // The turn that is out does not show the end yet, so its reply leaves the child where it is.
+    // The turn that is out does not yet show the end, so its reply does not remove the child.
     stage.replies("1", 2, vec![note()]);
     assert_eq!(stage.row().0, 2);
-    // The next one does. In its own reply the child is known although the first item settles the turn.
+    // The next reply does. In that reply the child is known although the first item settles the turn.
     let told =
         stage.replies("1", 3, vec![note(), for_child("heat"), wait("all", &["heat"]), cancels("heat")]);
     assert_eq!(stage.row().0, 1, "{told:?}");
@@ -230,7 +230,7 @@ fn an_ended_child_of_another_call_of_the_thread_is_unknown() {
     stage.says(&child("heat"), "1", 1, Said::Items(vec![final_()]));
     stage.replies("1", 2, vec![note()]);
     stage.replies("1", 3, vec![call("agent")]);
-    // The inner call has had a child that ended as well, so the log is asked.
+    // The inner call also has had a child that ended, so the log is asked.
     stage.replies("1/3.0", 1, vec![spawn(Some("own"), "tool")]);
     stage.says(&child("own"), "1", 1, Said::Items(vec![final_()]));
     stage.replies("1/3.0", 2, vec![note()]);
@@ -276,9 +276,9 @@ fn the_row_of_a_call_does_not_grow_with_children_that_have_ended() {
             sizes.push(stage.row());
         }
     }
-    // Those that are open, and those whose end the next turn shows.
+    // The open children, and those whose end the next turn shows.
     assert!(sizes.iter().all(|(children, _)| *children <= 11), "{sizes:?}");
-    // Between the two lie 60 children. Their labels are remembered, up to a number, in a few bytes each.
+    // There are 60 children between the two. Up to a number of them, their labels stay in memory, a few bytes each.
     assert!(sizes[1].1 < sizes[0].1 + 60 * 8, "{sizes:?}");
     let purse = &stage.state.thread(&root()).unwrap().purses[&1];
     assert_eq!(purse.used.children, 120, "and every one is counted");

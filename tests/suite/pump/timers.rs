@@ -4,7 +4,7 @@ use super::*;
 
 const CORE: &str = "xmlns=\"https://xml-pipeline.org/ns/core/v1\"";
 
-/// An agent at work that has set these timers in its first turn; its second is due.
+/// An agent at work that set these timers in its first turn; its second is due.
 fn with(timers: Vec<Item>) -> Stage {
     let mut stage = Stage::new();
     stage.asks("k", "agent", None);
@@ -21,7 +21,7 @@ fn timers(stage: &Stage) -> Vec<&str> {
     stage.state.thread(&root()).unwrap().timers.keys().map(TimerId::as_str).collect()
 }
 
-/// A root at rest whose agent has left a timer of a minute. What comes of the call that it opens goes to `watch` and
+/// A root at rest whose agent has left a one-minute timer. The result of the call that it opens goes to `watch` and
 /// to `other`.
 fn told_of(pace: &str, note: &str) -> Stage {
     let mut page = composition();
@@ -63,7 +63,7 @@ fn b8_what_came_of_a_timer_goes_to_its_listeners_in_turn_and_their_answers_go_no
         )
     );
     assert_eq!(stage.records[5].header.cause, Some(stage.records[4].header.id), "the firing");
-    // Whatever comes of the news, nobody gets news of that, and the agent hears nothing.
+    // The news causes no further news, and the agent gets nothing.
     let told = stage.replies("3", 1, vec![]);
     assert_eq!(told, ["root 9 outcome/handled watch -> core 3 t1", "=> other 4 t1 a1"]);
     let told = stage.replies("4", 1, vec![final_()]);
@@ -238,7 +238,7 @@ fn a_clock_that_was_set_moves_the_next_moment_and_nothing_else() {
         assert!(due.abs_diff(next) <= 10, "{due}, {told:?}");
         assert!(!said(&stage).contains("missed"), "no time has passed: {}", said(&stage));
     }
-    // Set back: the firing says so, counts as on time, and the next is one span after it.
+    // The clock was set back: the firing says so, counts as on time, and the next one is one interval later.
     let mut stage = with(vec![set_timer("id=\"tick\" every=\"1h\"", ""), call("tool")]);
     stage.fires("tick", 0);
     let due = stage.state.thread(&root()).unwrap().timers["tick"].due;
@@ -368,7 +368,7 @@ fn a_resting_root_is_opened_by_its_timer_for_the_same_listener() {
         ]
     );
     assert!(said(&stage).contains(">look again</timer-fired>"), "{}", said(&stage));
-    // One call at a time: while the one it opened is at work, the timer waits for it.
+    // One call at a time: while the call that it opened is at work, the timer waits.
     assert!(stage.fires("tick", 0).is_empty());
     let told = stage.replies("2", 1, vec![final_()]);
     assert_eq!(told[0], "root 6 message/final agent -> core 2 t1.0");
@@ -418,7 +418,8 @@ fn a_firing_that_its_call_never_saw_is_not_lost() {
     assert!(timers(&stage).is_empty());
 }
 
-/// What fired once is over for the whole reply to the turn that showed it, wherever in it an item stands.
+/// A fired one-shot timer is over for the whole reply to the turn that showed it, for items at any place in the
+/// reply.
 #[test]
 fn what_fired_once_and_was_shown_may_be_set_anew_by_the_first_item() {
     let seen = || {

@@ -1,5 +1,5 @@
-//! Todo lists: kept alone and from notes, the newest with the same condition, and one word to a final
-//! that comes while steps are open.
+//! Todo lists: stored alone and from notes, the newest with the same condition, and one message to a
+//! final that comes while steps are open.
 
 use super::*;
 use systole_core::pump::state::Steps;

@@ -1,4 +1,4 @@
-//! `on_unknown: ask`: where nobody can know what came of an attempt, a person says whether there is one more.
+//! `on_unknown: ask`: if the outcome of an attempt is unknown, a person decides whether there is another one.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use super::approvals::amendment;
 use super::journal::{journals, result, started};
 use super::*;
 
-/// `careful` asks a person about attempts whose outcome is unknown, and `watch` is told.
+/// `careful` asks a person about attempts with an unknown outcome, and `watch` is notified.
 pub(crate) fn asking() -> Composition {
     let mut composition = composition();
     let careful = composition.listeners.get_mut(&name("careful")).unwrap();
@@ -46,7 +46,7 @@ pub(crate) fn loses(stage: &mut Stage, turn: u32, attempt: u32, code: Code) -> V
     }))
 }
 
-/// It waits for a person after it had begun a model call.
+/// It waits for a person after it began a model call.
 fn held() -> Stage {
     let mut stage = out();
     stage.writes(1, journals(8, started()));
@@ -94,7 +94,7 @@ fn out_timed_out_is_held_without_a_journal_too() {
 fn a_known_failure_is_tried_again_and_nobody_is_asked() {
     let mut stage = out();
     assert!(loses(&mut stage, 1, 1, Code::ListenerFailed)[0].contains("attempt/listener.failed"));
-    // So is one whose model call has its result.
+    // The same applies to an attempt whose model call has its result.
     let mut stage = out();
     stage.writes(1, journals(8, started()));
     stage.writes(1, journals(9, result(8, "so")));
@@ -124,7 +124,7 @@ fn held_approved_is_one_more_attempt_that_shows_the_same() {
     let after = &stage.state.thread(&root()).unwrap().calls["1"];
     assert_eq!((after.ready_seq, after.attempts), (before.ready_seq, 2), "what it shows has not moved");
     assert_eq!(after.journal.past, [3], "and it may ask for what the first wrote");
-    // One more that is lost is asked about again, under its own number, and tells under its own path.
+    // A further lost attempt is asked about again, under its own number, and notifies under its own path.
     let told = loses(&mut stage, 1, 2, Code::ListenerLost);
     assert_eq!(told[0], "root 8 approval/requested core -> person 1");
     assert_eq!(told[2], "root 9 message/tell core -> watch 1/0.8");

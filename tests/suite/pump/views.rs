@@ -1,17 +1,17 @@
-//! The view of a call: what is in it, in which order, and under which number.
+//! The view of a call: its content, its order, and its numbers.
 
 use super::approvals::amendment;
 use super::clearing::{calls, ends, thinks};
 use super::*;
 
-/// An agent that asks two tools and another at once, waits, and spawns the two children that it waits for; the
-/// answers come in the order given.
+/// An agent that asks two tools and another agent at once, waits, and spawns the two children that it waits
+/// for. The answers come in the given order.
 fn conversation(answers: &[u32], children: &[&str]) -> Stage {
     let mut stage = Stage::new();
     stage.asks("k", "agent", None);
     let spawns = children_in_order().map(|label| spawn(Some(label), "tool"));
     let items = [thinks("first"), calls("tool", "a"), calls("other", "b"), calls("tool", "c"), refused()];
-    // The wait is recorded last, wherever it stands.
+    // The wait is recorded last, at any place in the reply.
     stage.replies("1", 1, items.into_iter().chain([wait("all", &[])]).chain(spawns).collect());
     for ordinal in answers {
         let said = ends(&format!("answer {ordinal}"));

@@ -1,5 +1,4 @@
-//! The time that a message from outside may take: when it runs, when it stands still, and what happens at
-//! its marks.
+//! The time budget of an outside message: when it runs, when it stops, and what happens at its marks.
 
 use super::*;
 use systole_core::pump::event::Pause;
@@ -89,7 +88,7 @@ fn a_paused_thread_and_a_pause_of_everything_wait_for_a_person() {
         ]
     );
     stage.passes(1_000_000);
-    // What is below another pause stays where it is.
+    // A subtree below another pause stays paused.
     assert!(pause(&mut stage, None, true).contains(&"=> done".to_owned()));
     pause(&mut stage, Some(root()), false);
     assert_eq!(said(&stage), ["false 1020ms"]);
@@ -319,7 +318,7 @@ fn a_timer_that_opens_a_call_goes_on_with_the_time_of_its_message() {
     assert!(told.contains(&"=> time runs, next mark in 49980".to_owned()), "{told:?}");
 }
 
-/// An agent that goes to sleep until a timer, after so long at work and before anybody was told of the mark.
+/// An agent that sleeps until a timer, after this much work and before the mark was reported.
 fn sleeps_after(ms: u64) -> (Stage, Vec<String>) {
     let mut stage = stage();
     stage.passes(ms);

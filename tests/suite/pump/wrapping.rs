@@ -1,4 +1,4 @@
-//! The last turn was used, or a budget is: one more turn, in which only a final is taken.
+//! The last turn or a budget is used up: one more turn, in which only a final is accepted.
 
 use super::budgets::messages;
 use super::*;

@@ -1,5 +1,5 @@
-//! The pages about agents and about scripts, held to the sources: the table of failures, the tools of the core, and the
-//! keys of a script.
+//! The pages about agents and about scripts, compared with the sources: the table of failures, the tools of the core,
+//! and the keys of a script.
 
 use std::fs;
 
@@ -52,7 +52,7 @@ fn the_page_of_agents_has_every_tool_of_the_core() {
     assert_eq!(cells(&page, "| tool | arguments | payload |"), core);
 }
 
-/// The fields of a struct of the source, under the names that a file has for them.
+/// The fields of a struct in the source, under their names in a file.
 fn fields(source: &str, name: &str) -> Vec<String> {
     let inside = source.split_once(&format!("struct {name} {{\n")).unwrap().1.split_once("\n}\n").unwrap().0;
     let (mut fields, mut renamed) = (Vec::new(), None);

@@ -1,5 +1,5 @@
-//! The pages of the commands against the program's own help and its exits. The help is what the real program prints;
-//! nothing is read out of the sources but the table of exits. What stands on one side alone fails.
+//! The pages of the commands, compared with the program's own help and its exits. The help is the output of the real
+//! program; only the table of exits is read from the sources. An entry on only one side fails the test.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -26,7 +26,7 @@ fn listed(help: &str, heading: &str) -> Vec<String> {
         .collect()
 }
 
-/// Every command, a `listener new` as well, with its options.
+/// Every command, also such as `listener new`, with its options.
 fn commands() -> BTreeMap<String, Options> {
     let root = help(&[]);
     let groups = root.lines().filter(|line| line.ends_with(':') && *line != "Options:");
@@ -85,7 +85,7 @@ fn sections() -> Vec<(Vec<String>, String)> {
                 words.collect::<Vec<_>>().join(" ")
             };
             let of: Vec<String> = codes.map(words).collect();
-            // What a soak takes stands on its own page.
+            // The options of a soak are on its own page.
             let more = if of.iter().any(|one| one == "soak") { page("soak") } else { String::new() };
             found.push((of, format!("{heading}\n{text}{more}")));
         }
@@ -94,13 +94,13 @@ fn sections() -> Vec<(Vec<String>, String)> {
     found
 }
 
-/// Whether a word may be one of a command's name, `mock-model` too.
+/// Whether a word may be part of a command's name, such as `mock-model`.
 fn is_command(word: &str) -> bool {
     word.starts_with(|c: char| c.is_ascii_lowercase())
         && word.chars().all(|c| c.is_ascii_lowercase() || c == '-')
 }
 
-/// Whether a section is of a command: of itself, or of the group that it is in.
+/// Whether a section is about a command, or about its group.
 fn is_of(section: &[String], command: &str) -> bool {
     section.iter().any(|one| one == command || command.split(' ').next() == Some(one))
 }
@@ -144,8 +144,8 @@ fn every_command_and_every_option_stands_in_the_reference() {
         let own: Vec<&Options> =
             commands.iter().filter(|(name, _)| is_of(of, name)).map(|(_, options)| options).collect();
         assert!(!own.is_empty(), "there is no command {of:?}");
-        // A command line is held against the command that it names, by the next test. Short options of other programs
-        // stand here too.
+        // The next test compares a command line with the command that it names. Short options of other programs are
+        // listed here too.
         let beside =
             |line: &str| shown(line).into_iter().fold(line.to_owned(), |line, it| line.replace(it, ""));
         for option in text.lines().flat_map(|line| longs(&beside(line))) {
@@ -166,7 +166,7 @@ fn pages(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// A command line somewhere in a page names a command that is there, with options that it has.
+/// A command line in any page names a command that exists, with options that it has.
 #[test]
 fn no_page_shows_a_command_or_an_option_that_does_not_exist() {
     let commands = commands();
@@ -183,7 +183,7 @@ fn no_page_shows_a_command_or_an_option_that_does_not_exist() {
                     continue;
                 };
                 let two = words.get(1).map(|second| format!("{first} {second}"));
-                // The first words of a stored configuration, and of what a log in NATS is made of.
+                // The first words of a stored configuration, and of the parts of a log in NATS.
                 if ["configuration v", "bundle v", "bundle apart v"].iter().any(|it| shown.starts_with(it)) {
                     continue;
                 }
@@ -204,7 +204,7 @@ fn no_page_shows_a_command_or_an_option_that_does_not_exist() {
     assert!(seen > 60, "only {seen} command lines were found");
 }
 
-/// What stands behind the program's name in a line of a page.
+/// The text after the program's name in a line of a page.
 fn shown(line: &str) -> Vec<&str> {
     let begins = |at: usize| line[..at].chars().next_back().is_none_or(|c| c == '`' || c == ' ');
     let starts = line.match_indices("systole ").filter(|(at, _)| begins(*at));
@@ -213,7 +213,7 @@ fn shown(line: &str) -> Vec<&str> {
     starts.map(|(at, word)| cut(&line[at + word.len()..])).collect()
 }
 
-/// What is behind `--`, a pipe or a `#` is no option of ours.
+/// Text after `--`, a pipe or a `#` is not one of our options.
 fn cut(rest: &str) -> &str {
     let ends = ["`", " | ", " -- ", " # ", " > "].iter().filter_map(|end| rest.find(end));
     &rest[..ends.min().unwrap_or(rest.len())]

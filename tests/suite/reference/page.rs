@@ -1,5 +1,5 @@
-//! Reads the page of elements, and any document, for the tests that hold one against the other. It knows no element
-//! of the house. Text comes in; rows and trees go out.
+//! Reads the page of elements, and any document, for the tests that compare them. It knows no element of Systole.
+//! The input is text; the output is rows and trees.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -21,7 +21,7 @@ pub(super) fn table(heading: &str) -> Vec<Vec<String>> {
     rows
 }
 
-/// Of the elements below a heading: their attributes, and whether each must be there.
+/// The elements below a heading: their attributes, and whether each is required.
 pub(super) fn attributes(heading: &str) -> BTreeMap<String, BTreeMap<String, bool>> {
     let rows = table(heading).into_iter().filter(|row| row.len() == 5);
     rows.map(|row| (unquoted(&row[0]).to_owned(), row[1].split("; ").filter_map(attribute).collect()))
@@ -40,7 +40,7 @@ pub(super) fn unquoted(cell: &str) -> &str {
 /// An element of a document.
 #[derive(Debug, Default)]
 pub(super) struct Node {
-    /// Its namespace, where that is the default one.
+    /// Its namespace, if that is the default one.
     pub(super) ns: String,
     pub(super) name: String,
     pub(super) attributes: BTreeMap<String, String>,
@@ -82,7 +82,7 @@ impl Node {
         node
     }
 
-    /// Its children of that name.
+    /// Its children with that name.
     pub(super) fn all<'n>(&'n self, name: &'n str) -> impl Iterator<Item = &'n Node> {
         self.children.iter().filter(move |child| child.name == name)
     }

@@ -1,5 +1,5 @@
-//! The page of elements against the schemas of the house, which another XML reader than ours reads. It judges no
-//! payload. Both come in as text; what stands in one alone fails.
+//! The page of elements, compared with Systole's schemas, which a separate XML reader reads. It judges no
+//! payload. Both inputs are text; an entry in only one of them fails the test.
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -1,6 +1,6 @@
-//! The page of elements against what no schema declares: the stamp, the answers of a delivery, the listener protocol
-//! and the annotations. Every value that the kit can write is written, with the fewest parts and with all; each
-//! attribute that it reads is left out once. What stands on one side alone fails.
+//! The page of elements, compared with what no schema declares: the stamp, the answers of a delivery, the listener
+//! protocol and the annotations. Every value that the kit can write is written, with the fewest parts and with all;
+//! each attribute that it reads is omitted once. An entry on only one side fails the test.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -20,7 +20,7 @@ use super::page::{Node, attributes, table, unquoted};
 
 type Told = BTreeMap<String, BTreeMap<String, bool>>;
 
-/// Of every element that the documents have in a namespace: its attributes, and whether it never goes without.
+/// Every element of a namespace in the documents: its attributes, and whether each is always there.
 fn written(ns: &str, documents: &[Vec<u8>]) -> Told {
     let mut found = Vec::new();
     for document in documents {
@@ -74,7 +74,7 @@ fn questions(whole: bool) -> Vec<Question> {
     ]
 }
 
-/// What a listener can say.
+/// Everything that a listener can send.
 fn words() -> Vec<Word> {
     let delivery = || text("d");
     let mut words = vec![
@@ -98,7 +98,7 @@ fn words() -> Vec<Word> {
     words
 }
 
-/// Where the page has a word. A word that is new does not compile until it is here.
+/// The place of a word on the page. A new word does not compile until it is listed here.
 fn place(word: &Word) -> String {
     match word {
         Word::Reply { said: Said::Items(_), .. } => text("reply"),
@@ -111,12 +111,12 @@ fn place(word: &Word) -> String {
     }
 }
 
-/// What the pump says in the same protocol.
+/// What the pump sends in the same protocol.
 fn answered() -> Vec<Vec<u8>> {
     let mut payloads = Vec::new();
     for whole in [false, true] {
         let next = Some(9).filter(|_| whole);
-        // Bytes that are no text are hex.
+        // Bytes that are not text are written in hex.
         let bytes = if whole { vec![0xff, 0x00] } else { b"words".to_vec() };
         let kept = Kept { total: 9, next, bytes };
         payloads.push(kept.payload(Whose::Schema("l")));
@@ -158,7 +158,7 @@ fn the_page_of_elements_is_what_the_listener_protocol_says() {
     let mut documents: Vec<Vec<u8>> = words().iter().map(|word| word.document().unwrap()).collect();
     documents.extend(answered());
     let mut written = written(LISTENER, &documents);
-    // The kit always writes these; a listener need not, as the test below holds.
+    // The kit always writes these; a listener need not, as the test below checks.
     for (element, attribute) in [("reply/failure", "retry"), ("ask/view", "from-seq")] {
         written.get_mut(element).unwrap().insert(text(attribute), false);
     }
@@ -190,7 +190,7 @@ fn what_the_page_says_a_listener_may_leave_out_it_may_leave_out() {
 /// The document without an attribute of the innermost element that a path names.
 fn without(document: &str, path: &str, name: &str) -> Option<String> {
     let element = path.rsplit('/').next()?.split(' ').next()?;
-    // The outer of two elements of one name is the document itself.
+    // The outer of two elements with the same name is the document itself.
     let tag = format!("<{element}");
     let start = if path.contains('/') { document.rfind(&tag) } else { document.find(&tag) }?;
     let end = start + document[start..].find('>')?;
@@ -260,7 +260,8 @@ fn the_page_of_elements_is_what_answers_say() {
     assert_eq!(attributes("### Of a delivery"), written(CORE, &documents));
 }
 
-/// What the kit reads by name, in the sources of the wire: a name that is read and never written is found here alone.
+/// The names that the kit reads, from the sources of the wire: only this test finds a name that is read and never
+/// written.
 #[test]
 fn no_attribute_is_read_from_the_wire_that_the_page_does_not_have() {
     const READERS: [&str; 3] = ["attribute(", "gate, ", "tag, "];
@@ -291,7 +292,7 @@ fn the_page_of_elements_has_every_annotation_of_a_schema() {
     let (_, known) = known.split_once(" = [").unwrap();
     let known = known.split(']').next().unwrap().split(", ").map(|name| name.trim_matches('"').to_owned());
     assert_eq!(page, known.collect());
-    // At their places they are taken; elsewhere two are refused, as the page says, and so is another name.
+    // They are accepted at their places; elsewhere two are refused, as the page says, and so is another name.
     let read = |global: &str, part: &str| {
         let xsd = format!(
             r#"<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema" xmlns:s="{SCHEMA}" targetNamespace="urn:a"

@@ -1,5 +1,5 @@
-//! What the words of a refusal say to do, done by a program that reads nothing but the path and those words: every
-//! order of the elements of one content, paths under several prefixes, types that a document chooses, short bytes.
+//! A program follows the fix of each refusal and reads only the path and the fix: every order of the elements of
+//! one content, paths under several prefixes, types that a document chooses, short bytes.
 
 use systole::edges::schemas::{Judge, SchemaId, Source, Verdict};
 use systole_kit::schema::{Finding, Model};
@@ -33,7 +33,7 @@ impl Bench {
         self.model.explain_refused(payload.as_bytes()).unwrap_or_else(|| panic!("no words for {payload}"))
     }
 
-    /// Does what it is told until the payload is admitted, and says in how many steps.
+    /// Follows the refusals until the payload is admitted, and returns the payload and the number of steps.
     fn followed(&mut self, payload: &str, most: usize) -> (String, usize) {
         let mut text = payload.to_owned();
         for step in 0..=most {
@@ -100,7 +100,7 @@ fn a9_every_wrong_order_of_an_order_is_put_right_by_the_words_and_loses_nothing(
             }
         }
     }
-    // All orders of twelve contents but the right ones.
+    // All orders of twelve contents, without the correct ones.
     assert_eq!(wrong, 277);
 }
 
@@ -136,7 +136,7 @@ fn a_type_that_a_document_chooses_wrongly_is_to_be_left_out() {
     assert_eq!(finding.path, "/order/line[2]/@x:type");
     assert_eq!(finding.message, "line: x:type=stray does not fit: the schema says which type line has");
     assert_eq!(bench.followed(&of("stray"), 1).1, 1);
-    // Without the verdict of the judge nothing is wrong with it.
+    // Without the verdict of the judge it has no fault.
     assert_eq!(bench.model.explain(of("stray").as_bytes()), None);
 }
 

@@ -1,13 +1,13 @@
-//! The hands of somebody who mends a payload by the words of a refusal: finds elements by their path, cuts and puts.
+//! The tools to repair a payload by the text of a refusal: they find elements by their path, cut and insert.
 //!
-//! Shares nothing with the model. It reads only what the rows of the table hold: no comment within a tag, no
-//! quote within a value. Text and a path come in, places in the text go out; it never judges.
+//! Shares no code with the model. It reads only what the rows of the table contain: no comment within a tag, no
+//! quote within a value. The input is a text and a path, the output places in the text; it never judges.
 
-/// Where an element stands.
+/// The place of an element.
 pub(super) struct At {
     pub(super) start: usize,
     pub(super) end: usize,
-    /// From behind its start tag to before its end tag.
+    /// From the end of its start tag to the beginning of its end tag.
     pub(super) inside: (usize, usize),
 }
 
@@ -18,7 +18,7 @@ enum Tag {
     Text(usize),
 }
 
-/// What begins at `from`, with where it ends.
+/// The tag that begins at `from`, and where it ends.
 fn next(text: &str, from: usize) -> Option<Tag> {
     let rest = text.get(from..)?;
     let until = |end: &str| rest.find(end).map(|at| from + at + end.len());
@@ -116,7 +116,7 @@ pub(super) fn find(text: &str, path: &str) -> Option<At> {
     Some(found)
 }
 
-/// The elements at the beginning of a text, however many stand there side by side.
+/// The elements at the beginning of a text, any number of them side by side.
 pub(super) fn first_element(text: &str) -> Option<&str> {
     let mut end = 0;
     while let Some(one) = element(text, end) {
@@ -125,7 +125,7 @@ pub(super) fn first_element(text: &str) -> Option<&str> {
     (end > 0).then(|| &text[..end])
 }
 
-/// What stands in an element without the text between.
+/// The elements inside an element, without the text between.
 pub(super) fn elements_alone(text: &str, of: &At) -> String {
     children(text, of).iter().map(|child| &text[child.start..child.end]).collect()
 }
@@ -139,15 +139,15 @@ pub(super) fn without_attribute(head: &str, name: &str) -> String {
     }
 }
 
-/// A start tag with an attribute of that value, in place of the one it had.
+/// A start tag with this value of an attribute, which replaces any earlier one.
 pub(super) fn with_attribute(head: &str, name: &str, value: &str) -> String {
     let head = without_attribute(head, name);
     let at = head.find([' ', '>', '/']).unwrap_or(head.len());
     format!("{} {name}=\"{value}\"{}", &head[..at], &head[at..])
 }
 
-/// Does what the words of a refusal say by the rule of `docs/reference/refusals.md`, on the text alone; none where
-/// the words are for people.
+/// Follows the text of a refusal by the rule of `docs/reference/refusals.md`, on the text alone; none if it is for
+/// people.
 pub(crate) fn apply(payload: &str, path: &str, fix: &str) -> Option<String> {
     let (path, attribute) = match path.split_once("/@") {
         Some((path, name)) => (path, Some(name)),
@@ -199,7 +199,7 @@ pub(crate) fn apply(payload: &str, path: &str, fix: &str) -> Option<String> {
     None
 }
 
-/// A start tag written anew: another name, another attribute, or another value of one.
+/// A rewritten start tag: another name, another attribute, or another value of one.
 fn written(payload: &str, element: &At, attribute: Option<&str>, rest: &str) -> Option<String> {
     let head = &payload[element.start..element.inside.0];
     let put = |from: usize, to: usize, new: &str| [&payload[..from], new, &payload[to..]].concat();

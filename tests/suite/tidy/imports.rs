@@ -1,10 +1,10 @@
-//! Who may import whom. The rooms of the house form one order, and foreign crates stay in theirs.
+//! The allowed imports. The rooms (source folders) form one order, and foreign crates stay in their places.
 
 use super::rust::{code_of, line_of, words};
 use super::{Source, hold, sources};
 
-/// What each room may name of the house. The kit and the crates below it may be named by all; what these may name is in
-/// their `Cargo.toml`.
+/// The rooms that each room may name. All may name the kit and the crates below it; the `Cargo.toml` of those
+/// crates limits what they name.
 const ROOMS: [(&str, &[&str]); 8] = [
     ("words", &[]),
     ("rules", &["words"]),
@@ -12,12 +12,12 @@ const ROOMS: [(&str, &[&str]); 8] = [
     ("edges", &["words"]),
     ("audit", &["words", "rules", "pump", "edges"]),
     ("organism", &["words", "rules", "pump", "edges", "audit"]),
-    // The top floor names what it shows where that stands; see docs/decisions/0002.
+    // The console names what it shows; see docs/decisions/0002.
     ("console", &["words", "rules", "edges", "audit", "organism"]),
     ("cli", &["words", "rules", "pump", "edges", "audit", "organism", "console"]),
 ];
 
-/// Where a foreign crate may be named; everywhere else it may not.
+/// The only places where a foreign crate may be named.
 const FOREIGN: [(&str, &[&str]); 10] = [
     (
         "tokio",
@@ -39,8 +39,8 @@ const FOREIGN: [(&str, &[&str]); 10] = [
     ("systole_workflow", &["src/runtime/", "src/cli/"]),
 ];
 
-/// What the code of a room that reads no clock, draws no id and does no I/O cannot name.
-// An address is data; what opens a socket is not.
+/// Names that a room without clock, random ids and I/O cannot use.
+// An address is data; opening a socket is not.
 const IMPURE: [&str; 9] = [
     "std::fs",
     "std::net::Tcp",
@@ -60,7 +60,7 @@ const PURE: [&str; 5] = [
     "crates/core/src/pump/",
 ];
 
-/// The parts of the house that a source names, with the byte where each is named.
+/// The rooms that a source names, with the byte position of each.
 fn named(path: &str, code: &str) -> Vec<(usize, String)> {
     let mut found = Vec::new();
     for (at, _) in code.match_indices("crate::") {
@@ -71,12 +71,12 @@ fn named(path: &str, code: &str) -> Vec<(usize, String)> {
             found.push((at, word.to_owned()));
         }
     }
-    // A chain of `super` that leaves the room would be a way round the rule.
+    // A chain of `super` that leaves the room would bypass the rule.
     let below = path.split('/').count().saturating_sub(3) + usize::from(!path.ends_with("/mod.rs"));
     for (at, _) in code.match_indices("super::") {
         let fresh = !code[..at].ends_with("super::");
         let chain = code[at..].split("super::").take_while(|between| between.is_empty()).count();
-        // A test module inside a file is one level further down.
+        // A test module inside a file is one level deeper.
         let inside = usize::from(code[..at].contains("mod tests {"));
         if fresh && chain > below + inside {
             found.push((at, "a room through `super`".to_owned()));
@@ -112,7 +112,7 @@ fn breaches_of(source: &Source) -> Vec<String> {
     if let Some((room, allowed)) = ROOMS.iter().find(|(name, _)| Some(*name) == room) {
         for (at, other) in named(&source.path, &code) {
             let whole = other.as_str() == *room || allowed.contains(&other.as_str());
-            // Of the edges, the reading side sees the log alone.
+            // Among the edges, the reading side may name only the log.
             let log = *room != "audit" || other != "edges" || code[at..].starts_with("crate::edges::log");
             if !whole || !log {
                 breaches.push(format!("{}: {room} names {other}", place(at)));
@@ -122,7 +122,8 @@ fn breaches_of(source: &Source) -> Vec<String> {
         breaches.push(format!("{}: {room} is no room of the house", source.path));
     }
     for (krate, homes) in FOREIGN {
-        // What stands under the house has crates of its own; a broker is spoken to by one of its rooms alone.
+        // The rule covers `src/`. Of the crates in `listeners/` it covers only the use of NATS, which has one
+        // home there.
         let is_ruled = source.path.starts_with("src/")
             || (krate == "async_nats" && source.path.starts_with("listeners/"));
         let at_home = !is_ruled || homes.iter().any(|home| source.path.starts_with(home));
@@ -153,7 +154,7 @@ fn a_listener_stands_on_the_kit_alone() {
     let mut breaches = Vec::new();
     for source in sources().iter().filter(|s| s.path.starts_with("listeners/")) {
         let code = code_of(&source.text);
-        // The mock of a provider is what an agent is judged against: it shares nothing with that side, not even the kit.
+        // Agents are judged against the mock of a provider, so it shares no code with them, not even the kit.
         let is_mock = source.path.starts_with("listeners/mock-model/");
         let kit_or_web = if is_mock { "systole_kit" } else { "axum" };
         for banned in ["systole", "rusqlite", "libxml", kit_or_web] {

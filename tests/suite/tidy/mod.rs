@@ -1,5 +1,5 @@
-//! The house rules, held against the sources as text: who imports whom, sizes, headers, names, the table
-//! of codes, banned crates. Nothing here runs the program.
+//! The house rules, checked against the sources as text: imports, sizes, headers, names, the table of
+//! codes, banned crates. These tests run nothing of the program.
 
 mod imports;
 mod names;
@@ -17,7 +17,7 @@ pub(crate) struct Source {
     pub(crate) text: String,
 }
 
-/// Every Rust file of the house.
+/// Every Rust file of the project.
 pub(crate) fn sources() -> Vec<Source> {
     let mut found = Vec::new();
     for root in ["src", "crates", "listeners", "tests", "benches"] {
@@ -40,7 +40,7 @@ fn collect(folder: &Path, found: &mut Vec<Source>) {
     }
 }
 
-/// Fails with every breach at once.
+/// Fails with all breaches at once.
 fn hold(rule: &str, breaches: &[String]) {
     assert!(breaches.is_empty(), "{rule}:\n  {}", breaches.join("\n  "));
 }

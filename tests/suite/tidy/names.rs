@@ -1,16 +1,16 @@
-//! Names that say nothing, the table of codes, and what may not be left behind.
+//! Names without meaning, the table of codes, and things that may not be left behind.
 
 use systole_core::types::codes::Code;
 
 use super::rust::{code_of, line_of, words};
 use super::{hold, sources};
 
-/// Words that say nothing in a name.
+/// Words without meaning in a name.
 const EMPTY: [&str; 10] =
     ["utils", "util", "common", "helpers", "helper", "manager", "handler", "context", "data", "info"];
 
-/// Names that stand although they have such a word: the thing they speak of is called so.
-/// The last two have a function by whose name a foreign trait asks for it.
+/// Names that are allowed although they have such a word, because the thing has this name. A foreign
+/// trait requires the function names of the last two.
 const CALLED_SO: [&str; 4] = [
     "src/audit/context.rs",
     "src/cli/context.rs",
@@ -18,14 +18,14 @@ const CALLED_SO: [&str; 4] = [
     "src/console/strangers.rs",
 ];
 
-/// Codes of the table that nothing gives out yet, because what would give them out is not built. A code
-/// leaves this list with the change that uses it.
+/// Codes of the table that no code path gives out yet, because that part is not built. A code leaves
+/// this list with the change that uses it.
 const WAITING: &[Code] = &[];
 
-/// Codes that the kit gives out stand there as texts: it knows nothing of the table.
+/// The kit contains its codes as texts: it does not know the table.
 const KIT_CODES: &str = "crates/wire/src/codes.rs";
 
-/// A name in its words: `SchemaId` and `schema_id` are both `schema`, `id`.
+/// The words of a name: `SchemaId` and `schema_id` are both `schema`, `id`.
 fn parts(name: &str) -> Vec<String> {
     let mut parts = vec![String::new()];
     for c in name.chars() {
@@ -58,7 +58,7 @@ fn no_name_says_nothing() {
         let code = code_of(&source.text);
         let mut before = "";
         for (at, word) in words(&code) {
-            // The name of a test is a sentence, and sentences have such words.
+            // The name of a test is a sentence, and sentences contain such words.
             let sentence = before == "fn" && source.path.contains("tests/");
             let keyword =
                 matches!(before, "struct" | "enum" | "trait" | "type" | "mod" | "fn" | "const" | "static");
@@ -103,7 +103,7 @@ fn nothing_is_left_behind() {
         for left in
             ["todo!", "unimplemented!", "dbg!", "#[ignore]", "#[allow(", "thread::sleep", "time::sleep"]
         {
-            // The machine's own time may be waited for in the sources, never in a test.
+            // Sources may wait for the machine's own time, tests never.
             let is_source = source.path.starts_with("src/") || source.path.contains("/src/");
             let waits = left.ends_with("sleep") && is_source;
             for (at, _) in code.match_indices(left).filter(|_| !waits) {

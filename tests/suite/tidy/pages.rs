@@ -1,5 +1,5 @@
-//! How wide pages are: no line of text is wider than 100 columns, and in the README no line at all. Tables and code blocks
-//! of other pages may be wider where a row or an output cannot be split.
+//! The width of pages: no line of text is wider than 100 columns, and in the README no line at all. Tables and code
+//! blocks of other pages may be wider if a row or an output cannot be split.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! What the release workflow and the recipes of packages name exists: targets of the Makefile, scripts, files.
+//! Everything that the release workflow and the package recipes name exists: Makefile targets, scripts, files.
 
 use std::fs;
 use std::path::Path;
@@ -44,7 +44,7 @@ fn the_release_workflow_names_targets_and_scripts_that_exist() {
     hold("the release workflow names what is not there", &breaches);
 }
 
-/// A release has to be built by anyone who has the sources.
+/// Anyone with the sources must be able to build a release.
 #[test]
 fn the_release_workflow_needs_no_secret() {
     let text = fs::read_to_string(WORKFLOW).unwrap();

@@ -1,7 +1,7 @@
-//! Just enough of Rust's lexer to tell code from comments and texts, so that a rule about code is not
-//! broken by a sentence about it.
+//! Enough of Rust's lexer to tell code from comments and texts, so that a sentence about code does
+//! not break a rule about code.
 
-/// The text with comments and the insides of literals blanked out; line breaks stay.
+/// The text with blanks in place of comments and the contents of literals; line breaks stay.
 pub(super) fn code_of(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -19,7 +19,7 @@ pub(super) fn code_of(text: &str) -> String {
     out
 }
 
-/// How many bytes at the start of `rest` are a comment or a literal.
+/// The number of bytes at the start of `rest` that are a comment or a literal.
 fn literal_or_comment(rest: &str, before: Option<char>) -> usize {
     let in_word = before.is_some_and(|c| c.is_alphanumeric() || c == '_');
     if rest.starts_with("//") {
@@ -63,7 +63,7 @@ fn closed(rest: &str, quote: char) -> usize {
     rest.len()
 }
 
-/// The words of code: identifiers, with where each begins.
+/// The identifiers of code, each with its position.
 pub(super) fn words(code: &str) -> impl Iterator<Item = (usize, &str)> {
     let is_word = |c: char| c.is_alphanumeric() || c == '_';
     code.split(move |c: char| !is_word(c))

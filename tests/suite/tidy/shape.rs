@@ -1,4 +1,4 @@
-//! Sizes of files, their first lines, and the crates that may not be part of the house.
+//! Sizes of files, their first lines, and banned crates.
 
 use std::fs;
 
@@ -8,7 +8,7 @@ use super::{hold, sources};
 const FILE_LINES: usize = 600;
 const MAIN_LINES: usize = 150;
 
-/// Crates that may not be in the lock file, each with what is used instead.
+/// Crates that may not be in the lock file, each with its replacement.
 const BANNED: [(&str, &str); 7] = [
     ("aws-lc-sys", "ring is the one TLS provider"),
     ("aws-lc-rs", "ring is the one TLS provider"),
@@ -38,7 +38,7 @@ fn every_file_says_first_what_it_is() {
     for source in sources() {
         let header: Vec<&str> = source.text.lines().map_while(|line| line.strip_prefix("//!")).collect();
         let words = header.iter().flat_map(|line| line.split_whitespace()).count();
-        // A file without a line of code is one that waits to be written.
+        // A file without a line of code is not written yet.
         let empty = code_of(&source.text).trim().is_empty();
         if words < 5 && !empty {
             breaches.push(format!("{}: {words} words of header", source.path));

@@ -1,41 +1,41 @@
-//! What the ledger keeps of requests to a person: approvals, of which bytes, and what became of them; and questions.
+//! Requests to a person in the ledger: approvals, with their bytes and their outcome; and questions.
 
 use super::{Ledger, Step};
 use crate::record::Hash;
 
-/// A request for approval of the payload that a call carries.
+/// A request for approval of a call's payload.
 #[derive(Debug)]
 pub(crate) struct Approval {
     pub(crate) id: String,
-    /// When it expires, as it is written.
+    /// When it expires, as written in the record.
     pub(crate) expires: String,
-    /// The bytes that a person put in place of those that wait.
+    /// A person's replacement for the waiting bytes.
     pub(crate) amendment: Option<Hash>,
-    /// How it ended.
+    /// Its outcome.
     pub(crate) outcome: Option<String>,
-    /// Whether it is about one more attempt at what was out already.
+    /// Whether it is about one more attempt at a turn that was already out.
     pub(crate) of_attempt: bool,
 }
 
-/// A question to a person, of an item.
+/// An item's question to a person.
 #[derive(Debug)]
 pub(crate) struct Question {
     pub(crate) id: String,
-    /// When it expires, as it is written.
+    /// When it expires, as written in the record.
     pub(crate) expires: String,
-    /// The possible answers, as they are written.
+    /// The possible answers, as written in the record.
     pub(crate) choices: Vec<String>,
 }
 
 impl Approval {
-    /// Whether the call may move because of it.
+    /// Whether it lets the call move.
     pub(crate) fn lets_go(&self) -> bool {
         matches!(self.outcome.as_deref(), Some("approved" | "amended"))
     }
 }
 
 impl Ledger {
-    /// Where another request has the same id.
+    /// The position of an earlier request with the same id.
     pub(crate) fn first_approval(&self, id: &str) -> Option<u64> {
         self.firsts.get(&["approval", id])
     }
@@ -47,7 +47,7 @@ impl Ledger {
         self.firsts.put(&["approval", &id], step.record.position);
         let of_attempt = tag.attribute("unknown").is_some();
         self.with_call(&step.record.thread, call, |call| {
-            // Of the same call more than one attempt may be asked about, one after the other.
+            // For one call, several attempts may be asked about, one after another.
             if of_attempt {
                 call.approval = None;
             }

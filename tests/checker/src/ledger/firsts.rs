@@ -1,11 +1,11 @@
-//! What may stand only once in a log, and where it stood first.
+//! Things that may occur only once in a log, and where they occurred first.
 
 use std::collections::HashMap;
 
 use sha2::{Digest as _, Sha256};
 
-/// The first position of everything that may stand only once. What it is is kept as half a SHA-256, so
-/// that a million records cost 24 bytes each and two of them meet by no accident.
+/// The first position of everything that may occur only once. The key is half a SHA-256, so a million
+/// records cost 24 bytes each and collisions do not occur by accident.
 #[derive(Default)]
 pub(super) struct Firsts(HashMap<[u8; 16], u64>);
 

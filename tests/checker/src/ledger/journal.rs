@@ -1,5 +1,5 @@
-//! What the ledger keeps of journals: the entries of the due attempt of each open call, and what models used
-//! in each thread. What a start keeps counts as used until its result takes its place.
+//! Journals in the ledger: the entries of the due attempt of each open call, and the model use of each
+//! thread. The reserve of a start counts as used until its result replaces it.
 
 use super::{Ledger, Step};
 use crate::path;
@@ -9,12 +9,12 @@ use crate::tag;
 #[derive(Debug)]
 pub(crate) struct Entry {
     pub(crate) id: u64,
-    /// What is kept for it, if it is a start without a result.
+    /// Its reserve, if it is a start without a result.
     pub(crate) kept: Option<Bought>,
     pub(crate) is_start: bool,
 }
 
-/// What models used.
+/// The use of models.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Bought {
     pub(crate) tokens: u64,
@@ -63,7 +63,7 @@ impl Ledger {
         self.spends(thread, kept, Bought { tokens, micros: tag.micros("money").unwrap_or(kept.micros) });
     }
 
-    /// Counts in a thread what a child of it used that has ended; in its tree it counted already.
+    /// Adds the use of an ended child to a thread; its tree already counted it.
     pub(super) fn buys(&mut self, thread: &str, bought: Bought) {
         if let Some(thread) = self.threads.get_mut(thread) {
             thread.bought = thread.bought.and(bought);

@@ -1,10 +1,10 @@
-//! What is known of every thread after the records read so far: open calls, their items, attempts and
+//! The state of every thread after the records read so far: open calls, their items, attempts and
 //! children.
 //!
-//! The ledger is a fold of its own, written from the pages that say what a record means and not from
-//! the pump's. It judges nothing and is not thrown off by a record that breaks a rule: it takes each as
-//! well as it can, so that one fault is found once and not again at every record after it. It keeps
-//! open calls, and of everything else a few words per record at most.
+//! The ledger is a separate fold, written from the pages that say what a record means and not from the
+//! pump's fold. It judges nothing, and a record that breaks a rule does not derail it: it takes each
+//! record as well as it can, so that one fault is found once and not again at every later record. It
+//! stores open calls, and a few words per record of everything else.
 
 mod approvals;
 mod firsts;
@@ -29,12 +29,12 @@ use crate::path;
 use crate::record::{Hash, Id, Record, head_zero};
 use crate::tag::{self, Tag};
 
-/// A record with what was read off it once, for all rules.
+/// A record with the parts that all rules need, read once.
 pub(crate) struct Step<'r> {
     pub(crate) record: &'r Record,
-    /// What it does; a record without a meaning is judged by the rules of chains and causes alone.
+    /// What it does. Only the rules of chains and causes judge a record without a meaning.
     pub(crate) act: Option<Act<'r>>,
-    /// The leaf that its bytes give.
+    /// The leaf of its bytes.
     pub(crate) leaf: Hash,
     /// Its body, if that is a payload of the core.
     pub(crate) core: Option<Tag<'r>>,
@@ -57,7 +57,7 @@ impl<'r> Step<'r> {
     }
 }
 
-/// Where a record stands.
+/// The place of a record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Place {
     /// The number of its thread in this ledger.
@@ -65,13 +65,13 @@ pub(crate) struct Place {
     pub(crate) seq: u64,
 }
 
-/// Everything that later records are judged against.
+/// The state against which later records are judged.
 #[derive(Default)]
 pub(crate) struct Ledger {
     pub(crate) position: u64,
     pub(crate) records: u64,
     pub(crate) threads: HashMap<String, Thread>,
-    /// Spawns whose confirmation has not come, by the id of their record.
+    /// Spawns without a confirmation, by the id of their record.
     pub(crate) spawns: HashMap<Id, Spawn>,
     ids: HashMap<Id, Place>,
     firsts: Firsts,
@@ -100,38 +100,38 @@ impl Ledger {
         self.ids.get(&id).copied()
     }
 
-    /// Where an item with the same call, turn and ordinal stands.
+    /// The position of an item with the same call, turn and ordinal.
     pub(crate) fn first_item(&self, thread: &str, call: &str, turn: u32, ordinal: u32) -> Option<u64> {
         self.firsts.get(&["item", thread, &path::of_item(call, turn, ordinal)])
     }
 
-    /// Where a message of the same sender with the same key stands in the same thread.
+    /// The position of a message with the same sender and key in the same thread.
     pub(crate) fn first_key(&self, record: &Record) -> Option<u64> {
         self.firsts.get(&["key", &record.thread, &record.from, record.key.as_deref()?])
     }
 
-    /// Where another root stands that the same sender opened with the same key.
+    /// The position of another root that the same sender opened with the same key.
     pub(crate) fn first_root(&self, record: &Record) -> Option<u64> {
         self.firsts.get(&["root", &record.from, record.key.as_deref()?])
     }
 
-    /// Where the outcome of a call stands.
+    /// The position of a call's outcome.
     pub(crate) fn first_outcome(&self, thread: &str, call: &str) -> Option<u64> {
         self.firsts.get(&["outcome", thread, call])
     }
 
-    /// Whether a child has not ended; one that never began does not run.
+    /// Whether a child has not ended; a child that never began is not running.
     pub(crate) fn is_running(&self, child: &str) -> bool {
         self.thread(child).is_some_and(|child| child.ended.is_none())
     }
 
-    /// Passes over a row that is no record.
+    /// Skips a row that is not a record.
     pub(crate) fn skip(&mut self, position: u64) {
         self.position = self.position.max(position);
         self.records += 1;
     }
 
-    /// Takes a record in.
+    /// Takes a record.
     pub(crate) fn apply(&mut self, step: &Step<'_>) {
         let record = step.record;
         self.position = record.position;
@@ -389,7 +389,7 @@ impl Ledger {
         }
     }
 
-    /// Counts what was used in a thread.
+    /// Counts the use in a thread.
     fn uses(&mut self, thread: &str, messages: u32, children: u32) {
         if let Some(thread) = self.threads.get_mut(thread) {
             let (before, below) = thread.used;
@@ -427,13 +427,13 @@ impl Ledger {
         let Some(thread) = self.threads.get_mut(&record.thread) else { return };
         let Some(closed) = thread.calls.remove(call) else { return };
         if path::is_top(call) {
-            // A top call is due when those before it are over; one after it may close while it is at work.
+            // A top call is due when those before it are over; a later one may close while it is at work.
             let behind = |other: &&str| path::is_top(other) && path::top(other) > path::top(call);
             let behind = thread.calls.iter_mut().filter(|(other, _)| behind(&other.as_str()));
             behind.for_each(|(_, call)| call.moved = record.position);
         }
         thread.timers.values_mut().for_each(|timer| timer.closed(call, closed.settled));
-        // What was left open below was found by its rule; it goes with the call all the same.
+        // The rule on open calls below has reported them; they are removed with the call.
         thread.calls.retain(|other, _| !path::is_below(other, call));
         if thread.calls.is_empty() {
             // An emptied map keeps its memory; most threads rest, and there are many.
@@ -467,7 +467,7 @@ pub(crate) fn is_nudge(record: &Record) -> bool {
     matches!(record.code.as_deref(), Some("children-open" | "todo-open"))
 }
 
-/// The word by which a parent is told how its child ended.
+/// The word that tells a parent how its child ended.
 fn outcome(step: &Step<'_>) -> &'static str {
     match (step.act, step.record.code.as_deref()) {
         (Some(Act::Item { .. }), _) => "answered",
@@ -475,7 +475,7 @@ fn outcome(step: &Step<'_>) -> &'static str {
         (_, Some("handled")) => "handled",
         (_, Some("approval.rejected")) => "rejected",
         (_, Some("approval.expired")) => "expired",
-        // A budget that is used up is told by a report, and a refusal for want of budget by an error.
+        // A used-up budget ends with a report, and a refusal for lack of budget with an error.
         _ if step.core_named("final-report").is_some() => "budget",
         _ => "failed",
     }

@@ -1,11 +1,12 @@
-//! What the ledger keeps of pauses, and of when each call was moved last: a call that was moved after
-//! everything was halted cannot have been handed out before.
+//! Pauses in the ledger, and when each call last moved: a call that moved after the pause of
+//! everything cannot have been handed out before.
 
 use super::Ledger;
 use crate::path;
 
 impl Ledger {
-    /// The first pause that holds for a thread: its own, that of one above it, or that of everything.
+    /// The first pause that applies to a thread: its own, that of a thread above it, or that of
+    /// everything.
     pub(crate) fn halted(&self, thread: &str) -> Option<u64> {
         let above = path::line(thread).chain(["sys"]);
         above.filter_map(|id| self.thread(id)?.paused).min()
@@ -17,7 +18,7 @@ impl Ledger {
         }
     }
 
-    /// Notes that a call is not what it was: a turn of it may have become due.
+    /// Notes that a call has changed: a turn of it may have become due.
     pub(super) fn moved(&mut self, thread: &str, call: &str) {
         let position = self.position;
         self.with_call(thread, call, |call| call.moved = position);

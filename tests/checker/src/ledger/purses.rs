@@ -1,11 +1,11 @@
-//! What the ledger keeps of what each message from outside has used, and of how deep its work lies. A purse
-//! lies in the root, under the number of the top call that a client opened; all below it counts into it at
-//! once, and the calls that its timers open go on with it.
+//! Budgets in the ledger: what each message from outside has used, and how deep its work is nested. A purse
+//! belongs to the root, under the number of the top call that a client opened. Everything below counts into it at
+//! once, and the calls that its timers open continue it.
 
 use super::{Bought, Ledger, Step, Thread};
 use crate::path;
 
-/// What was used of a message from outside.
+/// The use of a message from outside.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Purse {
     pub(crate) messages: u32,
@@ -14,20 +14,20 @@ pub(crate) struct Purse {
 }
 
 impl Ledger {
-    /// What was used so far of the message that is at work in the tree of a thread.
+    /// The use so far of the message that is at work in the tree of a thread.
     pub(crate) fn purse(&self, thread: &str) -> Option<Purse> {
         let root = self.thread(path::root(thread))?;
         root.purses.get(&root.purse_at_work()?).copied()
     }
 
-    /// How deep what a call begins lies: calls and spawns above it, over all threads.
+    /// The depth of what a call begins: calls and spawns above it, over all threads.
     pub(crate) fn depth_below(&self, thread: &str, call: &str) -> u32 {
         let above =
             self.thread(thread).and_then(|thread| thread.child.as_ref()).map_or(0, |child| child.depth);
         above + path::depth(call) + 1
     }
 
-    /// Counts what was begun in a thread.
+    /// Counts what a thread began.
     pub(super) fn charge(&mut self, thread: &str, messages: u32, children: u32) {
         let Some(root) = self.threads.get_mut(path::root(thread)) else { return };
         let purse = root.purse_at_work().and_then(|number| root.purses.get_mut(&number));
@@ -37,7 +37,8 @@ impl Ledger {
         }
     }
 
-    /// The purse of a top call that a message from outside opens, or the timer of one, or the news of that timer.
+    /// Gives a purse to a top call that a message from outside opens, or a timer of such a call, or the news of
+    /// that timer.
     pub(super) fn gives_purse(&mut self, step: &Step<'_>, call: &str) {
         let fired = step.core_named("timer-fired").and_then(|tag| tag.attribute("id"));
         let finished = step.core_named("timer-finished").and_then(|tag| tag.attribute("call"));
@@ -61,7 +62,7 @@ impl Thread {
         self.calls.get(&first.to_string()).map(|call| call.purse)
     }
 
-    /// Forgets the purses that nothing can use any more.
+    /// Forgets the purses that can no longer be used.
     pub(super) fn forget_purses(&mut self) {
         let (calls, timers) = (&self.calls, &self.timers);
         self.purses.retain(|number, _| {

@@ -1,5 +1,5 @@
-//! What the ledger keeps of items that went to several takers: each has a call of its own, and the item is
-//! answered when all of those are closed. Where the first answer is enough, that closes the others.
+//! Items for several takers in the ledger: each taker has its own call, and the item is answered when
+//! all of those are closed. If the first answer is enough, it closes the others.
 
 use super::thread::{Item, Taker, Takers};
 use super::{Ledger, Step};
@@ -8,7 +8,7 @@ use crate::path;
 use crate::record::Hash;
 
 impl Ledger {
-    /// Takes a call to one of the takers in.
+    /// Takes a call to one of the takers.
     pub(super) fn takes(&mut self, step: &Step<'_>, act: Act<'_>) {
         let Act::Takes { caller, turn, ordinal, call: path, to, first_is_enough } = act else { return };
         let (record, Some(number)) = (step.record, path::taker(path)) else { return };

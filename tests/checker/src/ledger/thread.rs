@@ -1,4 +1,4 @@
-//! What the ledger keeps of a thread, of its open calls and of spawns on their way.
+//! Threads in the ledger, their open calls, and spawns without a confirmation.
 
 use std::collections::BTreeMap;
 
@@ -17,23 +17,24 @@ pub(crate) struct Thread {
     pub(crate) top_calls: u32,
     pub(crate) calls: BTreeMap<String, Call>,
     pub(crate) timers: BTreeMap<String, Timer>,
-    /// The last words on the time of messages from outside, by the top call that each opened.
+    /// The last records on the time of messages from outside, by the top call that each opened.
     pub(crate) clocks: BTreeMap<String, Clocked>,
-    /// Messages and children that were used here, and by children that have ended.
+    /// Messages and children that were used here, and by ended children.
     pub(crate) used: (u32, u32),
-    /// What models used here, and by children that have ended.
+    /// The use of models here, and by ended children.
     pub(crate) bought: Bought,
-    /// Of a root: what each message from outside has used in its whole tree, by the top call that it opened.
+    /// For a root: what each message from outside has used in its whole tree, by the top call that it
+    /// opened.
     pub(crate) purses: BTreeMap<u32, Purse>,
-    /// The position of the record that halted it.
+    /// The position of the record that paused it.
     pub(crate) paused: Option<u64>,
     /// The position of the record that ended it.
     pub(crate) ended: Option<u64>,
-    /// What only children have; roots are many and stay small.
+    /// The fields that only children have; roots are many and stay small.
     pub(crate) child: Option<Box<Child>>,
 }
 
-/// What a child's parent is to be told of it.
+/// The facts about a child that its parent gets.
 #[derive(Debug)]
 pub(crate) struct Child {
     /// Its head after its first record.
@@ -41,7 +42,7 @@ pub(crate) struct Child {
     pub(crate) is_confirmed: bool,
     /// Calls and spawns above it.
     pub(crate) depth: u32,
-    /// How many messages it may use, with all below it.
+    /// How many messages it may use, including everything below it.
     pub(crate) ceiling: Option<u32>,
     pub(crate) end: Option<End>,
     /// The position of the `<thread-finished>` in its parent.
@@ -52,7 +53,7 @@ pub(crate) struct Child {
 #[derive(Debug)]
 pub(crate) struct End {
     pub(crate) outcome: &'static str,
-    /// The hash of the payload that its parent is to read; none where there is none to read.
+    /// The hash of the payload for its parent; none if there is no payload.
     pub(crate) payload: Option<Hash>,
 }
 
@@ -70,9 +71,9 @@ pub(crate) struct Call {
     pub(crate) position: u64,
     pub(crate) seq: u64,
     pub(crate) since_ms: u64,
-    /// The position of the record that moved it last.
+    /// The position of the record that last moved it.
     pub(crate) moved: u64,
-    /// Of a top call: the number of the purse that it uses.
+    /// For a top call: the number of its purse.
     pub(crate) purse: u32,
     /// The last turn whose reply is recorded; 0 before the first.
     pub(crate) settled: u32,
@@ -80,20 +81,20 @@ pub(crate) struct Call {
     pub(crate) items: Vec<Item>,
     /// The last recorded attempt at the turn that is due.
     pub(crate) attempts: Option<u32>,
-    /// What its listener wrote in its journal in that attempt.
+    /// The journal entries of its listener in that attempt.
     pub(crate) journal: Vec<Entry>,
-    /// How many of the attempts before it died with the pump, which no listener is blamed for.
+    /// How many of the earlier attempts died with the pump, which is no listener's fault.
     pub(crate) lost_with_pump: u32,
-    /// How many of those were on record before.
+    /// How many of those were already recorded.
     pub(crate) deaths_on_record: u32,
-    /// Whether that turn will not be tried again.
+    /// Whether that turn will not be retried.
     pub(crate) is_dead: bool,
     pub(crate) children: Vec<String>,
-    /// Whether a final of it was answered by a word on what is open.
+    /// Whether one of its finals was answered by a notice about open work.
     pub(crate) is_nudged: bool,
-    /// The last turn whose reply was recorded when a word for it came last.
+    /// The last turn whose reply was recorded when the last steering message came.
     pub(crate) steered: Option<u32>,
-    /// The position of the record that says that it may only answer.
+    /// The position of the record that lets it only answer.
     pub(crate) wraps_up: Option<u64>,
     pub(crate) warned: Vec<Warning>,
     /// The last message of its view that it has cleared.
@@ -119,9 +120,9 @@ pub(crate) struct Item {
     pub(crate) is_clear: bool,
     pub(crate) is_recall: bool,
     pub(crate) is_person: bool,
-    /// What it asks a person.
+    /// Its question to a person.
     pub(crate) question: Option<Question>,
-    /// The record of the item, if it steers a child, and whether its word has joined that.
+    /// The record of the item, if it steers a child, and whether its message has joined the child.
     pub(crate) steers: Option<(Id, bool)>,
     /// The record of the item, if it sets a timer.
     pub(crate) sets: Option<Id>,
@@ -131,11 +132,11 @@ pub(crate) struct Item {
     pub(crate) spawn: Option<Id>,
     pub(crate) cause: Option<Id>,
     pub(crate) time_ms: u64,
-    /// Those whom it went to, if it went to several.
+    /// The takers, if it went to several.
     pub(crate) takers: Option<Takers>,
 }
 
-/// Those who take one item.
+/// The takers of one item.
 #[derive(Debug)]
 pub(crate) struct Takers {
     pub(crate) first_is_enough: bool,
@@ -144,10 +145,10 @@ pub(crate) struct Takers {
     pub(crate) all: Vec<Taker>,
 }
 
-/// One of those who take an item.
+/// A taker of an item.
 #[derive(Debug)]
 pub(crate) struct Taker {
-    /// Which, as its call says.
+    /// Its number, from its call.
     pub(crate) number: u32,
     pub(crate) name: String,
     pub(crate) is_closed: bool,
@@ -170,7 +171,7 @@ impl Call {
         self.items.iter().filter(|item| !item.is_answered).count()
     }
 
-    /// The reply to that turn is recorded: what belongs to the one before is over.
+    /// The reply to that turn is recorded: the earlier turn is over.
     pub(crate) fn settle(&mut self, turn: u32) {
         if turn > self.settled {
             (self.settled, self.attempts, self.is_dead) = (turn, None, false);
@@ -191,7 +192,7 @@ impl Call {
 }
 
 impl Thread {
-    /// The number of the top call whose turn it is: the lowest that is open.
+    /// The number of the current top call: the lowest open one.
     pub(crate) fn first_top(&self) -> Option<u32> {
         self.calls.keys().map(|call| path::top(call)).min()
     }

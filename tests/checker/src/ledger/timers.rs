@@ -1,22 +1,23 @@
-//! What the ledger keeps of timers. Whether one repeats is known to its setter's own bytes alone, which
-//! are in any form and not read here: what is kept holds for both sorts.
+//! Timers in the ledger. Only the bytes of the timer's setter say whether it repeats. Those have any
+//! form and are not read here, so the ledger's facts apply to both kinds.
 
 use super::{Ledger, Step, Thread};
 use crate::record::{Id, read_moment};
 use crate::tag::Tag;
 
-/// A timer that is set, or was and may fire again.
+/// A timer that is set, or that was set and may fire again.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Timer {
     /// The record of the item that set it.
     pub(crate) set: Id,
     pub(crate) call: String,
     pub(crate) listener: String,
-    /// The purse that a call which it opens uses.
+    /// The purse for the calls that it opens.
     pub(crate) purse: u32,
-    /// From its setting to its first due moment.
+    /// The time from its setting to its first due moment.
     pub(crate) span_ms: u64,
-    /// When it may fire next, if it repeats; before its first firing, when it may fire at all.
+    /// When it may fire next, if it repeats; before its first firing, the earliest moment to fire at
+    /// all.
     pub(crate) due_ms: u64,
     pub(crate) fired: Option<Firing>,
 }
@@ -24,16 +25,16 @@ pub(crate) struct Timer {
 /// The last firing of a timer.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Firing {
-    /// The call that was told, or opened.
+    /// The call that got it, or that it opened.
     pub(crate) call: String,
-    /// The last turn of it that was settled then; none where the firing opened it, and once the call has
-    /// closed after turns that must have shown it.
+    /// The last turn of the call that was settled then. None if the firing opened the call, and once the
+    /// call has closed after turns that must have shown it.
     pub(crate) settled: Option<u32>,
 }
 
 impl Timer {
     /// Notes that a call closed after that turn. A firing that came while a turn was out is shown by the
-    /// next one at the latest.
+    /// next turn at the latest.
     pub(super) fn closed(&mut self, call: &str, turn: u32) {
         if let Some(firing) = self.fired.as_mut().filter(|firing| firing.call == call)
             && firing.settled.is_some_and(|then| turn > then.saturating_add(1))
@@ -70,8 +71,8 @@ impl Ledger {
         }
     }
 
-    /// Takes a firing. After it the next moment is one span further for each that was due meanwhile, or
-    /// one span from now where the clock was set.
+    /// Takes a firing. The next moment is then one span later for each span that passed, or one span
+    /// from now if the clock was set.
     pub(super) fn fired(&mut self, step: &Step<'_>, call: &str) {
         let record = step.record;
         let Some(tag) = step.core_named("timer-fired") else { return };
@@ -86,7 +87,7 @@ impl Ledger {
         timer.due_ms = if record.time_ms < next && next <= latest { next } else { latest };
     }
 
-    /// Takes the word that a timer is cancelled.
+    /// Takes the cancel of a timer.
     pub(super) fn unset(&mut self, step: &Step<'_>) {
         let id = step.core_named("timer-cancelled").and_then(|tag| tag.attribute("id"));
         if let (Some(id), Some(thread)) = (id, self.threads.get_mut(&step.record.thread)) {
@@ -95,7 +96,7 @@ impl Ledger {
     }
 }
 
-/// A word on the time of a message from outside.
+/// A record on the time of a message from outside.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Clocked {
     pub(crate) runs: bool,
@@ -128,7 +129,7 @@ fn span_ms(text: &str) -> Option<u64> {
 }
 
 impl Ledger {
-    /// Takes a word on the time of a message from outside.
+    /// Takes a record on the time of a message from outside.
     pub(super) fn clocked(&mut self, step: &Step<'_>, call: &str) {
         let said = step.core_named("budget-time").and_then(|tag| Clocked::read(tag));
         if let (Some(thread), Some(said)) = (self.threads.get_mut(&step.record.thread), said) {

@@ -1,4 +1,4 @@
-//! Whether what needs a person waited for one.
+//! Checks that everything that needs a person waited for one.
 
 use super::Terms;
 use crate::ledger::{Approval, Call, Item, Ledger, Step};
@@ -6,11 +6,11 @@ use crate::meaning::Act;
 use crate::path;
 use crate::record::{Hash, moment};
 
-/// A request for approval is made once of a call that nothing has moved yet, or of one whose attempt is over
-/// and told of as unknown; it is of the bytes that the call carries, has one outcome, bound to its id and to
-/// the bytes that go out, and expires no earlier than it was told to. Nothing moves the call before it was
-/// approved or amended, but the end of its message's time; one more attempt cannot be amended, and one that
-/// was turned down closes as that.
+/// A request for approval is made once for a call that nothing has moved yet, or for a call whose attempt is
+/// over and reported as unknown. It is about the bytes of the call, has one outcome, bound to its id and to
+/// the bytes that go out, and does not expire early. Nothing moves the call before it is approved or
+/// amended, except the end of its message's time. One more attempt cannot be amended, and a rejected request
+/// closes as rejected.
 pub(crate) fn approval(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<String> {
     let act = step.act?;
     let call = before.call_of(step);
@@ -110,7 +110,7 @@ fn is_out_of_time(before: &Ledger, step: &Step<'_>) -> bool {
     root.is_some_and(|root| root.clocks.values().any(|said| said.used_ms >= said.limit_ms))
 }
 
-/// Whether a call moves that waits for a person, or was turned down.
+/// The fault, if a call moves that waits for a person or was rejected.
 fn moves(before: &Ledger, call: &Call, act: Act<'_>, step: &Step<'_>) -> Option<String> {
     let approval = call.approval.as_ref()?;
     let code = step.record.code.as_deref().unwrap_or_default();
@@ -119,11 +119,11 @@ fn moves(before: &Ledger, call: &Call, act: Act<'_>, step: &Step<'_>) -> Option<
     match act {
         Act::Outcome { .. } if turned_down.is_some() => (turned_down != outcome)
             .then(|| format!("its call closes with {code}, which approval {id} is not")),
-        // A call is cancelled with what waited for it, whatever it waits for itself.
+        // A call is cancelled with what waited for it, for anything that it waits for itself.
         Act::Outcome { .. } if code == "thread.cancelled" => None,
-        // The time of its message is over, and nothing it could do would count.
+        // The time of its message is over, and nothing that it could do would count.
         Act::Outcome { .. } if code == "budget.time" && is_out_of_time(before, step) => None,
-        // What is turned down after an attempt will not be tried again.
+        // A rejected attempt is not tried again.
         Act::DeadLetter { .. } if approval.of_attempt && outcome.is_some() => None,
         Act::Item { .. }
         | Act::Outcome { .. }

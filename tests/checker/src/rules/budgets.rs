@@ -1,12 +1,12 @@
-//! Whether budgets hold: what is told of their use is what was used, each word on them comes once, and
-//! nothing starts after the last.
+//! Checks budgets: the reported use is the real use, each report comes once, and nothing starts after the
+//! last.
 
 use super::Terms;
 use crate::ledger::{Clocked, Ledger, Step};
 use crate::meaning::{Act, Sort};
 use crate::path;
 
-/// What a message from outside begins, in all its threads, is no more and no deeper than it may be.
+/// A message from outside begins, in all its threads, no more and no deeper than allowed.
 pub(crate) fn budget(before: &Ledger, step: &Step<'_>, terms: &Terms) -> Option<String> {
     let thread = &step.record.thread;
     let (call, children) = match step.act? {
@@ -30,8 +30,8 @@ pub(crate) fn budget(before: &Ledger, step: &Step<'_>, terms: &Terms) -> Option<
     Some(format!("its message from outside has {children} children, of {most} allowed"))
 }
 
-/// What a parent is told that a child has used is what the child and all below it did use. Logs from before
-/// there were budgets say nothing of it.
+/// The use of a child that its parent sees is the use of the child and of everything below it. Logs from
+/// before budgets say nothing about it.
 pub(crate) fn used(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<String> {
     let tag = step.core_named("thread-finished")?;
     let id = tag.attribute("id")?;
@@ -61,7 +61,7 @@ pub(crate) fn warned_once(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option
     is_known.then(|| format!("it was warned of the limit of {limit} {what} before"))
 }
 
-/// A call is told once that it may only answer, and from then on nothing of it begins.
+/// A call gets one notice that it may only answer, and nothing of it begins after that.
 pub(crate) fn wrap_up(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<String> {
     let act = step.act?;
     let told = before.call_of(step)?.wraps_up?;
@@ -75,9 +75,9 @@ pub(crate) fn wrap_up(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<Str
     }
 }
 
-/// The words on the time of one message from outside stand in its root and follow from one another: it
-/// stands still only where it ran, what is used grows only while it runs and never beyond the limit, and
-/// once that is reached nothing more is said.
+/// The records on the time of one message from outside are in its root and follow from one another: the
+/// time stops only if it ran, the used time grows only while it runs and never beyond the limit, and after
+/// the limit no record follows.
 pub(crate) fn time(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<String> {
     let Act::Clocks { call } = step.act? else { return None };
     let Some(said) = step.core_named("budget-time").and_then(|tag| Clocked::read(tag)) else {

@@ -1,11 +1,11 @@
-//! Whether calls open, move and close in order, and between the parties that they are for.
+//! Checks that calls open, move and close in order, and between the right parties.
 
 use super::{Terms, timers};
 use crate::ledger::{Call, Ledger, Step, Thread};
 use crate::meaning::{Act, By, Sort};
 use crate::path;
 
-/// What belongs to a call stands between its opening and its outcome.
+/// The records of a call are between its opening and its outcome.
 pub(crate) fn call_open(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<String> {
     let act = step.act?;
     let (path, thread) = (act.call()?, &step.record.thread);
@@ -14,7 +14,7 @@ pub(crate) fn call_open(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<S
     }
     let Some(call) = before.call(thread, path) else {
         return match before.first_outcome(thread, path) {
-            // A second outcome of one call is found as such.
+            // Another rule finds a second outcome of one call.
             Some(_) if act.closes().is_some() => None,
             Some(_) if goes_with_its_time(before, step) => None,
             Some(over) => Some(format!("call {path} is over since position {over}")),
@@ -26,7 +26,7 @@ pub(crate) fn call_open(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<S
     (!is_there).then(|| format!("no item {} waits for an answer", path::of_item(path, turn, ordinal)))
 }
 
-/// Whether the record cancels a timer that its call has left, because the time of its message is over.
+/// Whether the record cancels a timer that its call left, because the time of its message is over.
 fn goes_with_its_time(before: &Ledger, step: &Step<'_>) -> bool {
     let id = step.core_named("timer-cancelled").and_then(|tag| tag.attribute("id"));
     let thread = before.thread(&step.record.thread);
@@ -56,16 +56,16 @@ pub(crate) fn top_order(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<S
             _ => None,
         };
     }
-    // What waits for a person may be turned down before its turn.
+    // A request that waits for a person may be rejected before the call's turn.
     if record.code.as_deref().is_some_and(|code| code.starts_with("approval.")) {
         return None;
     }
-    // Who is told of a request for approval may answer whatever else is open.
+    // A listener that is notified of a request for approval may answer at any time.
     let aside = matches!(act, Act::Asks { .. } | Act::Tell { .. } | Act::Amends { .. } | Act::Decides { .. });
     if aside || act.call().is_some_and(path::is_told) {
         return None;
     }
-    // News may reach a call that waits for its turn, and a call that is not open is found as such.
+    // News may reach a call that waits for its turn, and another rule finds a call that is not open.
     let moves = !matches!(act, Act::Inbox { .. } | Act::Fires { .. }) && before.call_of(step).is_some();
     let (path, first) = (act.call().filter(|_| moves)?, thread?.first_top()?);
     (path::top(path) > first).then(|| format!("call {path} moves while call {first} is open"))
@@ -97,8 +97,8 @@ fn below<'t>(thread: &'t Thread, call: &str) -> Option<&'t str> {
     thread.calls.keys().map(String::as_str).find(|other| path::is_below(other, call))
 }
 
-/// Records come from whom they may come and go to whom they are for: an item from the listener of its
-/// call, an outcome to its caller, and what only the core says from the core.
+/// Records have the right sender and receiver: an item comes from the listener of its call, an outcome
+/// goes to its caller, and core messages come from the core.
 pub(crate) fn party(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<String> {
     let act = step.act?;
     let call = before.call_of(step);

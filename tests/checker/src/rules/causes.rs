@@ -1,11 +1,11 @@
-//! Whether everything has a cause that stands before it.
+//! Checks that everything has an earlier cause.
 
 use super::Terms;
 use crate::ledger::{Ledger, Step};
 use crate::meaning::{Act, By};
 
-/// The cause of a record stands before it in the log. What belongs to a call was caused by something
-/// in its thread, and by nothing older than the call: an item is an answer to what its call was shown.
+/// The cause of a record is earlier in the log. A record of a call was caused by something in its
+/// thread, and by nothing older than the call: an item is an answer to what its call saw.
 pub(crate) fn cause(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<String> {
     let record = step.record;
     let Some(cause) = record.cause else {
@@ -41,6 +41,6 @@ fn needs_cause(act: Act<'_>) -> bool {
 }
 
 fn stays_in_thread(act: Act<'_>) -> bool {
-    // A child begins because of its parent, and what reaches an inbox comes from anywhere.
+    // A child begins because of its parent, and the cause of an inbox record may be anywhere.
     !matches!(act, Act::Opens { .. } | Act::Inbox { .. } | Act::Steers { .. } | Act::Terminal | Act::Aside)
 }

@@ -1,4 +1,4 @@
-//! Whether the records are the ones that were written, all of them, in their order.
+//! Checks that the records are the written ones, all of them, in order.
 
 use super::Terms;
 use crate::ledger::{Ledger, Step};

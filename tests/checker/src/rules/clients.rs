@@ -1,7 +1,7 @@
-//! Whether the log keeps what clients were told.
+//! Checks that the log matches the clients' histories.
 //!
-//! Before the log is read the histories are brought together, one entry for each message that a client
-//! has a key for. While it is read the entries meet their records. What then does not fit is found.
+//! Before the log is read, the histories are merged into one entry for each message that a client has
+//! a key for. During the read the entries meet their records. Mismatches are then reported.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -13,27 +13,27 @@ use crate::record::{Hash, Id};
 use crate::report::{Counts, Finding, Report};
 use crate::tag;
 
-/// The rules of this room, in the order in which they are judged.
+/// The rules of this module, in the order in which they are judged.
 pub(crate) const NAMES: [&str; 6] = ["kept", "receipt", "doubled", "refused", "seen", "token"];
 
-/// A refusal that says nothing of the message: whether it is stored was not known when it was given.
+/// A refusal that says nothing about the message: it was not known then whether the message is stored.
 const NOT_KNOWN: &str = "ingress.unavailable";
 
 /// Every message of the histories, by client and key.
 #[derive(Default)]
 pub(crate) struct Clients {
     messages: BTreeMap<(String, String), Message>,
-    /// Which message opened a top call that is open, by thread and call.
+    /// The message that opened each open top call, by thread and call.
     asked: HashMap<String, BTreeMap<String, (String, String)>>,
 }
 
-/// One message, with all that its client and the log say of it.
+/// One message, with everything that its client and the log say about it.
 #[derive(Default)]
 struct Message {
     acked: Option<(Receipt, Hash)>,
-    /// A receipt that is not the first one.
+    /// A receipt that differs from the first.
     other: Option<Receipt>,
-    /// Bytes that were refused, with the code, and those whose fate the client does not know.
+    /// Refused bytes, with the code, and bytes whose outcome the client does not know.
     refused: Vec<(Hash, String)>,
     unknown: Vec<Hash>,
     seen: Vec<Seen>,
@@ -47,7 +47,7 @@ struct Message {
 struct Stored {
     place: Receipt,
     sha256: Hash,
-    /// Whether it joined a call that is there, instead of opening one.
+    /// Whether it joined an existing call, instead of opening one.
     is_word: bool,
 }
 
@@ -62,7 +62,7 @@ struct Outcome {
 }
 
 impl Clients {
-    /// Brings the histories together.
+    /// Merges the histories.
     pub(crate) fn of(histories: &[History]) -> Clients {
         let mut clients = Clients::default();
         for sent in histories.iter().flat_map(|history| &history.sent) {
@@ -84,7 +84,7 @@ impl Clients {
         clients
     }
 
-    /// Meets a record.
+    /// Takes a record.
     pub(crate) fn see(&mut self, step: &Step<'_>) {
         let record = step.record;
         match step.act {
@@ -94,7 +94,7 @@ impl Clients {
                 }
             }
             Some(Act::Steers { .. }) => {
-                // The core writes down whose word it is; what the word says is its sender's.
+                // The core records the sender; the inner payload is the sender's.
                 let word = tag::root(&record.body).map_or("", |word| word.inside);
                 self.store(step, word.as_bytes(), true);
             }
@@ -115,7 +115,7 @@ impl Clients {
         }
     }
 
-    /// Meets the record of a message; the name of one that is met for the first time.
+    /// Takes the record of a message. Returns its name if it is new.
     fn store(&mut self, step: &Step<'_>, payload: &[u8], is_word: bool) -> Option<(String, String)> {
         let record = step.record;
         let name = (record.from.clone(), record.key.clone()?);
@@ -146,7 +146,7 @@ impl Clients {
         });
     }
 
-    /// Judges every message, and counts what became of it.
+    /// Judges every message, and counts the outcomes.
     pub(crate) fn judge(&self, report: &mut Report) {
         for ((client, key), message) in &self.messages {
             message.count(&mut report.counts);
@@ -168,7 +168,7 @@ impl Clients {
     }
 }
 
-/// Where something is wrong, and what.
+/// The place and the description of a fault.
 type Found = Option<(Receipt, String)>;
 
 impl Message {
@@ -187,7 +187,7 @@ impl Message {
         }
     }
 
-    /// What was acknowledged is in the log, at the place and with the bytes that were acknowledged.
+    /// An acknowledged message is in the log, at the acknowledged place and with its bytes.
     fn kept(&self) -> Found {
         let (receipt, sha256) = self.acked.as_ref()?;
         let Some(stored) = &self.stored else {
@@ -204,7 +204,7 @@ impl Message {
             .then(|| (receipt.clone(), "is in the log with other bytes than were acknowledged".into()))
     }
 
-    /// A message that is sent again gets the first receipt again.
+    /// A repeated message gets its first receipt again.
     fn receipt(&self) -> Found {
         let other = self.other.clone()?;
         Some((other, "a second receipt differs from the first, or is for other bytes".into()))
@@ -216,7 +216,7 @@ impl Message {
         Some((stored.place.clone(), format!("has {} messages in the log", self.times_stored)))
     }
 
-    /// What was refused is not in the log, unless the same bytes were also sent with another end.
+    /// A refused message is not in the log, unless the same bytes were also sent with another result.
     fn refused(&self) -> Found {
         let stored = self.stored.as_ref()?;
         let was_sent_again = self.unknown.contains(&stored.sha256)

@@ -1,14 +1,13 @@
-//! Whether journals hold: every model call stands in one attempt under a number of its own, every result has its
-//! start, nothing is forgotten silently, and no limit is passed by more than one answer.
+//! Checks journals: every model call is in one attempt under its own number, every result has its start, nothing
+//! is forgotten silently, and no limit is passed by more than one answer.
 
 use super::Terms;
 use crate::ledger::{Bought, Call, Ledger, Step};
 use crate::meaning::Act;
 use crate::tag::{self, Tag};
 
-/// An entry belongs to the attempt that is due and has a number that no other entry of it has; a result takes
-/// the place of one start of that attempt. An attempt that follows a start without result says that its
-/// outcome is unknown.
+/// An entry belongs to the due attempt and has a number that no other entry of it has; a result replaces one
+/// start of that attempt. An attempt that follows a start without result says that its outcome is unknown.
 pub(crate) fn journal(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<String> {
     let call = before.call_of(step)?;
     match step.act? {
@@ -51,8 +50,8 @@ fn writes(call: &Call, turn: u32, step: &Step<'_>) -> Option<String> {
     is_none.then(|| format!("entry {id} is the result of no start"))
 }
 
-/// What models may use in the tree of one message from outside is kept before they are called, and the sum
-/// passes no limit; but that of a call that may only answer may pass it, once it was not passed before.
+/// The model use in the tree of one message from outside is reserved before the calls, and the sum passes no
+/// limit. A call that may only answer may pass a limit that was not passed before.
 pub(crate) fn models(before: &Ledger, step: &Step<'_>, terms: &Terms) -> Option<String> {
     let Act::Writes { .. } = step.act? else { return None };
     let tag = tag::entry(&step.record.body).filter(|tag| tag.attribute("kind") == Some("model-started"))?;
@@ -72,7 +71,7 @@ fn kept(tag: &Tag<'_>) -> Bought {
     Bought { tokens, micros: tag.micros("reserve-money").unwrap_or(0) }
 }
 
-/// What a parent is told that models used in a child is what they used.
+/// The model use of a child that its parent sees is the real use.
 pub(crate) fn bought(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<String> {
     let tag = step.core_named("thread-finished")?;
     let id = tag.attribute("id")?;

@@ -1,6 +1,6 @@
-//! The rules. Each is a function that looks at one record and at what stood before it, and says in
-//! words what is wrong, if anything is; the rules on ends look at what is left when the log is over.
-//! No rule knows another, and none changes anything.
+//! The rules. Each is a function that reads one record and the state before it, and describes the
+//! fault, if any. The rules on ends read what is left at the end of the log. No rule knows another,
+//! and none changes anything.
 
 pub(crate) mod approvals;
 pub(crate) mod budgets;
@@ -23,18 +23,19 @@ pub(crate) mod waits;
 use crate::ledger::{Ledger, Step};
 use crate::report::Finding;
 
-/// What a judge may be told of a run.
+/// The settings of a run that a judge may get.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Terms {
-    /// Whether the organism still runs, or was killed: open calls are then listed and no findings.
+    /// Whether the organism still runs, or was killed: open calls are then listed and are not
+    /// findings.
     pub running: bool,
     /// Most attempts at one turn.
     pub attempts: u32,
-    /// Most calls and spawns that one message from outside may bring about, where its file says so.
+    /// Most calls and spawns that one message from outside may cause, if its file says so.
     pub messages: Option<u32>,
     /// Most child threads that it may have, in all its threads.
     pub children: Option<u32>,
-    /// How deep calls and spawns may nest: the deepest allowed lies one less below its first call.
+    /// How deep calls and spawns may nest: the deepest allowed call is one less below the first.
     pub depth: Option<u32>,
     /// Most tokens that its models may use.
     pub tokens: Option<u64>,

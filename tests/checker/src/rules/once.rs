@@ -1,4 +1,4 @@
-//! Whether everything happened once, and in its turn.
+//! Checks that everything happened once, and in order.
 
 use super::Terms;
 use crate::ledger::{Ledger, Step, is_nudge};
@@ -30,7 +30,7 @@ pub(crate) fn outcome_once(before: &Ledger, step: &Step<'_>, _: &Terms) -> Optio
     Some(format!("call {call} already has its outcome, at position {first}"))
 }
 
-/// An item has one answer: one of the core, or the outcome of the call that it made.
+/// An item has one answer: from the core, or the outcome of the call that it made.
 pub(crate) fn answer_once(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<String> {
     let act = step.act?;
     let (caller, turn, ordinal) = match act {
@@ -38,14 +38,14 @@ pub(crate) fn answer_once(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option
         _ => path::item(act.closes()?)?,
     };
     let item = before.call(&step.record.thread, caller)?.item(turn, ordinal)?;
-    // A second outcome of one call is found as such.
+    // Another rule finds a second outcome of one call.
     let is_second =
         act.closes().is_some_and(|call| before.first_outcome(&step.record.thread, call).is_some());
     (item.is_answered && !is_second)
         .then(|| format!("item {} already has its answer", path::of_item(caller, turn, ordinal)))
 }
 
-/// A turn goes out when every item of the last reply has its answer, and one reply comes back, whole.
+/// A turn goes out when every item of the last reply has its answer, and one complete reply comes back.
 pub(crate) fn turn_due(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<String> {
     let act = step.act?;
     let (Act::Item { turn, .. }
@@ -59,7 +59,7 @@ pub(crate) fn turn_due(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<St
     if let (Act::Item { ordinal, .. } | Act::Takes { ordinal, .. }, Some(first)) = (act, call.items.first())
         && turn == call.settled
     {
-        // One reply is decided upon at one moment and from one state, so its items share both.
+        // One reply is decided at one moment and from one state, so its items share both.
         let is_same = (first.cause, first.time_ms) == (step.record.cause, step.record.time_ms);
         return (!is_same)
             .then(|| format!("item {ordinal} comes after the reply to turn {turn} was recorded"));
@@ -73,13 +73,13 @@ pub(crate) fn turn_due(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<St
         .then(|| format!("turn {turn} is not due: {open} items of turn {} have no answer", call.settled))
 }
 
-/// A call is told once that children run or steps are open; its next final is taken.
+/// A call gets one notice that children run or steps are open; its next final is accepted.
 pub(crate) fn nudge_once(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<String> {
     let is_second = is_nudge(step.record) && before.call_of(step)?.is_nudged;
     is_second.then(|| "a second final is answered by a word on what is open".into())
 }
 
-/// Nothing but notes stands beside a final, and in a turn that could only answer what was refused.
+/// Only notes accompany a final, or refused items in a turn that may only answer.
 pub(crate) fn final_alone(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<String> {
     let Act::Item { turn, sort: Sort::Final, .. } = step.act? else { return None };
     let call = before.call_of(step)?;
@@ -89,11 +89,12 @@ pub(crate) fn final_alone(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option
     (beside > 0).then(|| format!("{beside} other items stand beside the final"))
 }
 
-/// After so many deaths of the pump a turn is not tried again, where its listener may not fail more often.
+/// The number of deaths of the pump after which a turn is not retried, if its listener may not fail more
+/// often.
 const DEATHS_OF_THE_PUMP: u32 = 5;
 
-/// Attempts at a turn ascend by one and pass no limit. The first stands in the log only where it had to
-/// be recorded before it was made, so the first that is recorded is 1 or 2.
+/// Attempts at a turn ascend by one and pass no limit. The first is in the log only if it had to be
+/// recorded before it was made, so the first recorded attempt is 1 or 2.
 pub(crate) fn attempt(before: &Ledger, step: &Step<'_>, terms: &Terms) -> Option<String> {
     let call = before.call_of(step)?;
     match step.act? {
@@ -117,7 +118,7 @@ pub(crate) fn attempt(before: &Ledger, step: &Step<'_>, terms: &Terms) -> Option
                 return Some(format!("attempt {number}, the listener's own {own}, is over {most}"));
             }
             let most = most.max(DEATHS_OF_THE_PUMP);
-            // An attempt that was not on record may never have been handed out.
+            // An unrecorded attempt may never have been handed out.
             let counts = step.tells_of_a_death_of_the_pump() && call.attempts.is_some();
             let deaths = call.deaths_on_record + u32::from(counts);
             (deaths >= most).then(|| format!("attempt {number} comes after {deaths} deaths of the pump"))

@@ -1,11 +1,11 @@
-//! Whether nothing new goes out of what is halted.
+//! Checks that nothing new goes out of a paused thread.
 
 use super::Terms;
 use crate::ledger::{Ledger, Step};
 use crate::meaning::Act;
 
-/// A thread is paused and goes on by turns. Between the two nothing of it, nor of what is below it, is
-/// handed out: what is replied to was due before, and no first attempt is made.
+/// Pauses and resumes of a thread alternate. Between the two nothing of the thread, nor of those below
+/// it, is handed out: a reply belongs to a turn that was due before, and no first attempt is made.
 pub(crate) fn paused(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<String> {
     let thread = &step.record.thread;
     match step.act? {
@@ -32,7 +32,7 @@ pub(crate) fn paused(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<Stri
     }
 }
 
-/// Whether a reply is to what can only have been handed out after the pause.
+/// Whether a reply is to a turn that can only have been handed out after the pause.
 fn replies(before: &Ledger, step: &Step<'_>, path: &str, turn: u32) -> Option<String> {
     let since = before.halted(&step.record.thread)?;
     let call = before.thread(&step.record.thread)?.calls.get(path)?;

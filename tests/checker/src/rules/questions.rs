@@ -1,4 +1,4 @@
-//! Whether a question to a person is asked by an item, and answered as it may be.
+//! Checks that an item asks each question to a person, and that the answer is allowed.
 
 use super::Terms;
 use crate::ledger::{Call, Item, Ledger, Question, Step};
@@ -6,9 +6,9 @@ use crate::meaning::Act;
 use crate::path;
 use crate::record::moment;
 
-/// A question is recorded once, after the item that asks it and before its answer, under an id of its own. It is answered
-/// by what a person said, which is one of its choices if it has any, or by its expiry, no earlier than told; or it is
-/// withdrawn, if its call may only answer. Nothing else is answered like this.
+/// A question is recorded once, after its item and before its answer, under its own id. Its answer is what a person
+/// said, which is one of the choices if there are any, or its expiry, not early; or it is withdrawn, if its call may
+/// only answer. Nothing else is answered like this.
 pub(crate) fn question(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<String> {
     match step.act? {
         Act::Questions { caller, turn, ordinal } => {

@@ -1,4 +1,4 @@
-//! What is left when the log is over.
+//! The open calls at the end of the log.
 
 use super::Terms;
 use crate::ledger::Ledger;

@@ -1,4 +1,4 @@
-//! Whether children begin and end as their parents were told.
+//! Checks that children begin and end as their parents saw it.
 
 use super::Terms;
 use crate::ledger::{Ledger, Step};
@@ -6,8 +6,8 @@ use crate::meaning::{Act, By};
 use crate::record::Hash;
 use crate::report::Finding;
 
-/// A child begins because of a spawn in its parent, is confirmed there after its first record and
-/// before its second, and the confirmation names it and its head.
+/// A child begins because of a spawn in its parent. The parent confirms it after its first record
+/// and before its second, and the confirmation names it and its head.
 pub(crate) fn spawn(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<String> {
     let record = step.record;
     let child = record.thread.contains('.').then(|| before.thread(&record.thread)).flatten();
@@ -26,7 +26,7 @@ pub(crate) fn spawn(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<Strin
 
 fn begins(before: &Ledger, step: &Step<'_>) -> Option<String> {
     let record = step.record;
-    // Without a cause the rule on causes has found it.
+    // Without a cause, the rule on causes reports it.
     let cause = record.cause?;
     let Some(spawn) = before.spawns.get(&cause) else {
         return Some(format!("its cause {cause} is no spawn that waits for its child"));
@@ -51,7 +51,7 @@ fn confirmed(before: &Ledger, step: &Step<'_>, caller: &str, turn: u32, ordinal:
     let Some(spawned_by) = item.spawn else {
         return tag.map(|_| "a spawn is confirmed that nobody asked for".into());
     };
-    // A second confirmation of one spawn is found as a second answer.
+    // A second confirmation of one spawn is reported as a second answer.
     let spawn = before.spawns.get(&spawned_by)?;
     let Some(tag) = tag else { return Some("a spawn is not answered by its confirmation".into()) };
     if record.cause != Some(spawned_by) {
@@ -68,7 +68,7 @@ fn confirmed(before: &Ledger, step: &Step<'_>, caller: &str, turn: u32, ordinal:
         .then(|| format!("the confirmation does not name {}, the child's first head", child.first_head))
 }
 
-/// A parent is told once of each child that ended, with its last head, its outcome and its answer.
+/// A parent gets one notice about each ended child, with its last head, its outcome and its answer.
 pub(crate) fn finished(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<String> {
     let Some(Act::Inbox { call }) = step.act else { return None };
     let tag = step.core_named("thread-finished")?;
@@ -113,7 +113,7 @@ pub(crate) fn unconfirmed(end: &Ledger, _: &Terms) -> Vec<Finding> {
     end.spawns.values().map(finding).collect()
 }
 
-/// The end of every child was told.
+/// Every ended child was reported to its parent.
 pub(crate) fn untold(end: &Ledger, _: &Terms) -> Vec<Finding> {
     let ended = end
         .threads

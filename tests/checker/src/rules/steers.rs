@@ -1,11 +1,12 @@
-//! Whether words for work that goes on come from whom they may, once, and are answered when they came.
+//! Checks that steering messages come from the right sender, once, and that their items are answered
+//! afterwards.
 
 use super::Terms;
 use crate::ledger::{Ledger, Step};
 use crate::meaning::Act;
 
-/// A word for a child joins because of one item of the call that spawned it, once; one for a root comes
-/// from outside, under a key. An item that steers is handled after its word has joined.
+/// A steering message joins a child because of one item of the call that spawned it, once; one for a
+/// root comes from outside, under a key. A steering item is handled after its message has joined.
 pub(crate) fn steer(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<String> {
     match step.act? {
         Act::Steers { .. } => joins(before, step),

@@ -1,5 +1,5 @@
-//! Whether items that went to several takers reached each of them once, and whether the first answer, where
-//! it is enough, leaves none of the others at work.
+//! Checks that items for several takers reached each of them once, and that the first answer, if it is
+//! enough, leaves none of the others at work.
 
 use super::Terms;
 use crate::ledger::{Ledger, Step};
@@ -7,8 +7,8 @@ use crate::meaning::{Act, Sort};
 use crate::path;
 use crate::record::Hash;
 
-/// The takers of an item count from 0, each is another, and all are sent the same bytes on the same terms.
-/// When one gives the answer that is enough, the calls to the others are closed before it.
+/// The takers of an item count from 0, all differ, and all get the same bytes on the same terms. When one
+/// gives the answer that is enough, the calls to the others are closed before it.
 pub(crate) fn takers(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<String> {
     match step.act? {
         Act::Takes { caller, turn, ordinal, call, to, first_is_enough } => {
@@ -46,8 +46,8 @@ pub(crate) fn takers(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<Stri
     }
 }
 
-/// Whether that is surely an answer and no failure. A report of a listener's own may be one: what it says
-/// of itself stands in bytes that this judge does not read.
+/// Whether that is surely an answer and not a failure. A listener's own report may be a failure: this judge
+/// does not read its bytes.
 fn is_enough(act: Act<'_>, step: &Step<'_>) -> bool {
     let is_report = || step.record.body.windows(b"final-report".len()).any(|part| part == b"final-report");
     match act {

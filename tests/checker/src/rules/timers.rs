@@ -1,4 +1,4 @@
-//! Whether timers are set, fire and end as they were told.
+//! Checks that timers are set, fire and end as the log says.
 
 use super::Terms;
 use crate::ledger::{Call, Firing, Ledger, Step, Thread, Timer};
@@ -9,9 +9,9 @@ use crate::tag::Tag;
 /// The shortest span of a timer.
 const LEAST_MS: u64 = 1_000;
 
-/// A timer is set or cancelled by the answer to its item. It fires where it was set, or, once that call
-/// is over, into a new top call of its root; never before it is due, and not again before its last
-/// firing was shown to somebody. It is cancelled with its call, unless that is a root's top call.
+/// The answer to its item sets or cancels a timer. It fires in its call or, once that call is over, into a new top
+/// call of its root; never before it is due, and not again before a turn has shown its last firing. It is
+/// cancelled with its call, unless that is a root's top call.
 pub(crate) fn timer(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<String> {
     let act = step.act?;
     let thread = before.thread(&step.record.thread);
@@ -40,14 +40,14 @@ pub(crate) fn timer(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<Strin
     }
 }
 
-/// Whether the time of the message in which a timer was set is over: then it opens nothing any more, and one
-/// that its call has left is cancelled.
+/// Whether the time of the message in which a timer was set is over: then it opens nothing more, and a timer that
+/// its call left is cancelled.
 pub(crate) fn is_out_of_time(thread: &Thread, timer: &Timer) -> bool {
     let said = thread.clocks.get(&timer.purse.to_string());
     said.is_some_and(|said| said.used_ms >= said.limit_ms)
 }
 
-/// A timer that would be left behind by a call that closes. One that has fired may be over.
+/// A timer that a closing call would leave behind. A timer that has fired may be over.
 fn left<'t>(thread: &'t Thread, closes: &str) -> Option<&'t str> {
     let keeps = |timer: &Timer| thread.child.is_none() && path::is_top(&timer.call);
     let left = thread
@@ -63,7 +63,7 @@ fn answered(thread: &Thread, call: &Call, step: &Step<'_>, turn: u32, ordinal: u
     match (item.sets.is_some(), item.is_cancel, set, cancelled) {
         (true, _, Some(tag), _) => {
             let id = tag.attribute("id").unwrap_or_default();
-            // One that has fired may be over.
+            // A timer that has fired may be over.
             if thread.timers.get(id).is_some_and(|timer| timer.fired.is_none()) {
                 return Some(format!("timer {id} is set, and is set again"));
             }
@@ -111,8 +111,8 @@ fn fires(thread: &Thread, step: &Step<'_>, call: &str, opens: bool) -> Option<St
     early(timer, tag, id, step.record.time_ms, opens)
 }
 
-/// News of an outcome is about a call that a timer opened and that is still open: it closes in the same commit. It
-/// names the timer and the listener of that call.
+/// News of an outcome is about a call that a timer opened and that is still open: it closes in the same commit.
+/// The news names the timer and the listener of that call.
 fn tells(thread: Option<&Thread>, step: &Step<'_>) -> Option<String> {
     let Some(tag) = step.core_named("timer-finished") else {
         return Some("it tells of no outcome of a timer".into());
@@ -127,8 +127,8 @@ fn tells(thread: Option<&Thread>, step: &Step<'_>) -> Option<String> {
     (!is_its || !is_here).then(|| format!("it does not tell of call {about} as it is"))
 }
 
-/// A firing that its own time shows to be early must say that the clock was set back. What a call was
-/// told and never shown opens another one though its next moment has not come.
+/// A firing that is early by its own time must say that the clock was set back. A firing that a call got but never
+/// showed opens another call before its next moment.
 fn early(timer: &Timer, tag: &Tag<'_>, id: &str, time_ms: u64, opens: bool) -> Option<String> {
     let told_and_lost = opens && timer.fired.as_ref().is_some_and(|fired| fired.settled.is_some());
     let is_early = time_ms < timer.due_ms;
@@ -136,7 +136,7 @@ fn early(timer: &Timer, tag: &Tag<'_>, id: &str, time_ms: u64, opens: bool) -> O
         (true, false) if !told_and_lost => {
             Some(format!("timer {id} fires {} ms too early", timer.due_ms - time_ms))
         }
-        // Whether it repeats is not known here, and with that not when such a one is due.
+        // It is not known here whether it repeats, nor when a repeating timer is due.
         (false, true) if !told_and_lost => {
             Some(format!("timer {id} tells of a clock set back, and is not early by it"))
         }

@@ -1,12 +1,12 @@
-//! Whether what a call is told of its own view can be so. Which messages a view has is not known here.
+//! Checks that what a call sees of its own view is possible. The messages of a view are not known here.
 
 use super::Terms;
 use crate::ledger::{Ledger, Step};
 use crate::meaning::Act;
 use crate::tag::Tag;
 
-/// A clear is answered by what it cleared and a recall by what it reads, and nothing else is. No message is
-/// cleared twice, something is always kept, and a part of a text lies within it.
+/// The answer to a clear is what it cleared, the answer to a recall is what it read, and nothing else has
+/// such an answer. No message is cleared twice, something always stays, and a part of a text is within it.
 pub(crate) fn view(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<String> {
     let Act::Answer { caller, turn, ordinal } = step.act? else { return None };
     let call = before.call(&step.record.thread, caller)?;

@@ -1,11 +1,12 @@
-//! Whether waits for children end when they may, and children that are cancelled have ended, as told.
+//! Checks that waits for children end when they may, and that cancelled children have ended, as
+//! reported.
 
 use super::Terms;
 use crate::ledger::{Firing, Ledger, Step};
 use crate::meaning::Act;
 
-/// A wait is answered by its end and by nothing else, and nothing else is answered by one. What its end
-/// counts is no more than there is; it is done only with a child that has finished, or with none open.
+/// The answer to a wait is its end and nothing else, and nothing else has such an answer. Its end
+/// counts no more than there is; it is done only with a finished child, or with none open.
 pub(crate) fn wait(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<String> {
     let Act::Answer { caller, turn, ordinal } = step.act? else { return None };
     let call = before.call(&step.record.thread, caller)?;
@@ -54,7 +55,7 @@ pub(crate) fn wait(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<String
     }
 }
 
-/// A call that ends a child is told so once the child has ended, and of no other child.
+/// A call that ends a child gets the answer once the child has ended, and for no other child.
 pub(crate) fn end(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<String> {
     let Act::Answer { caller, turn, ordinal } = step.act? else { return None };
     let call = before.call(&step.record.thread, caller)?;

@@ -1,4 +1,5 @@
-//! Faults against approvals: what goes out unasked, twice, early, or as other bytes than were approved.
+//! Faults against approvals: payloads that go out unasked, twice, early, or with other bytes than
+//! approved.
 
 use crate::book::Book;
 use crate::good::{G, MILD, WILD, decided, requested, script};

@@ -1,5 +1,5 @@
-//! Seals a script into a log file: tables, numbers of words, and the hashes, composed here a second time
-//! so that the judge's own composition is not tested against itself.
+//! Seals a script into a log file: tables, interned words, and the hashes. The hashes are implemented
+//! here a second time, so that the judge's implementation is not tested against itself.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use systole_checker::{Terms, check, check_under};
 
 use crate::script::{Line, Script};
 
-/// The tables of a log, without the indexes that would not let faults be planted.
+/// The tables of a log, without the indexes that would prevent planted faults.
 const TABLES: &str = "
 PRAGMA journal_mode = WAL;
 PRAGMA application_id = 0x73797374;
@@ -53,7 +53,7 @@ pub(crate) struct Sealed {
     head: [u8; 32],
 }
 
-/// A path that no other test has.
+/// A unique path.
 pub(crate) fn fresh_path() -> PathBuf {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -114,7 +114,7 @@ impl Book {
         check(&self.log(), &[History::parse(history).unwrap()])
     }
 
-    /// The line that a client writes which sent what stands in this record.
+    /// The history line of the client that sent this record.
     pub(crate) fn sent(&self, name: &str, client: &str, key: &str) -> Told {
         let record = &self.sealed[name];
         let (thread, seq, position) = (record.thread.to_owned(), record.seq, record.position);
@@ -228,7 +228,7 @@ fn seal(
     Sealed { thread: line.thread, position, seq, id: Id(line.id), body, leaf, head }
 }
 
-/// The cause's id: of a line of the script, or one that no line has.
+/// The cause's id: of a line of the script, or an id that no line has.
 fn cause(line: &Line, sealed: &HashMap<&'static str, Sealed>) -> Option<[u8; 16]> {
     let name = line.cause?;
     let strange = crate::script::line(name, "", "", "").id;

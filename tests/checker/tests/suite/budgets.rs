@@ -1,11 +1,11 @@
-//! Faults in what is told of budgets, and in what follows when one is used up.
+//! Faults in reports about budgets, and in what follows when a budget is used up.
 
 use crate::good::{B, HEAT, WARM, finished};
 use crate::planted;
 use crate::script::{Line, line};
 use systole_checker::Terms;
 
-/// A word on a budget for the open call of thread B.
+/// A record about a budget for the open call of thread B.
 fn told(name: &'static str, code: &'static str, element: &str) -> Line {
     let body = [
         "<",
@@ -15,7 +15,7 @@ fn told(name: &'static str, code: &'static str, element: &str) -> Line {
     line(name, B, "message", code).between("core", "planner").on("1").because("b-ask").says(&body.concat())
 }
 
-/// A word on the time of thread B.
+/// A record about the time of thread B.
 fn clocked(name: &'static str, runs: bool, used: &str) -> Line {
     let body = format!(
         r#"<budget-time xmlns="https://xml-pipeline.org/ns/core/v1" runs="{runs}" used="{used}" limit="30s"/>"#
@@ -93,13 +93,13 @@ fn a_warning_and_a_wrap_up_turn_are_no_faults() {
     assert!(report.found.is_empty(), "{report}");
 }
 
-/// A message from outside brings about no more than its terms allow, wherever in its tree, and no deeper.
+/// A message from outside causes no more than its terms allow, anywhere in its tree, and no deeper.
 #[test]
 fn what_is_begun_beyond_a_budget_is_found() {
     let book = crate::book::Book::of(&crate::good::script());
     let under = |terms: Terms| book.check_under(terms).found.into_iter().collect::<Vec<_>>();
-    // Most in one message: the calls to both takers of both items in thread H. Threads A and D, and the
-    // second message of thread F, have a call and a spawn each.
+    // The largest message: the calls to both takers of both items in thread H. Threads A and D, and
+    // the second message of thread F, have a call and a spawn each.
     let none = Terms { messages: Some(4), children: Some(1), depth: Some(2), ..Terms::default() };
     assert_eq!(under(none), []);
     assert_eq!(under(Terms { messages: Some(3), ..none }), [("budget", 1)]);

@@ -1,4 +1,4 @@
-//! Faults in calls: opening, order, closing, and who says what to whom.
+//! Faults in calls: opening, order, closing, senders and receivers.
 
 use crate::good::{B, D1};
 use crate::planted;
@@ -36,7 +36,7 @@ planted! {
     a_child_asked_from_outside finds ["top-order"] by |script| {
         let ask = script.line("b-ask").again("again");
         script.after("begin", Line { thread: crate::good::HEAT, call: Some("2"), ..ask });
-        // It closes with the child, before anything else is wrong with it.
+        // It closes with the child, before any other fault in it.
         let confirmed = script.remove("spawned");
         script.after("begin", confirmed);
     };

@@ -1,4 +1,4 @@
-//! Faults in the chains: what was changed after it was sealed, or sealed with a wrong identity.
+//! Faults in the chains: records that were changed after sealing, or sealed with a wrong identity.
 
 use crate::book::Book;
 use crate::good::{RECORDS, script};
@@ -20,7 +20,7 @@ fn a_lost_record_is_found_though_positions_close_up() {
     let book = Book::of(&script());
     let lost = book.sealed["note"].position;
     book.sql(&format!("DELETE FROM record WHERE pos = {lost}"));
-    // In two steps, since no two records may have one position on the way.
+    // In two steps, because no two records may share a position on the way.
     book.sql(&format!("UPDATE record SET pos = -pos WHERE pos > {lost}"));
     book.sql("UPDATE record SET pos = -pos - 1 WHERE pos < 0");
     assert_eq!(found(&book), ["head", "seq"]);

@@ -1,4 +1,4 @@
-//! Faults between the log and what clients were told.
+//! Mismatches between the log and the clients' histories.
 
 use systole_checker::record::Hash;
 use systole_checker::report::Report;
@@ -126,7 +126,8 @@ fn an_answer_to_anothers_question_is_found() {
     assert_eq!(last.words, "key k-b of bob: its answer is without the token token-b of its question");
 }
 
-/// A word that joined a call is kept as what it says, and opens nothing that could be answered.
+/// A steering message that joined a call is stored by its inner payload, and opens nothing that
+/// could be answered.
 #[test]
 fn a_word_that_joined_is_kept_by_what_it_says() {
     const WORD: &str = "<q>hurry</q>";

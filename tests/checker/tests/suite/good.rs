@@ -1,11 +1,11 @@
-//! A log with nothing wrong in it, in which most of what can happen happens; the faults of all other
-//! tests are planted in it.
+//! A log without faults, which contains most possible events; all other tests plant their faults in it.
 //!
-//! Thread A: alice asks twice more before her first question is closed; an agent calls a peer, takes a
-//! note and spawns a child in one reply; the peer's attempt fails once; an item is refused. Thread B:
-//! one question, one answer. Thread D: cancelled with a running child and an open nested call. Thread E:
-//! an agent waits for its child. Thread F: an agent waits for its timer, which fires again after its answer.
-//! Thread G: what waits for a person. Thread Q: questions to a person. Thread H: items that go to several.
+//! Thread A: alice asks twice more before her first question is closed; an agent calls a peer, takes a note
+//! and spawns a child in one reply; the peer's attempt fails once; an item is refused. Thread B: one
+//! question, one answer. Thread D: cancelled with a running child and an open nested call. Thread E: an
+//! agent waits for its child. Thread F: an agent waits for its timer, which fires again after its answer.
+//! Thread G: requests that wait for a person. Thread Q: questions to a person. Thread H: items that go to
+//! several.
 
 use systole_checker::Terms;
 use systole_checker::record::Hash;
@@ -66,10 +66,10 @@ pub(crate) fn recalled(from: u64, to: u64, part: &str) -> String {
     )
 }
 
-/// How many records it has.
+/// The number of its records.
 pub(crate) const RECORDS: u64 = 115;
 
-/// What the child of thread A answers.
+/// The answer of thread A's child.
 pub(crate) const WARM: &str = "<warm xmlns=\"urn:e\">21</warm>";
 
 pub(crate) fn script() -> Script {
@@ -100,7 +100,7 @@ pub(crate) fn script() -> Script {
     Script(lines)
 }
 
-/// What waits in thread G, and what a person puts in its place.
+/// The waiting payload in thread G, and a person's replacement for it.
 pub(crate) const WILD: &str = "<q>wild</q>";
 pub(crate) const MILD: &str = "<q>mild</q>";
 
@@ -349,7 +349,7 @@ fn thread_f() -> Vec<Line> {
     ]
 }
 
-/// The timer of thread F opens a call, which calls.
+/// The timer of thread F opens a call, which makes a call.
 fn thread_f_again() -> Vec<Line> {
     let f = |name, kind, code| line(name, F, kind, code);
     vec![
@@ -479,7 +479,7 @@ fn a_good_log_gives_no_finding() {
 
 #[test]
 fn a_good_log_gives_no_finding_wherever_it_is_cut() {
-    // Commits are whole: the lines that one event makes are never cut apart.
+    // Commits are complete: the lines of one event are never separated.
     let together = [
         "call",
         "note",

@@ -1,4 +1,4 @@
-//! Faults in journals, and in what is told and kept of what models use.
+//! Faults in journals, and in the reports and reserves of model use.
 
 use crate::book::Book;
 use crate::good::{B, HEAT, WARM, attempt, dead_letter, finished, script};
@@ -34,7 +34,7 @@ fn thinking() -> Script {
     script
 }
 
-/// The rules that find something once the log is changed.
+/// The rules that find something after this change to the log.
 fn found(plant: impl FnOnce(&mut Script)) -> Vec<&'static str> {
     let mut script = thinking();
     plant(&mut script);
@@ -85,7 +85,8 @@ fn a_limit_of_models_is_passed_by_nobody_but_who_may_only_answer() {
         let terms = Terms { tokens, micros, ..Terms::default() };
         Book::of(script).check_under(terms).found.into_keys().collect::<Vec<_>>()
     };
-    // The first used 23 tokens and kept its money, the second keeps 100 and as much again.
+    // The first used 23 tokens and its reserved money, the second reserves 100 and the same amount
+    // of money.
     assert_eq!(under(Some(123), Some(100_000), &thinking()), Vec::<&str>::new());
     assert_eq!(under(Some(122), None, &thinking()), ["models"]);
     assert_eq!(under(None, Some(99_999), &thinking()), ["models"]);
@@ -98,7 +99,7 @@ fn a_limit_of_models_is_passed_by_nobody_but_who_may_only_answer() {
     assert_eq!(under(Some(100), None, &last), ["models"], "and no second");
 }
 
-/// What is asked about an attempt at the open call of thread B.
+/// The question about an attempt at the open call of thread B.
 fn asks(hash: &str, id: &str) -> Line {
     let body = format!(
         r#"<approval-requested xmlns="https://xml-pipeline.org/ns/core/v1" id="{id}" hash="{hash}" expires="2026-11-20T09:00:00.000Z" thread="{B}" call="1" to="planner" element="q" unknown="attempt 1"/>"#
@@ -114,7 +115,7 @@ fn says(name: &'static str, outcome: &'static str, hash: Option<&str>) -> Line {
     line(name, B, "approval", outcome).between("core", "operator").on("1").because("b-ask").says(&body)
 }
 
-/// Thread B's first attempt was recorded and lost, and a person asked.
+/// Thread B's first attempt was recorded and lost, and a person was asked.
 fn asked() -> (Script, String) {
     let mut script = thinking();
     let first = line("first", B, "attempt", "").between("core", "planner").on("1").because("b-ask");

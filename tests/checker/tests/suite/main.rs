@@ -1,5 +1,5 @@
-//! The suite of the judge: good logs that it finds nothing in, and one planted fault after another,
-//! each of which exactly the rules that should find it find.
+//! The suite of the judge: good logs in which it finds nothing, and planted faults, one by one, each
+//! of which exactly the right rules must find.
 #![cfg(test)]
 
 mod approvals;

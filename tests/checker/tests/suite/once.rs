@@ -1,4 +1,4 @@
-//! Faults against once, and in its turn.
+//! Faults against the rules on once, and in order.
 
 use systole_checker::Terms;
 

@@ -1,10 +1,10 @@
-//! Faults against pauses: what is halted and goes on, and halts that are not told by turns.
+//! Faults against pauses: paused threads that go on, and pauses and resumes that do not alternate.
 
 use crate::good::{A, B, HEAT, attempt};
 use crate::planted;
 use crate::script::{Line, line};
 
-/// A word on a thread from outside.
+/// An order from outside about a thread.
 fn word(name: &'static str, thread: &'static str, code: &'static str) -> Line {
     line(name, thread, "steer", code).between("core", "wes")
 }
@@ -19,7 +19,7 @@ planted! {
     a_child_that_begins_to_answer_while_its_parent_is_paused finds ["paused"] by |script| {
         script.after("ask", word("halt", A, "paused"));
         script.after("warm", word("go", A, "resumed"));
-        // The other call that was made then is answered when all goes on.
+        // The other call from that time is answered after everything resumes.
         let found = script.remove("found");
         script.after("go", found);
     };

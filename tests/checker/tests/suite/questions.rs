@@ -1,4 +1,5 @@
-//! Faults against questions to a person: asked twice or by nobody, answered by nobody, early, or with another choice.
+//! Faults against questions to a person: asked twice or without an item, answered without a person, early, or with
+//! another choice.
 
 use crate::planted;
 use crate::script::{Line, line};
@@ -18,7 +19,7 @@ fn person_said(attributes: &str) -> String {
     format!(r#"<person-said xmlns="https://xml-pipeline.org/ns/core/v1" {attributes}/>"#)
 }
 
-/// Two questions to a person in one reply, with one listener told of the first; then one that expires.
+/// Two questions to a person in one reply, with one listener notified of the first; then one that expires.
 pub(crate) fn thread_q() -> Vec<Line> {
     let q = |name, kind, code| line(name, Q, kind, code);
     let asks = |name, turn, ordinal, cause| {

@@ -1,4 +1,4 @@
-//! Files, histories and the report: what is read, what is refused, and how it is said.
+//! Files, histories and the report: what is read, what is rejected, and the output.
 
 use rusqlite::Connection;
 use systole_checker::history::History;
@@ -81,7 +81,7 @@ fn a_log_is_read_beside_its_writer_and_as_it_stood() {
     assert_eq!(book.check().counts.records, RECORDS - 1);
 }
 
-/// Every body put aside, as those are that are large.
+/// Every body stored apart, like large bodies.
 const PUT_ASIDE: &str = "
 INSERT INTO document (id, hash, bytes) SELECT pos, CAST(pos AS BLOB), body FROM record;
 INSERT INTO large (pos, document) SELECT pos, pos FROM record;

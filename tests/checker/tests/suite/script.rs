@@ -1,7 +1,7 @@
-//! Writes down what should stand in a log, one line for each record, before anything is hashed.
+//! The intended content of a log, one line for each record, before anything is hashed.
 //!
-//! Lines have names, and causes, origins and heads point to names: a line can be taken out, doubled or
-//! moved, and what is sealed afterwards is a log whose chains are whole all the same.
+//! Lines have names, and causes, origins and heads refer to names. So a line can be removed, doubled
+//! or moved, and the chains of the sealed log are still whole.
 
 use sha2::{Digest as _, Sha256};
 
@@ -24,11 +24,11 @@ pub(crate) struct Line {
     pub(crate) origin: Option<&'static str>,
     pub(crate) time_ms: u64,
     pub(crate) id: [u8; 16],
-    /// In it `HEAD(NAME)` stands for the head after the line of that name.
+    /// In it `HEAD(NAME)` is replaced by the head after the line of that name.
     pub(crate) body: String,
 }
 
-/// What a line is told to be: sender, addressee, call, turn and ordinal follow in methods.
+/// A line: methods add sender, addressee, call, turn and ordinal.
 pub(crate) fn line(name: &'static str, thread: &'static str, kind: &'static str, code: &'static str) -> Line {
     Line {
         name,
@@ -49,7 +49,7 @@ pub(crate) fn line(name: &'static str, thread: &'static str, kind: &'static str,
     }
 }
 
-/// An id of version 7 that follows from a name.
+/// An id of version 7 that is derived from a name.
 fn id_of(name: &str) -> [u8; 16] {
     let mut id = [0; 16];
     id.iter_mut().zip(Sha256::digest(name)).for_each(|(to, from)| *to = from);
@@ -74,7 +74,7 @@ impl Line {
         self
     }
 
-    /// Of a turn, and no item of it.
+    /// Belongs to a turn, and not to an item of it.
     pub(crate) fn turn(mut self, turn: u32) -> Line {
         self.turn = Some(turn);
         self
@@ -119,13 +119,13 @@ impl Script {
         self.0.remove(place)
     }
 
-    /// Puts a line behind the one of that name.
+    /// Inserts a line after the line of that name.
     pub(crate) fn after(&mut self, name: &str, line: Line) {
         let place = self.place(name);
         self.0.insert(place + 1, line);
     }
 
-    /// Puts the same line again, as another record, behind the one of that name.
+    /// Inserts the same line again, as another record, after the line of that name.
     pub(crate) fn repeat(&mut self, line: &str, after: &str) {
         let again = self.line(line).again("again");
         self.after(after, again);

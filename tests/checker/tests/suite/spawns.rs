@@ -1,4 +1,4 @@
-//! Faults where children begin and end.
+//! Faults in the beginning and end of children.
 
 use systole_checker::Terms;
 
@@ -69,7 +69,7 @@ planted! {
     };
 
     a_confirmation_that_nobody_asked_for finds ["closed-below", "spawn", "turn-due"] by |script| {
-        // It answers the open call to the peer in place of the spawn.
+        // It answers the open call to the peer instead of the spawn.
         let confirmed = script.line("spawned");
         confirmed.call = Some("1/1.0");
         script.remove("found");
@@ -118,7 +118,7 @@ fn a_spawn_whose_commit_was_cut_apart_is_found() {
     }
 }
 
-/// The good log with another end of the child, told in this word.
+/// The good log with another end of the child, reported with this word.
 fn ended(code: &'static str, body: &str, told: &str, payload: &str) -> Vec<&'static str> {
     let mut script = script();
     let last = script.line("warm");

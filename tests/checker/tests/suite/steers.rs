@@ -1,4 +1,4 @@
-//! Faults in words for work that goes on.
+//! Faults in steering messages.
 
 use crate::good::over;
 use crate::planted;

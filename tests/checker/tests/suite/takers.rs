@@ -1,11 +1,11 @@
-//! A thread in which two items went to several takers, and faults planted in it.
+//! A thread with two items that went to several takers, and faults planted in it.
 
 use crate::planted;
 use crate::script::{Line, line};
 
 const H: &str = "sess-000000000002";
 
-/// Item 0 waits for both answers, of which one is a failure; item 1 for the first, which cancels the other.
+/// Item 0 waits for both answers, one of which is a failure; item 1 for the first, which cancels the other.
 pub(crate) fn thread_h() -> Vec<Line> {
     let h = |name, kind, code| line(name, H, kind, code);
     let sent = |name, code, to, call| {

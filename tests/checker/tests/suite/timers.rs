@@ -1,4 +1,4 @@
-//! Faults where timers are set, fire and end: too early, too often, for the wrong call.
+//! Faults in setting, firing and ending timers: too early, too often, for the wrong call.
 
 use crate::book::Book;
 use crate::good::{E, F, fired, over, script, set, unset};
@@ -85,14 +85,14 @@ planted! {
     };
 }
 
-/// A word on the time of the first message of thread F.
+/// A record about the time of the first message of thread F.
 fn clocked(used: &str) -> Line {
     let core = "https://xml-pipeline.org/ns/core/v1";
     let body = format!(r#"<budget-time xmlns="{core}" runs="false" used="{used}" limit="30s"/>"#);
     line("f-clocked", F, "timer", "wall").between("core", "").on("1").says(&body)
 }
 
-/// The timer that the first call of thread F has left is cancelled.
+/// Cancels the timer that the first call of thread F has left.
 fn left_over() -> Line {
     line("f-left", F, "timer", "cancelled")
         .between("core", "")

@@ -1,4 +1,4 @@
-//! Faults in what a call is told of its own view.
+//! Faults in what a call sees of its own view.
 
 use crate::good::{cleared, over, recalled};
 use crate::planted;

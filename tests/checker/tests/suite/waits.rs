@@ -1,4 +1,4 @@
-//! Faults where waits for children end, and what is told of it.
+//! Faults in the end of waits for children, and in the report of it.
 
 use crate::good::{E, E1, ended, over, spawned};
 use crate::planted;

@@ -1,5 +1,5 @@
-//! What a listener writes in its journal while it works: model calls that are begun, most of them with their
-//! results, some twice, some for starts that never were, and now and then the question for what stands there.
+//! Journal entries of a listener while it works: started model calls, most of them with their results, some
+//! twice, some results without a start, and sometimes a question for the journal.
 
 use systole::cli::soak::dice::Dice;
 use systole_kit::ask::Question;

@@ -1,5 +1,5 @@
-//! The listeners: what each does with a delivery, drawn from dice. A delivery goes in, a script comes out,
-//! which the world plays in its own time; a listener never sees the pump, nor another listener.
+//! The listeners: what each does with a delivery, drawn from dice. The input is a delivery; the output is a
+//! script, which the world runs in simulated time. A listener never sees the pump, nor another listener.
 //!
 //! A new behaviour is a `Thing` or an `End`, and a weight in the file of the listeners that have it.
 
@@ -39,10 +39,10 @@ pub(crate) enum Thing {
     },
     Refused(Payload),
     ForThread(String, Payload),
-    /// A word that the addressee takes, if the thread is one of its callers' children.
+    /// A steering payload that the addressee accepts, if the thread is a child of one of its callers.
     Steers(String, Name, Payload),
     Primitive(Primitive, Payload),
-    /// A payload that several take.
+    /// A payload that several accept.
     ForEach(Gather, Vec<Name>, Payload),
 }
 
@@ -84,7 +84,7 @@ impl Thing {
     }
 }
 
-/// What a listener says.
+/// A message of a listener.
 #[derive(Clone, Debug)]
 pub(crate) enum Speech {
     Items(Vec<Thing>),
@@ -120,67 +120,68 @@ impl Speech {
 /// How a delivery ends.
 #[derive(Clone, Debug)]
 pub(crate) enum End {
-    /// With a reply.
+    /// It replies.
     Speaks(Speech),
-    /// Without one, as the carrier tells it.
+    /// It ends without a reply, with the code that the carrier reports.
     Dies(Code),
-    /// Not at all, until it is called back.
+    /// It does not end until it is called back.
     Hangs,
 }
 
 /// What a listener does with a delivery.
 #[derive(Clone, Debug)]
 pub(crate) struct Script {
-    /// Notices, signs of life, journal entries and questions on the way, each with the time from the delivery on.
+    /// Notices, signs of life, journal entries and questions during the work, each with the time since the
+    /// delivery.
     pub(crate) signs: Vec<(u64, Speech)>,
-    /// When it ends, from the delivery on.
+    /// The time of the end since the delivery.
     pub(crate) after_ms: u64,
     pub(crate) end: End,
 }
 
-/// What a listener knows of a call.
+/// The state of a listener in a call.
 #[derive(Default)]
 struct Conversation {
     token: String,
     children: Vec<String>,
 }
 
-/// How those that think go about it in this run.
+/// How the thinking listeners behave in this run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Temper {
     /// As drawn, turn by turn.
     Changing,
-    /// They ask one another down to the last depth.
+    /// They ask one another down to the greatest depth.
     Deep,
     /// They spawn as many children as one reply may hold.
     Wide,
 }
 
-/// All listeners, with what they remember.
+/// All listeners, with their memory.
 pub(crate) struct Troupe {
     temper: Temper,
-    /// Whether those that think also broadcast, clear their views and read in them again.
+    /// Whether the thinking listeners also broadcast, clear their views and recall from them.
     is_wide: bool,
     conversations: HashMap<(ThreadId, CallPath), Conversation>,
     deliveries: u64,
     numbers: u64,
 }
 
-/// Deliveries after which every listener answers as shortly as it can: a run has to end.
+/// Deliveries after which every listener answers as briefly as it can: a run has to end.
 const LONG_ENOUGH: u64 = 250;
-/// Depth of calls and threads below which nobody asks anybody.
+/// Depth of calls and threads below which no listener asks another.
 const DEEP_ENOUGH: usize = 3;
 
-/// What a listener chooses from.
+/// The choices of a listener.
 struct Cue<'a> {
     delivery: &'a Delivery,
     token: &'a str,
     children: &'a [String],
-    /// Timers that the delivery tells of.
+    /// Fired timers in the delivery.
     fired: Vec<String>,
     temper: Temper,
     is_wide: bool,
-    /// Whether it should come to an end.
+    /// Whether it should end soon.
     is_brief: bool,
     /// Whether it may ask others.
     may_ask: bool,
@@ -227,14 +228,14 @@ impl Cue<'_> {
         sent.map(|(primitive, payload)| Thing::Primitive(primitive, payload))
     }
 
-    /// A word for a child, as its listener takes it or not.
+    /// A steering payload for a child, which the child's listener may or may not accept.
     fn steers(&mut self, child: String, to: &str) -> Option<Thing> {
         let (to, number) = (cast::name(to), self.number());
         let word = cast::request(&to, self.token, number)?;
         Some(Thing::Steers(child, to, word))
     }
 
-    /// A payload for all of them, of whose answers each counts, or the first that is no failure.
+    /// A payload for all of them, with all answers or the first that is not a failure.
     fn spreads(&mut self, gather: Gather, takers: &[&str]) -> Option<Thing> {
         let payload = self.payload("spread")?;
         Some(Thing::ForEach(gather, takers.iter().map(|to| cast::name(to)).collect(), payload))
@@ -273,7 +274,7 @@ impl Troupe {
         self.numbers
     }
 
-    /// What the addressee of a delivery does with it.
+    /// What the addressee does with a delivery.
     pub(crate) fn plays(&mut self, delivery: &Delivery, weather: &Weather, dice: &mut Dice) -> Script {
         self.deliveries += 1;
         let lease = &delivery.lease;
@@ -313,7 +314,7 @@ impl Troupe {
     }
 }
 
-/// What every listener may do against the rules.
+/// Everything that a listener may do against the rules.
 fn unruly(cue: &mut Cue<'_>, dice: &mut Dice) -> End {
     match dice.weighed(&[3, 3, 3, 3, 2, 1]) {
         0 => End::Speaks(Speech::Failure { retry: false }),
@@ -330,7 +331,7 @@ fn signs(is_brief: bool, until_ms: u64, dice: &mut Dice) -> Vec<(u64, Speech)> {
     if is_brief || !dice.permille(150) {
         return Vec::new();
     }
-    // Now and then more notices than a turn may keep.
+    // Sometimes more notices than a turn may store.
     let count = if dice.permille(20) { 70 } else { dice.between(1, 3) };
     let mut sign = || if dice.permille(600) { Speech::Notice } else { Speech::Progress };
     let signs: Vec<Speech> = (0..count).map(|_| sign()).collect();

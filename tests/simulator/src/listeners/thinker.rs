@@ -1,13 +1,13 @@
-//! The listener that thinks: it notes, asks its peers, spawns, and answers in the end. What it chooses
-//! depends on the turn alone, never on what it was told, so every path is walked; but in the end it cancels
-//! the timers that it is told of, or nothing would ever be over.
+//! The listener that thinks: it writes notes, asks its peers, spawns, and answers in the end. Its choices
+//! depend only on the turn, never on the answers, so every path is taken. Only at the end does it cancel
+//! the timers that it hears of, or the run would never end.
 
 use super::{Cue, End, Speech, Temper, Thing};
 use crate::{cast, primitives};
 use systole::cli::soak::dice::Dice;
 use systole_core::types::composition::Gather;
 
-/// Whom it asks, those more often that stand here twice.
+/// The peers that it asks. Those that are listed twice are asked more often.
 const PEERS: [&str; 8] = [
     cast::TOOL,
     cast::TOOL,
@@ -89,7 +89,7 @@ fn spawns(cue: &mut Cue<'_>, dice: &mut Dice) -> Option<Thing> {
     cue.spawn(*label, to)
 }
 
-/// Who takes a broadcast.
+/// The takers of a broadcast.
 const TAKERS: [&[&str]; 4] = [
     &[cast::TOOL, cast::CAREFUL],
     &[cast::AGENT, cast::TOOL],
@@ -97,7 +97,7 @@ const TAKERS: [&[&str]; 4] = [
     &[cast::CAREFUL, cast::AGENT],
 ];
 
-/// Asks several at once, clears its view, or reads in it again.
+/// Asks several at once, clears its view, or recalls from it.
 fn looks_wide(cue: &mut Cue<'_>, dice: &mut Dice) -> Option<Thing> {
     let asking = if cue.may_ask { 4 } else { 0 };
     match dice.weighed(&[asking, 2, 3]) {
@@ -114,7 +114,7 @@ fn looks_wide(cue: &mut Cue<'_>, dice: &mut Dice) -> Option<Thing> {
     }
 }
 
-/// A question to a person. Of the messages that it shows some may not be there.
+/// A question to a person. Some of the messages that it shows may not exist.
 fn asks_a_person(dice: &mut Dice) -> Option<Thing> {
     let shows: Vec<u64> = (0..dice.below(3)).map(|_| dice.between(1, 8)).collect();
     let choices: &[&str] = if dice.percent(70) { &["go", "stop"] } else { &[] };

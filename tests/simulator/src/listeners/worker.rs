@@ -1,4 +1,4 @@
-//! The listeners that take one turn: mostly they answer, or close in silence where they owe nothing.
+//! The listeners that take one turn: mostly they answer, or close silently if they owe nothing.
 
 use super::{Cue, End, Speech};
 use crate::cast;

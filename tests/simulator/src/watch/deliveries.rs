@@ -1,5 +1,6 @@
-//! Whether deliveries are what they should be: recorded before they go out, within their listener's slots,
-//! equal over their attempts, about one conversation, and never silently repeated where that is forbidden.
+//! Checks deliveries: they are recorded before they go out, stay within their listener's slots, are equal
+//! over their attempts, belong to one conversation, and are never silently repeated where that is
+//! forbidden.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -13,18 +14,19 @@ use crate::cast;
 /// A turn of a call.
 type Turn = (ThreadId, CallPath, u32);
 
-/// What went out so far.
+/// The deliveries so far.
 #[derive(Default)]
 pub(crate) struct Deliveries {
-    /// What each turn showed.
+    /// The content of each turn.
     shown: HashMap<Turn, Digest>,
     /// The token of each call.
     tokens: HashMap<(ThreadId, CallPath), String>,
-    /// Turns whose last attempt went to a listener that may not be repeated; true once it failed openly.
+    /// Turns whose last attempt went to a listener with attempts that may not be repeated; true once the
+    /// attempt failed openly.
     careful: HashMap<Turn, bool>,
-    /// Deliveries out in this life, by listener.
+    /// Deliveries that are out in this life, by listener.
     out: BTreeMap<Name, usize>,
-    /// Every delivery of every life: a number stands for one hand-out.
+    /// Every delivery of every life: a number belongs to one hand-out.
     handed: HashSet<Token>,
 }
 
@@ -33,7 +35,7 @@ fn turn_of(lease: &Lease) -> Turn {
 }
 
 impl Deliveries {
-    /// Nothing of the life before is out.
+    /// Nothing of the earlier life is out.
     pub(crate) fn new_life(&mut self) {
         self.out.clear();
     }
@@ -45,15 +47,15 @@ impl Deliveries {
         }
     }
 
-    /// The pump was told that an attempt failed: its outcome is known.
+    /// The pump learned that an attempt failed: its outcome is known.
     pub(crate) fn failed_openly(&mut self, lease: &Lease) {
         if let Some(known) = self.careful.get_mut(&turn_of(lease)) {
             *known = true;
         }
     }
 
-    /// A delivery goes out, while its thread stands on disk as given. `seated` is its listener as the pump
-    /// has it now, `pinned` as it was when the call began.
+    /// A delivery goes out, while the disk has this state of its thread. `seated` is its listener as the
+    /// pump has it now, `pinned` as it was when the call began.
     pub(crate) fn goes_out(
         &mut self,
         delivery: &Delivery,
@@ -103,7 +105,7 @@ impl Deliveries {
                 return Some(("conversation", words));
             }
         }
-        // What is read again may be of an earlier call of the same thread.
+        // Recalled text may belong to an earlier call of the same thread.
         let is_known = |token: &str| {
             self.tokens.iter().any(|((thread, _), own)| *thread == lease.thread && own == token)
         };

@@ -1,5 +1,6 @@
-//! Whether the log and the state agree. Each thread is kept as the heart had it when its last records
-//! went to the writer; once they are on disk, folding the log must give exactly that, and so must a start.
+//! Checks that the log and the state agree. Each thread is stored as the heart had it when its last
+//! records went to the writer; once they are on disk, a fold of the log must give exactly that, and so
+//! must a start.
 
 use std::collections::BTreeMap;
 
@@ -9,16 +10,16 @@ use systole_core::pump::state::{Life, State, Thread};
 use systole_core::types::ids::ThreadId;
 use systole_core::types::ports::{Batch, LogReader as _, Position};
 
-/// What each thread was when its records went to disk.
+/// Each thread's state when its records went to disk.
 #[derive(Default)]
 pub(crate) struct Folds {
     durable: BTreeMap<ThreadId, Thread>,
-    /// As the batch leaves them that is being written.
+    /// The state after the batch that is being written.
     ahead: Vec<Thread>,
 }
 
 impl Folds {
-    /// A batch goes to the writer: everything that is decided is in it.
+    /// A batch goes to the writer: it contains everything that was decided.
     pub(crate) fn handed_over(&mut self, state: &State, batch: &Batch) {
         let mut touched: Vec<&ThreadId> = batch.records.iter().map(|r| &r.header.thread).collect();
         touched.sort();
@@ -36,7 +37,7 @@ impl Folds {
         self.ahead.clear();
     }
 
-    /// Every thread as it stands on disk.
+    /// Every thread in its state on disk.
     pub(crate) fn durable(&self) -> &BTreeMap<ThreadId, Thread> {
         &self.durable
     }
@@ -59,7 +60,7 @@ impl Folds {
         wrong
     }
 
-    /// Compares what a start made of the log.
+    /// Compares the state that a start read from the log.
     pub(crate) fn differs_from_start(&self, state: &State) -> Vec<String> {
         let mut wrong = Vec::new();
         for (id, thread) in &self.durable {
@@ -75,7 +76,7 @@ impl Folds {
     }
 }
 
-/// What is told of a fold: the chain and the open calls, each with its stand.
+/// A fold as text: the chain and the open calls, each with its state.
 fn told(thread: &Thread) -> String {
     let calls: Vec<String> = thread
         .calls
@@ -93,7 +94,7 @@ fn told(thread: &Thread) -> String {
 
 fn difference(had: &Thread, found: Option<&Thread>) -> Option<String> {
     let Some(found) = found else { return Some(format!("{} is not in the log", had.id)) };
-    // Keys of late are no part of a row, and so differ with what was read from where.
+    // Recent keys are not part of a row, so they differ with what was read from where.
     let plain = |thread: &Thread| Thread { recent: Default::default(), ..thread.clone() };
     (plain(had) != plain(found)).then(|| format!("{} is {}; it was {}", had.id, told(found), told(had)))
 }

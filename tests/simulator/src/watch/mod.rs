@@ -1,19 +1,19 @@
-//! The judges inside of a run: each watches one promise of the pump while the run goes on, and says in
-//! words what breaks it. None of them changes anything, and none knows another.
+//! The judges inside a run: each watches one promise of the pump during the run, and describes every
+//! breach. No judge changes anything, and no judge knows another.
 
 pub(crate) mod deliveries;
 pub(crate) mod folds;
 pub(crate) mod once;
 pub(crate) mod rest;
 
-/// One thing that is wrong.
+/// A fault.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Finding {
     /// The rule that found it.
     pub rule: &'static str,
-    /// When, in milliseconds since the run began.
+    /// The time, in milliseconds since the run began.
     pub at_ms: u64,
-    /// What is wrong.
+    /// A description of the fault.
     pub words: String,
 }
 

@@ -1,6 +1,6 @@
-//! Whether nothing took effect twice. Every payload of a run has a number of its own, so one that stands
-//! in the log as the item of two replies, or as two requests, was applied twice, whatever its turn; and so was
-//! one that went to several, where it stands twice for one of them.
+//! Checks that nothing took effect twice. Every payload of a run has its own number. A payload that is in the
+//! log as the item of two replies, or as two requests, was applied twice, in any turn. So was a broadcast
+//! payload that is there twice for one taker.
 
 use std::collections::HashMap;
 
@@ -10,7 +10,7 @@ use systole_core::types::record::{Mark, Record, Role, Steering};
 
 use crate::cast;
 
-/// What stands in the log twice.
+/// The payloads that are in the log twice.
 pub(crate) fn twice(records: &[(Position, Record)]) -> Vec<String> {
     let mut first: HashMap<(u64, Option<&Name>), Position> = HashMap::new();
     let mut wrong = Vec::new();
@@ -31,7 +31,7 @@ pub(crate) fn twice(records: &[(Position, Record)]) -> Vec<String> {
             continue;
         };
         let Some(number) = cast::number(&record.body) else { continue };
-        // What goes to several is recorded for each of them.
+        // A broadcast is recorded once for each taker.
         let is_spread = matches!(record.header.code, Some(Mark::Role(Role::ToAll | Role::ToFirst)));
         let taker = record.header.to.as_ref().filter(|_| is_spread);
         if let Some(before) = first.insert((number, taker), *position) {

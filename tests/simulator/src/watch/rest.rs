@@ -1,5 +1,5 @@
-//! Whether every open state has something that ends it. A call that waits must wait for something that is
-//! itself open; what is ready is ended by a delivery, which the world sees go out.
+//! Checks that something ends every open state. A waiting call must wait for something that is itself
+//! open; a delivery ends a ready call, and the world sees the delivery go out.
 //!
 //! A new reason to wait is a line here.
 
@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use systole_core::pump::state::{Answer, Awaited, Call, Life, Stand, Thread, Wish};
 use systole_core::types::ids::{CallPath, ThreadId};
 
-/// Calls that wait for nothing that can come.
+/// Calls that wait for something that cannot come.
 pub(crate) fn stranded(threads: &BTreeMap<ThreadId, Thread>) -> Vec<String> {
     let mut wrong = Vec::new();
     for thread in threads.values() {
@@ -64,7 +64,7 @@ pub(crate) fn open(threads: &BTreeMap<ThreadId, Thread>) -> Vec<String> {
     .collect()
 }
 
-/// Whether a wait ends by itself: by children that run, or by a timer of its call.
+/// Whether a wait ends by itself: by running children, or by a timer of its call.
 fn has_something_to_come(thread: &Thread, path: &CallPath, call: &Call, awaited: &Awaited) -> bool {
     let runs = |id: &ThreadId| call.running().any(|child| child == id);
     awaited.threads.iter().any(runs) || thread.timers.values().any(|timer| timer.call == *path)

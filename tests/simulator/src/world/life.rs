@@ -1,5 +1,5 @@
-//! Lives of the pump: it starts over what is on disk, and ends by a death at some step or moment, or by a
-//! drain. After each the log is folded and compared with what was known to be on disk.
+//! Lives of the pump: it starts from the data on disk, and ends by a kill at some step or moment, or by a
+//! drain. After each life the log is folded and compared with what is known to be on disk.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::watch::rest;
 /// How long a drain waits for replies.
 const GRACE_MS: u64 = 5_000;
 
-/// One life of the pump.
+/// A life of the pump.
 pub(super) struct Life {
     pub(super) number: u64,
     pub(super) heart: Heart,
@@ -28,9 +28,9 @@ pub(super) struct Life {
     pub(super) answers: Line<Answered>,
     /// Views that its reader has begun.
     pub(super) begun: Begun,
-    /// The next tick that is planned.
+    /// The next planned tick.
     pub(super) tick_ms: Option<u64>,
-    /// When a drain waits no longer, once one has begun.
+    /// When a drain stops waiting, once one has begun.
     pub(super) drained_ms: Option<u64>,
     pub(super) has_said_farewell: bool,
 }
@@ -58,7 +58,7 @@ impl World {
         }
         let wrong = self.folds.differs_from_start(&recovered.state);
         self.find_all("start", wrong);
-        // What is forgotten after that was read as it should be, and shows in what the pump does.
+        // The plant forgets after a correct read, so the fault shows in what the pump does.
         if let Some(plant) = self.plant {
             forget(&mut recovered, plant);
         }
@@ -91,7 +91,7 @@ impl World {
         self.settles();
     }
 
-    /// The configuration of this life, and those that calls of earlier ones may have begun with.
+    /// The configuration of this life, and the earlier ones with which calls may have begun.
     fn opened_book(&mut self) -> Book {
         let dice = &mut self.throws.lives;
         if dice.permille(self.weather.changed)
@@ -105,7 +105,7 @@ impl World {
         book
     }
 
-    /// How this life is to end; gives the step at which it dies, if it is to be at one.
+    /// How this life will end; returns the step of its kill, if it has one.
     fn planned_death(&mut self) -> Option<u64> {
         let (dice, life) = (&mut self.throws.lives, self.lives);
         if self.weather.is_calm() {
@@ -135,7 +135,7 @@ impl World {
         }
     }
 
-    /// The pump is gone, with everything that was not on disk.
+    /// The pump is gone, and loses everything that is not on disk.
     pub(super) fn dies(&mut self) {
         self.count("deaths");
         let Some(life) = self.life.take() else { return };
@@ -157,14 +157,14 @@ impl World {
         self.agenda.after(after_ms, Due::Starts);
     }
 
-    /// What is left behind by a life.
+    /// What remains of a life.
     fn buried(&mut self) {
         self.asked.clear();
         let wrong = self.folds.differs_from_log(self.disk.log());
         self.find_all("fold", wrong);
         let wrong = rest::stranded(self.folds.durable());
         self.find_all("stranded", wrong);
-        // Listeners die with the pump, but for the undead, whose words are planned already.
+        // Listeners die with the pump, except the undead, whose messages are already planned.
         self.running.clear();
     }
 
@@ -172,7 +172,7 @@ impl World {
     pub(super) fn drains(&mut self) {
         let now_ms = self.agenda.now_ms();
         let Some(life) = &mut self.life else { return };
-        // A drain that began in the storm goes on to its end; none begins in the calm but the last.
+        // A drain that began in the storm goes on to its end; in the calm only the last drain begins.
         if self.weather.is_calm() && !self.is_over && life.drained_ms.is_none() {
             return;
         }
@@ -185,7 +185,7 @@ impl World {
         self.settles();
     }
 
-    /// A drain goes on as far as it can. Whether it is over.
+    /// Continues a drain as far as possible. Returns whether it is over.
     pub(super) fn goes_on_draining(&mut self) -> bool {
         let now_ms = self.agenda.now_ms();
         let Some(life) = &mut self.life else { return false };

@@ -1,5 +1,5 @@
-//! The pump's hands: after every input the heart is settled as the loop around it does, its batches go to
-//! the scribe and its questions to the reader, each of which takes its time.
+//! The pump's input and output: after every input the heart is settled as the loop around it does, its
+//! batches go to the scribe and its questions to the reader, each of which takes its time.
 
 use sha2::Digest as _;
 
@@ -14,11 +14,11 @@ use crate::plant::Plant;
 use crate::scribe::{Scribe, Tried};
 
 impl World {
-    /// Hands the heart something, lets go out what may, and settles.
+    /// Gives the heart an input, sends out what may go, and settles.
     pub(super) fn input(&mut self, input: Input) {
         let Some(life) = &mut self.life else { return };
         life.heart.input(input);
-        // The loop takes in whatever has come before it lets go out what may.
+        // The loop takes all pending input before it sends anything out.
         if self.throws.disk.permille(300) {
             let life = life.number;
             self.agenda.after(0, Due::Ticks { life });
@@ -37,7 +37,7 @@ impl World {
         self.settles();
     }
 
-    /// Takes what the heart has for others.
+    /// Takes the heart's output for others.
     pub(super) fn settles(&mut self) {
         self.hands_over();
         for sent in self.outside.take() {
@@ -61,7 +61,7 @@ impl World {
             return self.dies();
         }
         let due_ms = life.heart.next_moment().map(|at| at.0.max(now_ms));
-        // A drain waits for replies, and for nothing that time brings.
+        // A drain waits for replies, and for nothing that only time brings.
         if let Some(due_ms) = due_ms.filter(|due| life.drained_ms.is_none() && life.tick_ms != Some(*due)) {
             life.tick_ms = Some(due_ms);
             let life = life.number;
@@ -141,7 +141,7 @@ impl World {
         }
     }
 
-    /// The reader looks for the answer to its oldest question.
+    /// The reader reads the answer to its oldest question.
     pub(super) fn looks(&mut self) {
         let Some(life) = &mut self.life else { return };
         let Some(lookup) = life.lookups.pop_front() else { return };
@@ -174,7 +174,7 @@ impl World {
         self.tick_and_settle();
     }
 
-    /// Nothing came in for a while: every thread at rest may leave memory.
+    /// Nothing came for a while: every thread at rest may leave memory.
     pub(super) fn idles(&mut self) {
         let Some(life) = &mut self.life else { return };
         let number = life.number;
@@ -189,7 +189,7 @@ impl World {
         self.settles();
     }
 
-    /// Clients read on in the log, as far as it is on disk, and see the outcomes of their calls.
+    /// Clients continue to read the log, up to what is on disk, and see the outcomes of their calls.
     fn clients_read(&mut self) {
         let new = self.disk.log().after(self.read, usize::MAX).unwrap_or_default();
         for (position, record) in new {

@@ -1,9 +1,9 @@
-//! The world: it moves simulated time from one plan to the next, hands the heart what comes in, and takes
-//! what goes out. First a storm, in which pumps die and start again; then calm, in which everything has to
-//! come to rest; then the end, and the judgement.
+//! The world: it moves simulated time from one plan to the next, gives the heart its input, and takes its
+//! output. First a storm, in which pumps die and restart; then calm, in which everything has to come to rest;
+//! then the end, and the verdict.
 //!
-//! It decides nothing that the pump decides. Each kind of plan has a function, and those that belong
-//! together have a file.
+//! It decides nothing that the pump decides. Each kind of plan has a function, and related kinds share a
+//! file.
 
 mod life;
 mod log_work;
@@ -37,30 +37,30 @@ use crate::weather::Weather;
 use life::Life;
 use outcome::Outcome;
 
-/// Plans after which a run is taken for one that never ends.
+/// Plans after which a run counts as endless.
 const TOO_MANY_PLANS: u64 = 20_000;
-/// Findings after which a run is judged as it stands: what is wrong from the beginning is wrong all the time.
+/// Findings after which a run is judged at once: a fault from the beginning repeats all the time.
 const ENOUGH_FINDINGS: usize = 20;
 /// How long a client waits before it sends a message again.
 const PATIENCE_MS: u64 = 10_000;
 
-/// Something that is going to happen. Those with a life happen only if that life still goes on.
+/// A planned event. An event with a life happens only if that life is still running.
 enum Due {
     ClientActs(usize),
-    /// A carrier, a guard at the door or a thread of the program tells something that concerns no call.
+    /// A carrier, a guard at the door or a thread of the program reports something that concerns no call.
     Told,
     Arrives(Ticket),
-    /// A client has waited long enough for a word on its message.
+    /// A client has waited long enough for an answer to its message.
     Again(Pending),
     ClientHears(Ticket, Word),
-    /// A listener speaks. What is undead speaks to a later life too.
+    /// A listener sends something. An undead listener also sends it to a later life.
     Speaks {
         life: u64,
         lease: Arc<Lease>,
         speech: Speech,
         is_undead: bool,
     },
-    /// A carrier tells that a delivery will not be answered.
+    /// A carrier reports that a delivery will not be answered.
     Ends {
         life: u64,
         token: Token,
@@ -93,7 +93,7 @@ enum Due {
     Calms,
 }
 
-/// The dice of each concern.
+/// The dice of each area.
 struct Throws {
     clients: Dice,
     network: Dice,
@@ -102,33 +102,33 @@ struct Throws {
     lives: Dice,
 }
 
-/// Everything of a run.
+/// The whole state of a run.
 pub(crate) struct World {
     seed: u64,
     plant: Option<Plant>,
     compositions: Vec<Arc<Composition>>,
-    /// The one that this life started with.
+    /// The composition that this life started with.
     current: Arc<Composition>,
     agenda: Agenda<Due>,
     outside: Arc<Outside>,
     disk: Disk,
     weather: Weather,
     throws: Throws,
-    /// How long the pump is idle, usually, before it writes its state out.
+    /// How long the pump is usually idle before it writes its state out.
     idle_ms: u64,
-    /// How long a look into the log usually takes to come back.
+    /// How long a read of the log usually takes.
     look_ms: u64,
     life: Option<Life>,
     lives: u64,
     crowd: Crowd,
     troupe: Troupe,
-    /// Deliveries that listeners have in hand, with whether they hang.
+    /// Deliveries that listeners hold, with whether they hang.
     running: BTreeMap<Token, (Arc<Lease>, bool)>,
     /// Requests that reached this life and have no answer yet.
     asked: BTreeSet<Ticket>,
     folds: Folds,
     deliveries: Deliveries,
-    /// Everything that the hearts gave out, in its order.
+    /// Everything that the hearts gave out, in order.
     given: Sha256,
     /// How far clients have read the log.
     read: Position,
@@ -140,7 +140,7 @@ pub(crate) struct World {
 impl World {
     pub(crate) fn new(seed: u64, plant: Option<Plant>) -> World {
         let dice = Dice::new(seed);
-        // The others stay the storms that they were before there were wide ones.
+        // The other seeds keep the storms from before there were wide ones.
         let is_wide = seed % 4 == 3;
         let throws = Throws {
             clients: dice.apart(1),
@@ -180,7 +180,7 @@ impl World {
         }
     }
 
-    /// Plays the run to its end, and judges it.
+    /// Runs to the end, and judges the run.
     pub(crate) fn plays(mut self) -> Outcome {
         let lives = &mut self.throws.lives;
         let storm_ms = lives.between(10_000, 150_000);
@@ -265,7 +265,7 @@ impl World {
         self.outside.set_clock(if dice.permille(500) { by_ms } else { -by_ms });
     }
 
-    /// From now on nothing goes wrong any more, and everybody sends again what is unanswered.
+    /// From now on there are no faults, and every client repeats its unanswered messages.
     fn calms(&mut self) {
         self.weather = Weather::calm();
         self.outside.spare();
@@ -290,12 +290,12 @@ impl World {
         self.posts(ticket);
     }
 
-    /// What is on disk and waits for a person.
+    /// The requests on disk that wait for a person.
     fn waits_for_a_person(&self) -> Vec<Waits> {
         let calls = self.folds.durable().values().flat_map(|t| t.calls.values().map(move |call| (t, call)));
         let asking = calls.filter_map(|(thread, call)| Some((thread, call, call.approval.as_ref()?)));
         let of = |thread: &Thread, call: &Call| {
-            // The request of a call, or of its spawn, holds the token of its conversation.
+            // The request of a call, or of its spawn, has the token of its conversation.
             let found = self.disk.log().of_thread(&thread.id, call.request, 1).unwrap_or_default();
             let token = found.first().and_then(|(_, record)| cast::tokens(&record.body).next());
             token.map(str::to_owned).unwrap_or_default()
@@ -322,7 +322,7 @@ impl World {
         }
     }
 
-    /// A letter is on its way to the pump, or lost, or there twice.
+    /// Sends a letter to the pump; it may be lost or arrive twice.
     fn posts(&mut self, ticket: Ticket) {
         let (dice, weather) = (&mut self.throws.network, &self.weather);
         let copies = 1 + u64::from(dice.permille(weather.twice));
@@ -333,7 +333,7 @@ impl World {
         }
     }
 
-    /// Lets go on what somebody halted in the storm. Whether anything was.
+    /// Resumes what was paused in the storm. Returns whether anything was.
     fn goes_on(&mut self) -> bool {
         let halted = self.folds.durable().values().filter(|thread| thread.paused.is_some() && !thread.ended);
         let halted: Vec<ThreadId> = halted.map(|thread| thread.id.clone()).collect();
@@ -347,7 +347,7 @@ impl World {
         !halted.is_empty()
     }
 
-    /// Nothing is planned any more. Whether there is more to do: the last drain, once.
+    /// Nothing is planned any more. Returns whether there is more to do: the last drain, once.
     fn comes_to_rest(&mut self) -> bool {
         let Some(life) = &self.life else { return false };
         let (number, is_quiet, next) = (life.number, life.heart.is_quiet(), life.heart.next_moment());
@@ -372,5 +372,5 @@ impl World {
     }
 }
 
-/// Inputs that a reader or a writer has in hand.
+/// Inputs that a reader or a writer holds.
 type Line<T> = VecDeque<T>;

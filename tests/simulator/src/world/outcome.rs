@@ -1,5 +1,5 @@
-//! The end of a run: everything that was found, by the watchers inside and by the independent checker that
-//! reads the log and the clients' histories.
+//! The end of a run: all findings, from the watchers inside and from the independent checker that reads
+//! the log and the clients' histories.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -14,25 +14,26 @@ use systole_core::types::record::Record;
 use super::World;
 use crate::watch::{Finding, once};
 
-/// Most attempts at one turn: those that the pump's own deaths may cost.
+/// Most attempts at one turn: the number that the pump's own deaths may cost.
 const MOST_ATTEMPTS: u32 = 5;
 
-/// What came of a run.
+/// The result of a run.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Outcome {
     /// Its seed.
     pub seed: u64,
     /// The hash of every leaf and head of the log, in order of position.
     pub log: [u8; 32],
-    /// The hash of everything that the pumps gave out beside records: rows, deliveries, call-backs, words.
+    /// The hash of everything that the pumps gave out in addition to records: rows, deliveries,
+    /// call-backs, answers.
     pub given: [u8; 32],
     /// Records in the log.
     pub records: u64,
     /// How much simulated time it took, in milliseconds.
     pub simulated_ms: u64,
-    /// What is wrong.
+    /// The faults.
     pub findings: Vec<Finding>,
-    /// How often what happened.
+    /// How often each event happened.
     pub counts: BTreeMap<&'static str, u64>,
 }
 
@@ -90,7 +91,7 @@ impl World {
     }
 }
 
-/// A record as the checker would have read it from a file.
+/// A record as the checker reads it from a file.
 fn as_read(position: Position, record: &Record) -> systole_checker::record::Record {
     let h = &record.header;
     systole_checker::record::Record {

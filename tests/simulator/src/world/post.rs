@@ -1,5 +1,5 @@
-//! What goes between the pump and those who speak with it: deliveries and call-backs to listeners, words to
-//! clients, and what both send back.
+//! Messages between the pump and the others: deliveries and call-backs to listeners, answers to clients,
+//! and what both send back.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ use crate::outside::Sent;
 use crate::plant::Plant;
 
 impl World {
-    /// A letter of a client reaches the pump, if there is one.
+    /// A client's letter reaches the pump, if there is one.
     pub(super) fn arrives(&mut self, ticket: Ticket) {
         if self.life.is_none() {
             return;
@@ -38,7 +38,7 @@ impl World {
         }
     }
 
-    /// Something is told that concerns no call: the pump writes it down.
+    /// Reports something that concerns no call: the pump records it.
     pub(super) fn told(&mut self) {
         let listener = cast::name(cast::TOOL);
         let source = std::net::IpAddr::from([127, 0, 0, 1]);
@@ -54,7 +54,7 @@ impl World {
         self.input(input);
     }
 
-    /// Takes what the heart sent out.
+    /// Takes an output of the heart.
     pub(super) fn takes(&mut self, sent: Sent) {
         self.given.update(sent.name());
         match sent {
@@ -74,8 +74,8 @@ impl World {
         }
     }
 
-    /// Letters name threads that were on disk when they were written, but for one that never is. To a
-    /// client that does not operate them, threads of others are as that one.
+    /// Letters name threads that were on disk when they were written, or one that never exists. A client
+    /// that does not operate others' threads gets the same answer for them as for that one.
     fn refused(&mut self, ticket: Ticket, code: Code) {
         let named = self.crowd.thread_of(ticket).and_then(|id| self.folds.durable().get(id));
         let opener = |id: &ThreadId| Some(&self.folds.durable().get(&id.root_of())?.opener.as_ref()?.sender);
@@ -87,7 +87,7 @@ impl World {
         }
     }
 
-    /// An order that was carried out has ended its thread.
+    /// A completed order has ended its thread.
     fn done(&mut self, ticket: Ticket) {
         let Some(named) = self.crowd.ends(ticket) else { return };
         if !self.folds.durable().get(named).is_some_and(|thread| thread.ended) {
@@ -124,7 +124,7 @@ impl World {
         }
     }
 
-    /// A delivery reaches its listener, which plays its script.
+    /// A delivery reaches its listener, which runs its script.
     fn handed(&mut self, delivery: &Delivery) {
         self.count("deliveries");
         let lease = &delivery.lease;
@@ -133,7 +133,7 @@ impl World {
         let page = self.compositions.iter().find(|page| page.hash == lease.config);
         let pinned = page.and_then(|page| page.listener(&lease.listener));
         let wrong = self.deliveries.goes_out(delivery, on_disk, seated, pinned);
-        // What was recorded before it is sent counts as out already.
+        // A delivery that was recorded before it is sent already counts as out.
         let is_promised = pinned.is_some_and(|l| l.on_unknown != OnUnknown::Retry);
         wrong.into_iter().for_each(|(rule, words)| self.find(rule, words));
         let halted = halted(|id| self.folds.durable().get(id), &lease.thread);
@@ -160,7 +160,7 @@ impl World {
             }
             End::Speaks(speech) => {
                 let dice = &mut self.throws.listeners;
-                // Whether it outlives the pump is known only to it.
+                // Only the listener knows whether it outlives the pump.
                 let is_undead = dice.permille(self.weather.undead);
                 if dice.permille(self.weather.repeated) {
                     let again_ms = script.after_ms + dice.delay_ms(2_000);
@@ -173,7 +173,7 @@ impl World {
         }
     }
 
-    /// An entry that is confirmed is on disk, as long as its attempt is what is due there.
+    /// A confirmed entry is on disk, as long as its attempt is the due one.
     fn answered(&mut self, answer: &Answer) {
         self.count("answers to listeners at work");
         let [thread, call, turn, attempt] = answer.delivery.split(' ').collect::<Vec<_>>()[..] else {
@@ -191,7 +191,7 @@ impl World {
         }
     }
 
-    /// The pump wants no answer any more. A listener may stop at once, or go on until it is done.
+    /// The pump cancels a delivery. A listener may stop at once, or go on until it is done.
     fn called_back(&mut self, token: Token, why: CallBack) {
         self.count("call-backs");
         let Some((_, hangs)) = self.running.get(&token) else { return };
@@ -209,7 +209,7 @@ impl World {
         }
     }
 
-    /// A carrier tells that a delivery is over without an answer.
+    /// A carrier reports that a delivery is over without an answer.
     pub(super) fn ends(&mut self, life: u64, token: Token, code: Code) {
         if self.life.as_ref().is_none_or(|now| now.number != life) {
             return;
@@ -254,7 +254,7 @@ impl World {
     }
 }
 
-/// A word that comes again under another key.
+/// A steering message that comes again under another key.
 fn take_for_another(input: &mut Input) {
     if let Input::Asked(asked) = input
         && asked.payload.as_ref().is_ok_and(|admitted| matches!(admitted.what(), What::Steer { .. }))

@@ -1,5 +1,5 @@
-//! The suite of the simulator: that the pump stands its storms, and that the simulator would tell if it
-//! did not.
+//! The suite of the simulator: the pump passes its storms, and the simulator would report it if it did
+//! not.
 #![cfg(test)]
 
 mod model;

@@ -1,11 +1,10 @@
-//! Mistakes that are built in on purpose are found, each within the seeds that every run of the tests
-//! plays, and by the rule that is there for it.
+//! Planted faults are found, each within the seeds that every test run covers, and by the rule for it.
 
 use systole_simulator::{Plant, sweep};
 
 use super::seeds::SEEDS;
 
-/// The rules that may find each mistake first.
+/// The rules that may find each fault first.
 fn rules(plant: Plant) -> &'static [&'static str] {
     match plant {
         Plant::AckBeforeSync => &["recorded", "receipt"],
@@ -29,8 +28,8 @@ fn rules(plant: Plant) -> &'static [&'static str] {
 #[test]
 fn every_planted_mistake_is_found() {
     for plant in Plant::ALL {
-        // By one thread, so that every run plays the same seeds; and some of them, for a mistake has consequences, of which
-        // another rule may see one first.
+        // On one thread, so that every run covers the same seeds; and several seeds, because a fault has
+        // consequences, and another rule may see one of them first.
         let swept = sweep(0..SEEDS, Some(plant), 1, 3);
         let found: Vec<&str> =
             swept.failed.iter().flat_map(|o| &o.findings).map(|finding| finding.rule).collect();

@@ -1,11 +1,11 @@
-//! Seeds that every run of the tests plays.
+//! The seeds that every test run covers.
 
 use systole_simulator::{play, sweep};
 
-/// Seeds of every run of the tests.
+/// The number of seeds in every test run.
 pub(crate) const SEEDS: u64 = 2_000;
 
-/// What has to happen in them, or they are no storms: faults, ways to die, and every code that a run of
+/// What must happen in them, or the storms are too weak: faults, ways to die, and every code that a run of
 /// this organism can give out.
 const WEATHER: [&str; 87] = [
     "batches stored at a death",
@@ -108,9 +108,9 @@ fn c3_nothing_is_lost_or_doubled_in_two_thousand_storms() {
     assert!(missed.is_empty(), "no storm had {missed:?}");
 }
 
-/// Seeds in which the judge once found what was no fault: a timer that was set once, lost with its call and
-/// fired again under a clock set back, and a later top call that closed while an earlier one was at work in
-/// a pause.
+/// Seeds in which the judge once reported a fault that was none: a one-shot timer that was lost with its
+/// call and fired again under a clock set back, and a later top call that closed while an earlier one was
+/// at work in a pause.
 #[test]
 fn what_the_judge_once_took_for_a_fault_is_none() {
     for seed in [4_914, 5_300, 6_301, 21_980, 24_996] {

@@ -1,10 +1,10 @@
-//! What a walk draws: events and items, whose numbers pick among what there is when they happen.
+//! The draws of a walk: events and items, whose numbers choose among what exists when they happen.
 
 use proptest::prelude::*;
 
 use super::naive;
 
-/// The number of the party whose requests a person lets through.
+/// The number of the party whose requests a person approves.
 const GUARDED: u8 = 4;
 
 /// A drawn event.
@@ -20,7 +20,7 @@ pub(crate) enum Drawn {
         key: u8,
         party: u8,
     },
-    /// Something befalls an open call.
+    /// Something happens to an open call.
     Of {
         call: u16,
         what: Befalls,
@@ -28,36 +28,37 @@ pub(crate) enum Drawn {
     Cancels {
         thread: u16,
     },
-    /// A word from outside for what a root works on; or for any thread and anybody.
+    /// A steering message from outside for a root's work; or for any thread and any party.
     Steers {
         thread: u16,
         key: u8,
         astray: u8,
     },
-    /// A root is ended if it rests.
+    /// Ends a root if it is at rest.
     Ends {
         thread: u16,
     },
-    /// A thread, or everything, is halted or goes on.
+    /// Pauses or resumes a thread, or everything.
     Pauses {
         thread: Option<u16>,
         halts: bool,
     },
-    /// Somebody decides about what waits for a person, or nobody does in time.
+    /// A person decides about a waiting request, or no one does in time.
     Decides {
         call: u16,
         how: u8,
     },
-    /// A person answers a question, or nobody does in time.
+    /// A person answers a question, or no one does in time.
     Answers {
         question: u16,
         how: u8,
     },
-    /// The time of a timer has come.
+    /// A timer is due.
     IsDue {
         timer: u16,
     },
-    /// A call has a child, which waits for a child of its own or for a person, and has a word for it.
+    /// A call has a child, which waits for its own child or for a person, and sends it a steering
+    /// message.
     Confers {
         step: u8,
         guarded: bool,
@@ -66,29 +67,29 @@ pub(crate) enum Drawn {
     Dives {
         spawns: bool,
     },
-    /// Something befalls the clocks.
+    /// Something happens to the clocks.
     Clocks(Clockwork),
-    /// Somebody asks the same again, or is answered the same again.
+    /// A party asks the same again, or gets the same answer again.
     Circles {
         answers: bool,
         again: u8,
     },
 }
 
-/// What befalls the clocks.
+/// An event of the clocks.
 #[derive(Clone, Debug)]
 pub(crate) enum Clockwork {
     /// Time passes, in percent of what a message may take.
     Passes { clock: u16, percent: u8 },
-    /// Somebody looks at the first mark that is due, or at any message too early.
+    /// The pump checks the first due mark, or any message too early.
     Elapses { early: Option<u16> },
-    /// The wall clock is set, so many seconds from the true time.
+    /// The wall clock is set, this many seconds from the true time.
     IsSet { off: i8 },
-    /// The program is started again.
+    /// The program restarts.
     StartsAgain,
 }
 
-/// What befalls an open call.
+/// An event of an open call.
 #[derive(Clone, Debug)]
 pub(crate) enum Befalls {
     Replies { items: Vec<Item>, lies: bool },
@@ -110,14 +111,14 @@ pub(crate) enum Pen {
         money: Option<u8>,
         coin: u8,
     },
-    /// What one that waits, or another, used.
+    /// The use of a waiting entry, or of another one.
     Ends {
         of: u8,
         tokens: Option<u8>,
         money: Option<u8>,
         coin: u8,
     },
-    /// An entry that is there, as it stands or in other words.
+    /// An existing entry, unchanged or changed.
     Again {
         entry: u8,
         other: bool,
@@ -129,7 +130,7 @@ pub(crate) enum Pen {
 pub(crate) enum Item {
     Note,
     Final,
-    /// A final, or a call, that there may have been before.
+    /// A final, or a call, that may repeat an earlier one.
     Says(u8),
     Repeats(u8, u8),
     Call(u8),
@@ -243,7 +244,7 @@ fn drawn() -> impl Strategy<Value = Drawn> {
         3 => (any::<u16>(), 0..40u8, any::<u8>())
             .prop_map(|(thread, key, astray)| Drawn::Steers { thread, key, astray }),
         1 => any::<u16>().prop_map(|thread| Drawn::Ends { thread }),
-        // Mostly things go on: nothing of what is halted takes anybody's time.
+        // Mostly threads are resumed: a paused one uses no time.
         2 => (prop::option::weighted(0.9, any::<u16>()), prop::bool::weighted(0.3))
             .prop_map(|(thread, halts)| Drawn::Pauses { thread, halts }),
         5 => any::<(u16, u8)>().prop_map(|(call, how)| Drawn::Decides { call, how }),
@@ -270,35 +271,35 @@ fn passes() -> impl Strategy<Value = Drawn> {
     (any::<u16>(), percent).prop_map(|(clock, percent)| Drawn::Clocks(Clockwork::Passes { clock, percent }))
 }
 
-/// A walk: single events, and bursts of one that reach the limits.
+/// A walk: single events, and bursts of one event that reach the limits.
 pub(crate) fn events() -> impl Strategy<Value = Vec<Vec<Drawn>>> {
     let queue = |thread, first: u8| {
         (first..first + 19).map(|key| Drawn::AsksInto { thread, key, party: 0 }).collect::<Vec<Drawn>>()
     };
     let burst = prop_oneof![
         60 => drawn().prop_map(|drawn| vec![drawn]),
-        // As often as it takes: one more would strike another call.
+        // As often as needed: one more would hit another call.
         6 => any::<(u16, u8, bool)>().prop_map(|(call, code, with_pump)| {
-            // The first death may strike an attempt without a record, which does not count.
+            // The first death may hit an attempt without a record, which does not count.
             let often = if with_pump { naive::ATTEMPTS_WITH_PUMP + 1 } else { naive::ATTEMPTS };
             vec![Drawn::Of { call, what: Befalls::IsLost { code, with_pump } }; often as usize]
         }),
         2 => any::<bool>().prop_map(|guarded| {
             (0..3).map(|step| Drawn::Confers { step, guarded }).collect::<Vec<Drawn>>()
         }),
-        // A call that waits for a person, and what the person says.
+        // A call that waits for a person, and the person's decision.
         2 => any::<(u16, u8)>().prop_map(|(call, how)| {
             let items = vec![Item::Call(GUARDED)];
             vec![Drawn::Of { call, what: Befalls::Replies { items, lies: false } }, Drawn::Decides { call, how }]
         }),
-        // A child that waits for a person, a word for it, and what the person says.
+        // A child that waits for a person, a steering message for it, and the person's decision.
         1 => any::<(u16, u8)>().prop_map(|(call, how)| {
             let confers = (0..3).map(|step| Drawn::Confers { step, guarded: true });
             confers.chain([Drawn::Decides { call, how }]).collect::<Vec<Drawn>>()
         }),
         1 => any::<u16>().prop_map(|timer| vec![Drawn::IsDue { timer }; 3]),
         3 => passes().prop_map(|passes| vec![passes, Drawn::Clocks(Clockwork::Elapses { early: None })]),
-        // Something befalls a call after so long, which nobody looked at before; or after somebody did.
+        // Something happens to a call after a time that the pump has or has not checked before.
         4 => (any::<u16>(), befalls(), passes(), any::<bool>(), befalls()).prop_map(
             |(call, first, passes, looks, then)| {
                 let of = |what| Drawn::Of { call, what };
@@ -312,7 +313,7 @@ pub(crate) fn events() -> impl Strategy<Value = Vec<Vec<Drawn>>> {
             let over = [Drawn::Clocks(Clockwork::Passes { clock, percent: 100 }), Drawn::Clocks(Clockwork::Elapses { early: None })];
             confers.chain(over).collect::<Vec<Drawn>>()
         }),
-        // A model is called, and nobody learns what it did, or somebody does.
+        // A model is called, and its outcome stays unknown or becomes known.
         3 => (any::<u16>(), starts(), befalls()).prop_map(|(call, what, then)| {
             [Befalls::Writes { what, late: false }, then].map(|what| Drawn::Of { call, what }).to_vec()
         }),
@@ -334,7 +335,7 @@ pub(crate) fn events() -> impl Strategy<Value = Vec<Vec<Drawn>>> {
         }),
         1 => (any::<u16>(), 0..40u8).prop_map(move |(thread, first)| queue(thread, first)),
     ];
-    // Somebody asks before anything else happens.
+    // A message comes before anything else happens.
     (asks(), proptest::collection::vec(burst, 1..45))
         .prop_map(|(asks, bursts)| std::iter::once(vec![asks]).chain(bursts).collect())
 }
@@ -356,7 +357,7 @@ pub(crate) fn limits() -> impl Strategy<Value = Option<naive::Limits>> {
     prop::option::weighted(0.5, limits)
 }
 
-/// When calls that repeat themselves are told and refused, if they are.
+/// When repeated calls are reported and refused, if they are.
 pub(crate) fn loops() -> impl Strategy<Value = Option<naive::Loops>> {
     let loops = (1..4u32, 1..4u32, 1..7u32).prop_map(|(told, more, rounds)| naive::Loops {
         told,

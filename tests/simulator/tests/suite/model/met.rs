@@ -1,10 +1,10 @@
-//! What every set of walks has to come by, or it does not walk the table; and what a walk came by.
+//! What every set of walks must cover, or it does not walk the table; and what a walk covered.
 
 use std::collections::BTreeSet;
 
 use super::walk::Walk;
 
-/// Words that every set of walks has to come by, or it does not walk the table: how calls stand, how they
+/// Words that every set of walks must cover, or it does not walk the table: states of calls, how they
 /// close, and what turns show.
 pub(crate) const WORDS: &[&str] = &[
     "halted",
@@ -142,7 +142,7 @@ pub(crate) const WORDS: &[&str] = &[
     "time runs over a restart",
 ];
 
-/// What a walk came by, numbers and names left out.
+/// The words that a walk covered, without numbers and names.
 pub(crate) fn words(walk: &Walk) -> BTreeSet<String> {
     let mut words: BTreeSet<String> = walk.naive.closed.iter().map(|(.., outcome)| outcome.clone()).collect();
     words.extend(walk.naive.told.iter().map(|told| told_word(told)));
@@ -171,7 +171,7 @@ pub(crate) fn words(walk: &Walk) -> BTreeSet<String> {
     words
 }
 
-/// What somebody was told, without numbers.
+/// An answer without numbers.
 fn told_word(told: &str) -> String {
     let word = if told.starts_with("recalled") { "recalled" } else { told };
     format!("told {word}")

@@ -1,7 +1,7 @@
-//! A walk of `decide` and `apply` beside a second, naive pump. Events are drawn, both take them, and after
-//! each both must agree on every thread's life, on the stand of every open call, on what closed and how, on
-//! what every message has used of its budget, on which turns became due, and on what the delivery of each
-//! would show. A walk that fails is shortened.
+//! A walk of `decide` and `apply` next to a second, naive pump. Events are drawn, both take them, and after
+//! each both must agree on every thread's life, on the state of every open call, on what closed and how, on
+//! what every message has used of its budget, on which turns became due, and on the content of each
+//! delivery. A failing walk is shortened.
 
 mod drawn;
 mod met;
@@ -34,24 +34,24 @@ const TOOL: Party = Party {
 };
 /// Owes no answer.
 const QUIET: Party = Party { name: "quiet", owes_answer: false, ..TOOL };
-/// Is never repeated where nobody knows the outcome.
+/// Its attempts are never repeated if the outcome is unknown.
 const CAREFUL: Party = Party { name: "careful", unknown: Unknown::Fails, ..TOOL };
-/// Is handed what a person let through.
+/// Gets what a person approved.
 const GUARDED: Party = Party { name: "guarded", asks_a_person: true, ..TOOL };
-/// Asks a person where nobody knows the outcome, and then thinks on.
+/// Asks a person if the outcome is unknown, and then thinks on.
 const WARY: Party = Party { name: "wary", unknown: Unknown::AsksAPerson, tells: Some(&CAREFUL), ..AGENT };
-/// Thinks for so long that it may go round in circles.
+/// Thinks long enough to go in circles.
 const PATIENT: Party = Party { name: "patient", turns: 30, ..TOOL };
 const PARTIES: [Party; 7] = [AGENT, TOOL, QUIET, CAREFUL, GUARDED, WARY, PATIENT];
-/// Who takes a broadcast.
+/// The takers of a broadcast.
 const CASTS: [&[Party]; 5] =
     [&[TOOL, CAREFUL], &[AGENT, TOOL], &[QUIET, GUARDED, TOOL], &[CAREFUL, AGENT], &[WARY, TOOL]];
 
-/// Walks of every run of the tests; the environment may ask for others in `WALKS`.
+/// The number of walks in every test run; `WALKS` in the environment sets another number.
 const WALKS: u32 = 4_000;
 
 impl Walk {
-    /// Whether both say the same.
+    /// Whether both agree.
     fn agrees(&mut self, before: &Naive) -> Result<(), TestCaseError> {
         let stands: Vec<_> = self.naive.threads.iter().collect();
         let ids: Vec<&str> = stands.iter().map(|(id, _)| id.as_str()).collect();
@@ -106,7 +106,7 @@ fn b19_two_pumps_that_share_no_code_say_the_same() {
         failure_persistence: None,
         ..ProptestConfig::default()
     };
-    // The same walks every time, unless somebody asks for many.
+    // The same walks every time, unless `WALKS` asks for many.
     let same = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
     let mut runner = match asked {
         Some(_) => TestRunner::new(config),

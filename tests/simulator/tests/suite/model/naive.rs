@@ -1,6 +1,6 @@
-//! A second pump, written from the state table of the design and from nothing else: trees of threads and
-//! calls in plain maps, changed in place, one function per row of the table. It is slow, has no log and no
-//! hashes, and shares no code with the real one; what both say must be equal.
+//! A second pump, written only from the state table of the design: trees of threads and calls in plain
+//! maps, changed in place, one function per row of the table. It is slow, has no log and no hashes, and
+//! shares no code with the real pump; both must give equal results.
 
 mod attempts;
 mod broadcast;
@@ -37,11 +37,11 @@ pub(crate) struct Party {
     pub(crate) name: &'static str,
     pub(crate) turns: u32,
     pub(crate) owes_answer: bool,
-    /// What becomes of an attempt whose outcome nobody knows.
+    /// What follows an attempt with an unknown outcome.
     pub(crate) unknown: Unknown,
-    /// Whether what goes to it waits for a person.
+    /// Whether a payload to it waits for a person.
     pub(crate) asks_a_person: bool,
-    /// Who gets the outcome of a call that one of its timers opened.
+    /// The party that gets the outcome of a call that one of its timers opened.
     pub(crate) tells: Option<&'static Party>,
 }
 
@@ -50,17 +50,17 @@ const MOST_CHILDREN: usize = 1_000;
 const MOST_WAITING: usize = 16;
 pub(crate) const MOST_ITEMS: usize = 64;
 const MOST_NOTICES: usize = 64;
-/// Words that may wait for one turn.
+/// The most steering messages that may wait for one turn.
 const MOST_WORDS: usize = 64;
 
-/// One item of a reply, as a test throws it in.
+/// An item of a reply, as a test gives it.
 #[derive(Clone, Debug)]
 pub(crate) enum Thrown {
     Note,
     Final(u64),
     Call(Party, u64),
     Spawn(Option<&'static str>, Party, u64),
-    /// To several, of whom the first answer is enough or not.
+    /// A broadcast, for which the first answer is enough or not.
     Cast(&'static [Party], bool, u64),
     Refused,
     ForThread(String),
@@ -74,53 +74,53 @@ pub(crate) enum Thrown {
     Person,
 }
 
-/// What answers an item, in the words of the next delivery.
+/// The answer to an item, as text of the next delivery.
 type Shown = String;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Call {
     party: Party,
-    /// Whose purse pays what it brings about.
+    /// Whose budget pays for what it causes.
     payer: Payer,
     request: Shown,
     held: bool,
     /// Whether it waits for a person.
     asks: bool,
-    /// Whether it does so because nobody knows what an attempt did.
+    /// Whether it waits because the outcome of an attempt is unknown.
     doubts: bool,
     /// The timer that opened it.
     timer: Option<String>,
-    /// Whether it only brings news, which nobody waits for.
+    /// Whether it only brings news, which no call waits for.
     is_news: bool,
     turn: u32,
     attempt: u32,
-    /// How many of the attempts before it died with the pump.
+    /// How many of the earlier attempts died with the pump.
     lost_with_pump: u32,
-    /// How many of those had a number on record.
+    /// How many of those had a recorded number.
     counted_deaths: u32,
-    /// Whether the due attempt is on record.
+    /// Whether the due attempt is recorded.
     recorded: bool,
-    /// The items of the last reply; none is the answer that has not come.
+    /// The items of the last reply; none for a missing answer.
     items: Vec<Option<Shown>>,
-    /// What came of those of them that went to several, by their ordinal.
+    /// The results of its broadcast items so far, by ordinal.
     gatherings: BTreeMap<usize, Gathering>,
-    /// What the due turn shows beside them, and what waits for the turn after it.
+    /// What the due turn also shows, and what waits for the turn after it.
     showing: Vec<(usize, Shown)>,
     waiting: Vec<(usize, Shown)>,
     children: Vec<(String, bool)>,
     waits: Vec<Wait>,
-    /// Those of its items that wait for a person.
+    /// The items that wait for a person.
     questions: Vec<usize>,
-    /// Firings that no turn has shown, each with whether the due one does.
+    /// Firings that no turn has shown, each with whether the due turn does.
     firings: Vec<(u64, bool)>,
     lists: Lists,
     nudged: bool,
     memory: Memory,
-    /// What was written down at the due turn.
+    /// The journal entries of the due turn.
     journal: Journal,
-    /// Whether it was told that only a final is taken any more, and until when.
+    /// Whether only a final is accepted, and until when.
     last: Option<Last>,
-    /// How the limit of messages stands, where its last reply asked for more of them than are left.
+    /// The state of the message limit, if its last reply asked for more messages than are left.
     is_spent: Option<String>,
 }
 
@@ -131,7 +131,7 @@ pub(crate) struct Thread {
     pub(crate) calls: BTreeMap<String, Call>,
     labels: BTreeMap<String, u32>,
     spawns: u32,
-    /// Keys that are bound here, with what was sent under them.
+    /// Bound keys, with what was sent under them.
     keys: BTreeMap<String, String>,
     timers: BTreeMap<String, Timer>,
     /// How often timers fired into calls.
@@ -140,7 +140,7 @@ pub(crate) struct Thread {
     ceiling: Tallies,
     /// What was used here and below.
     used: BTreeMap<Sort, u64>,
-    /// Whether somebody halted it, with all below it.
+    /// Whether it is paused, with everything below it.
     halts: bool,
 }
 
@@ -149,25 +149,25 @@ pub(crate) struct Thread {
 pub(crate) struct Naive {
     pub(crate) threads: BTreeMap<String, Thread>,
     pub(crate) closed: BTreeSet<(String, String, String)>,
-    /// What a message from outside may use, where that is limited.
+    /// What a message from outside may use, if that is limited.
     limits: Option<Limits>,
     loops: Option<Loops>,
     purses: BTreeMap<Payer, Tallies>,
     clocks: BTreeMap<Payer, Clock>,
-    /// In which currency each message is counted.
+    /// The currency of each message.
     coins: BTreeMap<Payer, &'static str>,
     pub(crate) now: Now,
-    /// What the last event said of anybody's time.
+    /// What the last event reported about anyone's time.
     pub(crate) clocked: BTreeSet<String>,
-    /// Whether somebody halted everything.
+    /// Whether everything is paused.
     everything_halts: bool,
-    /// What the last event came by, beside what shows.
+    /// What the last event covered, in addition to its visible effects.
     pub(crate) met: BTreeSet<String>,
-    /// What whoever asked last from outside is told.
+    /// The answer to the last request from outside.
     pub(crate) told: Option<String>,
 }
 
-/// How a call stands, in words.
+/// The state of a call, as text.
 pub(crate) type Stand = String;
 
 impl Call {
@@ -185,7 +185,7 @@ impl Call {
         !self.held && !self.asks && self.items.iter().all(Option::is_some)
     }
 
-    /// What makes a due turn another one than before.
+    /// What distinguishes a due turn from the one before.
     pub(crate) fn due(&self) -> Option<(u32, u32, bool)> {
         self.is_ready().then_some((self.turn, self.attempt, self.recorded))
     }
@@ -220,14 +220,14 @@ impl Call {
         self.children.iter().filter(|(_, ended)| !ended).map(|(id, _)| id.clone()).collect()
     }
 
-    /// Another turn, none of whose attempts was made.
+    /// Begins another turn without attempts.
     fn begins(&mut self, turn: u32) {
         (self.turn, self.attempt, self.recorded) = (turn, 1, false);
         (self.lost_with_pump, self.counted_deaths) = (0, 0);
         self.journal = Journal::default();
     }
 
-    /// The last answer came: the next turn is due, and shows whatever came until now.
+    /// The last answer came: the next turn is due, and shows everything that came until now.
     fn turns_to(&mut self, turn: u32) {
         self.begins(turn);
         self.showing.append(&mut self.waiting);
@@ -240,7 +240,7 @@ fn nested(path: &str, turn: u32, ordinal: usize) -> String {
 }
 
 impl Naive {
-    /// How many calls and spawns lie above a call, in all threads.
+    /// How many calls and spawns are above a call, in all threads.
     pub(crate) fn depth(&self, thread: &str, path: &str) -> usize {
         let here = path.matches('/').count();
         let Some((parent, _)) = thread.rsplit_once('.') else { return here };
@@ -306,10 +306,10 @@ impl Naive {
         self.threads.entry(thread.to_owned()).or_default().calls.insert(path.to_owned(), call);
     }
 
-    /// A word for the next turn.
+    /// A notice for the next turn.
     pub(crate) fn noticed(&mut self, thread: &str, path: &str, code: &str) {
         let Some(call) = self.call_mut(thread, path).filter(|c| c.is_ready()) else { return };
-        // News of other sorts has room of its own.
+        // Other kinds of news have their own room.
         let is_notice = |shown: &Shown| {
             let word = shown.split(' ').next().unwrap_or_default();
             !matches!(word, "finished" | "fired" | "steer" | "budget-warning" | "budget-exceeded")
@@ -322,7 +322,7 @@ impl Naive {
         call.waiting.push((usize::MAX, shown.to_owned()));
     }
 
-    /// A reply to the due turn of a call gives another's name as its sender's.
+    /// A reply to the due turn of a call names another sender.
     pub(crate) fn lied(&mut self, thread: &str, path: &str) {
         if let Some(call) = self.call_mut(thread, path).filter(|c| c.is_ready()) {
             call.waiting.push((usize::MAX, "reply.false-sender".to_owned()));
@@ -337,7 +337,7 @@ impl Naive {
         }
     }
 
-    /// Closes a call: what is below it is cancelled, then its outcome goes to whoever waits for it.
+    /// Closes a call: everything below it is cancelled, then its outcome goes to the waiting call.
     fn closes(&mut self, thread: &str, path: &str, outcome: &str, shown: Shown) {
         let Some(here) = self.threads.get(thread) else { return };
         let below: Vec<String> =
@@ -382,7 +382,7 @@ impl Naive {
         }
     }
 
-    /// Ends a thread, and everything below it; how many threads ended.
+    /// Ends a thread, and everything below it; returns how many threads ended.
     pub(crate) fn cancels(&mut self, thread: &str) -> usize {
         let Some(here) = self.threads.get_mut(thread).filter(|t| !t.ended) else { return 0 };
         here.ended = true;

@@ -1,5 +1,5 @@
-//! The real pump of a walk: `decide` and `apply` over the real state, and its records at hand. It turns what
-//! a walk draws into events, and what came of them into the words of the naive pump.
+//! The real pump of a walk: `decide` and `apply` over the real state, and its records. It turns the draws of a
+//! walk into events, and the results into the words of the naive pump.
 
 mod items;
 
@@ -35,8 +35,7 @@ use super::naive::{self, ATTEMPTS, DOLLAR, Party, Payer, SHARE_PERCENT, Thrown, 
 use super::shown;
 use items::{entry, item, payload};
 
-/// Ways in which an attempt is lost, and whether its outcome is then known; none where no further attempt
-/// can help.
+/// The ways to lose an attempt, and whether its outcome is then known; none if no further attempt can help.
 pub(crate) const LOSSES: [(Code, Option<bool>); 5] = [
     (Code::ListenerLost, Some(false)),
     (Code::ListenerTimeout, Some(false)),
@@ -50,7 +49,7 @@ pub(crate) struct Real {
     state: State,
     records: BTreeMap<(ThreadId, u64), Arc<Record>>,
     events: u64,
-    /// By the count that nobody sets, and on the wall.
+    /// On the monotonic clock, and on the wall clock.
     now: (Millis, Millis),
     closed: BTreeSet<(String, String, String)>,
     became_due: Vec<(String, String)>,
@@ -175,7 +174,7 @@ impl Real {
         self.state.threads.get(thread)?.calls.get(path)
     }
 
-    /// The lease of whatever is due, or would be.
+    /// The lease of the delivery that is or would be due.
     fn lease(&self, thread: &str, path: &str) -> Arc<Lease> {
         let call = self.call(thread, path).unwrap();
         Arc::new(Lease {
@@ -199,7 +198,7 @@ impl Real {
         self.hears(thread, key, Admitted::new(what, Verdict::sworn(payload(party.name, number))));
     }
 
-    /// A word from outside for work that goes on.
+    /// A steering message from outside.
     pub(crate) fn steers(&mut self, thread: &str, key: &str, party: Party, number: u64) {
         let inside = payload(party.name, number);
         let inner = String::from_utf8_lossy(inside.bytes()).into_owned();
@@ -243,7 +242,7 @@ impl Real {
         self.happens(Happening::Replied(Judged { lease, said, claimed: None, ticket: None }));
     }
 
-    /// A reply; `claimed` is the name of somebody else that it gives as its sender's.
+    /// A reply; `claimed` is a false sender name.
     pub(crate) fn replies(&mut self, thread: &str, path: &str, thrown: &[Thrown], claimed: Option<&str>) {
         let (lease, said) = (self.lease(thread, path), Said::Items(thrown.iter().map(item).collect()));
         let claimed = claimed.map(str::to_owned);
@@ -255,7 +254,8 @@ impl Real {
         });
     }
 
-    /// What the log says of the threads that a reply names and that may have been children: whose item made each.
+    /// The log's records of the threads that a reply names and that may have been children: the item that made
+    /// each.
     fn looked_up(&self, lease: &Lease, said: &Said) -> Option<Seen> {
         let Said::Items(items) = said else { return None };
         let call = self.call(lease.thread.as_str(), lease.call.as_str())?;
@@ -270,27 +270,27 @@ impl Real {
         (!was_child.is_empty()).then(|| Seen { was_child, ..Seen::default() })
     }
 
-    /// A reply to another turn, or to another attempt, than is due.
+    /// A reply to another turn or attempt than the due one.
     pub(crate) fn replies_late(&mut self, thread: &str, path: &str, turns: bool) {
         let mut lease = (*self.lease(thread, path)).clone();
         *(if turns { &mut lease.turn } else { &mut lease.attempt }) += 1;
         self.says(Arc::new(lease), Said::Items(vec![item(&Thrown::Final(0))]));
     }
 
-    /// An entry of a journal; of another attempt than is due, or not.
+    /// A journal entry; of another attempt than the due one, or not.
     pub(crate) fn writes(&mut self, thread: &str, path: &str, late: bool, id: u64, written: &Written) {
         let mut lease = (*self.lease(thread, path)).clone();
         lease.attempt += u32::from(late);
         self.says(Arc::new(lease), entry(id, written));
     }
 
-    /// What did the earlier attempts write down?
+    /// Asks for the entries of earlier attempts.
     pub(crate) fn recalls(&mut self, thread: &str, path: &str, from: usize) {
         let question = Ok(Question::Journal { from: from as u64 });
         self.says(self.lease(thread, path), Said::Ask { id: 1, question });
     }
 
-    /// Somebody looks what the time of a message comes to.
+    /// The pump checks the time of a message.
     pub(crate) fn elapses(&mut self, payer: &Payer) {
         let (thread, purse) = (ThreadId::parse(&payer.0).unwrap(), payer.1.parse().unwrap());
         self.happens(Happening::Elapsed(Runs { thread, purse }));
@@ -302,12 +302,12 @@ impl Real {
         Some((runs.thread.to_string(), runs.purse.to_string()))
     }
 
-    /// When that is so of the first.
+    /// The time of the first such mark.
     pub(crate) fn next_mark(&self) -> Option<Millis> {
         self.state.running.next_moment()
     }
 
-    /// What a message from outside has used, in all its threads: messages, children, tokens and money.
+    /// The use of a message from outside, in all its threads: messages, children, tokens and money.
     pub(crate) fn used(&self, payer: &Payer) -> Option<String> {
         let root = self.state.threads.get(payer.0.as_str())?;
         let purse = payer.1.parse().unwrap();
@@ -315,12 +315,12 @@ impl Real {
         Some([messages, children, tokens, spent.micros].map(|of| of.to_string()).join("/"))
     }
 
-    /// What the records say of anybody's time.
+    /// What the records report about anyone's time.
     pub(crate) fn clocked(&self) -> &BTreeSet<String> {
         &self.clocked
     }
 
-    /// The program is started again: what it only knew is lost.
+    /// The program restarts: what was only in memory is lost.
     pub(crate) fn starts_again(&mut self) {
         let (tick, at) = self.now;
         self.state.running = Running::default();
@@ -362,7 +362,7 @@ impl Real {
         self.happens(Happening::Cancel { ticket: Ticket(1), by: Name::operator(), thread });
     }
 
-    /// A person decides about what waits, or nobody does in time.
+    /// A person decides about a waiting request, or no one does in time.
     pub(crate) fn decides(&mut self, thread: &str, path: &str, verdict: naive::Verdict) {
         let call = self.call(thread, path).unwrap();
         let (request, listener) = (call.approval.as_ref().unwrap().id, call.listener.clone());
@@ -383,7 +383,7 @@ impl Real {
         self.happens(Happening::Ruled(ruling));
     }
 
-    /// A person answers a question, or nobody does in time.
+    /// A person answers a question, or no one does in time.
     pub(crate) fn person_said(&mut self, thread: &str, path: &str, ordinal: usize, said: naive::Said) {
         let call = self.call(thread, path).unwrap();
         let (settled, ordinal) = (call.settled, u32::try_from(ordinal).unwrap());
@@ -400,7 +400,7 @@ impl Real {
         self.happens(Happening::Ruled(ruling));
     }
 
-    /// The time of a timer has come.
+    /// A timer is due.
     pub(crate) fn is_due(&mut self, thread: &str, id: &str) {
         let thread = ThreadId::parse(thread).unwrap();
         let timer = TimerId::parse(id).unwrap();
@@ -428,7 +428,7 @@ impl Real {
         self.state.threads.get(thread).map_or("none", |t| t.life().as_str())
     }
 
-    /// How each open call of a thread stands.
+    /// The state of each open call of a thread.
     pub(crate) fn stands(&self, thread: &str) -> Vec<(String, String)> {
         let Some(thread) = self.state.threads.get(thread).filter(|t| t.life() != Life::Ended) else {
             return Vec::new();
@@ -450,7 +450,7 @@ impl Real {
         &self.became_due
     }
 
-    /// What the delivery of a due turn carries.
+    /// The content of the delivery of a due turn.
     pub(crate) fn shows(&self, thread: &str, path: &str) -> Vec<String> {
         let (lease, call) = (self.lease(thread, path), self.call(thread, path).unwrap());
         let thread = &self.state.threads[thread];
@@ -480,7 +480,7 @@ fn closing(record: &Record) -> Option<(String, String, String)> {
     Some((h.thread.to_string(), path, outcome.to_owned()))
 }
 
-/// Whether a call ended with its last turn, and was not refused something for want of turns.
+/// Whether a call ended with its last turn, without a refusal for lack of turns.
 fn is_report(record: &Record) -> bool {
     Payload::trusted(record.body.clone()).is_ok_and(|body| &*body.name().local == "final-report")
 }

@@ -1,5 +1,5 @@
-//! What a delivery shows, and what a record says of somebody's time, in the words of the naive pump: read from
-//! the documents that the real one composes.
+//! The content of a delivery, and what a record reports about time, in the words of the naive pump: read from
+//! the documents that the real pump writes.
 
 use systole_core::types::record::{Kind, Mark, Record, Timing};
 use systole_kit::answers::Answers;
@@ -18,7 +18,7 @@ pub(crate) fn lines(payload: &Payload) -> Vec<String> {
     items.chain(inbox).collect()
 }
 
-/// A payload in one word, or in few.
+/// A payload in one word, or in a few.
 fn word(payload: &Payload) -> String {
     let attribute = |name| payload.attribute(name).unwrap_or_default();
     match &*payload.name().local {
@@ -70,7 +70,7 @@ fn amount(told: &str) -> String {
     stretch.unwrap_or_else(|| told.to_owned())
 }
 
-/// What a record says of the time of a message, if that is what it is for.
+/// What a record reports about the time of a message, if that is its purpose.
 pub(crate) fn clocking(record: &Record) -> Option<String> {
     let h = &record.header;
     let is_word = h.kind == Kind::Timer && h.code == Some(Mark::Timing(Timing::Wall));
@@ -80,7 +80,7 @@ pub(crate) fn clocking(record: &Record) -> Option<String> {
     Some(format!("{} {top} {} {}/{}", h.thread, told("runs"), told("used"), told("limit")))
 }
 
-/// The payload right inside of another.
+/// The payload directly inside another.
 fn child(payload: &Payload) -> Option<Payload> {
     let mut gate = Gate::strict(payload.bytes(), &Limits::FROM_PUMP).ok()?;
     let Ok(Step::Open(_)) = gate.step() else { return None };

@@ -1,4 +1,4 @@
-//! A walk: both pumps, and how each takes what is drawn. Numbers pick among what there is when it happens.
+//! A walk: both pumps, and how each takes the draws. Numbers choose among what exists when they happen.
 
 use super::drawn::{Befalls, Clockwork, Drawn, Item, Pen};
 use super::naive::{
@@ -7,10 +7,10 @@ use super::naive::{
 use super::real::{self, Real};
 use super::{AGENT, CASTS, GUARDED, PARTIES, PATIENT, TOOL};
 
-/// The moment before the first event, in milliseconds: late enough that a clock may be set back.
+/// The moment before the first event, in milliseconds: late enough to set a clock back.
 const BEGINS: i64 = 1_000_000_000;
 
-/// Both pumps.
+/// The real and the naive pump of one walk.
 pub(crate) struct Walk {
     pub(crate) real: Real,
     pub(crate) naive: Naive,
@@ -23,7 +23,7 @@ fn party(pick: u8) -> Party {
     PARTIES[usize::from(pick) % PARTIES.len()]
 }
 
-/// An amount of something: around what is left of it, around its limit, or part of that.
+/// An amount of something: near the rest, near its limit, or part of that.
 fn amount(pick: u8, limit: Option<u64>, left: Option<u64>) -> u64 {
     let limit = limit.unwrap_or(1_000);
     let left = left.unwrap_or(limit);
@@ -61,7 +61,7 @@ impl Walk {
         self.numbers
     }
 
-    /// An open call: mostly one whose turn is due, for the others answer little.
+    /// An open call: mostly one whose turn is due, because the others answer little.
     fn call(&self, pick: u16) -> Option<(String, String)> {
         let wanted = |call: &naive::Call| pick.is_multiple_of(8) || call.is_ready();
         let all = self.naive.threads.iter().flat_map(|(id, thread)| {
@@ -72,7 +72,7 @@ impl Walk {
         all.get(usize::from(pick / 8) % all.len().max(1)).cloned()
     }
 
-    /// A thread, or one that never was.
+    /// A thread, or one that never existed.
     fn thread(&self, pick: u16) -> String {
         let mut all: Vec<&str> = self.naive.threads.keys().map(String::as_str).collect();
         all.push("sess-000000000000");
@@ -108,7 +108,7 @@ impl Walk {
             }
             Item::Cast(pick, is_first_enough) => {
                 let takers = CASTS[usize::from(*pick) % CASTS.len()];
-                // Now and then the same again.
+                // Sometimes the same again.
                 let number = if pick.is_multiple_of(3) { 0 } else { self.number() };
                 Thrown::Cast(takers, *is_first_enough, number)
             }
@@ -126,7 +126,7 @@ impl Walk {
             Item::Unsets(id) => Thrown::Unsets(["tick", "tock", "t1"][usize::from(*id) % 3]),
             Item::Ends(pick) => Thrown::Ends(self.thread_for(thread, *pick)),
             Item::Steers(pick, to) => {
-                // Mostly those that have a turn left to hear it.
+                // Mostly those that have a turn left to read it.
                 let to = if to.is_multiple_of(4) { party(to / 4) } else { AGENT };
                 Thrown::Steers(self.thread_for(thread, *pick), to, self.number())
             }
@@ -138,7 +138,7 @@ impl Walk {
         match drawn {
             Drawn::Asks { key, party: pick, other_bytes } => {
                 let (key, party) = (format!("k{key}"), party(*pick));
-                // The bytes of a key are always the same, but where they shall not be.
+                // The bytes of a key are always the same, unless they are meant to differ.
                 let number = if *other_bytes { 900_001 } else { 900_000 };
                 let thread = self.real.root_of(&key);
                 self.real.asks(None, &key, party, number);
@@ -208,7 +208,7 @@ impl Walk {
         }
     }
 
-    /// Both take what befalls the clocks.
+    /// Both take an event of the clocks.
     fn clocks(&mut self, what: &Clockwork) {
         match what {
             Clockwork::Passes { clock, percent } => {
@@ -231,18 +231,18 @@ impl Walk {
         }
     }
 
-    /// A word from outside, mostly for who works on what a root was asked.
+    /// A steering message from outside, mostly for the call that works on a root's request.
     fn steers(&mut self, pick: u16, key: &str, astray: u8) {
         let thread = self.root(pick);
         let at_work = self.naive.open_top(&thread).map(|(_, call)| call.party());
         let to = at_work.filter(|_| !astray.is_multiple_of(8)).unwrap_or(party(astray / 8));
-        // Again the same bytes under a key, now and then.
+        // Sometimes the same bytes under a key again.
         let number = if astray % 4 == 1 { 900_002 } else { self.number() };
         self.real.steers(&thread, key, to, number);
         self.naive.steered(&thread, key, to, number);
     }
 
-    /// A call has a child, which waits for a child of its own or for a person, and has a word for it.
+    /// A call has a child, which waits for its own child or for a person, and sends it a steering message.
     fn confers(&mut self, step: u8, guarded: bool) {
         let to = if guarded { GUARDED } else { AGENT };
         let (numbers, news) = ([self.number(), self.number()], self.naive.confers(step, to));
@@ -273,7 +273,7 @@ impl Walk {
         self.naive.replied(&thread, &path, &[asks]);
     }
 
-    /// Whoever has many turns asks a tool the same again, or the tool answers the same again.
+    /// A call with many turns asks a tool the same again, or the tool gives the same answer again.
     fn circles(&mut self, answers: bool, again: u8) {
         let all = || {
             let threads = self.naive.threads.iter();
@@ -298,7 +298,7 @@ impl Walk {
         self.naive.replied(&thread, &path, &[thrown]);
     }
 
-    /// Both take what befalls a call.
+    /// Both take an event of a call.
     fn befalls(&mut self, thread: &str, path: &str, what: &Befalls) {
         match what {
             Befalls::Replies { items, lies } => {
@@ -306,7 +306,7 @@ impl Walk {
                 // A door admits no final of a listener that owes no answer.
                 let owes = self.naive.call(thread, path).is_some_and(|c| c.party().owes_answer);
                 thrown.retain(|item| owes || !matches!(item, Thrown::Final(_)));
-                // Items may give another's name as their sender's.
+                // Items may name a false sender.
                 let lies = *lies && !thrown.is_empty();
                 self.real.replies(thread, path, &thrown, lies.then_some("core"));
                 if lies {
@@ -314,7 +314,7 @@ impl Walk {
                 }
                 self.naive.replied(thread, path, &thrown);
             }
-            // Nothing follows from it, so the naive pump is not even told.
+            // It has no effect, so the naive pump does not even get it.
             Befalls::RepliesLate { turns } => self.real.replies_late(thread, path, *turns),
             Befalls::Fails { retry } => {
                 self.real.fails(thread, path, *retry);
@@ -348,7 +348,7 @@ impl Walk {
         }
     }
 
-    /// The first attempt goes on record before it is sent, where it may not be repeated at will.
+    /// The first attempt is recorded before it is sent, if it may not be repeated freely.
     fn sends(&mut self, thread: &str, path: &str) {
         if self.naive.call(thread, path).is_some_and(naive::Call::has_to_be_recorded) {
             self.real.sends(thread, path);
@@ -356,7 +356,7 @@ impl Walk {
         }
     }
 
-    /// A call whose turn is due, or is no more, writes something down.
+    /// A call whose turn is due, or no longer due, writes an entry.
     fn writes(&mut self, thread: &str, path: &str, pen: &Pen, late: bool) {
         let known = self.naive.written(thread, path);
         let Some(call) = self.naive.call(thread, path) else { return };

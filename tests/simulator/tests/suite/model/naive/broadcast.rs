@@ -1,9 +1,9 @@
-//! Broadcasts of the naive pump: an item that several parties take, of which all answers count, or the first
-//! that is no failure.
+//! Broadcasts of the naive pump: an item that several parties accept. All answers count, or only the first that
+//! is not a failure.
 
 use super::{Call, Naive, Party, Shown, nested};
 
-/// What came until now of an item that several take, by taker: the answer, and whether it is none but a failure.
+/// The results so far of an item that several accept, by taker: the answer, and whether it is a failure.
 #[derive(Clone, Debug)]
 pub(super) struct Gathering {
     is_first_enough: bool,
@@ -11,7 +11,7 @@ pub(super) struct Gathering {
 }
 
 impl Gathering {
-    /// What is shown where whatever is open is cancelled.
+    /// What is shown if everything open is cancelled.
     pub(super) fn cut(&self) -> Shown {
         let shown = |answer: &Option<(Shown, bool)>| {
             answer.as_ref().map_or_else(|| "thread.cancelled".to_owned(), |(shown, _)| shown.clone())
@@ -26,14 +26,14 @@ fn of_taker(item: &str, taker: usize) -> String {
 }
 
 impl Call {
-    /// Whether a turn that is due shows several answers to one item.
+    /// Whether a due turn shows several answers to one item.
     pub(crate) fn shows_all(&self) -> bool {
         self.is_ready() && self.items.iter().flatten().any(|shown| shown.contains('\n'))
     }
 }
 
 impl Naive {
-    /// A call for each taker, or for none where a limit has no room for all.
+    /// A call for each taker, or for none if a limit has no room for all.
     pub(super) fn casts(
         &mut self,
         (thread, path, turn, ordinal): (&str, &str, u32, usize),
@@ -59,8 +59,7 @@ impl Naive {
         None
     }
 
-    /// The call of a taker closed: what its item is answered with by now, if it is. Of several answers each
-    /// has a line.
+    /// The call of a taker closed: the item's answer by now, if it has one. Of several answers each has a line.
     pub(super) fn gathers(
         &mut self,
         (thread, caller): (&str, &str),
@@ -88,7 +87,7 @@ impl Naive {
         all.map(|all| (ordinal, all.join("\n")))
     }
 
-    /// Cancels those calls that are open, with all below them.
+    /// Cancels the open ones of these calls, with everything below them.
     fn drops(&mut self, thread: &str, calls: &[String]) {
         let Some(here) = self.threads.get(thread) else { return };
         let is_meant =

@@ -1,6 +1,6 @@
 //! What a message from outside may use, in the naive pump: calls, spawns, children, tokens and money, counted
-//! over its whole tree, and the ceiling of each child. Counts of calls and children only go up; of what is
-//! kept for a model, the rest is given back.
+//! over its whole tree, and the ceiling of each child. Counts of calls and children only go up; of the
+//! reserve for a model, the rest is given back.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use super::{Call, Loops, Naive, Thrown};
 pub(crate) struct Limits {
     pub(crate) messages: u64,
     pub(crate) children: u64,
-    /// How many calls and spawns may lie one in another, the first of all counted.
+    /// How deep calls and spawns may be nested, including the first.
     pub(crate) depth: usize,
     pub(crate) tokens: Option<u64>,
     /// In millionths of a dollar.
@@ -43,19 +43,19 @@ impl Sort {
 /// Of what is left, the percentage that a child may use.
 pub(crate) const SHARE_PERCENT: u64 = 50;
 
-/// Whose purse pays: the root, and the top call of it that the message opened.
+/// Whose budget pays: the root, and its top call that the message opened.
 pub(crate) type Payer = (String, String);
 
-/// How much of a limit is used, and whether those under it were told that it is most.
+/// How much of a limit is used, and whether the calls under it were warned that it is most.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Tally {
     used: u64,
-    /// None where it is only counted.
+    /// None if it is only counted.
     limit: Option<u64>,
     is_told: bool,
 }
 
-/// Those of one message, or of one child.
+/// The tallies of one message, or of one child.
 pub(super) type Tallies = BTreeMap<Sort, Tally>;
 
 impl Tally {
@@ -63,22 +63,22 @@ impl Tally {
         Tally { limit, ..Tally::default() }
     }
 
-    /// How much is left, where there is a limit.
+    /// How much is left, if there is a limit.
     pub(super) fn left(&self) -> Option<u64> {
         self.limit.map(|limit| limit.saturating_sub(self.used))
     }
 
-    /// Whether more is used or kept than there is.
+    /// Whether more is used or reserved than there is.
     pub(super) fn is_passed(&self) -> bool {
         self.limit.is_some_and(|limit| self.used > limit)
     }
 
-    /// How it stands.
+    /// Its state as text.
     pub(super) fn stand(&self) -> String {
         format!("{}/{}", self.used, self.limit.unwrap_or_default())
     }
 
-    /// How it stands, if that is to be told.
+    /// Its state as text, if it must be reported.
     fn news(&mut self) -> Option<String> {
         let limit = self.limit?;
         let is_news = !self.is_told && self.used * 5 >= limit * 4;
@@ -97,7 +97,7 @@ impl Naive {
         Naive { limits, loops, ..Naive::default() }
     }
 
-    /// A message from outside opens a top call: it has a purse.
+    /// A message from outside opens a top call with a budget.
     pub(super) fn fills_purse(&mut self, thread: &str, top: &str, is_first: bool) {
         let Some(limits) = self.limits else { return };
         let all = [
@@ -114,26 +114,26 @@ impl Naive {
         }
     }
 
-    /// The limits that hold for a call of a thread, the nearest first.
+    /// The limits of a call in a thread, the nearest first.
     pub(super) fn limits_above(&self, thread: &str, payer: &Payer) -> Vec<&Tallies> {
         let ceilings = upwards(thread).into_iter().filter_map(|id| self.threads.get(id));
         ceilings.map(|here| &here.ceiling).chain(self.purses.get(payer)).collect()
     }
 
-    /// How much of something a call of a thread may still use; none where that is not limited.
+    /// How much a call of a thread may still use; none if that is not limited.
     pub(crate) fn left(&self, thread: &str, payer: &Payer, of: Sort) -> Option<u64> {
         let limits = self.limits_above(thread, payer);
         limits.into_iter().filter_map(|tallies| tallies.get(&of)).filter_map(Tally::left).min()
     }
 
-    /// How the nearest limit of messages stands of which nothing is left.
+    /// The state of the nearest exhausted message limit.
     pub(super) fn messages_at_their_end(&self, thread: &str, payer: &Payer) -> Option<String> {
         let limits = self.limits_above(thread, payer).into_iter();
         let mut limits = limits.filter_map(|tallies| tallies.get(&Sort::Messages));
         limits.find(|tally| tally.left() == Some(0)).map(Tally::stand)
     }
 
-    /// What a limit of the message says against an item that asks for calls or a spawn.
+    /// The limit that refuses an item with calls or a spawn.
     pub(super) fn exceeds(&self, thread: &str, payer: &Payer, item: &Thrown) -> Option<&'static str> {
         let (wants, spawns) = match item {
             Thrown::Cast(takers, ..) => (takers.len() as u64, false),
@@ -146,7 +146,7 @@ impl Naive {
         (spawns && is_full).then_some("budget.children")
     }
 
-    /// So much of something is used, and so much of what was kept is given back, in a thread and above.
+    /// Adds a use and returns part of a reserve, in a thread and above.
     pub(super) fn uses(&mut self, thread: &str, payer: &Payer, of: Sort, (used, back): (u64, u64)) {
         for id in upwards(thread) {
             let Some(here) = self.threads.get_mut(id) else { continue };
@@ -161,7 +161,7 @@ impl Naive {
         }
     }
 
-    /// Whoever is under a limit that is mostly used now is told, of the nearest limit first.
+    /// Warns every call under a limit that is now mostly used, with the nearest limit first.
     pub(super) fn tells_what_is_left(&mut self, thread: &str, payer: &Payer, sorts: &[Sort]) {
         for id in upwards(thread) {
             for of in sorts {
@@ -179,7 +179,7 @@ impl Naive {
         }
     }
 
-    /// Calls that begin together, or a spawn, are paid. A child has its ceiling from what is left.
+    /// Pays for calls that begin together, or for a spawn. A child gets its ceiling from what is left.
     pub(super) fn pays(&mut self, thread: &str, payer: &Payer, calls: u64, child: Option<&str>) {
         self.uses(thread, payer, Sort::Messages, (calls, 0));
         if child.is_some() {
@@ -194,7 +194,7 @@ impl Naive {
         }
     }
 
-    /// What a child may use, as its parent is told.
+    /// What a child may use, as its parent sees it.
     pub(super) fn ceiling_of(&self, child: &str) -> String {
         let tallies = self.threads.get(child).map(|here| here.ceiling.clone()).unwrap_or_default();
         let limit = |of| tallies.get(&of).and_then(|tally| tally.limit);
@@ -202,14 +202,14 @@ impl Naive {
         [Sort::Messages, Sort::Tokens, Sort::Money].map(told).join("/")
     }
 
-    /// What a child and all below it used, as its parent is told.
+    /// What a child and everything below it used, as its parent sees it.
     pub(super) fn used_by(&self, child: &str) -> String {
         let used = self.threads.get(child).map(|here| here.used.clone()).unwrap_or_default();
         let told = |of| used.get(&of).copied().unwrap_or_default().to_string();
         [Sort::Messages, Sort::Children, Sort::Tokens, Sort::Money].map(told).join("/")
     }
 
-    /// What each message has used that is still worked on.
+    /// The use of each message that is still at work.
     pub(crate) fn used(&self) -> Vec<(Payer, String)> {
         let is_open = |payer: &Payer| self.open_calls(payer).next().is_some();
         let open = self.purses.iter().filter(|(payer, _)| is_open(payer));
@@ -219,7 +219,7 @@ impl Naive {
         open.map(|(payer, tallies)| (payer.clone(), all(tallies))).collect()
     }
 
-    /// Tells every open call under a limit, whose listener has another turn than the first.
+    /// Warns every open call under a limit whose listener has more than one turn.
     pub(super) fn warns(&mut self, what: &str, is_under: impl Fn(&str, &Call) -> bool) {
         let mut told = Vec::new();
         for (id, here) in &mut self.threads {

@@ -1,5 +1,5 @@
-//! The time that a message from outside may take, in the naive pump. It runs while a turn of anything of the
-//! message is due, is added up where it stops and when somebody looks, and what it then comes to is told.
+//! The time that a message from outside may take, in the naive pump. It runs while any turn of the message
+//! is due. It is added up when it stops and when the pump checks it, and the result is reported.
 
 use super::{Call, Naive, Payer};
 
@@ -9,9 +9,9 @@ pub(super) struct Clock {
     limit: u64,
     /// How long it ran until it was last added up.
     used: u64,
-    /// Since which moment it runs, by the count that nobody sets.
+    /// Since when it runs, on the monotonic clock.
     since: Option<i64>,
-    /// When it was last added up, by the clock on the wall.
+    /// When it was last added up, on the wall clock.
     said: i64,
     /// No mark of it is due before that.
     not_before: i64,
@@ -19,7 +19,7 @@ pub(super) struct Clock {
     is_over: bool,
 }
 
-/// What the clocks say, by the count that nobody sets and on the wall.
+/// The time on the monotonic clock and on the wall clock.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Now {
     pub(crate) tick: i64,
@@ -45,7 +45,7 @@ impl Clock {
 }
 
 impl Naive {
-    /// A message came whose time is limited: it runs from then on, or once the messages before it are
+    /// A message with limited time came: its time runs from then on, or once the messages before it are
     /// answered.
     pub(super) fn winds_clock(&mut self, payer: Payer, limit: u64, is_first: bool) {
         let Now { tick, wall: said } = self.now;
@@ -64,7 +64,7 @@ impl Naive {
         all.filter(move |(.., call)| call.payer == *payer)
     }
 
-    /// Whether anything of a message is worked on.
+    /// Whether any part of a message is at work.
     fn is_at_work(&self, payer: &Payer) -> bool {
         self.open_calls(payer).any(|(id, _, call)| call.is_ready() && !call.is_news && !self.is_halted(id))
     }
@@ -74,7 +74,7 @@ impl Naive {
         self.clocks.get(payer).is_some_and(|clock| clock.is_over)
     }
 
-    /// After an event: whose time runs from here on, and whose no more.
+    /// After an event: starts and stops the time of messages.
     pub(crate) fn looks_at_clocks(&mut self) {
         let payers: Vec<Payer> = self.clocks.keys().cloned().collect();
         for payer in payers {
@@ -91,7 +91,7 @@ impl Naive {
         }
     }
 
-    /// Somebody looks what the time of a message comes to.
+    /// The pump checks the time of a message.
     pub(crate) fn elapsed(&mut self, payer: &Payer) {
         if self.clocks.get(payer).is_some_and(|clock| clock.since.is_some()) {
             self.adds_up(payer);
@@ -119,8 +119,8 @@ impl Naive {
         }
     }
 
-    /// The time of a message is over: every top call of it that could go on may only answer, and any other
-    /// closes. The root first.
+    /// The time of a message is over: each of its top calls that could go on may only answer, and any other
+    /// closes. The root comes first.
     fn ends_for_want_of_time(&mut self, payer: &Payer, what: &str) {
         let tops = self.open_calls(payer).filter(|(_, path, call)| !path.contains('/') && !call.is_news);
         let tops: Vec<(String, String)> = tops.map(|(id, path, _)| (id.clone(), path.clone())).collect();
@@ -151,7 +151,7 @@ impl Naive {
         self.drops_timers_of(payer);
     }
 
-    /// The program is started again: what was at work went on using its time, by the clock on the wall.
+    /// The program restarts: active messages went on using their time, by the wall clock.
     pub(crate) fn starts_again(&mut self) {
         let now = self.now;
         for clock in self.clocks.values_mut().filter(|clock| clock.since.is_some()) {
@@ -166,7 +166,7 @@ impl Naive {
         self.clocks.values().filter_map(Clock::mark).min()
     }
 
-    /// Those whose time is limited, by the number of one of them.
+    /// The messages with limited time, chosen by number.
     pub(crate) fn clock(&self, pick: u16) -> Option<(&Payer, u64)> {
         let all: Vec<_> = self.clocks.iter().map(|(payer, clock)| (payer, clock.limit)).collect();
         all.get(usize::from(pick) % all.len().max(1)).copied()

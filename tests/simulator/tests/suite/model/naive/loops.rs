@@ -1,17 +1,17 @@
-//! Calls that repeat themselves, in the naive pump: each open call remembers what it sent to whom and what it
-//! was answered, and which of its turns brought something new.
+//! Calls that repeat themselves, in the naive pump: each open call remembers what it sent to which party and
+//! what it got back, and which of its turns brought something new.
 
 use super::{Call, Naive, Party, Shown};
 
 /// How many different calls and answers a call remembers.
 const MOST_REMEMBERED: usize = 16;
 
-/// When calls that repeat themselves are told and refused.
+/// When repeated calls are reported and refused.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Loops {
-    /// The how many-th of the same calls is told.
+    /// The number of equal calls from which on they are reported.
     pub(crate) told: u32,
-    /// The how many-th is refused.
+    /// The number of equal calls from which on they are refused.
     pub(crate) refused: u32,
     /// How many rounds with one party may bring nothing new.
     pub(crate) rounds: u32,
@@ -20,15 +20,15 @@ pub(crate) struct Loops {
 /// What a call remembers of its own calls.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Memory {
-    /// To whom, what, and how often; the newest last.
+    /// The receiver, the payload, and how often; the newest last.
     calls: Vec<(&'static str, String, u32)>,
-    /// From whom, and what.
+    /// The sender, and the answer.
     answers: Vec<(&'static str, Shown)>,
     /// Every turn that made a call, the newest last.
     rounds: Vec<Round>,
 }
 
-/// A turn that made calls: to whom, and whether it called with something new or was answered with it.
+/// A turn that made calls: the receivers, and whether the call or the answer was new.
 #[derive(Clone, Debug)]
 struct Round {
     turn: u32,
@@ -42,14 +42,14 @@ impl Memory {
         same.map_or(0, |(.., times)| *times)
     }
 
-    /// How many turns called a party since there was last something new, that turn left out if it has none.
+    /// How many turns called a party since the last new call or answer, without that turn if it has none.
     fn idle_rounds(&self, turn: u32, with: Party) -> u32 {
         let since = self.rounds.iter().rev().take_while(|round| !round.is_new);
         let counts = since.filter(|round| round.turn != turn && round.with.contains(&with.name));
         u32::try_from(counts.count()).unwrap_or(u32::MAX)
     }
 
-    /// A call is made: how often it was, this time counted.
+    /// A call is made: how often so far, including this time.
     fn sends(&mut self, turn: u32, to: Party, what: &str) -> u32 {
         let times = self.times(to, what) + 1;
         self.calls.retain(|(party, sent, _)| *party != to.name || sent != what);
@@ -96,7 +96,7 @@ impl Naive {
         }
     }
 
-    /// A call is made and paid: it is remembered, and its sender told if it was one too many.
+    /// A call is made and paid: it is remembered, and its sender is warned if it was one too many.
     pub(super) fn remembers(&mut self, (thread, path, turn): (&str, &str, u32), to: Party, what: &str) {
         let told = self.loops.map(|loops| loops.told);
         let Some(call) = self.call_mut(thread, path) else { return };
@@ -107,7 +107,7 @@ impl Naive {
 }
 
 impl Call {
-    /// What it asked of somebody is answered.
+    /// A party answers its request.
     pub(super) fn remembers_answer(&mut self, from: Party, shown: &Shown) {
         self.memory.hears(from, shown);
     }

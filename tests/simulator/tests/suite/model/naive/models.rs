@@ -1,5 +1,5 @@
-//! Calls to models, in the naive pump: what is kept before one is made and what takes its place, what an
-//! attempt wrote down, and an attempt that is over while nobody knows what its model did.
+//! Calls to models, in the naive pump: the reserve before a call and what replaces it, the journal of an
+//! attempt, and an attempt that is over while the outcome of its model call is unknown.
 
 use std::collections::BTreeMap;
 
@@ -9,27 +9,27 @@ use super::{Naive, Payer};
 /// Entries of one attempt.
 const MOST_ENTRIES: usize = 64;
 
-/// So many millionths of a currency.
+/// This many millionths of a currency.
 pub(crate) type Amount = (u64, &'static str);
 
 /// The currency of budgets.
 pub(crate) const DOLLAR: &str = "USD";
 
-/// What a listener writes down.
+/// An entry of a listener.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Written {
-    /// A model is about to be called, for so much at most.
+    /// A model is about to be called, for this much at most.
     Starts { tokens: Option<u64>, money: Option<Amount> },
-    /// It used so much.
+    /// The use of a call.
     Ends { of: u64, tokens: Option<(u64, u64)>, money: Option<Amount> },
 }
 
-/// What was written down at one turn.
+/// The entries of one turn.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Journal {
-    /// How much earlier attempts wrote.
+    /// The number of entries of earlier attempts.
     pub(super) past: usize,
-    /// What this one did, by its numbers.
+    /// The entries of this attempt, by number.
     pub(super) own: BTreeMap<u64, Written>,
 }
 
@@ -53,7 +53,7 @@ fn refused(code: &str) -> String {
 }
 
 impl Naive {
-    /// A call writes something down, which counts if its turn is due.
+    /// A call writes an entry, which counts if its turn is due.
     pub(crate) fn writes(&mut self, thread: &str, path: &str, id: u64, entry: &Written) {
         let Some(call) = self.call(thread, path).filter(|c| c.is_ready()) else {
             return self.told = Some(refused("reply.stale-lease"));
@@ -93,14 +93,14 @@ impl Naive {
         }
     }
 
-    /// Whether money is in another currency than that of the budget, or without that than the first.
+    /// Whether money is in another currency than the budget's or, without a budget, than the first.
     fn is_foreign(&self, payer: &Payer, money: Option<Amount>) -> bool {
         let is_limited = self.limits.is_some_and(|limits| limits.money.is_some());
         let known = if is_limited { Some(&DOLLAR) } else { self.coins.get(payer) };
         money.is_some_and(|(_, coin)| known.is_some_and(|known| *known != coin))
     }
 
-    /// A model is about to be called: what is kept for it has room, or the call may only answer.
+    /// A model is about to be called: there is room for its reserve, or the call may only answer.
     fn starts(
         &mut self,
         (thread, path): (&str, &str),
@@ -109,12 +109,12 @@ impl Naive {
         money: Option<Amount>,
     ) -> String {
         let wants = [(Sort::Tokens, tokens), (Sort::Money, money.map(|(micros, _)| micros))];
-        // Who has one turn has none that is kept for its last word.
+        // A party with one turn has no turn reserved for its last answer.
         let is_last =
             self.call(thread, path).is_some_and(|call| call.party.turns > 1 && call.is_in_last_turn());
         let is_full = |want: Option<u64>, limit: &Tally| match want {
             Some(want) => limit.is_passed() || limit.left().is_some_and(|left| want > left),
-            // What keeps nothing is refused once nothing is left.
+            // A call without a reserve is refused only when nothing is left.
             None => limit.left() == Some(0),
         };
         let is_passed = |_: Option<u64>, limit: &Tally| limit.is_passed();
@@ -149,7 +149,7 @@ impl Naive {
         "answered".to_owned()
     }
 
-    /// A model has answered: what it used takes the place of what was kept, as far as it is known.
+    /// A model has answered: its use replaces the reserve, as far as it is known.
     fn ends(
         &mut self,
         (thread, path): (&str, &str),
@@ -175,7 +175,7 @@ impl Naive {
         self.tells_what_is_left(thread, payer, &[Sort::Tokens, Sort::Money]);
     }
 
-    /// What was written at the due turn of a call: each number, and what stands under it.
+    /// The entries at the due turn of a call, by number.
     pub(crate) fn written(&self, thread: &str, path: &str) -> Vec<(u64, Written)> {
         let own = self.call(thread, path).map(|call| call.journal.own.clone()).unwrap_or_default();
         own.into_iter().collect()
@@ -186,7 +186,7 @@ impl Naive {
         self.call(thread, path).map(|call| call.journal.open()).unwrap_or_default()
     }
 
-    /// A call whose turn is due asks what its earlier attempts wrote, from there on.
+    /// A call whose turn is due asks for the entries of its earlier attempts, from this one on.
     pub(crate) fn recalls(&mut self, thread: &str, path: &str, from: usize) {
         let call = self.call(thread, path).filter(|c| c.is_ready());
         let told = call.map(|call| format!("recalled {}", call.journal.past.saturating_sub(from)));

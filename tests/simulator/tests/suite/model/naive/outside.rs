@@ -1,5 +1,5 @@
-//! What the naive pump is asked from outside: messages, words for work that goes on, ends, pauses. Each is told
-//! something, if only that it is done.
+//! Requests to the naive pump from outside: messages, steering messages, ends, pauses. Each gets an answer, at
+//! least that it is done.
 
 use super::{Call, MOST_WAITING, MOST_WORDS, Naive, Party};
 
@@ -32,20 +32,20 @@ impl Naive {
         }));
     }
 
-    /// What a key that is bound gets: the same receipt for the same bytes.
+    /// The answer for a bound key: the same receipt for the same bytes.
     fn repeats(&self, thread: &str, key: &str, bytes: &str) -> Option<String> {
         let bound = self.threads.get(thread)?.keys.get(key)?;
         Some(if bound == bytes { "receipt".to_owned() } else { refused("payload.id-conflict") })
     }
 
-    /// The top call of a thread that is open, and waits for none before it.
+    /// The open top call of a thread that waits for none before it.
     pub(crate) fn open_top(&mut self, thread: &str) -> Option<(String, &mut Call)> {
         let calls = self.threads.get_mut(thread)?.calls.iter_mut();
         let mut tops = calls.filter(|(path, call)| !path.contains('/') && !call.held);
         tops.next().map(|(path, call)| (path.clone(), call))
     }
 
-    /// A word from outside for work that goes on.
+    /// A steering message from outside.
     pub(crate) fn steered(&mut self, thread: &str, key: &str, to: Party, number: u64) {
         let bytes = format!("steer {} {number}", to.name);
         self.told = Some(self.repeats(thread, key, &bytes).unwrap_or_else(|| {
@@ -66,7 +66,7 @@ impl Naive {
         }));
     }
 
-    /// Somebody ends a thread with all that is open in it.
+    /// Ends a thread with everything open in it.
     pub(crate) fn cancelled(&mut self, thread: &str) {
         self.told = Some(match self.life(thread) {
             "none" => refused("thread.unknown"),
@@ -78,7 +78,7 @@ impl Naive {
         });
     }
 
-    /// Somebody ends a root at rest.
+    /// Ends a root at rest.
     pub(crate) fn ended(&mut self, thread: &str) {
         let told = match self.life(thread) {
             "none" => refused("thread.unknown"),
@@ -95,7 +95,7 @@ impl Naive {
         self.told = Some(told);
     }
 
-    /// Somebody halts a thread with all below it, or everything, or lets it go on.
+    /// Pauses or resumes a thread with everything below it, or everything.
     pub(crate) fn pauses(&mut self, thread: Option<&str>, halts: bool) {
         let life = thread.map_or("working", |id| self.life(id));
         self.told = Some(match life {
@@ -119,7 +119,7 @@ impl Naive {
 }
 
 impl Call {
-    /// Why a word for a call would not be heard, or not be meant for it.
+    /// Why a steering message for a call would not be read, or is not meant for it.
     pub(super) fn cannot_hear(&self, to: Party) -> Option<&'static str> {
         let next = if self.items.iter().all(Option::is_some) { self.turn + 1 } else { self.turn };
         let words = self.waiting.iter().filter(|(_, shown)| shown.starts_with("steer ")).count();

@@ -1,4 +1,4 @@
-//! What the naive pump makes of a reply: its items one by one, and what follows once all were judged.
+//! How the naive pump handles a reply: its items one by one, and what follows once all were judged.
 
 use super::threads::is_kept;
 use super::{DEEPEST, MOST_CHILDREN, MOST_ITEMS, Naive, Party, Shown, Thrown, nested};
@@ -55,7 +55,7 @@ impl Naive {
         self.goes_on(thread, path, turn, refused);
     }
 
-    /// The due turn has its reply, and what it showed was shown.
+    /// The due turn has its reply, and its content counts as shown.
     pub(super) fn settles_turn(&mut self, thread: &str, path: &str) {
         let Some(call) = self.call_mut(thread, path) else { return };
         call.items.clear();
@@ -185,7 +185,7 @@ impl Naive {
         let (party, is_spent) = (call.party, call.is_spent.clone());
         match refused {
             _ if call.is_in_last_turn() => self.closes(thread, path, "budget", "final-report".to_owned()),
-            // The sender reads what was wrong; its caller only that the sender is at fault.
+            // The sender reads what was wrong; its caller reads only that the sender is at fault.
             Some(code) if party.turns <= 1 => {
                 let groups = ["payload.", "route.", "reply.", "thread.", "unknown_thread", "thread_ended"];
                 let is_invalid = groups.iter().any(|group| code.starts_with(group));

@@ -1,11 +1,11 @@
-//! What a call of the naive pump does with threads and lists: it waits for children, has words for them,
-//! ends them, and keeps lists of what is still to do. And what waits for a person, and how that ends.
+//! What a call of the naive pump does with threads and lists: it waits for children, steers them, ends them,
+//! and has todo lists. Also what waits for a person, and how that ends.
 
 use std::collections::BTreeMap;
 
 use super::{Call, Naive, Party, Shown};
 
-/// How many children a wait wants.
+/// How many children a wait needs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Enough {
     All,
@@ -23,7 +23,7 @@ impl Enough {
     }
 }
 
-/// How what waits for a person ends.
+/// How a wait for a person ends.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Verdict {
     Approved,
@@ -32,11 +32,11 @@ pub(crate) enum Verdict {
     Expired,
 }
 
-/// What becomes of a question to a person.
+/// How a question to a person ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Said {
     Chosen,
-    /// Something that is none of its choices.
+    /// An answer that is not one of its choices.
     Wrong,
     Expired,
 }
@@ -52,13 +52,13 @@ pub(super) struct Wait {
 /// Todo lists by their condition, each with whether its one step is open.
 pub(super) type Lists = BTreeMap<u8, bool>;
 
-/// Whether a reply's item is answered by being recorded, and may stand beside a final.
+/// Whether a reply's item is complete once it is recorded, and may accompany a final.
 pub(super) fn is_kept(item: &super::Thrown) -> bool {
     matches!(item, super::Thrown::Note | super::Thrown::Todo(..))
 }
 
 impl Call {
-    /// The word that a final gets which comes too early, if it does.
+    /// The notice for a final that comes too early, if it does.
     pub(super) fn nudge(&self, turn: u32) -> Option<&'static str> {
         if turn >= self.party.turns || self.nudged {
             return None;
@@ -70,7 +70,7 @@ impl Call {
         }
     }
 
-    /// Answers the waits that what came by now ends.
+    /// Answers the waits that are over by now.
     pub(super) fn ends_waits(&mut self, has_timer: bool) {
         let news = self.waiting.iter().find_map(|(_, shown)| match shown.split(' ').next() {
             Some("fired") => Some("timer"),
@@ -82,7 +82,7 @@ impl Call {
         for Wait { ordinal, children, enough } in std::mem::take(&mut self.waits) {
             let open = children.iter().filter(|child| running.contains(child)).count();
             let finished = children.len() - open;
-            // A wait for no child at all is one for the call's timers.
+            // A wait for no child is a wait for the call's timers.
             let is_done = finished >= enough && !(children.is_empty() && has_timer);
             let why = if is_done { Some("done") } else { news };
             match why {
@@ -107,7 +107,7 @@ impl Naive {
         }
     }
 
-    /// Begins a wait; what it is refused with, if it names a thread that is none of the call's children.
+    /// Begins a wait; returns the refusal, if it names a thread that is not a child of the call.
     pub(super) fn waits(
         &mut self,
         thread: &str,
@@ -125,7 +125,7 @@ impl Naive {
         if !named.iter().all(is_own) {
             return Some("unknown_thread".to_owned());
         }
-        // A child whose end no turn has shown may be meant as well.
+        // A child whose end no turn has shown may be meant too.
         let told = |id: &str| {
             let news = |shown: &Shown| {
                 shown.strip_prefix("finished ").and_then(|rest| rest.split(' ').next()) == Some(id)
@@ -147,7 +147,7 @@ impl Naive {
         None
     }
 
-    /// A word for a child of a call: its answer, and whether that is a refusal.
+    /// A steering message for a child of a call: its answer, and whether that is a refusal.
     pub(super) fn steers(
         &mut self,
         thread: &str,
@@ -172,7 +172,7 @@ impl Naive {
         ("handled".to_owned(), false)
     }
 
-    /// The end of a child of a call, as it was asked for.
+    /// Ends a child of a call on request.
     pub(super) fn ends_child(&mut self, thread: &str, path: &str, id: &str) -> (Shown, bool) {
         let children = self.call(thread, path).map(|call| call.children.clone()).unwrap_or_default();
         match children.iter().find(|(child, _)| child == id) {
@@ -182,8 +182,8 @@ impl Naive {
         }
     }
 
-    /// The call whose turn it is when two confer: one that can spawn, its child that can wait, and the first
-    /// again once that child does something. With the child that it may have a word for.
+    /// The call whose turn it is when two confer: a call that can spawn, its child that can wait, and the
+    /// first again once that child does something. Returned with the child that it may steer.
     pub(crate) fn confers(&self, step: u8, to: Party) -> Option<(String, String, String)> {
         let can = |call: &Call, turn: u32| call.is_ready() && !call.wraps_up() && call.turn == turn;
         let all = || {
@@ -224,7 +224,7 @@ impl Naive {
         open.collect()
     }
 
-    /// A person answers a question, or nobody did in time.
+    /// A person answers a question, or no one did in time.
     pub(crate) fn person_said(&mut self, thread: &str, path: &str, ordinal: usize, said: Said) {
         let Some(call) = self.call_mut(thread, path) else { return };
         let word = match said {
@@ -244,7 +244,7 @@ impl Naive {
         self.told = (said == Said::Chosen).then(|| "done".to_owned());
     }
 
-    /// Somebody decides about what waits for a person, or nobody did in time.
+    /// A person decides about a waiting request, or no one did in time.
     pub(crate) fn decided(&mut self, thread: &str, path: &str, verdict: Verdict) {
         if !self.call(thread, path).is_some_and(|call| call.asks) {
             return;

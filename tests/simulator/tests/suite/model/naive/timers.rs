@@ -1,5 +1,5 @@
-//! Timers of the naive pump: they are set and cancelled by a call, fire into its inbox while it is open, and
-//! open another call once a root's top call has left them behind.
+//! Timers of the naive pump: a call sets and cancels them, they fire into its inbox while it is open, and
+//! they open another call once a root's top call has left them behind.
 
 use super::{Call, MOST_WAITING, Naive, Party, Payer, Shown};
 
@@ -16,7 +16,7 @@ pub(super) struct Timer {
     fired: Fired,
 }
 
-/// Where a timer fired last.
+/// The last firing of a timer.
 #[derive(Clone, PartialEq, Eq, Debug)]
 enum Fired {
     Nowhere,
@@ -51,7 +51,7 @@ impl Naive {
         (format!("set {id}"), false)
     }
 
-    /// Cancels one of the call's own, or one that an earlier top call of its listener left behind.
+    /// Cancels a timer of the call, or one that an earlier top call of its listener left behind.
     pub(super) fn unsets(&mut self, thread: &str, path: &str, id: &str) -> (Shown, bool) {
         let unknown = || ("timer.unknown".to_owned(), true);
         let Some(here) = self.threads.get_mut(thread) else { return unknown() };
@@ -67,24 +67,24 @@ impl Naive {
         (format!("unset {id}"), false)
     }
 
-    /// The timers that are set, by their threads.
+    /// The set timers, by thread.
     pub(crate) fn timers(&self) -> Vec<(String, String)> {
         let all = self.threads.iter().flat_map(|(thread, t)| t.timers.keys().map(move |id| (thread, id)));
         all.map(|(thread, id)| (thread.clone(), id.clone())).collect()
     }
 
-    /// Those of one thread.
+    /// The timers of one thread.
     pub(crate) fn timers_of(&self, thread: &str) -> Vec<String> {
         self.threads.get(thread).map_or_else(Vec::new, |here| here.timers.keys().cloned().collect())
     }
 
-    /// Whether a timer that goes on opened a call.
+    /// Whether a repeating timer opened a call.
     pub(crate) fn has_opened(&self) -> bool {
         let mut timers = self.threads.values().flat_map(|here| here.timers.values());
         timers.any(|timer| matches!(timer.fired, Fired::Opened(_)))
     }
 
-    /// The time of a timer has come. One whose last firing nobody was shown waits for that.
+    /// A timer is due. If no turn has shown its last firing, it waits for that.
     pub(crate) fn is_due(&mut self, thread: &str, id: &str) {
         let Some(here) = self.threads.get_mut(thread) else { return };
         let Some(timer) = here.timers.get(id).cloned() else { return };
@@ -111,7 +111,7 @@ impl Naive {
             here.tops += 1;
             let (top, held) = (here.tops.to_string(), !here.calls.is_empty());
             self.opens((thread, &top), timer.payer.clone(), timer.party, shown, held);
-            // Nobody has to approve what the pump itself says.
+            // The pump's own messages need no approval.
             self.call_mut(thread, &top).into_iter().for_each(|call| {
                 call.asks = false;
                 call.timer = Some(id.to_owned());
@@ -127,7 +127,7 @@ impl Naive {
         self.heard(thread, &timer.call);
     }
 
-    /// A call is about to close. If a timer opened it, the news of that waits as one more top call behind it.
+    /// A call is about to close. If a timer opened it, the news of that waits as one more top call after it.
     pub(super) fn tells_of_timer(&mut self, (thread, path): (&str, &str), outcome: &str, shown: &str) {
         let Some(call) = self.call(thread, path).cloned() else { return };
         let (Some(id), Some(to)) = (call.timer, call.party.tells) else { return };
@@ -140,7 +140,7 @@ impl Naive {
         self.met.insert(format!("news of a timer, {outcome}"));
     }
 
-    /// The due turn of a call was shown: what fired once in it is over.
+    /// The due turn of a call was shown: its one-shot firings are over.
     pub(super) fn shows_firings(&mut self, thread: &str, path: &str) {
         let Some(here) = self.threads.get_mut(thread) else { return };
         let Some(call) = here.calls.get_mut(path) else { return };
@@ -152,7 +152,7 @@ impl Naive {
         });
     }
 
-    /// Calls of a thread close: their timers go with them, but those that a root's top call leaves.
+    /// Calls of a thread close: their timers end with them, except those that a root's top call leaves.
     pub(super) fn leaves_timers(&mut self, thread: &str, closed: &[String]) {
         let is_over: Vec<Payer> =
             self.clocks.keys().filter(|payer| self.is_out_of_time(payer)).cloned().collect();
@@ -163,13 +163,12 @@ impl Naive {
         here.timers.retain(|_, timer| !closed.contains(&timer.call) || may_stay(timer));
     }
 
-    /// Whether a message has set a timer that is there.
+    /// Whether a message has a set timer.
     pub(super) fn has_timers_of(&self, payer: &Payer) -> bool {
         self.threads.values().any(|here| here.timers.values().any(|timer| timer.payer == *payer))
     }
 
-    /// Those that an earlier call left are over with the time of their message: what they opened could not
-    /// work.
+    /// The timers that an earlier call left end with the time of their message: their calls could not work.
     pub(super) fn drops_timers_of(&mut self, payer: &Payer) {
         for here in self.threads.values_mut() {
             let is_open = |call: &String| here.calls.contains_key(call);
@@ -177,14 +176,14 @@ impl Naive {
         }
     }
 
-    /// Whether a call has set a timer that is there.
+    /// Whether a call has a set timer.
     pub(super) fn has_timer(&self, thread: &str, path: &str) -> bool {
         self.threads.get(thread).is_some_and(|here| here.timers.values().any(|timer| timer.call == path))
     }
 }
 
 impl Call {
-    /// What reached it is shown by the turn that is due now.
+    /// The due turn shows what reached it.
     pub(super) fn shows_what_fired(&mut self) {
         self.firings.iter_mut().for_each(|(_, shows)| *shows = true);
     }

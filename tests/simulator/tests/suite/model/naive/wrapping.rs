@@ -1,43 +1,43 @@
-//! The last turn of a call of the naive pump: what is told that it may only answer, what of its reply still
-//! counts, and how it ends without a final.
+//! The last turn of a call of the naive pump: which calls may only answer, what of their reply still counts,
+//! and how they end without a final.
 
 use super::broadcast::Gathering;
 use super::{Call, MOST_ITEMS, Naive, Thrown};
 
-/// A call was told that only a final is taken any more.
+/// The notice to a call that only a final is accepted.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Last {
-    /// What its other items are refused with.
+    /// The code that refuses its other items.
     code: &'static str,
-    /// The turn that shows it, after which there is none.
+    /// The turn that shows it, which is the last.
     turn: u32,
 }
 
 impl Call {
-    /// Whether it was told that it may only answer.
+    /// Whether the call may only answer.
     pub(crate) fn wraps_up(&self) -> bool {
         self.last.is_some()
     }
 
-    /// Whether the turn that is due is the last of all.
+    /// Whether the due turn is the last of all.
     pub(super) fn is_in_last_turn(&self) -> bool {
         self.last.is_some_and(|last| self.turn >= last.turn)
     }
 
-    /// Whether it was told so while a turn was due, which its reply is still awaited of.
+    /// Whether this notice came while a turn was due whose reply is still awaited.
     pub(crate) fn is_left_to_its_reply(&self) -> bool {
         self.is_ready() && self.wraps_up() && !self.is_in_last_turn()
     }
 
-    /// Whether a turn after the one that is due would show something.
+    /// Whether a turn after the due one would show something.
     pub(super) fn has_turn_after(&self, turn: u32) -> bool {
         turn < self.last.map_or(self.party.turns, |last| last.turn)
     }
 }
 
 impl Naive {
-    /// A limit, or the last turn, is used: what the call waits for is cancelled, and that turn shows that it
-    /// is the last. A turn that is due is left to its reply.
+    /// A limit, or the last turn, is used up: what the call waits for is cancelled, and that turn shows that
+    /// it is the last. A due turn keeps its reply.
     pub(super) fn wraps_up(&mut self, thread: &str, path: &str, turn: u32, what: &str) {
         let Some(here) = self.threads.get(thread) else { return };
         let below = format!("{path}/");
@@ -70,14 +70,14 @@ impl Naive {
         call.questions.clear();
     }
 
-    /// The same of a call whose reply to that turn was just taken, or that waits for its items: the next turn
-    /// is the last.
+    /// The same for a call whose reply to that turn was just accepted, or that waits for its items: the next
+    /// turn is the last.
     pub(super) fn turns_to_last(&mut self, thread: &str, path: &str, turn: u32, what: &str) {
         self.wraps_up(thread, path, turn, what);
         self.call_mut(thread, path).into_iter().for_each(|call| call.turns_to(turn));
     }
 
-    /// The same of a call whose turn is due: the turn after it is the last, where its listener has more than
+    /// The same for a call whose turn is due: the turn after it is the last, if its listener has more than
     /// one.
     pub(super) fn leaves_to_its_reply(&mut self, thread: &str, path: &str, what: &str) {
         let Some(call) = self.call(thread, path) else { return };
@@ -97,7 +97,7 @@ impl Naive {
             self.meets(last.code, "answered");
             return self.closes(thread, path, "answered", format!("n{number}"));
         }
-        // Who owes no answer is done without one.
+        // A party that owes no answer is done without one.
         if thrown.is_empty() && (!is_last || !party.owes_answer) {
             return self.ends_silently(thread, path, party);
         }

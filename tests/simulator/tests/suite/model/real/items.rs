@@ -1,5 +1,5 @@
-//! What a walk throws in, as the door would have made it of documents: items of replies, and entries of a
-//! journal.
+//! The draws of a walk, as the door would read them from documents: items of replies, and journal
+//! entries.
 
 use systole_core::types::codes::Code;
 use systole_core::types::composition::Gather;
@@ -19,7 +19,7 @@ pub(super) fn payload(local: &str, number: u64) -> Payload {
     Payload::read(document.as_bytes(), &Limits::default()).unwrap()
 }
 
-/// A payload of the core, and what the door reads in it.
+/// A payload of the core, with the meaning that the door reads.
 fn primitive(what: Primitive, document: &str) -> Item {
     let payload = Payload::read(document.as_bytes(), &Limits::default()).unwrap();
     Item::Admitted(Admitted::new(What::Primitive(what), Verdict::sworn(payload)))
