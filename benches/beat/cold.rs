@@ -49,7 +49,7 @@ pub(crate) fn first_delivery(folder: &Path) {
     });
     let inline: BTreeMap<_, _> = names.iter().map(|n| (Name::parse(n).unwrap(), listener.clone())).collect();
     walk::runtime().block_on(async {
-        let file = file::load_given(&folder.join("organism.yaml"), &given).unwrap();
+        let file = config::load_given(&folder.join("organism.yaml"), &given).unwrap();
         let organism = Organism::start(Plan {
             bus: None,
             managed: None,

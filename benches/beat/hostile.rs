@@ -48,7 +48,7 @@ impl House {
         std::fs::write(at("organism.yaml"), YAML).unwrap();
         std::fs::write(at("echo.xsd"), XSD).unwrap();
         std::fs::write(at("mallory.xsd"), XSD.replace("/echo/", "/mallory/")).unwrap();
-        let composition = Arc::new(file::load(&at("organism.yaml")).unwrap().composition);
+        let composition = Arc::new(config::load(&at("organism.yaml")).unwrap().composition);
         let bench = Bench::set_up(std::iter::once(&composition)).unwrap();
         let lease = Arc::new(Lease {
             token: Token("d".into()),

@@ -225,7 +225,7 @@ pub(crate) async fn start_recast(
 
 fn plan(log: LogPlace, course: &Arc<Course>, validators: usize, change: impl FnOnce(Cast<'_>)) -> Plan {
     let mut file =
-        file::load_given(Path::new("config/bench/organism.yaml"), &["walker", "tool", "tool-b"]).unwrap();
+        config::load_given(Path::new("config/bench/organism.yaml"), &["walker", "tool", "tool-b"]).unwrap();
     // A walk is longer than the file allows a call to be.
     file.composition.listeners.values_mut().filter(|l| l.turns > 1).for_each(|l| l.turns = u32::MAX);
     let mut inline = listeners(course);

@@ -294,7 +294,7 @@ proptest! {
     fn f9_the_result_of_any_agentfile_passes_check(lines in prop::collection::vec(line(), 1..14)) {
         let text = lines.join("\n");
         if let Ok(made) = convert(&text, &Nothing) {
-            let read = file::load_text(Path::new("organism.yaml"), &made.text);
+            let read = config::load_text(Path::new("organism.yaml"), &made.text);
             prop_assert!(read.is_ok(), "{}\n---\n{text}\n---\n{}", read.err().unwrap(), made.text);
         }
     }

@@ -85,7 +85,7 @@ pub(crate) async fn until(organism: &Organism, like: impl Fn(&Record) -> bool) {
 /// Reads a log as a command does.
 pub(crate) fn look(reader: &dyn LogReader, running: Option<u32>) -> Whole {
     let read = |source: &[u8]| {
-        file::read_source(source, std::path::Path::new("/")).map_err(|refused| refused.to_string())
+        config::read_source(source, std::path::Path::new("/")).map_err(|refused| refused.to_string())
     };
     Whole::look(reader, &read, running).unwrap()
 }

@@ -50,7 +50,7 @@ fn h3_run_refuses_exactly_what_check_refuses() {
             ["run", "-f", name, "--log", log.to_str().unwrap(), "--set", "console.listen=127.0.0.1:0"]
                 .map(str::to_owned)
                 .into();
-        let models = file::load(&path).unwrap().models;
+        let models = config::load(&path).unwrap().models;
         let mut settings = Vec::new();
         for model in models.iter().filter(|model| model.provider != Provider::Script) {
             settings.push(format!("models.{}.provider=script", model.name));
@@ -60,7 +60,7 @@ fn h3_run_refuses_exactly_what_check_refuses() {
         let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
         let mut running = Running::start(Path::new(env!("CARGO_MANIFEST_DIR")), &arguments);
         let told = running.says(" shows them");
-        let count = file::load_set(&path, &settings).unwrap().warnings.len();
+        let count = config::load_set(&path, &settings).unwrap().warnings.len();
         assert!(told.starts_with(&format!("{count} warning")), "{name}: {told}");
         assert!(told.contains(&format!(": systole check -f {name} ")), "{told}");
         running.says("its log is");
@@ -73,7 +73,7 @@ fn warnings_are_told_as_written_down_and_hinder_nothing() {
     let regenerate = std::env::var_os("SYSTOLE_GOLDEN").is_some();
     let mut codes = std::collections::BTreeSet::new();
     for path in files(WARNED) {
-        let loaded = file::load(&path).unwrap_or_else(|refused| panic!("{}: {refused}", path.display()));
+        let loaded = config::load(&path).unwrap_or_else(|refused| panic!("{}: {refused}", path.display()));
         let told = page(&loaded.warnings, false);
         assert!(!loaded.warnings.is_empty(), "{}", path.display());
         assert!(loaded.warnings.iter().all(|one| one.severity() == Severity::Warning), "{told}");
@@ -96,7 +96,7 @@ fn what_is_said_to_be_meant_is_not_warned_of() {
     let warned = |name: &str, settings: &[&str]| -> Vec<&'static str> {
         let path = Path::new(WARNED).join(name);
         let settings: Vec<String> = settings.iter().map(|setting| (*setting).to_owned()).collect();
-        let loaded = file::load_set(&path, &settings).unwrap_or_else(|refused| panic!("{refused}"));
+        let loaded = config::load_set(&path, &settings).unwrap_or_else(|refused| panic!("{refused}"));
         loaded.warnings.iter().map(|one| one.code.as_str()).collect()
     };
     assert_eq!(warned("circle.yaml", &["budgets.depth=3"]), [""; 0]);
@@ -122,7 +122,7 @@ fn what_is_said_to_be_meant_is_not_warned_of() {
     assert_eq!(warned("shadowed.yaml", &own), ["config.unused-element"]);
     for good in ["beat", "hello", "first-listeners", "soak", "team"] {
         let path = Path::new("config").join(good).join("organism.yaml");
-        assert_eq!(file::load(&path).unwrap().warnings, [], "{good}");
+        assert_eq!(config::load(&path).unwrap().warnings, [], "{good}");
     }
 }
 

@@ -73,8 +73,8 @@ fn a_schema_is_shown_byte_for_byte_by_an_element_by_its_name_or_as_what_payloads
     let again = fs::read_to_string(folder.join("again.xsd")).unwrap();
     assert_eq!(ran(&folder, &["schema", "show", "seek"]).1, again);
     assert_eq!(ran(&folder, &["schema", "show", "again.xsd"]).1, again);
-    assert_eq!(ran(&folder, &["schema", "show", "ask"]).1.as_bytes(), file::TALK_XSD);
-    assert_eq!(ran(&folder, &["schema", "show", "spawn-thread"]).1.as_bytes(), file::CORE_XSD);
+    assert_eq!(ran(&folder, &["schema", "show", "ask"]).1.as_bytes(), config::TALK_XSD);
+    assert_eq!(ran(&folder, &["schema", "show", "spawn-thread"]).1.as_bytes(), config::CORE_XSD);
     let (exit, value, _) = ran(&folder, &["schema", "show", "--json", "find"]);
     let value: serde_json::Value = serde_json::from_str(&value).unwrap();
     assert_eq!((exit, value["xsd"].as_str()), (0, Some(xsd.as_str())));
@@ -182,7 +182,7 @@ const EJECTED: [(&str, &str, &str); 8] = [
 fn a13_ejecting_keeps_the_hash_and_every_other_byte() {
     for (test, before, after) in EJECTED {
         let folder = with(test, before);
-        let old = file::load(&folder.join("organism.yaml")).unwrap().composition;
+        let old = config::load(&folder.join("organism.yaml")).unwrap().composition;
         let made = old.schemas.iter().find(|schema| schema.name == "payloads/").unwrap();
         let (exit, data, told) = ran(&folder, &["schema", "eject"]);
         assert_eq!((exit, data.as_str()), (0, ""), "{test}: {told}");
@@ -190,7 +190,7 @@ fn a13_ejecting_keeps_the_hash_and_every_other_byte() {
         assert!(told.starts_with(&format!("wrote schemas/acme.xsd, SHA-256 {hash}, as before\n")), "{told}");
         assert_eq!(told.contains("gone with it"), test == "in-lines", "{told}");
         assert_eq!(fs::read_to_string(folder.join("organism.yaml")).unwrap(), after, "{test}");
-        let new = file::load(&folder.join("organism.yaml")).unwrap().composition;
+        let new = config::load(&folder.join("organism.yaml")).unwrap().composition;
         let ejected = new.schemas.iter().find(|schema| schema.name == "schemas/acme.xsd").unwrap();
         assert_eq!(Digest::of(&ejected.text), Digest::of(&made.text), "{test}");
         let accepts = |composition: &systole_core::types::composition::Composition| {

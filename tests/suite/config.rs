@@ -47,17 +47,17 @@ fn folder(test: &str) -> PathBuf {
     folder
 }
 
-fn load_text(test: &str, text: impl AsRef<[u8]>) -> Result<file::OrganismFile, Refused> {
+fn load_text(test: &str, text: impl AsRef<[u8]>) -> Result<config::OrganismFile, Refused> {
     let path = folder(test).join("organism.yaml");
     fs::write(&path, text).unwrap();
-    file::load(&path)
+    config::load(&path)
 }
 
 /// The same in a folder that the test has prepared.
-fn load_text_there(test: &str, text: &str) -> Result<file::OrganismFile, Refused> {
+fn load_text_there(test: &str, text: &str) -> Result<config::OrganismFile, Refused> {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(test).join("organism.yaml");
     fs::write(&path, text).unwrap();
-    file::load(&path)
+    config::load(&path)
 }
 
 fn name(text: &str) -> Name {
@@ -74,8 +74,8 @@ fn the_smallest_file_gets_every_default() {
     assert_eq!((organism.as_str(), entry, message_bytes), ("hello", None, 1 << 20));
     let names: Vec<&str> = schemas.iter().map(|s| s.name.as_str()).collect();
     assert_eq!(names, ["core.xsd", "envelope.xsd", "schemas/search.xsd"]);
-    assert_eq!(&*schemas[SchemaId::CORE.0].text, file::CORE_XSD);
-    assert_eq!(&*schemas[SchemaId::ENVELOPE.0].text, file::ENVELOPE_XSD);
+    assert_eq!(&*schemas[SchemaId::CORE.0].text, config::CORE_XSD);
+    assert_eq!(&*schemas[SchemaId::ENVELOPE.0].text, config::ENVELOPE_XSD);
     let search = &listeners[&name("search")];
     assert_eq!((search.accepts[0].schema, search.turns, search.in_flight), (SchemaId(2), 1, 1));
     assert_eq!((search.timeout_ms, search.idle_ms, search.entry), (30_000, None, false));
@@ -132,7 +132,7 @@ broadcast: {find: first}
     let [broadcast] = composition.broadcasts.as_slice() else { panic!("{:?}", composition.broadcasts) };
     assert_eq!(broadcast.takers, [name("zoe"), name("ann")]);
     assert_eq!((&*broadcast.element.local, broadcast.gather), ("find", Gather::First));
-    let again = file::read_source(&composition.source, Path::new("/")).unwrap();
+    let again = config::read_source(&composition.source, Path::new("/")).unwrap();
     assert_eq!(again.broadcasts, composition.broadcasts);
 }
 
@@ -184,7 +184,7 @@ fn a_source_gives_the_same_composition_back() {
         let Reach::Process(program) = &loaded.listeners[&name("search")].reach else { panic!("a program") };
         // The folder is gone when an old source is read: nothing may be read from it.
         fs::remove_dir_all(&program.directory).unwrap();
-        let again = file::read_source(&loaded.source, &program.directory).unwrap();
+        let again = config::read_source(&loaded.source, &program.directory).unwrap();
         assert_eq!(format!("{again:?}"), format!("{loaded:?}"));
     }
 }
@@ -196,26 +196,26 @@ fn the_hash_names_the_file_and_every_schema() {
     assert_ne!(load_text("hash", format!("{SMALL}# a word\n")).unwrap().composition.hash, first);
     let path = folder("hash").join("schemas/search.xsd");
     fs::write(&path, fs::read_to_string(&path).unwrap() + "\n").unwrap();
-    assert_ne!(file::load(&path.with_file_name("../organism.yaml")).unwrap().composition.hash, first);
+    assert_ne!(config::load(&path.with_file_name("../organism.yaml")).unwrap().composition.hash, first);
 }
 
 #[test]
 fn a_source_that_was_cut_or_forged_is_refused() {
     let source = load_text("cut-source", SMALL).unwrap().composition.source;
     for cut in [0, 1, 25, 40, source.len() / 2, source.len() - 1] {
-        let refused = file::read_source(&source[..cut], Path::new(".")).unwrap_err();
+        let refused = config::read_source(&source[..cut], Path::new(".")).unwrap_err();
         assert_eq!(refused.0[0].code.as_str(), "config.source", "cut at {cut}");
     }
     let mut padded = b"0".to_vec();
     padded.extend_from_slice(&source);
-    assert!(file::read_source(&padded, Path::new(".")).is_err(), "a length has one form");
-    assert!(file::read_source(b"99999999999999999999:x\n", Path::new(".")).is_err());
+    assert!(config::read_source(&padded, Path::new(".")).is_err(), "a length has one form");
+    assert!(config::read_source(b"99999999999999999999:x\n", Path::new(".")).is_err());
 }
 
 #[test]
 fn what_is_no_file_is_told_as_such() {
     let folder = folder("no-file");
-    let told = |path: &Path| file::load(path).unwrap_err().0[0].clone();
+    let told = |path: &Path| config::load(path).unwrap_err().0[0].clone();
     assert_eq!(told(&folder).message, "this is a folder, not a file");
     assert_eq!(told(&folder.join("none.yaml")).message, "there is no such file");
     assert_eq!(told(Path::new("/dev/zero")).message, "this is not a regular file");
@@ -260,7 +260,8 @@ fn a_file_of_endless_entries_or_mistakes_is_told_briefly() {
 /// A source around any text: reading it runs the same checks as loading, without a disk.
 fn source_of(text: &str) -> Vec<u8> {
     let search = fs::read_to_string(Path::new(GOLDEN).join("schemas/search.xsd")).unwrap();
-    let [core, envelope] = [file::CORE_XSD, file::ENVELOPE_XSD].map(|xsd| std::str::from_utf8(xsd).unwrap());
+    let [core, envelope] =
+        [config::CORE_XSD, config::ENVELOPE_XSD].map(|xsd| std::str::from_utf8(xsd).unwrap());
     let named = [("core.xsd", core), ("envelope.xsd", envelope), ("schemas/search.xsd", &search)];
     let mut fields = vec!["systole configuration v1", text];
     fields.extend(named.iter().flat_map(|(name, xsd)| [*name, *xsd]));
@@ -274,7 +275,7 @@ proptest::proptest! {
         at in 0..FULL.len(), gone in 0..40_usize, put in "[\\[\\]{}:,&*!|>'\"#%@` \t\r\n\\-?a-z0-9\u{e9}\u{202e}]{0,6}",
     ) {
         let text = [&FULL[..at], &put, &FULL[(at + gone).min(FULL.len())..]].concat();
-        if let Err(refused) = file::read_source(&source_of(&text), Path::new("/")) {
+        if let Err(refused) = config::read_source(&source_of(&text), Path::new("/")) {
             proptest::prop_assert!(!refused.0.is_empty());
             for told in &refused.0 {
                 let line = text.split('\n').nth(told.place.line.saturating_sub(1)).unwrap_or_default();
@@ -287,7 +288,7 @@ proptest::proptest! {
 
 #[test]
 fn the_text_that_is_broken_above_is_whole_itself() {
-    assert!(file::read_source(&source_of(FULL), Path::new("/")).is_ok());
+    assert!(config::read_source(&source_of(FULL), Path::new("/")).is_ok());
 }
 
 /// The reference lists exactly what the loader accepts, with the same defaults.
@@ -305,7 +306,7 @@ fn the_reference_has_every_key() {
 #[test]
 fn no_key_is_accepted_and_ignored() {
     // A parameter of a model may have any value.
-    for key in KEYS.iter().filter(|key| key.built && key.form != file::Form::Anything) {
+    for key in KEYS.iter().filter(|key| key.built && key.form != config::Form::Anything) {
         let path = key.path.replace("NAME", "x1");
         if let Some(inside) = key.path.strip_prefix(STEP) {
             step_refuses(inside, key);
@@ -344,7 +345,7 @@ fn no_key_is_accepted_and_ignored() {
 const STEP: &str = "workflows.NAME.goals.NAME";
 
 /// The same for a key of a step, which is in a list and next to the step's action.
-fn step_refuses(inside: &str, key: &file::Key) {
+fn step_refuses(inside: &str, key: &config::Key) {
     let inside = inside.replace("NAME", "x1");
     let is_map = KEYS.iter().any(|k| k.path.starts_with(&format!("{}.", key.path)));
     let wrong = if is_map { "[wrong]" } else { "{wrong: kind}" };
@@ -379,7 +380,7 @@ fn bad_files_are_told_as_written_down() {
     files.sort();
     assert!(files.len() >= 25, "{} files", files.len());
     for path in files {
-        let refused = file::load(&path).expect_err("a file in this folder has mistakes");
+        let refused = config::load(&path).expect_err("a file in this folder has mistakes");
         let lines: Vec<usize> =
             refused.0.iter().filter(|d| d.place.file.ends_with(".yaml")).map(|d| d.place.line).collect();
         assert!(lines.is_sorted(), "{}: not in order of line: {lines:?}", path.display());
@@ -390,7 +391,7 @@ fn bad_files_are_told_as_written_down() {
             path.display()
         );
         assert!(refused.0.iter().all(|d| d.mend.is_some()), "{}: no mend\n{told}", path.display());
-        assert!(refused.0.iter().all(|d| d.severity() == file::Severity::Error), "{told}");
+        assert!(refused.0.iter().all(|d| d.severity() == config::Severity::Error), "{told}");
         let golden = path.with_extension("out");
         if regenerate {
             fs::write(&golden, &told).unwrap();
@@ -401,7 +402,7 @@ fn bad_files_are_told_as_written_down() {
 
 #[test]
 fn h3_twelve_planted_mistakes_are_twelve() {
-    let refused = file::load(&Path::new(GOLDEN).join("twelve.yaml")).unwrap_err();
+    let refused = config::load(&Path::new(GOLDEN).join("twelve.yaml")).unwrap_err();
     assert_eq!(refused.0.len(), 12, "{refused}");
     assert!(refused.0.iter().all(|d| d.mend.is_some()), "{refused}");
 }
@@ -430,17 +431,17 @@ fn a_list_that_is_swallowed_by_the_value_above_is_told_of_a_file_and_read_back_f
     let text = SMALL.replace("{name: hello}", "\n  name: hello\n  description: one\n    - two");
     let refused = load_text("swallowed", &text).unwrap_err();
     assert_eq!((refused.0.len(), refused.0[0].place.line, refused.0[0].place.column), (1, 4, 5), "{refused}");
-    assert!(file::read_source(&source_of(&text), Path::new("/")).is_ok());
+    assert!(config::read_source(&source_of(&text), Path::new("/")).is_ok());
 }
 
 /// A log from an older version is not limited by budgets that its file did not set.
 #[test]
 fn a_configuration_from_before_there_were_budgets_has_none() {
     let text = FULL.split("limits:").next().unwrap();
-    let old = file::read_source(&source_of(text), Path::new("/")).unwrap();
+    let old = config::read_source(&source_of(text), Path::new("/")).unwrap();
     assert_eq!((old.budgets, old.loops), (None, None));
     let now = load_text("budgets", text).unwrap().composition;
-    let again = file::read_source(&now.source, Path::new("/")).unwrap();
+    let again = config::read_source(&now.source, Path::new("/")).unwrap();
     assert_eq!((again.hash, again.budgets, again.loops), (now.hash, now.budgets, now.loops));
     assert!(now.budgets.is_some());
 }

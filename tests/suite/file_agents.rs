@@ -51,7 +51,7 @@ fn load(folder: &Path, text: &str, settings: &[&str]) -> Result<OrganismFile, Re
     let path = folder.join("organism.yaml");
     fs::write(&path, text).unwrap();
     let settings: Vec<String> = settings.iter().map(|setting| (*setting).to_owned()).collect();
-    file::load_set(&path, &settings)
+    config::load_set(&path, &settings)
 }
 
 fn loaded(text: &str) -> OrganismFile {
@@ -223,7 +223,8 @@ fn a_stored_configuration_with_agents_reads_back_the_same() {
         let now = now.or_else(|_| load(folder.path(), text, &["agents.critic.turns=3"])).unwrap().composition;
         let directory = std::path::absolute(folder.path().join(".")).unwrap();
         drop(folder);
-        let again = file::read_source(&now.source, &directory).unwrap_or_else(|refused| panic!("{refused}"));
+        let again =
+            config::read_source(&now.source, &directory).unwrap_or_else(|refused| panic!("{refused}"));
         assert_eq!(format!("{again:?}"), format!("{now:?}"));
         assert!(again.listeners.values().any(|listener| listener.turns == 3));
     }
@@ -232,7 +233,7 @@ fn a_stored_configuration_with_agents_reads_back_the_same() {
     let source = String::from_utf8(now.source.to_vec()).unwrap();
     let older = source.replacen("A note of the agent to itself.", "A note that the agent had once", 1);
     assert_ne!(older, source);
-    let again = file::read_source(older.as_bytes(), Path::new("/")).unwrap();
+    let again = config::read_source(older.as_bytes(), Path::new("/")).unwrap();
     let text = String::from_utf8(again.schemas.last().unwrap().text.to_vec()).unwrap();
     assert!(text.contains("that the agent had once"), "{text}");
 }
@@ -369,7 +370,7 @@ agents: {helper: {model: one, prompt: {identity: You answer.}}}
             assert!(!told.contains(secret), "{secret} is told: {told}");
         }
     }
-    let refused = file::load(&path).unwrap_err();
+    let refused = config::load(&path).unwrap_err();
     assert_eq!(refused.0.len(), 8, "{refused}");
     assert!(page(&refused.0, true).contains("***"), "the place is shown all the same");
 }
@@ -400,7 +401,7 @@ fn source_of(text: &str) -> Vec<u8> {
 
 #[test]
 fn the_text_that_is_broken_below_is_whole_itself() {
-    assert!(file::read_source(&source_of(FULL), Path::new("/")).is_ok());
+    assert!(config::read_source(&source_of(FULL), Path::new("/")).is_ok());
 }
 
 proptest::proptest! {
@@ -411,7 +412,7 @@ proptest::proptest! {
         at in 0..FULL.len(), gone in 0..40_usize, put in "[\\[\\]{}:,&*!|>'\"#%@` \t\r\n\\-?a-z0-9\u{e9}\u{202e}]{0,6}",
     ) {
         let text = [&FULL[..at], &put, &FULL[(at + gone).min(FULL.len())..]].concat();
-        if let Err(refused) = file::read_source(&source_of(&text), Path::new("/")) {
+        if let Err(refused) = config::read_source(&source_of(&text), Path::new("/")) {
             proptest::prop_assert!(!refused.0.is_empty());
             proptest::prop_assert!(refused.0.iter().all(|told| told.mend.is_some() || told.code.as_str() == "config.syntax"));
         }

@@ -157,7 +157,7 @@ fn the_schema_refuses_nothing_that_the_loader_takes_and_most_of_what_it_does_not
             let text = file_with(key.path, value);
             fs::write(&path, &text).unwrap();
             let place = place_of(key.path);
-            let told: Vec<&str> = match file::load(&path) {
+            let told: Vec<&str> = match config::load(&path) {
                 Ok(_) => Vec::new(),
                 Err(ref refused) => told_at(refused, &place),
             };
@@ -190,7 +190,7 @@ fn the_schema_refuses_nothing_that_the_loader_takes_and_most_of_what_it_does_not
 }
 
 /// The codes that the loader reports for that place.
-fn told_at(refused: &file::Refused, place: &str) -> Vec<&'static str> {
+fn told_at(refused: &config::Refused, place: &str) -> Vec<&'static str> {
     let at_it = |message: &str| {
         message
             .strip_prefix(place)

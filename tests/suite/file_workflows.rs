@@ -27,7 +27,7 @@ fn load(text: &str) -> Result<OrganismFile, Refused> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("organism.yaml");
     fs::write(&path, text).unwrap();
-    file::load(&path)
+    config::load(&path)
 }
 
 fn loaded(text: &str) -> OrganismFile {
@@ -154,7 +154,7 @@ fn a_stored_configuration_gives_the_same_workflows() {
     let section = &file.composition.sections[&name("decide")];
     assert_eq!(section.path, "workflows.decide");
     assert_eq!(Workflow::read(&section.text).unwrap(), *workflow(&file, "decide"));
-    let again = file::read_source(&file.composition.source, Path::new("/")).unwrap();
+    let again = config::read_source(&file.composition.source, Path::new("/")).unwrap();
     assert_eq!((again.hash, &again.sections), (file.composition.hash, &file.composition.sections));
     assert_eq!(again.budgets, file.composition.budgets);
     let elements = |one: &Listener| (one.accepts.clone(), one.returns.clone(), one.note);
@@ -349,7 +349,7 @@ fn steps_nest_to_sixty_four_levels() {
         (steps, depth) = (inside, depth + 1);
     }
     assert_eq!((depth, steps[0].id.as_str()), (64, "inner"));
-    let again = file::read_source(&file.composition.source, Path::new("/")).unwrap();
+    let again = config::read_source(&file.composition.source, Path::new("/")).unwrap();
     assert_eq!(again.sections, file.composition.sections);
 }
 
@@ -402,7 +402,7 @@ fn a_list_without_an_end_is_counted_for_each_item() {
     let goals =
         "      - pick: {do: List them., gives: files}\n      - review: {each: pick/item, do: Review it.}\n";
     let file = loaded(&with_goals(&payloads, goals));
-    let bounds = file::bounds(&file.workflows);
+    let bounds = config::bounds(&file.workflows);
     let goals = &bounds[0].goals;
     assert_eq!((goals.fixed, goals.per_item.as_slice()), (2, [(1, "pick/item".to_owned())].as_slice()));
     let folder = tempfile::tempdir().unwrap();
@@ -422,5 +422,5 @@ fn the_vocabulary_can_be_asked_about() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("organism.yaml"), example()).unwrap();
     let ran = systole(folder.path(), &["schema", "show", "goal-request"]);
-    assert_eq!((ran.code, ran.stdout.as_bytes()), (Some(0), file::WORKFLOW_XSD), "{}", ran.stderr);
+    assert_eq!((ran.code, ran.stdout.as_bytes()), (Some(0), config::WORKFLOW_XSD), "{}", ran.stderr);
 }

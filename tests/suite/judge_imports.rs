@@ -162,10 +162,10 @@ fn a3_the_schemas_of_an_organism_import_one_another() {
     std::fs::write(at("shop.xsd"), source("", "urn:a", &["urn:b"], shop).xsd).expect("it can be written");
     std::fs::write(at("post.xsd"), source("", "urn:b", &[], post).xsd).expect("it can be written");
     let composition =
-        file::load(&at("organism.yaml")).unwrap_or_else(|refused| panic!("{refused}")).composition;
+        config::load(&at("organism.yaml")).unwrap_or_else(|refused| panic!("{refused}")).composition;
     // The stored configuration reads back with its imports: it contains both schemas.
-    let again =
-        file::read_source(&composition.source, Path::new("/")).unwrap_or_else(|refused| panic!("{refused}"));
+    let again = config::read_source(&composition.source, Path::new("/"))
+        .unwrap_or_else(|refused| panic!("{refused}"));
     assert_eq!(again.hash, composition.hash);
     let composition = Arc::new(again);
     let mut bench = Bench::set_up(std::iter::once(&composition)).expect("all schemas compile");

@@ -40,7 +40,7 @@ pub(crate) async fn start_with(
     folder: &Path,
     change: impl FnOnce(&mut Composition, &mut BTreeMap<Name, Arc<dyn Answering>>),
 ) -> Organism {
-    let file = file::load(&folder.join("organism.yaml")).unwrap_or_else(|refused| panic!("{refused}"));
+    let file = config::load(&folder.join("organism.yaml")).unwrap_or_else(|refused| panic!("{refused}"));
     let (mut composition, mut inline) = (file.composition, BTreeMap::new());
     change(&mut composition, &mut inline);
     Organism::start(Plan {
@@ -215,7 +215,7 @@ impl systole_core::types::ports::Steps for Mine {
 #[tokio::test]
 async fn b11_a_validator_that_panics_ends_the_organism_and_nobody_waits() {
     let folder = echo();
-    let file = file::load(&folder.path().join("organism.yaml")).unwrap();
+    let file = config::load(&folder.path().join("organism.yaml")).unwrap();
     let plan = Plan {
         bus: None,
         managed: None,

@@ -21,7 +21,7 @@ const ACME: &str = "https://xml-pipeline.org/ns/acme/v1";
 const TALK: &str = "https://xml-pipeline.org/ns/talk/v1";
 
 fn golden() -> Composition {
-    file::load(&Path::new(GOLDEN).join("organism.yaml")).unwrap_or_else(|told| panic!("{told}")).composition
+    config::load(&Path::new(GOLDEN).join("organism.yaml")).unwrap_or_else(|told| panic!("{told}")).composition
 }
 
 /// Compares with a file, or writes it.
@@ -36,7 +36,7 @@ fn held(name: &str, found: &[u8]) {
 
 /// A source around a file and named schemas, without a disk.
 fn source_of(format: &str, text: &str, schemas: &[(&str, &[u8])]) -> Vec<u8> {
-    let house = [("core.xsd", file::CORE_XSD), ("envelope.xsd", file::ENVELOPE_XSD)];
+    let house = [("core.xsd", config::CORE_XSD), ("envelope.xsd", config::ENVELOPE_XSD)];
     let mut fields: Vec<&[u8]> = vec![format.as_bytes(), text.as_bytes()];
     fields.extend(house.iter().chain(schemas).flat_map(|(name, xsd)| [name.as_bytes(), *xsd]));
     let mut source = Vec::new();
@@ -49,7 +49,7 @@ fn source_of(format: &str, text: &str, schemas: &[(&str, &[u8])]) -> Vec<u8> {
 }
 
 fn read(text: &str) -> Result<Composition, Refused> {
-    file::read_source(&source_of("systole configuration v2", text, &[]), Path::new("/"))
+    config::read_source(&source_of("systole configuration v2", text, &[]), Path::new("/"))
 }
 
 fn name(text: &str) -> Name {
@@ -111,7 +111,7 @@ fn elements_are_looked_up_in_ones_own_schema_then_in_payloads_then_in_shared_sch
     let composition = golden();
     let names: Vec<&str> = composition.schemas.iter().map(|schema| schema.name.as_str()).collect();
     assert_eq!(names, ["core.xsd", "envelope.xsd", "payloads/", "search.xsd", "talk/"]);
-    assert_eq!(&*composition.schemas[4].text, file::TALK_XSD);
+    assert_eq!(&*composition.schemas[4].text, config::TALK_XSD);
     let [finder, other] = ["finder", "other"].map(|who| composition.listener(&name(who)).unwrap());
     let search = "https://xml-pipeline.org/ns/search/v1";
     assert_eq!(finder.accepts, [element(ACME, "search", 2), element(TALK, "ask", 4)]);
@@ -165,7 +165,7 @@ fn a_stored_configuration_is_read_with_the_schemas_that_were_stored() {
     let text = fs::read_to_string(Path::new(GOLDEN).join("organism.yaml")).unwrap();
     let written = source_of("systole configuration v2", &text, &stored);
     assert_eq!(written, &*composition.source, "the source is what the reference says");
-    let again = file::read_source(&composition.source, Path::new(GOLDEN)).unwrap();
+    let again = config::read_source(&composition.source, Path::new(GOLDEN)).unwrap();
     assert_eq!(
         (again.hash, format!("{:?}", again.schemas)),
         (composition.hash, format!("{:?}", composition.schemas))
@@ -178,7 +178,7 @@ fn a_stored_configuration_is_read_with_the_schemas_that_were_stored() {
     assert_ne!(payloads, stored[0].1);
     let other = [(stored[0].0, payloads.as_slice()), stored[1], (stored[2].0, talk.as_slice())];
     let other = source_of("systole configuration v2", &text, &other);
-    let again = file::read_source(&other, Path::new("/")).unwrap();
+    let again = config::read_source(&other, Path::new("/")).unwrap();
     assert_eq!((&*again.schemas[2].text, &*again.schemas[4].text), (&payloads[..], &talk[..]));
     assert_eq!(again.hash, Digest::of(&other), "reading it back makes the same configuration");
 }
@@ -219,7 +219,7 @@ fn a_schema_with_a_namespace_of_the_house_is_refused_in_a_file_and_read_back_fro
             let text = format!("organism: {{name: hello}}\n{named}");
             let path = folder.path().join("organism.yaml");
             fs::write(&path, &text).unwrap();
-            match file::load(&path) {
+            match config::load(&path) {
                 Err(refused) => {
                     let first = &refused.0[0];
                     assert!(is_house, "{refused}");
@@ -234,7 +234,7 @@ fn a_schema_with_a_namespace_of_the_house_is_refused_in_a_file_and_read_back_fro
             }
             let xsd = xsd(&namespace);
             let source = source_of("systole configuration v2", &text, &[("a.xsd", xsd.as_bytes())]);
-            let stored = file::read_source(&source, Path::new("/")).unwrap_or_else(|told| panic!("{told}"));
+            let stored = config::read_source(&source, Path::new("/")).unwrap_or_else(|told| panic!("{told}"));
             assert_eq!(stored.listener(&b).unwrap().accepts[0], element(&namespace, "ask", 2));
         }
     }
@@ -250,7 +250,7 @@ fn c13_a_configuration_from_before_there_were_payloads_is_read_as_before() {
     let schemas = [("b.xsd", search.as_slice()), ("a.xsd", again.as_slice())];
     for (format, has_budgets) in [("systole configuration v1", false), ("systole configuration v2", true)] {
         let source = source_of(format, text, &schemas);
-        let old = file::read_source(&source, Path::new("/")).unwrap();
+        let old = config::read_source(&source, Path::new("/")).unwrap();
         assert_eq!(old.budgets.is_some(), has_budgets);
         let names: Vec<&str> = old.schemas.iter().map(|schema| schema.name.as_str()).collect();
         assert_eq!(
@@ -275,7 +275,7 @@ fn a13_every_mistake_of_a_block_names_its_place_and_its_mend() {
         name.starts_with("payload-") && name.ends_with(".yaml")
     };
     files.retain(is_of_payloads);
-    let told: Vec<_> = files.iter().flat_map(|path| file::load(path).unwrap_err().0).collect();
+    let told: Vec<_> = files.iter().flat_map(|path| config::load(path).unwrap_err().0).collect();
     assert!(told.len() >= 80, "{}", told.len());
     for mistake in told {
         assert!(
@@ -317,7 +317,7 @@ fn the_page_about_payloads_says_what_is_so() {
             "yaml" => {
                 let path = folder.join("right.yaml");
                 fs::write(&path, &file).unwrap();
-                let loaded = file::load(&path).unwrap_or_else(|told| panic!("{told}"));
+                let loaded = config::load(&path).unwrap_or_else(|told| panic!("{told}"));
                 xsd = Some(loaded.composition.schemas[2].text.clone());
                 count[0] += 1;
             }
@@ -329,7 +329,7 @@ fn the_page_about_payloads_says_what_is_so() {
                 let path = folder.join("organism.yaml");
                 // The page shows only the block, as if a line came before it.
                 fs::write(&path, &file).unwrap();
-                let whole = file::load(&path).unwrap_err().to_string();
+                let whole = config::load(&path).unwrap_err().to_string();
                 told = whole.replace(&path.display().to_string(), "organism.yaml");
             }
             _ if block.starts_with("error[config.") => {

@@ -31,7 +31,7 @@ fn folder() -> tempfile::TempDir {
 fn load(folder: &Path, text: &str) -> Result<OrganismFile, Refused> {
     let path = folder.join("organism.yaml");
     fs::write(&path, text).unwrap();
-    file::load(&path)
+    config::load(&path)
 }
 
 /// The first mistake: its line, its marked part, and its message.
@@ -57,7 +57,7 @@ fn e12_the_text_of_a_section_comes_from_a_file_and_is_part_of_the_configuration(
     assert_ne!(organism.composition.hash, first);
     assert_eq!(organism.agents[0].prompt[0].lines, ["You sort."]);
     fs::remove_file(folder.path().join("prompts/triager.md")).unwrap();
-    assert_eq!(file::read_source(&stored, folder.path()).unwrap().hash, first);
+    assert_eq!(config::read_source(&stored, folder.path()).unwrap().hash, first);
 }
 
 #[test]

@@ -29,9 +29,9 @@ fn owned(settings: &[&str]) -> Vec<String> {
     settings.iter().map(|setting| (*setting).to_owned()).collect()
 }
 
-fn set(settings: &[&str]) -> Result<Composition, file::Refused> {
+fn set(settings: &[&str]) -> Result<Composition, config::Refused> {
     let folder = folder();
-    file::load_set(&folder.path().join("organism.yaml"), &owned(settings)).map(|file| file.composition)
+    config::load_set(&folder.path().join("organism.yaml"), &owned(settings)).map(|file| file.composition)
 }
 
 #[test]
@@ -79,7 +79,7 @@ listeners:
     fs::write(&path, yaml).unwrap();
     let settings =
         ["listeners.search.env.REGION=us east", "listeners.search.retry={attempts: 7}", "budgets.depth=3"];
-    let composition = file::load_set(&path, &owned(&settings)).unwrap().composition;
+    let composition = config::load_set(&path, &owned(&settings)).unwrap().composition;
     let section = &composition.sections[&Name::parse("search").unwrap()];
     assert_eq!(section.path, "listeners.search");
     let expected = "run:
@@ -110,9 +110,9 @@ retry:
     let below = section.text.lines().map(|line| format!("    {line}\n")).collect::<String>();
     fs::write(&path, format!("organism: {{name: hello, entry: search}}\nlisteners:\n  search:\n{below}"))
         .unwrap();
-    let again = file::load(&path).unwrap().composition;
+    let again = config::load(&path).unwrap().composition;
     assert_eq!(again.sections[&Name::parse("search").unwrap()], *section);
-    let back = file::read_source(&composition.source, folder.path()).unwrap();
+    let back = config::read_source(&composition.source, folder.path()).unwrap();
     assert_eq!(back.sections, composition.sections);
 }
 
@@ -128,11 +128,11 @@ fn what_is_set_is_hashed_stored_and_read_back() {
         plain.source.starts_with(b"24:systole configuration v2\n"),
         "as it was before anything could be set"
     );
-    let again = file::read_source(&other.source, Path::new("/")).unwrap();
+    let again = config::read_source(&other.source, Path::new("/")).unwrap();
     assert_eq!((again.hash, again.message_bytes), (other.hash, 64 << 10));
     assert_eq!(again.budgets.unwrap().messages, 12);
     let cut = &other.source[..60];
-    assert_eq!(file::read_source(cut, Path::new("/")).unwrap_err().0[0].code.as_str(), "config.source");
+    assert_eq!(config::read_source(cut, Path::new("/")).unwrap_err().0[0].code.as_str(), "config.source");
 }
 
 /// A mistake in the file disappears if another value is set in its place.
@@ -141,8 +141,8 @@ fn a_mistake_is_mended_from_the_command_line() {
     let folder = folder();
     let path = folder.path().join("organism.yaml");
     fs::write(&path, format!("{FILE}limits: {{message: 9GiB}}\n")).unwrap();
-    assert!(file::load(&path).is_err());
-    assert!(file::load_set(&path, &owned(&["limits.message=1MiB"])).is_ok());
+    assert!(config::load(&path).is_err());
+    assert!(config::load_set(&path, &owned(&["limits.message=1MiB"])).is_ok());
 }
 
 /// Every wrong setting, each with its place and its fix.

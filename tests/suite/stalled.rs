@@ -19,7 +19,7 @@ use crate::program::PATIENCE;
 const NO_ROOM: [Ending; 3] = [Ending::NotNow; 3];
 
 pub(crate) async fn start(folder: &std::path::Path, log: &Memory) -> Organism {
-    let file = file::load(&folder.join("organism.yaml")).unwrap();
+    let file = config::load(&folder.join("organism.yaml")).unwrap();
     Organism::start(Plan {
         bus: None,
         managed: None,

@@ -114,7 +114,7 @@ fn row_31_a_name_outside_the_grammar_is_refused_at_registration() {
     for name in names {
         let yaml = HOUSE.replace("\n  echo:", &format!("\n  \"{name}\":"));
         let house = folder(&[("organism.yaml", &yaml), ("echo.xsd", ECHO_XSD)]);
-        let refused = match file::load(&house.path().join("organism.yaml")) {
+        let refused = match config::load(&house.path().join("organism.yaml")) {
             Err(refused) => refused.to_string(),
             Ok(_) => panic!("{name} was taken"),
         };

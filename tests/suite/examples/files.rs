@@ -38,7 +38,7 @@ const SHOWN: [(Code, &str); 22] = [
 pub(super) fn show(book: &mut Book) {
     for (code, name) in SHOWN {
         let path = format!("tests/suite/golden/{name}.yaml");
-        let told = match file::load(Path::new(&path)) {
+        let told = match config::load(Path::new(&path)) {
             Ok(file) => file.warnings,
             Err(refused) => refused.0,
         };
@@ -51,8 +51,8 @@ pub(super) fn show(book: &mut Book) {
     let path = folder.path().join("organism.yaml");
     let text = "organism: {name: hello}\nlisteners: {a: {run: [a], schema: a.xsd, accepts: [find]}}\n";
     fs::write(&path, text).unwrap();
-    let source = file::load(&path).unwrap().composition.source;
-    let cut = file::read_source(&source[..source.len() - 9], Path::new("/")).unwrap_err();
+    let source = config::load(&path).unwrap().composition.source;
+    let cut = config::read_source(&source[..source.len() - 9], Path::new("/")).unwrap_err();
     book.write(Code::ConfigSource, "a stored configuration that was cut off", &cut.0[0].to_string());
 }
 

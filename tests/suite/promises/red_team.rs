@@ -174,7 +174,8 @@ impl Model for Shared {
 /// The organism, its two models, and how often the vault was reached.
 async fn open() -> (House, Vec<Arc<Obeys>>, Arc<AtomicUsize>) {
     let folder = folder(&[("organism.yaml", FILE), ("answers.yaml", "helper: [{say: x}]\n")]);
-    let file = file::load(&folder.path().join("organism.yaml")).unwrap_or_else(|refused| panic!("{refused}"));
+    let file =
+        config::load(&folder.path().join("organism.yaml")).unwrap_or_else(|refused| panic!("{refused}"));
     let (mut minds, mut inline) = (Vec::new(), BTreeMap::new());
     for spec in &file.agents {
         let is_native = spec.name == "caller";

@@ -385,11 +385,11 @@ pub fn head_zero(thread: &ThreadId) -> Digest {
 }
 
 #[cfg(test)]
-pub(crate) mod tests {
+mod tests {
     use super::*;
 
-    /// For tests: a note at this position of its thread, with every other field empty.
-    pub(crate) fn note(seq: u64) -> Header {
+    /// A note at this position of its thread, with every other field empty.
+    fn note(seq: u64) -> Header {
         Header {
             thread: ThreadId::parse("sess-1f0c9a2b77d1").unwrap(),
             seq,

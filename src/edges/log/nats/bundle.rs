@@ -231,8 +231,30 @@ fn record(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use systole_core::types::ids::{MessageId, Name, ThreadId};
     use systole_core::types::record::head_zero;
-    use systole_core::types::record::tests::note;
+    use systole_core::types::record::{Header, Kind, Mark, Role};
+    use systole_core::types::time::Millis;
+
+    fn note(seq: u64) -> Header {
+        Header {
+            thread: ThreadId::parse("sess-1f0c9a2b77d1").unwrap(),
+            seq,
+            id: MessageId([1; 16]),
+            kind: Kind::Message,
+            from: Name::core(),
+            to: None,
+            call: None,
+            turn: None,
+            ordinal: None,
+            cause: None,
+            key: None,
+            origin: None,
+            time: Millis(1_795_158_000_007),
+            config: Digest([1; 32]),
+            code: Some(Mark::Role(Role::Note)),
+        }
+    }
 
     fn bundle() -> Bundle {
         let mut head = head_zero(&note(1).thread);

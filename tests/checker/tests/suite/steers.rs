@@ -1,4 +1,4 @@
-//! Faults in steering messages.
+//! Planted faults in steering messages from outside.
 
 use crate::good::over;
 use crate::planted;
