@@ -51,7 +51,7 @@ fn tell(screen: Screen, code: Code) {
     } else if code.family() == "config" {
         "the organism does not start with it"
     } else if code.retry_allowed() {
-        "the same call, mended, may be sent at once"
+        "the same call may be sent again at once when it is fixed"
     } else {
         "sending the same again does not help"
     };

@@ -164,7 +164,7 @@ fn setting(text: &str) -> Result<String, String> {
         return Err("no value: it is PATH=VALUE, as limits.message=64KiB".to_owned());
     }
     if text.contains(char::is_control) {
-        return Err("a control character or a line break stands in it".to_owned());
+        return Err("it has a control character or a line break".to_owned());
     }
     Ok(text.to_owned())
 }

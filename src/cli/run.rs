@@ -228,7 +228,7 @@ fn say_started(screen: Screen, organism: &Organism, address: SocketAddr, log: &P
         screen.say(format!("  try: {}", orphan.fix()));
     }
     if !address.ip().is_loopback() {
-        screen.say("other machines reach it, and without TLS: whoever sees its traffic has the token");
+        screen.say("other machines reach it, and without TLS: anyone who sees its traffic has the token");
     }
 }
 

@@ -111,7 +111,7 @@ fn follow(looking: &Looking, start: Placed) -> Result<Exit, Exit> {
     let read = |source: &[u8]| looking.configuration(source);
     let (mut telling, forms) = (Telling::default(), Forms::default());
     if !screen.json {
-        let heading = "newest first; behind each arrow stands why, and below it the cause";
+        let heading = "newest first; the reason is after each arrow, and the cause below it";
         wrapped("", 2, heading).iter().for_each(|line| screen.drawn(line));
     }
     let followed = trail::Trail::through(&looking.reader, &read).follow(start, |link| {

@@ -233,7 +233,7 @@ fn ends_early(
         let message = format!("{path}: only in `xml` an action ends before the answer does; here {why}");
         tell_by_dialect(diagnostics, own, at, &message, "leave it out, or dialect: xml");
     } else if let (Actions::Many, Some((actions, _))) = (agent_config.actions, own.get("actions")) {
-        let message = format!("{path}: with several actions a turn nobody knows which is the last");
+        let message = format!("{path}: with several actions a turn, it is unclear which is the last");
         let second = (actions.span, "the actions");
         diagnostics.report_beside(
             Code::ConfigValue,

@@ -49,7 +49,7 @@ pub(super) fn read(diagnostics: &mut Diagnostics, node: &Node, table: &str, path
         && let Some(expires) = duration_ms(diagnostics, node, &path)
     {
         if expires.value < SHORTEST_MS {
-            let message = format!("{path}: shorter than 1s, so that nobody could decide in time");
+            let message = format!("{path}: shorter than 1s, so that no one could decide in time");
             diagnostics.report(Code::ConfigValue, expires.at, &message, Some("1s or longer"));
         }
         approval.expires_ms = Some(expires.value);

@@ -78,9 +78,7 @@ pub fn named_key(
     read: impl FnOnce(&str) -> Option<String>,
 ) -> Result<Credentials, &'static str> {
     if secrets::looks_like_key(variable) || secrets::is_seed(variable) {
-        return Err(
-            "what stands there looks like a key itself, and is not repeated: it is the name of a variable",
-        );
+        return Err("this looks like a key itself, and is not repeated; write the name of a variable");
     }
     let seed = read(variable).map(|seed| seed.trim().to_owned()).filter(|seed| !seed.is_empty());
     match seed {
@@ -146,7 +144,7 @@ fn servers(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Option<Str
         return value::text(diagnostics, node, path).and_then(|found| url(diagnostics, &found, path));
     };
     if all.is_empty() {
-        let message = format!("{path}: no address stands in the list");
+        let message = format!("{path}: the list has no address");
         diagnostics.report(
             Code::ConfigValue,
             node.span,
@@ -179,7 +177,7 @@ fn key_env(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Option<Bus
     let found = value::text(diagnostics, node, path)?;
     if secrets::looks_like_key(&found.value) || secrets::is_seed(&found.value) {
         diagnostics.hide(found.at, &found.value);
-        let message = format!("{path}: what stands here looks like a key itself, and is not repeated");
+        let message = format!("{path}: this looks like a key itself, and is not repeated");
         let fix = "the name of the environment variable that holds it, as BUS_KEY";
         diagnostics.report(Code::ConfigValue, found.at, &message, Some(fix));
         return None;
@@ -192,7 +190,9 @@ fn key_env(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Option<Bus
 fn url(diagnostics: &mut Diagnostics, found: &value::At<String>, path: &str) -> Option<String> {
     let written = found.value.as_str();
     if written == MANAGED {
-        let message = format!("{path}: a broker of the organism's own lies beside the log, and keeps none");
+        let message = format!(
+            "{path}: an organism's own broker keeps its data beside the log, and keeps no log itself"
+        );
         diagnostics.report(Code::ConfigValue, found.at, &message, Some("the address of a server that runs"));
         return None;
     }
@@ -204,7 +204,7 @@ fn url(diagnostics: &mut Diagnostics, found: &value::At<String>, path: &str) -> 
     };
     if let Some((credentials, _)) = rest.rsplit_once('@') {
         diagnostics.hide(found.at, credentials);
-        let message = format!("{path}: a name, password or token stands in it, and is not repeated");
+        let message = format!("{path}: it has a name, password or token, and is not repeated");
         diagnostics.report(Code::ConfigValue, found.at, &message, Some("the address alone"));
         return None;
     }

@@ -532,7 +532,7 @@ pub(super) fn single(diagnostics: &mut Diagnostics, found: Vec<At<String>>, path
     let mut kept: Vec<At<String>> = Vec::with_capacity(found.len());
     for item in found {
         if let Some(first) = kept.iter().find(|k| k.value == item.value).map(|k| k.at) {
-            let message = format!("{path}: `{}` stands here twice", item.value);
+            let message = format!("{path}: `{}` is listed twice", item.value);
             let second = (first, "the first one");
             diagnostics.report_beside(
                 Code::ConfigDuplicate,

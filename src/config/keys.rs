@@ -147,7 +147,7 @@ pub const KEYS: &[Key] = &[
     key(
         "listeners.NAME.framing",
         "lines",
-        "`lines`: a document is one line; `length`: its length stands before it",
+        "`lines`: a document is one line; `length`: its length comes before it",
     ).of(Form::Words(&["lines", "length"])),
     key("listeners.NAME.timeout", "30s", "the hard end of an attempt, 1ms to 1d").of(DURATION),
     key("listeners.NAME.idle", "none", "the longest silence within an attempt, at most `timeout`").of(DURATION),
@@ -166,7 +166,7 @@ pub const KEYS: &[Key] = &[
     key(
         "listeners.NAME.on_unknown",
         "retry",
-        "after an attempt whose outcome nobody knows: `retry`, `fail`, or `ask`, which holds the call for a person",
+        "after an attempt with an unknown outcome: `retry`, `fail`, or `ask`, which holds the call for a person",
     ).of(Form::Words(&["retry", "fail", "ask"])),
     key("listeners.NAME.approval", "as its keys", "when a person must approve what goes to it").of(MAP),
     key(
@@ -215,7 +215,7 @@ pub const KEYS: &[Key] = &[
         "the address and port it listens on; if another program uses it, `run` fails",
     ).of(Form::Pattern(r"^(\[[0-9A-Fa-f:.]+\]|[0-9.]+):[0-9]+$")),
     key("clients", "none", "who may come in from outside beside the operator, by name").of(Form::Names(PARTY)),
-    key("clients.NAME", "required", "one client; its name stands as sender of what it sends").of(MAP),
+    key("clients.NAME", "required", "one client; its name is the sender of what it sends").of(MAP),
     key(
         "clients.NAME.token_env",
         "required",
@@ -236,9 +236,9 @@ pub const KEYS: &[Key] = &[
     key("models.NAME.provider", "required", "who is asked: `openai`, `anthropic`, `ollama`, `gemini`, or `script`, a file of answers").of(Form::Words(PROVIDERS)),
     key("models.NAME.model", "none", "its name at the provider; a script alone needs none").of(TEXT),
     key("models.NAME.url", "the provider's own", "where it is asked, `http://` or `https://`, perhaps with a query; without a name, password or key in it").of(Form::Pattern("^[Hh][Tt][Tt][Pp][Ss]?://")),
-    key("models.NAME.key_env", "none", "the environment variable that holds the key; the key itself stands in no file").of(Form::Name("^[A-Za-z_][A-Za-z0-9_]*$")),
+    key("models.NAME.key_env", "none", "the environment variable that holds the key; the key itself is in no file").of(Form::Name("^[A-Za-z_][A-Za-z0-9_]*$")),
     key("models.NAME.headers_env", "none", "further headers of each request by name, each with the environment variable that holds its value").of(Form::Names("^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$")),
-    key("models.NAME.headers_env.NAME", "none", "the environment variable that holds the value of this header; the value itself stands in no file").of(Form::Name("^[A-Za-z_][A-Za-z0-9_]*$")),
+    key("models.NAME.headers_env.NAME", "none", "the environment variable that holds the value of this header; the value itself is in no file").of(Form::Name("^[A-Za-z_][A-Za-z0-9_]*$")),
     key("models.NAME.file", "replies.yaml", "the file of answers where `provider` is `script`, a path from this file's folder").of(TEXT),
     key("models.NAME.window", "128k", "tokens that a request with its answer may have").of(TOKENS),
     key("models.NAME.max_output", "4k", "tokens that an answer may have, fewer than `window`").of(TOKENS),
@@ -288,7 +288,7 @@ pub const KEYS: &[Key] = &[
     key("agents.NAME.retry", "as its keys", "how failed deliveries are repeated; requests to its model are repeated by `models.NAME.retry`").of(MAP),
     key("agents.NAME.retry.attempts", "3", "attempts at one turn, as for a listener, 1 to 100").of(Form::Count(1, 100)),
     key("agents.NAME.retry.backoff", "1s..30s", "the first pause and the longest; each is twice the one before").of(BACKOFF),
-    key("agents.NAME.on_unknown", "ask", "after an attempt whose outcome nobody knows: `retry`, `fail`, or `ask`, which holds the call for a person").of(Form::Words(&["retry", "fail", "ask"])),
+    key("agents.NAME.on_unknown", "ask", "after an attempt with an unknown outcome: `retry`, `fail`, or `ask`, which holds the call for a person").of(Form::Words(&["retry", "fail", "ask"])),
     key("agents.NAME.approval", "as its keys", "when a person must approve what goes to it").of(MAP),
     key("agents.NAME.approval.when", "dangerous", "as for a listener: `dangerous` or `always`").of(Form::Words(&["dangerous", "always"])),
     key("agents.NAME.approval.expires", "1h", "how long a person is waited for, 1s to 1d; also where `on_unknown` asks one").of(DURATION),
@@ -325,7 +325,7 @@ pub const KEYS: &[Key] = &[
     key("workflows.NAME.goals.NAME.to", "none", "the listener that is called; required beside `call`").of(Form::Name(PARTY)),
     key("workflows.NAME.goals.NAME.with", "none", "what the payload is made of: the id of a goal whose equally named fields are copied, or a map of fields").of(Form::TextOrNames),
     key("workflows.NAME.goals.NAME.with.NAME", "none", "one field: a path, or a map; `.` is the own text of the element").of(Form::TextOrMap),
-    key("workflows.NAME.goals.NAME.with.NAME.text", "required", "a text that is sent as it stands").of(Form::Text { empty: true }),
+    key("workflows.NAME.goals.NAME.with.NAME.text", "required", "a text that is sent as it is").of(Form::Text { empty: true }),
     key("workflows.NAME.goals.NAME.ask", "none", "a question to a person").of(TEXT),
     key("workflows.NAME.goals.NAME.choices", "[]", "what the person can choose; without choices the answer is a note").of(SET),
     key("workflows.NAME.goals.NAME.shows", "[]", "goals whose outputs are printed with the question").of(SET),
@@ -338,10 +338,10 @@ pub const KEYS: &[Key] = &[
     key("workflows.NAME.goals.NAME.at_once", "4", "items or steps that run at once, 1 to 32").of(Form::Count(1, 32)),
     key("workflows.NAME.goals.NAME.repeat", "none", "repeats the steps under `goals`").of(MAP),
     key("workflows.NAME.goals.NAME.repeat.until", "required", "when it is enough: `converged`, or conditions as under `when`").of(Form::WordOrNames("converged")),
-    key("workflows.NAME.goals.NAME.repeat.until.NAME", "none", "the value that stands at this path: a value, a list of values, or a range").of(Form::Texts),
+    key("workflows.NAME.goals.NAME.repeat.until.NAME", "none", "the value at this path: a value, a list of values, or a range").of(Form::Texts),
     key("workflows.NAME.goals.NAME.repeat.at_most", "required", "passes there are at most, 1 to 1000").of(Form::Count(1, 1000)),
     key("workflows.NAME.goals.NAME.when", "none", "conditions by path, all of which must hold; otherwise the step is skipped").of(Form::Names("")),
-    key("workflows.NAME.goals.NAME.when.NAME", "none", "the value that stands at this path: a value, a list of values, or a range").of(Form::Texts),
+    key("workflows.NAME.goals.NAME.when.NAME", "none", "the value at this path: a value, a list of values, or a range").of(Form::Texts),
     key("workflows.NAME.goals.NAME.failed", "stop", "if it fails: `stop` ends the run, `keep` goes on").of(Form::Words(&["stop", "keep"])),
     key("workflows.NAME.goals.NAME.supervise", "as the step around it", "the agent that supervises the goal, or the goals inside; or `person`").of(Form::Name(PARTY)),
     key("workflows.NAME.goals.NAME.timeout", "none", "how long it may take, 1s to 365d").of(DURATION),
@@ -368,11 +368,11 @@ pub const KEYS: &[Key] = &[
         "what models may cost: an amount with at most six decimals, and its currency: `2 USD`",
     ).of(MONEY),
     later("threads", "when an idle thread ends"),
-    key("loops", "as its keys", "when a call that repeats itself is told and refused").of(MAP),
+    key("loops", "as its keys", "when a repeated call gets a warning, and when it is refused").of(MAP),
     key(
         "loops.repeated",
         "3..5",
-        "of the same calls to the same listener, the one that is told and the one that is refused, 1 to 1000",
+        "of the same calls to the same listener, the one that gets a warning and the one that is refused, 1 to 1000",
     ).of(Form::Pattern(r"^[0-9]+\.\.[0-9]+$")),
     key("loops.ping_pong", "6", "turns that may call one listener while nothing new is called or answered, 1 to 1000").of(Form::Count(1, 1000)),
     key("broadcast", "none", "elements that go to every peer of the sender that takes them, by name").of(Form::Names("")),
@@ -383,7 +383,7 @@ pub const KEYS: &[Key] = &[
     ).of(Form::Words(&["all", "first"])),
     key("bus", "none", "the broker over which listeners with `nats: true` are reached").of(MAP),
     key("bus.nats", "required", "the address of a NATS server, `nats://HOST:PORT`, without credentials, or a list of those of a cluster; or `managed`, and the organism starts one of its own").of(Form::Lines),
-    key("bus.key_env", "none", "the environment variable that holds the seed of the pump's nkey; the seed itself stands in no file").of(Form::Name("^[A-Za-z_][A-Za-z0-9_]*$")),
+    key("bus.key_env", "none", "the environment variable that holds the seed of the pump's nkey; the seed itself is in no file").of(Form::Name("^[A-Za-z_][A-Za-z0-9_]*$")),
 ];
 
 /// A key that people look for and that will never exist.
@@ -397,8 +397,8 @@ pub(super) struct Never {
 }
 
 const PROGRAM: &str = "an agent is no program";
-const NO_PROGRAM: &str = "leave it out; a program stands under `listeners`";
-const SECRET: &str = "a key stands in no file";
+const NO_PROGRAM: &str = "leave it out; a program belongs under `listeners`";
+const SECRET: &str = "a key belongs in no file";
 const BY_NAME: &str = "key_env: VARIABLE, the environment variable that holds it";
 
 const fn never(path: &'static str, why: &'static str, fix: &'static str) -> Never {

@@ -81,7 +81,7 @@ fn durability(
         (Word::Relaxed, None) => Some(Durability::Relaxed),
         (Word::Always, Some(pages)) => pages.map(Durability::Always),
         (Word::Relaxed, Some(_)) => {
-            let message = format!("{}.monitor: nobody looks there with `durability: relaxed`", section.path);
+            let message = format!("{}.monitor: it is not read with `durability: relaxed`", section.path);
             diagnostics.report(Code::ConfigValue, at, &message, Some("one of the two"));
             None
         }

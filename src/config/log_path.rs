@@ -37,7 +37,7 @@ pub(super) fn check(
 /// The obstacle as text, with a path that would work.
 fn hindrance(log: &Path, collected: &Collected, file: &Path, directory: &Path) -> Option<(String, String)> {
     let found = fs::metadata(log).ok()?;
-    let free = || "a path where nothing else lies, as ./organism.db".to_owned();
+    let free = || "a path where there is nothing else, as ./organism.db".to_owned();
     if found.is_dir() {
         let inside = log
             .file_name()

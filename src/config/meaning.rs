@@ -124,7 +124,7 @@ impl<'a> Warnings<'a> {
                 continue;
             }
             let elements: Vec<&str> = party.accepts.iter().map(|element| element.value.as_str()).collect();
-            let words = format!("{}: nobody can send it `{}`", party.path(), elements.join("`, `"));
+            let words = format!("{}: no one can send it `{}`", party.path(), elements.join("`, `"));
             self.warn(Warning {
                 code: Code::ConfigUnreached,
                 at: party.key.at,
@@ -174,7 +174,7 @@ impl<'a> Warnings<'a> {
             let name = party.key.value.as_str();
             let told_only = !called.contains(name) && self.is_told(name, called);
             if let Some(first) = party.returns.first().filter(|_| told_only) {
-                let words = [&*party.path(), ".returns: it is only told of approvals, so nobody reads `"];
+                let words = [&*party.path(), ".returns: it only gets word of approvals, so no one reads `"];
                 self.warn(Warning {
                     code: Code::ConfigUnreadAnswer,
                     at: first.at,

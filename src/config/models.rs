@@ -230,7 +230,7 @@ fn amount(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Option<u64>
     let money = money.filter(|money| money.micros <= limits::BUDGET_MICROS);
     if money.is_none() {
         let message = format!("{path}: `{}` is no amount from 0 to 1000000", found.value);
-        let fix = "a number as 0.25, with at most six decimals; the currency stands beside it";
+        let fix = "a number as 0.25, with at most six decimals; the currency comes after it";
         diagnostics.report(Code::ConfigValue, found.at, &message, Some(fix));
     }
     money.map(|money| money.micros)

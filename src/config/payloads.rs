@@ -30,7 +30,7 @@ pub(super) struct Section {
 /// Takes the section. Its payloads are read when the organism's name is known.
 pub(super) fn read(diagnostics: &mut Diagnostics, node: &Node) -> Option<Section> {
     if matches!(node.value, Value::Text { .. } | Value::List(_)) {
-        let message = "payloads: a value or a list stands where a map is expected";
+        let message = "payloads: a value or a list is used where a map is expected";
         diagnostics.report(Code::ConfigKind, node.span, message, Some("payloads: {NAME: {FIELD: TYPE}}"));
         return None;
     }
@@ -244,7 +244,7 @@ impl Reading<'_> {
         let shape = "[T] or [T, MIN..MAX], as [word, 1..10]";
         let (first, count) = match items {
             [] => {
-                let message = format!("{path}: a list stands here without a type");
+                let message = format!("{path}: the list has no type");
                 self.diagnostics.report(Code::ConfigKind, node.span, &message, Some(shape));
                 return None;
             }

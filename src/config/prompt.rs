@@ -290,7 +290,7 @@ impl Lint<'_> {
         }
         let control = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
         self.character(line, path, "a control character", control);
-        self.character(line, path, "a character that nobody sees", |c| !c.is_control() && is_hidden(c));
+        self.character(line, path, "an invisible character", |c| !c.is_control() && is_hidden(c));
     }
 
     fn character(&mut self, line: &At<String>, path: &str, what: &str, is_it: impl Fn(char) -> bool) {

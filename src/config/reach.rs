@@ -33,7 +33,7 @@ pub(super) fn key_env(diagnostics: &mut Diagnostics, node: &Node, path: &str) ->
     let found = value::text(diagnostics, node, path)?;
     if looks_like_key(&found.value) {
         diagnostics.hide(found.at, &found.value);
-        let message = format!("{path}: what stands here looks like a key itself, and is not repeated");
+        let message = format!("{path}: this looks like a key itself, and is not repeated");
         let fix = "the name of the environment variable that holds it, as OPENAI_API_KEY";
         diagnostics.report(Code::ConfigValue, found.at, &message, Some(fix));
         return None;
@@ -50,7 +50,7 @@ pub(super) fn url(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Opt
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
     if let Some((credentials, _)) = authority.rsplit_once('@') {
         diagnostics.hide(found.at, credentials);
-        let message = format!("{path}: a name or password stands in it, and is not repeated");
+        let message = format!("{path}: it has a name or password, and is not repeated");
         diagnostics.report(
             Code::ConfigValue,
             found.at,

@@ -49,7 +49,7 @@ pub(super) fn spare(diagnostics: &mut Diagnostics, node: &Node) {
     match &node.value {
         Value::Text { text, .. } if is_key(text) => {
             diagnostics.hide(node.span, text);
-            let message = "models: what stands here looks like a key, and is not repeated";
+            let message = "models: this looks like a key, and is not repeated";
             let fix = "key_env: VARIABLE, the environment variable that holds it";
             diagnostics.report(Code::ConfigValue, node.span, message, Some(fix));
         }

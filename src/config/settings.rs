@@ -76,7 +76,7 @@ fn read_value(diagnostics: &mut Diagnostics, stretch: Span, path: &str) -> Optio
     let bracket = whole.get(node.span.start..).and_then(|text| text.chars().next());
     match &node.value {
         Value::List(_) | Value::Map(_) if !matches!(bracket, Some('[' | '{')) => {
-            let message = format!("--set {path}: a list or a map stands without brackets");
+            let message = format!("--set {path}: a list or a map has no brackets");
             let fix = if matches!(node.value, Value::Map(_)) {
                 "{key: value}; or quotes, if it is a text"
             } else {
@@ -87,7 +87,7 @@ fn read_value(diagnostics: &mut Diagnostics, stretch: Span, path: &str) -> Optio
         }
         _ if whole.get(node.span.end..stretch.end).is_some_and(|left| !left.trim().is_empty()) => {
             let left = Span { start: node.span.end, end: stretch.end };
-            let message = format!("--set {path}: what stands behind the value would be lost");
+            let message = format!("--set {path}: the text after the value would be lost");
             diagnostics.report(Code::ConfigSyntax, left, &message, Some("quotes around the whole value"));
             None
         }

@@ -169,7 +169,7 @@ pub(super) fn wrong_kind(diagnostics: &mut Diagnostics, node: &Node, path: &str,
     diagnostics.report(
         Code::ConfigKind,
         node.span,
-        &format!("{path}: {found} stands where {wanted} is expected"),
+        &format!("{path}: {found} is used where {wanted} is expected"),
         Some(fix),
     );
 }
@@ -178,7 +178,7 @@ pub(super) fn wrong_kind(diagnostics: &mut Diagnostics, node: &Node, path: &str,
 pub(super) fn text(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Option<At<String>> {
     match &node.value {
         Value::Text { text, .. } if text.contains('\0') => {
-            let message = format!("{path}: a NUL character stands in it");
+            let message = format!("{path}: it has a NUL character");
             diagnostics.report(Code::ConfigValue, node.span, &message, Some("the value without it"));
             None
         }
@@ -210,7 +210,7 @@ pub(super) fn texts(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> O
         }
         Value::Text { text, .. } => {
             let words: Vec<&str> = text.split_whitespace().collect();
-            let message = format!("{path}: a single value stands where a list is expected");
+            let message = format!("{path}: a single value is used where a list is expected");
             diagnostics.report(
                 Code::ConfigKind,
                 node.span,

@@ -165,7 +165,7 @@ impl Tree<'_> {
                 let swallowed = if diagnostics.is_stored() { None } else { self.goes_on(&style, span) };
                 let value = match swallowed {
                     Some(at) => {
-                        let message = "what stands here is part of the value in the line above";
+                        let message = "this is part of the value in the line above";
                         let fix = Some("the `- ` of each entry in one column");
                         diagnostics.report_beside(Code::ConfigSyntax, at, message, fix, (span, "this value"));
                         Value::Reported
@@ -277,7 +277,7 @@ fn key_of(diagnostics: &mut Diagnostics, node: Node) -> Key {
             diagnostics.report(
                 Code::ConfigKind,
                 node.span,
-                "a list or a map stands as a key; keys are names",
+                "a list or a map is used as a key; keys are names",
                 Some(fix),
             );
             Key::Reported
@@ -331,7 +331,7 @@ fn refuse_properties(
 }
 
 fn alias(diagnostics: &mut Diagnostics, at: Span) {
-    let message = "an alias stands here, and nothing in this file is expanded";
+    let message = "this is an alias, and nothing in this file is expanded";
     diagnostics.report(Code::ConfigSyntax, at, message, Some("the value itself, written out"));
 }
 
@@ -388,7 +388,7 @@ fn syntax(diagnostics: &mut Diagnostics, sheet: Sheet<'_>, error: &ScanError, in
     let indent = line.len() - line.trim_start().len();
     if let Some(tab) = line.get(..indent).and_then(|blank| blank.find('\t')) {
         let span = stretch(line_start + tab, line_start + tab + 1);
-        diagnostics.report(Code::ConfigSyntax, span, "a tab stands in the indentation", Some("blanks only"));
+        diagnostics.report(Code::ConfigSyntax, span, "the indentation has a tab", Some("blanks only"));
         return;
     }
     let innermost = innermost.filter(|open| open.flow);

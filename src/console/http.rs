@@ -171,7 +171,7 @@ async fn guard(
         state.front.knocked(source, count).await;
     }
     let words =
-        "send the header `Authorization: Bearer TOKEN`; the operator's stands in the run file beside the log";
+        "send the header `Authorization: Bearer TOKEN`; the operator's is in the run file beside the log";
     let response = plain(StatusCode::UNAUTHORIZED, Code::IngressUnauthorized, words);
     ([(header::WWW_AUTHENTICATE, "Bearer"), (header::CONNECTION, "close")], response).into_response()
 }

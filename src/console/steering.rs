@@ -57,7 +57,7 @@ fn order(by: Name, request: PersonRequestId, ruling: told::Ruling) -> Result<Ord
     let says = match (outcome, payload) {
         (told::Outcome::Approved, None) => Says::Approve,
         (told::Outcome::Rejected, None) if note.is_none() => {
-            return Err("a rejection has a note: its caller mends its payload by it".to_owned());
+            return Err("a rejection has a note: it tells the caller what to fix".to_owned());
         }
         (told::Outcome::Rejected, None) => Says::Reject,
         (told::Outcome::Amended, Some(payload)) => Says::Amend(payload.into_bytes()),

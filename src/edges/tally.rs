@@ -32,7 +32,8 @@ pub struct Event {
 
 impl Event {
     /// For a client that a broker does not know.
-    pub const NOT_LET_IN: &str = "the broker let somebody not in who showed no key, or none that it knows";
+    pub const NOT_LET_IN: &str =
+        "the broker refused a login without a key, or with one that it does not know";
 }
 
 struct Count {

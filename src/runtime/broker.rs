@@ -163,8 +163,7 @@ fn keyless(keyless: Keyless) -> Unstarted {
         Keyless::Hindered(hindered) => Unstarted::Hindered(hindered),
         Keyless::NoSeed(path) => {
             let shown = path.display().to_string();
-            let words =
-                format!("{shown}: what stands in it is no seed of a user's nkey, which begins with SU");
+            let words = format!("{shown}: its content is no seed of a user's nkey, which begins with SU");
             Unstarted::Hindered(Hindered { words, fix: "move that file away: a new key is made then" })
         }
         Keyless::Unmade(words) => Unstarted::Unstartable(format!("a new key: {words}")),

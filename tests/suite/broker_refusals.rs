@@ -39,7 +39,7 @@ async fn d6_whom_a_broker_does_not_let_in_is_told_by_number_and_without_a_secret
     let folder = house.first.path();
     let mut running = Running::organism_with(folder, &house.key());
     failed_logins(&house.server).await;
-    let first = running.shows("bus.violation the broker let somebody not in");
+    let first = running.shows("bus.violation the broker refused a login");
     assert!(
         first.trim_end().ends_with("who showed no key, or none that it knows: from 127.0.0.1"),
         "{first}"

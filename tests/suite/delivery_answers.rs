@@ -193,7 +193,7 @@ async fn a_program_that_runs_once_cannot_be_answered_and_is_told_so() {
     let Ok(Word::Reply { said: Said::Items(items), .. }) = word else { panic!("{word:?}") };
     let [refused, pong] = items.as_slice() else { panic!("two items") };
     let fault = refused.payload.as_ref().unwrap_err();
-    assert_eq!(&*fault.message, "<journal> of the listener protocol stands inside a reply");
+    assert_eq!(&*fault.message, "<journal> of the listener protocol is inside a reply");
     let fix = "leave it out where a program runs once for each message: only one that stays can send it";
     assert_eq!(fault.fix.as_deref(), Some(fix));
     assert!(pong.payload.is_ok(), "the other item goes on");

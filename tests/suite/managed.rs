@@ -253,7 +253,7 @@ async fn d6_what_the_broker_refuses_is_told_by_number_and_without_a_secret() {
     let wanted = [
         format!("{publishes}: o.shop.in.other.0"),
         "echo tried to hear what it may not, and the broker refused it: o.&gt;".to_owned(),
-        "the broker let somebody not in who showed no key, or none that it knows".to_owned(),
+        "the broker refused a login without a key, or with one that it does not know".to_owned(),
         format!("{publishes}, 50 times since this was last told: o.shop.in.other.1"),
     ];
     assert_eq!(words, wanted);

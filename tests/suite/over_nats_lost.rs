@@ -102,6 +102,6 @@ async fn d7_a_consumer_that_somebody_else_makes_is_found_out_and_made_again() {
     config.metadata.clear();
     stream.create_consumer(config).await.unwrap();
     running.shows("echo is ready");
-    let why = "the consumer echo was made by somebody else";
+    let why = "the consumer echo was made by another program";
     is_made_again(&server, folder.path(), asked, &lost, why).await;
 }

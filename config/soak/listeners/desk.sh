@@ -7,7 +7,7 @@ while IFS= read -r line; do
   delivery=${line#*delivery=\"} delivery=${delivery%%\"*}
   token=${line#*<token>} token=${token%%<*}
   case $line in *"<token>"*) ;; *)  # its time is over before anybody answered: it does not know for whom
-    said='<failure code="no-answer" retry="false">nobody answered in time</failure>'
+    said='<failure code="no-answer" retry="false">no one answered in time</failure>'
     echo "<reply xmlns=\"urn:systole:listener:v1\" delivery=\"$delivery\">$said</reply>"
     continue ;;
   esac

@@ -128,7 +128,7 @@ impl Lengths {
                     match byte {
                         b'0'..=b'9' if self.held.len() < LENGTH_DIGITS => self.held.push(*byte),
                         b'\n' if !self.held.is_empty() => self.begin()?,
-                        _ => return Err(self.fault(codes::MALFORMED, "no length stands before a document")),
+                        _ => return Err(self.fault(codes::MALFORMED, "a document has no length before it")),
                     }
                 }
             }

@@ -44,7 +44,7 @@ fn doors(graph: &Graph) -> Vec<String> {
     let mut open: Vec<&Node> = graph.listeners.iter().filter(|n| !n.from_outside.is_empty()).collect();
     let mut lines = Vec::new();
     if open.is_empty() {
-        let none = "└─ nobody: no listener has `entry: true`";
+        let none = "└─ no one: no listener has `entry: true`";
         lines.extend([String::new(), "from outside".to_owned(), none.to_owned()]);
     }
     while let Some(first) = open.first() {

@@ -192,7 +192,7 @@ pub(super) fn words(reason: &Reason, now: Millis) -> Words {
                 false => (format!("thread {}", by.as_str()), by.as_str()),
             };
             let command = format!("systole resume {which}");
-            let wait = format!("for somebody who resumes {whose}");
+            let wait = format!("for a person who resumes {whose}");
             let words = told(&["waits while ", &whose, " is paused, ", &attempt]).waiting(wait);
             words.ending(command.clone()).by(command)
         }

@@ -190,6 +190,6 @@ fn drain(mut words: BufReader<ChildStderr>) {
         let _all = words.read_to_end(&mut rest);
     };
     if let Err(error) = std::thread::Builder::new().name("demo-words".into()).spawn(read) {
-        tracing::debug!(%error, "nobody reads what the demo's organism says");
+        tracing::debug!(%error, "no one reads what the demo's organism says");
     }
 }

@@ -126,7 +126,7 @@ impl New {
             exit
         };
         let Some(kit) = &self.kit else {
-            return Err(fail("a Rust listener stands on systole-kit, which no registry has yet"));
+            return Err(fail("a Rust listener needs systole-kit, which no registry has yet"));
         };
         let manifest = fs::read_to_string(kit.join("Cargo.toml")).unwrap_or_default();
         if !manifest.contains("name = \"systole-kit\"") {

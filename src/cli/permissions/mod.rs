@@ -99,7 +99,7 @@ impl Permissions {
         let found = keyfiles::found_or_made(&keys, &names).map_err(|keyless| no_keys(screen, &keyless))?;
         for path in &found.open {
             let shown = path.display().to_string();
-            screen.say(format!("{shown}: others than its owner may read this key; chmod 600 mends that"));
+            screen.say(format!("{shown}: others than its owner may read this key; chmod 600 fixes that"));
         }
         let listen = self.listen.unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], port(file))));
         let server = Server { organism: &file.composition.organism, listen, store };
@@ -115,7 +115,7 @@ impl Permissions {
         self.say_what_next(screen, file, &keys, found.made);
         if !listen.ip().is_loopback() {
             screen.say(
-                "other machines reach it, and without TLS: whoever sees its traffic reads every payload",
+                "other machines reach it, and without TLS: anyone who sees its traffic reads every payload",
             );
         }
         Ok(())
@@ -128,7 +128,7 @@ impl Permissions {
             1 => "1 key was made".to_owned(),
             many => format!("{many} keys were made"),
         };
-        screen.say(format!("{made}, in {folder}: each opens the broker to whoever has it"));
+        screen.say(format!("{made}, in {folder}: each opens the broker to anyone who has it"));
         let pump = quoted(&keys.join("_pump.nk"));
         match &file.bus_key {
             Some(key) => screen.say(
@@ -153,7 +153,7 @@ pub(super) fn no_keys(screen: Screen, keyless: &Keyless) -> Exit {
             let shown = path.display().to_string();
             let exit = screen.fail(
                 Exit::Usage,
-                format!("{shown}: what stands in it is no seed of a user's nkey, which begins with SU"),
+                format!("{shown}: its content is no seed of a user's nkey, which begins with SU"),
             );
             screen.say("  try: another folder for --keys, or move that file away");
             exit
@@ -206,6 +206,6 @@ fn shown(file: &OrganismFile, parties: &[Party]) -> Vec<String> {
             }
         }
     }
-    lines.extend([String::new(), "nobody may publish or hear anything else".to_owned()]);
+    lines.extend([String::new(), "no one may publish or hear anything else".to_owned()]);
     lines
 }

@@ -59,7 +59,7 @@ pub(super) fn unsettled(waits: &[Wait], left: &BTreeSet<String>) -> String {
 pub(super) fn unnamed<'o>(waits: &[Wait], open: impl Iterator<Item = (&'o str, String)>) -> Vec<String> {
     let strange = waits.iter().filter(|wait| !NAMED.contains(&wait.cause.as_str()));
     let mut findings: Vec<String> = strange
-        .map(|wait| format!("why  {} waits {}, which nobody meant it to", wait.thread, wait.words))
+        .map(|wait| format!("why  {} waits {}, which is not intended", wait.thread, wait.words))
         .collect();
     let named: BTreeSet<&str> = waits.iter().map(|wait| root_of(&wait.thread)).collect();
     let silent = open.filter(|(thread, _)| !named.contains(root_of(thread)));
@@ -97,7 +97,7 @@ mod tests {
         assert_eq!(unnamed(&named, open(&["sess-3"])), ["why  says nothing of sess-3: call 1"]);
         for cause in ["unknown", "stopped", "out", "joining"] {
             let found = unnamed(&[wait("sess-1", cause)], open(&["sess-1"]));
-            assert_eq!(found, ["why  sess-1 waits for something, which nobody meant it to"], "{cause}");
+            assert_eq!(found, ["why  sess-1 waits for something, which is not intended"], "{cause}");
         }
     }
 }

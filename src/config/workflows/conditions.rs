@@ -29,7 +29,7 @@ pub(super) fn read(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Ve
         }
     };
     if entries.is_empty() {
-        let message = format!("{path}: no condition stands in it");
+        let message = format!("{path}: it has no condition");
         diagnostics.report(
             Code::ConfigValue,
             node.span,
@@ -80,7 +80,7 @@ fn wanted(diagnostics: &mut Diagnostics, node: &Node, key: &str, path: &str) -> 
         }
         Value::Reported => Vec::new(),
         Value::Nothing => {
-            let message = format!("{path}: no value stands behind it");
+            let message = format!("{path}: it has no value");
             diagnostics.report(
                 Code::ConfigMissing,
                 node.span,

@@ -76,7 +76,7 @@ fn one_or_more(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Vec<At
     match &node.value {
         Value::Text { .. } => value::text(diagnostics, node, path).into_iter().collect(),
         Value::List(items) if items.is_empty() => {
-            let message = format!("{path}: nothing stands in the list");
+            let message = format!("{path}: the list is empty");
             diagnostics.report(Code::ConfigValue, node.span, &message, Some("a name, or leave the key out"));
             Vec::new()
         }
@@ -142,8 +142,7 @@ fn with(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Vec<With> {
         if let Value::Map(_) = &entry.value.value {
             let table = "workflows.NAME.goals.NAME.with.NAME";
             let text = fields(diagnostics, &entry.value, entry.at, table, &path).and_then(|own| {
-                let (node, path) =
-                    own.need(diagnostics, "text", "{text: WORDS}, what is sent as it stands")?;
+                let (node, path) = own.need(diagnostics, "text", "{text: WORDS}, what is sent as it is")?;
                 text_or_empty(diagnostics, node, &path)
             });
             found.push(text.map_or(With::Unread, |text| With::Text { field, text }));

@@ -21,7 +21,7 @@ pub enum Unstarted {
     #[error("{} is nats-server {version}, at least 2.12 is needed", program.display())]
     Old { program: PathBuf, version: String },
     /// The program that starts it and holds its lock is missing.
-    #[error("the broker cannot be started: no program systole lies beside this one")]
+    #[error("the broker cannot be started: there is no program systole beside this one")]
     NoWarden,
     /// A fault with one of its files or folders.
     #[error("{}", .0.words)]

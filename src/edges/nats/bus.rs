@@ -108,7 +108,7 @@ async fn make(wire: &Wire, wanted: &Config) -> Result<Info, Unusable> {
                 Err(Unusable::Foreign { address, stream, why })
             }
             ErrorCode::STREAM_NAME_EXIST => {
-                let why = "somebody made it just now, and not as this version does".to_owned();
+                let why = "another program made it just now, and not as this version does".to_owned();
                 Err(Unusable::Foreign { address, stream, why })
             }
             _ => Err(unmade(wire, &what, &error, wanted)),

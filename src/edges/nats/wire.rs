@@ -227,7 +227,8 @@ impl Wire {
             }
             Err((RequestErrorKind::TimedOut, _)) => Err(self.silent(what, self.patience)),
             Err((RequestErrorKind::NoResponders, _)) => {
-                Err(self.refused(what, "no stream takes the subject: nobody leads it now, or it was removed"))
+                Err(self
+                    .refused(what, "no stream takes the subject: it has no leader now, or it was removed"))
             }
             Err((_, why)) => Err(self.broken(&why)),
         }

@@ -35,7 +35,7 @@ pub fn written(server: &Server<'_>, parties: &[(&Party, String)]) -> String {
     // Writing into a String cannot fail.
     let _written = write!(
         text,
-        "# Who may do what in the organism {}. Whoever has a key is who the key was made for.\n\
+        "# Who may do what in the organism {}. A key stands for the party that it was made for.\n\
          # Written by `systole permissions --nats-config`; written anew when a listener is added.\n\n\
          listen: {}\n\njetstream {{\n  store_dir: {}\n  sync_interval: always\n}}\n\naccounts {{\n",
         server.organism,
@@ -44,7 +44,7 @@ pub fn written(server: &Server<'_>, parties: &[(&Party, String)]) -> String {
     );
     let Some(((pump, key), others)) = parties.split_first() else { return text };
     let server = exports_of_server(pump);
-    text.extend(["  # the server itself: nobody is let in as it\n  ", &quoted(SERVER), ": {\n"]);
+    text.extend(["  # the server itself: no one can log in as it\n  ", &quoted(SERVER), ": {\n"]);
     text.extend([&*list("exports", &server), "  }\n"]);
     block(&mut text, pump, key, &exports_of_pump(others), &imports_of_pump(pump, others), true);
     for (party, key) in others {

@@ -154,7 +154,7 @@ fn held_expired_closes_the_call() {
     assert_eq!(told[0], "root 6 approval/expired core -> core 1");
     assert_eq!(told[1], "root 7 outcome/dead-letter core -> careful 1 t1");
     let last = bodies(&stage).into_values().last().unwrap();
-    assert!(last.contains("nobody decided in time whether it is tried once more"), "{last}");
+    assert!(last.contains("no one decided in time whether to try it once more"), "{last}");
 }
 
 #[test]

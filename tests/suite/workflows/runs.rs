@@ -224,7 +224,7 @@ workflows:
     while !events.next().is_some_and(|(_, kind, data)| kind == "outcome" && data["call"] == "1") {}
     assert_eq!(running.interrupt().code, Some(130));
     let log = house.systole(&["log", "@last"]).stdout;
-    assert!(log.contains("workflow.nobody-answered: gate: nobody answered in time"), "{log}");
+    assert!(log.contains("workflow.nobody-answered: gate: no one answered in time"), "{log}");
     house.judged();
 }
 

@@ -124,7 +124,7 @@ pub(super) fn rule(
                 None => format!("{} rejected it", by.as_str()),
             };
             let refusal = Refusal::new(Code::RejectedApproval, words)
-                .fixed_by("change what the note says, or do without; a mended one is asked about again");
+                .fixed_by("change what the note says, or do without; a fixed one is asked about again");
             turned_down(d, (thread, path), approval, Outcome::Rejected, &refusal);
         }
         // An approval has no choices; a person who chooses one is refused earlier.
@@ -194,11 +194,11 @@ fn amend(
 /// No person decided in time.
 pub(super) fn expired(d: &mut DecisionBuilder<'_>, thread: &ThreadId, path: &CallPath, approval: &Approval) {
     // The wait is measured in ticks. A reader of the log sees only the wall clock.
-    let note = (d.at() < approval.expires).then_some("the wall clock was set back meanwhile");
+    let note = (d.at() < approval.expires).then_some("the wall clock was set back");
     decided(d, (thread, path), approval, Decided::Expired, &Name::core(), None, note);
     let words = match approval.of_attempt {
-        true => "nobody decided in time whether it is tried once more",
-        false => "it needed a person's approval, and nobody decided in time",
+        true => "no one decided in time whether to try it once more",
+        false => "it needed a person's approval, and no one decided in time",
     };
     let refusal = Refusal::new(Code::ExpiredApproval, words).fixed_by("do without it, or ask for less");
     turned_down(d, (thread, path), approval, Outcome::Expired, &refusal);

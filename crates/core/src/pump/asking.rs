@@ -40,7 +40,7 @@ fn addressee(admitted: &Admitted) -> Result<Name, Refusal> {
             Err(Refusal::new(Code::UnknownThread, "a steer names the thread that it is for")
                 .fixed_by("name the thread, or send the payload inside as a message of its own"))
         }
-        _ => Err(Refusal::new(Code::NotAPeer, "the payload is addressed to nobody")),
+        _ => Err(Refusal::new(Code::NotAPeer, "the payload has no addressee")),
     }
 }
 

@@ -224,7 +224,7 @@ fn admit_for_each(
 }
 
 fn to_nobody() -> Refused {
-    bare(Refusal::new(Code::NotAPeer, "the payload is addressed to nobody"))
+    bare(Refusal::new(Code::NotAPeer, "the payload has no addressee"))
 }
 
 fn admit_item(

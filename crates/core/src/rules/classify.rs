@@ -238,7 +238,7 @@ fn nobody(reachable: &[&Listener], element: &QName, who: &str) -> Refusal {
     known.sort();
     known.dedup();
     let expected = if known.is_empty() {
-        "nothing: there is nobody you may address".into()
+        "nothing: you may address no listener".into()
     } else {
         format!("{who}: {}", known.join(", "))
     };
@@ -249,7 +249,7 @@ fn nobody(reachable: &[&Listener], element: &QName, who: &str) -> Refusal {
     let (code, words) = if misspelt {
         (Code::NoSuchElement, "no element of this name is taken there in this namespace")
     } else {
-        (Code::NotAPeer, "the addressee is nobody you may address, or does not take this element")
+        (Code::NotAPeer, "you may not address this listener, or it does not take this element")
     };
     let refusal =
         Refusal::new(code, words).of_element(&*element.local).expecting(expected).receiving(received);

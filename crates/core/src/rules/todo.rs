@@ -45,7 +45,7 @@ fn list(gate: &mut Gate<'_>) -> Result<TodoList, Refusal> {
             Step::Open(tag) => {
                 let is_step = tag.local == "step" && gate.ns(&tag) == Some(namespaces::CORE);
                 if !is_step || step.is_some() {
-                    return Err(wrong("something other than a step stands in a list"));
+                    return Err(wrong("a list holds something other than a step"));
                 }
                 let is_done = match gate.attribute("done").as_deref() {
                     Some("true") => true,

@@ -54,7 +54,7 @@ codes! {
         try "a payload of your own or of a peer; of the core's only the primitives may be sent";
     ForbiddenConstruct "payload.forbidden-construct" true "a DOCTYPE, a processing instruction or another construct that is never taken"
         try "plain elements, attributes and text, without what the refusal names";
-    NoNamespace "payload.no-namespace" true "the payload's root element stands in no namespace"
+    NoNamespace "payload.no-namespace" true "the payload's root element is in no namespace"
         try "xmlns=\"…\" on the root element, with the targetNamespace of the schema";
     Undeclared "payload.undeclared" true "a prefix is used that nothing declares"
         try "xmlns:PREFIX=\"…\" on the root element, or no prefix";
@@ -96,7 +96,7 @@ codes! {
         try "what the listener says on stderr; `systole why THREAD` shows it";
     ListenerTimeout "listener.timeout" false "no reply came before the deadline"
         try "a longer `timeout` for the listener, or `<progress>` and `idle`";
-    ListenerLost "listener.lost" false "the listener's process died with the delivery in hand"
+    ListenerLost "listener.lost" false "the listener's process died while it worked on the delivery"
         try "what the program says on stderr before it dies; `systole why THREAD` shows it";
     ListenerSilent "listener.silent" false "the listener ended its turn without an answer it owed"
         try "an answer in every reply that owes one, or a `<failure>`";
@@ -104,7 +104,7 @@ codes! {
         try "run its program by hand, as the file has it; then start the organism again";
     ListenerThrottled "listener.throttled" false "more of what this listener says is refused than is recorded one by one"
         try "the program's output: it says the same thing wrong again and again";
-    UnknownOutcome "model.unknown-outcome" false "a model call was begun, and nobody can know what came of it; it may have been paid"
+    UnknownOutcome "model.unknown-outcome" false "a model call was begun, and its result is unknown; it may have been paid"
         try "`systole approve ID` tries once more, `systole reject ID` closes the call";
     TokensBudget "budget.tokens" false "the tokens of models that this request may use are used up"
         try "a higher `budgets.tokens`, or less work in one message";
@@ -122,10 +122,10 @@ codes! {
         try "read the answer that is there, or ask for something else";
     PingPong "loop.ping-pong" false "two parties went round too often without a new payload"
         try "end with a final, or bring something new";
-    RejectedApproval "approval.rejected" true "a person said no; the note says why, and a mended payload is asked about again"
+    RejectedApproval "approval.rejected" true "a person said no; the note says why, and a fixed payload is asked about again"
         try "what the note says, in a new payload";
     ExpiredApproval "approval.expired" false "no person decided in time"
-        try "send it again when somebody is there; `approval.expires` waits longer";
+        try "send it again when a person is there; `approval.expires` waits longer";
     DecidedApproval "approval.decided" false "this request for approval has its outcome, or its call is over"
         try "nothing: `systole approve` lists what still waits";
     MismatchedApproval "approval.mismatch" false "the answer is bound to other bytes than those that wait"
@@ -139,11 +139,11 @@ codes! {
     UnknownTimer "timer.unknown" true "the sender has set no timer of this id, or it has fired or was cancelled"
         try "the id that `<timer-set>` gave";
     IngressThrottled "ingress.throttled" true "more of this client's messages are refused than are recorded one by one"
-        try "wait as long as `Retry-After` says, and mend what is refused";
+        try "wait as long as `Retry-After` says, and fix what is refused";
     IngressUnavailable "ingress.unavailable" true "nothing can be stored at the moment; send it again later, with the same key"
         try "the same payload with the same key, a little later";
     IngressForbidden "ingress.forbidden" false "the client has not the role that this needs"
-        try "the role under `clients.NAME.roles`, or somebody who has it";
+        try "the role under `clients.NAME.roles`, or a client that has it";
     IngressUnauthorized "ingress.unauthorized" false "the credential is missing or not valid"
         try "`Authorization: Bearer TOKEN`, with the token of the run file or of `token_env`";
     BusUnreachable "bus.unreachable" false "the broker is not there, or does not answer"
@@ -154,23 +154,23 @@ codes! {
         try "what the words say of it; nats-server 2.12 or newer, with JetStream";
     BusDown "bus.down" false "the broker that the organism starts itself does not run"
         try "what the words say of it; nats-server 2.12 or newer on PATH";
-    BusViolation "bus.violation" false "the broker refused what somebody tried who may not, or let somebody not in"
+    BusViolation "bus.violation" false "the broker refused an action that was not allowed, or a login"
         try "in the listener its own subjects, inbox prefix and key; `systole permissions` shows them";
     ConfigUnreadable "config.unreadable" false "the organism's file, or one it names, cannot be read as text"
         try "the path of a file that this user may read, saved as UTF-8";
     ConfigSyntax "config.syntax" false "the organism's file is not one plain YAML 1.2 document"
         try "plain YAML: blanks to indent, quotes around special signs, no anchors, aliases or tags";
-    ConfigUnknownKey "config.unknown-key" false "a key stands where no such key is known"
+    ConfigUnknownKey "config.unknown-key" false "a key is not known at its place"
         try "the nearest key, which the diagnostic names; docs/reference/organism-file.md has them all";
     ConfigNotBuilt "config.not-built" false "a key or value is known, but this version cannot act on it yet"
         try "leave it out";
     ConfigMissing "config.missing" false "a key that must be there is not"
         try "the key, as the diagnostic shows it";
-    ConfigKind "config.kind" false "a text, a list or a map stands where another of the three is expected"
+    ConfigKind "config.kind" false "a text, a list or a map is used where another of the three is expected"
         try "a value of the kind that the diagnostic names";
     ConfigValue "config.value" false "a value does not have the form it must have, or passes a limit"
         try "a value of the form that the diagnostic shows";
-    ConfigDuplicate "config.duplicate" false "a key or a value stands twice"
+    ConfigDuplicate "config.duplicate" false "a key or a value appears twice"
         try "one of the two";
     ConfigUnknownName "config.unknown-name" false "a name is used that nothing in the file declares"
         try "a name that the file declares; the diagnostic shows the nearest";
@@ -178,15 +178,15 @@ codes! {
         try "a payload that is declared; the diagnostic shows the nearest";
     ConfigSchema "config.schema" false "a schema cannot be used: it is not XML, not in the profile or not its author's namespace, or a JSON Schema that is no JSON"
         try "what the diagnostic says of that line of the schema";
-    ConfigOverlap "config.overlap" false "one element could be a note, an answer or a call, or stands in several schemas, so that nobody could tell which"
+    ConfigOverlap "config.overlap" false "one element could be a note, an answer or a call, or is declared in several schemas, so that it is ambiguous"
         try "different elements for an answer, a call and a note";
     ConfigSource "config.source" false "a stored configuration cannot be read back"
         try "the version that wrote it, or a backup of the log";
-    ConfigUnreached "config.unreached" false "a listener that nobody can send to, or an organism that takes nothing from outside"
+    ConfigUnreached "config.unreached" false "a listener that no one can send to, or an organism that takes nothing from outside"
         try "`entry: true`, or its name under `peers` of who sends to it";
     ConfigUnusedElement "config.unused-element" false "a root element of a schema that no listener accepts or returns"
         try "the element under `accepts` or `returns` of a listener, or out of the schema";
-    ConfigUnreadAnswer "config.unread-answer" false "a listener returns something, and whoever hands it work waits for no answer"
+    ConfigUnreadAnswer "config.unread-answer" false "a listener returns something, but no caller waits for its answer"
         try "leave `returns` out, or name the listener under `peers` of who calls it";
     ConfigSeveralTakers "config.several-takers" false "an element may go to more than one, and nothing says to which"
         try "`broadcast:` for it, or `<to>` in every item and message";
@@ -194,7 +194,7 @@ codes! {
         try "another name for the element; left out, that of the house is meant";
     ConfigCircle "config.circle" false "listeners can call each other in a circle, which only the default budgets end"
         try "`budgets:` with the numbers that you mean";
-    ConfigPrompt "config.prompt" false "words of a prompt that may not be meant: an empty section, no identity, markup of the protocol, characters that nobody sees"
+    ConfigPrompt "config.prompt" false "words of a prompt that may not be meant: an empty section, no identity, markup of the protocol, invisible characters"
         try "the words as the model is to read them";
     ConfigScript "config.script" false "a script has answers that no agent ever gives"
         try "the name of an agent; `say` with the action as XML instead of `call`";

@@ -403,7 +403,7 @@ fn nothing_inside(field: &Field<'_>, rest: &str) -> Slip {
     let whole = field.whole.split('=').next().unwrap_or_default();
     let name = whole.strip_suffix(rest).unwrap_or(whole).trim_end_matches('.');
     let name = name.split_once('[').map_or(name, |(name, _)| name);
-    let message = format!("{name}: is one value, nothing stands inside");
+    let message = format!("{name}: is one value, with nothing inside");
     field.slip(message, format!("a value, as {name}=…"), format!("write {name}={}", field.value))
 }
 

@@ -16,7 +16,7 @@ const CHARACTERS: u32 = 1 << 20;
 pub(super) fn of_base(base: &Base, piece: &Piece<'_>) -> Result<Range, Wrong> {
     let (least, most) = ends(piece)?;
     if !base.counts_characters() && !base.is_number() {
-        let words = "a range stands here, and only texts and numbers have one";
+        let words = "a range is given, and only texts and numbers have one";
         return Err(Wrong::new(piece, words, "leave it out; for a date, say it in the words behind --"));
     }
     for end in [&least, &most].into_iter().flatten() {

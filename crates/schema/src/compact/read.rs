@@ -51,7 +51,7 @@ impl Type {
         }
         if let Some((at, illegal)) = text.char_indices().find(|(_, c)| !characters::is_legal(*c)) {
             let at = at..at + illegal.len_utf8();
-            let words = "a character stands here that XML cannot carry".to_owned();
+            let words = "this is a character that XML cannot carry".to_owned();
             return Err(Wrong { at, words, fix: "leave it out".to_owned() });
         }
         let (sensitive, base, range) = head(&signs)?;

@@ -241,7 +241,7 @@ impl Walk<'_> {
             fix: match role_holds_elements(self.schema, role) {
                 true => format!("leave the text out, or put it into an element of <{name}>"),
                 false if blank => {
-                    format!("leave the text out: nothing stands between the tags of <{name}>")
+                    format!("leave the text out: nothing belongs between the tags of <{name}>")
                 }
                 false => "leave the text out".to_owned(),
             },

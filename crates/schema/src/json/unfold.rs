@@ -48,7 +48,7 @@ fn unfit(payload: &[u8], words: &str) -> Finding {
         expected: "a payload that its schema admits".to_owned(),
         received: crate::build::given::shortened(String::from_utf8_lossy(payload).into_owned()),
         schema: String::new(),
-        fix: "mend the payload first".to_owned(),
+        fix: "fix the payload first".to_owned(),
     }
 }
 

@@ -101,7 +101,7 @@ fn spelt_as_a_whole(simple: &Simple) -> Drawn {
     let mut patterns = Vec::new();
     facet_patterns(simple, &mut patterns, &mut open);
     held(&mut schema, &patterns);
-    let words = "a value whose whole spelling follows a pattern stands as text: its types and lengths";
+    let words = "a value whose whole spelling follows a pattern is text: its types and lengths";
     open.push(words.to_owned());
     Drawn { schema: Value::Object(schema), open }
 }
@@ -238,12 +238,10 @@ fn text(simple: &Simple, base: Builtin) -> Drawn {
         Family::Moment if bounded => open.push("days that a month does not have, and the bounds".to_owned()),
         Family::Moment if base != Builtin::Time => open.push("days that a month does not have".to_owned()),
         Family::Whole | Family::Decimal => {
-            open.push(
-                "a number whose spelling follows a pattern stands as text: bounds and digits".to_owned(),
-            );
+            open.push("a number whose spelling follows a pattern is text: bounds and digits".to_owned());
         }
         Family::Floating if bounded => {
-            open.push("a number whose spelling follows a pattern stands as text: its bounds".to_owned());
+            open.push("a number whose spelling follows a pattern is text: its bounds".to_owned());
         }
         _ if base == Builtin::AnyUri => open.push("how a URI is spelt".to_owned()),
         _ => {}

@@ -132,7 +132,7 @@ impl<'t> Reading<'t> {
     pub(crate) fn import(&mut self, element: &'t Element) {
         self.only_attributes(element, &["namespace", "schemaLocation"]);
         self.members(element).into_iter().for_each(|member| {
-            self.unfit_at(member, "nothing stands inside xs:import", "leave it out");
+            self.unfit_at(member, "xs:import is empty", "leave it out");
         });
         if element.attribute("schemaLocation").is_some() {
             let fix =

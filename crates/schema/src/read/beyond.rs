@@ -5,7 +5,7 @@
 /// Why a construct is refused and what to write instead.
 pub(crate) fn construct_words(local: &str) -> (&'static str, &'static str) {
     match local {
-        "import" => ("an import stands at the top of xs:schema", "move it to the top"),
+        "import" => ("imports belong at the top of xs:schema", "move it to the top"),
         "include" | "redefine" => {
             ("a schema never fetches another", "copy the definitions into this document")
         }

@@ -28,7 +28,7 @@ impl<'t> Reading<'t> {
     /// A global element is a whole payload, which cannot be omitted.
     pub(crate) fn no_default(&mut self, element: &Element) {
         if annotated(element).is_some() {
-            let message = "systole:default stands on a whole payload, which nobody leaves out";
+            let message = "systole:default is on a whole payload, which is never left out";
             self.unfit_at(element, message, "leave it out, or put it on a part");
         }
     }
@@ -53,7 +53,7 @@ impl<'t> Reading<'t> {
             Form::Text => None,
             Form::Value(simple) => fault(simple, default),
             Form::Items(..) | Form::Record(_) | Form::Markup => {
-                let message = "systole:default stands on an element that is not one value";
+                let message = "systole:default is on an element that is not one value";
                 Some((message.to_owned(), "leave it out, or put it on a part".to_owned()))
             }
         };
@@ -71,7 +71,7 @@ impl<'t> Reading<'t> {
     ) -> Option<String> {
         let default = annotated(element).or_else(|| element.attribute("default"))?;
         if required {
-            let message = "a default stands on an attribute that must be there";
+            let message = "a default is on a required attribute";
             self.unfit(element.span.start, "default", message, "leave use=\"required\" out, or the default");
         } else if let Some((message, fix)) = fault(simple, default) {
             self.unfit(element.span.start, "default", &message, &fix);

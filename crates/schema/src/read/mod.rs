@@ -174,7 +174,7 @@ impl<'t> Reading<'t> {
         for part in &element.parts {
             match part {
                 Part::Element(child) if *child.name.namespace != *XSD => {
-                    let message = "an element of another vocabulary stands outside xs:appinfo";
+                    let message = "an element of another vocabulary is outside xs:appinfo";
                     self.unfit(
                         child.span.start,
                         &child.tag,
@@ -186,7 +186,7 @@ impl<'t> Reading<'t> {
                 Part::Element(child) => members.push(child),
                 Part::Text(text) if text.is_layout() => {}
                 Part::Text(text) => {
-                    self.unfit(text.offset, "text", "text stands outside xs:documentation", "leave it out");
+                    self.unfit(text.offset, "text", "text is outside xs:documentation", "leave it out");
                 }
             }
         }

@@ -60,8 +60,7 @@ impl Parts {
             return Err(fault.expected("one payload after </meta>").fix("write the payload after </meta>"));
         };
         if is_own(gate, &first) {
-            let message =
-                format!("<{}> of the envelope's namespace stands in place of a payload", first.local);
+            let message = format!("<{}> of the envelope's namespace is in place of a payload", first.local);
             let fault = gate.fault(codes::FORBIDDEN_NAMESPACE, message, first.offset);
             return Err(fault
                 .expected("a payload in the namespace of its taker")

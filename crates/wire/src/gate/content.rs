@@ -35,7 +35,7 @@ impl<'d> Gate<'d> {
                 Step::Text(text) => text.append_to(&mut value),
                 Step::Close | Step::Done => return Ok(value),
                 Step::Open(tag) => {
-                    let message = format!("<{}> stands where only text is allowed", tag.local);
+                    let message = format!("<{}> is where only text is allowed", tag.local);
                     return Err(self.fault(codes::INVALID, message, tag.offset).expected("text"));
                 }
                 Step::Instruction => return Err(self.noted_here()),
@@ -55,7 +55,7 @@ impl<'d> Gate<'d> {
     pub(crate) fn stray_text(&mut self) -> Fault {
         let source = self.source(self.offset(), self.end());
         let skipped = source.len() - source.trim_start().len();
-        self.fault(codes::INVALID, "text stands where only elements are allowed", self.offset() + skipped)
+        self.fault(codes::INVALID, "text is where only elements are allowed", self.offset() + skipped)
             .expected("elements, with nothing but white space and comments between them")
             .received(source.trim())
             .fix("leave the text out, or write it inside a payload")

@@ -8,12 +8,12 @@ use crate::codes;
 use crate::place::{Fault, Place, excerpt};
 
 pub(super) fn instruction(place: Place) -> Fault {
-    let message = "a processing instruction stands in the document";
-    Fault::new(codes::FORBIDDEN_CONSTRUCT, message, place).fix("leave out what stands between <? and ?>")
+    let message = "the document has a processing instruction";
+    Fault::new(codes::FORBIDDEN_CONSTRUCT, message, place).fix("leave out everything between <? and ?>")
 }
 
 pub(super) fn doctype(place: Place) -> Fault {
-    let message = "a DOCTYPE stands in the document";
+    let message = "the document has a DOCTYPE";
     Fault::new(codes::FORBIDDEN_CONSTRUCT, message, place).fix("leave the DOCTYPE and its entities out")
 }
 
@@ -115,7 +115,7 @@ pub(super) fn syntax(error: &Error, innermost: Option<&str>, place: Place) -> Fa
             fault("an & begins no reference".to_owned()).fix("write &amp; for &")
         }
         Error::IllFormed(IllFormedError::DoubleHyphenInComment) => {
-            fault("-- stands inside a comment".to_owned()).fix("leave the comment out")
+            fault("-- is inside a comment".to_owned()).fix("leave the comment out")
         }
         Error::Syntax(SyntaxError::UnclosedDoctype) => doctype(place),
         Error::Syntax(SyntaxError::UnclosedPI | SyntaxError::UnclosedXmlDecl) => instruction(place),

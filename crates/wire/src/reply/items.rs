@@ -103,7 +103,7 @@ fn instead<'d>(gate: &mut Gate<'d>, tag: Tag<'d>) -> Result<Entry, Fault> {
         }
         "again" => Said::Again { code: attribute(gate, &tag, "code")?, words: gate.text_inside()? },
         other @ ("journal" | "ask" | "notice" | "progress") => {
-            let message = format!("<{other}> of the listener protocol stands inside a reply");
+            let message = format!("<{other}> of the listener protocol is inside a reply");
             let fault = gate.fault(codes::INVALID, message, tag.offset);
             let fault = fault.expected(format!("<{other}> as a document of its own, before the reply"));
             return Err(fault.fix(
@@ -111,7 +111,7 @@ fn instead<'d>(gate: &mut Gate<'d>, tag: Tag<'d>) -> Result<Entry, Fault> {
             ));
         }
         other => {
-            let message = format!("<{other}> of the listener protocol stands in place of an item");
+            let message = format!("<{other}> of the listener protocol is in place of an item");
             let fault = gate.fault(codes::INVALID, message, tag.offset).expected("a payload or an envelope");
             // The usual cause is a missing xmlns, so that the reply's own xmlns applied.
             let fault = fault.path(format!("/{other}"));
@@ -121,7 +121,7 @@ fn instead<'d>(gate: &mut Gate<'d>, tag: Tag<'d>) -> Result<Entry, Fault> {
     if let Some(fault) = gate.take_fault() {
         return Err(fault);
     }
-    let message = format!("<{}> stands beside other items of a reply", tag.local);
+    let message = format!("<{}> is beside other items of a reply", tag.local);
     let fault = gate.fault(codes::INVALID, message, tag.offset);
     Ok(Entry::Instead(said, fault.expected(format!("<{}> alone", tag.local))))
 }

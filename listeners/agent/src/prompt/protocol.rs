@@ -59,7 +59,7 @@ fn xml(agent: &Agent, contracts: &Contracts) -> Vec<String> {
     lines.push("Write &lt; for <, &gt; for > and &amp; for & in values.".to_owned());
     if acts {
         lines.push(
-            "Results come in <tool_result>. A failure begins with Error: and says what to mend.".to_owned(),
+            "Results come in <tool_result>. A failure begins with Error: and says what to fix.".to_owned(),
         );
         lines.push("Read each result and adapt: do not repeat a call that was answered.".to_owned());
     }
@@ -97,7 +97,7 @@ fn native(agent: &Agent, contracts: &Contracts) -> Vec<String> {
     let mut lines = Vec::new();
     if contracts.can_act() {
         lines.push("Call tools to act; several calls in one answer run at once.".to_owned());
-        lines.push("A result that begins with Error: failed; it says what to mend.".to_owned());
+        lines.push("A result that begins with Error: failed; it says what to fix.".to_owned());
     }
     let format = match agent.output.format {
         Format::Json => "an answer without a call, in JSON alone",
@@ -115,7 +115,7 @@ fn xml_final(agent: &Agent, contracts: &Contracts) -> Vec<String> {
     let mut lines = Vec::new();
     if contracts.can_act() {
         lines.push("Call tools to act; several calls in one answer run at once.".to_owned());
-        lines.push("A result that begins with Error: failed; it says what to mend.".to_owned());
+        lines.push("A result that begins with Error: failed; it says what to fix.".to_owned());
     }
     lines.push(
         format!("End with <systole-NONCE-FINAL format=\"{format}\" status=\"success|partial|failure\">…</systole-NONCE-FINAL>, where NONCE is the code that the system tells with each turn, and nothing else."),

@@ -211,7 +211,7 @@ impl Extractor {
             self.not_utf8(&fenced.action, fenced.place);
             return;
         };
-        if let Some(problem) = self.unescaped(raw, fenced.place, "the element stands in a fence") {
+        if let Some(problem) = self.unescaped(raw, fenced.place, "the element is in a fence") {
             return self.emit((*problem).into());
         }
         let mut taking = Taking { names: &self.names, limits: &self.limits, events: Vec::new() };

@@ -83,11 +83,8 @@ impl Extractor {
             _ => None,
         });
         if let (Some(repair), Some(element)) = (repair, elements.first()) {
-            let what = if repair == Mend::Wrapper {
-                "the element stands in a wrapper"
-            } else {
-                "a name is misspelt"
-            };
+            let what =
+                if repair == Mend::Wrapper { "the element is in a wrapper" } else { "a name is misspelt" };
             let problem = verbatim::combined(&element.name, piece.at(element.raw), what);
             return self.emit(problem.into());
         }

@@ -148,8 +148,8 @@ fn a_fault_comes_with_the_number_that_waits_for_an_answer() {
         (result("of='8'>"), "<journal> has no attribute stop"),
         (result("of='x' stop='end'>"), "attribute of of <journal> is no whole number"),
         (result("of='8' stop='end' in='many'>"), "attribute in of <journal> is no whole number"),
-        (result("of='8' stop='end'><b/>"), "<b> stands where only text is allowed"),
-        (result("of='8' stop='end'><?go?>"), "a processing instruction stands in the document"),
+        (result("of='8' stop='end'><b/>"), "<b> is where only text is allowed"),
+        (result("of='8' stop='end'><?go?>"), "the document has a processing instruction"),
         (ask(""), "<ask> asks nothing"),
         (ask("<prompt/>"), "<prompt> is no question to the pump"),
         (ask("<view xmlns='u'/>"), "<view> is no question to the pump"),
@@ -158,7 +158,7 @@ fn a_fault_comes_with_the_number_that_waits_for_an_answer() {
         (ask("<schema/>"), "<schema> has no attribute name"),
         (ask("<view from-seq='first'/>"), "attribute from-seq of <view> is no whole number"),
         (ask("<view words='yes'/>"), "attribute words of <view> is neither true nor false"),
-        (ask("stray"), "text stands where only elements are allowed"),
+        (ask("stray"), "text is where only elements are allowed"),
     ] {
         let (id, fault) = refused(&document);
         assert_eq!((id, &*fault.message), (8, message), "{document}");

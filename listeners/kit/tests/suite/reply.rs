@@ -161,7 +161,7 @@ fn an_element_without_namespace_of_its_own_belongs_to_the_protocol() {
     let fault = items[0].payload.as_ref().expect_err("refused");
     assert_eq!(
         (fault.code, &*fault.message),
-        (codes::INVALID, "<search> of the listener protocol stands in place of an item")
+        (codes::INVALID, "<search> of the listener protocol is in place of an item")
     );
 }
 

@@ -33,7 +33,7 @@ impl Walk<'_> {
                 Unit::Waits
             }
             Unit::Over(Output::Payload(said)) => Unit::Over(items::person_said(&said, question).map_or_else(
-                || Output::Failed(Failure::new("workflow.nobody-answered", "nobody answered in time")),
+                || Output::Failed(Failure::new("workflow.nobody-answered", "no one answered in time")),
                 Output::Payload,
             )),
             failed => failed,

@@ -23,7 +23,7 @@ const WORD: &str = "systole";
 pub(super) const ROUNDS: usize = 3;
 /// The error after the last try.
 pub(super) const CONTESTED: &str =
-    "somebody else puts fences before the deliveries: only one organism of this name may run";
+    "another program puts fences before the deliveries: only one organism of this name may run";
 
 /// Puts a new fence before the deliveries to a listener, and returns its place. Older fences are deleted.
 pub(super) async fn put(broker: &Broker, listener: &Name, stream: &Stream<()>) -> Result<u64, String> {

@@ -182,7 +182,7 @@ impl Outbox {
     async fn find(&self, token: &Token, words: String) -> Sent {
         match self.fenced().await {
             Ok(_) if self.places().contains_key(&token.0) || !self.mailbox.is_out(&token.0) => Sent::Stored,
-            Ok(_) => Sent::Doubtful(format!("{words}; it lies in the stream no more")),
+            Ok(_) => Sent::Doubtful(format!("{words}; it is no longer in the stream")),
             Err(more) => Sent::DoubtfulAndCut(format!("{words}; {more}")),
         }
     }
@@ -328,7 +328,7 @@ impl Outbox {
                 let is_idle = info.num_pending == 0 && info.num_ack_pending == 0;
                 Ok(Look::There(if is_idle { self.left_lying(out).await } else { Vec::new() }))
             }
-            Ok(Ok(_)) => Err(format!("the consumer {name} was made by somebody else")),
+            Ok(Ok(_)) => Err(format!("the consumer {name} was made by another program")),
             Ok(Err(error)) if error.kind() == ConsumerInfoErrorKind::NotFound => {
                 Err(format!("the consumer {name} is gone"))
             }

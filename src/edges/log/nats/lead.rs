@@ -108,7 +108,7 @@ pub(super) async fn take_over(
         if let Manner::AtOnce = manner {
             return Err(unusable.into());
         }
-        tracing::warn!(%unusable, "whoever stands by waits for the broker");
+        tracing::warn!(%unusable, "pumps that stand by wait for the broker");
         sleep(BEAT).await;
     }
 }

@@ -140,7 +140,7 @@ impl Remaking {
     /// name, which is returned.
     pub fn take_place(self, keeps_old: bool) -> Result<Option<PathBuf>, LogFault> {
         if fs::metadata(beside(&self.draft, "-wal")).is_ok_and(|left| left.len() > 0) {
-            let why = "what was written is not in it yet: somebody else has it open".to_owned();
+            let why = "what was written is not in it yet: another program has it open".to_owned();
             return Err(LogFault::Io { path: self.draft.display().to_string(), why });
         }
         let kept = if self.has_old { self.part_from_old(keeps_old)? } else { None };

@@ -73,7 +73,7 @@ impl<'c> Walk<'c> {
     /// Takes the record at the next position.
     pub(super) fn step(&mut self, stored: Stored) -> Result<(Position, Record), LogFault> {
         if stored.position != self.next {
-            return Err(self.damaged(format!("the next record stands at position {}", stored.position.0)));
+            return Err(self.damaged(format!("the next record is at position {}", stored.position.0)));
         }
         let linked = self.link(stored)?;
         self.next = Position(self.next.0 + 1);
