@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use systole::config;
-use systole::runtime::bench::Bench;
+use systole::runtime::compiled_schemas::CompiledSchemas;
 use systole_core::rules::admit;
 use systole_core::types::flow::{Item, Said};
 use systole_core::types::ids::{CallPath, Name, ThreadId};
@@ -37,7 +37,7 @@ const BYTES: usize = 1 << 20;
 /// Everything needed for judging.
 struct House {
     composition: Arc<systole_core::types::composition::Composition>,
-    bench: Bench,
+    schemas: CompiledSchemas,
     lease: Arc<Lease>,
 }
 
@@ -49,7 +49,7 @@ impl House {
         std::fs::write(at("echo.xsd"), XSD).unwrap();
         std::fs::write(at("mallory.xsd"), XSD.replace("/echo/", "/mallory/")).unwrap();
         let composition = Arc::new(config::load(&at("organism.yaml")).unwrap().composition);
-        let bench = Bench::set_up(std::iter::once(&composition)).unwrap();
+        let schemas = CompiledSchemas::set_up(std::iter::once(&composition)).unwrap();
         let lease = Arc::new(Lease {
             token: Token("d".into()),
             listener: Name::parse("mallory").unwrap(),
@@ -59,12 +59,12 @@ impl House {
             attempt: 1,
             config: composition.hash,
         });
-        House { composition, bench, lease }
+        House { composition, schemas, lease }
     }
 
     /// Whether the door accepts it.
     fn knock(&mut self, document: &[u8]) -> bool {
-        admit::message(&self.composition, &Name::operator(), document, None, None, &mut self.bench)
+        admit::message(&self.composition, &Name::operator(), document, None, None, &mut self.schemas)
             .payload
             .is_ok()
     }
@@ -75,7 +75,7 @@ impl House {
         let lease = self.lease.clone();
         let read = admit::listener_word(&mallory, speech, &Limits::default(), |_| Some(lease.clone()));
         let Ok((lease, word)) = read else { return false };
-        let judged = admit::judge_word(&self.composition, lease, word, speech, &mut self.bench);
+        let judged = admit::judge_word(&self.composition, lease, word, speech, &mut self.schemas);
         matches!(judged.said, Said::Items(items) if items.iter().all(|i| matches!(i, Item::Admitted(_))))
     }
 }

@@ -315,7 +315,7 @@ pub struct Told {
     /// The received value.
     pub received: Option<String>,
     /// The fix.
-    pub mend: Option<String>,
+    pub fix: Option<String>,
 }
 
 /// Reads a `<system-error>` or `<system-thread-error>`; `None` for any other payload.
@@ -349,7 +349,7 @@ pub fn told(body: &[u8]) -> Option<Told> {
                 match name {
                     "expected" => told.expected = text,
                     "received" => told.received = text,
-                    "try" => told.mend = text,
+                    "try" => told.fix = text,
                     _ => {}
                 }
             }
@@ -456,7 +456,7 @@ mod tests {
         let mut refusal = Refusal::new(Code::Invalid, "limit: 0 is less than 1")
             .expecting("1 to 100")
             .receiving("<limit>0</limit>")
-            .mended_by("<limit>1</limit>");
+            .fixed_by("<limit>1</limit>");
         refusal.path = Some("/search/limit".to_owned());
         refusal.at = Some((3, 10));
         let told = told(&core_payload::system_error(&refusal)).unwrap();
@@ -466,7 +466,7 @@ mod tests {
         );
         assert_eq!(told.place, Some(("3".to_owned(), "10".to_owned())));
         assert_eq!(told.received.as_deref(), Some("<limit>0</limit>"));
-        assert_eq!(told.mend.as_deref(), Some("<limit>1</limit>"));
+        assert_eq!(told.fix.as_deref(), Some("<limit>1</limit>"));
         assert_eq!(super::told(&core_payload::handled()), None);
     }
 }

@@ -197,7 +197,7 @@ fn refusal(lead: &str, record: &Record) -> Vec<String> {
         (None, Some(place)) => part("at:", &place),
         (None, None) => {}
     }
-    for (label, text) in [("expected:", told.expected), ("received:", told.received), ("try:", told.mend)] {
+    for (label, text) in [("expected:", told.expected), ("received:", told.received), ("try:", told.fix)] {
         if let Some(text) = text {
             part(label, &text);
         }

@@ -87,7 +87,7 @@ impl Orphan {
     }
 
     /// How to fix it.
-    pub fn mend(&self) -> String {
+    pub fn fix(&self) -> String {
         let Orphan { thread, listener, .. } = self;
         match self.approval {
             Some(id) => {

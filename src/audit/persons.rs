@@ -201,7 +201,9 @@ fn asked_outside(
         (thread, path) = (parent, above.clone());
     }
     let Some(root) = state.thread(&thread) else { return Ok(None) };
-    let Some(first) = root.calls.get(&path).map(|call| CallPath::top(call.purse)) else { return Ok(None) };
+    let Some(first) = root.calls.get(&path).map(|call| CallPath::top(call.budget_use)) else {
+        return Ok(None);
+    };
     // If one of its timers opened another call, the call that the message opened is over.
     let mut from = root.calls.get(&first).map_or(1, |call| call.request);
     loop {

@@ -107,8 +107,10 @@ fn entry(
         (thread.touched, words)
     };
     let at_work = |id: &ThreadId| whole.at_work(id);
-    let purses = thread.purses.keys().filter(|purse| thread.calls.values().any(|c| c.purse == **purse));
-    let used = purses.fold(Use::default(), |sum, purse| sum.and(used_under(&at_work, thread, *purse)));
+    let purses =
+        thread.purses.keys().filter(|budget_use| thread.calls.values().any(|c| c.budget_use == **budget_use));
+    let used =
+        purses.fold(Use::default(), |sum, budget_use| sum.and(used_under(&at_work, thread, *budget_use)));
     let paused = whole.paused(reader, &thread.id)?;
     let is_unfinished = life == Life::Working || !thread.timers.is_empty();
     let (goal, steps) = (None, Vec::new());

@@ -21,7 +21,7 @@ use super::pauses::Pause;
 use super::posts::{Post, Posts};
 use super::runs::{Goal, Progress, Runs};
 use super::whole::Whole;
-use systole_core::pump::state::{Call, Life, Purse, Stand, Thread, used_under};
+use systole_core::pump::state::{BudgetUse, Call, Life, Stand, Thread, used_under};
 use systole_core::rules::{approval_payload, core_payload, question};
 use systole_core::types::budget::Use;
 use systole_core::types::codes::Code;
@@ -426,9 +426,9 @@ fn root_of<'a>(whole: &'a Whole, thread: &'a Thread) -> Option<&'a Thread> {
 }
 
 /// The budgets of the open messages from outside in a thread's tree.
-fn open_purses<'a>(whole: &'a Whole, thread: &'a Thread) -> impl Iterator<Item = (&'a u32, &'a Purse)> {
+fn open_purses<'a>(whole: &'a Whole, thread: &'a Thread) -> impl Iterator<Item = (&'a u32, &'a BudgetUse)> {
     root_of(whole, thread).into_iter().flat_map(|root| {
-        let is_open = |number: u32| root.calls.values().any(|call| call.purse == number);
+        let is_open = |number: u32| root.calls.values().any(|call| call.budget_use == number);
         root.purses.iter().filter(move |(number, _)| is_open(**number))
     })
 }
@@ -437,8 +437,8 @@ fn open_purses<'a>(whole: &'a Whole, thread: &'a Thread) -> impl Iterator<Item =
 fn models(whole: &Whole, thread: &Thread) -> Vec<Bought> {
     let Some(root) = root_of(whole, thread) else { return Vec::new() };
     let at_work = |id: &ThreadId| whole.at_work(id);
-    let bought = open_purses(whole, thread).map(|(number, purse)| {
-        let (tokens, money) = whole.limits_of_models(purse.config);
+    let bought = open_purses(whole, thread).map(|(number, budget_use)| {
+        let (tokens, money) = whole.limits_of_models(budget_use.config);
         Bought { call: CallPath::top(*number), used: used_under(&at_work, root, *number), tokens, money }
     });
     let has_any = |it: &Bought| {
@@ -449,9 +449,14 @@ fn models(whole: &Whole, thread: &Thread) -> Vec<Bought> {
 
 /// The time of the open messages from outside in a thread's tree.
 fn times(whole: &Whole, thread: &Thread) -> Vec<Timed> {
-    let timed = open_purses(whole, thread).filter_map(|(number, purse)| {
-        let limit_ms = whole.wall_ms(purse.config)?;
-        Some(Timed { call: CallPath::top(*number), ran_ms: purse.ran_ms, runs: purse.runs, limit_ms })
+    let timed = open_purses(whole, thread).filter_map(|(number, budget_use)| {
+        let limit_ms = whole.wall_ms(budget_use.config)?;
+        Some(Timed {
+            call: CallPath::top(*number),
+            ran_ms: budget_use.ran_ms,
+            runs: budget_use.runs,
+            limit_ms,
+        })
     });
     timed.collect()
 }

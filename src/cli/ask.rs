@@ -85,9 +85,9 @@ fn piped(screen: Screen) -> Result<String, Exit> {
     read.map_err(|error| {
         hindered::unread(screen, Exit::Usage, std::path::Path::new("stdin"), "the question", &error)
     })?;
-    let fail = |why: String, mend: &str| {
+    let fail = |why: String, fix: &str| {
         let exit = screen.fail(Exit::Usage, format!("stdin, the question: {why}"));
-        screen.say(format!("  try: {mend}"));
+        screen.say(format!("  try: {fix}"));
         exit
     };
     // Before decoding the text: the limit may cut through a character.
@@ -107,10 +107,10 @@ fn addressee(screen: Screen, composition: &Composition, named: Option<&Name>) ->
     let ask = QName::new(namespaces::TALK, "ask");
     let takes = |listener: &Listener| listener.accepted(&ask).is_some();
     let open = composition.listeners.values().filter(|listener| listener.entry);
-    let fail = |words: &str, mend: &str| {
+    let fail = |words: &str, fix: &str| {
         // No question was sent yet: the command itself names the wrong listener.
         let exit = screen.fail(Exit::Usage, words);
-        screen.say(format!("  try: {mend}"));
+        screen.say(format!("  try: {fix}"));
         exit
     };
     if let Some(name) = named.or(composition.entry.as_ref()) {
@@ -124,20 +124,20 @@ fn addressee(screen: Screen, composition: &Composition, named: Option<&Name>) ->
         }
         if takes(listener) {
             let words = format!("{} is not open to messages from outside", name.as_str());
-            let mend = format!("entry: true at listeners.{} in the organism's file", name.as_str());
-            return Err(fail(&words, &mend));
+            let fix = format!("entry: true at listeners.{} in the organism's file", name.as_str());
+            return Err(fail(&words, &fix));
         }
         let elements: Vec<String> = listener.accepts.iter().map(|q| format!("<{}>", q.name.local)).collect();
         let words = format!("{} takes no question: it takes {}", name.as_str(), elements.join(", "));
         let others: Vec<&str> =
             composition.listeners.values().filter(|l| l.entry && takes(l)).map(|l| l.name.as_str()).collect();
-        let mend = match others.first() {
+        let fix = match others.first() {
             Some(other) => format!("systole ask --to {other}"),
             None => {
                 format!("systole send --to {} --file FILE, with {}", name.as_str(), elements.join(" or "))
             }
         };
-        return Err(fail(&words, &mend));
+        return Err(fail(&words, &fix));
     }
     let mut takers: Vec<&Name> = open.filter(|listener| takes(listener)).map(|l| &l.name).collect();
     match (takers.pop(), takers.is_empty()) {

@@ -24,12 +24,12 @@ use systole_core::types::ids::Name;
 pub(super) struct Unmade {
     words: String,
     /// How to fix it.
-    pub(super) mend: String,
+    pub(super) fix: String,
 }
 
 impl Unmade {
-    fn new(words: impl Into<String>, mend: impl Into<String>) -> Unmade {
-        Unmade { words: words.into(), mend: mend.into() }
+    fn new(words: impl Into<String>, fix: impl Into<String>) -> Unmade {
+        Unmade { words: words.into(), fix: fix.into() }
     }
 }
 

@@ -103,7 +103,7 @@ impl Copy {
             self.say_kept(screen, stage);
             return exit;
         };
-        let (exit, words, mend) = match ill {
+        let (exit, words, fix) = match ill {
             LogFault::InUse { .. } => (
                 Exit::Unavailable,
                 format!("{ill}, which keeps it up to date"),
@@ -131,7 +131,7 @@ impl Copy {
             | LogFault::NothingLost { .. } => return here::log_fault(screen, ill),
         };
         screen.fail(exit, words);
-        screen.say(format!("  try: {mend}"));
+        screen.say(format!("  try: {fix}"));
         self.say_kept(screen, stage);
         exit
     }

@@ -49,12 +49,12 @@ impl Finding {
         Finding { what, words: words.into(), state: State::Fine }
     }
 
-    fn note(what: &'static str, words: impl Into<String>, mend: impl Into<String>) -> Finding {
-        Finding { what, words: words.into(), state: State::Note(mend.into()) }
+    fn note(what: &'static str, words: impl Into<String>, fix: impl Into<String>) -> Finding {
+        Finding { what, words: words.into(), state: State::Note(fix.into()) }
     }
 
-    fn problem(what: &'static str, words: impl Into<String>, mend: impl Into<String>, exit: Exit) -> Finding {
-        Finding { what, words: words.into(), state: State::Problem(mend.into(), exit) }
+    fn problem(what: &'static str, words: impl Into<String>, fix: impl Into<String>, exit: Exit) -> Finding {
+        Finding { what, words: words.into(), state: State::Problem(fix.into(), exit) }
     }
 
     fn word(&self) -> &'static str {
@@ -65,10 +65,10 @@ impl Finding {
         }
     }
 
-    fn mend(&self) -> Option<&str> {
+    fn fix(&self) -> Option<&str> {
         match &self.state {
             State::Fine => None,
-            State::Note(mend) | State::Problem(mend, _) => Some(mend),
+            State::Note(fix) | State::Problem(fix, _) => Some(fix),
         }
     }
 
@@ -81,8 +81,8 @@ impl Finding {
         let blanks = " ".repeat(9_usize.saturating_sub(self.word().len()));
         let lead = format!("{}{blanks}{}:", paint(tone, self.word()), self.what);
         let mut lines = wrapped(&lead, 11, &plain(&self.words));
-        if let Some(mend) = self.mend() {
-            lines.extend(wrapped("           try:", 13, &plain(mend)));
+        if let Some(fix) = self.fix() {
+            lines.extend(wrapped("           try:", 13, &plain(fix)));
         }
         lines
     }
@@ -104,8 +104,8 @@ impl Doctor {
                 found.extend(loaded.iter().flat_map(|file| evidence::orphans(&log, &file.composition)));
             }
             None => {
-                let mend = "--log PATH, or an organism's file that can be read";
-                found.push(Finding::note("log", "which one is not known", mend));
+                let fix = "--log PATH, or an organism's file that can be read";
+                found.push(Finding::note("log", "which one is not known", fix));
             }
         }
         tell(screen, &found);
@@ -117,7 +117,7 @@ fn tell(screen: Screen, found: &[Finding]) {
     if screen.json {
         let all = found
             .iter()
-            .map(|f| json!({"what": f.what, "state": f.word(), "words": f.words, "try": f.mend()}));
+            .map(|f| json!({"what": f.what, "state": f.word(), "words": f.words, "try": f.fix()}));
         screen.value(&all.collect::<Vec<_>>());
         return;
     }

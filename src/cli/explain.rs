@@ -56,7 +56,7 @@ fn tell(screen: Screen, code: Code) {
         "sending the same again does not help"
     };
     lines.extend(wrapped("  and then:", 4, again));
-    lines.extend(wrapped("  try:", 4, code.mend()));
+    lines.extend(wrapped("  try:", 4, code.fix()));
     if let Some(example) = code.example() {
         lines.push(String::new());
         lines.extend(example.lines().map(str::to_owned));
@@ -83,7 +83,7 @@ fn list(screen: Screen, codes: impl Iterator<Item = Code>) -> Exit {
 
 fn as_json(code: Code) -> serde_json::Value {
     json!({"code": code.as_str(), "meaning": code.meaning(), "again": code.retry_allowed(),
-           "warning": code.is_warning(), "mend": code.mend(), "example": code.example()})
+           "warning": code.is_warning(), "mend": code.fix(), "example": code.example()})
 }
 
 fn unknown(screen: Screen, typed: &str) -> Exit {
@@ -103,10 +103,10 @@ fn unknown(screen: Screen, typed: &str) -> Exit {
         true => nearest(typed, codes()),
         false => family.or(bare),
     };
-    let mend = match near {
+    let fix = match near {
         Some(near) => format!("  try: systole explain {near}"),
         None => "  try: systole explain, which lists them all".to_owned(),
     };
-    screen.say(mend);
+    screen.say(fix);
     exit
 }

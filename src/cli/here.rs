@@ -114,7 +114,7 @@ pub(super) fn agents(
 ) -> Result<BTreeMap<Name, Arc<dyn Answering>>, Exit> {
     cast::agents(file, company).map_err(|unmade| {
         let exit = screen.fail(Exit::Configuration, &unmade);
-        screen.say(format!("  try: {}", unmade.mend));
+        screen.say(format!("  try: {}", unmade.fix));
         exit
     })
 }
@@ -139,13 +139,13 @@ pub(super) fn start_fault(screen: Screen, fault: &StartFault) -> Exit {
                 _ => Exit::Unavailable,
             };
             screen.fail(exit, format!("{}: {unusable}", unusable.code().as_str()));
-            screen.say(format!("  try: {}", unusable.mend()));
+            screen.say(format!("  try: {}", unusable.fix()));
             exit
         }
         StartFault::Unstarted(unstarted) => {
             let words = format!("{}: {unstarted}", unstarted.code().as_str());
             let exit = screen.fail(Exit::Unavailable, words);
-            screen.say(format!("  try: {}", unstarted.mend()));
+            screen.say(format!("  try: {}", unstarted.fix()));
             exit
         }
         StartFault::Led { .. } => {
@@ -182,8 +182,8 @@ pub(super) fn log_fault(screen: Screen, fault: &LogFault) -> Exit {
         LogFault::InUse { .. } | LogFault::Io { .. } => Exit::Unavailable,
     };
     screen.fail(exit, fault);
-    if let Some(mend) = looking::mend_of(fault) {
-        screen.say(format!("  try: {mend}"));
+    if let Some(fix) = looking::mend_of(fault) {
+        screen.say(format!("  try: {fix}"));
     }
     exit
 }

@@ -33,6 +33,6 @@ pub(super) fn machine(screen: Screen, what: &str, error: &Error) -> Exit {
 /// Reports the error.
 pub(super) fn say(screen: Screen, exit: Exit, hindered: &Hindered) -> Exit {
     let exit = screen.fail(exit, &hindered.words);
-    screen.say(format!("  try: {}", hindered.mend));
+    screen.say(format!("  try: {}", hindered.fix));
     exit
 }

@@ -95,9 +95,9 @@ impl Part {
     fn chosen(&self, screen: Screen, file: &OrganismFile) -> Result<BTreeSet<Name>, Exit> {
         let all = &file.composition.listeners;
         let here = || all.values().filter(|one| !one.reach.is_over_broker()).map(|one| one.name.clone());
-        let refuse = |words: &str, mend: &str| {
+        let refuse = |words: &str, fix: &str| {
             let exit = screen.fail(Exit::Usage, words);
-            screen.say(format!("  try: {mend}"));
+            screen.say(format!("  try: {fix}"));
             exit
         };
         if here().next().is_none() {
@@ -109,7 +109,7 @@ impl Part {
             return Ok(here().collect());
         }
         let known: Vec<Name> = here().collect();
-        let mend = || known.iter().map(Name::as_str).collect::<Vec<_>>().join(", ");
+        let fix = || known.iter().map(Name::as_str).collect::<Vec<_>>().join(", ");
         let mut chosen = BTreeSet::new();
         for wanted in &self.only {
             let found = Name::parse(wanted).ok().filter(|name| all.contains_key(name));
@@ -118,12 +118,12 @@ impl Part {
                 Some(name) => {
                     let words =
                         ["--only: ", name.as_str(), " has no program here: the file says nats: true of it"];
-                    return Err(refuse(&words.concat(), &format!("one of {}", mend())));
+                    return Err(refuse(&words.concat(), &format!("one of {}", fix())));
                 }
                 None => {
                     let words = format!("--only: no listener is called `{wanted}`");
                     let near = nearest(wanted, known.iter().map(Name::as_str)).map(str::to_owned);
-                    return Err(refuse(&words, &near.unwrap_or_else(|| format!("one of {}", mend()))));
+                    return Err(refuse(&words, &near.unwrap_or_else(|| format!("one of {}", fix()))));
                 }
             };
         }

@@ -141,7 +141,7 @@ pub(super) fn absent(log: &Path) -> String {
 /// Reports why no thread was found. A name without a thread is a wrong argument for every command: nothing was
 /// requested yet.
 pub(super) fn not_found(screen: Screen, why: &NotFound) -> Exit {
-    let mend = match why {
+    let fix = match why {
         NotFound::Log(fault) => return here::log_fault(screen, fault),
         NotFound::Unnamed => "@last, or one of systole ps",
         NotFound::Empty => "systole send, which opens the first one",
@@ -149,18 +149,18 @@ pub(super) fn not_found(screen: Screen, why: &NotFound) -> Exit {
         NotFound::Ambiguous { .. } => "more of its digits",
     };
     let exit = screen.fail(Exit::Usage, why);
-    screen.say(format!("  try: {mend}"));
+    screen.say(format!("  try: {fix}"));
     exit
 }
 
 /// The fix for a log that cannot be read.
 pub(super) fn mend_of(fault: &LogFault) -> Option<Cow<'static, str>> {
-    let mend = match fault {
+    let fix = match fault {
         LogFault::Lost { gone, .. } => {
-            let mend = format!(
+            let fix = format!(
                 "a backup of the log with its -wal; or systole run --accept-loss {gone}, which goes on without what was there"
             );
-            return Some(Cow::Owned(mend));
+            return Some(Cow::Owned(fix));
         }
         LogFault::NothingLost { .. } => Some("the same without --accept-loss"),
         LogFault::Foreign { .. } => Some("--log PATH with a log, or another log.path in the organism's file"),
@@ -176,7 +176,7 @@ pub(super) fn mend_of(fault: &LogFault) -> Option<Cow<'static, str>> {
             Some("systole stop, which ends an organism; while it runs, commands go through it")
         }
     };
-    mend.map(Cow::Borrowed)
+    fix.map(Cow::Borrowed)
 }
 
 /// Splits a record's number off the end of the input. `@last` alone has none.

@@ -86,7 +86,7 @@ pub(super) fn say(screen: Screen, element: &str, slip: Slip) {
         column: slip.place.map(|(_, column)| number(column)),
         expected: Some(slip.expected),
         received: Some(slip.received),
-        mend: Some(slip.fix),
+        fix: Some(slip.fix),
         retry_allowed: Code::Invalid.retry_allowed(),
         ..Refusal::default()
     };

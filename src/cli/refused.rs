@@ -29,7 +29,7 @@ pub(super) fn page(refusal: &Refusal) -> String {
     line("expected", refusal.expected.as_deref());
     line("received", refusal.received.as_deref());
     line("schema", refusal.schema.as_deref());
-    line("try", refusal.mend.as_deref());
+    line("try", refusal.fix.as_deref());
     line("kept as", refusal.hash.as_deref());
     page
 }
@@ -87,7 +87,7 @@ mod tests {
             column: Some(10),
             expected: Some("whole number, 1 to 100, may be left out; ".repeat(4)),
             received: Some("<limit>0</limit>".into()),
-            mend: Some("<limit>1</limit>, or leave limit out".into()),
+            fix: Some("<limit>1</limit>, or leave limit out".into()),
             ..Refusal::default()
         };
         let page = page(&refusal);

@@ -225,7 +225,7 @@ fn say_started(screen: Screen, organism: &Organism, address: SocketAddr, log: &P
     screen.say(format!("its log is {}", log.display()));
     for orphan in organism.orphans() {
         screen.say(orphan.words());
-        screen.say(format!("  try: {}", orphan.mend()));
+        screen.say(format!("  try: {}", orphan.fix()));
     }
     if !address.ip().is_loopback() {
         screen.say("other machines reach it, and without TLS: whoever sees its traffic has the token");

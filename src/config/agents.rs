@@ -1,5 +1,5 @@
 //! The section `agents`: listeners that use a model. It reads each value on its own. The keys that an agent shares
-//! with every listener are read where listeners are read; the rest becomes its `Mind`.
+//! with every listener are read where listeners are read; the rest becomes its `AgentConfig`.
 //!
 //! Input: the node. Output: parties. This module opens no files and looks up no names: models, tools and schemas are
 //! looked up later, when all of them are known.
@@ -7,7 +7,7 @@
 use systole_agent::spec::{Actions, Dialect, Format, Thinking};
 
 use super::declared::{IN_FLIGHT_INLINE, Party, accepted, delivery, names};
-use super::desk::Desk;
+use super::diagnostics::Diagnostics;
 use super::measure::{Bounds, size_bytes};
 use super::prompt;
 use super::value::{self, At, Fields, fields, joined};
@@ -17,7 +17,7 @@ use systole_core::types::composition::{OnUnknown, Sees};
 
 /// The part of an agent that other listeners do not have, as declared.
 #[derive(Clone)]
-pub(super) struct Mind {
+pub(super) struct AgentConfig {
     pub(super) model: Option<At<String>>,
     pub(super) dialect: Dialect,
     pub(super) thinking: Thinking,
@@ -52,10 +52,10 @@ const TURNS: u32 = 10;
 const TIMEOUT_MS: u64 = 600_000;
 const SHOWN: Bounds = Bounds { least: ("256B", 256), most: ("1MiB", 1 << 20) };
 
-impl Mind {
+impl AgentConfig {
     /// An agent with all defaults.
-    fn bare() -> Mind {
-        Mind {
+    fn bare() -> AgentConfig {
+        AgentConfig {
             model: None,
             dialect: Dialect::Xml,
             thinking: Thinking::Required,
@@ -83,18 +83,18 @@ impl Mind {
 }
 
 /// Reads the section.
-pub(super) fn read(desk: &mut Desk, node: &Node, path: &str) -> Vec<Party> {
+pub(super) fn read(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Vec<Party> {
     if matches!(&node.value, Value::Map(entries) if entries.is_empty()) {
-        let mend = "a name, and its keys below it";
-        desk.tell(Code::ConfigMissing, node.span, "agents has no agent", Some(mend));
+        let fix = "a name, and its keys below it";
+        diagnostics.report(Code::ConfigMissing, node.span, "agents has no agent", Some(fix));
     }
-    let entries = value::map(desk, node, node.span, path).unwrap_or_default();
-    entries.iter().map(|entry| agent(desk, entry)).collect()
+    let entries = value::map(diagnostics, node, node.span, path).unwrap_or_default();
+    entries.iter().map(|entry| agent(diagnostics, entry)).collect()
 }
 
-fn agent(desk: &mut Desk, entry: &Entry) -> Party {
+fn agent(diagnostics: &mut Diagnostics, entry: &Entry) -> Party {
     let path = joined("agents", &entry.key);
-    let name = value::name(desk, &entry.key, entry.at, "agents");
+    let name = value::name(diagnostics, &entry.key, entry.at, "agents");
     let key = At { at: entry.at, value: entry.key.clone() };
     let mut party = Party {
         turns: TURNS,
@@ -102,39 +102,39 @@ fn agent(desk: &mut Desk, entry: &Entry) -> Party {
         in_flight: IN_FLIGHT_INLINE,
         on_unknown: OnUnknown::Ask,
         entry: true,
-        mind: Some(Mind::bare()),
+        agent_config: Some(AgentConfig::bare()),
         ..Party::bare(key, name)
     };
-    let Some(own) = fields(desk, &entry.value, entry.at, "agents.NAME", &path) else { return party };
-    let mut mind = thinks(desk, &own);
+    let Some(own) = fields(diagnostics, &entry.value, entry.at, "agents.NAME", &path) else { return party };
+    let mut agent_config = thinks(diagnostics, &own);
     if let Some((node, path)) = own.get("schema") {
-        party.schema = value::text(desk, node, &path);
+        party.schema = value::text(diagnostics, node, &path);
     }
     let of_talk = |element: &str| vec![At { at: entry.at, value: element.to_owned() }];
-    mind.takes_talk = own.get("accepts").is_none();
+    agent_config.takes_talk = own.get("accepts").is_none();
     party.accepts =
-        own.get("accepts").map_or_else(|| of_talk(ASK), |(node, path)| accepted(desk, node, &path));
-    mind.gives_talk = own.get("returns").is_none();
+        own.get("accepts").map_or_else(|| of_talk(ASK), |(node, path)| accepted(diagnostics, node, &path));
+    agent_config.gives_talk = own.get("returns").is_none();
     party.returns =
-        own.get("returns").map_or_else(|| of_talk(ANSWER), |(node, path)| names(desk, node, &path));
-    party.peers = own.get("peers").map(|(node, path)| names(desk, node, &path)).unwrap_or_default();
-    if let (Dialect::Plain, Some(first)) = (mind.dialect, party.peers.first()) {
-        let told = format!("{path}.peers: with `dialect: plain` an agent makes no calls");
-        desk.tell(Code::ConfigValue, first.at, &told, Some("dialect: xml, or no peers"));
+        own.get("returns").map_or_else(|| of_talk(ANSWER), |(node, path)| names(diagnostics, node, &path));
+    party.peers = own.get("peers").map(|(node, path)| names(diagnostics, node, &path)).unwrap_or_default();
+    if let (Dialect::Plain, Some(first)) = (agent_config.dialect, party.peers.first()) {
+        let message = format!("{path}.peers: with `dialect: plain` an agent makes no calls");
+        diagnostics.report(Code::ConfigValue, first.at, &message, Some("dialect: xml, or no peers"));
     }
-    mind.entry_at = own.place_of("entry");
+    agent_config.entry_at = own.place_of("entry");
     let of_dialect = ["dialect", "thinking", "actions", "stop_early", "tool_choice", "output"];
-    mind.has_free_dialect = of_dialect.iter().all(|key| own.get(key).is_none());
-    party.mind = Some(mind);
-    delivery(desk, &own, &mut party);
+    agent_config.has_free_dialect = of_dialect.iter().all(|key| own.get(key).is_none());
+    party.agent_config = Some(agent_config);
+    delivery(diagnostics, &own, &mut party);
     party
 }
 
 /// Reads the agent's own part.
-fn thinks(desk: &mut Desk, own: &Fields<'_>) -> Mind {
-    let mut mind = Mind::bare();
-    if let Some((node, path)) = own.need(desk, "model", "model: NAME, a model under `models`") {
-        mind.model = value::text(desk, node, &path);
+fn thinks(diagnostics: &mut Diagnostics, own: &Fields<'_>) -> AgentConfig {
+    let mut agent_config = AgentConfig::bare();
+    if let Some((node, path)) = own.need(diagnostics, "model", "model: NAME, a model under `models`") {
+        agent_config.model = value::text(diagnostics, node, &path);
     }
     if let Some((node, path)) = own.get("dialect") {
         let choices = [
@@ -143,106 +143,135 @@ fn thinks(desk: &mut Desk, own: &Fields<'_>) -> Mind {
             ("xml-final", Dialect::XmlFinal),
             ("plain", Dialect::Plain),
         ];
-        mind.dialect = value::word(desk, node, &path, &choices).unwrap_or(mind.dialect);
+        agent_config.dialect =
+            value::word(diagnostics, node, &path, &choices).unwrap_or(agent_config.dialect);
     }
     if let Some((node, path)) = own.get("thinking") {
         let choices = [("required", Thinking::Required), ("free", Thinking::Free)];
-        mind.thinking = value::word(desk, node, &path, &choices).unwrap_or(mind.thinking);
+        agent_config.thinking =
+            value::word(diagnostics, node, &path, &choices).unwrap_or(agent_config.thinking);
     }
-    actions(desk, own, &mut mind);
+    actions(diagnostics, own, &mut agent_config);
     if let Some((node, path)) = own.get("attempts") {
-        mind.attempts = value::count(desk, node, &path, 1, 100).unwrap_or(mind.attempts);
+        agent_config.attempts =
+            value::count(diagnostics, node, &path, 1, 100).unwrap_or(agent_config.attempts);
     }
     if let Some((node, path)) = own.get("tool_output_max")
-        && let Some(bytes) = size_bytes(desk, node, &path, &SHOWN)
+        && let Some(bytes) = size_bytes(diagnostics, node, &path, &SHOWN)
     {
-        mind.tool_output_max = usize::try_from(bytes).unwrap_or(mind.tool_output_max);
+        agent_config.tool_output_max = usize::try_from(bytes).unwrap_or(agent_config.tool_output_max);
     }
     if let Some((node, path)) = own.get("sees") {
         let choices = [("call", Sees::Call), ("thread", Sees::Thread)];
-        mind.sees = value::word(desk, node, &path, &choices).unwrap_or(mind.sees);
+        agent_config.sees = value::word(diagnostics, node, &path, &choices).unwrap_or(agent_config.sees);
     }
     if let Some((node, path)) = own.get("output") {
-        output(desk, node, &path, &mut mind);
-        if !mind.is_native() {
-            let told = format!("{path}: in `xml` and `plain` a final is what its element takes");
-            tell_by_dialect(desk, own, node.span, &told, "leave it out, or dialect: native or xml-final");
+        output(diagnostics, node, &path, &mut agent_config);
+        if !agent_config.is_native() {
+            let message = format!("{path}: in `xml` and `plain` a final is what its element takes");
+            tell_by_dialect(
+                diagnostics,
+                own,
+                node.span,
+                &message,
+                "leave it out, or dialect: native or xml-final",
+            );
         }
     }
     if let Some((node, path)) = own.get("prompt") {
-        mind.prompt = prompt::read(desk, node, &path);
+        agent_config.prompt = prompt::read(diagnostics, node, &path);
     }
-    mind
+    agent_config
 }
 
 /// Reads how many actions a turn may have, and the tool choice. Both depend on the dialect.
-fn actions(desk: &mut Desk, own: &Fields<'_>, mind: &mut Mind) {
-    mind.actions = if mind.is_native() { Actions::Many } else { Actions::One };
+fn actions(diagnostics: &mut Diagnostics, own: &Fields<'_>, agent_config: &mut AgentConfig) {
+    agent_config.actions = if agent_config.is_native() { Actions::Many } else { Actions::One };
     if let Some((node, path)) = own.get("actions")
         && let Some(wanted) =
-            value::word(desk, node, &path, &[("one", Actions::One), ("many", Actions::Many)])
+            value::word(diagnostics, node, &path, &[("one", Actions::One), ("many", Actions::Many)])
     {
-        if mind.is_native() && wanted == Actions::One {
-            let told = format!("{path}: with native calls a model may make several at once");
-            tell_by_dialect(desk, own, node.span, &told, "actions: many, or dialect: xml");
-        } else if mind.dialect == Dialect::Plain && wanted == Actions::Many {
-            let told = format!("{path}: with `dialect: plain` an agent does nothing but answer");
-            tell_by_dialect(desk, own, node.span, &told, "leave it out, or dialect: xml");
+        if agent_config.is_native() && wanted == Actions::One {
+            let message = format!("{path}: with native calls a model may make several at once");
+            tell_by_dialect(diagnostics, own, node.span, &message, "actions: many, or dialect: xml");
+        } else if agent_config.dialect == Dialect::Plain && wanted == Actions::Many {
+            let message = format!("{path}: with `dialect: plain` an agent does nothing but answer");
+            tell_by_dialect(diagnostics, own, node.span, &message, "leave it out, or dialect: xml");
         }
-        mind.actions = wanted;
+        agent_config.actions = wanted;
     }
     if let Some((node, path)) = own.get("stop_early") {
-        mind.stop_early = value::flag(desk, node, &path) == Some(true);
-        if mind.stop_early {
-            ends_early(desk, own, node.span, &path, mind);
+        agent_config.stop_early = value::flag(diagnostics, node, &path) == Some(true);
+        if agent_config.stop_early {
+            ends_early(diagnostics, own, node.span, &path, agent_config);
         }
     }
     if let Some((node, path)) = own.get("tool_choice") {
-        mind.tool_choice = value::text(desk, node, &path);
-        if mind.tool_choice.is_some() && !mind.is_native() {
-            let told = format!("{path}: only native calls have such a choice");
-            tell_by_dialect(desk, own, node.span, &told, "leave it out, or dialect: native");
+        agent_config.tool_choice = value::text(diagnostics, node, &path);
+        if agent_config.tool_choice.is_some() && !agent_config.is_native() {
+            let message = format!("{path}: only native calls have such a choice");
+            tell_by_dialect(diagnostics, own, node.span, &message, "leave it out, or dialect: native");
         }
     }
 }
 
 /// Whether an answer may be cut after its first action. This needs a dialect that shows where the action ends, and
 /// only one action per turn.
-fn ends_early(desk: &mut Desk, own: &Fields<'_>, at: Span, path: &str, mind: &Mind) {
-    if mind.dialect != Dialect::Xml {
-        let why =
-            if mind.is_native() { "a native call ends by itself" } else { "the whole answer is the result" };
-        let told = format!("{path}: only in `xml` an action ends before the answer does; here {why}");
-        tell_by_dialect(desk, own, at, &told, "leave it out, or dialect: xml");
-    } else if let (Actions::Many, Some((actions, _))) = (mind.actions, own.get("actions")) {
-        let told = format!("{path}: with several actions a turn nobody knows which is the last");
+fn ends_early(
+    diagnostics: &mut Diagnostics,
+    own: &Fields<'_>,
+    at: Span,
+    path: &str,
+    agent_config: &AgentConfig,
+) {
+    if agent_config.dialect != Dialect::Xml {
+        let why = if agent_config.is_native() {
+            "a native call ends by itself"
+        } else {
+            "the whole answer is the result"
+        };
+        let message = format!("{path}: only in `xml` an action ends before the answer does; here {why}");
+        tell_by_dialect(diagnostics, own, at, &message, "leave it out, or dialect: xml");
+    } else if let (Actions::Many, Some((actions, _))) = (agent_config.actions, own.get("actions")) {
+        let message = format!("{path}: with several actions a turn nobody knows which is the last");
         let second = (actions.span, "the actions");
-        desk.tell_seeing(Code::ConfigValue, at, &told, Some("leave it out, or actions: one"), second);
+        diagnostics.report_beside(
+            Code::ConfigValue,
+            at,
+            &message,
+            Some("leave it out, or actions: one"),
+            second,
+        );
     }
 }
 
 /// Reports a value that does not fit the dialect, and shows the dialect too.
-fn tell_by_dialect(desk: &mut Desk, own: &Fields<'_>, at: Span, told: &str, mend: &str) {
+fn tell_by_dialect(diagnostics: &mut Diagnostics, own: &Fields<'_>, at: Span, message: &str, fix: &str) {
     match own.get("dialect") {
         Some((dialect, _)) => {
             let second = (dialect.span, "the dialect");
-            desk.tell_seeing(Code::ConfigValue, at, told, Some(mend), second);
+            diagnostics.report_beside(Code::ConfigValue, at, message, Some(fix), second);
         }
-        None => desk.tell(Code::ConfigValue, at, told, Some(mend)),
+        None => diagnostics.report(Code::ConfigValue, at, message, Some(fix)),
     }
 }
 
-fn output(desk: &mut Desk, node: &Node, path: &str, mind: &mut Mind) {
-    let Some(section) = fields(desk, node, node.span, "agents.NAME.output", path) else { return };
+fn output(diagnostics: &mut Diagnostics, node: &Node, path: &str, agent_config: &mut AgentConfig) {
+    let Some(section) = fields(diagnostics, node, node.span, "agents.NAME.output", path) else { return };
     if let Some((node, path)) = section.get("format") {
         let choices = [("json", Format::Json), ("markdown", Format::Markdown), ("text", Format::Text)];
-        mind.format = value::word(desk, node, &path, &choices).unwrap_or(Format::Json);
+        agent_config.format = value::word(diagnostics, node, &path, &choices).unwrap_or(Format::Json);
     }
     if let Some((node, path)) = section.get("schema") {
-        mind.schema = value::text(desk, node, &path);
-        if mind.schema.is_some() && mind.format != Format::Json {
-            let told = format!("{path}: only a final in `json` follows a JSON Schema");
-            desk.tell(Code::ConfigValue, node.span, &told, Some("format: json beside it, or leave it out"));
+        agent_config.schema = value::text(diagnostics, node, &path);
+        if agent_config.schema.is_some() && agent_config.format != Format::Json {
+            let message = format!("{path}: only a final in `json` follows a JSON Schema");
+            diagnostics.report(
+                Code::ConfigValue,
+                node.span,
+                &message,
+                Some("format: json beside it, or leave it out"),
+            );
         }
     }
 }

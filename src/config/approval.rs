@@ -3,7 +3,7 @@
 //! later, when all of them are known.
 
 use super::declared::single;
-use super::desk::Desk;
+use super::diagnostics::Diagnostics;
 use super::measure::duration_ms;
 use super::value::{self, At, fields};
 use super::yaml::Node;
@@ -36,27 +36,27 @@ impl Approval {
 }
 
 /// Reads the section. `table` is its path in the table of keys.
-pub(super) fn read(desk: &mut Desk, node: &Node, table: &str, path: &str) -> Approval {
+pub(super) fn read(diagnostics: &mut Diagnostics, node: &Node, table: &str, path: &str) -> Approval {
     let mut approval = Approval::default();
-    let Some(section) = fields(desk, node, node.span, table, path) else {
+    let Some(section) = fields(diagnostics, node, node.span, table, path) else {
         return approval;
     };
     if let Some((node, path)) = section.get("when") {
         let choices = [("dangerous", false), ("always", true)];
-        approval.always = value::word(desk, node, &path, &choices).unwrap_or(true);
+        approval.always = value::word(diagnostics, node, &path, &choices).unwrap_or(true);
     }
     if let Some((node, path)) = section.get("expires")
-        && let Some(expires) = duration_ms(desk, node, &path)
+        && let Some(expires) = duration_ms(diagnostics, node, &path)
     {
         if expires.value < SHORTEST_MS {
-            let told = format!("{path}: shorter than 1s, so that nobody could decide in time");
-            desk.tell(Code::ConfigValue, expires.at, &told, Some("1s or longer"));
+            let message = format!("{path}: shorter than 1s, so that nobody could decide in time");
+            diagnostics.report(Code::ConfigValue, expires.at, &message, Some("1s or longer"));
         }
         approval.expires_ms = Some(expires.value);
     }
     if let Some((node, path)) = section.get("tell") {
-        let found = value::texts(desk, node, &path).unwrap_or_default();
-        approval.tell = single(desk, found, &path);
+        let found = value::texts(diagnostics, node, &path).unwrap_or_default();
+        approval.tell = single(diagnostics, found, &path);
     }
     approval
 }

@@ -7,7 +7,7 @@ use systole_kit::QName;
 use systole_kit::schema::nearest;
 
 use super::compose::one_of;
-use super::desk::Desk;
+use super::diagnostics::Diagnostics;
 use super::value::{self, At};
 use super::yaml::Node;
 use systole_core::types::codes::Code;
@@ -21,11 +21,11 @@ pub(super) struct Declaration {
 }
 
 /// Reads the section.
-pub(super) fn read(desk: &mut Desk, node: &Node, path: &str) -> Vec<Declaration> {
+pub(super) fn read(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Vec<Declaration> {
     let choices = [("all", Gather::All), ("first", Gather::First)];
     let mut declared = Vec::new();
-    for entry in value::map(desk, node, node.span, path).unwrap_or_default() {
-        let gather = value::word(desk, &entry.value, &value::joined(path, &entry.key), &choices);
+    for entry in value::map(diagnostics, node, node.span, path).unwrap_or_default() {
+        let gather = value::word(diagnostics, &entry.value, &value::joined(path, &entry.key), &choices);
         let element = At { at: entry.at, value: entry.key.clone() };
         declared.push(Declaration { element, gather: gather.unwrap_or(Gather::All) });
     }
@@ -47,7 +47,11 @@ impl Known<'_> {
 
 /// Looks up the elements and the listeners that accept them, in file order. The same name in several
 /// namespaces means several elements.
-pub(super) fn resolve(desk: &mut Desk, declared: &[Declaration], all: &[Known<'_>]) -> Vec<Broadcast> {
+pub(super) fn resolve(
+    diagnostics: &mut Diagnostics,
+    declared: &[Declaration],
+    all: &[Known<'_>],
+) -> Vec<Broadcast> {
     let accepted = || all.iter().flat_map(|one| one.accepts).map(|taken| &taken.value.name);
     let mut broadcasts = Vec::new();
     for Declaration { element: named, gather } in declared {
@@ -55,7 +59,7 @@ pub(super) fn resolve(desk: &mut Desk, declared: &[Declaration], all: &[Known<'_
         elements.sort();
         elements.dedup();
         if elements.is_empty() {
-            unknown(desk, named, accepted());
+            unknown(diagnostics, named, accepted());
             continue;
         }
         let takers_of = |element: &QName| -> Vec<Name> {
@@ -65,21 +69,21 @@ pub(super) fn resolve(desk: &mut Desk, declared: &[Declaration], all: &[Known<'_
             elements.into_iter().map(|element| (element, takers_of(element))).collect();
         several.retain(|(_, takers)| takers.len() > 1);
         if several.is_empty() {
-            let told = format!("broadcast: `{}` is accepted by one listener only", named.value);
-            let mend = "a second listener that accepts it, with the same schema, or leave it out";
+            let message = format!("broadcast: `{}` is accepted by one listener only", named.value);
+            let fix = "a second listener that accepts it, with the same schema, or leave it out";
             let taken =
                 all.iter().flat_map(|one| one.accepts).find(|one| *one.value.name.local == *named.value);
             match taken {
                 Some(taken) => {
                     let second = (taken.at, "accepted here");
-                    desk.tell_seeing(Code::ConfigValue, named.at, &told, Some(mend), second);
+                    diagnostics.report_beside(Code::ConfigValue, named.at, &message, Some(fix), second);
                 }
-                None => desk.tell(Code::ConfigValue, named.at, &told, Some(mend)),
+                None => diagnostics.report(Code::ConfigValue, named.at, &message, Some(fix)),
             }
         } else if !several.iter().any(|(_, takers)| all.iter().any(|one| addresses_two(one, takers))) {
-            let told = ["broadcast: nobody may send `", &named.value, "` to two of those that accept it"];
-            let mend = "two or more of them under `peers` of who sends it, or leave it out";
-            desk.tell(Code::ConfigValue, named.at, &told.concat(), Some(mend));
+            let message = ["broadcast: nobody may send `", &named.value, "` to two of those that accept it"];
+            let fix = "two or more of them under `peers` of who sends it, or leave it out";
+            diagnostics.report(Code::ConfigValue, named.at, &message.concat(), Some(fix));
         }
         broadcasts.extend(several.into_iter().map(|(element, takers)| Broadcast {
             element: element.clone(),
@@ -95,12 +99,12 @@ fn addresses_two(one: &Known<'_>, takers: &[Name]) -> bool {
     one.peers.iter().filter(is_taker).count() > 1
 }
 
-fn unknown<'d>(desk: &mut Desk, named: &At<String>, accepted: impl Iterator<Item = &'d QName>) {
-    let told = format!("broadcast: `{}` is accepted by no listener", named.value);
+fn unknown<'d>(diagnostics: &mut Diagnostics, named: &At<String>, accepted: impl Iterator<Item = &'d QName>) {
+    let message = format!("broadcast: `{}` is accepted by no listener", named.value);
     let mut known: Vec<&str> = accepted.map(|element| &*element.local).collect();
     known.sort_unstable();
     known.dedup();
     let nearest = nearest(&named.value, known.iter().copied());
-    let mend = nearest.map_or_else(|| one_of(known.iter().copied()), str::to_owned);
-    desk.tell(Code::ConfigUnknownElement, named.at, &told, Some(&mend));
+    let fix = nearest.map_or_else(|| one_of(known.iter().copied()), str::to_owned);
+    diagnostics.report(Code::ConfigUnknownElement, named.at, &message, Some(&fix));
 }

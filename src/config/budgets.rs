@@ -4,7 +4,7 @@
 
 use systole_kit::money::{Currency, Money};
 
-use super::desk::Desk;
+use super::diagnostics::Diagnostics;
 use super::measure::{self, Bounds};
 use super::value::{self, At, fields};
 use super::yaml::{Node, Span};
@@ -35,9 +35,13 @@ pub(super) struct Written {
 }
 
 /// Reads the section `budgets`. Also returns its currency with its place.
-pub(super) fn read(desk: &mut Desk, node: &Node, path: &str) -> (Budgets, Option<At<Currency>>, Written) {
+pub(super) fn read(
+    diagnostics: &mut Diagnostics,
+    node: &Node,
+    path: &str,
+) -> (Budgets, Option<At<Currency>>, Written) {
     let (mut budgets, mut currency) = (Budgets::default(), None);
-    let Some(section) = fields(desk, node, node.span, "budgets", path) else {
+    let Some(section) = fields(diagnostics, node, node.span, "budgets", path) else {
         return (budgets, currency, Written::default());
     };
     let at = |key: &str| section.get(key).map(|(node, _)| node.span);
@@ -50,7 +54,7 @@ pub(super) fn read(desk: &mut Desk, node: &Node, path: &str) -> (Budgets, Option
     };
     let mut count = |key, most| {
         let (node, path) = section.get(key)?;
-        value::count(desk, node, &path, 1, most)
+        value::count(diagnostics, node, &path, 1, most)
     };
     if let Some(messages) = count("messages", limits::BUDGET_MESSAGES) {
         budgets.messages = messages.into();
@@ -62,52 +66,57 @@ pub(super) fn read(desk: &mut Desk, node: &Node, path: &str) -> (Budgets, Option
         budgets.children = children.into();
     }
     if let Some((node, path)) = section.get("wall") {
-        budgets.wall_ms = measure::between_ms(desk, node, &path, &WALL);
+        budgets.wall_ms = measure::between_ms(diagnostics, node, &path, &WALL);
     }
     if let Some((node, path)) = section.get("tokens") {
-        budgets.tokens = measure::tokens(desk, node, &path, &TOKENS).map(|tokens| tokens.value);
+        budgets.tokens = measure::tokens(diagnostics, node, &path, &TOKENS).map(|tokens| tokens.value);
     }
     if let Some((node, path)) = section.get("money") {
-        budgets.money = money(desk, node, &path);
+        budgets.money = money(diagnostics, node, &path);
         currency = budgets.money.map(|money| At { at: node.span, value: money.currency });
     }
     (budgets, currency, written)
 }
 
 /// An amount of money and its currency.
-pub(super) fn money(desk: &mut Desk, node: &Node, path: &str) -> Option<Money> {
-    let found = value::text(desk, node, path)?;
+pub(super) fn money(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Option<Money> {
+    let found = value::text(diagnostics, node, path)?;
     let money =
         Money::parse(&found.value).filter(|money| (1..=limits::BUDGET_MICROS).contains(&money.micros));
     if money.is_none() {
-        let told = [path, ": `", &found.value, "` is no amount of money up to 1000000 with its currency"];
-        desk.tell(Code::ConfigValue, found.at, &told.concat(), Some("2 USD, or 0.000001 USD at least"));
+        let message = [path, ": `", &found.value, "` is no amount of money up to 1000000 with its currency"];
+        diagnostics.report(
+            Code::ConfigValue,
+            found.at,
+            &message.concat(),
+            Some("2 USD, or 0.000001 USD at least"),
+        );
     }
     money
 }
 
 /// Reads the section `loops`.
-pub(super) fn loops(desk: &mut Desk, node: &Node, path: &str) -> Loops {
+pub(super) fn loops(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Loops {
     let mut loops = Loops::default();
-    let Some(section) = fields(desk, node, node.span, "loops", path) else { return loops };
+    let Some(section) = fields(diagnostics, node, node.span, "loops", path) else { return loops };
     if let Some((node, path)) = section.get("repeated")
-        && let Some(found) = value::text(desk, node, &path)
+        && let Some(found) = value::text(diagnostics, node, &path)
     {
         let number = |text: &str| text.parse().ok().filter(|n| (1..=MOST_ROUNDS).contains(n));
-        let ends = found.value.split_once("..").and_then(|(told, refused)| {
-            Some((number(told)?, number(refused)?)).filter(|(told, refused)| told < refused)
+        let ends = found.value.split_once("..").and_then(|(warned, refused)| {
+            Some((number(warned)?, number(refused)?)).filter(|(warned, refused)| warned < refused)
         });
         match ends {
-            Some((told, refused)) => (loops.told, loops.refused) = (told, refused),
+            Some((warned, refused)) => (loops.told, loops.refused) = (warned, refused),
             None => {
-                let told =
+                let message =
                     [&path, ": `", &found.value, "` is not two numbers from 1 to 1000, the first smaller"];
-                desk.tell(Code::ConfigValue, found.at, &told.concat(), Some("3..5"));
+                diagnostics.report(Code::ConfigValue, found.at, &message.concat(), Some("3..5"));
             }
         }
     }
     if let Some((node, path)) = section.get("ping_pong")
-        && let Some(rounds) = value::count(desk, node, &path, 1, MOST_ROUNDS)
+        && let Some(rounds) = value::count(diagnostics, node, &path, 1, MOST_ROUNDS)
     {
         loops.ping_pong = rounds;
     }
@@ -115,13 +124,13 @@ pub(super) fn loops(desk: &mut Desk, node: &Node, path: &str) -> Loops {
 }
 
 /// Reads a share: a whole number of percent.
-pub(super) fn share(desk: &mut Desk, node: &Node, path: &str) -> Option<u32> {
-    let found = value::text(desk, node, path)?;
+pub(super) fn share(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Option<u32> {
+    let found = value::text(diagnostics, node, path)?;
     let digits = found.value.strip_suffix('%').filter(|text| text.bytes().all(|b| b.is_ascii_digit()));
     if let Some(percent) = digits.and_then(|text| text.parse().ok()).filter(|n| (1..=100).contains(n)) {
         return Some(percent);
     }
-    let told = format!("{path}: `{}` is no share from 1% to 100%", found.value);
-    desk.tell(Code::ConfigValue, found.at, &told, Some("50%"));
+    let message = format!("{path}: `{}` is no share from 1% to 100%", found.value);
+    diagnostics.report(Code::ConfigValue, found.at, &message, Some("50%"));
     None
 }

@@ -4,8 +4,8 @@
 //! without credentials, the variable that holds the pump's key, and the listeners without a program.
 
 use super::declared::{Declared, Party, variable};
-use super::desk::Desk;
 use super::diagnostic::Place;
+use super::diagnostics::Diagnostics;
 use super::secrets;
 use super::value::{self, Fields, fields};
 use super::yaml::{Node, Span, Value};
@@ -99,104 +99,113 @@ const EXAMPLE: &str = "nats: nats://127.0.0.1:4222";
 const PROGRAM: [&str; 5] = ["run", "env", "pass", "mode", "framing"];
 
 /// Reads the section.
-pub(super) fn read(desk: &mut Desk, node: &Node, path: &str) -> Option<Declaration> {
-    spare(desk, node);
-    let section = fields(desk, node, node.span, "bus", path)?;
+pub(super) fn read(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Option<Declaration> {
+    spare(diagnostics, node);
+    let section = fields(diagnostics, node, node.span, "bus", path)?;
     // A wrong key is reported even if the address is missing.
-    let Some((node, path)) = section.need(desk, "nats", EXAMPLE) else {
-        key_beside(desk, &section);
+    let Some((node, path)) = section.need(diagnostics, "nats", EXAMPLE) else {
+        key_beside(diagnostics, &section);
         return None;
     };
     match &node.value {
-        Value::Text { text, .. } if text == MANAGED => Some(managed(desk, node.span, &section)),
-        _ => Some(broker(desk, (node, &path), &section)),
+        Value::Text { text, .. } if text == MANAGED => Some(managed(diagnostics, node.span, &section)),
+        _ => Some(broker(diagnostics, (node, &path), &section)),
     }
 }
 
 /// The organism's own broker. It makes its keys itself.
-fn managed(desk: &mut Desk, at: Span, section: &Fields<'_>) -> Declaration {
-    key_beside(desk, section);
+fn managed(diagnostics: &mut Diagnostics, at: Span, section: &Fields<'_>) -> Declaration {
+    key_beside(diagnostics, section);
     if let Some((other, path)) = section.get("key_env") {
-        let told = format!("{path}: a broker of the organism's own has keys that are made for it");
+        let message = format!("{path}: a broker of the organism's own has keys that are made for it");
         let second = (at, "started with the organism");
-        desk.tell_seeing(Code::ConfigValue, other.span, &told, Some("one of the two"), second);
+        diagnostics.report_beside(Code::ConfigValue, other.span, &message, Some("one of the two"), second);
     }
     Declaration { at: Some(At::Managed), key: None }
 }
 
 /// Reads the key from the section of an address.
-pub(super) fn key_beside(desk: &mut Desk, section: &Fields<'_>) -> Option<BusKey> {
-    section.get("key_env").and_then(|(node, path)| key_env(desk, node, &path))
+pub(super) fn key_beside(diagnostics: &mut Diagnostics, section: &Fields<'_>) -> Option<BusKey> {
+    section.get("key_env").and_then(|(node, path)| key_env(diagnostics, node, &path))
 }
 
 /// Reads an address, and the key from the same section.
-pub(super) fn broker(desk: &mut Desk, (node, path): (&Node, &str), section: &Fields<'_>) -> Declaration {
-    let key = key_beside(desk, section);
-    Declaration { at: servers(desk, node, path).map(At::Url), key }
+pub(super) fn broker(
+    diagnostics: &mut Diagnostics,
+    (node, path): (&Node, &str),
+    section: &Fields<'_>,
+) -> Declaration {
+    let key = key_beside(diagnostics, section);
+    Declaration { at: servers(diagnostics, node, path).map(At::Url), key }
 }
 
 /// One address or several. Several are the servers of a cluster, one of which must be running when the organism
 /// starts.
-fn servers(desk: &mut Desk, node: &Node, path: &str) -> Option<String> {
+fn servers(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Option<String> {
     let Value::List(all) = &node.value else {
-        return value::text(desk, node, path).and_then(|found| url(desk, &found, path));
+        return value::text(diagnostics, node, path).and_then(|found| url(diagnostics, &found, path));
     };
     if all.is_empty() {
-        let told = format!("{path}: no address stands in the list");
-        desk.tell(Code::ConfigValue, node.span, &told, Some("[nats://HOST:PORT, nats://OTHER:PORT]"));
+        let message = format!("{path}: no address stands in the list");
+        diagnostics.report(
+            Code::ConfigValue,
+            node.span,
+            &message,
+            Some("[nats://HOST:PORT, nats://OTHER:PORT]"),
+        );
         return None;
     }
-    let found = value::texts(desk, node, path)?;
+    let found = value::texts(diagnostics, node, path)?;
     // All addresses are read, so that each bad one is reported.
-    let urls: Vec<Option<String>> = found.iter().map(|one| url(desk, one, path)).collect();
+    let urls: Vec<Option<String>> = found.iter().map(|one| url(diagnostics, one, path)).collect();
     let urls: Option<Vec<String>> = urls.into_iter().collect();
     urls.map(|urls| urls.join(","))
 }
 
 /// Hides values in places where people may write a secret.
-pub(super) fn spare(desk: &mut Desk, node: &Node) {
+pub(super) fn spare(diagnostics: &mut Diagnostics, node: &Node) {
     let Value::Map(entries) = &node.value else { return };
     for entry in entries {
         if let (false, Value::Text { text, .. }) =
             (matches!(entry.key.as_str(), "nats" | "key_env"), &entry.value.value)
         {
-            desk.hide(entry.value.span, text);
+            diagnostics.hide(entry.value.span, text);
         }
     }
 }
 
 /// The name of the variable that holds the seed.
-fn key_env(desk: &mut Desk, node: &Node, path: &str) -> Option<BusKey> {
-    let found = value::text(desk, node, path)?;
+fn key_env(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Option<BusKey> {
+    let found = value::text(diagnostics, node, path)?;
     if secrets::looks_like_key(&found.value) || secrets::is_seed(&found.value) {
-        desk.hide(found.at, &found.value);
-        let told = format!("{path}: what stands here looks like a key itself, and is not repeated");
-        let mend = "the name of the environment variable that holds it, as BUS_KEY";
-        desk.tell(Code::ConfigValue, found.at, &told, Some(mend));
+        diagnostics.hide(found.at, &found.value);
+        let message = format!("{path}: what stands here looks like a key itself, and is not repeated");
+        let fix = "the name of the environment variable that holds it, as BUS_KEY";
+        diagnostics.report(Code::ConfigValue, found.at, &message, Some(fix));
         return None;
     }
-    variable(desk, &found.value, found.at, path);
-    Some(BusKey { variable: found.value, key: path.to_owned(), place: desk.place(found.at) })
+    variable(diagnostics, &found.value, found.at, path);
+    Some(BusKey { variable: found.value, key: path.to_owned(), place: diagnostics.place(found.at) })
 }
 
 /// An address that a NATS client can connect to.
-fn url(desk: &mut Desk, found: &value::At<String>, path: &str) -> Option<String> {
+fn url(diagnostics: &mut Diagnostics, found: &value::At<String>, path: &str) -> Option<String> {
     let written = found.value.as_str();
     if written == MANAGED {
-        let told = format!("{path}: a broker of the organism's own lies beside the log, and keeps none");
-        desk.tell(Code::ConfigValue, found.at, &told, Some("the address of a server that runs"));
+        let message = format!("{path}: a broker of the organism's own lies beside the log, and keeps none");
+        diagnostics.report(Code::ConfigValue, found.at, &message, Some("the address of a server that runs"));
         return None;
     }
     let rest = ["nats://", "tls://"].iter().find_map(|scheme| written.strip_prefix(scheme));
     let Some(rest) = rest else {
-        let told = format!("{path}: `{written}` is no address of a NATS server");
-        desk.tell(Code::ConfigValue, found.at, &told, Some(FORMS));
+        let message = format!("{path}: `{written}` is no address of a NATS server");
+        diagnostics.report(Code::ConfigValue, found.at, &message, Some(FORMS));
         return None;
     };
     if let Some((credentials, _)) = rest.rsplit_once('@') {
-        desk.hide(found.at, credentials);
-        let told = format!("{path}: a name, password or token stands in it, and is not repeated");
-        desk.tell(Code::ConfigValue, found.at, &told, Some("the address alone"));
+        diagnostics.hide(found.at, credentials);
+        let message = format!("{path}: a name, password or token stands in it, and is not repeated");
+        diagnostics.report(Code::ConfigValue, found.at, &message, Some("the address alone"));
         return None;
     }
     let (host, port) = match rest.rsplit_once(':') {
@@ -205,31 +214,37 @@ fn url(desk: &mut Desk, found: &value::At<String>, path: &str) -> Option<String>
     };
     let is_host = !host.is_empty() && !host.contains(|c: char| c.is_whitespace() || "/?#,".contains(c));
     if !is_host || !port {
-        let told = format!("{path}: `{written}` is no address of a NATS server");
-        desk.tell(Code::ConfigValue, found.at, &told, Some(FORMS));
+        let message = format!("{path}: `{written}` is no address of a NATS server");
+        diagnostics.report(Code::ConfigValue, found.at, &message, Some(FORMS));
         return None;
     }
     Some(written.to_owned())
 }
 
 /// Reads whether a listener is reached over the broker. Such a listener has no program.
-pub(super) fn reached(desk: &mut Desk, own: &Fields<'_>) -> Option<Span> {
+pub(super) fn reached(diagnostics: &mut Diagnostics, own: &Fields<'_>) -> Option<Span> {
     let (node, path) = own.get("nats")?;
-    if !value::flag(desk, node, &path)? {
+    if !value::flag(diagnostics, node, &path)? {
         return None;
     }
     for key in PROGRAM {
         if let Some((other, other_path)) = own.get(key) {
-            let told = format!("{other_path}: a listener over NATS is no program of this organism");
+            let message = format!("{other_path}: a listener over NATS is no program of this organism");
             let second = (node.span, "reached over NATS");
-            desk.tell_seeing(Code::ConfigValue, other.span, &told, Some("one of the two"), second);
+            diagnostics.report_beside(
+                Code::ConfigValue,
+                other.span,
+                &message,
+                Some("one of the two"),
+                second,
+            );
         }
     }
     Some(node.span)
 }
 
 /// Reports listeners that cannot be reached.
-pub(super) fn check(desk: &mut Desk, declared: &Declared) {
+pub(super) fn check(diagnostics: &mut Diagnostics, declared: &Declared) {
     if declared.bus.is_some() || declared.log_kept.is_some() {
         return;
     }
@@ -237,13 +252,13 @@ pub(super) fn check(desk: &mut Desk, declared: &Declared) {
     if let Some((party, at)) =
         declared.parties.iter().find(reached).and_then(|party| Some((party, party.nats?)))
     {
-        unnamed(desk, &party.path(), at, "it could be reached");
+        unnamed(diagnostics, &party.path(), at, "it could be reached");
     }
 }
 
 /// Reports that a broker is needed and none is named.
-pub(super) fn unnamed(desk: &mut Desk, path: &str, at: Span, what: &str) {
-    let told = format!("{path}.nats: no broker is named over which {what}");
-    let mend = format!("bus: {{{EXAMPLE}}} at the top of the file");
-    desk.tell(Code::ConfigMissing, at, &told, Some(&mend));
+pub(super) fn unnamed(diagnostics: &mut Diagnostics, path: &str, at: Span, what: &str) {
+    let message = format!("{path}.nats: no broker is named over which {what}");
+    let fix = format!("bus: {{{EXAMPLE}}} at the top of the file");
+    diagnostics.report(Code::ConfigMissing, at, &message, Some(&fix));
 }

@@ -13,7 +13,7 @@ use systole_kit::schema::nearest;
 use super::broadcast;
 use super::clients::{self, TokenSource};
 use super::declared::{Declared, Party};
-use super::desk::Desk;
+use super::diagnostics::Diagnostics;
 use super::lookup::{Lookup, Shipped};
 use super::schemas::{Collected, PAYLOADS, Shelf};
 use super::value::At;
@@ -49,35 +49,40 @@ pub(super) struct Resolved<'d> {
 }
 
 /// Resolves and checks. The result is only complete if the desk has no mistakes.
-pub(super) fn compose(desk: &mut Desk, declared: &Declared, shelf: &dyn Shelf, directory: &Path) -> Composed {
-    let collected = collect(desk, declared, shelf);
+pub(super) fn compose(
+    diagnostics: &mut Diagnostics,
+    declared: &Declared,
+    shelf: &dyn Shelf,
+    directory: &Path,
+) -> Composed {
+    let collected = collect(diagnostics, declared, shelf);
     let mut lookup = Lookup::new(collected, declared, shelf);
-    lookup.declared_twice(desk, declared);
+    lookup.declared_twice(diagnostics, declared);
     let mut resolved = Vec::with_capacity(declared.parties.len());
     for party in &declared.parties {
         let path = party.path();
-        let (takes_talk, gives_talk) = match (&party.mind, &party.workflow) {
-            (Some(mind), _) => (mind.takes_talk, mind.gives_talk),
+        let (takes_talk, gives_talk) = match (&party.agent_config, &party.workflow) {
+            (Some(agent_config), _) => (agent_config.takes_talk, agent_config.gives_talk),
             (None, Some(workflow)) => (workflow.takes_talk, workflow.gives_talk),
             (None, None) => (false, false),
         };
-        let mut elements = |desk: &mut Desk, of_talk: bool, named: &[At<String>], key: &str| {
+        let mut elements = |diagnostics: &mut Diagnostics, of_talk: bool, named: &[At<String>], key: &str| {
             if of_talk {
                 return named.iter().filter_map(|one| lookup.of_vocabulary(TALK, one)).collect();
             }
-            lookup.elements(desk, party, named, &[&path, key].concat())
+            lookup.elements(diagnostics, party, named, &[&path, key].concat())
         };
-        let accepts = elements(desk, takes_talk, &party.accepts, ".accepts");
-        let returns = elements(desk, gives_talk, &party.returns, ".returns");
-        resolved.push(Resolved { party, accepts, returns, note: lookup.note(desk, shelf, party) });
+        let accepts = elements(diagnostics, takes_talk, &party.accepts, ".accepts");
+        let returns = elements(diagnostics, gives_talk, &party.returns, ".returns");
+        resolved.push(Resolved { party, accepts, returns, note: lookup.note(diagnostics, shelf, party) });
     }
-    let links = workflows::link(desk, declared, &mut lookup, &mut resolved);
+    let links = workflows::link(diagnostics, declared, &mut lookup, &mut resolved);
     for one in &resolved {
-        peers(desk, one, &resolved);
-        told(desk, one.party, declared);
+        peers(diagnostics, one, &resolved);
+        message(diagnostics, one.party, declared);
     }
     let entry = match &declared.entry {
-        Some(named) => entry(desk, named, declared),
+        Some(named) => entry(diagnostics, named, declared),
         None => only_open(declared),
     };
     let known: Vec<_> = resolved
@@ -88,7 +93,7 @@ pub(super) fn compose(desk: &mut Desk, declared: &Declared, shelf: &dyn Shelf, d
             peers: &party.peers,
         })
         .collect();
-    let broadcasts = broadcast::resolve(desk, &declared.broadcasts, &known);
+    let broadcasts = broadcast::resolve(diagnostics, &declared.broadcasts, &known);
     let mut listeners = BTreeMap::new();
     for one in resolved {
         if let Some(name) = one.party.name.clone() {
@@ -96,17 +101,17 @@ pub(super) fn compose(desk: &mut Desk, declared: &Declared, shelf: &dyn Shelf, d
             listeners.insert(name.clone(), listener(one, name, open, directory));
         }
     }
-    let (clients, tokens) = clients::resolve(desk, declared);
+    let (clients, tokens) = clients::resolve(diagnostics, declared);
     let (collected, shipped) = lookup.into_parts();
     Composed { entry, listeners, collected, shipped, broadcasts, clients, tokens, links }
 }
 
 /// The schemas of the file: the one made from `payloads`, the shared ones, then each listener's own.
-fn collect(desk: &mut Desk, declared: &Declared, shelf: &dyn Shelf) -> Collected {
+fn collect(diagnostics: &mut Diagnostics, declared: &Declared, shelf: &dyn Shelf) -> Collected {
     let mut collected = Collected::new(shelf);
     if let Some(section) = &declared.payloads {
         let stored = shelf.payloads();
-        let made = stored.or_else(|| section.schema(desk, declared.name.as_ref()).map(Arc::from));
+        let made = stored.or_else(|| section.schema(diagnostics, declared.name.as_ref()).map(Arc::from));
         match made {
             Some(text) => collected.put(PAYLOADS, text, section.at),
             None => collected.miss(PAYLOADS),
@@ -114,11 +119,11 @@ fn collect(desk: &mut Desk, declared: &Declared, shelf: &dyn Shelf) -> Collected
     }
     let own = declared.parties.iter().filter_map(|party| party.schema.as_ref());
     for name in declared.schemas.iter().chain(own) {
-        collected.add(desk, shelf, name);
+        collected.add(diagnostics, shelf, name);
     }
-    collected.read(desk, shelf);
+    collected.read(diagnostics, shelf);
     if let Some(section) = &declared.payloads {
-        collected.place_payloads(|element| desk.place(section.place_of(element)));
+        collected.place_payloads(|element| diagnostics.place(section.place_of(element)));
     }
     collected
 }
@@ -140,23 +145,23 @@ pub(super) fn one_of<'a>(known: impl Iterator<Item = &'a str>) -> String {
 }
 
 /// Checks the peers of a listener, and that each item of its replies can only mean one thing.
-fn peers(desk: &mut Desk, one: &Resolved<'_>, all: &[Resolved<'_>]) {
+fn peers(diagnostics: &mut Diagnostics, one: &Resolved<'_>, all: &[Resolved<'_>]) {
     let party = one.party;
     let path = party.path();
     let own_tag = own_tag(party);
     for answer in one.returns.iter().filter(|answer| Some(&answer.value.name) == own_tag.as_ref()) {
-        let told =
+        let message =
             format!("{path}.returns: `{}` is also the root tag of its own notes", answer.value.name.local);
-        desk.tell(
+        diagnostics.report(
             Code::ConfigOverlap,
             answer.at,
-            &told,
+            &message,
             Some("another element, or another name for the listener"),
         );
     }
     if let (1, Some(first)) = (party.turns, party.peers.first()) {
-        let told = format!("{path}.peers: with `turns: 1` a listener makes no calls");
-        desk.tell(Code::ConfigValue, first.at, &told, Some("turns: 2 or more, or no peers"));
+        let message = format!("{path}.peers: with `turns: 1` a listener makes no calls");
+        diagnostics.report(Code::ConfigValue, first.at, &message, Some("turns: 2 or more, or no peers"));
     }
     for peer in &party.peers {
         let Some(other) = all.iter().find(|r| r.party.key.value == peer.value) else {
@@ -164,10 +169,10 @@ fn peers(desk: &mut Desk, one: &Resolved<'_>, all: &[Resolved<'_>]) {
                 // A workflow has no `peers`; the names in its steps were looked up with the steps.
                 continue;
             }
-            let told = format!("{path}.peers: nothing here is called `{}`", peer.value);
+            let message = format!("{path}.peers: nothing here is called `{}`", peer.value);
             let known = || all.iter().map(|r| r.party.key.value.as_str());
-            let mend = nearest(&peer.value, known()).map_or_else(|| one_of(known()), str::to_owned);
-            desk.tell(Code::ConfigUnknownName, peer.at, &told, Some(&mend));
+            let fix = nearest(&peer.value, known()).map_or_else(|| one_of(known()), str::to_owned);
+            diagnostics.report(Code::ConfigUnknownName, peer.at, &message, Some(&fix));
             continue;
         };
         for taken in &other.accepts {
@@ -178,33 +183,39 @@ fn peers(desk: &mut Desk, one: &Resolved<'_>, all: &[Resolved<'_>]) {
             } else {
                 continue;
             };
-            overlap(desk, &path, peer, taken, also);
+            overlap(diagnostics, &path, peer, taken, also);
         }
     }
 }
 
-fn overlap(desk: &mut Desk, path: &str, peer: &At<String>, taken: &At<Element>, also: &str) {
+fn overlap(diagnostics: &mut Diagnostics, path: &str, peer: &At<String>, taken: &At<Element>, also: &str) {
     let local = &*taken.value.name.local;
-    let told = format!("{path}.peers: `{}` accepts `{local}`, which {also}", peer.value);
-    let mend = Some("different elements for an answer, a call and a note");
-    desk.tell_seeing(Code::ConfigOverlap, peer.at, &told, mend, (taken.at, "accepted here"));
+    let message = format!("{path}.peers: `{}` accepts `{local}`, which {also}", peer.value);
+    let fix = Some("different elements for an answer, a call and a note");
+    diagnostics.report_beside(Code::ConfigOverlap, peer.at, &message, fix, (taken.at, "accepted here"));
 }
 
 /// Checks the listeners that get requests for approval and outcomes of timers. Every listener accepts these core
 /// payloads, whatever else it accepts, and without a person's approval.
-fn told(desk: &mut Desk, party: &Party, declared: &Declared) {
+fn message(diagnostics: &mut Diagnostics, party: &Party, declared: &Declared) {
     told_under(
-        desk,
+        diagnostics,
         party,
         declared,
         (".approval.tell", &party.approval.tell),
         "be asked about its own work",
     );
-    told_under(desk, party, declared, (".timers.tell", &party.timer_tell), "be told of its own timers");
+    told_under(
+        diagnostics,
+        party,
+        declared,
+        (".timers.tell", &party.timer_tell),
+        "be told of its own timers",
+    );
 }
 
 fn told_under(
-    desk: &mut Desk,
+    diagnostics: &mut Diagnostics,
     party: &Party,
     declared: &Declared,
     (key, names): (&str, &[At<String>]),
@@ -214,12 +225,17 @@ fn told_under(
     let known = || declared.parties.iter().map(|p| p.key.value.as_str());
     for named in names {
         if named.value == party.key.value {
-            let told = format!("{path}: `{}` would {of_itself}", named.value);
-            desk.tell(Code::ConfigValue, named.at, &told, Some("another listener, or leave it out"));
+            let message = format!("{path}: `{}` would {of_itself}", named.value);
+            diagnostics.report(
+                Code::ConfigValue,
+                named.at,
+                &message,
+                Some("another listener, or leave it out"),
+            );
         } else if !known().any(|key| key == named.value) {
-            let told = format!("{path}: nothing here is called `{}`", named.value);
-            let mend = nearest(&named.value, known()).map_or_else(|| one_of(known()), str::to_owned);
-            desk.tell(Code::ConfigUnknownName, named.at, &told, Some(&mend));
+            let message = format!("{path}: nothing here is called `{}`", named.value);
+            let fix = nearest(&named.value, known()).map_or_else(|| one_of(known()), str::to_owned);
+            diagnostics.report(Code::ConfigUnknownName, named.at, &message, Some(&fix));
         }
     }
 }
@@ -234,12 +250,12 @@ fn only_open(declared: &Declared) -> Option<Name> {
     let found = if has_workflows {
         only(|party| party.workflow.is_some())
     } else {
-        only(|party| party.mind.is_some())
+        only(|party| party.agent_config.is_some())
     };
     found?.name.clone()
 }
 
-fn entry(desk: &mut Desk, named: &At<String>, declared: &Declared) -> Option<Name> {
+fn entry(diagnostics: &mut Diagnostics, named: &At<String>, declared: &Declared) -> Option<Name> {
     let known = || declared.parties.iter().map(|p| p.key.value.as_str());
     if let Some(party) = declared.parties.iter().find(|p| p.key.value == named.value) {
         return party.name.clone();
@@ -248,9 +264,9 @@ fn entry(desk: &mut Desk, named: &At<String>, declared: &Declared) -> Option<Nam
         // The missing listener is reported elsewhere; the entry may be correct.
         return None;
     }
-    let told = format!("organism.entry: nothing here is called `{}`", named.value);
-    let mend = nearest(&named.value, known()).map_or_else(|| one_of(known()), str::to_owned);
-    desk.tell(Code::ConfigUnknownName, named.at, &told, Some(&mend));
+    let message = format!("organism.entry: nothing here is called `{}`", named.value);
+    let fix = nearest(&named.value, known()).map_or_else(|| one_of(known()), str::to_owned);
+    diagnostics.report(Code::ConfigUnknownName, named.at, &message, Some(&fix));
     None
 }
 
@@ -303,6 +319,6 @@ fn listener(one: Resolved<'_>, name: Name, open: bool, directory: &Path) -> List
         timer_tell: party.timer_tell.iter().filter_map(|p| Name::parse(&p.value).ok()).collect(),
         entry: party.entry || open,
         describe: party.describe,
-        sees: party.mind.as_ref().map_or(Sees::Call, |mind| mind.sees),
+        sees: party.agent_config.as_ref().map_or(Sees::Call, |agent_config| agent_config.sees),
     }
 }

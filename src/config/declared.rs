@@ -8,13 +8,13 @@ use std::net::SocketAddr;
 
 use systole_kit::money::Currency;
 
-use super::agents::{self, Mind};
+use super::agents::{self, AgentConfig};
 use super::approval::{self, Approval};
 use super::broadcast;
 use super::budgets;
 use super::bus;
 use super::clients;
-use super::desk::Desk;
+use super::diagnostics::Diagnostics;
 use super::log_kept;
 use super::measure::{Bounds, duration_ms, durations_ms, size_bytes};
 use super::models;
@@ -96,7 +96,7 @@ pub(super) struct Party {
     pub(super) entry: bool,
     pub(super) describe: Describe,
     /// The agent's part. `None` for a listener.
-    pub(super) mind: Option<Mind>,
+    pub(super) agent_config: Option<AgentConfig>,
     /// The workflow's part. `None` for a listener.
     pub(super) workflow: Option<workflows::Declaration>,
     /// Where the file says that it is reached over NATS.
@@ -104,9 +104,9 @@ pub(super) struct Party {
 }
 
 /// Reads the declaration. `None` if the file is not a map.
-pub(super) fn read(desk: &mut Desk, root: &Node) -> Option<Declared> {
+pub(super) fn read(diagnostics: &mut Diagnostics, root: &Node) -> Option<Declared> {
     let top_of_file = Span { start: root.span.start, end: root.span.start };
-    let top = fields(desk, root, top_of_file, "", "")?;
+    let top = fields(diagnostics, root, top_of_file, "", "")?;
     let mut declared = Declared {
         name: None,
         entry: None,
@@ -131,44 +131,44 @@ pub(super) fn read(desk: &mut Desk, root: &Node) -> Option<Declared> {
         bus_at: None,
         log_kept: None,
     };
-    if let Some((node, path)) = top.need(desk, "organism", SMALLEST)
-        && let Some(section) = fields(desk, node, node.span, "organism", &path)
+    if let Some((node, path)) = top.need(diagnostics, "organism", SMALLEST)
+        && let Some(section) = fields(diagnostics, node, node.span, "organism", &path)
     {
-        organism(desk, &section, &mut declared);
+        organism(diagnostics, &section, &mut declared);
     }
-    declared.parties = parties(desk, &top);
-    house(desk, &top, &mut declared);
+    declared.parties = parties(diagnostics, &top);
+    house(diagnostics, &top, &mut declared);
     Some(declared)
 }
 
 /// All parties that accept messages. Listeners and agents share one namespace.
-fn parties(desk: &mut Desk, top: &Fields<'_>) -> Vec<Party> {
+fn parties(diagnostics: &mut Diagnostics, top: &Fields<'_>) -> Vec<Party> {
     let (listeners, agents) = (top.get("listeners"), top.get("agents"));
     if listeners.is_none() && agents.is_none() {
-        let told = "the file has neither `listeners` nor `agents`";
-        desk.tell(Code::ConfigMissing, top.at, told, Some(SMALLEST));
+        let message = "the file has neither `listeners` nor `agents`";
+        diagnostics.report(Code::ConfigMissing, top.at, message, Some(SMALLEST));
     }
     let agents_first = matches!((&listeners, &agents), (Some((listeners, _)), Some((agents, _)))
         if agents.span.start < listeners.span.start);
     let mut found = Vec::new();
     if let Some((node, path)) = listeners {
         if matches!(&node.value, Value::Map(entries) if entries.is_empty()) {
-            let mend = match desk.is_set(node.span) {
+            let fix = match diagnostics.is_set(node.span) {
                 true => "listeners={NAME: {run: [PROGRAM], accepts: [ELEMENT]}}, or leave it out",
                 false => "a name, and its keys below it",
             };
-            desk.tell(Code::ConfigMissing, node.span, "listeners has no listener", Some(mend));
+            diagnostics.report(Code::ConfigMissing, node.span, "listeners has no listener", Some(fix));
         }
-        for entry in value::map(desk, node, node.span, &path).unwrap_or_default() {
-            found.extend(party(desk, entry));
+        for entry in value::map(diagnostics, node, node.span, &path).unwrap_or_default() {
+            found.extend(party(diagnostics, entry));
         }
     }
-    let mut thinking = agents.map(|(node, path)| agents::read(desk, node, &path)).unwrap_or_default();
+    let mut thinking = agents.map(|(node, path)| agents::read(diagnostics, node, &path)).unwrap_or_default();
     for agent in &thinking {
         if let Some(listener) = found.iter().find(|party: &&Party| party.key.value == agent.key.value) {
-            let told = format!("agents: `{}` is the name of a listener as well", agent.key.value);
-            let (mend, second) = (Some("another name for one of the two"), (listener.key.at, "the listener"));
-            desk.tell_seeing(Code::ConfigDuplicate, agent.key.at, &told, mend, second);
+            let message = format!("agents: `{}` is the name of a listener as well", agent.key.value);
+            let (fix, second) = (Some("another name for one of the two"), (listener.key.at, "the listener"));
+            diagnostics.report_beside(Code::ConfigDuplicate, agent.key.at, &message, fix, second);
         }
     }
     if agents_first {
@@ -176,12 +176,12 @@ fn parties(desk: &mut Desk, top: &Fields<'_>) -> Vec<Party> {
     }
     found.extend(thinking);
     if let Some((node, path)) = top.get("workflows") {
-        for workflow in workflows::read(desk, node, &path) {
+        for workflow in workflows::read(diagnostics, node, &path) {
             if let Some(other) = found.iter().find(|party| party.key.value == workflow.key.value) {
-                let told = format!("workflows: `{}` is another party's name as well", workflow.key.value);
-                let (mend, second) =
+                let message = format!("workflows: `{}` is another party's name as well", workflow.key.value);
+                let (fix, second) =
                     (Some("another name for one of the two"), (other.key.at, "the other one"));
-                desk.tell_seeing(Code::ConfigDuplicate, workflow.key.at, &told, mend, second);
+                diagnostics.report_beside(Code::ConfigDuplicate, workflow.key.at, &message, fix, second);
             }
             found.push(workflow);
         }
@@ -189,131 +189,135 @@ fn parties(desk: &mut Desk, top: &Fields<'_>) -> Vec<Party> {
     found
 }
 
-fn organism(desk: &mut Desk, section: &Fields<'_>, declared: &mut Declared) {
-    if let Some((node, path)) = section.need(desk, "name", "name: hello")
-        && let Some(found) = value::text(desk, node, &path)
+fn organism(diagnostics: &mut Diagnostics, section: &Fields<'_>, declared: &mut Declared) {
+    if let Some((node, path)) = section.need(diagnostics, "name", "name: hello")
+        && let Some(found) = value::text(diagnostics, node, &path)
     {
-        declared.name = value::name(desk, &found.value, found.at, &path);
+        declared.name = value::name(diagnostics, &found.value, found.at, &path);
         if found.value.contains('.') && declared.name.is_some() {
-            let told = format!("{path}: `{}` has a dot; an organism's name has none", found.value);
-            desk.tell(Code::ConfigValue, found.at, &told, Some(&found.value.replace('.', "-")));
+            let message = format!("{path}: `{}` has a dot; an organism's name has none", found.value);
+            diagnostics.report(Code::ConfigValue, found.at, &message, Some(&found.value.replace('.', "-")));
         }
     }
-    declared.entry = section.get("entry").and_then(|(node, path)| value::text(desk, node, &path));
-    let description = section.get("description").and_then(|(node, path)| value::text(desk, node, &path));
+    declared.entry = section.get("entry").and_then(|(node, path)| value::text(diagnostics, node, &path));
+    let description =
+        section.get("description").and_then(|(node, path)| value::text(diagnostics, node, &path));
     declared.description = description.map(|d| d.value);
-    declared.preamble = section.get("preamble").and_then(|(node, path)| value::text(desk, node, &path));
+    declared.preamble =
+        section.get("preamble").and_then(|(node, path)| value::text(diagnostics, node, &path));
 }
 
 /// The sections that are not about listeners.
-fn house(desk: &mut Desk, top: &Fields<'_>, declared: &mut Declared) {
+fn house(diagnostics: &mut Diagnostics, top: &Fields<'_>, declared: &mut Declared) {
     if let Some((node, _)) = top.get("payloads") {
-        declared.payloads = payloads::read(desk, node);
+        declared.payloads = payloads::read(diagnostics, node);
     }
     if let Some((node, path)) = top.get("schemas") {
-        let found = value::texts(desk, node, &path).unwrap_or_default();
-        declared.schemas = single(desk, found, &path);
+        let found = value::texts(diagnostics, node, &path).unwrap_or_default();
+        declared.schemas = single(diagnostics, found, &path);
     }
     if let Some((node, path)) = top.get("models") {
-        declared.models = models::read(desk, node, &path);
+        declared.models = models::read(diagnostics, node, &path);
     }
     if let Some((node, path)) = top.get("bus") {
-        (declared.bus, declared.bus_at) = (bus::read(desk, node, &path), Some(node.span));
+        (declared.bus, declared.bus_at) = (bus::read(diagnostics, node, &path), Some(node.span));
     }
     if let Some((node, path)) = top.get("clients") {
-        declared.clients = clients::read(desk, node, &path);
+        declared.clients = clients::read(diagnostics, node, &path);
     }
     if let Some((node, path)) = top.get("broadcast") {
-        declared.broadcasts = broadcast::read(desk, node, &path);
+        declared.broadcasts = broadcast::read(diagnostics, node, &path);
     }
     if let Some((node, path)) = top.get("limits")
-        && let Some(section) = fields(desk, node, node.span, "limits", &path)
+        && let Some(section) = fields(diagnostics, node, node.span, "limits", &path)
         && let Some((node, path)) = section.get("message")
-        && let Some(bytes) = size_bytes(desk, node, &path, &MESSAGE)
+        && let Some(bytes) = size_bytes(diagnostics, node, &path, &MESSAGE)
     {
         declared.message_bytes = usize::try_from(bytes).unwrap_or(limits::MESSAGE_BYTES);
     }
     if let Some((node, path)) = top.get("budgets") {
-        (declared.budgets, declared.currency, declared.written) = budgets::read(desk, node, &path);
+        (declared.budgets, declared.currency, declared.written) = budgets::read(diagnostics, node, &path);
         declared.has_budgets = true;
     }
     if let Some((node, path)) = top.get("loops") {
-        declared.loops = budgets::loops(desk, node, &path);
+        declared.loops = budgets::loops(diagnostics, node, &path);
     }
     if let Some((node, path)) = top.get("log")
-        && let Some(section) = fields(desk, node, node.span, "log", &path)
+        && let Some(section) = fields(diagnostics, node, node.span, "log", &path)
     {
-        declared.log_kept = log_kept::read(desk, &section);
+        declared.log_kept = log_kept::read(diagnostics, &section);
         if let Some((node, path)) = section.get("path")
-            && let Some(found) = value::text(desk, node, &path)
+            && let Some(found) = value::text(diagnostics, node, &path)
         {
             (declared.log, declared.log_at) = (found.value, Some(found.at));
         }
     }
     if let Some((node, path)) = top.get("console")
-        && let Some(section) = fields(desk, node, node.span, "console", &path)
+        && let Some(section) = fields(diagnostics, node, node.span, "console", &path)
         && let Some((node, path)) = section.get("listen")
-        && let Some(found) = value::text(desk, node, &path)
+        && let Some(found) = value::text(diagnostics, node, &path)
     {
         match found.value.parse() {
             Ok(address) => declared.listen = Some(address),
             Err(_) => {
-                let told = format!("{path}: `{}` is no IP address with a port", found.value);
-                desk.tell(Code::ConfigValue, found.at, &told, Some(&DEFAULT_LISTEN.to_string()));
+                let message = format!("{path}: `{}` is no IP address with a port", found.value);
+                diagnostics.report(Code::ConfigValue, found.at, &message, Some(&DEFAULT_LISTEN.to_string()));
             }
         }
     }
 }
 
-fn party(desk: &mut Desk, entry: &Entry) -> Option<Party> {
+fn party(diagnostics: &mut Diagnostics, entry: &Entry) -> Option<Party> {
     let path = value::joined("listeners", &entry.key);
-    let name = value::name(desk, &entry.key, entry.at, "listeners");
-    let own = fields(desk, &entry.value, entry.at, "listeners.NAME", &path);
+    let name = value::name(diagnostics, &entry.key, entry.at, "listeners");
+    let own = fields(diagnostics, &entry.value, entry.at, "listeners.NAME", &path);
     let key = At { at: entry.at, value: entry.key.clone() };
     let Some(own) = own else {
         // Peers may still name it: its mistake was already reported.
         return Some(Party::bare(key, None));
     };
     let mut party = Party::bare(key, name);
-    party.nats = bus::reached(desk, &own);
-    party.run = if party.nats.is_some() { Vec::new() } else { program(desk, &own, &entry.key) };
+    party.nats = bus::reached(diagnostics, &own);
+    party.run = if party.nats.is_some() { Vec::new() } else { program(diagnostics, &own, &entry.key) };
     if party.run.is_empty() {
         party.in_flight = IN_FLIGHT_INLINE;
     }
     if let Some((node, path)) = own.get("schema") {
-        party.schema = value::text(desk, node, &path);
+        party.schema = value::text(diagnostics, node, &path);
     }
-    let accepts = own.need(desk, "accepts", "accepts: [ELEMENT], a payload of the file or of a schema");
-    party.accepts = accepts.map(|(node, path)| accepted(desk, node, &path)).unwrap_or_default();
-    let mut list = |key: &str| own.get(key).map(|(node, path)| names(desk, node, &path)).unwrap_or_default();
+    let accepts =
+        own.need(diagnostics, "accepts", "accepts: [ELEMENT], a payload of the file or of a schema");
+    party.accepts = accepts.map(|(node, path)| accepted(diagnostics, node, &path)).unwrap_or_default();
+    let mut list =
+        |key: &str| own.get(key).map(|(node, path)| names(diagnostics, node, &path)).unwrap_or_default();
     party.returns = list("returns");
     party.peers = list("peers");
-    surroundings(desk, &own, &mut party);
-    delivery(desk, &own, &mut party);
+    surroundings(diagnostics, &own, &mut party);
+    delivery(diagnostics, &own, &mut party);
     Some(party)
 }
 
 /// A list of names without repetition.
-pub(super) fn names(desk: &mut Desk, node: &Node, path: &str) -> Vec<At<String>> {
-    let found = value::texts(desk, node, path).unwrap_or_default();
-    single(desk, found, path)
+pub(super) fn names(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Vec<At<String>> {
+    let found = value::texts(diagnostics, node, path).unwrap_or_default();
+    single(diagnostics, found, path)
 }
 
 /// The elements that a listener accepts as requests. The list must not be empty.
-pub(super) fn accepted(desk: &mut Desk, node: &Node, path: &str) -> Vec<At<String>> {
-    let found = value::texts(desk, node, path);
+pub(super) fn accepted(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Vec<At<String>> {
+    let found = value::texts(diagnostics, node, path);
     if found.as_ref().is_some_and(Vec::is_empty) {
-        let told = format!("{path}: a listener that accepts nothing is never called");
-        let mend = "[ELEMENT], a payload of the file or of a schema";
-        desk.tell(Code::ConfigValue, node.span, &told, Some(mend));
+        let message = format!("{path}: a listener that accepts nothing is never called");
+        let fix = "[ELEMENT], a payload of the file or of a schema";
+        diagnostics.report(Code::ConfigValue, node.span, &message, Some(fix));
     }
-    single(desk, found.unwrap_or_default(), path)
+    single(diagnostics, found.unwrap_or_default(), path)
 }
 
 impl Party {
     /// The path of its section for people: `listeners.search`.
     pub(super) fn path(&self) -> String {
-        let section = match (&self.mind, &self.workflow) {
+        let section = match (&self.agent_config, &self.workflow) {
             (Some(_), _) => "agents",
             (None, Some(_)) => "workflows",
             (None, None) => "listeners",
@@ -323,7 +327,7 @@ impl Party {
 
     /// The path of its section in the table of keys.
     fn table(&self) -> &'static str {
-        if self.mind.is_some() { "agents.NAME" } else { "listeners.NAME" }
+        if self.agent_config.is_some() { "agents.NAME" } else { "listeners.NAME" }
     }
 
     /// A listener with every default.
@@ -352,7 +356,7 @@ impl Party {
             timer_tell: Vec::new(),
             entry: false,
             describe: Describe::Peers,
-            mind: None,
+            agent_config: None,
             workflow: None,
             nats: None,
         }
@@ -363,76 +367,85 @@ impl Party {
 pub(super) const IN_FLIGHT_INLINE: usize = 16;
 
 /// The program and its arguments. Empty for a listener that is a Rust value.
-fn program(desk: &mut Desk, own: &Fields<'_>, listener: &str) -> Vec<String> {
-    if desk.is_given(listener) && own.get("run").is_none() {
+fn program(diagnostics: &mut Diagnostics, own: &Fields<'_>, listener: &str) -> Vec<String> {
+    if diagnostics.is_given(listener) && own.get("run").is_none() {
         return Vec::new();
     }
-    let Some((node, path)) = own.need(desk, "run", "run: [PROGRAM, ARGUMENT]") else { return Vec::new() };
+    let Some((node, path)) = own.need(diagnostics, "run", "run: [PROGRAM, ARGUMENT]") else {
+        return Vec::new();
+    };
     if matches!(&node.value, Value::List(items) if items.is_empty()) {
-        desk.tell(
+        diagnostics.report(
             Code::ConfigValue,
             node.span,
             &format!("{path}: no program is named"),
             Some("[PROGRAM, ARGUMENT]"),
         );
     }
-    let words = value::texts(desk, node, &path).unwrap_or_default();
+    let words = value::texts(diagnostics, node, &path).unwrap_or_default();
     words.into_iter().map(|w| w.value).collect()
 }
 
 /// The environment of the listener's program.
-fn surroundings(desk: &mut Desk, own: &Fields<'_>, party: &mut Party) {
+fn surroundings(diagnostics: &mut Diagnostics, own: &Fields<'_>, party: &mut Party) {
     if let Some((node, path)) = own.get("env") {
         let entries = if matches!(node.value, Value::Nothing) {
             None
         } else {
-            value::map(desk, node, node.span, &path)
+            value::map(diagnostics, node, node.span, &path)
         };
         for entry in entries.unwrap_or_default() {
-            variable(desk, &entry.key, entry.at, &path);
+            variable(diagnostics, &entry.key, entry.at, &path);
             let empty = matches!(&entry.value.value, Value::Text { text, .. } if text.is_empty());
             let set = if empty {
                 Some(String::new())
             } else {
-                value::text(desk, &entry.value, &value::joined(&path, &entry.key)).map(|t| t.value)
+                value::text(diagnostics, &entry.value, &value::joined(&path, &entry.key)).map(|t| t.value)
             };
             party.env.extend(set.map(|set| (entry.key.clone(), set)));
         }
     }
     if let Some((node, path)) = own.get("pass") {
-        let names = value::texts(desk, node, &path).unwrap_or_default();
-        for found in single(desk, names, &path) {
-            variable(desk, &found.value, found.at, &path);
+        let names = value::texts(diagnostics, node, &path).unwrap_or_default();
+        for found in single(diagnostics, names, &path) {
+            variable(diagnostics, &found.value, found.at, &path);
             let set = own.get("env").and_then(|(node, _)| match &node.value {
                 Value::Map(entries) => entries.iter().find(|entry| entry.key == found.value),
                 _ => None,
             });
             if let Some(set) = set {
-                let told = format!("{path}: `{}` is set under env as well", found.value);
+                let message = format!("{path}: `{}` is set under env as well", found.value);
                 let second = (set.at, "set here");
-                desk.tell_seeing(Code::ConfigDuplicate, found.at, &told, Some("one of the two"), second);
+                diagnostics.report_beside(
+                    Code::ConfigDuplicate,
+                    found.at,
+                    &message,
+                    Some("one of the two"),
+                    second,
+                );
             }
             party.pass.push(found.value);
         }
     }
     if let Some((node, path)) = own.get("mode") {
-        party.stays = value::word(desk, node, &path, &[("stay", true), ("once", false)]).unwrap_or(true);
+        party.stays =
+            value::word(diagnostics, node, &path, &[("stay", true), ("once", false)]).unwrap_or(true);
     }
     if let Some((node, path)) = own.get("framing") {
         party.by_length =
-            value::word(desk, node, &path, &[("lines", false), ("length", true)]).unwrap_or(false);
+            value::word(diagnostics, node, &path, &[("lines", false), ("length", true)]).unwrap_or(false);
     }
 }
 
 /// Reports a name that is not valid for an environment variable.
-pub(super) fn variable(desk: &mut Desk, name: &str, at: Span, path: &str) {
+pub(super) fn variable(diagnostics: &mut Diagnostics, name: &str, at: Span, path: &str) {
     let start = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
     let word = start && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
     if !word {
-        let told = format!("{path}: `{name}` is no name of an environment variable");
-        desk.tell(Code::ConfigValue, at, &told, Some("letters, digits and _, a digit not first"));
+        let message = format!("{path}: `{name}` is no name of an environment variable");
+        diagnostics.report(Code::ConfigValue, at, &message, Some("letters, digits and _, a digit not first"));
     } else if name.starts_with("SYSTOLE_") {
-        desk.tell(
+        diagnostics.report(
             Code::ConfigValue,
             at,
             &format!("{path}: `{name}` is set by the house"),
@@ -442,84 +455,92 @@ pub(super) fn variable(desk: &mut Desk, name: &str, at: Span, path: &str) {
 }
 
 /// How deliveries to the listener run and are retried.
-pub(super) fn delivery(desk: &mut Desk, own: &Fields<'_>, party: &mut Party) {
+pub(super) fn delivery(diagnostics: &mut Diagnostics, own: &Fields<'_>, party: &mut Party) {
     if let Some((node, path)) = own.get("turns") {
-        let most = if party.mind.is_some() { limits::AGENT_TURNS } else { limits::TURNS };
-        party.turns = value::count(desk, node, &path, 1, most).unwrap_or(party.turns);
+        let most = if party.agent_config.is_some() { limits::AGENT_TURNS } else { limits::TURNS };
+        party.turns = value::count(diagnostics, node, &path, 1, most).unwrap_or(party.turns);
     }
     if let Some((node, path)) = own.get("share") {
-        party.share_percent = budgets::share(desk, node, &path);
+        party.share_percent = budgets::share(diagnostics, node, &path);
     }
     if let Some((node, path)) = own.get("in_flight") {
-        let most = value::count(desk, node, &path, 1, 1024).unwrap_or(1);
+        let most = value::count(diagnostics, node, &path, 1, 1024).unwrap_or(1);
         party.in_flight = usize::try_from(most).unwrap_or(1);
     }
     if let Some((node, path)) = own.get("timeout") {
-        party.timeout_ms = duration_ms(desk, node, &path).map_or(party.timeout_ms, |d| d.value);
+        party.timeout_ms = duration_ms(diagnostics, node, &path).map_or(party.timeout_ms, |d| d.value);
     }
     if let Some((node, path)) = own.get("idle")
-        && let Some(idle) = duration_ms(desk, node, &path)
+        && let Some(idle) = duration_ms(diagnostics, node, &path)
     {
         if idle.value > party.timeout_ms {
-            let told = format!("{path}: longer than the timeout, so that it would never count");
-            let mend = Some("a shorter idle or a longer timeout");
+            let message = format!("{path}: longer than the timeout, so that it would never count");
+            let fix = Some("a shorter idle or a longer timeout");
             match own.get("timeout") {
                 Some((timeout, _)) => {
                     let second = (timeout.span, "the timeout");
-                    desk.tell_seeing(Code::ConfigValue, idle.at, &told, mend, second);
+                    diagnostics.report_beside(Code::ConfigValue, idle.at, &message, fix, second);
                 }
-                None => desk.tell(Code::ConfigValue, idle.at, &told, mend),
+                None => diagnostics.report(Code::ConfigValue, idle.at, &message, fix),
             }
         }
         party.idle_ms = Some(idle.value);
     }
     if let Some((node, path)) = own.get("retry")
-        && let Some(retry) = fields(desk, node, node.span, &format!("{}.retry", party.table()), &path)
+        && let Some(retry) = fields(diagnostics, node, node.span, &format!("{}.retry", party.table()), &path)
     {
         if let Some((node, path)) = retry.get("attempts") {
-            party.retry.attempts = value::count(desk, node, &path, 1, 100).unwrap_or(party.retry.attempts);
+            party.retry.attempts =
+                value::count(diagnostics, node, &path, 1, 100).unwrap_or(party.retry.attempts);
         }
         if let Some((node, path)) = retry.get("backoff")
-            && let Some((first_ms, longest_ms)) = durations_ms(desk, node, &path)
+            && let Some((first_ms, longest_ms)) = durations_ms(diagnostics, node, &path)
         {
             party.retry = Retry { first_ms, longest_ms, ..party.retry };
         }
     }
     if let Some((node, path)) = own.get("on_unknown") {
-        party.on_unknown = on_unknown(desk, node, &path);
+        party.on_unknown = on_unknown(diagnostics, node, &path);
     }
     if let Some((node, path)) = own.get("approval") {
-        party.approval = approval::read(desk, node, &format!("{}.approval", party.table()), &path);
+        party.approval = approval::read(diagnostics, node, &format!("{}.approval", party.table()), &path);
     }
     if let Some((node, path)) = own.get("timers")
-        && let Some(section) = fields(desk, node, node.span, &format!("{}.timers", party.table()), &path)
+        && let Some(section) =
+            fields(diagnostics, node, node.span, &format!("{}.timers", party.table()), &path)
         && let Some((node, path)) = section.get("tell")
     {
-        let found = value::texts(desk, node, &path).unwrap_or_default();
-        party.timer_tell = single(desk, found, &path);
+        let found = value::texts(diagnostics, node, &path).unwrap_or_default();
+        party.timer_tell = single(diagnostics, found, &path);
     }
     if let Some((node, path)) = own.get("entry") {
-        party.entry = value::flag(desk, node, &path).unwrap_or(false);
+        party.entry = value::flag(diagnostics, node, &path).unwrap_or(false);
     }
     if let Some((node, path)) = own.get("describe") {
         let choices = [("none", Describe::None), ("peers", Describe::Peers), ("all", Describe::All)];
-        party.describe = value::word(desk, node, &path, &choices).unwrap_or(Describe::None);
+        party.describe = value::word(diagnostics, node, &path, &choices).unwrap_or(Describe::None);
     }
 }
 
-fn on_unknown(desk: &mut Desk, node: &Node, path: &str) -> OnUnknown {
+fn on_unknown(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> OnUnknown {
     let choices = [("retry", OnUnknown::Retry), ("fail", OnUnknown::Fail), ("ask", OnUnknown::Ask)];
-    value::word(desk, node, path, &choices).unwrap_or(OnUnknown::Fail)
+    value::word(diagnostics, node, path, &choices).unwrap_or(OnUnknown::Fail)
 }
 
 /// The entries of a list without repetition. A repeated one is reported.
-pub(super) fn single(desk: &mut Desk, found: Vec<At<String>>, path: &str) -> Vec<At<String>> {
+pub(super) fn single(diagnostics: &mut Diagnostics, found: Vec<At<String>>, path: &str) -> Vec<At<String>> {
     let mut kept: Vec<At<String>> = Vec::with_capacity(found.len());
     for item in found {
         if let Some(first) = kept.iter().find(|k| k.value == item.value).map(|k| k.at) {
-            let told = format!("{path}: `{}` stands here twice", item.value);
+            let message = format!("{path}: `{}` stands here twice", item.value);
             let second = (first, "the first one");
-            desk.tell_seeing(Code::ConfigDuplicate, item.at, &told, Some("leave one out"), second);
+            diagnostics.report_beside(
+                Code::ConfigDuplicate,
+                item.at,
+                &message,
+                Some("leave one out"),
+                second,
+            );
         } else {
             kept.push(item);
         }

@@ -60,16 +60,16 @@ pub struct Diagnostic {
     /// The message: the value, and what it must be.
     pub message: String,
     /// The fix, if there is one.
-    pub mend: Option<String>,
+    pub fix: Option<String>,
     /// A second place that explains it, if there is one.
     pub second: Option<Second>,
 }
 
 impl Diagnostic {
     /// A diagnostic about one place.
-    pub fn new(code: Code, place: Place, message: &str, mend: Option<&str>) -> Diagnostic {
-        let (message, mend) = (message.to_owned(), mend.map(str::to_owned));
-        Diagnostic { code, place, message, mend, second: None }
+    pub fn new(code: Code, place: Place, message: &str, fix: Option<&str>) -> Diagnostic {
+        let (message, fix) = (message.to_owned(), fix.map(str::to_owned));
+        Diagnostic { code, place, message, fix, second: None }
     }
 
     /// Adds a second place.
@@ -85,7 +85,7 @@ impl Diagnostic {
         let second = self.second.as_mut().map(|second| &mut second.place);
         let places = std::iter::once(&mut self.place).chain(second);
         let texts = places.flat_map(|place| [&mut place.span, &mut place.text]);
-        for text in texts.chain([&mut self.message]).chain(self.mend.as_mut()) {
+        for text in texts.chain([&mut self.message]).chain(self.fix.as_mut()) {
             for secret in hidden {
                 *text = text.replace(secret.as_str(), &"*".repeat(secret.chars().count()));
             }

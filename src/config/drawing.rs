@@ -79,8 +79,8 @@ pub(super) fn drawn(one: &Diagnostic, colour: bool) -> String {
         let mark = Mark { lead: ":::", sign: "-", ink: Ink::Second, words: &words };
         excerpt(&mut out, &pen, &second.place, digits, mark);
     }
-    if let Some(mend) = &one.mend {
-        for (at, line) in wrapped("  try: ", 7, &shown(mend)).iter().enumerate() {
+    if let Some(fix) = &one.fix {
+        for (at, line) in wrapped("  try: ", 7, &shown(fix)).iter().enumerate() {
             match line.strip_prefix("  try:").filter(|_| at == 0) {
                 Some(rest) => out.push_str(&format!("  {}{rest}\n", pen.draw(Ink::Mend, "try:"))),
                 None => out.push_str(&format!("{line}\n")),

@@ -8,8 +8,8 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::desk::{Desk, Given};
 use super::diagnostic::Refused;
+use super::diagnostics::{Diagnostics, Given};
 use super::schemas::{Absent, PAYLOADS, Shelf};
 use super::source::Era;
 use super::yaml::{Entry, Node, Value};
@@ -46,9 +46,9 @@ pub fn eject(path: &Path) -> Result<Ejected, NotEjected> {
     let schema = Schema { name: format!("schemas/{}.xsd", organism.organism.as_str()), text };
     let by_hand = || NotEjected::ByHand(schema.clone());
     let file = folder::organism_text(path).map_err(NotEjected::Refused)?;
-    let mut desk = Desk::new("", &file, &[], Given::Any);
-    let stretch = desk.file();
-    let root = yaml::read(&mut desk, stretch).ok_or_else(by_hand)?;
+    let mut diagnostics = Diagnostics::new("", &file, &[], Given::Any);
+    let stretch = diagnostics.file();
+    let root = yaml::read(&mut diagnostics, stretch).ok_or_else(by_hand)?;
     let edited = edit(&file, &root, &schema.name).ok_or_else(by_hand)?;
     let directory = path.parent().unwrap_or(Path::new("")).to_owned();
     let folder = folder::Folder { path: directory.clone(), as_typed: directory.clone(), is_only_read: false };

@@ -5,8 +5,8 @@ use std::io::{ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::desk::about_file;
 use super::diagnostic::{Diagnostic, Refused};
+use super::diagnostics::about_file;
 use super::schemas::{Absent, Shelf};
 use super::workflows;
 use crate::edges::system;
@@ -55,18 +55,18 @@ impl Shelf for Folder {
     fn find(&self, name: &str) -> Result<PathBuf, Absent> {
         let path = self.path.join(name);
         let why = regular(&path).err();
-        why.map_or(Ok(path), |why| Err(Absent { why: format!("{name}: {why}"), mend: None }))
+        why.map_or(Ok(path), |why| Err(Absent { why: format!("{name}: {why}"), fix: None }))
     }
 
     fn read(&self, name: &str) -> Result<Option<Vec<u8>>, Absent> {
         let read = bounded(&self.path.join(name));
-        read.map(Some).map_err(|unread| Absent { why: format!("{name}: {}", unread.why), mend: None })
+        read.map(Some).map_err(|unread| Absent { why: format!("{name}: {}", unread.why), fix: None })
     }
 
     fn prompt(&self, name: &str) -> Result<Arc<[u8]>, Absent> {
         let read = bounded(&self.path.join(name)).map_err(|unread| Absent {
             why: format!("{name}: {}", unread.why),
-            mend: unread.is_large.then(|| format!("a text of {} bytes at most", limits::CONFIG_FILE_BYTES)),
+            fix: unread.is_large.then(|| format!("a text of {} bytes at most", limits::CONFIG_FILE_BYTES)),
         });
         read.map(Into::into)
     }
@@ -81,11 +81,11 @@ impl Shelf for Folder {
 
     fn take(&self, name: &str) -> Result<Arc<[u8]>, Absent> {
         let bytes = bounded(&self.path.join(name)).map_err(|unread| {
-            let mend = match unread.is_large {
+            let fix = match unread.is_large {
                 true => format!("an XSD of {} bytes at most, or several", limits::CONFIG_FILE_BYTES),
                 false => "the path of an XSD, from this file's folder".to_owned(),
             };
-            Absent { why: format!("{name}: {}", unread.why), mend: Some(mend) }
+            Absent { why: format!("{name}: {}", unread.why), fix: Some(fix) }
         })?;
         Ok(bytes.into())
     }
@@ -94,15 +94,14 @@ impl Shelf for Folder {
 /// The text of the organism's file, without a byte order mark.
 pub(super) fn organism_text(path: &Path) -> Result<Arc<str>, Refused> {
     let file = path.display().to_string();
-    let whole =
-        |code, message: &str, mend: Option<&str>| Refused(vec![about_file(&file, code, message, mend)]);
+    let whole = |code, message: &str, fix: Option<&str>| Refused(vec![about_file(&file, code, message, fix)]);
     let bytes = bounded(path).map_err(|unread| {
         let most = limits::CONFIG_FILE_BYTES.to_string();
-        let mend = match unread.is_large {
+        let fix = match unread.is_large {
             true => format!("an organism's file of {most} bytes at most; long schemas in files of their own"),
             false => "-f with the path of an organism's file, or systole init, which writes one".to_owned(),
         };
-        whole(Code::ConfigUnreadable, &unread.why, Some(&mend))
+        whole(Code::ConfigUnreadable, &unread.why, Some(&fix))
     })?;
     let text = match std::str::from_utf8(&bytes) {
         Ok(text) => text.strip_prefix('\u{feff}').unwrap_or(text),
@@ -112,8 +111,8 @@ pub(super) fn organism_text(path: &Path) -> Result<Arc<str>, Refused> {
         Err(error) => return Err(Refused(vec![no_utf8(&file, &bytes, error.valid_up_to())])),
     };
     if text.trim_start().starts_with('<') {
-        let mend = "an organism.yaml; a schema is named below listeners.NAME.schema";
-        return Err(whole(Code::ConfigSyntax, "this is XML, and an organism's file is YAML", Some(mend)));
+        let fix = "an organism.yaml; a schema is named below listeners.NAME.schema";
+        return Err(whole(Code::ConfigSyntax, "this is XML, and an organism's file is YAML", Some(fix)));
     }
     Ok(text.into())
 }

@@ -6,15 +6,15 @@
 
 use std::sync::Arc;
 
-use super::desk::{Desk, Given};
+use super::diagnostics::{Diagnostics, Given};
 use super::yaml::{self, Entry, Node, Value};
 
 /// Adds the entry, `NAME: {…}`, to this section. A missing section is created.
 pub fn grown(text: &str, section: &str, entry: &str) -> Option<String> {
     let text: Arc<str> = text.into();
-    let mut desk = Desk::new("", &text, &[], Given::Any);
-    let stretch = desk.file();
-    let root = yaml::read(&mut desk, stretch)?;
+    let mut diagnostics = Diagnostics::new("", &text, &[], Given::Any);
+    let stretch = diagnostics.file();
+    let root = yaml::read(&mut diagnostics, stretch)?;
     let Value::Map(sections) = &root.value else { return None };
     match sections.iter().find(|one| one.key == section) {
         Some(found) => put(&text, &found.value, entry),

@@ -393,7 +393,7 @@ pub(super) struct Never {
     /// The reason.
     pub(super) why: &'static str,
     /// The alternative.
-    pub(super) mend: &'static str,
+    pub(super) fix: &'static str,
 }
 
 const PROGRAM: &str = "an agent is no program";
@@ -401,8 +401,8 @@ const NO_PROGRAM: &str = "leave it out; a program stands under `listeners`";
 const SECRET: &str = "a key stands in no file";
 const BY_NAME: &str = "key_env: VARIABLE, the environment variable that holds it";
 
-const fn never(path: &'static str, why: &'static str, mend: &'static str) -> Never {
-    Never { path, why, mend }
+const fn never(path: &'static str, why: &'static str, fix: &'static str) -> Never {
+    Never { path, why, fix }
 }
 
 /// Keys that people expect in places where they cannot be.

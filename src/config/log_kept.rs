@@ -4,7 +4,7 @@
 //! `bus`. This module does not connect: the program that runs the organism does.
 
 use super::bus::{self, Declaration};
-use super::desk::Desk;
+use super::diagnostics::Diagnostics;
 use super::value::{self, At, Fields};
 use super::yaml::{Node, Span, Value};
 use systole_core::types::codes::Code;
@@ -46,32 +46,32 @@ enum Word {
 }
 
 /// Reads the broker part of the section `log`. `None` if it names no broker.
-pub(super) fn read(desk: &mut Desk, section: &Fields<'_>) -> Option<Kept> {
+pub(super) fn read(diagnostics: &mut Diagnostics, section: &Fields<'_>) -> Option<Kept> {
     let word = section.get("durability").map(|(node, path)| {
-        value::word(desk, node, &path, &[("always", Word::Always), ("relaxed", Word::Relaxed)])
+        value::word(diagnostics, node, &path, &[("always", Word::Always), ("relaxed", Word::Relaxed)])
     });
-    let replicas = section.get("replicas").map(|(node, path)| value::count(desk, node, &path, 1, 5));
-    let pages = section.get("monitor").map(|(node, path)| monitors(desk, node, &path));
+    let replicas = section.get("replicas").map(|(node, path)| value::count(diagnostics, node, &path, 1, 5));
+    let pages = section.get("monitor").map(|(node, path)| monitors(diagnostics, node, &path));
     let Some((node, path)) = section.get("nats") else {
-        bus::key_beside(desk, section);
+        bus::key_beside(diagnostics, section);
         let given: Vec<&str> = OF_A_BROKER.into_iter().filter(|key| section.get(key).is_some()).collect();
         if !given.is_empty() {
-            let told =
+            let message =
                 [&section.path, " has no `nats`, without which nothing is meant by ", &given.join(", ")];
-            let mend = "nats: nats://127.0.0.1:4222 beside it, or leave it out";
-            desk.tell(Code::ConfigMissing, section.at, &told.concat(), Some(mend));
+            let fix = "nats: nats://127.0.0.1:4222 beside it, or leave it out";
+            diagnostics.report(Code::ConfigMissing, section.at, &message.concat(), Some(fix));
         }
         return None;
     };
-    let broker = bus::broker(desk, (node, &path), section);
-    let durability = durability(desk, section, node.span, word.unwrap_or(Some(Word::Always)), pages);
+    let broker = bus::broker(diagnostics, (node, &path), section);
+    let durability = durability(diagnostics, section, node.span, word.unwrap_or(Some(Word::Always)), pages);
     let replicas = replicas.unwrap_or(Some(1)).map(|n| n as usize);
     let kept = durability.zip(replicas).map(|(durability, replicas)| LogKept { durability, replicas });
     Some(Kept { broker, kept, at: node.span })
 }
 
 fn durability(
-    desk: &mut Desk,
+    diagnostics: &mut Diagnostics,
     section: &Fields<'_>,
     at: Span,
     word: Option<Word>,
@@ -81,29 +81,30 @@ fn durability(
         (Word::Relaxed, None) => Some(Durability::Relaxed),
         (Word::Always, Some(pages)) => pages.map(Durability::Always),
         (Word::Relaxed, Some(_)) => {
-            let told = format!("{}.monitor: nobody looks there with `durability: relaxed`", section.path);
-            desk.tell(Code::ConfigValue, at, &told, Some("one of the two"));
+            let message = format!("{}.monitor: nobody looks there with `durability: relaxed`", section.path);
+            diagnostics.report(Code::ConfigValue, at, &message, Some("one of the two"));
             None
         }
         (Word::Always, None) => {
-            let told = [&section.path, " has no `monitor`, and whether the broker syncs shows nowhere else"];
-            let mend = format!("{MONITOR}, its monitoring page, or durability: relaxed");
-            desk.tell(Code::ConfigMissing, at, &told.concat(), Some(&mend));
+            let message =
+                [&section.path, " has no `monitor`, and whether the broker syncs shows nowhere else"];
+            let fix = format!("{MONITOR}, its monitoring page, or durability: relaxed");
+            diagnostics.report(Code::ConfigMissing, at, &message.concat(), Some(&fix));
             None
         }
     }
 }
 
 /// One address or several: one page for each server of a cluster.
-fn monitors(desk: &mut Desk, node: &Node, path: &str) -> Option<Vec<String>> {
+fn monitors(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Option<Vec<String>> {
     let found = match &node.value {
-        Value::List(_) => value::texts(desk, node, path)?,
-        _ => vec![value::text(desk, node, path)?],
+        Value::List(_) => value::texts(diagnostics, node, path)?,
+        _ => vec![value::text(diagnostics, node, path)?],
     };
-    found.iter().map(|page| monitor(desk, page, path)).collect::<Vec<_>>().into_iter().collect()
+    found.iter().map(|page| monitor(diagnostics, page, path)).collect::<Vec<_>>().into_iter().collect()
 }
 
-fn monitor(desk: &mut Desk, page: &At<String>, path: &str) -> Option<String> {
+fn monitor(diagnostics: &mut Diagnostics, page: &At<String>, path: &str) -> Option<String> {
     let rest = page.value.strip_prefix("http://").map(|rest| rest.trim_end_matches('/'));
     let parts = rest.and_then(|rest| rest.rsplit_once(':'));
     let is_page = parts.is_some_and(|(host, port)| {
@@ -111,17 +112,23 @@ fn monitor(desk: &mut Desk, page: &At<String>, path: &str) -> Option<String> {
         !host.is_empty() && host.chars().all(plain) && port.parse::<u16>().is_ok()
     });
     if !is_page {
-        let told = format!("{path}: `{}` is no address of a monitoring page", page.value);
-        desk.tell(Code::ConfigValue, page.at, &told, Some("http://HOST:PORT, without a path"));
+        let message = format!("{path}: `{}` is no address of a monitoring page", page.value);
+        diagnostics.report(Code::ConfigValue, page.at, &message, Some("http://HOST:PORT, without a path"));
         return None;
     }
     rest.map(str::to_owned)
 }
 
 /// Reports a file that names two brokers.
-pub(super) fn check(desk: &mut Desk, bus: Option<Span>, kept: Option<&Kept>) {
+pub(super) fn check(diagnostics: &mut Diagnostics, bus: Option<Span>, kept: Option<&Kept>) {
     if let (Some(bus), Some(kept)) = (bus, kept) {
-        let told = "bus: the broker that keeps the log carries everything else as well";
-        desk.tell_seeing(Code::ConfigValue, bus, told, Some("leave `bus` out"), (kept.at, "named here"));
+        let message = "bus: the broker that keeps the log carries everything else as well";
+        diagnostics.report_beside(
+            Code::ConfigValue,
+            bus,
+            message,
+            Some("leave `bus` out"),
+            (kept.at, "named here"),
+        );
     }
 }

@@ -8,28 +8,28 @@ use std::fs;
 use std::path::Path;
 
 use super::declared::Declared;
-use super::desk::{Desk, about_file};
+use super::diagnostics::{Diagnostics, about_file};
 use super::schemas::Collected;
 use systole_core::types::codes::Code;
 
 /// Reports an obstacle at the log's path.
 pub(super) fn check(
-    desk: &mut Desk,
+    diagnostics: &mut Diagnostics,
     declared: &Declared,
     collected: &Collected,
     file: &Path,
     directory: &Path,
 ) {
     let log = declared.log.as_str();
-    let Some((why, mend)) = hindrance(&directory.join(log), collected, file, directory) else { return };
-    let told = format!("log.path: `{log}` is {why}");
+    let Some((why, fix)) = hindrance(&directory.join(log), collected, file, directory) else { return };
+    let message = format!("log.path: `{log}` is {why}");
     match declared.log_at {
-        Some(at) => desk.tell(Code::ConfigValue, at, &told, Some(&mend)),
+        Some(at) => diagnostics.report(Code::ConfigValue, at, &message, Some(&fix)),
         // The file names no path, so this is the default path.
         None => {
-            let mend = format!("log: {{path: {mend}}}");
-            let told = about_file(&file.display().to_string(), Code::ConfigValue, &told, Some(&mend));
-            desk.tell_at(0, told);
+            let fix = format!("log: {{path: {fix}}}");
+            let message = about_file(&file.display().to_string(), Code::ConfigValue, &message, Some(&fix));
+            diagnostics.tell_at(0, message);
         }
     }
 }

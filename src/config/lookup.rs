@@ -11,8 +11,8 @@ use systole_kit::schema::{Model, nearest};
 
 use super::compose::one_of;
 use super::declared::{Declared, Party};
-use super::desk::Desk;
 use super::diagnostic::Diagnostic;
+use super::diagnostics::Diagnostics;
 use super::notes;
 use super::schemas::{Collected, Outline, PAYLOADS, Shelf, outlined};
 use super::value::At;
@@ -83,17 +83,17 @@ impl Lookup {
     /// Resolves the elements that a listener names under `path`.
     pub(super) fn elements(
         &mut self,
-        desk: &mut Desk,
+        diagnostics: &mut Diagnostics,
         party: &Party,
         named: &[At<String>],
         path: &str,
     ) -> Vec<At<Element>> {
-        named.iter().filter_map(|one| self.element(desk, party, one, path)).collect()
+        named.iter().filter_map(|one| self.element(diagnostics, party, one, path)).collect()
     }
 
     fn element(
         &mut self,
-        desk: &mut Desk,
+        diagnostics: &mut Diagnostics,
         party: &Party,
         named: &At<String>,
         path: &str,
@@ -105,7 +105,7 @@ impl Lookup {
         let found = found.or_else(|| {
             self.collected.outline(PAYLOADS).and_then(|outline| declared_in(outline, &named.value))
         });
-        if let Some(value) = found.or_else(|| self.shared(desk, named, path)) {
+        if let Some(value) = found.or_else(|| self.shared(diagnostics, named, path)) {
             return Some(At { at: named.at, value });
         }
         if let Some(value) = self.shipped(&named.value, Vocabulary::is_named) {
@@ -113,23 +113,26 @@ impl Lookup {
         }
         // If a schema could not be read, it may declare the element.
         if self.is_whole && is_own_read && !self.unread.contains(&named.value) {
-            self.unknown(desk, own, named, path);
+            self.unknown(diagnostics, own, named, path);
         }
         None
     }
 
-    fn shared(&self, desk: &mut Desk, named: &At<String>, path: &str) -> Option<Element> {
+    fn shared(&self, diagnostics: &mut Diagnostics, named: &At<String>, path: &str) -> Option<Element> {
         let all = self.shared.iter().filter_map(|name| Some((name, self.collected.outline(name)?)));
         let mut found = all.filter_map(|(name, outline)| Some((name, declared_in(outline, &named.value)?)));
         let (first_name, first) = found.next()?;
         if let Some((second, _)) = found.find(|(name, _)| *name != first_name) {
-            let told = format!("{path}: `{}` stands in {first_name} and in {second}", named.value);
-            let mend = format!("schema: {first_name}, or the other, on this listener");
-            let told = Diagnostic::new(Code::ConfigOverlap, desk.place(named.at), &told, Some(&mend));
+            let message = format!("{path}: `{}` stands in {first_name} and in {second}", named.value);
+            let fix = format!("schema: {first_name}, or the other, on this listener");
+            let message =
+                Diagnostic::new(Code::ConfigOverlap, diagnostics.place(named.at), &message, Some(&fix));
             let other = self.collected.outline(second).and_then(|outline| outline.declared(&named.value));
-            let told =
-                other.cloned().into_iter().fold(told, |told, place| told.seeing(place, "the other one"));
-            desk.tell_at(named.at.start, told);
+            let message = other
+                .cloned()
+                .into_iter()
+                .fold(message, |message, place| message.seeing(place, "the other one"));
+            diagnostics.tell_at(named.at.start, message);
         }
         Some(first)
     }
@@ -150,35 +153,46 @@ impl Lookup {
     }
 
     /// The schema that declares the root tag of a listener's own notes.
-    pub(super) fn note(&mut self, desk: &mut Desk, shelf: &dyn Shelf, party: &Party) -> Option<SchemaId> {
+    pub(super) fn note(
+        &mut self,
+        diagnostics: &mut Diagnostics,
+        shelf: &dyn Shelf,
+        party: &Party,
+    ) -> Option<SchemaId> {
         let name = party.name.as_ref()?;
         let tag = QName { ns: Listener::namespace_of(name).into(), local: name.as_str().into() };
-        if party.mind.is_none() && party.workflow.is_none() {
+        if party.agent_config.is_none() && party.workflow.is_none() {
             return self.declarer(party, &tag).map(|(_, outline)| outline.id);
         }
-        let section = if party.mind.is_some() { "agents" } else { "workflows" };
+        let section = if party.agent_config.is_some() { "agents" } else { "workflows" };
         if notes::HOUSE.contains(&name.as_str()) {
-            let told = format!(
+            let message = format!(
                 "{section}: the notes of `{name}` would stand in {}, which belongs to the house",
                 tag.ns
             );
-            desk.tell(Code::ConfigValue, party.key.at, &told, Some("another name"));
+            diagnostics.report(Code::ConfigValue, party.key.at, &message, Some("another name"));
             return None;
         }
         if let Some((file, outline)) = self.declarer(party, &tag) {
             let file = if file == PAYLOADS { "payloads" } else { file };
-            let told = [&party.path(), ": `", &tag.local, "` of ", file, " is the root tag of its own notes"];
-            let mend = "another name for the element, another namespace, or another name for the party";
-            let told =
-                Diagnostic::new(Code::ConfigOverlap, desk.place(party.key.at), &told.concat(), Some(mend));
+            let message =
+                [&party.path(), ": `", &tag.local, "` of ", file, " is the root tag of its own notes"];
+            let fix = "another name for the element, another namespace, or another name for the party";
+            let message = Diagnostic::new(
+                Code::ConfigOverlap,
+                diagnostics.place(party.key.at),
+                &message.concat(),
+                Some(fix),
+            );
             let place = outline.declared(&tag.local).cloned();
-            let told = place.into_iter().fold(told, |told, place| told.seeing(place, "declared here"));
-            desk.tell_at(party.key.at.start, told);
+            let message =
+                place.into_iter().fold(message, |message, place| message.seeing(place, "declared here"));
+            diagnostics.tell_at(party.key.at.start, message);
             return None;
         }
-        self.no_import(desk, party, &tag);
+        self.no_import(diagnostics, party, &tag);
         let stored = shelf.note(&notes::name_of(name));
-        let make = if party.mind.is_some() { notes::made } else { notes::made_for_workflow };
+        let make = if party.agent_config.is_some() { notes::made } else { notes::made_for_workflow };
         let schema = stored.map_or_else(|| make(name), |text| Schema { name: notes::name_of(name), text });
         Some(self.collected.ship(&schema))
     }
@@ -199,19 +213,26 @@ impl Lookup {
 
     /// Reports a schema that imports the namespace of an agent's notes. A second schema with this namespace would be
     /// ambiguous.
-    fn no_import(&self, desk: &mut Desk, party: &Party, tag: &QName) {
+    fn no_import(&self, diagnostics: &mut Diagnostics, party: &Party, tag: &QName) {
         for (file, outline) in self.collected.outlines() {
             if outline.imports.contains(&tag.ns) {
-                let told = format!("{file}: it imports {}, the namespace of the agent's own notes", tag.ns);
-                let mend = "another targetNamespace for what is imported, or another name for the agent";
+                let message =
+                    format!("{file}: it imports {}, the namespace of the agent's own notes", tag.ns);
+                let fix = "another targetNamespace for what is imported, or another name for the agent";
                 let second = (outline.named, "named here");
-                desk.tell_seeing(Code::ConfigOverlap, party.key.at, &told, Some(mend), second);
+                diagnostics.report_beside(Code::ConfigOverlap, party.key.at, &message, Some(fix), second);
             }
         }
     }
 
     /// Reports an undeclared element, with the most similar declared one. The listener's own schema comes first.
-    fn unknown(&self, desk: &mut Desk, own: Option<&At<String>>, named: &At<String>, path: &str) {
+    fn unknown(
+        &self,
+        diagnostics: &mut Diagnostics,
+        own: Option<&At<String>>,
+        named: &At<String>,
+        path: &str,
+    ) {
         let own_outline = own.and_then(|own| self.collected.outline(&own.value));
         let near: Vec<&str> = own_outline.iter().flat_map(|outline| names(outline)).collect();
         let everybodys: Vec<&str> = self.everybodys().flat_map(names).collect();
@@ -220,26 +241,27 @@ impl Lookup {
         let others = || everybodys.iter().filter(|name| !near.contains(name));
         let unread = || self.unread.iter().map(String::as_str);
         let declared = || near.iter().chain(others()).copied().chain(unread());
-        let told = match own {
+        let message = match own {
             Some(own) => format!("{path}: `{}` is no root element of {}", named.value, own.value),
             None => format!("{path}: `{}` is declared by no schema and not in payloads", named.value),
         };
         let nearest = nearest(&named.value, near.iter().copied());
         let nearest =
             nearest.or_else(|| systole_kit::schema::nearest(&named.value, declared().chain(shipped())));
-        let mend = nearest.map(str::to_owned).unwrap_or_else(|| match declared().next() {
+        let fix = nearest.map(str::to_owned).unwrap_or_else(|| match declared().next() {
             Some(_) => one_of(declared()),
             None => format!("payloads: {{{}: {{…}}}} at the top of the file, or a schema", named.value),
         });
-        let mut told = Diagnostic::new(Code::ConfigUnknownElement, desk.place(named.at), &told, Some(&mend));
+        let mut message =
+            Diagnostic::new(Code::ConfigUnknownElement, diagnostics.place(named.at), &message, Some(&fix));
         let place = nearest.and_then(|near| {
             let outlines = own_outline.into_iter().chain(self.everybodys());
             outlines.into_iter().find_map(|outline| outline.declared(near).cloned())
         });
         if let Some(place) = place {
-            told = told.seeing(place, "declared here");
+            message = message.seeing(place, "declared here");
         }
-        desk.tell_at(named.at.start, told);
+        diagnostics.tell_at(named.at.start, message);
     }
 
     /// The schemas whose elements every listener may name, the payloads of the file first.
@@ -249,7 +271,7 @@ impl Lookup {
     }
 
     /// Reports payloads that a schema of the file also declares.
-    pub(super) fn declared_twice(&self, desk: &mut Desk, declared: &Declared) {
+    pub(super) fn declared_twice(&self, diagnostics: &mut Diagnostics, declared: &Declared) {
         let (Some(payloads), Some(section)) = (self.collected.outline(PAYLOADS), &declared.payloads) else {
             return;
         };
@@ -263,12 +285,14 @@ impl Lookup {
                 outline.element(element).map(|element| (file, outline.declared(element)))
             });
             if let Some((file, second)) = other {
-                let told = format!("payloads: `{element}` stands in {file} as well");
-                let mend = "one of the two; a payload is declared in one place";
+                let message = format!("payloads: `{element}` stands in {file} as well");
+                let fix = "one of the two; a payload is declared in one place";
                 let at = section.place_of(element);
-                let told = Diagnostic::new(Code::ConfigDuplicate, desk.place(at), &told, Some(mend));
-                let told = second.cloned().into_iter().fold(told, |told, place| told.seeing(place, "here"));
-                desk.tell_at(at.start, told);
+                let message =
+                    Diagnostic::new(Code::ConfigDuplicate, diagnostics.place(at), &message, Some(fix));
+                let message =
+                    second.cloned().into_iter().fold(message, |message, place| message.seeing(place, "here"));
+                diagnostics.tell_at(at.start, message);
             }
         }
     }

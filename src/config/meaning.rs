@@ -11,8 +11,8 @@ use systole_agent::spec::Provider;
 
 use super::compose::Composed;
 use super::declared::{Declared, Party};
-use super::desk::Desk;
 use super::diagnostic::Diagnostic;
+use super::diagnostics::Diagnostics;
 use super::lookup::Shipped;
 use super::prompt;
 use super::schemas::PAYLOADS;
@@ -24,12 +24,12 @@ use systole_core::types::composition::{Element, Listener};
 
 /// All warnings. `found` are the earlier ones.
 pub(super) fn warnings(
-    desk: &Desk,
+    diagnostics: &Diagnostics,
     declared: &Declared,
     composed: &Composed,
     found: Vec<(usize, Diagnostic)>,
 ) -> Vec<Diagnostic> {
-    let mut warnings = Warnings { desk, declared, composed, found };
+    let mut warnings = Warnings { diagnostics, declared, composed, found };
     let called = warnings.called();
     warnings.unreached(&called);
     warnings.unread_answers(&called);
@@ -39,13 +39,13 @@ pub(super) fn warnings(
     warnings.circles();
     warnings.unused_elements();
     warnings.unpriced();
-    warnings.found.extend(prompt::warnings(desk, declared));
+    warnings.found.extend(prompt::warnings(diagnostics, declared));
     warnings.found.sort_by_key(|(order, _)| *order);
     warnings.found.into_iter().map(|(_, warning)| warning).collect()
 }
 
 struct Warnings<'a> {
-    desk: &'a Desk,
+    diagnostics: &'a Diagnostics,
     declared: &'a Declared,
     composed: &'a Composed,
     found: Vec<(usize, Diagnostic)>,
@@ -56,18 +56,18 @@ struct Warning<'w> {
     code: Code,
     at: Span,
     words: String,
-    mend: &'w str,
+    fix: &'w str,
     second: Option<(Span, &'w str)>,
 }
 
 impl<'a> Warnings<'a> {
     fn warn(&mut self, warning: Warning<'_>) {
-        let place = self.desk.place(warning.at);
-        let mut told = Diagnostic::new(warning.code, place, &warning.words, Some(warning.mend));
+        let place = self.diagnostics.place(warning.at);
+        let mut message = Diagnostic::new(warning.code, place, &warning.words, Some(warning.fix));
         if let Some((at, words)) = warning.second {
-            told = told.seeing(self.desk.place(at), words);
+            message = message.seeing(self.diagnostics.place(at), words);
         }
-        self.found.push((warning.at.start, told));
+        self.found.push((warning.at.start, message));
     }
 
     fn party(&self, name: &str) -> Option<&'a Party> {
@@ -103,18 +103,18 @@ impl<'a> Warnings<'a> {
     fn is_told(&self, name: &str, called: &BTreeSet<&str>) -> bool {
         let parties = self.declared.parties.iter();
         let mut askers = parties.filter(|party| called.contains(party.key.value.as_str()));
-        askers.any(|party| party.approval.tell.iter().any(|told| told.value == name))
+        askers.any(|party| party.approval.tell.iter().any(|message| message.value == name))
     }
 
     fn unreached(&mut self, called: &BTreeSet<&str>) {
         if called.is_empty() {
             let Some(first) = self.declared.parties.first() else { return };
-            let mend = format!("entry: true at {}, or another", first.path());
+            let fix = format!("entry: true at {}, or another", first.path());
             return self.warn(Warning {
                 code: Code::ConfigUnreached,
                 at: first.key.at,
                 words: "no listener takes messages from outside, so that nothing ever begins".to_owned(),
-                mend: &mend,
+                fix: &fix,
                 second: None,
             });
         }
@@ -129,7 +129,7 @@ impl<'a> Warnings<'a> {
                 code: Code::ConfigUnreached,
                 at: party.key.at,
                 words,
-                mend: "entry: true, or its name under `peers` of who sends to it",
+                fix: "entry: true, or its name under `peers` of who sends to it",
                 second: None,
             });
         }
@@ -138,8 +138,9 @@ impl<'a> Warnings<'a> {
     /// A money budget counts only models with a price.
     fn unpriced(&mut self) {
         let Some(budget) = &self.declared.currency else { return };
-        let minds = self.declared.parties.iter().filter_map(|party| party.mind.as_ref()?.model.as_ref());
-        let named: BTreeSet<&str> = minds.map(|model| model.value.as_str()).collect();
+        let agent_configs =
+            self.declared.parties.iter().filter_map(|party| party.agent_config.as_ref()?.model.as_ref());
+        let named: BTreeSet<&str> = agent_configs.map(|model| model.value.as_str()).collect();
         let mut asked = named.clone();
         for model in &self.declared.models {
             if named.contains(model.key.value.as_str()) {
@@ -147,7 +148,7 @@ impl<'a> Warnings<'a> {
             }
         }
         let currency = budget.value.as_str();
-        let mend = format!(
+        let fix = format!(
             "price: {{in: 3, out: 15, currency: {currency}}} with its own numbers, 0 for a free model"
         );
         for one in &self.declared.models {
@@ -162,7 +163,7 @@ impl<'a> Warnings<'a> {
                     "models.{} has no price, so what it costs never counts towards budgets.money",
                     one.key.value
                 ),
-                mend: &mend,
+                fix: &fix,
                 second: Some((budget.at, "the budget")),
             });
         }
@@ -178,7 +179,7 @@ impl<'a> Warnings<'a> {
                     code: Code::ConfigUnreadAnswer,
                     at: first.at,
                     words: format!("{}{}`", words.concat(), first.value.as_str()),
-                    mend: "leave `returns` out, or its name under `peers` of who calls it",
+                    fix: "leave `returns` out, or its name under `peers` of who calls it",
                     second: None,
                 });
             }
@@ -188,11 +189,11 @@ impl<'a> Warnings<'a> {
     /// Senders whose item, without an addressee, could go to two peers. Agents and workflows always name the
     /// addressee.
     fn several_takers(&mut self) {
-        let names_each = |party: &&Party| party.mind.is_some() || party.workflow.is_some();
+        let names_each = |party: &&Party| party.agent_config.is_some() || party.workflow.is_some();
         for party in self.declared.parties.iter().filter(|party| !names_each(party)) {
             let mut seen: Vec<(&systole_kit::QName, &At<String>)> = Vec::new();
             // One fix applies to all takers, so each element is reported once.
-            let mut told: Vec<&systole_kit::QName> = Vec::new();
+            let mut message: Vec<&systole_kit::QName> = Vec::new();
             for peer in &party.peers {
                 let Some(taker) = self.party(&peer.value).and_then(|other| self.listener(other)) else {
                     continue;
@@ -205,20 +206,20 @@ impl<'a> Warnings<'a> {
                         seen.push((&element.name, peer));
                         continue;
                     };
-                    if told.contains(&&element.name) {
+                    if message.contains(&&element.name) {
                         continue;
                     }
-                    told.push(&element.name);
+                    message.push(&element.name);
                     let local = &*element.name.local;
                     let lead = format!("{}.peers: `{}", party.path(), peer.value);
                     let words = format!("{lead}` and `{}` both take `{local}`", first.value);
-                    let mend =
+                    let fix =
                         ["`broadcast: {", local, ": all}`, or <to> in every item that is a `", local, "`"];
                     self.warn(Warning {
                         code: Code::ConfigSeveralTakers,
                         at: peer.at,
                         words,
-                        mend: &mend.concat(),
+                        fix: &fix.concat(),
                         second: Some((first.at, "it takes it too")),
                     });
                 }
@@ -251,12 +252,12 @@ impl<'a> Warnings<'a> {
                 };
                 let lead = format!("{}.accepts: from outside `", party.path());
                 let words = format!("{lead}{}` may go to `{}` as well", element.name.local, first.key.value);
-                let mend = format!("organism.entry: {}, or <to> in every message", first.key.value);
+                let fix = format!("organism.entry: {}, or <to> in every message", first.key.value);
                 self.warn(Warning {
                     code: Code::ConfigSeveralTakers,
                     at: at(party),
                     words,
-                    mend: &mend,
+                    fix: &fix,
                     second: Some((at(first), "it takes it too")),
                 });
             }
@@ -279,11 +280,11 @@ impl<'a> Warnings<'a> {
                 });
                 let Some((party, named)) = named else { continue };
                 let words = format!("`{local}` takes the place of {vocabulary}'s <{local}>");
-                let mend = format!("another name, as {}-{local}; left out, ", party.key.value);
-                let mend = format!("{}{vocabulary}'s is meant", mend.as_str());
-                let told = Diagnostic::new(Code::ConfigShadowed, place.clone(), &words, Some(&mend));
-                let told = told.seeing(self.desk.place(named.at), "named here");
-                self.found.push((outline.named.start, told));
+                let fix = format!("another name, as {}-{local}; left out, ", party.key.value);
+                let fix = format!("{}{vocabulary}'s is meant", fix.as_str());
+                let message = Diagnostic::new(Code::ConfigShadowed, place.clone(), &words, Some(&fix));
+                let message = message.seeing(self.diagnostics.place(named.at), "named here");
+                self.found.push((outline.named.start, message));
             }
         }
     }
@@ -293,12 +294,12 @@ impl<'a> Warnings<'a> {
         if self.declared.has_budgets {
             return;
         }
-        let mut told: BTreeSet<&str> = BTreeSet::new();
+        let mut message: BTreeSet<&str> = BTreeSet::new();
         for party in &self.declared.parties {
             let name = party.key.value.as_str();
-            let Some(circle) = self.circle(party).filter(|_| !told.contains(name)) else { continue };
+            let Some(circle) = self.circle(party).filter(|_| !message.contains(name)) else { continue };
             let names: Vec<&str> = circle.iter().map(|peer| peer.value.as_str()).collect();
-            told.extend(names.iter().copied());
+            message.extend(names.iter().copied());
             let (Some(first), Some(last)) = (circle.first(), circle.last()) else { continue };
             let way = format!("{name} -> {}", names.join(" -> "));
             let words = [&*party.path(), ".peers: a circle, ", &way, ", and no `budgets` end it"];
@@ -306,7 +307,7 @@ impl<'a> Warnings<'a> {
                 code: Code::ConfigCircle,
                 at: first.at,
                 words: words.concat(),
-                mend: "budgets: {messages: 500, depth: 6}, with the numbers that you mean",
+                fix: "budgets: {messages: 500, depth: 6}, with the numbers that you mean",
                 second: (circle.len() > 1).then_some((last.at, "back again")),
             });
         }
@@ -345,12 +346,14 @@ impl<'a> Warnings<'a> {
                     continue;
                 };
                 let words = format!("`{element}` is accepted and returned by no listener");
-                let mend = "under `accepts` or `returns` of a listener, or leave it out";
-                let mut told = Diagnostic::new(Code::ConfigUnusedElement, place.clone(), &words, Some(mend));
+                let fix = "under `accepts` or `returns` of a listener, or leave it out";
+                let mut message =
+                    Diagnostic::new(Code::ConfigUnusedElement, place.clone(), &words, Some(fix));
                 if name != PAYLOADS {
-                    told = told.seeing(self.desk.place(outline.named), "the schema is named here");
+                    message =
+                        message.seeing(self.diagnostics.place(outline.named), "the schema is named here");
                 }
-                found.push((outline.named.start, told));
+                found.push((outline.named.start, message));
             }
         }
         self.found.extend(found);

@@ -3,7 +3,7 @@
 
 use systole_kit::schema::nearest;
 
-use super::desk::Desk;
+use super::diagnostics::Diagnostics;
 use super::value::{At, text};
 use super::yaml::Node;
 use systole_core::types::codes::Code;
@@ -21,26 +21,41 @@ pub(super) struct Bounds {
 pub(super) const DURATION: Bounds = Bounds { least: ("1ms", 1), most: ("1d", 86_400_000) };
 
 /// A duration in milliseconds.
-pub(super) fn duration_ms(desk: &mut Desk, node: &Node, path: &str) -> Option<At<u64>> {
-    let found = text(desk, node, path)?;
-    measured(desk, &found, path, DURATIONS, "s", &DURATION).map(|value| At { at: found.at, value })
+pub(super) fn duration_ms(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Option<At<u64>> {
+    let found = text(diagnostics, node, path)?;
+    measured(diagnostics, &found, path, DURATIONS, "s", &DURATION).map(|value| At { at: found.at, value })
 }
 
 /// A duration in milliseconds with its own bounds.
-pub(super) fn between_ms(desk: &mut Desk, node: &Node, path: &str, bounds: &Bounds) -> Option<u64> {
-    let found = text(desk, node, path)?;
-    measured(desk, &found, path, DURATIONS, "s", bounds)
+pub(super) fn between_ms(
+    diagnostics: &mut Diagnostics,
+    node: &Node,
+    path: &str,
+    bounds: &Bounds,
+) -> Option<u64> {
+    let found = text(diagnostics, node, path)?;
+    measured(diagnostics, &found, path, DURATIONS, "s", bounds)
 }
 
 /// A size in bytes.
-pub(super) fn size_bytes(desk: &mut Desk, node: &Node, path: &str, bounds: &Bounds) -> Option<u64> {
-    let found = text(desk, node, path)?;
-    measured(desk, &found, path, SIZES, "KiB", bounds)
+pub(super) fn size_bytes(
+    diagnostics: &mut Diagnostics,
+    node: &Node,
+    path: &str,
+    bounds: &Bounds,
+) -> Option<u64> {
+    let found = text(diagnostics, node, path)?;
+    measured(diagnostics, &found, path, SIZES, "KiB", bounds)
 }
 
 /// A number of tokens: a whole number, optionally with `k` for thousands or `M` for millions.
-pub(super) fn tokens(desk: &mut Desk, node: &Node, path: &str, bounds: &Bounds) -> Option<At<u64>> {
-    let found = text(desk, node, path)?;
+pub(super) fn tokens(
+    diagnostics: &mut Diagnostics,
+    node: &Node,
+    path: &str,
+    bounds: &Bounds,
+) -> Option<At<u64>> {
+    let found = text(diagnostics, node, path)?;
     let written = found.value.as_str();
     let (digits, factor) = match (written.strip_suffix('k'), written.strip_suffix('M')) {
         (Some(digits), _) => (digits, 1_000),
@@ -52,33 +67,38 @@ pub(super) fn tokens(desk: &mut Desk, node: &Node, path: &str, bounds: &Bounds) 
     let number = number.filter(|number| is_number && (bounds.least.1..=bounds.most.1).contains(number));
     if number.is_none() {
         let range = format!("{} to {}", bounds.least.0, bounds.most.0);
-        let told = format!("{path}: `{written}` is no number of tokens from {range}");
-        desk.tell(Code::ConfigValue, found.at, &told, Some("200k"));
+        let message = format!("{path}: `{written}` is no number of tokens from {range}");
+        diagnostics.report(Code::ConfigValue, found.at, &message, Some("200k"));
     }
     number.map(|value| At { at: found.at, value })
 }
 
 /// Two durations, the first not longer than the second: `1s..30s`.
-pub(super) fn durations_ms(desk: &mut Desk, node: &Node, path: &str) -> Option<(u64, u64)> {
-    let found = text(desk, node, path)?;
+pub(super) fn durations_ms(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Option<(u64, u64)> {
+    let found = text(diagnostics, node, path)?;
     let Some((first, last)) = found.value.split_once("..") else {
-        let told = format!("{path}: `{}` is not two durations", found.value);
-        desk.tell(Code::ConfigValue, found.at, &told, Some("the first pause and the longest, as in 1s..30s"));
+        let message = format!("{path}: `{}` is not two durations", found.value);
+        diagnostics.report(
+            Code::ConfigValue,
+            found.at,
+            &message,
+            Some("the first pause and the longest, as in 1s..30s"),
+        );
         return None;
     };
     let end = |value: &str| At { at: found.at, value: value.to_owned() };
-    let first_ms = measured(desk, &end(first), path, DURATIONS, "s", &DURATION)?;
-    let last_ms = measured(desk, &end(last), path, DURATIONS, "s", &DURATION)?;
+    let first_ms = measured(diagnostics, &end(first), path, DURATIONS, "s", &DURATION)?;
+    let last_ms = measured(diagnostics, &end(last), path, DURATIONS, "s", &DURATION)?;
     if first_ms > last_ms {
-        let told = format!("{path}: {first} is longer than {last}");
-        desk.tell(Code::ConfigValue, found.at, &told, Some(&format!("{last}..{first}")));
+        let message = format!("{path}: {first} is longer than {last}");
+        diagnostics.report(Code::ConfigValue, found.at, &message, Some(&format!("{last}..{first}")));
         return None;
     }
     Some((first_ms, last_ms))
 }
 
 fn measured(
-    desk: &mut Desk,
+    diagnostics: &mut Diagnostics,
     found: &At<String>,
     path: &str,
     units: &[(&str, u64)],
@@ -90,7 +110,7 @@ fn measured(
     let (number, unit) = written.split_at_checked(digits)?;
     let names = units.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
     let factor = units.iter().find(|(name, _)| *name == unit).map(|(_, factor)| *factor);
-    let (told, mend) = match factor {
+    let (message, fix) = match factor {
         None if digits == 0 => {
             (format!("`{written}` is no number with a unit"), format!("a number and one of {names}"))
         }
@@ -127,6 +147,6 @@ fn measured(
             }
         }
     };
-    desk.tell(Code::ConfigValue, found.at, &format!("{path}: {told}"), Some(&mend));
+    diagnostics.report(Code::ConfigValue, found.at, &format!("{path}: {message}"), Some(&fix));
     None
 }

@@ -4,6 +4,7 @@
 //! self-contained text that is stored with a log. Both run the same checks. This module starts nothing, searches
 //! for no programs and reads no environment: whether a program can run shows when it is started.
 
+mod agent_configs;
 pub mod agentfile;
 mod agents;
 mod approval;
@@ -14,8 +15,8 @@ mod clients;
 mod completion;
 mod compose;
 mod declared;
-mod desk;
 mod diagnostic;
+mod diagnostics;
 mod drawing;
 mod eject;
 mod folder;
@@ -26,7 +27,6 @@ mod log_path;
 mod lookup;
 mod meaning;
 mod measure;
-mod minds;
 mod models;
 mod notes;
 mod params;
@@ -55,7 +55,7 @@ use std::sync::Arc;
 use systole_agent::spec::{Agent, Model};
 use systole_workflow::spec::Workflow;
 
-use desk::{Desk, Given, about_file};
+use diagnostics::{Diagnostics, Given, about_file};
 use schemas::Shelf;
 use source::Era;
 use systole_core::types::codes::Code;
@@ -189,13 +189,13 @@ pub fn read_source(source: &[u8], directory: &Path) -> Result<Composition, Refus
 }
 
 fn stored_badly(why: &str) -> Refused {
-    let mend = Some("the version that wrote it, or a backup of the log");
-    Refused(vec![about_file("stored configuration", Code::ConfigSource, why, mend)])
+    let fix = Some("the version that wrote it, or a backup of the log");
+    Refused(vec![about_file("stored configuration", Code::ConfigSource, why, fix)])
 }
 
 fn empty(file: &str) -> Refused {
-    let mend = Some("organism: {name: hello} and a listener below `listeners:`");
-    Refused(vec![about_file(file, Code::ConfigMissing, "the file is empty", mend)])
+    let fix = Some("organism: {name: hello} and a listener below `listeners:`");
+    Refused(vec![about_file(file, Code::ConfigMissing, "the file is empty", fix)])
 }
 
 /// The path for people, without `.` parts.
@@ -224,39 +224,41 @@ fn check(
     era: Era,
 ) -> Result<OrganismFile, Refused> {
     let is_stored = matches!(given, Given::Any);
-    let mut desk = Desk::new(file, &text, settings, given);
-    let stretch = desk.file();
-    let Some(mut root) = yaml::read(&mut desk, stretch) else {
-        return Err(if desk.is_clean() { empty(file) } else { desk.refused() });
+    let mut diagnostics = Diagnostics::new(file, &text, settings, given);
+    let stretch = diagnostics.file();
+    let Some(mut root) = yaml::read(&mut diagnostics, stretch) else {
+        return Err(if diagnostics.is_clean() { empty(file) } else { diagnostics.refused() });
     };
-    settings::apply(&mut desk, &mut root);
-    if root.is_empty() && desk.is_clean() {
+    settings::apply(&mut diagnostics, &mut root);
+    if root.is_empty() && diagnostics.is_clean() {
         return Err(empty(file));
     }
-    let Some(mut declared) = declared::read(&mut desk, &root) else { return Err(desk.refused()) };
-    let prompts = prompt::fetch(&mut desk, &mut declared, shelf);
-    workflows::adapt(&mut desk, &mut declared);
-    let composed = compose::compose(&mut desk, &declared, shelf, directory);
+    let Some(mut declared) = declared::read(&mut diagnostics, &root) else {
+        return Err(diagnostics.refused());
+    };
+    let prompts = prompt::fetch(&mut diagnostics, &mut declared, shelf);
+    workflows::adapt(&mut diagnostics, &mut declared);
+    let composed = compose::compose(&mut diagnostics, &declared, shelf, directory);
     if let Some(lies) = lies {
-        log_path::check(&mut desk, &declared, &composed.collected, lies, directory);
+        log_path::check(&mut diagnostics, &declared, &composed.collected, lies, directory);
     }
-    bus::check(&mut desk, &declared);
-    log_kept::check(&mut desk, declared.bus_at, declared.log_kept.as_ref());
-    let mut thinking = minds::resolve(&mut desk, &declared, &composed, shelf, has_scripts);
-    let mut following = workflows::resolve(&mut desk, &declared, &composed);
+    bus::check(&mut diagnostics, &declared);
+    log_kept::check(&mut diagnostics, declared.bus_at, declared.log_kept.as_ref());
+    let mut thinking = agent_configs::resolve(&mut diagnostics, &declared, &composed, shelf, has_scripts);
+    let mut following = workflows::resolve(&mut diagnostics, &declared, &composed);
     thinking.warnings.append(&mut following.warnings);
-    let is_finite = workflows::no_circle(&mut desk, &declared);
+    let is_finite = workflows::no_circle(&mut diagnostics, &declared);
     let bounds = if is_finite { workflows::bounds(&following.workflows) } else { Vec::new() };
     // A stored configuration was accepted before and must stay readable.
-    if !is_stored && desk.is_clean() {
-        prompt::check(&mut desk, &declared, &thinking.agents);
-        windows::check(&mut desk, &declared, &thinking);
-        workflows::check(&mut desk, &declared, &thinking, &following.workflows, &bounds);
+    if !is_stored && diagnostics.is_clean() {
+        prompt::check(&mut diagnostics, &declared, &thinking.agents);
+        windows::check(&mut diagnostics, &declared, &thinking);
+        workflows::check(&mut diagnostics, &declared, &thinking, &following.workflows, &bounds);
     }
-    let (Some(organism), true) = (declared.name.clone(), desk.is_clean()) else {
-        return Err(desk.refused());
+    let (Some(organism), true) = (declared.name.clone(), diagnostics.is_clean()) else {
+        return Err(diagnostics.refused());
     };
-    let warnings = meaning::warnings(&desk, &declared, &composed, thinking.warnings);
+    let warnings = meaning::warnings(&diagnostics, &declared, &composed, thinking.warnings);
     let source = source::write(&text, settings, &[&composed.collected.schemas, &prompts]);
     let composition = Composition {
         organism,

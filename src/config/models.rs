@@ -8,7 +8,7 @@ use systole_agent::spec::{Model, Price, Provider, Retry, Timeout};
 use systole_kit::money::{Currency, Money};
 
 use super::declared::names;
-use super::desk::Desk;
+use super::diagnostics::Diagnostics;
 use super::measure::{Bounds, between_ms, durations_ms, tokens};
 use super::secrets::spare;
 use super::value::{self, At, Fields, fields, joined};
@@ -50,15 +50,15 @@ const PROVIDERS: [(&str, Provider); 5] = [
 ];
 
 /// Reads the section.
-pub(super) fn read(desk: &mut Desk, node: &Node, path: &str) -> Vec<Declaration> {
-    spare(desk, node);
-    let entries = value::map(desk, node, node.span, path).unwrap_or_default();
-    entries.iter().map(|entry| model(desk, entry)).collect()
+pub(super) fn read(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Vec<Declaration> {
+    spare(diagnostics, node);
+    let entries = value::map(diagnostics, node, node.span, path).unwrap_or_default();
+    entries.iter().map(|entry| model(diagnostics, entry)).collect()
 }
 
-fn model(desk: &mut Desk, entry: &Entry) -> Declaration {
+fn model(diagnostics: &mut Diagnostics, entry: &Entry) -> Declaration {
     let path = joined("models", &entry.key);
-    value::name(desk, &entry.key, entry.at, "models");
+    value::name(diagnostics, &entry.key, entry.at, "models");
     let mut declared = Declaration {
         key: At { at: entry.at, value: entry.key.clone() },
         model: bare(&entry.key),
@@ -66,37 +66,39 @@ fn model(desk: &mut Desk, entry: &Entry) -> Declaration {
         currency: None,
         script: None,
     };
-    let Some(own) = fields(desk, &entry.value, entry.at, "models.NAME", &path) else { return declared };
-    let mend = "provider: openai, anthropic, ollama, gemini or script";
-    let provider = own.need(desk, "provider", mend);
-    let provider = provider.and_then(|(node, path)| value::word(desk, node, &path, &PROVIDERS));
+    let Some(own) = fields(diagnostics, &entry.value, entry.at, "models.NAME", &path) else {
+        return declared;
+    };
+    let fix = "provider: openai, anthropic, ollama, gemini or script";
+    let provider = own.need(diagnostics, "provider", fix);
+    let provider = provider.and_then(|(node, path)| value::word(diagnostics, node, &path, &PROVIDERS));
     let model = &mut declared.model;
     model.provider = provider.unwrap_or(model.provider);
-    asked(desk, &own, model, provider);
-    declared.script = script(desk, &own, entry.at, provider);
-    size(desk, &own, model);
+    asked(diagnostics, &own, model, provider);
+    declared.script = script(diagnostics, &own, entry.at, provider);
+    size(diagnostics, &own, model);
     if let Some((node, path)) = own.get("stream") {
-        model.stream = value::flag(desk, node, &path).unwrap_or(model.stream);
+        model.stream = value::flag(diagnostics, node, &path).unwrap_or(model.stream);
     }
     if let Some((node, path)) = own.get("timeout") {
-        model.timeout = timeout(desk, node, &path);
+        model.timeout = timeout(diagnostics, node, &path);
     }
     if let Some((node, path)) = own.get("params") {
-        let entries = value::map(desk, node, node.span, &path).unwrap_or_default();
-        model.params = params::object(desk, entries, &path);
+        let entries = value::map(diagnostics, node, node.span, &path).unwrap_or_default();
+        model.params = params::object(diagnostics, entries, &path);
     }
     if let Some((node, path)) = own.get("price") {
-        (model.price, declared.currency) = price(desk, node, &path);
+        (model.price, declared.currency) = price(diagnostics, node, &path);
     }
     if let Some((node, path)) = own.get("at_once") {
-        let most = value::count(desk, node, &path, 1, 1024).unwrap_or(AT_ONCE);
+        let most = value::count(diagnostics, node, &path, 1, 1024).unwrap_or(AT_ONCE);
         model.at_once = usize::try_from(most).unwrap_or(model.at_once);
     }
     if let Some((node, path)) = own.get("retry") {
-        retry(desk, node, &path, &mut model.retry);
+        retry(diagnostics, node, &path, &mut model.retry);
     }
     if let Some((node, path)) = own.get("fallback") {
-        declared.fallback = names(desk, node, &path);
+        declared.fallback = names(diagnostics, node, &path);
         declared.model.fallback = declared.fallback.iter().map(|named| named.value.clone()).collect();
     }
     declared
@@ -126,16 +128,16 @@ fn bare(name: &str) -> Model {
 
 /// Reads the provider's model name, the address and the key. For a script model, all of them are read but not used,
 /// so that changing one word is enough for a rehearsal.
-fn asked(desk: &mut Desk, own: &Fields<'_>, model: &mut Model, provider: Option<Provider>) {
+fn asked(diagnostics: &mut Diagnostics, own: &Fields<'_>, model: &mut Model, provider: Option<Provider>) {
     let name = if provider.is_some_and(|provider| provider != Provider::Script) {
-        own.need(desk, "model", "model: NAME, as its provider calls it")
+        own.need(diagnostics, "model", "model: NAME, as its provider calls it")
     } else {
         own.get("model")
     };
-    let name = name.and_then(|(node, path)| value::text(desk, node, &path));
-    let url = own.get("url").and_then(|(node, path)| reach::url(desk, node, &path));
-    let key_env = own.get("key_env").and_then(|(node, path)| reach::key_env(desk, node, &path));
-    let headers = own.get("headers_env").map(|(node, path)| reach::headers(desk, node, &path));
+    let name = name.and_then(|(node, path)| value::text(diagnostics, node, &path));
+    let url = own.get("url").and_then(|(node, path)| reach::url(diagnostics, node, &path));
+    let key_env = own.get("key_env").and_then(|(node, path)| reach::key_env(diagnostics, node, &path));
+    let headers = own.get("headers_env").map(|(node, path)| reach::headers(diagnostics, node, &path));
     if model.provider != Provider::Script {
         model.model = name.map(|name| name.value).unwrap_or_default();
         (model.url, model.key_env) = (url, key_env);
@@ -143,54 +145,61 @@ fn asked(desk: &mut Desk, own: &Fields<'_>, model: &mut Model, provider: Option<
     }
 }
 
-fn script(desk: &mut Desk, own: &Fields<'_>, at: Span, provider: Option<Provider>) -> Option<At<String>> {
+fn script(
+    diagnostics: &mut Diagnostics,
+    own: &Fields<'_>,
+    at: Span,
+    provider: Option<Provider>,
+) -> Option<At<String>> {
     let named = own.get("file");
     let file = match named {
-        Some((node, path)) => value::text(desk, node, &path),
+        Some((node, path)) => value::text(diagnostics, node, &path),
         None => Some(At { at, value: REPLIES.to_owned() }),
     };
     file.filter(|_| provider == Some(Provider::Script))
 }
 
 /// Reads the sizes of input and output.
-fn size(desk: &mut Desk, own: &Fields<'_>, model: &mut Model) {
-    let window = own.get("window").and_then(|(node, path)| tokens(desk, node, &path, &TOKENS));
-    let output = own.get("max_output").and_then(|(node, path)| tokens(desk, node, &path, &TOKENS));
+fn size(diagnostics: &mut Diagnostics, own: &Fields<'_>, model: &mut Model) {
+    let window = own.get("window").and_then(|(node, path)| tokens(diagnostics, node, &path, &TOKENS));
+    let output = own.get("max_output").and_then(|(node, path)| tokens(diagnostics, node, &path, &TOKENS));
     model.window = window.as_ref().map_or(WINDOW, |window| window.value);
     model.max_output = output.as_ref().map_or(MAX_OUTPUT, |output| output.value);
     let Some(said) = output.as_ref().or(window.as_ref()) else { return };
     if model.max_output.saturating_add(SPARE) >= model.window {
         let (most, least) = (model.max_output.to_string(), model.window.to_string());
-        let told =
+        let message =
             [&own.path, ": an answer of ", &most, " tokens leaves no room for a request in a window of "];
-        let told = [told.concat(), least].concat();
-        let mend = "a larger `window`, or a smaller `max_output`: 256 tokens beside it are kept free";
-        desk.tell(Code::ConfigValue, said.at, &told, Some(mend));
+        let message = [message.concat(), least].concat();
+        let fix = "a larger `window`, or a smaller `max_output`: 256 tokens beside it are kept free";
+        diagnostics.report(Code::ConfigValue, said.at, &message, Some(fix));
     }
 }
 
 /// Reads the timeouts.
-fn timeout(desk: &mut Desk, node: &Node, path: &str) -> Timeout {
-    let Some(section) = fields(desk, node, node.span, "models.NAME.timeout", path) else {
+fn timeout(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Timeout {
+    let Some(section) = fields(diagnostics, node, node.span, "models.NAME.timeout", path) else {
         return Timeout::default();
     };
     let mut wait = |key| {
         let (node, path) = section.get(key)?;
-        between_ms(desk, node, &path, &WAIT)
+        between_ms(diagnostics, node, &path, &WAIT)
     };
     Timeout { first_ms: wait("first"), between_ms: wait("between") }
 }
 
-fn price(desk: &mut Desk, node: &Node, path: &str) -> (Option<Price>, Option<At<Currency>>) {
-    let Some(section) = fields(desk, node, node.span, "models.NAME.price", path) else { return (None, None) };
-    let currency = section.need(desk, "currency", "currency: USD");
-    let currency = currency.and_then(|(node, path)| currency_of(desk, node, &path));
-    let tokens_in = section.need(desk, "in", "in: AMOUNT, for the tokens that are read");
-    let tokens_in = tokens_in.and_then(|(node, path)| amount(desk, node, &path));
-    let tokens_out = section.need(desk, "out", "out: AMOUNT, for the tokens that are written");
-    let tokens_out = tokens_out.and_then(|(node, path)| amount(desk, node, &path));
-    let cached = section.get("cached").map(|(node, path)| amount(desk, node, &path));
-    let per = section.get("per").map(|(node, path)| tokens(desk, node, &path, &TOKENS));
+fn price(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> (Option<Price>, Option<At<Currency>>) {
+    let Some(section) = fields(diagnostics, node, node.span, "models.NAME.price", path) else {
+        return (None, None);
+    };
+    let currency = section.need(diagnostics, "currency", "currency: USD");
+    let currency = currency.and_then(|(node, path)| currency_of(diagnostics, node, &path));
+    let tokens_in = section.need(diagnostics, "in", "in: AMOUNT, for the tokens that are read");
+    let tokens_in = tokens_in.and_then(|(node, path)| amount(diagnostics, node, &path));
+    let tokens_out = section.need(diagnostics, "out", "out: AMOUNT, for the tokens that are written");
+    let tokens_out = tokens_out.and_then(|(node, path)| amount(diagnostics, node, &path));
+    let cached = section.get("cached").map(|(node, path)| amount(diagnostics, node, &path));
+    let per = section.get("per").map(|(node, path)| tokens(diagnostics, node, &path, &TOKENS));
     let money = |micros| Some(Money { micros, currency: currency.as_ref()?.value });
     let price =
         tokens_in.and_then(money).zip(tokens_out.and_then(money)).map(|(tokens_in, tokens_out)| Price {
@@ -202,38 +211,38 @@ fn price(desk: &mut Desk, node: &Node, path: &str) -> (Option<Price>, Option<At<
     (price, currency)
 }
 
-fn currency_of(desk: &mut Desk, node: &Node, path: &str) -> Option<At<Currency>> {
-    let found = value::text(desk, node, path)?;
+fn currency_of(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Option<At<Currency>> {
+    let found = value::text(diagnostics, node, path)?;
     let currency = Currency::parse(&found.value);
     if currency.is_none() {
-        let told = format!("{path}: `{}` is no currency", found.value);
+        let message = format!("{path}: `{}` is no currency", found.value);
         let upper = found.value.to_ascii_uppercase();
-        let mend = Currency::parse(&upper).map_or("three capital letters, as USD", |_| upper.as_str());
-        desk.tell(Code::ConfigValue, found.at, &told, Some(mend));
+        let fix = Currency::parse(&upper).map_or("three capital letters, as USD", |_| upper.as_str());
+        diagnostics.report(Code::ConfigValue, found.at, &message, Some(fix));
     }
     currency.map(|value| At { at: found.at, value })
 }
 
 /// An amount in millionths.
-fn amount(desk: &mut Desk, node: &Node, path: &str) -> Option<u64> {
-    let found = value::text(desk, node, path)?;
+fn amount(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Option<u64> {
+    let found = value::text(diagnostics, node, path)?;
     let money = Money::parse(&format!("{} USD", found.value));
     let money = money.filter(|money| money.micros <= limits::BUDGET_MICROS);
     if money.is_none() {
-        let told = format!("{path}: `{}` is no amount from 0 to 1000000", found.value);
-        let mend = "a number as 0.25, with at most six decimals; the currency stands beside it";
-        desk.tell(Code::ConfigValue, found.at, &told, Some(mend));
+        let message = format!("{path}: `{}` is no amount from 0 to 1000000", found.value);
+        let fix = "a number as 0.25, with at most six decimals; the currency stands beside it";
+        diagnostics.report(Code::ConfigValue, found.at, &message, Some(fix));
     }
     money.map(|money| money.micros)
 }
 
-fn retry(desk: &mut Desk, node: &Node, path: &str, retry: &mut Retry) {
-    let Some(section) = fields(desk, node, node.span, "models.NAME.retry", path) else { return };
+fn retry(diagnostics: &mut Diagnostics, node: &Node, path: &str, retry: &mut Retry) {
+    let Some(section) = fields(diagnostics, node, node.span, "models.NAME.retry", path) else { return };
     if let Some((node, path)) = section.get("attempts") {
-        retry.attempts = value::count(desk, node, &path, 1, 100).unwrap_or(retry.attempts);
+        retry.attempts = value::count(diagnostics, node, &path, 1, 100).unwrap_or(retry.attempts);
     }
     if let Some((node, path)) = section.get("backoff")
-        && let Some((first_ms, longest_ms)) = durations_ms(desk, node, &path)
+        && let Some((first_ms, longest_ms)) = durations_ms(diagnostics, node, &path)
     {
         *retry = Retry { first_ms, longest_ms, ..*retry };
     }

@@ -5,37 +5,37 @@
 
 use serde_json::{Map, Number, Value as Json};
 
-use super::desk::Desk;
+use super::diagnostics::Diagnostics;
 use super::value::joined;
 use super::yaml::{Entry, Node, Value};
 use systole_core::types::codes::Code;
 
 /// The entries of a map as JSON. Unreadable entries are reported and left out.
-pub(super) fn object(desk: &mut Desk, entries: &[Entry], path: &str) -> Map<String, Json> {
+pub(super) fn object(diagnostics: &mut Diagnostics, entries: &[Entry], path: &str) -> Map<String, Json> {
     let mut object = Map::new();
     for entry in entries {
-        if let Some(value) = json(desk, &entry.value, &joined(path, &entry.key)) {
+        if let Some(value) = json(diagnostics, &entry.value, &joined(path, &entry.key)) {
             object.insert(entry.key.clone(), value);
         }
     }
     object
 }
 
-fn json(desk: &mut Desk, node: &Node, path: &str) -> Option<Json> {
+fn json(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Option<Json> {
     match &node.value {
         Value::Nothing => Some(Json::Null),
-        Value::Told => None,
+        Value::Reported => None,
         Value::Text { text, plain: false } => Some(Json::String(text.clone())),
         Value::Text { text, plain: true } => match text.as_str() {
             "true" => Some(Json::Bool(true)),
             "false" => Some(Json::Bool(false)),
-            text if is_yaml_number(text) => number(desk, node, text, path),
+            text if is_yaml_number(text) => number(diagnostics, node, text, path),
             text => Some(Json::String(text.to_owned())),
         },
         Value::List(items) => {
-            Some(Json::Array(items.iter().filter_map(|item| json(desk, item, path)).collect()))
+            Some(Json::Array(items.iter().filter_map(|item| json(diagnostics, item, path)).collect()))
         }
-        Value::Map(entries) => Some(Json::Object(object(desk, entries, path))),
+        Value::Map(entries) => Some(Json::Object(object(diagnostics, entries, path))),
     }
 }
 
@@ -63,15 +63,15 @@ fn is_yaml_number(text: &str) -> bool {
     is_mantissa && is_exponent
 }
 
-fn number(desk: &mut Desk, node: &Node, text: &str, path: &str) -> Option<Json> {
+fn number(diagnostics: &mut Diagnostics, node: &Node, text: &str, path: &str) -> Option<Json> {
     let found = serde_json::from_str::<Number>(text).ok();
     let is_whole = text.strip_prefix('-').unwrap_or(text).bytes().all(|byte| byte.is_ascii_digit());
     let is_exact = |number: &Number| !is_whole || number.is_u64() || number.is_i64() || text == "-0";
     if let Some(number) = found.filter(is_exact) {
         return Some(Json::Number(number));
     }
-    let told = format!("{path}: `{text}` is a number that JSON cannot hold as it is written");
-    let mend = "a number such as 0.5 or 20, with digits before the point; quotes, if it is a text";
-    desk.tell(Code::ConfigValue, node.span, &told, Some(mend));
+    let message = format!("{path}: `{text}` is a number that JSON cannot hold as it is written");
+    let fix = "a number such as 0.5 or 20, with digits before the point; quotes, if it is a text";
+    diagnostics.report(Code::ConfigValue, node.span, &message, Some(fix));
     None
 }

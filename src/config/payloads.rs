@@ -7,7 +7,7 @@ use systole_kit::compact::{self, Body, Field, List, Payload, Type, Wrong};
 use systole_kit::name::is_ncname;
 use systole_kit::schema::nearest;
 
-use super::desk::Desk;
+use super::diagnostics::Diagnostics;
 use super::schemas::belongs_to_house;
 use super::stretch;
 use super::traps;
@@ -28,45 +28,45 @@ pub(super) struct Section {
 }
 
 /// Takes the section. Its payloads are read when the organism's name is known.
-pub(super) fn read(desk: &mut Desk, node: &Node) -> Option<Section> {
+pub(super) fn read(diagnostics: &mut Diagnostics, node: &Node) -> Option<Section> {
     if matches!(node.value, Value::Text { .. } | Value::List(_)) {
-        let told = "payloads: a value or a list stands where a map is expected";
-        desk.tell(Code::ConfigKind, node.span, told, Some("payloads: {NAME: {FIELD: TYPE}}"));
+        let message = "payloads: a value or a list stands where a map is expected";
+        diagnostics.report(Code::ConfigKind, node.span, message, Some("payloads: {NAME: {FIELD: TYPE}}"));
         return None;
     }
-    let entries = value::map(desk, node, node.span, "payloads")?;
+    let entries = value::map(diagnostics, node, node.span, "payloads")?;
     if entries.is_empty() {
-        let mend = "a name, and its fields below it; or leave it out";
-        desk.tell(Code::ConfigMissing, node.span, "payloads has no payload", Some(mend));
+        let fix = "a name, and its fields below it; or leave it out";
+        diagnostics.report(Code::ConfigMissing, node.span, "payloads has no payload", Some(fix));
     }
     Some(Section { at: node.span, entries: entries.to_vec() })
 }
 
 impl Section {
     /// The schema of the section. `None` if it has mistakes, which are reported.
-    pub(super) fn schema(&self, desk: &mut Desk, organism: Option<&Name>) -> Option<Vec<u8>> {
-        let before = desk.mistakes();
-        let mut reading = Reading { desk };
+    pub(super) fn schema(&self, diagnostics: &mut Diagnostics, organism: Option<&Name>) -> Option<Vec<u8>> {
+        let before = diagnostics.mistakes();
+        let mut reading = Reading { diagnostics };
         let payloads: Vec<Payload> = self.entries.iter().filter_map(|entry| reading.payload(entry)).collect();
         reading.twice(&self.entries, "payloads");
         let organism = organism?;
         let namespace = Listener::namespace_of(organism);
         if belongs_to_house(&namespace) {
-            let told = ["payloads: their namespace would be ", &namespace, ", which belongs to the house"];
-            desk.tell(Code::ConfigValue, self.at, &told.concat(), Some("another organism.name"));
+            let message = ["payloads: their namespace would be ", &namespace, ", which belongs to the house"];
+            diagnostics.report(Code::ConfigValue, self.at, &message.concat(), Some("another organism.name"));
         }
         let xsd = compact::xsd(&namespace, &payloads);
         if xsd.len() > SCHEMA_BYTES {
-            let told =
+            let message =
                 ["payloads: the schema that they mean has ", &xsd.len().to_string(), " bytes, 1 MiB at most"];
-            desk.tell(
+            diagnostics.report(
                 Code::ConfigValue,
                 self.at,
-                &told.concat(),
+                &message.concat(),
                 Some("fewer payloads, or schemas of their own"),
             );
         }
-        (desk.mistakes() == before && !payloads.is_empty()).then_some(xsd)
+        (diagnostics.mistakes() == before && !payloads.is_empty()).then_some(xsd)
     }
 
     /// The names of the payloads, including those with mistakes. `None` if a name is invalid.
@@ -93,7 +93,7 @@ enum Stands {
 }
 
 struct Reading<'d> {
-    desk: &'d mut Desk,
+    diagnostics: &'d mut Diagnostics,
 }
 
 impl Reading<'_> {
@@ -101,8 +101,8 @@ impl Reading<'_> {
         let path = joined("payloads", &entry.key);
         let (name, optional) = self.name(entry, "payloads")?;
         if optional {
-            let told = format!("{path}: a payload cannot be left out");
-            self.desk.tell(Code::ConfigValue, entry.at, &told, Some(&name));
+            let message = format!("{path}: a payload cannot be left out");
+            self.diagnostics.report(Code::ConfigValue, entry.at, &message, Some(&name));
         }
         let (body, dangerous) = self.body(&entry.value, entry.at, &path, Stands::Alone)?;
         Some(Payload { name, dangerous, body })
@@ -116,10 +116,10 @@ impl Reading<'_> {
             return Some((name.to_owned(), optional));
         }
         let shown = if written.is_empty() { "an empty name" } else { &format!("`{name}`") };
-        let told = format!("{path}: {shown} is no name of an element");
+        let message = format!("{path}: {shown} is no name of an element");
         let mended = mended(name);
-        let mend = mended.as_deref().unwrap_or("letters, digits, - and _, beginning with a letter");
-        self.desk.tell(Code::ConfigValue, entry.at, &told, Some(mend));
+        let fix = mended.as_deref().unwrap_or("letters, digits, - and _, beginning with a letter");
+        self.diagnostics.report(Code::ConfigValue, entry.at, &message, Some(fix));
         None
     }
 
@@ -132,52 +132,52 @@ impl Reading<'_> {
             Value::Map(entries) => self.group(node, entries, path, stands),
             Value::List(items) => self.list(node, items, path).map(|list| (Body::List(list), false)),
             Value::Nothing => {
-                let told = format!("{path} has no type");
-                let mend = "a type, as text; {} for an element without content";
-                self.desk.tell(Code::ConfigMissing, at, &told, Some(mend));
+                let message = format!("{path} has no type");
+                let fix = "a type, as text; {} for an element without content";
+                self.diagnostics.report(Code::ConfigMissing, at, &message, Some(fix));
                 None
             }
-            Value::Told => None,
+            Value::Reported => None,
         }
     }
 
     fn type_of(&mut self, node: &Node, text: &str, path: &str, stands: Stands) -> Option<Type> {
-        if traps::cut_words(self.desk, node, path) {
+        if traps::cut_words(self.diagnostics, node, path) {
             return None;
         }
         let read = match Type::read(text) {
             Ok(read) => read,
             Err(wrong) => {
-                self.tell(node, text, path, &wrong);
+                self.report(node, text, path, &wrong);
                 return None;
             }
         };
         if let (Some(at), true) = (&read.default_at, stands != Stands::AsField) {
             let what = if stands == Stands::Alone { "a payload" } else { "an item of a list" };
             let words = format!("{what} cannot be left out, so that its default would never hold");
-            self.tell(node, text, path, &Wrong { at: at.clone(), words, mend: "leave it out".to_owned() });
+            self.report(node, text, path, &Wrong { at: at.clone(), words, fix: "leave it out".to_owned() });
         }
         Some(read.of)
     }
 
     /// Reports a mistake inside a scalar.
-    fn tell(&mut self, node: &Node, text: &str, path: &str, wrong: &Wrong) {
-        let at = stretch::within(&self.desk.text(), node.span, text, &wrong.at);
-        let told = format!("{path}: {}", wrong.words);
-        self.desk.tell(Code::ConfigValue, at, &told, Some(&wrong.mend));
+    fn report(&mut self, node: &Node, text: &str, path: &str, wrong: &Wrong) {
+        let at = stretch::within(&self.diagnostics.text(), node.span, text, &wrong.at);
+        let message = format!("{path}: {}", wrong.words);
+        self.diagnostics.report(Code::ConfigValue, at, &message, Some(&wrong.fix));
     }
 
     fn group(&mut self, node: &Node, entries: &[Entry], path: &str, stands: Stands) -> Option<(Body, bool)> {
-        let before = self.desk.mistakes();
+        let before = self.diagnostics.mistakes();
         let (mut about, mut dangerous, mut fields) = (None, false, Vec::new());
         for (place, entry) in entries.iter().enumerate() {
             let previous = place.checked_sub(1).and_then(|place| entries.get(place));
-            if traps::cut_by_sign(self.desk, node, previous, entry, path) {
+            if traps::cut_by_sign(self.diagnostics, node, previous, entry, path) {
                 continue;
             }
             match entry.key.as_str() {
-                ".about" if traps::cut_about(self.desk, &entry.value, path) => {}
-                ".about" => about = value::text(self.desk, &entry.value, &format!("{path}.about")),
+                ".about" if traps::cut_about(self.diagnostics, &entry.value, path) => {}
+                ".about" => about = value::text(self.diagnostics, &entry.value, &format!("{path}.about")),
                 ".dangerous" => dangerous = self.danger(entry, path, stands),
                 key if key.starts_with('.') => self.unknown_mark(entry, path, stands),
                 _ => fields.extend(self.field(entry, path)),
@@ -185,7 +185,7 @@ impl Reading<'_> {
         }
         self.twice(entries, path);
         let about = about.map(|about| about.value.split_whitespace().collect::<Vec<_>>().join(" "));
-        (self.desk.mistakes() == before).then_some((Body::Group { about, fields }, dangerous))
+        (self.diagnostics.mistakes() == before).then_some((Body::Group { about, fields }, dangerous))
     }
 
     fn field(&mut self, entry: &Entry, path: &str) -> Option<Field> {
@@ -195,22 +195,23 @@ impl Reading<'_> {
     }
 
     fn danger(&mut self, entry: &Entry, path: &str, stands: Stands) -> bool {
-        let dangerous = value::flag(self.desk, &entry.value, &format!("{path}.dangerous")).unwrap_or(false);
+        let dangerous =
+            value::flag(self.diagnostics, &entry.value, &format!("{path}.dangerous")).unwrap_or(false);
         if dangerous && stands != Stands::Alone {
-            let told =
+            let message =
                 [path, ": a part of a payload is marked as dangerous; a person is asked about whole ones"];
-            let mend = "put .dangerous on the payload that this is part of";
-            self.desk.tell(Code::ConfigValue, entry.at, &told.concat(), Some(mend));
+            let fix = "put .dangerous on the payload that this is part of";
+            self.diagnostics.report(Code::ConfigValue, entry.at, &message.concat(), Some(fix));
         }
         dangerous
     }
 
     fn unknown_mark(&mut self, entry: &Entry, path: &str, stands: Stands) {
-        let told = format!("`{}` is no key of {path}", entry.key);
+        let message = format!("`{}` is no key of {path}", entry.key);
         let known: &[&str] = if stands == Stands::Alone { &[".about", ".dangerous"] } else { &[".about"] };
         let near = nearest(&entry.key, known.iter().copied()).map(str::to_owned);
-        let mend = near.unwrap_or_else(|| format!("{}, or a name without the dot", known.join(" or ")));
-        self.desk.tell(Code::ConfigUnknownKey, entry.at, &told, Some(&mend));
+        let fix = near.unwrap_or_else(|| format!("{}, or a name without the dot", known.join(" or ")));
+        self.diagnostics.report(Code::ConfigUnknownKey, entry.at, &message, Some(&fix));
     }
 
     /// Reports a repeated element. `query` and `query?` are two keys in YAML but one element.
@@ -219,10 +220,10 @@ impl Reading<'_> {
             let name = entry.key.trim_end_matches('?');
             let first = entries.iter().take(place).find(|first| first.key.trim_end_matches('?') == name);
             if let Some(first) = first {
-                let told = format!("{path}: `{name}` stands here a second time");
-                let mend = self.one_of_two(first, entry, name);
+                let message = format!("{path}: `{name}` stands here a second time");
+                let fix = self.one_of_two(first, entry, name);
                 let second = (first.at, "the first one");
-                self.desk.tell_seeing(Code::ConfigDuplicate, entry.at, &told, Some(&mend), second);
+                self.diagnostics.report_beside(Code::ConfigDuplicate, entry.at, &message, Some(&fix), second);
             }
         }
     }
@@ -230,10 +231,10 @@ impl Reading<'_> {
     /// The fix for two keys that differ only in `?`. For a setting, it is the setting with the other key's spelling,
     /// which replaces that key.
     fn one_of_two(&self, first: &Entry, entry: &Entry, name: &str) -> String {
-        if !self.desk.is_set(entry.at) {
+        if !self.diagnostics.is_set(entry.at) {
             return format!("one of the two: `{name}` has to be there, `{name}?` may be left out");
         }
-        let place = self.desk.place(entry.at);
+        let place = self.diagnostics.place(entry.at);
         let before: String = place.text.chars().take(place.column.saturating_sub(1)).collect();
         let behind = place.text.get(before.len() + entry.key.len()..).unwrap_or_default();
         [&before, &first.key, behind].concat()
@@ -243,22 +244,22 @@ impl Reading<'_> {
         let shape = "[T] or [T, MIN..MAX], as [word, 1..10]";
         let (first, count) = match items {
             [] => {
-                let told = format!("{path}: a list stands here without a type");
-                self.desk.tell(Code::ConfigKind, node.span, &told, Some(shape));
+                let message = format!("{path}: a list stands here without a type");
+                self.diagnostics.report(Code::ConfigKind, node.span, &message, Some(shape));
                 return None;
             }
             [only] => (only, None),
             [first, second] => (first, Some(second)),
             [first, .., last] => {
-                if !traps::cut_by_comma(self.desk, node, first, last, path) {
-                    let told = format!("{path}: a list has a type and a range, and nothing else");
-                    self.desk.tell(Code::ConfigKind, last.span, &told, Some(shape));
+                if !traps::cut_by_comma(self.diagnostics, node, first, last, path) {
+                    let message = format!("{path}: a list has a type and a range, and nothing else");
+                    self.diagnostics.report(Code::ConfigKind, last.span, &message, Some(shape));
                 }
                 return None;
             }
         };
         if let Some(second) = count
-            && traps::cut_by_comma(self.desk, node, first, second, path)
+            && traps::cut_by_comma(self.diagnostics, node, first, second, path)
         {
             return None;
         }
@@ -269,14 +270,14 @@ impl Reading<'_> {
 
     fn range(&mut self, node: &Node, path: &str) -> Option<(u32, Option<u32>)> {
         let Value::Text { text, .. } = &node.value else {
-            let told = format!("{path}: how many items there are is a range");
-            self.desk.tell(Code::ConfigKind, node.span, &told, Some("1..10"));
+            let message = format!("{path}: how many items there are is a range");
+            self.diagnostics.report(Code::ConfigKind, node.span, &message, Some("1..10"));
             return None;
         };
         match List::range(text) {
             Ok(range) => Some(range),
             Err(wrong) => {
-                self.tell(node, text, path, &wrong);
+                self.report(node, text, path, &wrong);
                 None
             }
         }

@@ -13,10 +13,10 @@ use systole_agent::spec::{self, Dialect};
 use systole_kit::schema::{is_slip, nearest};
 use systole_kit::writer::visible;
 
-use super::agents::Mind;
+use super::agents::AgentConfig;
 use super::declared::{Declared, Party};
-use super::desk::Desk;
 use super::diagnostic::Diagnostic;
+use super::diagnostics::Diagnostics;
 use super::schemas::{Absent, Shelf};
 use super::source::PROMPTS;
 use super::stretch;
@@ -44,20 +44,20 @@ const MADE: [&str; 4] = ["environment", "response protocol", "response-protocol"
 const USUAL: [&str; 3] = ["identity", "capabilities", "rules"];
 
 /// Reads the sections of one prompt.
-pub(super) fn read(desk: &mut Desk, node: &Node, path: &str) -> Vec<Section> {
+pub(super) fn read(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Vec<Section> {
     if matches!(node.value, Value::Text { .. } | Value::List(_)) {
-        value::wrong_kind(desk, node, path, "a map", "{identity: TEXT, rules: [TEXT]}");
+        value::wrong_kind(diagnostics, node, path, "a map", "{identity: TEXT, rules: [TEXT]}");
         return Vec::new();
     }
-    let entries = value::map(desk, node, node.span, path).unwrap_or_default();
-    entries.iter().filter_map(|entry| section(desk, entry, path)).collect()
+    let entries = value::map(diagnostics, node, node.span, path).unwrap_or_default();
+    entries.iter().filter_map(|entry| section(diagnostics, entry, path)).collect()
 }
 
-fn section(desk: &mut Desk, entry: &Entry, path: &str) -> Option<Section> {
+fn section(diagnostics: &mut Diagnostics, entry: &Entry, path: &str) -> Option<Section> {
     let key = entry.key.as_str();
     if MADE.contains(&key) {
-        let told = format!("{path}: the section `{key}` is made by the agent itself");
-        desk.tell(Code::ConfigValue, entry.at, &told, Some("another name, or leave it out"));
+        let message = format!("{path}: the section `{key}` is made by the agent itself");
+        diagnostics.report(Code::ConfigValue, entry.at, &message, Some("another name, or leave it out"));
         return None;
     }
     let fits = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'-' | b'_');
@@ -65,9 +65,9 @@ fn section(desk: &mut Desk, entry: &Entry, path: &str) -> Option<Section> {
     if !first || key.len() > 63 || !key.bytes().all(fits) {
         let lower = key.to_lowercase();
         let near = nearest(&lower, USUAL.into_iter());
-        let mend = near.unwrap_or("small letters, digits, - and _, a letter first; 63 at most");
-        let told = format!("{path}: `{key}` is no name of a section");
-        desk.tell(Code::ConfigValue, entry.at, &told, Some(mend));
+        let fix = near.unwrap_or("small letters, digits, - and _, a letter first; 63 at most");
+        let message = format!("{path}: `{key}` is no name of a section");
+        diagnostics.report(Code::ConfigValue, entry.at, &message, Some(fix));
         return None;
     }
     let path = joined(path, key);
@@ -75,46 +75,50 @@ fn section(desk: &mut Desk, entry: &Entry, path: &str) -> Option<Section> {
     if let Value::Map(entries) = &entry.value.value
         && entries.iter().any(|entry| entry.key == "file")
     {
-        let own = fields(desk, &entry.value, entry.at, "agents.NAME.prompt.NAME", &path)?;
-        let file = own.need(desk, "file", "file: PATH, from this file's folder");
-        let file = file.and_then(|(node, path)| value::text(desk, node, &path));
+        let own = fields(diagnostics, &entry.value, entry.at, "agents.NAME.prompt.NAME", &path)?;
+        let file = own.need(diagnostics, "file", "file: PATH, from this file's folder");
+        let file = file.and_then(|(node, path)| value::text(diagnostics, node, &path));
         let key = At { at: entry.at, value: entry.key.clone() };
         return Some(Section { key, lines: Vec::new(), is_list, file });
     }
     let lines = match &entry.value.value {
-        Value::List(items) => items.iter().filter_map(|item| line(desk, item, &path)).collect(),
-        _ => line(desk, &entry.value, &path).into_iter().collect(),
+        Value::List(items) => items.iter().filter_map(|item| line(diagnostics, item, &path)).collect(),
+        _ => line(diagnostics, &entry.value, &path).into_iter().collect(),
     };
     Some(Section { key: At { at: entry.at, value: entry.key.clone() }, lines, is_list, file: None })
 }
 
 /// A text of a section. It may be empty, which only causes a warning.
-fn line(desk: &mut Desk, node: &Node, path: &str) -> Option<At<String>> {
+fn line(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Option<At<String>> {
     match &node.value {
         Value::Text { text, .. } => Some(At { at: node.span, value: text.clone() }),
         Value::Nothing => Some(At { at: node.span, value: String::new() }),
-        Value::Told => None,
+        Value::Reported => None,
         Value::List(_) | Value::Map(_) => {
-            let mend = "a text, a list of texts, or {file: PATH}; quotes around one that has `: ` or begins with [ or {";
-            value::wrong_kind(desk, node, path, "a text", mend);
+            let fix = "a text, a list of texts, or {file: PATH}; quotes around one that has `: ` or begins with [ or {";
+            value::wrong_kind(diagnostics, node, path, "a text", fix);
             None
         }
     }
 }
 
 /// Reads the files that sections name. Returns each file once, for the stored configuration.
-pub(super) fn fetch(desk: &mut Desk, declared: &mut Declared, shelf: &dyn Shelf) -> Vec<Schema> {
+pub(super) fn fetch(
+    diagnostics: &mut Diagnostics,
+    declared: &mut Declared,
+    shelf: &dyn Shelf,
+) -> Vec<Schema> {
     let mut kept: Vec<Schema> = Vec::new();
     for party in &mut declared.parties {
         let path = format!("{}.prompt", party.path());
-        for section in party.mind.iter_mut().flat_map(|mind| &mut mind.prompt) {
+        for section in party.agent_config.iter_mut().flat_map(|agent_config| &mut agent_config.prompt) {
             let Some(file) = section.file.clone() else { continue };
             let name = format!("{PROMPTS}{}", file.value);
             let known = kept.iter().find(|text| text.name == name).map(|text| Ok(Arc::clone(&text.text)));
             let read = known.unwrap_or_else(|| shelf.prompt(&file.value)).and_then(|bytes| {
                 let text =
                     std::str::from_utf8(&bytes).map(|text| text.trim_start_matches('\u{feff}').to_owned());
-                let why = |_| Absent { why: format!("{}: it is not UTF-8", file.value), mend: None };
+                let why = |_| Absent { why: format!("{}: it is not UTF-8", file.value), fix: None };
                 text.map(|text| (bytes, text)).map_err(why)
             });
             match read {
@@ -124,11 +128,11 @@ pub(super) fn fetch(desk: &mut Desk, declared: &mut Declared, shelf: &dyn Shelf)
                         kept.push(Schema { name, text: bytes });
                     }
                 }
-                Err(Absent { why, mend }) => {
-                    let told = format!("{path}.{}.file: {why}", section.key.value);
-                    let mend = mend
+                Err(Absent { why, fix }) => {
+                    let message = format!("{path}.{}.file: {why}", section.key.value);
+                    let fix = fix
                         .unwrap_or_else(|| "the path of a text in UTF-8, from this file's folder".to_owned());
-                    desk.tell(Code::ConfigUnreadable, file.at, &told, Some(&mend));
+                    diagnostics.report(Code::ConfigUnreadable, file.at, &message, Some(&fix));
                 }
             }
         }
@@ -137,33 +141,38 @@ pub(super) fn fetch(desk: &mut Desk, declared: &mut Declared, shelf: &dyn Shelf)
 }
 
 /// Rejects sections that a model would take for something else, or that do not end where they seem to.
-pub(super) fn check(desk: &mut Desk, declared: &Declared, agents: &[spec::Agent]) {
+pub(super) fn check(diagnostics: &mut Diagnostics, declared: &Declared, agents: &[spec::Agent]) {
     let agents: HashMap<&str, &spec::Agent> = agents.iter().map(|agent| (&*agent.name, agent)).collect();
     for party in &declared.parties {
-        let Some(mind) = &party.mind else { continue };
+        let Some(agent_config) = &party.agent_config else { continue };
         let Some(agent) = agents.get(&*party.key.value).copied() else { continue };
-        for section in &mind.prompt {
+        for section in &agent_config.prompt {
             let path = format!("{}.prompt.{}", party.path(), section.key.value);
             if sections::is_taken(agent, &section.key.value) {
-                let told = format!(
+                let message = format!(
                     "{path}: `{}` is the name of an element that means something else",
                     section.key.value
                 );
-                desk.tell(Code::ConfigValue, section.key.at, &told, Some("another name for the section"));
+                diagnostics.report(
+                    Code::ConfigValue,
+                    section.key.at,
+                    &message,
+                    Some("another name for the section"),
+                );
             }
             for line in &section.lines {
                 if let Some(part) = sections::end_tag(agent, &line.value) {
                     let tag = line.value.get(part.clone()).unwrap_or_default();
-                    let told = format!(
+                    let message = format!(
                         "{path}: {}`{tag}` ends a section of the prompt",
                         section.place(&line.value, part.start)
                     );
                     // For a text from another file, this is the name of that file.
-                    let at = stretch::within(&desk.text(), line.at, &line.value, &part);
-                    desk.tell(
+                    let at = stretch::within(&diagnostics.text(), line.at, &line.value, &part);
+                    diagnostics.report(
                         Code::ConfigValue,
                         at,
-                        &told,
+                        &message,
                         Some("the text without the tag, or another name for the section"),
                     );
                 }
@@ -195,14 +204,14 @@ impl Section {
 }
 
 /// All warnings about the prompts, unsorted, each with its sort position.
-pub(super) fn warnings(desk: &Desk, declared: &Declared) -> Vec<(usize, Diagnostic)> {
-    let mut lint = Lint { desk, found: Vec::new() };
+pub(super) fn warnings(diagnostics: &Diagnostics, declared: &Declared) -> Vec<(usize, Diagnostic)> {
+    let mut lint = Lint { diagnostics, found: Vec::new() };
     if let Some(preamble) = &declared.preamble {
         lint.text(preamble, "organism.preamble", &[CORE]);
     }
     for party in &declared.parties {
-        if let Some(mind) = &party.mind {
-            lint.prompt(party, mind);
+        if let Some(agent_config) = &party.agent_config {
+            lint.prompt(party, agent_config);
         }
     }
     lint.found
@@ -221,19 +230,19 @@ fn markup(dialect: Dialect) -> &'static [&'static str] {
 }
 
 struct Lint<'d> {
-    desk: &'d Desk,
+    diagnostics: &'d Diagnostics,
     found: Vec<(usize, Diagnostic)>,
 }
 
 impl Lint<'_> {
-    fn warn(&mut self, at: Span, words: &str, mend: &str) {
-        let told = Diagnostic::new(Code::ConfigPrompt, self.desk.place(at), words, Some(mend));
-        self.found.push((at.start, told));
+    fn warn(&mut self, at: Span, words: &str, fix: &str) {
+        let message = Diagnostic::new(Code::ConfigPrompt, self.diagnostics.place(at), words, Some(fix));
+        self.found.push((at.start, message));
     }
 
-    fn prompt(&mut self, party: &Party, mind: &Mind) {
+    fn prompt(&mut self, party: &Party, agent_config: &AgentConfig) {
         let path = format!("{}.prompt", party.path());
-        for section in &mind.prompt {
+        for section in &agent_config.prompt {
             let path = joined(&path, &section.key.value);
             if section.is_empty() {
                 let words = format!("{path}: the section is empty, so that it is left out");
@@ -245,14 +254,16 @@ impl Lint<'_> {
                     self.warn(line.at, &words, "a text, or leave the entry out");
                 }
                 match &section.file {
-                    None => self.text(line, &path, markup(mind.dialect)),
-                    Some(file) => self.text(line, &format!("{path}: {}", file.value), markup(mind.dialect)),
+                    None => self.text(line, &path, markup(agent_config.dialect)),
+                    Some(file) => {
+                        self.text(line, &format!("{path}: {}", file.value), markup(agent_config.dialect))
+                    }
                 }
             }
         }
-        let has = |name: &str| mind.prompt.iter().any(|section| section.key.value == name);
+        let has = |name: &str| agent_config.prompt.iter().any(|section| section.key.value == name);
         let mut slips = Vec::new();
-        for section in &mind.prompt {
+        for section in &agent_config.prompt {
             let key = section.key.value.as_str();
             let meant = USUAL.into_iter().find(|usual| is_slip(key, usual) && !has(usual));
             if let Some(meant) = meant {
@@ -273,8 +284,8 @@ impl Lint<'_> {
         for sign in markup {
             if let Some(at) = text.find(sign) {
                 let words = [path, ": `", sign, "` is markup by which house and model know what is what"];
-                let mend = "the thing in words; the agent explains its markup itself";
-                self.warn(self.within(line, &(at..at + sign.len())), &words.concat(), mend);
+                let fix = "the thing in words; the agent explains its markup itself";
+                self.warn(self.within(line, &(at..at + sign.len())), &words.concat(), fix);
             }
         }
         let control = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
@@ -291,7 +302,7 @@ impl Lint<'_> {
     }
 
     fn within(&self, line: &At<String>, part: &Range<usize>) -> Span {
-        stretch::within(&self.desk.text(), line.at, &line.value, part)
+        stretch::within(&self.diagnostics.text(), line.at, &line.value, part)
     }
 }
 

@@ -36,7 +36,7 @@ fn here(sources: &[Source]) -> Result<(), Failed> {
 /// The diagnostic, with the schema's name for people.
 pub(super) fn told(file: &str, text: &[u8], failed: Failed) -> Diagnostic {
     let Caps { memory_bytes, processor_s, wall_ms } = Caps::USUAL;
-    let (message, mend) = match failed.why {
+    let (message, fix) = match failed.why {
         Why::Refused(words) => {
             let first = first_line(&words);
             (format!("libxml2 does not compile it: {first}"), mend_of(first))
@@ -57,7 +57,7 @@ pub(super) fn told(file: &str, text: &[u8], failed: Failed) -> Diagnostic {
     let span = content.trim_start().chars().take_while(|c| !c.is_whitespace() && *c != '>').collect();
     let column = indent.saturating_add(1);
     let place = Place { file: file.to_owned(), line, column, span, text: content.to_owned() };
-    Diagnostic::new(Code::ConfigSchema, place, &message, Some(mend))
+    Diagnostic::new(Code::ConfigSchema, place, &message, Some(fix))
 }
 
 /// The fix, if libxml2's message alone is not enough.
@@ -72,7 +72,7 @@ fn mend_of(words: &str) -> &'static str {
         ("duplicate", "name each once"),
     ];
     let found = known.iter().find(|(part, _)| words.contains(part));
-    found.map_or("correct what it names, or leave the type out", |(_, mend)| mend)
+    found.map_or("correct what it names, or leave the type out", |(_, fix)| fix)
 }
 
 /// The first line of libxml2's messages, which names the fault.

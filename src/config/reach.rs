@@ -4,7 +4,7 @@
 //! that looks like a key.
 
 use super::declared::variable;
-use super::desk::Desk;
+use super::diagnostics::Diagnostics;
 use super::secrets::looks_like_key;
 use super::value;
 use super::yaml::Node;
@@ -29,50 +29,55 @@ const OURS: [&str; 10] = [
 const SECRET: [&str; 5] = ["key", "token", "secret", "password", "sig"];
 
 /// The name of the variable that holds the key.
-pub(super) fn key_env(desk: &mut Desk, node: &Node, path: &str) -> Option<String> {
-    let found = value::text(desk, node, path)?;
+pub(super) fn key_env(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Option<String> {
+    let found = value::text(diagnostics, node, path)?;
     if looks_like_key(&found.value) {
-        desk.hide(found.at, &found.value);
-        let told = format!("{path}: what stands here looks like a key itself, and is not repeated");
-        let mend = "the name of the environment variable that holds it, as OPENAI_API_KEY";
-        desk.tell(Code::ConfigValue, found.at, &told, Some(mend));
+        diagnostics.hide(found.at, &found.value);
+        let message = format!("{path}: what stands here looks like a key itself, and is not repeated");
+        let fix = "the name of the environment variable that holds it, as OPENAI_API_KEY";
+        diagnostics.report(Code::ConfigValue, found.at, &message, Some(fix));
         return None;
     }
-    variable(desk, &found.value, found.at, path);
+    variable(diagnostics, &found.value, found.at, path);
     Some(found.value)
 }
 
 /// An address: with a host, over HTTP, optionally with a query, and without credentials.
-pub(super) fn url(desk: &mut Desk, node: &Node, path: &str) -> Option<String> {
-    let found = value::text(desk, node, path)?;
+pub(super) fn url(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Option<String> {
+    let found = value::text(diagnostics, node, path)?;
     let written = found.value.as_str();
     let rest = written.split_once("://").map_or(written, |(_, rest)| rest);
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
     if let Some((credentials, _)) = authority.rsplit_once('@') {
-        desk.hide(found.at, credentials);
-        let told = format!("{path}: a name or password stands in it, and is not repeated");
-        desk.tell(Code::ConfigValue, found.at, &told, Some("the address alone; key_env names the key"));
+        diagnostics.hide(found.at, credentials);
+        let message = format!("{path}: a name or password stands in it, and is not repeated");
+        diagnostics.report(
+            Code::ConfigValue,
+            found.at,
+            &message,
+            Some("the address alone; key_env names the key"),
+        );
         return None;
     }
     if let Some((_, behind)) = rest.split_once('#') {
-        desk.hide(found.at, behind);
-        let told = format!("{path}: what follows the `#` would never be sent, and is not repeated");
-        desk.tell(Code::ConfigValue, found.at, &told, Some("the address without it"));
+        diagnostics.hide(found.at, behind);
+        let message = format!("{path}: what follows the `#` would never be sent, and is not repeated");
+        diagnostics.report(Code::ConfigValue, found.at, &message, Some("the address without it"));
         return None;
     }
     if let Some((_, query)) = rest.split_once('?').filter(|(_, query)| holds_secret(query)) {
-        desk.hide(found.at, query);
-        let told = format!("{path}: its query looks like it holds a key, and is not repeated");
-        let mend = "a query without it; key_env names the key, headers_env the values of other headers";
-        desk.tell(Code::ConfigValue, found.at, &told, Some(mend));
+        diagnostics.hide(found.at, query);
+        let message = format!("{path}: its query looks like it holds a key, and is not repeated");
+        let fix = "a query without it; key_env names the key, headers_env the values of other headers";
+        diagnostics.report(Code::ConfigValue, found.at, &message, Some(fix));
         return None;
     }
     let lower = written.to_ascii_lowercase();
     if !lower.starts_with("http://") && !lower.starts_with("https://") {
-        let told = format!("{path}: `{written}` begins neither with http:// nor with https://");
+        let message = format!("{path}: `{written}` begins neither with http:// nor with https://");
         let bare = format!("http://{written}");
-        let mend = if written.contains("://") { "http://HOST:PORT/PATH, or https://" } else { &bare };
-        desk.tell(Code::ConfigValue, found.at, &told, Some(mend));
+        let fix = if written.contains("://") { "http://HOST:PORT/PATH, or https://" } else { &bare };
+        diagnostics.report(Code::ConfigValue, found.at, &message, Some(fix));
         return None;
     }
     let parsed = written.parse::<ureq::http::Uri>().ok();
@@ -80,8 +85,9 @@ pub(super) fn url(desk: &mut Desk, node: &Node, path: &str) -> Option<String> {
     let port = authority.rsplit_once(':').filter(|(_, port)| !port.ends_with(']')).map(|(_, port)| port);
     let is_port = port.is_none_or(|port| port.parse::<u16>().is_ok_and(|port| port > 0));
     if host.is_none() || !is_port {
-        let told = [path, ": `", written, "` is no address of a host, with a port and a path where needed"];
-        desk.tell(Code::ConfigValue, found.at, &told.concat(), Some("http://127.0.0.1:8080/v1"));
+        let message =
+            [path, ": `", written, "` is no address of a host, with a port and a path where needed"];
+        diagnostics.report(Code::ConfigValue, found.at, &message.concat(), Some("http://127.0.0.1:8080/v1"));
         return None;
     }
     Some(found.value)
@@ -97,8 +103,8 @@ fn holds_secret(query: &str) -> bool {
 }
 
 /// Extra headers: each name with the variable of its value.
-pub(super) fn headers(desk: &mut Desk, node: &Node, path: &str) -> Vec<(String, String)> {
-    let entries = value::map(desk, node, node.span, path).unwrap_or_default();
+pub(super) fn headers(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Vec<(String, String)> {
+    let entries = value::map(diagnostics, node, node.span, path).unwrap_or_default();
     let mut headers: Vec<(String, String)> = Vec::new();
     for entry in entries {
         let name = entry.key.as_str();
@@ -114,11 +120,11 @@ pub(super) fn headers(desk: &mut Desk, node: &Node, path: &str) -> Vec<(String, 
         } else {
             None
         };
-        if let Some((why, mend)) = wrong {
-            desk.tell(Code::ConfigValue, entry.at, &format!("{path}: `{name}` {why}"), Some(mend));
+        if let Some((why, fix)) = wrong {
+            diagnostics.report(Code::ConfigValue, entry.at, &format!("{path}: `{name}` {why}"), Some(fix));
             continue;
         }
-        if let Some(variable) = key_env(desk, &entry.value, &value::joined(path, name)) {
+        if let Some(variable) = key_env(diagnostics, &entry.value, &value::joined(path, name)) {
             headers.push((name.to_owned(), variable));
         }
     }

@@ -11,8 +11,8 @@ use std::sync::Arc;
 
 use systole_kit::schema::{Model, Unfit};
 
-use super::desk::Desk;
 use super::diagnostic::{Diagnostic, Place};
+use super::diagnostics::Diagnostics;
 use super::prove;
 use super::value::At;
 use super::yaml::Span;
@@ -42,7 +42,7 @@ pub(super) fn belongs_to_house(namespace: &str) -> bool {
 /// Why a schema is not available, and the fix.
 pub(super) struct Absent {
     pub(super) why: String,
-    pub(super) mend: Option<String>,
+    pub(super) fix: Option<String>,
 }
 
 /// The source of schema texts.
@@ -120,14 +120,14 @@ impl Collected {
     }
 
     /// Fetches a schema from the shelf, unless it was fetched before.
-    pub(super) fn add(&mut self, desk: &mut Desk, shelf: &dyn Shelf, name: &At<String>) {
+    pub(super) fn add(&mut self, diagnostics: &mut Diagnostics, shelf: &dyn Shelf, name: &At<String>) {
         if self.outlines.contains_key(&name.value) {
             return;
         }
         match shelf.take(&name.value) {
             Ok(text) => self.put(&name.value, text, name.at),
-            Err(Absent { why, mend }) => {
-                desk.tell(Code::ConfigUnreadable, name.at, &why, mend.as_deref());
+            Err(Absent { why, fix }) => {
+                diagnostics.report(Code::ConfigUnreadable, name.at, &why, fix.as_deref());
                 self.miss(&name.value);
             }
         }
@@ -148,7 +148,7 @@ impl Collected {
 
     /// Reads all fetched schemas together, because one may import another. Another process has tried them
     /// before.
-    pub(super) fn read(&mut self, desk: &mut Desk, shelf: &dyn Shelf) {
+    pub(super) fn read(&mut self, diagnostics: &mut Diagnostics, shelf: &dyn Shelf) {
         let taken: Vec<Taken> = std::mem::take(&mut self.unread)
             .into_iter()
             .filter_map(|(id, at)| {
@@ -161,9 +161,9 @@ impl Collected {
             && let Some(one) = taken.get(unproved.at)
         {
             let dies = !matches!(unproved.why, Why::Refused(_));
-            let told =
-                prove::told(&one.shown, &one.text, unproved).seeing(desk.place(one.name.at), "named here");
-            desk.tell_at(one.name.at.start, told);
+            let told = prove::told(&one.shown, &one.text, unproved)
+                .seeing(diagnostics.place(one.name.at), "named here");
+            diagnostics.tell_at(one.name.at.start, told);
             if dies {
                 // If the other process died, this one does not read them.
                 return;
@@ -171,7 +171,7 @@ impl Collected {
         }
         let among: Vec<(&str, &[u8])> = taken.iter().map(|one| (one.shown.as_str(), &*one.text)).collect();
         for one in &taken {
-            self.outlines.insert(one.name.value.clone(), outline(desk, one, &among));
+            self.outlines.insert(one.name.value.clone(), outline(diagnostics, one, &among));
         }
     }
 
@@ -207,7 +207,7 @@ fn prove(taken: &[Taken]) -> Option<Failed> {
     prove::prove(&taken.iter().map(source).collect::<Vec<_>>())
 }
 
-fn outline(desk: &mut Desk, one: &Taken, among: &[(&str, &[u8])]) -> Option<Outline> {
+fn outline(diagnostics: &mut Diagnostics, one: &Taken, among: &[(&str, &[u8])]) -> Option<Outline> {
     let Taken { name, shown, id, text } = one;
     let model = match Model::read_among(text, among) {
         Ok(model) => model,
@@ -216,18 +216,18 @@ fn outline(desk: &mut Desk, one: &Taken, among: &[(&str, &[u8])]) -> Option<Outl
             for (nth, unfit) in all.into_iter().filter(|unfit| unfit.document.is_none()).enumerate() {
                 let mut told = unfit_diagnostic(shown, text, unfit);
                 if nth == 0 {
-                    told = told.seeing(desk.place(name.at), "named here");
+                    told = told.seeing(diagnostics.place(name.at), "named here");
                 }
-                desk.tell_at(name.at.start, told);
+                diagnostics.tell_at(name.at.start, told);
             }
             return None;
         }
     };
     let namespace = model.target_namespace();
     // A stored schema that an earlier version accepted must still judge its log.
-    if belongs_to_house(namespace) && !desk.is_stored() {
+    if belongs_to_house(namespace) && !diagnostics.is_stored() {
         let told = format!("{}: the namespace {namespace} belongs to the house", name.value);
-        desk.tell(Code::ConfigSchema, name.at, &told, Some("a targetNamespace of your own"));
+        diagnostics.report(Code::ConfigSchema, name.at, &told, Some("a targetNamespace of your own"));
         return None;
     }
     let place = |element: &Arc<str>| {
@@ -261,5 +261,5 @@ fn place_in(file: &str, text: &[u8], line: u64, column: u64) -> Place {
 fn unfit_diagnostic(file: &str, text: &[u8], unfit: Unfit) -> Diagnostic {
     let message = format!("{}: {}", unfit.construct, unfit.message);
     let place = place_in(file, text, unfit.line, unfit.column);
-    Diagnostic::new(Code::ConfigSchema, place, &message, Some(unfit.mend.as_str()).filter(|m| !m.is_empty()))
+    Diagnostic::new(Code::ConfigSchema, place, &message, Some(unfit.fix.as_str()).filter(|m| !m.is_empty()))
 }

@@ -3,7 +3,7 @@
 //! Input: the section that may contain keys. Output: mistakes that repeat no key. A text that is not recognized may
 //! still be a secret.
 
-use super::desk::Desk;
+use super::diagnostics::Diagnostics;
 use super::yaml::{Node, Value};
 use systole_core::types::codes::Code;
 
@@ -30,11 +30,11 @@ pub(super) fn is_seed(text: &str) -> bool {
 }
 
 /// Hides everything that looks like a key, in all places.
-pub(super) fn hide(desk: &mut Desk, node: &Node) {
+pub(super) fn hide(diagnostics: &mut Diagnostics, node: &Node) {
     match &node.value {
-        Value::Text { text, .. } if is_key(text) => desk.hide(node.span, text),
-        Value::List(items) => items.iter().for_each(|item| hide(desk, item)),
-        Value::Map(entries) => entries.iter().for_each(|entry| hide(desk, &entry.value)),
+        Value::Text { text, .. } if is_key(text) => diagnostics.hide(node.span, text),
+        Value::List(items) => items.iter().for_each(|item| hide(diagnostics, item)),
+        Value::Map(entries) => entries.iter().for_each(|entry| hide(diagnostics, &entry.value)),
         _ => {}
     }
 }
@@ -45,24 +45,24 @@ fn is_key(text: &str) -> bool {
 
 /// Hides everything that looks like a key in the models, and reports it. The keys for names of variables, `key_env` and
 /// `headers_env`, are checked where they are read.
-pub(super) fn spare(desk: &mut Desk, node: &Node) {
+pub(super) fn spare(diagnostics: &mut Diagnostics, node: &Node) {
     match &node.value {
         Value::Text { text, .. } if is_key(text) => {
-            desk.hide(node.span, text);
-            let told = "models: what stands here looks like a key, and is not repeated";
-            let mend = "key_env: VARIABLE, the environment variable that holds it";
-            desk.tell(Code::ConfigValue, node.span, told, Some(mend));
+            diagnostics.hide(node.span, text);
+            let message = "models: what stands here looks like a key, and is not repeated";
+            let fix = "key_env: VARIABLE, the environment variable that holds it";
+            diagnostics.report(Code::ConfigValue, node.span, message, Some(fix));
         }
-        Value::List(items) => items.iter().for_each(|item| spare(desk, item)),
+        Value::List(items) => items.iter().for_each(|item| spare(diagnostics, item)),
         Value::Map(entries) => {
             for entry in entries {
                 match (entry.key.as_str(), &entry.value.value) {
                     // Checked and reported where it is read.
                     ("key_env" | "headers_env", _) => {}
                     ("key" | "api_key" | "token", Value::Text { text, .. }) => {
-                        desk.hide(entry.value.span, text);
+                        diagnostics.hide(entry.value.span, text);
                     }
-                    _ => spare(desk, &entry.value),
+                    _ => spare(diagnostics, &entry.value),
                 }
             }
         }

@@ -76,7 +76,7 @@ fn line(node: &Node) -> String {
         Value::Text { text, plain } => scalar(text, *plain),
         Value::Map(_) => "{}".to_owned(),
         Value::List(_) => "[]".to_owned(),
-        Value::Nothing | Value::Told => "null".to_owned(),
+        Value::Nothing | Value::Reported => "null".to_owned(),
     }
 }
 

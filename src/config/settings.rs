@@ -6,7 +6,7 @@
 
 use systole_kit::schema::nearest;
 
-use super::desk::Desk;
+use super::diagnostics::Diagnostics;
 use super::keys;
 use super::secrets;
 use super::value::joined;
@@ -17,14 +17,19 @@ use systole_core::types::codes::Code;
 const NAME: &str = "NAME";
 
 /// Applies all settings to the tree.
-pub(super) fn apply(desk: &mut Desk, root: &mut Node) {
+pub(super) fn apply(diagnostics: &mut Diagnostics, root: &mut Node) {
     let mut before: Vec<(String, Span)> = Vec::new();
-    for stretch in desk.settings() {
-        let whole = desk.text();
+    for stretch in diagnostics.settings() {
+        let whole = diagnostics.text();
         let written = whole.get(stretch.start..stretch.end).unwrap_or_default();
         let Some((path, text)) = written.split_once('=').filter(|(path, _)| is_path(path)) else {
-            let mend = "PATH=VALUE, as --set limits.message=64KiB";
-            desk.tell(Code::ConfigSyntax, stretch, "this sets nothing: it is no PATH=VALUE", Some(mend));
+            let fix = "PATH=VALUE, as --set limits.message=64KiB";
+            diagnostics.report(
+                Code::ConfigSyntax,
+                stretch,
+                "this sets nothing: it is no PATH=VALUE",
+                Some(fix),
+            );
             continue;
         };
         let at = Span { start: stretch.start, end: stretch.start + path.len() };
@@ -33,18 +38,18 @@ pub(super) fn apply(desk: &mut Desk, root: &mut Node) {
             under.strip_prefix(over).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
         };
         if let Some((_, first)) = before.iter().find(|(earlier, _)| covers(path, earlier)) {
-            let told = format!("--set {path}: it was set before");
+            let message = format!("--set {path}: it was set before");
             let second = (*first, "set here");
-            desk.tell_seeing(Code::ConfigDuplicate, at, &told, Some("one of the two"), second);
+            diagnostics.report_beside(Code::ConfigDuplicate, at, &message, Some("one of the two"), second);
             continue;
         }
         before.push((path.to_owned(), at));
         let value = Span { start: stretch.end - text.len(), end: stretch.end };
-        if let Some(value) = read_value(desk, value, path) {
+        if let Some(value) = read_value(diagnostics, value, path) {
             // If the path is invalid, no other check hides secrets, and the whole line is shown.
-            secrets::hide(desk, &value);
+            secrets::hide(diagnostics, &value);
             let step = Step { table: String::new(), shown: String::new(), rest: path, at: stretch.start };
-            place(desk, root, step, Setting { path, at, value });
+            place(diagnostics, root, step, Setting { path, at, value });
         }
     }
 }
@@ -54,36 +59,36 @@ fn is_path(path: &str) -> bool {
 }
 
 /// Reads the value: one scalar, or a list or map in brackets, and nothing after it.
-fn read_value(desk: &mut Desk, stretch: Span, path: &str) -> Option<Node> {
-    let whole = desk.text();
+fn read_value(diagnostics: &mut Diagnostics, stretch: Span, path: &str) -> Option<Node> {
+    let whole = diagnostics.text();
     let written = whole.get(stretch.start..stretch.end).unwrap_or_default();
     if written.trim().is_empty() {
         return Some(Node { span: stretch, value: Value::Nothing });
     }
-    let told = desk.mistakes();
-    let Some(node) = yaml::read(desk, stretch) else {
-        if desk.mistakes() == told {
+    let message = diagnostics.mistakes();
+    let Some(node) = yaml::read(diagnostics, stretch) else {
+        if diagnostics.mistakes() == message {
             let words = format!("--set {path}: there is no value, only what YAML leaves out");
-            desk.tell(Code::ConfigSyntax, stretch, &words, Some("quotes around the whole value"));
+            diagnostics.report(Code::ConfigSyntax, stretch, &words, Some("quotes around the whole value"));
         }
         return None;
     };
     let bracket = whole.get(node.span.start..).and_then(|text| text.chars().next());
     match &node.value {
         Value::List(_) | Value::Map(_) if !matches!(bracket, Some('[' | '{')) => {
-            let told = format!("--set {path}: a list or a map stands without brackets");
-            let mend = if matches!(node.value, Value::Map(_)) {
+            let message = format!("--set {path}: a list or a map stands without brackets");
+            let fix = if matches!(node.value, Value::Map(_)) {
                 "{key: value}; or quotes, if it is a text"
             } else {
                 "[one, two]; or quotes, if it is a text"
             };
-            desk.tell(Code::ConfigSyntax, stretch, &told, Some(mend));
+            diagnostics.report(Code::ConfigSyntax, stretch, &message, Some(fix));
             None
         }
         _ if whole.get(node.span.end..stretch.end).is_some_and(|left| !left.trim().is_empty()) => {
             let left = Span { start: node.span.end, end: stretch.end };
-            let told = format!("--set {path}: what stands behind the value would be lost");
-            desk.tell(Code::ConfigSyntax, left, &told, Some("quotes around the whole value"));
+            let message = format!("--set {path}: what stands behind the value would be lost");
+            diagnostics.report(Code::ConfigSyntax, left, &message, Some("quotes around the whole value"));
             None
         }
         _ => Some(node),
@@ -110,17 +115,17 @@ struct Step<'s> {
 }
 
 /// Goes one step down, or sets the value.
-fn place(desk: &mut Desk, node: &mut Node, step: Step<'_>, set: Setting<'_>) {
+fn place(diagnostics: &mut Diagnostics, node: &mut Node, step: Step<'_>, set: Setting<'_>) {
     if matches!(node.value, Value::Nothing) {
         *node = Node { span: set.at, value: Value::Map(Vec::new()) };
     }
     let entries = match &mut node.value {
         Value::Map(entries) => entries,
         // Its mistake was already reported.
-        Value::Told => return,
+        Value::Reported => return,
         _ => {
-            let told = format!("--set {}: {} has no keys", set.path, step.shown);
-            desk.tell(Code::ConfigKind, set.at, &told, Some(&format!("{}=VALUE", step.shown)));
+            let message = format!("--set {}: {} has no keys", set.path, step.shown);
+            diagnostics.report(Code::ConfigKind, set.at, &message, Some(&format!("{}=VALUE", step.shown)));
             return;
         }
     };
@@ -139,7 +144,7 @@ fn place(desk: &mut Desk, node: &mut Node, step: Step<'_>, set: Setting<'_>) {
     };
     let known = names || keys::under(&step.table).any(|(name, _)| name == key);
     if !known || (names && found.is_none()) {
-        return lost(desk, entries, &step, key, at, names);
+        return lost(diagnostics, entries, &step, key, at, names);
     }
     if found.is_none() {
         let value = Node { span: set.at, value: Value::Map(Vec::new()) };
@@ -153,7 +158,7 @@ fn place(desk: &mut Desk, node: &mut Node, step: Step<'_>, set: Setting<'_>) {
     };
     let there = entries.iter_mut().find(|entry| entry.key == key);
     if let Some(entry) = there {
-        place(desk, &mut entry.value, next, set);
+        place(diagnostics, &mut entry.value, next, set);
     }
 }
 
@@ -168,20 +173,20 @@ fn named<'p>(entries: &[Entry], rest: &'p str) -> &'p str {
 }
 
 /// Reports an invalid path, with the most similar valid name.
-fn lost(desk: &mut Desk, entries: &[Entry], step: &Step<'_>, key: &str, at: Span, names: bool) {
+fn lost(diagnostics: &mut Diagnostics, entries: &[Entry], step: &Step<'_>, key: &str, at: Span, names: bool) {
     let place = if step.shown.is_empty() { "the file" } else { &step.shown };
-    let told = format!("--set: `{key}` is not in {place}");
+    let message = format!("--set: `{key}` is not in {place}");
     let known: Vec<&str> = if names {
         entries.iter().map(|entry| entry.key.as_str()).collect()
     } else {
         keys::under(&step.table).filter(|(_, key)| key.built).map(|(name, _)| name).collect()
     };
     let after = step.rest.get(key.len()..).unwrap_or_default();
-    let mend = match nearest(key, known.iter().copied()) {
+    let fix = match nearest(key, known.iter().copied()) {
         Some(name) => [&joined(&step.shown, name), after].concat(),
         None if known.is_empty() => format!("a whole one: {}={{…}}", joined(&step.shown, key)),
         None => format!("one of {}", known.join(", ")),
     };
     let code = if names { Code::ConfigUnknownName } else { Code::ConfigUnknownKey };
-    desk.tell(code, at, &told, Some(&mend));
+    diagnostics.report(code, at, &message, Some(&fix));
 }

@@ -166,7 +166,7 @@ impl Shelf for Stored {
         let found = self.schemas.iter().find(|s| s.name == name);
         found.map(|s| Arc::clone(&s.text)).ok_or_else(|| Absent {
             why: format!("the stored configuration has no schema {name}"),
-            mend: None,
+            fix: None,
         })
     }
 }

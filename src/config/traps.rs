@@ -4,7 +4,7 @@
 //!
 //! Input: the tree and the raw text. Output: whether a trap was reported. Nothing is read past a trap.
 
-use super::desk::Desk;
+use super::diagnostics::Diagnostics;
 use super::yaml::{Entry, Node, Span, Value};
 use systole_core::types::codes::Code;
 
@@ -24,50 +24,51 @@ pub(super) fn has_words(text: &str) -> bool {
 }
 
 /// Reports a ` #` that cuts off the description of a type.
-pub(super) fn cut_words(desk: &mut Desk, node: &Node, path: &str) -> bool {
+pub(super) fn cut_words(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> bool {
     let has_words = matches!(&node.value, Value::Text { text, .. } if has_words(text));
-    has_words && cut_off(desk, node, path, HYPHENS)
+    has_words && cut_off(diagnostics, node, path, HYPHENS)
 }
 
 /// Reports a ` #` that cuts off the text of `.about`.
-pub(super) fn cut_about(desk: &mut Desk, node: &Node, path: &str) -> bool {
-    cut_off(desk, node, path, ABOUT)
+pub(super) fn cut_about(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> bool {
+    cut_off(diagnostics, node, path, ABOUT)
 }
 
-fn cut_off(desk: &mut Desk, node: &Node, path: &str, sign: Sign) -> bool {
+fn cut_off(diagnostics: &mut Diagnostics, node: &Node, path: &str, sign: Sign) -> bool {
     let Value::Text { plain: true, .. } = &node.value else { return false };
-    let file = desk.text();
+    let file = diagnostics.text();
     let behind = file.get(node.span.end..).and_then(|rest| rest.lines().next()).unwrap_or_default();
     let is_comment = behind.starts_with([' ', '\t']) && behind.trim_start().starts_with('#');
     if !is_comment {
         return false;
     }
     let start = node.span.end + (behind.len() - behind.trim_start().len());
-    comment_cuts(desk, Span { start, end: node.span.end + behind.trim_end().len() }, path, sign);
+    comment_cuts(diagnostics, Span { start, end: node.span.end + behind.trim_end().len() }, path, sign);
     true
 }
 
-fn comment_cuts(desk: &mut Desk, at: Span, path: &str, sign: Sign) {
-    let told =
+fn comment_cuts(diagnostics: &mut Diagnostics, at: Span, path: &str, sign: Sign) {
+    let message =
         format!("{path}: ` #` behind {} begins a comment, so that the words end before it", sign.shown);
-    let mend = format!("{}, if it belongs to them; a comment on a line of its own, if not", sign.quoted);
-    desk.tell(Code::ConfigValue, at, &told, Some(&mend));
+    let fix = format!("{}, if it belongs to them; a comment on a line of its own, if not", sign.quoted);
+    diagnostics.report(Code::ConfigValue, at, &message, Some(&fix));
 }
 
 /// Reports a key that is really text, cut off by `: ` or, in braces, by a comma.
 pub(super) fn cut_by_sign(
-    desk: &mut Desk,
+    diagnostics: &mut Diagnostics,
     map: &Node,
     previous: Option<&Entry>,
     entry: &Entry,
     path: &str,
 ) -> bool {
     if has_words(&entry.key) {
-        let told = format!("{path}: `: ` behind -- begins a key for YAML, so that the words end before it");
-        desk.tell(Code::ConfigValue, entry.at, &told, Some(HYPHENS.quoted));
+        let message =
+            format!("{path}: `: ` behind -- begins a key for YAML, so that the words end before it");
+        diagnostics.report(Code::ConfigValue, entry.at, &message, Some(HYPHENS.quoted));
         return true;
     }
-    let is_cut = matches!(entry.value.value, Value::Nothing) && is_flow(desk, map);
+    let is_cut = matches!(entry.value.value, Value::Nothing) && is_flow(diagnostics, map);
     let sign = previous.and_then(|previous| match &previous.value.value {
         Value::Text { text, plain: true } if has_words(text) => Some(HYPHENS),
         // A single word may be a field without a type.
@@ -75,46 +76,58 @@ pub(super) fn cut_by_sign(
         _ => None,
     });
     if let (true, Some(sign)) = (is_cut, sign) {
-        comma_cuts(desk, entry.at, path, sign);
+        comma_cuts(diagnostics, entry.at, path, sign);
         return true;
     }
     false
 }
 
 /// Reports a second list entry that is really text, cut off by a comma.
-pub(super) fn cut_by_comma(desk: &mut Desk, list: &Node, first: &Node, next: &Node, path: &str) -> bool {
+pub(super) fn cut_by_comma(
+    diagnostics: &mut Diagnostics,
+    list: &Node,
+    first: &Node,
+    next: &Node,
+    path: &str,
+) -> bool {
     let words = matches!(&first.value, Value::Text { text, plain: true } if has_words(text));
     let range = matches!(&next.value, Value::Text { text, .. } if text.contains(".."));
     // With three entries, the comma is part of the text, whatever the last entry is.
     let several = matches!(&list.value, Value::List(items) if items.len() > 2);
-    if !words || (range && !several) || !is_flow(desk, list) {
+    if !words || (range && !several) || !is_flow(diagnostics, list) {
         return false;
     }
-    comma_cuts(desk, next.span, path, HYPHENS);
+    comma_cuts(diagnostics, next.span, path, HYPHENS);
     true
 }
 
 /// Reports a key of a step that is really text, cut off by a comma in braces.
-pub(super) fn cut_step(desk: &mut Desk, map: &Node, previous: &Entry, entry: &Entry, path: &str) -> bool {
-    let is_cut = matches!(entry.value.value, Value::Nothing) && is_flow(desk, map);
+pub(super) fn cut_step(
+    diagnostics: &mut Diagnostics,
+    map: &Node,
+    previous: &Entry,
+    entry: &Entry,
+    path: &str,
+) -> bool {
+    let is_cut = matches!(entry.value.value, Value::Nothing) && is_flow(diagnostics, map);
     let words = matches!(&previous.value.value, Value::Text { plain: true, .. } | Value::Nothing);
     if !is_cut || !words {
         return false;
     }
-    let told = format!("{path}: a comma between braces ends the words of `{}` before this", previous.key);
-    let whole = desk.text();
+    let message = format!("{path}: a comma between braces ends the words of `{}` before this", previous.key);
+    let whole = diagnostics.text();
     let first = whole.get(previous.value.span.start..previous.value.span.end).unwrap_or_default();
-    let mend = if first.len() + entry.key.len() < 60 && !first.contains('\'') && !entry.key.contains('\'') {
+    let fix = if first.len() + entry.key.len() < 60 && !first.contains('\'') && !entry.key.contains('\'') {
         format!("quotes around the words: {}: '{first}, {}'", previous.key, entry.key)
     } else {
         format!("quotes around the words: {}: '…'", previous.key)
     };
-    desk.tell(Code::ConfigValue, entry.at, &told, Some(&mend));
+    diagnostics.report(Code::ConfigValue, entry.at, &message, Some(&fix));
     true
 }
 
 /// A step's map without the text that commas have cut off, which is reported. `None` if nothing was cut off.
-pub(super) fn uncut(desk: &mut Desk, map: &Node, path: &str) -> Option<Node> {
+pub(super) fn uncut(diagnostics: &mut Diagnostics, map: &Node, path: &str) -> Option<Node> {
     let Value::Map(entries) = &map.value else { return None };
     let mut kept: Vec<Entry> = Vec::with_capacity(entries.len());
     for entry in entries {
@@ -122,7 +135,7 @@ pub(super) fn uncut(desk: &mut Desk, map: &Node, path: &str) -> Option<Node> {
         // For a text with several commas, one report is enough.
         let previous = kept.last().filter(|_| !is_key && entry.key.contains(' '));
         if previous.is_some_and(|previous| {
-            matches!(entry.value.value, Value::Nothing) && cut_step(desk, map, previous, entry, path)
+            matches!(entry.value.value, Value::Nothing) && cut_step(diagnostics, map, previous, entry, path)
         }) {
             continue;
         }
@@ -131,18 +144,19 @@ pub(super) fn uncut(desk: &mut Desk, map: &Node, path: &str) -> Option<Node> {
     (kept.len() < entries.len()).then_some(Node { span: map.span, value: Value::Map(kept) })
 }
 
-fn comma_cuts(desk: &mut Desk, at: Span, path: &str, sign: Sign) {
-    let told = format!("{path}: a comma between brackets ends the words behind {} before this", sign.shown);
-    desk.tell(Code::ConfigValue, at, &told, Some(sign.quoted));
+fn comma_cuts(diagnostics: &mut Diagnostics, at: Span, path: &str, sign: Sign) {
+    let message =
+        format!("{path}: a comma between brackets ends the words behind {} before this", sign.shown);
+    diagnostics.report(Code::ConfigValue, at, &message, Some(sign.quoted));
 }
 
-fn is_flow(desk: &Desk, node: &Node) -> bool {
-    matches!(desk.text().as_bytes().get(node.span.start), Some(b'[' | b'{'))
+fn is_flow(diagnostics: &Diagnostics, node: &Node) -> bool {
+    matches!(diagnostics.text().as_bytes().get(node.span.start), Some(b'[' | b'{'))
 }
 
 /// Reports a trap that made the file invalid YAML. The mistake may start at `from`; the parser failed at `at`.
-pub(super) fn in_broken(desk: &mut Desk, from: usize, at: usize) -> bool {
-    let file = desk.text();
+pub(super) fn in_broken(diagnostics: &mut Diagnostics, from: usize, at: usize) -> bool {
+    let file = diagnostics.text();
     let start = file.get(..from).and_then(|before| before.rfind('\n')).map_or(0, |at| at + 1);
     let end = file.get(at..).and_then(|rest| rest.find('\n')).map_or(file.len(), |length| at + length);
     let mut line_start = start;
@@ -155,14 +169,14 @@ pub(super) fn in_broken(desk: &mut Desk, from: usize, at: usize) -> bool {
             };
             if let Some(comment) = words.find(" #") {
                 let whole = words.trim_end().len();
-                comment_cuts(desk, place(comment + 1, whole - comment - 1), "payloads", sign);
+                comment_cuts(diagnostics, place(comment + 1, whole - comment - 1), "payloads", sign);
                 return true;
             }
             if let Some(colon) = words.find(": ").or_else(|| words.trim_end().strip_suffix(':').map(str::len))
             {
-                let told =
+                let message =
                     ["`: ` behind ", sign.shown, " begins a key for YAML, so that the words end before it"];
-                desk.tell(Code::ConfigSyntax, place(colon, 1), &told.concat(), Some(sign.quoted));
+                diagnostics.report(Code::ConfigSyntax, place(colon, 1), &message.concat(), Some(sign.quoted));
                 return true;
             }
         }

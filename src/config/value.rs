@@ -3,7 +3,7 @@
 
 use systole_kit::schema::nearest;
 
-use super::desk::Desk;
+use super::diagnostics::Diagnostics;
 use super::keys;
 use super::yaml::{Entry, Node, Span, Value};
 use systole_core::types::codes::Code;
@@ -40,11 +40,16 @@ impl<'n> Fields<'n> {
     }
 
     /// Like `get`, but reports a missing key, unless it was misspelled.
-    pub(super) fn need(&self, desk: &mut Desk, key: &str, mend: &str) -> Option<(&'n Node, String)> {
+    pub(super) fn need(
+        &self,
+        diagnostics: &mut Diagnostics,
+        key: &str,
+        fix: &str,
+    ) -> Option<(&'n Node, String)> {
         let found = self.get(key);
         if found.is_none() && !self.misspelled.iter().any(|meant| meant == key) {
             let what = if self.path.is_empty() { "the file" } else { &self.path };
-            desk.tell(Code::ConfigMissing, self.at, &format!("{what} has no `{key}`"), Some(mend));
+            diagnostics.report(Code::ConfigMissing, self.at, &format!("{what} has no `{key}`"), Some(fix));
         }
         found
     }
@@ -56,7 +61,7 @@ pub(super) fn joined(path: &str, key: &str) -> String {
 
 /// Reads a map whose keys are in the table under `table`.
 pub(super) fn fields<'n>(
-    desk: &mut Desk,
+    diagnostics: &mut Diagnostics,
     node: &'n Node,
     at: Span,
     table: &str,
@@ -64,20 +69,20 @@ pub(super) fn fields<'n>(
 ) -> Option<Fields<'n>> {
     if let Value::Text { .. } | Value::List(_) = &node.value {
         let names: Vec<&str> = keys::under(table).filter(|(_, k)| k.built).map(|(name, _)| name).collect();
-        let mend = no_blank(node, &names).unwrap_or_else(|| format!("keys below it: {}", names.join(", ")));
-        wrong_kind(desk, node, path, "a map", &mend);
+        let fix = no_blank(node, &names).unwrap_or_else(|| format!("keys below it: {}", names.join(", ")));
+        wrong_kind(diagnostics, node, path, "a map", &fix);
         return None;
     }
-    let entries = map(desk, node, at, path)?;
+    let entries = map(diagnostics, node, at, path)?;
     let (mut known, mut misspelled) = (Vec::new(), Vec::new());
     for entry in entries {
         match keys::under(table).find(|(name, _)| *name == entry.key) {
             Some((_, key)) if key.built => known.push(entry),
             Some((_, key)) => {
-                let told = format!("`{}` is not built yet: {}", joined(path, &entry.key), key.meaning);
-                desk.tell(Code::ConfigNotBuilt, entry.at, &told, Some("leave it out"));
+                let message = format!("`{}` is not built yet: {}", joined(path, &entry.key), key.meaning);
+                diagnostics.report(Code::ConfigNotBuilt, entry.at, &message, Some("leave it out"));
             }
-            None => misspelled.extend(unknown_key(desk, entry, entries, table, path)),
+            None => misspelled.extend(unknown_key(diagnostics, entry, entries, table, path)),
         }
     }
     Some(Fields { path: path.to_owned(), at, entries: known, misspelled })
@@ -92,18 +97,24 @@ fn no_blank(node: &Node, names: &[&str]) -> Option<String> {
 }
 
 /// Reports an unknown key. Returns the key that was probably meant, if that one is missing.
-fn unknown_key(desk: &mut Desk, entry: &Entry, entries: &[Entry], table: &str, path: &str) -> Option<String> {
+fn unknown_key(
+    diagnostics: &mut Diagnostics,
+    entry: &Entry,
+    entries: &[Entry],
+    table: &str,
+    path: &str,
+) -> Option<String> {
     if let Some(never) = keys::never_under(table, &entry.key) {
-        let told = format!("{}: {}", joined(path, &entry.key), never.why);
-        desk.tell(Code::ConfigUnknownKey, entry.at, &told, Some(never.mend));
+        let message = format!("{}: {}", joined(path, &entry.key), never.why);
+        diagnostics.report(Code::ConfigUnknownKey, entry.at, &message, Some(never.fix));
         return None;
     }
     let place = if path.is_empty() { "at the top of the file" } else { path };
-    let told = format!("`{}` is no key {}{place}", entry.key, if path.is_empty() { "" } else { "of " });
+    let message = format!("`{}` is no key {}{place}", entry.key, if path.is_empty() { "" } else { "of " });
     let all: Vec<&str> = keys::under(table).filter(|(_, k)| k.built).map(|(name, _)| name).collect();
     let is_set = |name: &str| entries.iter().any(|other| other.key == name);
     let meant = nearest(&entry.key, keys::under(table).map(|(name, _)| name));
-    let mend = match meant {
+    let fix = match meant {
         Some(name) if is_set(name) && all.contains(&name) => format!("leave it out: `{name}` is already set"),
         Some(name) if all.contains(&name) => name.to_owned(),
         Some(later) => format!("leave it out: `{later}` is not built yet"),
@@ -112,16 +123,21 @@ fn unknown_key(desk: &mut Desk, entry: &Entry, entries: &[Entry], table: &str, p
             if free.is_empty() { "leave it out".to_owned() } else { format!("one of {}", free.join(", ")) }
         }
     };
-    desk.tell(Code::ConfigUnknownKey, entry.at, &told, Some(&mend));
+    diagnostics.report(Code::ConfigUnknownKey, entry.at, &message, Some(&fix));
     meant.filter(|name| !is_set(name)).map(str::to_owned)
 }
 
 /// The entries of a map. A key without a value is an empty map.
-pub(super) fn map<'n>(desk: &mut Desk, node: &'n Node, at: Span, path: &str) -> Option<&'n [Entry]> {
+pub(super) fn map<'n>(
+    diagnostics: &mut Diagnostics,
+    node: &'n Node,
+    at: Span,
+    path: &str,
+) -> Option<&'n [Entry]> {
     match &node.value {
         Value::Map(entries) => Some(entries),
         Value::Nothing => {
-            desk.tell(
+            diagnostics.report(
                 Code::ConfigMissing,
                 at,
                 &format!("{path} is empty"),
@@ -129,9 +145,9 @@ pub(super) fn map<'n>(desk: &mut Desk, node: &'n Node, at: Span, path: &str) -> 
             );
             None
         }
-        Value::Told => None,
+        Value::Reported => None,
         Value::Text { .. } | Value::List(_) => {
-            wrong_kind(desk, node, path, "a map", "names below it, each with what belongs to it");
+            wrong_kind(diagnostics, node, path, "a map", "names below it, each with what belongs to it");
             None
         }
     }
@@ -142,96 +158,107 @@ fn instead<'m>(path: &str, required: &'m str, optional: &'m str) -> &'m str {
     if keys::is_required(path) { required } else { optional }
 }
 
-pub(super) fn wrong_kind(desk: &mut Desk, node: &Node, path: &str, wanted: &str, mend: &str) {
+pub(super) fn wrong_kind(diagnostics: &mut Diagnostics, node: &Node, path: &str, wanted: &str, fix: &str) {
     let found = match &node.value {
-        Value::Nothing | Value::Told => "nothing",
+        Value::Nothing | Value::Reported => "nothing",
         Value::Text { .. } => "a single value",
         Value::List(_) => "a list",
         Value::Map(_) => "a map",
     };
     let path = if path.is_empty() { "the file" } else { path };
-    desk.tell(
+    diagnostics.report(
         Code::ConfigKind,
         node.span,
         &format!("{path}: {found} stands where {wanted} is expected"),
-        Some(mend),
+        Some(fix),
     );
 }
 
 /// A text that is not empty.
-pub(super) fn text(desk: &mut Desk, node: &Node, path: &str) -> Option<At<String>> {
+pub(super) fn text(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Option<At<String>> {
     match &node.value {
         Value::Text { text, .. } if text.contains('\0') => {
-            let told = format!("{path}: a NUL character stands in it");
-            desk.tell(Code::ConfigValue, node.span, &told, Some("the value without it"));
+            let message = format!("{path}: a NUL character stands in it");
+            diagnostics.report(Code::ConfigValue, node.span, &message, Some("the value without it"));
             None
         }
         Value::Text { text, .. } if !text.is_empty() => Some(At { at: node.span, value: text.clone() }),
         Value::Text { .. } | Value::Nothing => {
-            let told = format!("{path}: the value is empty");
-            desk.tell(
+            let message = format!("{path}: the value is empty");
+            diagnostics.report(
                 Code::ConfigValue,
                 node.span,
-                &told,
+                &message,
                 Some(instead(path, "a value", "a value, or leave the key out")),
             );
             None
         }
-        Value::Told => None,
+        Value::Reported => None,
         Value::List(_) | Value::Map(_) => {
-            wrong_kind(desk, node, path, "a single value", "one value, without brackets");
+            wrong_kind(diagnostics, node, path, "a single value", "one value, without brackets");
             None
         }
     }
 }
 
-/// A list of texts. `mend` shows an example if there is a single value instead.
-pub(super) fn texts(desk: &mut Desk, node: &Node, path: &str) -> Option<Vec<At<String>>> {
+/// A list of texts. `fix` shows an example if there is a single value instead.
+pub(super) fn texts(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Option<Vec<At<String>>> {
     match &node.value {
         // All items are read, so that each bad one is reported.
         Value::List(items) => {
-            items.iter().map(|i| text(desk, i, path)).collect::<Vec<_>>().into_iter().collect()
+            items.iter().map(|i| text(diagnostics, i, path)).collect::<Vec<_>>().into_iter().collect()
         }
         Value::Text { text, .. } => {
             let words: Vec<&str> = text.split_whitespace().collect();
-            let told = format!("{path}: a single value stands where a list is expected");
-            desk.tell(Code::ConfigKind, node.span, &told, Some(&format!("[{}]", words.join(", "))));
+            let message = format!("{path}: a single value stands where a list is expected");
+            diagnostics.report(
+                Code::ConfigKind,
+                node.span,
+                &message,
+                Some(&format!("[{}]", words.join(", "))),
+            );
             None
         }
-        Value::Told => None,
+        Value::Reported => None,
         Value::Nothing | Value::Map(_) => {
-            let mend = instead(path, "[one, two]", "[one, two], or leave the key out");
-            wrong_kind(desk, node, path, "a list", mend);
+            let fix = instead(path, "[one, two]", "[one, two], or leave the key out");
+            wrong_kind(diagnostics, node, path, "a list", fix);
             None
         }
     }
 }
 
 /// `true` or `false`, as in YAML 1.2.
-pub(super) fn flag(desk: &mut Desk, node: &Node, path: &str) -> Option<bool> {
-    let found = text(desk, node, path)?;
+pub(super) fn flag(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Option<bool> {
+    let found = text(diagnostics, node, path)?;
     let plain = matches!(&node.value, Value::Text { plain: true, .. });
-    let mend = match found.value.to_ascii_lowercase().as_str() {
+    let fix = match found.value.to_ascii_lowercase().as_str() {
         "true" if plain && found.value == "true" => return Some(true),
         "false" if plain && found.value == "false" => return Some(false),
         "true" | "yes" | "on" | "y" => "true",
         "false" | "no" | "off" | "n" => "false",
         _ => "true or false",
     };
-    let quoted = !plain && found.value == mend;
+    let quoted = !plain && found.value == fix;
     let why = if quoted { "` in quotes is a text" } else { "` is neither true nor false" };
-    let told = format!("{path}: `{}{why}", found.value);
-    desk.tell(Code::ConfigValue, found.at, &told, Some(mend));
+    let message = format!("{path}: `{}{why}", found.value);
+    diagnostics.report(Code::ConfigValue, found.at, &message, Some(fix));
     None
 }
 
 /// A whole number within bounds.
-pub(super) fn count(desk: &mut Desk, node: &Node, path: &str, least: u32, most: u32) -> Option<u32> {
-    let found = text(desk, node, path)?;
+pub(super) fn count(
+    diagnostics: &mut Diagnostics,
+    node: &Node,
+    path: &str,
+    least: u32,
+    most: u32,
+) -> Option<u32> {
+    let found = text(diagnostics, node, path)?;
     let (low, high) = (least.to_string(), most.to_string());
     let digits = found.value.bytes().all(|b| b.is_ascii_digit());
     let number = found.value.parse::<u32>().ok();
-    let told = match number {
+    let message = match number {
         Some(n) if digits && (least..=most).contains(&n) => return Some(n),
         Some(n) if digits && n < least => {
             format!("{path}: {} is less than {low}, the smallest allowed", found.value)
@@ -239,36 +266,41 @@ pub(super) fn count(desk: &mut Desk, node: &Node, path: &str, least: u32, most: 
         _ if digits => format!("{path}: {} is more than {high}, the largest allowed", found.value),
         _ => format!("{path}: `{}` is no whole number", found.value),
     };
-    desk.tell(Code::ConfigValue, found.at, &told, Some(&format!("{low} to {high}")));
+    diagnostics.report(Code::ConfigValue, found.at, &message, Some(&format!("{low} to {high}")));
     None
 }
 
 /// One of a few words.
-pub(super) fn word<T: Copy>(desk: &mut Desk, node: &Node, path: &str, choices: &[(&str, T)]) -> Option<T> {
-    let found = text(desk, node, path)?;
+pub(super) fn word<T: Copy>(
+    diagnostics: &mut Diagnostics,
+    node: &Node,
+    path: &str,
+    choices: &[(&str, T)],
+) -> Option<T> {
+    let found = text(diagnostics, node, path)?;
     if let Some((_, value)) = choices.iter().find(|(word, _)| *word == found.value) {
         return Some(*value);
     }
     let words: Vec<&str> = choices.iter().map(|(word, _)| *word).collect();
-    let mend = nearest(&found.value, words.iter().copied()).map_or_else(|| words.join(" or "), str::to_owned);
-    let told = format!("{path}: `{}` is not {}", found.value, words.join(" or "));
-    desk.tell(Code::ConfigValue, found.at, &told, Some(&mend));
+    let fix = nearest(&found.value, words.iter().copied()).map_or_else(|| words.join(" or "), str::to_owned);
+    let message = format!("{path}: `{}` is not {}", found.value, words.join(" or "));
+    diagnostics.report(Code::ConfigValue, found.at, &message, Some(&fix));
     None
 }
 
 /// A name that is not reserved.
-pub(super) fn name(desk: &mut Desk, text: &str, at: Span, path: &str) -> Option<Name> {
+pub(super) fn name(diagnostics: &mut Diagnostics, text: &str, at: Span, path: &str) -> Option<Name> {
     match Name::parse(text) {
         Ok(name) if name.is_reserved() => {
-            let told = format!("{path}: the name `{text}` belongs to the house");
-            desk.tell(Code::ConfigValue, at, &told, Some("another name"));
+            let message = format!("{path}: the name `{text}` belongs to the house");
+            diagnostics.report(Code::ConfigValue, at, &message, Some("another name"));
             None
         }
         Ok(name) => Some(name),
         Err(why) => {
-            let mend = suggestion(text);
-            let mend = mend.as_deref().unwrap_or("small letters, digits and -, a letter first");
-            desk.tell(Code::ConfigValue, at, &format!("{path}: {why}"), Some(mend));
+            let fix = suggestion(text);
+            let fix = fix.as_deref().unwrap_or("small letters, digits and -, a letter first");
+            diagnostics.report(Code::ConfigValue, at, &format!("{path}: {why}"), Some(fix));
             None
         }
     }

@@ -6,13 +6,13 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
+use super::agent_configs::Thinking;
 use super::declared::{Declared, Party};
-use super::desk::Desk;
-use super::minds::Thinking;
+use super::diagnostics::Diagnostics;
 use systole_core::types::codes::Code;
 
 /// Reports agents whose prompts do not fit.
-pub(super) fn check(desk: &mut Desk, declared: &Declared, thinking: &Thinking) {
+pub(super) fn check(diagnostics: &mut Diagnostics, declared: &Declared, thinking: &Thinking) {
     let models: HashMap<&str, _> = thinking.models.iter().map(|model| (&*model.name, model)).collect();
     let named = |party: &'_ Party| Some(party.name.as_ref()?.to_string());
     let parties: HashMap<String, &Party> =
@@ -22,7 +22,8 @@ pub(super) fn check(desk: &mut Desk, declared: &Declared, thinking: &Thinking) {
         // An unreadable schema that only an agent uses is reported where the agent is built.
         let Ok(measured) = systole_agent::measure(agent, model) else { continue };
         let party = parties.get(&*agent.name);
-        let named = party.and_then(|party| Some((party.path(), party.mind.as_ref()?.model.as_ref()?)));
+        let named =
+            party.and_then(|party| Some((party.path(), party.agent_config.as_ref()?.model.as_ref()?)));
         let Some((path, named)) = named.filter(|_| !measured.leaves_room) else { continue };
         let peers: Cow<'_, str> = match agent.peers.len() {
             0 => "".into(),
@@ -30,12 +31,12 @@ pub(super) fn check(desk: &mut Desk, declared: &Declared, thinking: &Thinking) {
             many => format!(" with its {many} peers").into(),
         };
         let (tokens, most) = (measured.tokens.to_string(), measured.most.to_string());
-        let told = format!(
+        let message = format!(
             "{path}: its prompt{peers} has about {tokens} tokens, which leaves no room for a conversation: `{}` takes requests of {most}",
             model.name
         );
-        let mend =
+        let fix =
             "a larger `window` of the model, a smaller `max_output`, fewer `peers`, or a shorter `prompt`";
-        desk.tell(Code::ConfigValue, named.at, &told, Some(mend));
+        diagnostics.report(Code::ConfigValue, named.at, &message, Some(fix));
     }
 }

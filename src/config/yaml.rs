@@ -11,7 +11,7 @@ use serde_saphyr::granit_parser::{
     ErrorKind, Event, Parser, ScalarStyle, ScanError, Span as ParsedSpan, options,
 };
 
-use super::desk::Desk;
+use super::diagnostics::Diagnostics;
 use super::traps;
 use systole_core::types::codes::Code;
 use systole_core::types::limits;
@@ -47,7 +47,7 @@ pub(super) enum Value {
     /// Nothing: a key without a value, `~` or `null`.
     Nothing,
     /// A value in a forbidden form, which was already reported.
-    Told,
+    Reported,
     /// A scalar as written. `plain` means without quotes.
     Text { text: String, plain: bool },
     /// A list.
@@ -81,13 +81,13 @@ enum Collection {
 enum Key {
     Named(String, Span),
     /// An invalid key, which was already reported. Its value is left out.
-    Told,
+    Reported,
 }
 
 /// Builds the tree of a span of the desk's text. `None` if there is nothing to continue with; then a mistake
 /// was reported.
-pub(super) fn read(desk: &mut Desk, stretch: Span) -> Option<Node> {
-    let whole = desk.text();
+pub(super) fn read(diagnostics: &mut Diagnostics, stretch: Span) -> Option<Node> {
+    let whole = diagnostics.text();
     let text = whole.get(stretch.start..stretch.end)?;
     let sheet = Sheet { text, base: stretch.start };
     let mut tree = Tree { sheet, open: Vec::new(), root: None, documents: 0, aliased: false };
@@ -96,13 +96,13 @@ pub(super) fn read(desk: &mut Desk, stretch: Span) -> Option<Node> {
         match event {
             Ok((event, place)) => {
                 let span = sheet.bytes(&place);
-                refuse_properties(desk, &event, &place, span, sheet);
-                if tree.take(desk, event, span).is_break() {
+                refuse_properties(diagnostics, &event, &place, span, sheet);
+                if tree.take(diagnostics, event, span).is_break() {
                     break;
                 }
             }
             Err(error) => {
-                syntax(desk, sheet, &error, tree.open.last());
+                syntax(diagnostics, sheet, &error, tree.open.last());
                 return None;
             }
         }
@@ -141,20 +141,20 @@ struct Tree<'t> {
 
 impl Tree<'_> {
     /// Handles an event. Stops if further reading would only repeat reports.
-    fn take(&mut self, desk: &mut Desk, event: Event<'_>, span: Span) -> ControlFlow<()> {
+    fn take(&mut self, diagnostics: &mut Diagnostics, event: Event<'_>, span: Span) -> ControlFlow<()> {
         let node = match event {
             Event::DocumentStart(..) => {
                 self.documents += 1;
                 if self.documents > 1 {
-                    let mend = Some("one document in one file");
-                    desk.tell(Code::ConfigSyntax, span, "a second document begins here", mend);
+                    let fix = Some("one document in one file");
+                    diagnostics.report(Code::ConfigSyntax, span, "a second document begins here", fix);
                     return ControlFlow::Break(());
                 }
                 return ControlFlow::Continue(());
             }
-            Event::SequenceStart(..) => return self.begin(desk, span, Collection::List(Vec::new())),
+            Event::SequenceStart(..) => return self.begin(diagnostics, span, Collection::List(Vec::new())),
             Event::MappingStart(..) => {
-                return self.begin(desk, span, Collection::Map { entries: Vec::new(), key: None });
+                return self.begin(diagnostics, span, Collection::Map { entries: Vec::new(), key: None });
             }
             Event::SequenceEnd | Event::MappingEnd => match self.open.pop() {
                 Some(open) => close(open, span.end),
@@ -162,13 +162,13 @@ impl Tree<'_> {
             },
             Event::Scalar(text, style, ..) => {
                 // A stored configuration has already run. It must not be rejected for a new kind of mistake.
-                let swallowed = if desk.is_stored() { None } else { self.goes_on(&style, span) };
+                let swallowed = if diagnostics.is_stored() { None } else { self.goes_on(&style, span) };
                 let value = match swallowed {
                     Some(at) => {
-                        let told = "what stands here is part of the value in the line above";
-                        let mend = Some("the `- ` of each entry in one column");
-                        desk.tell_seeing(Code::ConfigSyntax, at, told, mend, (span, "this value"));
-                        Value::Told
+                        let message = "what stands here is part of the value in the line above";
+                        let fix = Some("the `- ` of each entry in one column");
+                        diagnostics.report_beside(Code::ConfigSyntax, at, message, fix, (span, "this value"));
+                        Value::Reported
                     }
                     None => scalar(&text, style),
                 };
@@ -176,14 +176,14 @@ impl Tree<'_> {
             }
             Event::Alias(_) => {
                 if !std::mem::replace(&mut self.aliased, true) {
-                    alias(desk, span);
+                    alias(diagnostics, span);
                 }
-                Node { span, value: Value::Told }
+                Node { span, value: Value::Reported }
             }
             _ => return ControlFlow::Continue(()),
         };
         match self.open.last_mut() {
-            Some(parent) => place_in(desk, parent, node),
+            Some(parent) => place_in(diagnostics, parent, node),
             None => self.root = Some(node),
         }
         ControlFlow::Continue(())
@@ -208,9 +208,9 @@ impl Tree<'_> {
         None
     }
 
-    fn begin(&mut self, desk: &mut Desk, span: Span, what: Collection) -> ControlFlow<()> {
+    fn begin(&mut self, diagnostics: &mut Diagnostics, span: Span, what: Collection) -> ControlFlow<()> {
         if self.open.len() >= limits::CONFIG_DEPTH {
-            too_deep(desk, span);
+            too_deep(diagnostics, span);
             self.root = None;
             return ControlFlow::Break(());
         }
@@ -220,29 +220,29 @@ impl Tree<'_> {
     }
 }
 
-fn place_in(desk: &mut Desk, parent: &mut Open, node: Node) {
+fn place_in(diagnostics: &mut Diagnostics, parent: &mut Open, node: Node) {
     match &mut parent.what {
         Collection::List(items) => {
-            if room(desk, items.len(), node.span) {
+            if room(diagnostics, items.len(), node.span) {
                 items.push(node);
             }
         }
         Collection::Map { entries, key } => match key.take() {
-            None => *key = Some(key_of(desk, node)),
-            Some(Key::Named(key, at)) if room(desk, entries.len(), at) => {
-                entry(desk, entries, Entry { key, at, value: node })
+            None => *key = Some(key_of(diagnostics, node)),
+            Some(Key::Named(key, at)) if room(diagnostics, entries.len(), at) => {
+                entry(diagnostics, entries, Entry { key, at, value: node })
             }
-            Some(Key::Named(..) | Key::Told) => {}
+            Some(Key::Named(..) | Key::Reported) => {}
         },
     }
 }
 
 /// Whether a list or map may have one more entry. The first one over the limit is reported and kept, so that
 /// there is only one report.
-fn room(desk: &mut Desk, length: usize, at: Span) -> bool {
+fn room(diagnostics: &mut Diagnostics, length: usize, at: Span) -> bool {
     if length == limits::CONFIG_ENTRIES {
         let most = limits::CONFIG_ENTRIES.to_string();
-        desk.tell(
+        diagnostics.report(
             Code::ConfigValue,
             at,
             &format!("more than {most} entries in one list or map"),
@@ -252,29 +252,35 @@ fn room(desk: &mut Desk, length: usize, at: Span) -> bool {
     length <= limits::CONFIG_ENTRIES
 }
 
-fn entry(desk: &mut Desk, entries: &mut Vec<Entry>, new: Entry) {
+fn entry(diagnostics: &mut Diagnostics, entries: &mut Vec<Entry>, new: Entry) {
     let Some(first) = entries.iter().find(|e| e.key == new.key).map(|e| e.at) else {
         entries.push(new);
         return;
     };
-    let told = format!("`{}` stands here a second time", new.key);
-    desk.tell_seeing(Code::ConfigDuplicate, new.at, &told, Some("one of the two"), (first, "the first one"));
+    let message = format!("`{}` stands here a second time", new.key);
+    diagnostics.report_beside(
+        Code::ConfigDuplicate,
+        new.at,
+        &message,
+        Some("one of the two"),
+        (first, "the first one"),
+    );
 }
 
-fn key_of(desk: &mut Desk, node: Node) -> Key {
+fn key_of(diagnostics: &mut Diagnostics, node: Node) -> Key {
     match node.value {
         Value::Text { text, .. } => Key::Named(text, node.span),
         Value::Nothing => Key::Named(String::new(), node.span),
-        Value::Told => Key::Told,
+        Value::Reported => Key::Reported,
         Value::List(_) | Value::Map(_) => {
-            let mend = "a name before the colon; quotes around one that begins with [ or {";
-            desk.tell(
+            let fix = "a name before the colon; quotes around one that begins with [ or {";
+            diagnostics.report(
                 Code::ConfigKind,
                 node.span,
                 "a list or a map stands as a key; keys are names",
-                Some(mend),
+                Some(fix),
             );
-            Key::Told
+            Key::Reported
         }
     }
 }
@@ -297,7 +303,13 @@ fn scalar(text: &str, style: ScalarStyle) -> Value {
 
 /// Anchors and tags are useless in a file in which every key has one meaning, and aliases can expand a short
 /// file. Each has its own message.
-fn refuse_properties(desk: &mut Desk, event: &Event<'_>, place: &ParsedSpan, span: Span, sheet: Sheet<'_>) {
+fn refuse_properties(
+    diagnostics: &mut Diagnostics,
+    event: &Event<'_>,
+    place: &ParsedSpan,
+    span: Span,
+    sheet: Sheet<'_>,
+) {
     let (anchor, tag) = match event {
         Event::Scalar(_, _, anchor, tag)
         | Event::SequenceStart(_, anchor, tag)
@@ -305,26 +317,31 @@ fn refuse_properties(desk: &mut Desk, event: &Event<'_>, place: &ParsedSpan, spa
         _ => return,
     };
     if anchor != 0 {
-        desk.tell(Code::ConfigSyntax, span, "this value has an anchor", Some("the value without `&…`"));
+        diagnostics.report(
+            Code::ConfigSyntax,
+            span,
+            "this value has an anchor",
+            Some("the value without `&…`"),
+        );
     }
     if tag {
         let at = place.tag_span().map_or(span, |t| sheet.bytes(&t));
-        desk.tell(Code::ConfigSyntax, at, "this value has a tag", Some("the value without `!…`"));
+        diagnostics.report(Code::ConfigSyntax, at, "this value has a tag", Some("the value without `!…`"));
     }
 }
 
-fn alias(desk: &mut Desk, at: Span) {
-    let told = "an alias stands here, and nothing in this file is expanded";
-    desk.tell(Code::ConfigSyntax, at, told, Some("the value itself, written out"));
+fn alias(diagnostics: &mut Diagnostics, at: Span) {
+    let message = "an alias stands here, and nothing in this file is expanded";
+    diagnostics.report(Code::ConfigSyntax, at, message, Some("the value itself, written out"));
 }
 
-fn too_deep(desk: &mut Desk, at: Span) {
-    let told = format!("nested deeper than {} levels", limits::CONFIG_DEPTH);
-    desk.tell(Code::ConfigValue, at, &told, Some("fewer levels: no key has so many below it"));
+fn too_deep(diagnostics: &mut Diagnostics, at: Span) {
+    let message = format!("nested deeper than {} levels", limits::CONFIG_DEPTH);
+    diagnostics.report(Code::ConfigValue, at, &message, Some("fewer levels: no key has so many below it"));
 }
 
 /// Reports parser errors that have nothing to do with the layout of the file.
-fn told_apart(desk: &mut Desk, sheet: Sheet<'_>, error: &ScanError, at: usize) -> bool {
+fn told_apart(diagnostics: &mut Diagnostics, sheet: Sheet<'_>, error: &ScanError, at: usize) -> bool {
     let place = |start: usize, length: usize| {
         let start = sheet.base + start;
         Span { start, end: start + length }
@@ -340,17 +357,17 @@ fn told_apart(desk: &mut Desk, sheet: Sheet<'_>, error: &ScanError, at: usize) -
     let mut until = sheet.text.char_indices().take_while(|(from, _)| *from <= last);
     if let Some((from, illegal)) = until.find(|(_, c)| !is_carried(*c)) {
         let code = format!("U+{:04X}", u32::from(illegal));
-        let told = format!("the character {code} stands here, which YAML cannot carry");
+        let message = format!("the character {code} stands here, which YAML cannot carry");
         let span = place(from, illegal.len_utf8());
-        desk.tell(Code::ConfigSyntax, span, &told, Some("the file without it"));
+        diagnostics.report(Code::ConfigSyntax, span, &message, Some("the file without it"));
         return true;
     }
     match error.kind() {
-        ErrorKind::RecursionLimitExceeded => too_deep(desk, place(at, 1)),
+        ErrorKind::RecursionLimitExceeded => too_deep(diagnostics, place(at, 1)),
         ErrorKind::UnknownAnchor => {
             let rest = sheet.text.get(at..).unwrap_or_default();
             let ends = |c: char| c.is_whitespace() || matches!(c, ',' | ']' | '}');
-            alias(desk, place(at, rest.find(ends).unwrap_or(rest.len())));
+            alias(diagnostics, place(at, rest.find(ends).unwrap_or(rest.len())));
         }
         _ => return false,
     }
@@ -359,11 +376,11 @@ fn told_apart(desk: &mut Desk, sheet: Sheet<'_>, error: &ScanError, at: usize) -
 
 const BRACKETS: &str = "the closing bracket; a comma between entries; quotes around special signs";
 
-fn syntax(desk: &mut Desk, sheet: Sheet<'_>, error: &ScanError, innermost: Option<&Open>) {
+fn syntax(diagnostics: &mut Diagnostics, sheet: Sheet<'_>, error: &ScanError, innermost: Option<&Open>) {
     let text = sheet.text;
     let at = error.marker().byte_offset().unwrap_or(text.len()).min(text.len());
     let stretch = |start: usize, end: usize| Span { start: sheet.base + start, end: sheet.base + end };
-    if told_apart(desk, sheet, error, at) {
+    if told_apart(diagnostics, sheet, error, at) {
         return;
     }
     let line_start = text.get(..at).and_then(|t| t.rfind('\n')).map_or(0, |n| n + 1);
@@ -371,31 +388,31 @@ fn syntax(desk: &mut Desk, sheet: Sheet<'_>, error: &ScanError, innermost: Optio
     let indent = line.len() - line.trim_start().len();
     if let Some(tab) = line.get(..indent).and_then(|blank| blank.find('\t')) {
         let span = stretch(line_start + tab, line_start + tab + 1);
-        desk.tell(Code::ConfigSyntax, span, "a tab stands in the indentation", Some("blanks only"));
+        diagnostics.report(Code::ConfigSyntax, span, "a tab stands in the indentation", Some("blanks only"));
         return;
     }
     let innermost = innermost.filter(|open| open.flow);
-    if traps::in_broken(desk, innermost.map_or(at, |open| open.start), at) {
+    if traps::in_broken(diagnostics, innermost.map_or(at, |open| open.start), at) {
         return;
     }
     if let Some(open) = innermost {
         let span = Span { start: open.start, end: open.start + 1 };
-        let told = "what this bracket opens goes wrong or stays open";
+        let message = "what this bracket opens goes wrong or stays open";
         let second = (stretch(at, at), "it goes wrong here");
-        desk.tell_seeing(Code::ConfigSyntax, span, told, Some(BRACKETS), second);
+        diagnostics.report_beside(Code::ConfigSyntax, span, message, Some(BRACKETS), second);
         return;
     }
     // The parser's message is used without its line and column, which the diagnostic shows.
     let words = error.kind().to_string();
-    let (told, mend) = wording(line, &words);
-    desk.tell(Code::ConfigSyntax, stretch(at, at), &told, Some(mend));
+    let (message, fix) = wording(line, &words);
+    diagnostics.report(Code::ConfigSyntax, stretch(at, at), &message, Some(fix));
 }
 
 /// The message and the fix for a line that is invalid YAML, for the most common mistakes.
 fn wording(line: &str, words: &str) -> (String, &'static str) {
-    let told = format!("not YAML from here on: {words}");
+    let message = format!("not YAML from here on: {words}");
     let after = line.split_once(": ").map_or("", |(_, after)| after.trim_start());
-    let mend = if words.contains("misplaced bracket") {
+    let fix = if words.contains("misplaced bracket") {
         "the line without this bracket, or what it closes opened"
     } else if words.contains("bracket") {
         BRACKETS
@@ -414,5 +431,5 @@ fn wording(line: &str, words: &str) -> (String, &'static str) {
     } else {
         "keys of one map at one indentation, each with `: ` behind it"
     };
-    (told, mend)
+    (message, fix)
 }

@@ -134,7 +134,7 @@ fn told_of(fault: &LogFault) -> told::Refusal {
         LogFault::Damaged { .. } => Code::DamagedThread,
         _ => Code::IngressUnavailable,
     };
-    told::Refusal::from(&Refusal::new(code, fault.to_string()).mended_by("systole doctor, where the log is"))
+    told::Refusal::from(&Refusal::new(code, fault.to_string()).fixed_by("systole doctor, where the log is"))
 }
 
 impl Stream for Events {

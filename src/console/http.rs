@@ -21,8 +21,8 @@ use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, oneshot};
 
 use super::events::{Events, Follower, Watching};
+use super::failed_logins::FailedLogins;
 use super::inbound;
-use super::knocks::Knocks;
 use super::strangers::{Doorway, Visitor};
 use super::{steering, told, waiting};
 use crate::edges::clock::WallClock;
@@ -80,17 +80,17 @@ pub async fn bind_or_free(address: SocketAddr) -> Result<TcpListener, Unopened> 
 }
 
 /// The state that serves every request.
-pub(super) struct Desk {
+pub(super) struct HttpState {
     pub(super) front: Front,
     pub(super) bodies: Semaphore,
     keyring: Keyring,
     followers: Arc<Semaphore>,
-    knocks: Mutex<Knocks>,
+    failed_logins: Mutex<FailedLogins>,
 }
 
 /// The open door.
 pub struct HttpDoor {
-    desk: Arc<Desk>,
+    state: Arc<HttpState>,
     close: oneshot::Sender<()>,
     task: Task,
 }
@@ -98,12 +98,12 @@ pub struct HttpDoor {
 impl HttpDoor {
     /// Opens the door on an address that is already bound.
     pub fn open(listener: TcpListener, front: Front, keyring: Keyring) -> HttpDoor {
-        let desk = Arc::new(Desk {
+        let state = Arc::new(HttpState {
             front,
             keyring,
             bodies: Semaphore::new(BODIES),
             followers: Arc::new(Semaphore::new(FOLLOWERS)),
-            knocks: Mutex::default(),
+            failed_logins: Mutex::default(),
         });
         let router = Router::new()
             .route("/v1/messages", post(inbound::messages))
@@ -119,8 +119,8 @@ impl HttpDoor {
             .route("/v1/status", get(status))
             .route("/v1/workers", get(workers))
             .fallback(async || plain(StatusCode::NOT_FOUND, Code::NoSuchElement, "there is no such route"))
-            .layer(middleware::from_fn_with_state(desk.clone(), guard))
-            .with_state(desk.clone());
+            .layer(middleware::from_fn_with_state(state.clone(), guard))
+            .with_state(state.clone());
         let service = router.into_make_service_with_connect_info::<Visitor>();
         let (close, closed) = oneshot::channel::<()>();
         let work = async move {
@@ -132,7 +132,7 @@ impl HttpDoor {
             }
         };
         let task = tasks::start(Kind::Door, work, async |_| ());
-        HttpDoor { desk, close, task }
+        HttpDoor { state, close, task }
     }
 
     /// Admits no new clients, and records the failed logins that were not reported yet. Connected clients
@@ -140,9 +140,9 @@ impl HttpDoor {
     pub async fn close(self) -> Task {
         // If the door has already shut, no task receives this.
         let _shut_before = self.close.send(());
-        let rest = self.desk.knocks.lock().unwrap_or_else(PoisonError::into_inner).rest();
+        let rest = self.state.failed_logins.lock().unwrap_or_else(PoisonError::into_inner).rest();
         for (source, count) in rest {
-            self.desk.front.knocked(source, count).await;
+            self.state.front.knocked(source, count).await;
         }
         self.task
     }
@@ -150,25 +150,25 @@ impl HttpDoor {
 
 /// Lets only requests with the credential pass, and reads nothing of any other request.
 async fn guard(
-    State(desk): State<Arc<Desk>>,
+    State(state): State<Arc<HttpState>>,
     ConnectInfo(visitor): ConnectInfo<Visitor>,
     mut request: Request,
     next: Next,
 ) -> Response {
     let shown = request.headers().get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
     let token = shown.and_then(|value| value.strip_prefix("Bearer "));
-    if let Some(client) = token.and_then(|token| desk.keyring.whose(token)) {
+    if let Some(client) = token.and_then(|token| state.keyring.whose(token)) {
         request.extensions_mut().insert(Caller(client.clone()));
         visitor.is_known();
         return next.run(request).await;
     }
-    let told = desk
-        .knocks
+    let told = state
+        .failed_logins
         .lock()
         .unwrap_or_else(PoisonError::into_inner)
         .knock(visitor.address.ip(), WallClock.now());
     if let Some((source, count)) = told {
-        desk.front.knocked(source, count).await;
+        state.front.knocked(source, count).await;
     }
     let words =
         "send the header `Authorization: Bearer TOKEN`; the operator's stands in the run file beside the log";
@@ -215,7 +215,7 @@ pub(super) fn stopping() -> Response {
 /// The refusal in that case.
 pub(super) fn going() -> Refusal {
     let words = "the organism is stopping";
-    Refusal::new(Code::IngressUnavailable, words).mended_by("send it again later, with the same key")
+    Refusal::new(Code::IngressUnavailable, words).fixed_by("send it again later, with the same key")
 }
 
 /// A query, valid or not.
@@ -231,7 +231,7 @@ struct From {
 
 /// Every record after a position, as it is written, with progress reports between the records if requested.
 async fn events(
-    State(desk): State<Arc<Desk>>,
+    State(state): State<Arc<HttpState>>,
     Extension(Caller(client)): Extension<Caller>,
     query: Asked<From>,
     headers: HeaderMap,
@@ -250,19 +250,19 @@ async fn events(
         Some(None) => return bad("last-event-id is the id of an event, a whole number"),
         None => from,
     };
-    if let Err(refusal) = may_read(&desk.front, &client, thread.as_ref()).await {
+    if let Err(refusal) = may_read(&state.front, &client, thread.as_ref()).await {
         return refused(&refusal);
     }
-    let Ok(seat) = desk.followers.clone().try_acquire_owned() else {
+    let Ok(seat) = state.followers.clone().try_acquire_owned() else {
         let words = format!("the log is followed by {FOLLOWERS} clients already");
         return plain(StatusCode::SERVICE_UNAVAILABLE, Code::IngressUnavailable, words);
     };
     // Progress reports have no position in the log, so a returning client may already have heard the stored
     // ones.
     let heard_from = from.filter(|_| last.is_none()).map(Position);
-    let hearing = voice.then(|| desk.front.hear(heard_from, thread.clone()));
-    let from = from.map_or_else(|| *desk.front.tail().borrow(), Position);
-    let events = Events::start(Watching::new(Follower::after(&desk.front, from, thread), hearing), seat);
+    let hearing = voice.then(|| state.front.hear(heard_from, thread.clone()));
+    let from = from.map_or_else(|| *state.front.tail().borrow(), Position);
+    let events = Events::start(Watching::new(Follower::after(&state.front, from, thread), hearing), seat);
     Sse::new(Frames(events)).keep_alive(KeepAlive::default()).into_response()
 }
 
@@ -275,7 +275,7 @@ async fn may_read(front: &Front, client: &Name, thread: Option<&ThreadId>) -> Re
     let Some(thread) = thread.cloned() else {
         let words = "the whole log is for clients with the role `read`";
         return Err(
-            Refusal::new(Code::IngressForbidden, words).mended_by("?thread=ID, a thread that you opened")
+            Refusal::new(Code::IngressForbidden, words).fixed_by("?thread=ID, a thread that you opened")
         );
     };
     let (reader, client) = (front.reader().clone(), client.clone());
@@ -317,19 +317,19 @@ fn frame(heard: &Result<told::Heard, told::Refusal>) -> Result<Event, axum::Erro
 }
 
 async fn cancel(
-    State(desk): State<Arc<Desk>>,
+    State(state): State<Arc<HttpState>>,
     Extension(Caller(client)): Extension<Caller>,
     Path(thread): Path<String>,
 ) -> Response {
-    over(&thread, |id| desk.front.cancel(client, id), |cancelled| Json(told::Cancelled { cancelled })).await
+    over(&thread, |id| state.front.cancel(client, id), |cancelled| Json(told::Cancelled { cancelled })).await
 }
 
 async fn end(
-    State(desk): State<Arc<Desk>>,
+    State(state): State<Arc<HttpState>>,
     Extension(Caller(client)): Extension<Caller>,
     Path(thread): Path<String>,
 ) -> Response {
-    over(&thread, |id| desk.front.end(client, id), |ended| Json(told::Ended { ended })).await
+    over(&thread, |id| state.front.end(client, id), |ended| Json(told::Ended { ended })).await
 }
 
 /// Ends a thread by an order, and reports the result.
@@ -352,21 +352,24 @@ async fn over<T: IntoResponse>(
 }
 
 /// The workers over a broker: for clients that may read everything, since it names the listeners.
-async fn workers(State(desk): State<Arc<Desk>>, Extension(Caller(client)): Extension<Caller>) -> Response {
-    if !desk.front.composition().has_role(&client, Role::Read) {
+async fn workers(
+    State(state): State<Arc<HttpState>>,
+    Extension(Caller(client)): Extension<Caller>,
+) -> Response {
+    if !state.front.composition().has_role(&client, Role::Read) {
         let words = "who works over NATS is for clients with the role `read`";
         let refusal = Refusal::new(Code::IngressForbidden, words);
-        return refused(&refusal.mended_by("the token of a client with `roles: [read]`"));
+        return refused(&refusal.fixed_by("the token of a client with `roles: [read]`"));
     }
-    match desk.front.workers().await {
+    match state.front.workers().await {
         Ok(found) => {
             let workers = found.into_iter().map(|(name, workers)| (name.to_string(), workers)).collect();
             Json(told::Workers { workers }).into_response()
         }
-        Err(words) => refused(&Refusal::new(Code::IngressUnavailable, words).mended_by("ask again later")),
+        Err(words) => refused(&Refusal::new(Code::IngressUnavailable, words).fixed_by("ask again later")),
     }
 }
 
-async fn status(State(desk): State<Arc<Desk>>) -> Response {
-    Json(told::Status::of(&desk.front)).into_response()
+async fn status(State(state): State<Arc<HttpState>>) -> Response {
+    Json(told::Status::of(&state.front)).into_response()
 }

@@ -15,7 +15,7 @@ use axum::{Extension, Json};
 use futures_core::Stream as _;
 use serde::Deserialize;
 
-use super::http::{Asked, Caller, Desk, plain, refused, stopping};
+use super::http::{Asked, Caller, HttpState, plain, refused, stopping};
 use super::told;
 use crate::runtime::front::{Front, Message};
 use crate::runtime::runfile::random_hex;
@@ -39,7 +39,7 @@ pub(super) struct Beside {
 
 /// Accepts a message.
 pub(super) async fn messages(
-    State(desk): State<Arc<Desk>>,
+    State(state): State<Arc<HttpState>>,
     Extension(Caller(client)): Extension<Caller>,
     query: Asked<Beside>,
     headers: HeaderMap,
@@ -52,22 +52,22 @@ pub(super) async fn messages(
         Ok(key) => key,
         Err(words) => return plain(StatusCode::BAD_REQUEST, Code::Invalid, words),
     };
-    let document = match read(&desk, &headers, body).await {
+    let document = match read(&state, &headers, body).await {
         Ok(document) => document,
-        Err(Unread::TooLarge(refused)) => return too_large(&desk.front, client, key, *refused).await,
+        Err(Unread::TooLarge(refused)) => return too_large(&state.front, client, key, *refused).await,
         Err(Unread::Broken(words)) => return plain(StatusCode::BAD_REQUEST, Code::Malformed, words),
         Err(Unread::TooSlow) => {
             let words = format!("the body did not come within {BODY_MS} ms");
             return plain(StatusCode::REQUEST_TIMEOUT, Code::IngressUnavailable, words);
         }
     };
-    let claimed = desk.front.claimed(&client, &document);
+    let claimed = state.front.claimed(&client, &document);
     let message = Message { client, key: key.clone(), document, to, thread };
-    match desk.front.ask(message).await {
+    match state.front.ask(message).await {
         Some(Reply::Receipt(receipt, position)) => {
             let position = match position {
                 Some(position) => position,
-                None => earlier(&desk.front, &receipt, &key).await,
+                None => earlier(&state.front, &receipt, &key).await,
             };
             let told = told::Receipt::of(&receipt, position, key.as_str(), claimed);
             (StatusCode::ACCEPTED, Json(told)).into_response()
@@ -99,15 +99,15 @@ enum Unread {
 }
 
 /// Reads the body up to the limit.
-async fn read(desk: &Desk, headers: &HeaderMap, body: Body) -> Result<Vec<u8>, Unread> {
-    let limit = desk.front.composition().message_bytes;
+async fn read(state: &HttpState, headers: &HeaderMap, body: Body) -> Result<Vec<u8>, Unread> {
+    let limit = state.front.composition().message_bytes;
     let announced =
         headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
     if let Some(length) = announced.filter(|length| *length > limit as u64) {
         return Err(Unread::TooLarge(Box::new(larger(limit, Some(length), &[]))));
     }
     // The semaphore is never closed; even without a seat the body would still be read.
-    let _seat = desk.bodies.acquire().await.ok();
+    let _seat = state.bodies.acquire().await.ok();
     let mut parts = pin!(body.into_data_stream());
     let reading = async {
         let mut document = Vec::new();
@@ -126,7 +126,7 @@ async fn read(desk: &Desk, headers: &HeaderMap, body: Body) -> Result<Vec<u8>, U
 
 pub(super) fn larger(limit: usize, announced: Option<u64>, came: &[u8]) -> Refused {
     let words = format!("the message is larger than {limit} bytes, the most that is taken");
-    let mut refusal = Refusal::new(Code::TooLarge, words).mended_by("send less, or in several messages");
+    let mut refusal = Refusal::new(Code::TooLarge, words).fixed_by("send less, or in several messages");
     refusal.received = announced.map(|length| format!("{length} bytes announced"));
     let excerpt = came.get(..limits::EXCERPT_BYTES).unwrap_or(came);
     Refused { refusal, kept: (!excerpt.is_empty()).then(|| Arc::from(excerpt)) }

@@ -7,9 +7,9 @@
 pub mod client;
 pub mod ending;
 pub mod events;
+mod failed_logins;
 pub mod http;
 mod inbound;
-mod knocks;
 mod steering;
 mod strangers;
 pub mod told;

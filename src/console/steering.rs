@@ -11,7 +11,7 @@ use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use serde::Deserialize;
 
-use super::http::{Asked, Caller, Desk, plain, refused, stopping};
+use super::http::{Asked, Caller, HttpState, plain, refused, stopping};
 use super::told;
 use crate::audit::pauses;
 use crate::runtime::order::Order;
@@ -23,7 +23,7 @@ use systole_core::types::person::{PersonRequestId, Says};
 
 /// Decides a request that waits for a person.
 pub(super) async fn approvals(
-    State(desk): State<Arc<Desk>>,
+    State(state): State<Arc<HttpState>>,
     Extension(Caller(by)): Extension<Caller>,
     Path(id): Path<String>,
     body: Result<Bytes, BytesRejection>,
@@ -42,7 +42,7 @@ pub(super) async fn approvals(
         Err(words) => return bad(&words),
     };
     let ruled = told::Ruled::of(request, &order.says);
-    match desk.front.rule(order).await {
+    match state.front.rule(order).await {
         Some(Reply::Done | Reply::Receipt(..)) => Json(ruled).into_response(),
         Some(Reply::Refused(refusal)) => refused(&refusal),
         None => stopping(),
@@ -88,51 +88,57 @@ pub(super) struct Noted {
 
 /// Pauses a thread.
 pub(super) async fn pause(
-    State(desk): State<Arc<Desk>>,
+    State(state): State<Arc<HttpState>>,
     Extension(Caller(by)): Extension<Caller>,
     Path(thread): Path<String>,
     query: Asked<Noted>,
 ) -> Response {
-    steer(&desk, by, Some(&thread), true, query).await
+    steer(&state, by, Some(&thread), true, query).await
 }
 
 /// Resumes a thread.
 pub(super) async fn resume(
-    State(desk): State<Arc<Desk>>,
+    State(state): State<Arc<HttpState>>,
     Extension(Caller(by)): Extension<Caller>,
     Path(thread): Path<String>,
     query: Asked<Noted>,
 ) -> Response {
-    steer(&desk, by, Some(&thread), false, query).await
+    steer(&state, by, Some(&thread), false, query).await
 }
 
 /// Pauses everything.
 pub(super) async fn pause_all(
-    State(desk): State<Arc<Desk>>,
+    State(state): State<Arc<HttpState>>,
     Extension(Caller(by)): Extension<Caller>,
     query: Asked<Noted>,
 ) -> Response {
-    steer(&desk, by, None, true, query).await
+    steer(&state, by, None, true, query).await
 }
 
 /// Resumes everything that has no separate pause.
 pub(super) async fn resume_all(
-    State(desk): State<Arc<Desk>>,
+    State(state): State<Arc<HttpState>>,
     Extension(Caller(by)): Extension<Caller>,
     query: Asked<Noted>,
 ) -> Response {
-    steer(&desk, by, None, false, query).await
+    steer(&state, by, None, false, query).await
 }
 
 /// The pause that holds a thread in addition to its own. If the log cannot be read, there is no
 /// answer.
-async fn held(desk: &Desk, thread: ThreadId) -> Option<told::Held> {
-    let reader = desk.front.reader().clone();
+async fn held(state: &HttpState, thread: ThreadId) -> Option<told::Held> {
+    let reader = state.front.reader().clone();
     let looked = tokio::task::spawn_blocking(move || pauses::above(&*reader, &thread)).await;
     looked.ok()?.ok()?.map(told::Held::from)
 }
 
-async fn steer(desk: &Desk, by: Name, thread: Option<&str>, halts: bool, query: Asked<Noted>) -> Response {
+async fn steer(
+    state: &HttpState,
+    by: Name,
+    thread: Option<&str>,
+    halts: bool,
+    query: Asked<Noted>,
+) -> Response {
     let thread = match thread.map(ThreadId::parse).transpose() {
         Ok(thread) => thread,
         Err(malformed) => {
@@ -143,10 +149,10 @@ async fn steer(desk: &Desk, by: Name, thread: Option<&str>, halts: bool, query: 
         Ok(note) => note,
         Err(words) => return plain(StatusCode::BAD_REQUEST, Code::Invalid, words),
     };
-    match desk.front.pause(by, thread.clone(), halts, note).await {
+    match state.front.pause(by, thread.clone(), halts, note).await {
         Some(Reply::Done | Reply::Receipt(..)) => {
             let held = match &thread {
-                Some(id) => held(desk, id.clone()).await,
+                Some(id) => held(state, id.clone()).await,
                 None => None,
             };
             Json(told::Steered { thread: thread.map(|id| id.to_string()), paused: halts, held })

@@ -115,7 +115,7 @@ pub struct Refusal {
     pub schema: Option<String>,
     /// The fix.
     #[serde(default, rename = "try", skip_serializing_if = "Option::is_none")]
-    pub mend: Option<String>,
+    pub fix: Option<String>,
     /// Whether the same call may be sent again now, once fixed.
     pub retry_allowed: bool,
     /// The hash of the refused bytes, if the log keeps them.
@@ -137,7 +137,7 @@ impl From<&refusal::Refusal> for Refusal {
             expected: refusal.expected.clone(),
             received: refusal.received.clone(),
             schema: refusal.schema.clone(),
-            mend: refusal.fix.clone(),
+            fix: refusal.fix.clone(),
             retry_allowed: refusal.code.retry_allowed(),
             hash: refusal.hash.map(|hash| hash.to_string()),
             told: text(&core_payload::system_error(refusal)),

@@ -9,7 +9,7 @@ use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use serde_json::{Value, json};
 
-use super::http::{Caller, Desk, refused};
+use super::http::{Caller, HttpState, refused};
 use crate::audit::persons::{self, Waiting};
 use systole_core::types::client::Role;
 use systole_core::types::codes::Code;
@@ -20,11 +20,11 @@ use systole_core::types::refusal::Refusal;
 
 /// Lists the waiting requests.
 pub(super) async fn approvals(
-    State(desk): State<Arc<Desk>>,
+    State(state): State<Arc<HttpState>>,
     Extension(Caller(client)): Extension<Caller>,
 ) -> Response {
-    let composition = desk.front.composition().clone();
-    let reader = desk.front.reader().clone();
+    let composition = state.front.composition().clone();
+    let reader = state.front.reader().clone();
     let looked = tokio::task::spawn_blocking(move || seen_by(&client, &composition, &*reader)).await;
     match looked {
         Ok(Ok(seen)) => Json(json!({"approvals": seen})).into_response(),

@@ -16,7 +16,7 @@ use super::ending::{Ending, ending};
 use super::events::Follower;
 use super::inbound::{earlier, key_of, larger};
 use super::{http, told};
-use crate::edges::nats::{Back, Broker, Knock, Knocks, token};
+use crate::edges::nats::{Back, Broker, FailedLogins, Knock, token};
 use crate::edges::tasks::{self, Kind, Task};
 use crate::runtime::front::{Front, Message};
 use crate::runtime::waiting::Reply;
@@ -38,7 +38,7 @@ pub struct WireDoor {
     task: Task,
 }
 
-struct Desk {
+struct WireState {
     front: Front,
     /// Clients by their name in a subject.
     clients: BTreeMap<String, Seated>,
@@ -61,12 +61,12 @@ impl WireDoor {
             clients.map(|(name, _)| (token(name), seated(name))).collect();
         let broker = front.broker().filter(|_| !clients.is_empty())?;
         let (close, closed) = watch::channel(false);
-        let desk = Arc::new(Desk { front: front.clone(), clients, closed });
+        let state = Arc::new(WireState { front: front.clone(), clients, closed });
         let first = match broker.upgrade() {
-            Some(broker) => broker.knocks().await,
+            Some(broker) => broker.failed_logins().await,
             None => return None,
         };
-        let task = tasks::start(Kind::Wire, serve(desk, broker, first), async |_| ());
+        let task = tasks::start(Kind::Wire, serve(state, broker, first), async |_| ());
         Some(WireDoor { close, task })
     }
 
@@ -78,12 +78,12 @@ impl WireDoor {
 }
 
 /// Takes messages until the door is closed or the broker is gone with its organism.
-async fn serve(desk: Arc<Desk>, broker: Weak<Broker>, mut opened: Result<Knocks, String>) {
-    let mut closed = desk.closed.clone();
+async fn serve(state: Arc<WireState>, broker: Weak<Broker>, mut opened: Result<FailedLogins, String>) {
+    let mut closed = state.closed.clone();
     loop {
         match opened {
-            Ok(knocks) => {
-                if takes(&desk, knocks, &mut closed).await {
+            Ok(failed_logins) => {
+                if takes(&state, failed_logins, &mut closed).await {
                     return;
                 }
             }
@@ -94,35 +94,39 @@ async fn serve(desk: Arc<Desk>, broker: Weak<Broker>, mut opened: Result<Knocks,
             _ = closed.wait_for(|closed| *closed) => return,
         }
         let Some(broker) = broker.upgrade() else { return };
-        opened = broker.knocks().await;
+        opened = broker.failed_logins().await;
     }
 }
 
 /// Takes messages until this opening ends; returns whether the door was closed.
-async fn takes(desk: &Arc<Desk>, mut knocks: Knocks, closed: &mut watch::Receiver<bool>) -> bool {
+async fn takes(
+    state: &Arc<WireState>,
+    mut failed_logins: FailedLogins,
+    closed: &mut watch::Receiver<bool>,
+) -> bool {
     loop {
         let knock = tokio::select! {
-            knock = knocks.next() => knock,
+            knock = failed_logins.next() => knock,
             _ = closed.wait_for(|closed| *closed) => return true,
         };
         let Some(mut knock) = knock else { return false };
-        let Some(Seated { name, seats }) = desk.clients.get(&knock.client) else {
+        let Some(Seated { name, seats }) = state.clients.get(&knock.client) else {
             let words = "no client of this name comes over NATS";
-            let mend = "`nats: true` under clients, and the configuration of the broker written again";
-            refuse(&knock.back, &Refusal::new(Code::IngressForbidden, words).mended_by(mend)).await;
+            let fix = "`nats: true` under clients, and the configuration of the broker written again";
+            refuse(&knock.back, &Refusal::new(Code::IngressForbidden, words).fixed_by(fix)).await;
             continue;
         };
         let Ok(seat) = seats.clone().try_acquire_owned() else {
             let many = MESSAGES.to_string();
             let words = format!("{many} messages of {} are on their way, as many as may be", name.as_str());
-            let mend = "send it again later, with the same key";
-            refuse(&knock.back, &Refusal::new(Code::IngressUnavailable, words).mended_by(mend)).await;
+            let fix = "send it again later, with the same key";
+            refuse(&knock.back, &Refusal::new(Code::IngressUnavailable, words).fixed_by(fix)).await;
             continue;
         };
         let (client, back) = (name.clone(), knock.back.take());
-        let (desk, kind) = (desk.clone(), Kind::Message(client.clone()));
+        let (state, kind) = (state.clone(), Kind::Message(client.clone()));
         let work = async move {
-            if let Err(refusal) = taken(&desk, client, knock, back.as_ref()).await {
+            if let Err(refusal) = taken(&state, client, knock, back.as_ref()).await {
                 refuse(&back, &refusal).await;
             }
             drop(seat);
@@ -145,25 +149,30 @@ async fn say(back: &Back, words: &impl Serialize, code: Option<Code>) {
 }
 
 /// Hands a message in, and answers its sender.
-async fn taken(desk: &Desk, client: Name, knock: Knock, back: Option<&Back>) -> Result<(), Box<Refusal>> {
+async fn taken(
+    state: &WireState,
+    client: Name,
+    knock: Knock,
+    back: Option<&Back>,
+) -> Result<(), Box<Refusal>> {
     let Knock { key, to, thread, wait, document, .. } = knock;
     let key = key_of(key).map_err(|words| Box::new(Refusal::new(Code::Invalid, words)))?;
     let wait = wait.as_deref().map(waited).transpose()?;
-    let limit = desk.front.composition().message_bytes;
+    let limit = state.front.composition().message_bytes;
     if document.len() > limit {
         let too_large = larger(limit, None, &document);
-        return match desk.front.refuse(client, key, too_large).await {
+        return match state.front.refuse(client, key, too_large).await {
             Some(Reply::Refused(refusal)) => Err(refusal),
             _ => Err(Box::new(http::going())),
         };
     }
-    let claimed = desk.front.claimed(&client, &document);
+    let claimed = state.front.claimed(&client, &document);
     let message = Message { client, key: key.clone(), document, to, thread };
-    let receipt = match desk.front.ask(message).await {
+    let receipt = match state.front.ask(message).await {
         Some(Reply::Receipt(receipt, position)) => {
             let position = match position {
                 Some(position) => position,
-                None => earlier(&desk.front, &receipt, &key).await,
+                None => earlier(&state.front, &receipt, &key).await,
             };
             told::Receipt::of(&receipt, position, key.as_str(), claimed)
         }
@@ -173,7 +182,7 @@ async fn taken(desk: &Desk, client: Name, knock: Knock, back: Option<&Back>) -> 
     let Some(back) = back else { return Ok(()) };
     say(back, &receipt, None).await;
     if let Some(wait) = wait {
-        let came = came_of(desk, &receipt, wait).await;
+        let came = came_of(state, &receipt, wait).await;
         tell(back, came).await;
     }
     Ok(())
@@ -189,7 +198,7 @@ fn waited(text: &str) -> Result<Duration, Box<Refusal>> {
 }
 
 /// The outcome of a message within that time.
-async fn came_of(desk: &Desk, receipt: &told::Receipt, wait: Duration) -> told::CameOf {
+async fn came_of(state: &WireState, receipt: &told::Receipt, wait: Duration) -> told::CameOf {
     let open = told::CameOf {
         outcome: "open".to_owned(),
         code: None,
@@ -199,8 +208,8 @@ async fn came_of(desk: &Desk, receipt: &told::Receipt, wait: Duration) -> told::
         payload: None,
     };
     let Ok(thread) = ThreadId::parse(&receipt.thread) else { return open };
-    let mut follower = Follower::after(&desk.front, Position(receipt.position), Some(thread));
-    let mut closed = desk.closed.clone();
+    let mut follower = Follower::after(&state.front, Position(receipt.position), Some(thread));
+    let mut closed = state.closed.clone();
     let look = async {
         // If the log ends, the wait ends: the next pump knows more.
         while let Ok(Some(records)) = follower.next().await {

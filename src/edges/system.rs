@@ -14,27 +14,27 @@ pub struct Hindered {
     /// The path, what was wanted there, and why not.
     pub words: String,
     /// The fix.
-    pub mend: &'static str,
+    pub fix: &'static str,
 }
 
 /// Why a file was not read; `what` says what it should have been, as `the payload`.
 pub fn unread(path: &Path, what: &str, error: &Error) -> Hindered {
-    let mend = match error.kind() {
+    let fix = match error.kind() {
         ErrorKind::PermissionDenied => "the right to read it, or another file",
         ErrorKind::IsADirectory => "the path of a file in it",
         ErrorKind::InvalidData => "the file as UTF-8",
         ErrorKind::NotFound | ErrorKind::NotADirectory => "the path of a file that is there",
         _ => "another file, or a disk that can be read",
     };
-    Hindered { words: sentence(path, what, &told(error)), mend }
+    Hindered { words: sentence(path, what, &told(error)), fix }
 }
 
 /// Why a file was not written; `what` says what it should have become.
 pub fn unwritten(path: &Path, what: &str, error: &Error) -> Hindered {
     if let Some(words) = path.parent().and_then(in_the_way) {
-        return Hindered { words, mend: "another path, or move it out of the way" };
+        return Hindered { words, fix: "another path, or move it out of the way" };
     }
-    let (why, mend) = match error.kind() {
+    let (why, fix) = match error.kind() {
         ErrorKind::NotFound => ("there is no such folder".to_owned(), "a path in a folder that is there"),
         ErrorKind::IsADirectory => (told(error), "the path of a file in it"),
         ErrorKind::AlreadyExists => (told(error), "another path, or move it out of the way"),
@@ -43,13 +43,13 @@ pub fn unwritten(path: &Path, what: &str, error: &Error) -> Hindered {
         }
         _ => (told(error), "a path where this user may write"),
     };
-    Hindered { words: sentence(path, what, &why), mend }
+    Hindered { words: sentence(path, what, &why), fix }
 }
 
 /// Why a folder was not made.
 pub fn no_folder(path: &Path, what: &str, error: &Error) -> Hindered {
     match in_the_way(path) {
-        Some(words) => Hindered { words, mend: "another path, or move it out of the way" },
+        Some(words) => Hindered { words, fix: "another path, or move it out of the way" },
         None => unwritten(path, what, error),
     }
 }

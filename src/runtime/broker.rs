@@ -16,7 +16,7 @@ use crate::edges::managed::{Folder, Known, Managed, Server, Unstarted};
 use crate::edges::nats::{Broker, Credentials, PATIENCE};
 use crate::edges::system::Hindered;
 use crate::edges::tally::Tell;
-use systole_core::pump::heart::Input;
+use systole_core::pump::engine::Input;
 use systole_core::types::composition::Composition;
 use systole_core::types::ids::Name;
 
@@ -141,7 +141,7 @@ fn configured(
     let shown = store.display().to_string();
     let Some(store) = store.to_str().filter(|store| !store.contains(char::is_control)) else {
         let words = format!("{shown}: no configuration can carry this path");
-        return Err(Unstarted::Hindered(Hindered { words, mend: "the log in a folder of plain UTF-8" }));
+        return Err(Unstarted::Hindered(Hindered { words, fix: "the log in a folder of plain UTF-8" }));
     };
     let names: Vec<&str> = parties.iter().map(|party| party.key.as_str()).collect();
     let found = keyfiles::found_or_made(&folder.keys(), &names).map_err(keyless)?;
@@ -165,7 +165,7 @@ fn keyless(keyless: Keyless) -> Unstarted {
             let shown = path.display().to_string();
             let words =
                 format!("{shown}: what stands in it is no seed of a user's nkey, which begins with SU");
-            Unstarted::Hindered(Hindered { words, mend: "move that file away: a new key is made then" })
+            Unstarted::Hindered(Hindered { words, fix: "move that file away: a new key is made then" })
         }
         Keyless::Unmade(words) => Unstarted::Unstartable(format!("a new key: {words}")),
     }

@@ -14,7 +14,7 @@ use super::tail::{Following, Tail};
 use super::validators::{Door, Raw};
 use super::waiting::{Reply, WaitingRoom};
 use crate::edges::nats::Broker;
-use systole_core::pump::heart::Input;
+use systole_core::pump::engine::Input;
 use systole_core::rules::admit;
 use systole_core::types::composition::Composition;
 use systole_core::types::flow::{Asked, Receipt, Refused};

@@ -34,8 +34,8 @@ impl Keyring {
         for source in sources {
             match self.fit(source, variable(&source.variable)) {
                 Ok(token) => self.0.push((source.client.clone(), token)),
-                Err((code, message, mend)) => {
-                    refused.push(Diagnostic::new(code, source.place.clone(), &message, Some(mend)));
+                Err((code, message, fix)) => {
+                    refused.push(Diagnostic::new(code, source.place.clone(), &message, Some(fix)));
                 }
             }
         }
@@ -134,6 +134,6 @@ mod tests {
         let text = refused.to_string().split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(text.contains("clients.gone.token_env: GONE is not set in the environment"), "{text}");
         assert!(!text.contains("secret") && !text.contains(ALICE), "{text}");
-        assert!(refused.0.iter().all(|d| d.mend.is_some()));
+        assert!(refused.0.iter().all(|d| d.fix.is_some()));
     }
 }

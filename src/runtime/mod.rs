@@ -3,8 +3,8 @@
 //! In comes a checked composition; out come a running organism, its doors for messages and orders, and its end. It decides
 //! nothing about messages.
 
-pub mod bench;
 pub mod broker;
+pub mod compiled_schemas;
 pub mod copying;
 pub mod front;
 pub mod hosting;

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use tokio::sync::{Notify, mpsc, oneshot, watch};
 
-use systole_core::pump::heart::{Heart, Input, Lookup, Written};
+use systole_core::pump::engine::{Engine, Input, Lookup, Written};
 use systole_core::types::ports::{Batch, Clock, Position};
 use systole_core::types::time::Millis;
 
@@ -93,66 +93,66 @@ pub struct RestLines {
 }
 
 /// Runs until it is asked to stop or the log breaks.
-pub async fn run(heart: Heart, lines: Lines) -> Ended {
-    run_with(heart, lines, None).await
+pub async fn run(engine: Engine, lines: Lines) -> Ended {
+    run_with(engine, lines, None).await
 }
 
 /// Like `run`, for a test that skips time.
-pub async fn run_with(mut heart: Heart, mut lines: Lines, rests: Option<RestLines>) -> Ended {
-    heart.boot();
+pub async fn run_with(mut engine: Engine, mut lines: Lines, rests: Option<RestLines>) -> Ended {
+    engine.boot();
     let mut came = Vec::with_capacity(AT_ONCE);
     let grace = loop {
-        if let Some(ended) = settle(&mut heart, &lines, true) {
+        if let Some(ended) = settle(&mut engine, &lines, true) {
             return ended;
         }
-        let pause = pause(&heart, &*lines.clock);
-        report(&heart, &lines, rests.as_ref());
+        let pause = pause(&engine, &*lines.clock);
+        report(&engine, &lines, rests.as_ref());
         tokio::select! {
             biased;
             grace = &mut lines.stop => break grace.unwrap_or_default(),
             written = lines.written.recv() => match written {
                 Some(written) => {
-                    heart.hear_writer(written);
-                    if let Some(ended) = settle(&mut heart, &lines, false) {
+                    engine.hear_writer(written);
+                    if let Some(ended) = settle(&mut engine, &lines, false) {
                         return ended;
                     }
-                    heart.route_recorded();
-                    heart.tick();
+                    engine.route_recorded();
+                    engine.tick();
                 }
                 None => return gone("writer"),
             },
-            count = lines.inputs.recv_many(&mut came, AT_ONCE), if heart.has_room() => {
+            count = lines.inputs.recv_many(&mut came, AT_ONCE), if engine.has_room() => {
                 if count == 0 {
                     break Duration::ZERO;
                 }
                 for (n, input) in came.drain(..).enumerate() {
-                    heart.input(input);
+                    engine.input(input);
                     // The writer must not be idle while a whole batch could be on its way.
                     if n + 1 < count
-                        && let Some(ended) = settle(&mut heart, &lines, false)
+                        && let Some(ended) = settle(&mut engine, &lines, false)
                     {
                         return ended;
                     }
                 }
-                heart.tick();
+                engine.tick();
             }
-            () = asked_to_look(rests.as_ref()) => heart.tick(),
+            () = asked_to_look(rests.as_ref()) => engine.tick(),
             () = tokio::time::sleep(pause) => {
-                heart.tick();
+                engine.tick();
                 if pause == Duration::from_millis(IDLE_MS) {
-                    heart.checkpoint_soon();
+                    engine.checkpoint_soon();
                 }
             }
         }
     };
-    drain(&mut heart, &mut lines, grace).await
+    drain(&mut engine, &mut lines, grace).await
 }
 
 /// Reports to a test what the pump waits for.
-fn report(heart: &Heart, lines: &Lines, rests: Option<&RestLines>) {
+fn report(engine: &Engine, lines: &Lines, rests: Option<&RestLines>) {
     let Some(rests) = rests else { return };
-    let is_quiet = heart.is_idle() && lines.inputs.is_empty();
-    let (out, next) = (heart.out_count(), heart.next_moment());
+    let is_quiet = engine.is_idle() && lines.inputs.is_empty();
+    let (out, next) = (engine.out_count(), engine.next_moment());
     rests.rest.send_modify(|rest| *rest = Rest { turn: rest.turn + 1, is_quiet, out, next });
 }
 
@@ -166,53 +166,53 @@ async fn asked_to_look(rests: Option<&RestLines>) {
 
 /// Passes the heart's batch to the writer and its questions to the reader. `at_rest` says that the
 /// pump would otherwise wait for the next input.
-fn settle(heart: &mut Heart, lines: &Lines, at_rest: bool) -> Option<Ended> {
-    if let Some(words) = heart.broken() {
+fn settle(engine: &mut Engine, lines: &Lines, at_rest: bool) -> Option<Ended> {
+    if let Some(words) = engine.broken() {
         return Some(Ended::Broken(words.to_owned()));
     }
-    if let Some(ended) = ask_reader(heart, lines) {
+    if let Some(ended) = ask_reader(engine, lines) {
         return Some(ended);
     }
-    while let Some(batch) = heart.next_batch() {
+    while let Some(batch) = engine.next_batch() {
         let small = batch.records.len() <= WRITES_ITSELF && batch.rows.is_empty();
         let alone = at_rest && small && lines.inputs.is_empty();
         match (lines.batches)(batch, if alone { Hand::AndWait } else { Hand::Over }) {
             Taken::Over => break,
             Taken::Stored(position) => {
-                heart.hear_writer(Written::Committed(position));
+                engine.hear_writer(Written::Committed(position));
                 // Readers learn the new tail before anyone is handed a record, so that an answer to
                 // a record is always behind the tail.
-                tell_tail(heart, lines);
-                heart.route_recorded();
+                tell_tail(engine, lines);
+                engine.route_recorded();
                 // Routing may need reads first, and the next input may be far off.
-                if let Some(ended) = ask_reader(heart, lines) {
+                if let Some(ended) = ask_reader(engine, lines) {
                     return Some(ended);
                 }
             }
             Taken::Gone => return Some(gone("writer")),
         }
     }
-    tell_tail(heart, lines);
+    tell_tail(engine, lines);
     None
 }
 
 /// Tells the followers of the log how far the log goes.
-fn tell_tail(heart: &Heart, lines: &Lines) {
+fn tell_tail(engine: &Engine, lines: &Lines) {
     lines.tail.send_if_modified(|tail| {
-        let moved = *tail != heart.last();
-        *tail = heart.last();
+        let moved = *tail != engine.last();
+        *tail = engine.last();
         moved
     });
 }
 
 /// Hands the reader as many questions as it has room for.
-fn ask_reader(heart: &mut Heart, lines: &Lines) -> Option<Ended> {
-    while let Some(lookup) = heart.next_lookup() {
+fn ask_reader(engine: &mut Engine, lines: &Lines) -> Option<Ended> {
+    while let Some(lookup) = engine.next_lookup() {
         match lines.lookups.try_send(lookup) {
             Ok(()) => {}
             // The reader answers those it has; each answer brings the loop back here.
             Err(TrySendError::Full(lookup)) => {
-                heart.keep_lookup(lookup);
+                engine.keep_lookup(lookup);
                 break;
             }
             Err(TrySendError::Disconnected(_)) => {
@@ -229,45 +229,45 @@ fn gone(who: &str) -> Ended {
 }
 
 /// How long nothing needs to be done if no input comes.
-fn pause(heart: &Heart, clock: &dyn Clock) -> Duration {
-    let idle = if heart.has_dirty() { Duration::from_millis(IDLE_MS) } else { Duration::MAX };
-    let due = heart.next_moment().map(|at| Duration::from_millis(at.since(clock.ticks())));
+fn pause(engine: &Engine, clock: &dyn Clock) -> Duration {
+    let idle = if engine.has_dirty() { Duration::from_millis(IDLE_MS) } else { Duration::MAX };
+    let due = engine.next_moment().map(|at| Duration::from_millis(at.since(clock.ticks())));
     due.map_or(idle, |due| due.min(idle))
 }
 
 /// The end: nothing new is taken or sent, replies may come for a while, everything goes to disk.
-async fn drain(heart: &mut Heart, lines: &mut Lines, grace: Duration) -> Ended {
+async fn drain(engine: &mut Engine, lines: &mut Lines, grace: Duration) -> Ended {
     // Inputs that were sent before the request to stop are taken first.
     for _ in 0..lines.inputs.len() {
         let Ok(input) = lines.inputs.try_recv() else { break };
-        heart.input(input);
+        engine.input(input);
     }
-    heart.input(Input::Stop);
+    engine.input(Input::Stop);
     // One deadline for all: a client that keeps talking must not delay the end.
     let mut over = pin!(tokio::time::sleep(grace));
-    while !heart.is_quiet() {
-        if let Some(ended) = settle(heart, lines, false) {
+    while !engine.is_quiet() {
+        if let Some(ended) = settle(engine, lines, false) {
             return ended;
         }
         tokio::select! {
             biased;
             () = &mut over => break,
             written = lines.written.recv() => match written {
-                Some(written) => heart.input(Input::Written(written)),
+                Some(written) => engine.input(Input::Written(written)),
                 None => return gone("writer"),
             },
-            input = lines.inputs.recv(), if heart.has_room() => match input {
-                Some(input) => heart.input(input),
+            input = lines.inputs.recv(), if engine.has_room() => match input {
+                Some(input) => engine.input(input),
                 None => break,
             },
         }
     }
-    let out = heart.out_count();
-    heart.input(Input::Farewell);
-    heart.checkpoint_soon();
+    let out = engine.out_count();
+    engine.input(Input::Farewell);
+    engine.checkpoint_soon();
     let mut too_long = pin!(tokio::time::sleep(grace.max(LAST_WRITE)));
-    while !heart.is_flushed() {
-        if let Some(ended) = settle(heart, lines, false) {
+    while !engine.is_flushed() {
+        if let Some(ended) = settle(engine, lines, false) {
             return ended;
         }
         tokio::select! {
@@ -276,14 +276,14 @@ async fn drain(heart: &mut Heart, lines: &mut Lines, grace: Duration) -> Ended {
                 return Ended::Broken("the writer of the log did not finish".to_owned());
             }
             written = lines.written.recv() => match written {
-                Some(written) => heart.input(Input::Written(written)),
+                Some(written) => engine.input(Input::Written(written)),
                 None => return gone("writer"),
             },
             // An asker that comes now gets a refusal at once: it is too late.
-            Some(input) = lines.inputs.recv() => heart.input(input),
+            Some(input) = lines.inputs.recv() => engine.input(input),
         }
     }
-    if let Some(ended) = settle(heart, lines, false) {
+    if let Some(ended) = settle(engine, lines, false) {
         return ended;
     }
     Ended::Drained(out)

@@ -13,7 +13,7 @@ use super::broker::telling;
 use crate::edges::nats::{Broker, Refusal, Refusals};
 use crate::edges::tally::{Event, LOOK, Tally, Tell};
 use crate::edges::tasks::{self, Kind, Task};
-use systole_core::pump::heart::Input;
+use systole_core::pump::engine::Input;
 use systole_core::types::codes::Code;
 
 /// Requests to report everything: one, at the end.

@@ -33,7 +33,7 @@ use crate::edges::nats::{Credentials, Unusable};
 use crate::edges::system;
 use crate::edges::tasks::{self, Kind, Task};
 use crate::runtime::pump_loop::{self, Ended, Hand, Lines, RestLines, Taken};
-use systole_core::pump::heart::{Heart, Input, Lookup, Ports, Written, answer};
+use systole_core::pump::engine::{Engine, Input, Lookup, Ports, Written, answer};
 use systole_core::pump::state::{Book, State};
 use systole_core::pump::view::Begun;
 use systole_core::pump::wake::{self, Recovered};
@@ -183,7 +183,7 @@ fn pages(
     let mut all = HashMap::from([(current.hash, current.clone())]);
     for thread in state.threads.values() {
         let begun = thread.calls.values().map(|call| call.config);
-        for config in begun.chain(thread.purses.values().map(|purse| purse.config)) {
+        for config in begun.chain(thread.purses.values().map(|budget_use| budget_use.config)) {
             if all.contains_key(&config) {
                 continue;
             }
@@ -277,9 +277,9 @@ impl Organism {
         let lookups = start_reader(log.reader.clone(), pump.clone()).map_err(unmade)?;
         let batches = hand_to(writer.clone());
         let lines = Lines { inputs, written, batches, lookups, tail, stop: stopped, clock };
-        let heart = Heart::new(recovered, ports, last).kept_still(still).without(plan.given_up);
+        let engine = Engine::new(recovered, ports, last).kept_still(still).without(plan.given_up);
         let (tail_of_log, reads) = Tail::of(log.reader.clone(), followed.clone());
-        let pumps = start_pump(heart, (lines, rests), end, room.clone()).map_err(unmade)?;
+        let pumps = start_pump(engine, (lines, rests), end, room.clone()).map_err(unmade)?;
         let tasks = vec![reads, pumps, start_sorter(heard, validators.door(), pump.clone())];
         let ways = Arc::new(Ways { door: validators.door(), pump });
         // Nothing is ever sent over this channel: it closes when the last reader is done.
@@ -476,7 +476,7 @@ fn start_reader(
 }
 
 fn start_pump(
-    heart: Heart,
+    engine: Engine,
     (lines, rests): (Lines, Option<RestLines>),
     end: oneshot::Sender<Ended>,
     room: Arc<WaitingRoom>,
@@ -484,7 +484,7 @@ fn start_pump(
     let to_close = room.clone();
     let work = async move {
         // The code that stops the organism receives this result. If no one does, the process is ending.
-        drop(end.send(pump_loop::run_with(heart, lines, rests).await));
+        drop(end.send(pump_loop::run_with(engine, lines, rests).await));
         room.close();
     };
     // Everyone still waiting for a receipt learns that no answer will come.

@@ -16,7 +16,7 @@ use systole_kit::told;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-use super::bench::Bench;
+use super::compiled_schemas::CompiledSchemas;
 use super::runfile::random_hex;
 use crate::edges::clock::WallClock;
 use crate::edges::delivery::{Carriers, Ear, Equipment, NoWay, Pace, Surroundings, Unreceipted};
@@ -158,11 +158,11 @@ pub async fn run(trial: Trial) -> Result<Tried, Untried> {
     let (composition, listener) = prepared(&trial)?;
     let composition = Arc::new(composition);
     let machine = |words: String| Untried::Machine(words);
-    let mut bench =
-        Bench::set_up(std::iter::once(&composition)).map_err(|unfit| machine(unfit.to_string()))?;
+    let mut compiled_schemas =
+        CompiledSchemas::set_up(std::iter::once(&composition)).map_err(|unfit| machine(unfit.to_string()))?;
     let client = Name::operator();
     let to = trial.listener.as_str();
-    let asked = admit::message(&composition, &client, &trial.document, Some(to), None, &mut bench);
+    let asked = admit::message(&composition, &client, &trial.document, Some(to), None, &mut compiled_schemas);
     let admitted = asked.payload.map_err(|refused| Untried::Refused(Box::new(refused.refusal)))?;
     let delivery = delivery(&composition, &listener, &admitted, trial.timeout_ms).map_err(machine)?;
     let (reports, heard) = mpsc::channel(REPORTS);
@@ -183,7 +183,7 @@ pub async fn run(trial: Trial) -> Result<Tried, Untried> {
     )?;
     let room = Room { composition: &composition, listener: &listener, lease: delivery.lease.clone() };
     let timeout_ms = trial.timeout_ms.unwrap_or(listener.timeout_ms);
-    let mut hearing = Hearing { room, carriers, heard, bench, before: Vec::new() };
+    let mut hearing = Hearing { room, carriers, heard, compiled_schemas, before: Vec::new() };
     let begun = Instant::now();
     hearing.carriers.hand(delivery);
     let end = hearing.out(timeout_ms).await;
@@ -266,7 +266,7 @@ struct Hearing<'t> {
     room: Room<'t>,
     carriers: Carriers,
     heard: mpsc::Receiver<Heard>,
-    bench: Bench,
+    compiled_schemas: CompiledSchemas,
     before: Vec<Remark>,
 }
 
@@ -308,7 +308,8 @@ impl Hearing<'_> {
                     continue;
                 }
             };
-            let judged = admit::judge_word(self.room.composition, lease, word, &speech, &mut self.bench);
+            let judged =
+                admit::judge_word(self.room.composition, lease, word, &speech, &mut self.compiled_schemas);
             if let Some(idle) = idle {
                 due = hard.min(Instant::now() + idle);
             }

@@ -9,10 +9,10 @@ use std::thread::{self, JoinHandle};
 
 use tokio::sync::mpsc;
 
-use super::bench::{Bench, Unfit};
+use super::compiled_schemas::{CompiledSchemas, Unfit};
 use super::order::Order;
 use super::spoken::Voice;
-use systole_core::pump::heart::Input;
+use systole_core::pump::engine::Input;
 use systole_core::rules::admit;
 use systole_core::types::composition::{Composition, Reach};
 use systole_core::types::flow::{Asked, Judged, Ticket, Unconnected};
@@ -181,38 +181,39 @@ impl Door {
 
 impl Desk {
     fn work(self, mut raws: mpsc::Receiver<Raw>, ready: &std::sync::mpsc::SyncSender<Result<(), Unfit>>) {
-        let mut bench = match Bench::set_up(self.pages.all.values()) {
-            Ok(bench) => bench,
+        let mut compiled_schemas = match CompiledSchemas::set_up(self.pages.all.values()) {
+            Ok(compiled_schemas) => compiled_schemas,
             // The starting thread waits for exactly this result.
             Err(unfit) => return drop(ready.send(Err(unfit))),
         };
         drop(ready.send(Ok(())));
         let mut came = Vec::with_capacity(AT_ONCE);
         while raws.blocking_recv_many(&mut came, AT_ONCE) > 0 {
-            let judged: Vec<Input> = came.drain(..).map(|raw| self.judge(raw, &mut bench)).collect();
+            let judged: Vec<Input> =
+                came.drain(..).map(|raw| self.judge(raw, &mut compiled_schemas)).collect();
             if self.pump.blocking_send(Input::Many(judged)).is_err() {
                 return;
             }
         }
     }
 
-    fn judge(&self, raw: Raw, bench: &mut Bench) -> Input {
+    fn judge(&self, raw: Raw, compiled_schemas: &mut CompiledSchemas) -> Input {
         self.steps.passed(Step::Received);
         match raw {
-            Raw::Said { listener, speech, ticket } => match self.said(&listener, &speech, bench) {
+            Raw::Said { listener, speech, ticket } => match self.said(&listener, &speech, compiled_schemas) {
                 Ok(judged) => Input::Judged(Judged { ticket, ..judged }),
                 Err(stray) => Input::Stray(Unconnected { ticket, ..*stray }),
             },
             Raw::Asked { ticket, client, key, document, to, thread } => {
                 let page = &self.pages.current;
                 let (to, thread) = (to.as_deref(), thread.as_deref());
-                let message = admit::message(page, &client, &document, to, thread, bench);
+                let message = admit::message(page, &client, &document, to, thread, compiled_schemas);
                 self.passed_door(message.payload.is_ok());
                 Input::Asked(Asked { ticket, client, key, thread: message.thread, payload: message.payload })
             }
             Raw::Amended { ticket, order, to, config, document } => {
                 let page = self.pages.all.get(&config).unwrap_or(&self.pages.current);
-                let amended = admit::amendment(page, &to, &document, bench);
+                let amended = admit::amendment(page, &to, &document, compiled_schemas);
                 self.passed_door(amended.is_ok());
                 let Order { by, request, hash, note, .. } = order;
                 let says = Says::Amend(Box::new(amended));
@@ -221,7 +222,12 @@ impl Desk {
         }
     }
 
-    fn said(&self, listener: &Name, speech: &Speech, bench: &mut Bench) -> Result<Judged, Box<Unconnected>> {
+    fn said(
+        &self,
+        listener: &Name,
+        speech: &Speech,
+        compiled_schemas: &mut CompiledSchemas,
+    ) -> Result<Judged, Box<Unconnected>> {
         self.steps.passed(Step::Replied);
         let limits = admit::gate_limits(&self.pages.current);
         let find = |token: &str| self.leases.find(token);
@@ -231,7 +237,7 @@ impl Desk {
         // either.
         let reach = page.listener(listener).map(|listener| &listener.reach);
         let whole = matches!(reach, Some(Reach::Process(_) | Reach::Nats));
-        let judged = admit::judge_word(page, lease, word, speech, bench);
+        let judged = admit::judge_word(page, lease, word, speech, compiled_schemas);
         self.passed_door(true);
         self.voice.pass(&judged, whole);
         Ok(judged)

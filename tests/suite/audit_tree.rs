@@ -143,7 +143,7 @@ fn hostile(thread: &ThreadId) -> Vec<Record> {
     let payload = format!("<q xmlns='urn:t'>{}</q>", evil.replace(['\u{1b}', '\u{7}'], ""));
     let long_element = format!("<{} xmlns='urn:t'/>", "é".repeat(120));
     let mut refusal =
-        Refusal::new(Code::Invalid, evil.clone()).expecting(&*evil).receiving(&*evil).mended_by(&*evil);
+        Refusal::new(Code::Invalid, evil.clone()).expecting(&*evil).receiving(&*evil).fixed_by(&*evil);
     refusal.path = Some(format!("/{}", "x".repeat(300)));
     refusal.at = Some((u32::MAX, u32::MAX));
     let mut records: Vec<Record> = Vec::new();

@@ -45,12 +45,12 @@ async fn fit(server: &Server) -> Broker {
 }
 
 /// The refusal, which must have this code, these words and this in its fix, and no secret.
-pub(crate) fn refused(tried: Result<Broker, Unusable>, code: Code, words: &str, mend: &str) -> Unusable {
+pub(crate) fn refused(tried: Result<Broker, Unusable>, code: Code, words: &str, fix: &str) -> Unusable {
     let refusal = tried.map(|broker| format!("{broker:?}")).unwrap_err();
     assert_eq!(refusal.code(), code, "{refusal:?}");
     assert!(refusal.to_string().contains(words), "wanted {words:?}: {refusal}");
-    assert!(refusal.mend().contains(mend), "wanted {mend:?}: {}", refusal.mend());
-    for told in [refusal.to_string(), refusal.mend(), format!("{refusal:?}")] {
+    assert!(refusal.fix().contains(fix), "wanted {fix:?}: {}", refusal.fix());
+    for told in [refusal.to_string(), refusal.fix(), format!("{refusal:?}")] {
         assert!(!told.contains(SECRET) && !told.contains(KEY.0), "{told}");
     }
     refusal

@@ -15,7 +15,7 @@ use crate::identity::{Someone, seed};
 use crate::program::{PATIENCE, Running, systole, systole_with};
 
 /// A client that is rejected with any credentials.
-async fn knocks(server: &Server) {
+async fn failed_logins(server: &Server) {
     let stranger = ConnectOptions::with_user_and_password("open".into(), "sesame".into());
     assert!(stranger.connect(server.url()).await.is_err());
 }
@@ -38,7 +38,7 @@ async fn d6_whom_a_broker_does_not_let_in_is_told_by_number_and_without_a_secret
     let house = House::open();
     let folder = house.first.path();
     let mut running = Running::organism_with(folder, &house.key());
-    knocks(&house.server).await;
+    failed_logins(&house.server).await;
     let first = running.shows("bus.violation the broker let somebody not in");
     assert!(
         first.trim_end().ends_with("who showed no key, or none that it knows: from 127.0.0.1"),
@@ -49,7 +49,7 @@ async fn d6_whom_a_broker_does_not_let_in_is_told_by_number_and_without_a_secret
     let pump = Someone::come(&house.server, pump, "_INBOX_pump_shop").await;
     let mut ear = hears(&pump.client, "o.shop.refused.*", "$JS.API.INFO").await;
     for _ in 0..50 {
-        knocks(&house.server).await;
+        failed_logins(&house.server).await;
         next(&mut ear).await;
     }
     // The pump's next message arrives after all of them.
@@ -119,7 +119,7 @@ async fn d6_what_a_party_may_not_the_server_tells_nobody() {
     let mut auditor = Someone::come(&server, auditor, "_INBOX__auditor").await;
     auditor.may_not_publish("o.shop.log.0").await;
     auditor.may_not_hear("o.shop.dlv.>").await;
-    knocks(&server).await;
+    failed_logins(&server).await;
     let mut heard = Vec::new();
     loop {
         let message = next(&mut ear).await;

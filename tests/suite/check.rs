@@ -77,7 +77,7 @@ fn warnings_are_told_as_written_down_and_hinder_nothing() {
         let told = page(&loaded.warnings, false);
         assert!(!loaded.warnings.is_empty(), "{}", path.display());
         assert!(loaded.warnings.iter().all(|one| one.severity() == Severity::Warning), "{told}");
-        assert!(loaded.warnings.iter().all(|one| one.mend.is_some()), "{told}");
+        assert!(loaded.warnings.iter().all(|one| one.fix.is_some()), "{told}");
         assert!(told.lines().all(|line| line.chars().count() <= 80), "{told}");
         codes.extend(loaded.warnings.iter().map(|one| one.code));
         let golden = path.with_extension("out");

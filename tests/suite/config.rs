@@ -226,8 +226,8 @@ fn what_is_no_file_is_told_as_such() {
     };
     assert_eq!(write(b"\xff\xfeo\0r\0").message, "the file is UTF-16");
     assert_eq!(write(&vec![b'#'; (1 << 20) + 1]).message, "the file is larger than 1048576 bytes");
-    let mend = "an organism's file of 1048576 bytes at most; long schemas in files of their own";
-    assert_eq!(write(&vec![b'#'; (1 << 20) + 1]).mend.as_deref(), Some(mend));
+    let fix = "an organism's file of 1048576 bytes at most; long schemas in files of their own";
+    assert_eq!(write(&vec![b'#'; (1 << 20) + 1]).fix.as_deref(), Some(fix));
     let bad = write(b"organism: {name: hello}\r\nlisteners: \xc3(\n");
     assert_eq!((bad.message.as_str(), bad.place.line, bad.place.column), ("a byte here is not UTF-8", 2, 12));
 }
@@ -240,9 +240,9 @@ fn what_is_no_schema_file_is_told_with_its_own_mend() {
     fs::write(&name, vec![b' '; (1 << 20) + 1]).unwrap();
     let large = told();
     assert_eq!(large.message, "schemas/search.xsd: the file is larger than 1048576 bytes");
-    assert_eq!(large.mend.as_deref(), Some("an XSD of 1048576 bytes at most, or several"));
+    assert_eq!(large.fix.as_deref(), Some("an XSD of 1048576 bytes at most, or several"));
     fs::remove_file(&name).unwrap();
-    assert_eq!(told().mend.as_deref(), Some("the path of an XSD, from this file's folder"));
+    assert_eq!(told().fix.as_deref(), Some("the path of an XSD, from this file's folder"));
 }
 
 #[test]
@@ -390,7 +390,7 @@ fn bad_files_are_told_as_written_down() {
             "{}: wider than 80 columns",
             path.display()
         );
-        assert!(refused.0.iter().all(|d| d.mend.is_some()), "{}: no mend\n{told}", path.display());
+        assert!(refused.0.iter().all(|d| d.fix.is_some()), "{}: no mend\n{told}", path.display());
         assert!(refused.0.iter().all(|d| d.severity() == config::Severity::Error), "{told}");
         let golden = path.with_extension("out");
         if regenerate {
@@ -404,7 +404,7 @@ fn bad_files_are_told_as_written_down() {
 fn h3_twelve_planted_mistakes_are_twelve() {
     let refused = config::load(&Path::new(GOLDEN).join("twelve.yaml")).unwrap_err();
     assert_eq!(refused.0.len(), 12, "{refused}");
-    assert!(refused.0.iter().all(|d| d.mend.is_some()), "{refused}");
+    assert!(refused.0.iter().all(|d| d.fix.is_some()), "{refused}");
 }
 
 /// A required key that is misspelled is not also reported as missing.
@@ -416,7 +416,7 @@ fn h3_a_misspelled_key_is_one_mistake() {
         let refused = load_text("misspelled", SMALL.replace(right, wrong)).unwrap_err();
         assert_eq!(refused.0.len(), 1, "{refused}");
         assert_eq!(refused.0[0].code.as_str(), "config.unknown-key", "{refused}");
-        assert_eq!(refused.0[0].mend.as_deref(), Some(right.trim_end_matches(':')), "{refused}");
+        assert_eq!(refused.0[0].fix.as_deref(), Some(right.trim_end_matches(':')), "{refused}");
     }
     // The right key next to a misspelled one, and a key that resembles no other.
     let both = load_text("both", SMALL.replace("name: hello", "name: hello, nmae: hallo")).unwrap_err();

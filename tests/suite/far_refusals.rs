@@ -18,17 +18,17 @@ fn machine(url: &str, more: &str) -> tempfile::TempDir {
 }
 
 /// Checks for this exit code, and one error that has these words and this in its fix.
-fn is_refused(ran: &Ran, code: i32, words: &str, mend: &str) {
+fn is_refused(ran: &Ran, code: i32, words: &str, fix: &str) {
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(code), ""), "{ran:?}");
     assert_eq!(ran.stderr.matches("error: ").count(), 1, "{}", ran.stderr);
     assert!(ran.stderr.contains(words), "wanted {words:?}: {}", ran.stderr);
     let told = ran.stderr.lines().find(|line| line.starts_with("  try: "));
-    assert!(told.is_some_and(|told| told.contains(mend)), "wanted {mend:?}: {}", ran.stderr);
+    assert!(told.is_some_and(|told| told.contains(fix)), "wanted {fix:?}: {}", ran.stderr);
 }
 
-fn starts_refused(url: &str, more: &str, words: &str, mend: &str) {
+fn starts_refused(url: &str, more: &str, words: &str, fix: &str) {
     for command in [&["run"][..], &["ask", "hello"]] {
-        is_refused(&systole(machine(url, more).path(), command), 5, words, mend);
+        is_refused(&systole(machine(url, more).path(), command), 5, words, fix);
     }
 }
 

@@ -414,7 +414,7 @@ proptest::proptest! {
         let text = [&FULL[..at], &put, &FULL[(at + gone).min(FULL.len())..]].concat();
         if let Err(refused) = config::read_source(&source_of(&text), Path::new("/")) {
             proptest::prop_assert!(!refused.0.is_empty());
-            proptest::prop_assert!(refused.0.iter().all(|told| told.mend.is_some() || told.code.as_str() == "config.syntax"));
+            proptest::prop_assert!(refused.0.iter().all(|told| told.fix.is_some() || told.code.as_str() == "config.syntax"));
         }
     }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use systole::config;
 use systole::edges::schemas::{Judge, Refused, Source, Verdict};
-use systole::runtime::bench::Bench;
+use systole::runtime::compiled_schemas::CompiledSchemas;
 use systole_core::rules::{admit, introspection};
 use systole_core::types::ids::Name;
 
@@ -168,9 +168,9 @@ fn a3_the_schemas_of_an_organism_import_one_another() {
         .unwrap_or_else(|refused| panic!("{refused}"));
     assert_eq!(again.hash, composition.hash);
     let composition = Arc::new(again);
-    let mut bench = Bench::set_up(std::iter::once(&composition)).expect("all schemas compile");
+    let mut schemas = CompiledSchemas::set_up(std::iter::once(&composition)).expect("all schemas compile");
     let mut judged = |document: &str| {
-        admit::message(&composition, &Name::operator(), document.as_bytes(), None, None, &mut bench).payload
+        admit::message(&composition, &Name::operator(), document.as_bytes(), None, None, &mut schemas).payload
     };
     assert!(judged(r#"<basket xmlns="urn:a"><parcel xmlns="urn:b">7</parcel></basket>"#).is_ok());
     let refusal = judged(r#"<basket xmlns="urn:a"><parcel xmlns="urn:b">x</parcel></basket>"#).unwrap_err();

@@ -7,7 +7,7 @@ use std::path::Path;
 use rusqlite::Connection;
 use rusqlite::types::Value;
 use systole::edges::log::sqlite;
-use systole_core::pump::event::Happening;
+use systole_core::pump::event::EventKind;
 use systole_core::pump::wake::{recover, wake};
 use systole_core::types::flow::Said;
 use systole_core::types::ids::{Key, Name, ThreadId};
@@ -24,7 +24,7 @@ fn written(folder: &Folder) -> (Stage, [ThreadId; 4]) {
     let mut stage = Stage::new();
     let thread = |key: &str| ThreadId::root(&name("test"), &Name::operator(), &Key::parse(key).unwrap(), 12);
     let (waiting, timed) = (thread("waiting"), thread("timed"));
-    stage.happens(Happening::Booted { listeners: vec![name("tool")] });
+    stage.happens(EventKind::Booted { listeners: vec![name("tool")] });
     stage.asks("k", "agent", None);
     stage.replies("1", 1, vec![final_()]);
     stage.asks("waiting", "agent", None);
@@ -41,7 +41,7 @@ fn written(folder: &Folder) -> (Stage, [ThreadId; 4]) {
     let before = stage.records.len();
     let first = Batch { rows, checkpoint: true, ..batch(stage.records.clone()) };
     assert!(matches!(opened.writer.commit(&first), Commit::Committed(_)));
-    stage.happens(Happening::Booted { listeners: vec![name("tool")] });
+    stage.happens(EventKind::Booted { listeners: vec![name("tool")] });
     stage.asks("later", "agent", Some(&root()));
     let after = stage.records.split_off(before);
     assert!(matches!(opened.writer.commit(&batch(after)), Commit::Committed(_)));

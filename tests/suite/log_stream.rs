@@ -319,9 +319,9 @@ fn a_stream_from_which_messages_may_be_deleted_is_refused() {
     let Err(Unopened::Broker(unusable)) = far.open(&folder.log()).map(drop) else { panic!("it was taken") };
     assert!(unusable.to_string().ends_with("is not as it was made: messages can be deleted from it"));
     assert!(
-        unusable.mend().ends_with("better give it back the settings it was made with"),
+        unusable.fix().ends_with("better give it back the settings it was made with"),
         "{}",
-        unusable.mend()
+        unusable.fix()
     );
 }
 

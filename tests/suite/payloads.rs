@@ -8,7 +8,7 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use systole::config::{self, Refused};
 use systole::edges::schemas::{Judge, Source, Verdict};
-use systole::runtime::bench::Bench;
+use systole::runtime::compiled_schemas::CompiledSchemas;
 use systole_core::types::codes::Code;
 use systole_core::types::composition::{Composition, Element, SchemaId};
 use systole_core::types::flow::Judge as _;
@@ -127,12 +127,12 @@ fn elements_are_looked_up_in_ones_own_schema_then_in_payloads_then_in_shared_sch
 #[test]
 fn each_element_is_judged_by_the_schema_that_declares_it() {
     let composition = Arc::new(golden());
-    let mut bench = Bench::set_up([&composition].into_iter()).unwrap();
+    let mut schemas = CompiledSchemas::set_up([&composition].into_iter()).unwrap();
     let finder = composition.listener(&name("finder")).unwrap();
     let mut judged = |document: &str| {
         let payload = Payload::read(document.as_bytes(), &Limits::default()).unwrap();
         let schema = finder.accepted(payload.name()).or_else(|| finder.returned(payload.name()));
-        bench.judge(composition.hash, schema.unwrap(), payload).map_err(|refused| refused.refusal.message)
+        schemas.judge(composition.hash, schema.unwrap(), payload).map_err(|refused| refused.refusal.message)
     };
     assert!(judged(&format!("<ask xmlns='{TALK}'>How?</ask>")).is_ok());
     assert_eq!(
@@ -228,7 +228,7 @@ fn a_schema_with_a_namespace_of_the_house_is_refused_in_a_file_and_read_back_fro
                         first.message,
                         format!("a.xsd: the namespace {namespace} belongs to the house")
                     );
-                    assert_eq!(first.mend.as_deref(), Some("a targetNamespace of your own"));
+                    assert_eq!(first.fix.as_deref(), Some("a targetNamespace of your own"));
                 }
                 Ok(_) => assert!(!is_house, "{name} is taken"),
             }
@@ -279,7 +279,7 @@ fn a13_every_mistake_of_a_block_names_its_place_and_its_mend() {
     assert!(told.len() >= 80, "{}", told.len());
     for mistake in told {
         assert!(
-            mistake.mend.is_some() || mistake.message.ends_with("a single value is expected"),
+            mistake.fix.is_some() || mistake.message.ends_with("a single value is expected"),
             "{mistake}"
         );
         assert!(mistake.place.line > 0 && mistake.place.text.contains(&mistake.place.span), "{mistake}");

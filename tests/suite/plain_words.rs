@@ -87,14 +87,14 @@ fn an_empty_name_is_told_as_such_by_every_command_that_takes_one() {
 #[test]
 fn a_code_that_only_shares_letters_with_another_is_not_near_to_it() {
     let house = house();
-    for (typed, mend) in [
+    for (typed, fix) in [
         ("nope", "systole explain, which lists them all"),
         ("peer", "systole explain, which lists them all"),
         ("not-a-per", "systole explain route.not-a-peer"),
         ("unreach", "systole explain config.unreached"),
     ] {
         let ran = systole(house.path(), &["explain", typed]);
-        tells(&ran, 2, &[&format!("  try: {mend}\n")]);
+        tells(&ran, 2, &[&format!("  try: {fix}\n")]);
     }
 }
 

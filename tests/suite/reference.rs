@@ -40,7 +40,7 @@ fn codes_page() -> String {
             writeln!(page, "| `{code}` | {} | {again} |", code.meaning()).unwrap();
         }
         for code in codes {
-            write!(page, "\n### `{code}`\n\n{}\n", wrapped(&format!("Try: {}.", code.mend()))).unwrap();
+            write!(page, "\n### `{code}`\n\n{}\n", wrapped(&format!("Try: {}.", code.fix()))).unwrap();
             if let Some(example) = code.example() {
                 write!(page, "\n```text\n{example}\n```\n").unwrap();
             }
@@ -124,9 +124,9 @@ fn a9_every_refusal_of_a_payload_or_a_reply_carries_a_mend() {
     let codes: Vec<_> = Code::ALL.iter().filter(of_bytes).collect();
     assert!(codes.len() >= 15, "{codes:?}");
     for code in codes {
-        let mend = Refusal::new(*code, "x").fix.unwrap_or_else(|| panic!("{code} has no mend"));
+        let fix = Refusal::new(*code, "x").fix.unwrap_or_else(|| panic!("{code} has no mend"));
         // The table's general fix refers to the `try` line. On that line itself it would be no fix.
-        assert!(!mend.is_empty() && !mend.contains("`try`"), "{code}: {mend}");
+        assert!(!fix.is_empty() && !fix.contains("`try`"), "{code}: {fix}");
         let shown = code.example().unwrap_or_else(|| panic!("{code} is not shown"));
         assert!(shown.lines().any(|line| line.starts_with("  try ")), "{shown}");
     }

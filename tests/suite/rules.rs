@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use systole::runtime::bench::Bench;
+use systole::runtime::compiled_schemas::CompiledSchemas;
 use systole_core::rules::admit;
 use systole_core::rules::classify::{Case, of_item, of_message};
 use systole_core::types::codes::Code;
@@ -152,10 +152,10 @@ fn schema(file: &str, namespace: &str, element: &str) -> Schema {
 fn a_schema_whose_file_is_named_like_one_of_the_houses_judges_its_own() {
     let schemas = vec![schema("core.xsd", "urn:house", "a"), schema("core.xsd", "urn:author", "b")];
     let all = Arc::new(Composition { schemas, ..composition() });
-    let mut bench = Bench::set_up([&all].into_iter()).unwrap();
+    let mut schemas = CompiledSchemas::set_up([&all].into_iter()).unwrap();
     let payload = Payload::read(b"<b xmlns=\"urn:author\">x</b>", &Limits::default()).unwrap();
-    assert!(bench.judge(all.hash, SchemaId(1), payload.clone()).is_ok());
-    assert!(bench.judge(all.hash, SchemaId(0), payload).is_err());
+    assert!(schemas.judge(all.hash, SchemaId(1), payload.clone()).is_ok());
+    assert!(schemas.judge(all.hash, SchemaId(0), payload).is_err());
 }
 
 /// Admits everything, and notes the schema.

@@ -147,11 +147,11 @@ fn a5_row_24_a_schema_that_cannot_be_borne_is_refused_with_place_and_mend() {
             "make the first one required",
         ),
     ];
-    for (source, words, mend) in rows {
+    for (source, words, fix) in rows {
         let (told, exit) = run(&source.xsd);
         let flat = told.split_whitespace().collect::<Vec<_>>().join(" ");
         assert_eq!(exit, Some(3), "{told}");
-        assert!(flat.contains(words) && flat.contains(mend), "{words}: {told}");
+        assert!(flat.contains(words) && flat.contains(fix), "{words}: {told}");
         assert!(flat.contains("config.schema") || flat.contains("config.unreadable"), "{told}");
         assert!(flat.contains("t.xsd"), "{told}");
         // After a failed trial the check stops, so it does not report the missing name `nowhere`.

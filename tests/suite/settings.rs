@@ -179,7 +179,7 @@ fn what_is_set_wrongly_is_told_as_written_down() {
     let mut page = String::new();
     for settings in wrong {
         let refused = set(settings).expect_err(&settings.join(" "));
-        assert!(refused.0.iter().all(|told| told.mend.is_some()), "{refused}");
+        assert!(refused.0.iter().all(|told| told.fix.is_some()), "{refused}");
         assert!(refused.0.iter().all(|told| told.place.file == "--set"), "{refused}");
         let typed: Vec<String> = settings.iter().map(|setting| format!(" --set '{setting}'")).collect();
         page += &format!("$ systole check{}\n{refused}\n", typed.concat());

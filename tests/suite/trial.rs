@@ -58,12 +58,12 @@ fn g6_every_item_has_its_verdict_and_a_refusal_is_told_whole() {
     let ran = once("echo \"ANSWER<answer xmlns='urn:other'>x</answer>\"");
     says(&ran, 1, &["reply.final-not-alone", "item 1    refused", "refused: route.not-a-peer"]);
     // The intended name is its own answer, in the namespace of that answer.
-    let mend = [
+    let fix = [
         "expected your answers are:",
         "try      write <answer xmlns=\"https://xml-pipeline.org/ns/talk/v1\">",
     ];
-    says(&ran, 1, &mend);
-    says(&once("echo \"ANSWER\" | sed s/answer/anser/g"), 1, &mend);
+    says(&ran, 1, &fix);
+    says(&once("echo \"ANSWER\" | sed s/answer/anser/g"), 1, &fix);
     let invalid = "<answer xmlns='https://xml-pipeline.org/ns/talk/v1'><b/></answer>";
     let ran = once(&format!("echo \"{invalid}\""));
     says(&ran, 1, &["refused: payload.invalid", "at       /answer,", "try      <answer xmlns="]);

@@ -40,7 +40,7 @@ pub struct Unfit {
     /// Why it is refused.
     pub message: String,
     /// What to write instead.
-    pub mend: String,
+    pub fix: String,
 }
 
 /// The first error in a payload, worded so that its author can fix it from the message alone.

@@ -227,9 +227,9 @@ impl Said<'_> {
         }
         if let Some(last) = reason.failures.last() {
             note(lines, &paint(Tone::Bad, "before:"), &failed(&reason.failures, last));
-            if let Some(mend) = reason.program.as_ref().and_then(|p| missing_variable(p, reason, &last.words))
+            if let Some(fix) = reason.program.as_ref().and_then(|p| missing_variable(p, reason, &last.words))
             {
-                note(lines, "try:", &mend);
+                note(lines, "try:", &fix);
             }
         }
         if let Some(text) = ends(reason, now).filter(|text| text != self.next) {

@@ -87,7 +87,7 @@ fn refused(page: &Page, log: &Path, record: &Record) -> Result<(), Fault> {
     let sender = record.to.as_deref().unwrap_or_default();
     sent(page, sender, &kept.unwrap_or_default());
     page.fact(Style::Bad, "refused", &error.message);
-    page.fact(Style::Plain, "with the fix", &error.mend.unwrap_or_default());
+    page.fact(Style::Plain, "with the fix", &error.fix.unwrap_or_default());
     Ok(())
 }
 

@@ -44,7 +44,7 @@ impl Stage {
         let folder = std::env::temp_dir().join(format!("systole-demo-{user}"));
         let told = |error: std::io::Error| {
             let hindered = system::no_folder(&folder, "the folder of the demo", &error);
-            format!("{}; try: TMPDIR with {}", hindered.words, hindered.mend)
+            format!("{}; try: TMPDIR with {}", hindered.words, hindered.fix)
         };
         if let Ok(found) = fs::symlink_metadata(&folder) {
             // A folder of the same name that is not the demo's must not be removed.

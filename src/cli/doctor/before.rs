@@ -73,8 +73,8 @@ fn told(name: &Name, program: &Program, tried: Result<Tried, String>) -> Finding
         }
         Err(words) => {
             let command = program.run.join(" ");
-            let mend = format!("make `{command}` run in {}", program.directory.display());
-            Finding::problem("listener", format!("{name}: {words}"), mend, Exit::Failed)
+            let fix = format!("make `{command}` run in {}", program.directory.display());
+            Finding::problem("listener", format!("{name}: {words}"), fix, Exit::Failed)
         }
     }
 }
@@ -83,13 +83,11 @@ fn told(name: &Name, program: &Program, tried: Result<Tried, String>) -> Finding
 fn variables(file: &OrganismFile, read: impl Fn(&str) -> Option<String>) -> Vec<Finding> {
     let mut found = Vec::new();
     let mut set = 0_usize;
-    let problem =
-        |words: String, mend: &str| Finding::problem("environment", words, mend, Exit::Configuration);
+    let problem = |words: String, fix: &str| Finding::problem("environment", words, fix, Exit::Configuration);
     let keyring = Keyring::of_operator(Credential::given(String::new())).with_clients(&file.tokens, &read);
     let refused = keyring.err().map(|refused| refused.0).unwrap_or_default();
     set += file.tokens.len().saturating_sub(refused.len());
-    found
-        .extend(refused.into_iter().map(|one| problem(one.message, one.mend.as_deref().unwrap_or_default())));
+    found.extend(refused.into_iter().map(|one| problem(one.message, one.fix.as_deref().unwrap_or_default())));
     if let Some(key) = &file.bus_key {
         match key.credentials(&read) {
             Ok(_) => set += 1,
@@ -120,8 +118,8 @@ fn variables(file: &OrganismFile, read: impl Fn(&str) -> Option<String>) -> Vec<
                 Some(_) => set += 1,
                 None => {
                     let words = format!("{variable}, which {} is passed, is not set", listener.name);
-                    let mend = "set it where `systole run` is started, or leave it out of `pass`";
-                    found.push(Finding::note("environment", words, mend));
+                    let fix = "set it where `systole run` is started, or leave it out of `pass`";
+                    found.push(Finding::note("environment", words, fix));
                 }
             }
         }
@@ -162,13 +160,13 @@ fn port(file: &OrganismFile) -> Finding {
                 if file.listen.is_none() {
                     return Finding::fine("console", format!("{words}; run takes a free port"));
                 }
-                let mend = "stop that program, or another port: --set console.listen=127.0.0.1:0";
-                Finding::problem("console", words, mend, Exit::Unavailable)
+                let fix = "stop that program, or another port: --set console.listen=127.0.0.1:0";
+                Finding::problem("console", words, fix, Exit::Unavailable)
             }
         },
         Err(error) => {
-            let mend = "another address under `console.listen`";
-            Finding::problem("console", format!("{listen}: {error}"), mend, Exit::Unavailable)
+            let fix = "another address under `console.listen`";
+            Finding::problem("console", format!("{listen}: {error}"), fix, Exit::Unavailable)
         }
     }
 }

@@ -27,8 +27,8 @@ pub(super) fn structure(log: &Path) -> Vec<Finding> {
         match oddity.is_harmless {
             true => Finding::note("structure", words, "remove it, unless you need it: Systole does not"),
             false => {
-                let mend = "a copy of the file first; then a backup from before the change";
-                Finding::problem("structure", words, mend, Exit::Log)
+                let fix = "a copy of the file first; then a backup from before the change";
+                Finding::problem("structure", words, fix, Exit::Log)
             }
         }
     });
@@ -52,8 +52,8 @@ pub(super) fn kinship(log: &Path) -> Vec<Finding> {
     for misfit in looked.misfits.iter().take(NAMED) {
         let (thread, seq, at) = (&misfit.thread, misfit.seq, misfit.position.0);
         let words = format!("record {seq} of {thread} at position {at}: {}", misfit.why);
-        let mend = format!("systole log {thread} --from {seq}, and a backup from before the change");
-        found.push(Finding::problem("evidence", words, mend, Exit::Log));
+        let fix = format!("systole log {thread} --from {seq}, and a backup from before the change");
+        found.push(Finding::problem("evidence", words, fix, Exit::Log));
     }
     if let Some(more) = looked.misfits.len().checked_sub(NAMED).filter(|more| *more > 0) {
         let words = format!("{more} more records do not fit");
@@ -65,5 +65,5 @@ pub(super) fn kinship(log: &Path) -> Vec<Finding> {
 /// Open calls that the organism file no longer serves. An unreadable log is reported elsewhere.
 pub(super) fn orphans(log: &Path, composition: &Composition) -> Vec<Finding> {
     let found = sqlite::open_reading(log).and_then(|reader| orphans::in_log(&reader, composition));
-    found.iter().flatten().map(|orphan| Finding::note("open work", orphan.words(), orphan.mend())).collect()
+    found.iter().flatten().map(|orphan| Finding::note("open work", orphan.words(), orphan.fix())).collect()
 }

@@ -41,8 +41,8 @@ fn libxml() -> Finding {
     match works() {
         Ok(()) => Finding::fine("libxml2", format!("{version}, and it judges")),
         Err(why) => {
-            let mend = "the package libxml2 of your system, 2.9 or newer";
-            Finding::problem("libxml2", format!("{version}: {why}"), mend, Exit::Failed)
+            let fix = "the package libxml2 of your system, 2.9 or newer";
+            Finding::problem("libxml2", format!("{version}: {why}"), fix, Exit::Failed)
         }
     }
 }

@@ -31,10 +31,10 @@ pub(super) fn organism(loaded: &Result<OrganismFile, Refused>) -> Vec<Finding> {
                 format!("{place}: {}: {}", mistake.code, mistake.message)
             });
             let words = if mistakes > 1 { format!("{words} (and {} more)", mistakes - 1) } else { words };
-            let mend = first.and_then(|mistake| mistake.mend.clone());
-            let mend =
-                mend.unwrap_or_else(|| "systole check, which shows every mistake with its place".to_owned());
-            return vec![Finding::problem("organism", words, mend, Exit::Configuration)];
+            let fix = first.and_then(|mistake| mistake.fix.clone());
+            let fix =
+                fix.unwrap_or_else(|| "systole check, which shows every mistake with its place".to_owned());
+            return vec![Finding::problem("organism", words, fix, Exit::Configuration)];
         }
     };
     let composition = &file.composition;
@@ -47,8 +47,8 @@ pub(super) fn organism(loaded: &Result<OrganismFile, Refused>) -> Vec<Finding> {
 /// Checks the log: whether it is one, whether it is intact, which process has it.
 pub(super) fn log(log: &Path, start: &str) -> Vec<Finding> {
     if !log.exists() {
-        let mend = format!("{start}, which makes it");
-        return vec![Finding::note("log", absent(log), mend)];
+        let fix = format!("{start}, which makes it");
+        return vec![Finding::note("log", absent(log), fix)];
     }
     let format = match sqlite::format(log) {
         Ok(format) => format,
@@ -105,19 +105,19 @@ fn condition(log: &Path) -> Vec<Finding> {
 }
 
 pub(super) fn refused(fault: &LogFault) -> Finding {
-    let mend = mend_of(fault).unwrap_or("what the message says".into());
-    let mend = match fault {
+    let fix = mend_of(fault).unwrap_or("what the message says".into());
+    let fix = match fault {
         LogFault::Damaged { .. } => {
             "a copy of the file first; then what is listed below may still be trusted".into()
         }
-        _ => mend,
+        _ => fix,
     };
     let exit = if matches!(fault, LogFault::Io { .. } | LogFault::InUse { .. }) {
         Exit::Unavailable
     } else {
         Exit::Log
     };
-    Finding::problem("log", fault.to_string(), mend, exit)
+    Finding::problem("log", fault.to_string(), fix, exit)
 }
 
 /// The log's bytes, including those of its write-ahead log.
@@ -141,8 +141,8 @@ fn broken_chains(log: &Path) -> Vec<Finding> {
     let (threads, reader) = match listed {
         Ok((threads, reader)) => (threads, reader.as_claimed()),
         Err(fault) => {
-            let mend = "a backup: the list of threads itself cannot be read";
-            return vec![Finding::problem("chains", fault.to_string(), mend, Exit::Log)];
+            let fix = "a backup: the list of threads itself cannot be read";
+            return vec![Finding::problem("chains", fault.to_string(), fix, Exit::Log)];
         }
     };
     let all = std::iter::once(ThreadId::sys()).chain(threads);
@@ -158,8 +158,8 @@ fn broken_chains(log: &Path) -> Vec<Finding> {
     for chain in broken.iter().take(NAMED) {
         let at = chain.position.map_or_else(String::new, |at| format!(" at position {}", at.0));
         let words = format!("{}: record {}{at}: {}", chain.thread, chain.sound + 1, chain.why);
-        let mend = format!("trust its records up to number {} alone", chain.sound);
-        found.push(Finding::problem("chain", words, mend, Exit::Log));
+        let fix = format!("trust its records up to number {} alone", chain.sound);
+        found.push(Finding::problem("chain", words, fix, Exit::Log));
     }
     found
 }

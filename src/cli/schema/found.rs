@@ -100,7 +100,7 @@ impl Schemas {
         let (own, house) = (locals(&self.own), locals(&self.house));
         let names = self.own.iter().chain(&self.house).map(|schema| bare(&schema.name));
         let near = nearest(element, own.iter().chain(&house).map(String::as_str).chain(names));
-        let mend = match near {
+        let fix = match near {
             Some(near) => format!("; did you mean {near}"),
             None if own.is_empty() => format!("; there are {}", house.join(", ")),
             None => format!("; there are {}", own.join(", ")),
@@ -109,7 +109,7 @@ impl Schemas {
             "" => "the name of the element is empty".to_owned(),
             _ => format!("no schema declares {element}"),
         };
-        screen.fail(Exit::Usage, [told, mend].concat())
+        screen.fail(Exit::Usage, [told, fix].concat())
     }
 }
 

@@ -21,15 +21,15 @@ pub(super) fn show(screen: Screen, ending: &Ending, record: &Record) {
             Some(error) => {
                 // Hidden characters were made visible when it was read.
                 screen.error_drawn(&format!("{}: {}", error.code, error.message));
-                if let Some(mend) = error.mend {
-                    screen.say_drawn(&format!("  try: {mend}"));
+                if let Some(fix) = error.fix {
+                    screen.say_drawn(&format!("  try: {fix}"));
                 }
             }
             // A call that ends at a budget names the budget; the fix is that of its code.
             None => {
                 screen.error_drawn(&format!("{code}: {}", words(record)));
                 if let Some(code) = Code::parse(code) {
-                    screen.say(format!("  try: {}", code.mend()));
+                    screen.say(format!("  try: {}", code.fix()));
                 }
             }
         },

@@ -208,7 +208,7 @@ impl<'t> Rest<'t> {
             None => return Ok(None),
             Some(Token::Arrow) => "->".to_owned(),
             Some(Token::Word(word)) => word.clone(),
-            Some(other) => return Err(format!("{} where a clause such as USING belongs", other.told())),
+            Some(other) => return Err(format!("{} where a clause such as USING belongs", other.message())),
         };
         const CLAUSES: [&str; 8] =
             ["->", "DEFAULT", "FROM", "REQUIRES", "SUPERVISED", "UNSUPERVISED", "USING", "WITHIN"];
@@ -223,7 +223,7 @@ impl<'t> Rest<'t> {
     fn name(&mut self) -> Result<String, String> {
         match self.next() {
             Some(Token::Word(word)) => Ok(word.clone()),
-            other => Err(format!("{} needs a name, and has {}", self.word, told(other))),
+            other => Err(format!("{} needs a name, and has {}", self.word, message(other))),
         }
     }
 
@@ -233,7 +233,7 @@ impl<'t> Rest<'t> {
             match self.next() {
                 Some(Token::Word(name)) if names.contains(name) => {}
                 Some(Token::Word(name)) => names.push(name.clone()),
-                other => return Err(format!("a name is missing: there is {}", told(other))),
+                other => return Err(format!("a name is missing: there is {}", message(other))),
             }
             if self.tokens.first() != Some(&Token::Comma) {
                 return Ok(names);
@@ -245,14 +245,14 @@ impl<'t> Rest<'t> {
     fn text(&mut self, what: &str) -> Result<String, String> {
         match self.next() {
             Some(Token::Text(text) | Token::Path(text)) => Ok(text.clone()),
-            other => Err(format!("{what} is missing: there is {}", told(other))),
+            other => Err(format!("{what} is missing: there is {}", message(other))),
         }
     }
 
     fn value(&mut self) -> Result<String, String> {
         match self.next() {
             Some(Token::Text(text) | Token::Word(text) | Token::Number(text)) => Ok(text.clone()),
-            other => Err(format!("DEFAULT needs a value, and has {}", told(other))),
+            other => Err(format!("DEFAULT needs a value, and has {}", message(other))),
         }
     }
 
@@ -260,7 +260,7 @@ impl<'t> Rest<'t> {
         match self.next() {
             Some(Token::Number(number)) => Ok(Within::Passes(number.clone())),
             Some(Token::Variable(name)) => Ok(Within::Variable(name.clone())),
-            other => Err(format!("WITHIN needs a number, and has {}", told(other))),
+            other => Err(format!("WITHIN needs a number, and has {}", message(other))),
         }
     }
 
@@ -275,6 +275,6 @@ impl<'t> Rest<'t> {
     }
 }
 
-fn told(token: Option<&Token>) -> String {
-    token.map_or_else(|| "nothing".to_owned(), Token::told)
+fn message(token: Option<&Token>) -> String {
+    token.map_or_else(|| "nothing".to_owned(), Token::message)
 }

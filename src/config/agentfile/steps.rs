@@ -79,7 +79,7 @@ pub(super) fn plan(declared: &Declared, notes: &mut Vec<Note>) -> Planned {
         payloads: Vec::new(),
         given: BTreeMap::new(),
         within: BTreeSet::new(),
-        told: BTreeSet::new(),
+        message: BTreeSet::new(),
     };
     for goal in &declared.goals {
         let id = planning.ids.pick(&goal.name);
@@ -106,7 +106,7 @@ struct Planning<'d, 'n> {
     /// Inputs named by WITHIN.
     within: BTreeSet<String>,
     /// Lines whose variables were reported.
-    told: BTreeSet<usize>,
+    message: BTreeSet<usize>,
 }
 
 /// The loop that a goal is in.
@@ -267,7 +267,7 @@ impl<'d> Planning<'d, '_> {
     fn words(&mut self, goal: &Statement) -> Worded {
         let text = goal.text.clone().unwrap_or_else(|| format!("{}.", goal.name));
         let made = worded(&text, &self.known);
-        if !made.unknown.is_empty() && self.told.insert(goal.line) {
+        if !made.unknown.is_empty() && self.message.insert(goal.line) {
             note(self.notes, goal, unknown(&made.unknown));
         }
         made

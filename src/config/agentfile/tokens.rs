@@ -21,7 +21,7 @@ pub(super) enum Token {
 
 impl Token {
     /// A description of the token, for people.
-    pub(super) fn told(&self) -> String {
+    pub(super) fn message(&self) -> String {
         match self {
             Token::Word(word) => format!("`{}`", super::short(word, 32)),
             Token::Text(_) => "a text in quotes".to_owned(),

@@ -8,8 +8,8 @@ use systole_kit::schema::nearest;
 
 use super::payload::{self, Among};
 use super::table::STAND_IN;
-use crate::config::desk::Desk;
 use crate::config::diagnostic::Place;
+use crate::config::diagnostics::Diagnostics;
 use crate::config::value::{At, count, flag, map, text};
 use crate::config::yaml::{Node, Value};
 use systole_core::types::codes::Code;
@@ -54,41 +54,46 @@ struct WrittenAnswer {
 const MEND: &str = "a list of answers, as [{answer: {ELEMENT: TEXT}}]";
 
 /// Reads the section.
-pub(super) fn read(desk: &mut Desk, node: &Node, path: &str, folder: &Path) -> Vec<Written> {
-    let entries = map(desk, node, node.span, path).unwrap_or_default();
+pub(super) fn read(diagnostics: &mut Diagnostics, node: &Node, path: &str, folder: &Path) -> Vec<Written> {
+    let entries = map(diagnostics, node, node.span, path).unwrap_or_default();
     let mut found = Vec::new();
     for entry in entries {
         let path = format!("{path}.{}", entry.key);
-        let items = super::list(desk, &entry.value, &path, MEND);
-        let answers = items.iter().filter_map(|item| answer(desk, item, &path, folder)).collect();
+        let items = super::list(diagnostics, &entry.value, &path, MEND);
+        let answers = items.iter().filter_map(|item| answer(diagnostics, item, &path, folder)).collect();
         found.push(Written { listener: At { at: entry.at, value: entry.key.clone() }, answers });
     }
     found
 }
 
-fn answer(desk: &mut Desk, node: &Node, path: &str, folder: &Path) -> Option<WrittenAnswer> {
-    let entries = map(desk, node, node.span, path)?;
+fn answer(diagnostics: &mut Diagnostics, node: &Node, path: &str, folder: &Path) -> Option<WrittenAnswer> {
+    let entries = map(diagnostics, node, node.span, path)?;
     let (mut only_if, mut says, mut fails, mut retry, mut times) = (None, None, None, false, 1);
     for entry in entries {
         let path = format!("{path}.{}", entry.key);
         match entry.key.as_str() {
-            "if" => only_if = text(desk, &entry.value, &path).map(|found| found.value),
-            "answer" => says = payload::read(desk, &entry.value, &path, folder),
-            "fails" => fails = text(desk, &entry.value, &path).map(|found| found.value),
-            "retry" => retry = flag(desk, &entry.value, &path).unwrap_or(false),
-            "times" => times = count(desk, &entry.value, &path, 1, 1_000_000).unwrap_or(1),
+            "if" => only_if = text(diagnostics, &entry.value, &path).map(|found| found.value),
+            "answer" => says = payload::read(diagnostics, &entry.value, &path, folder),
+            "fails" => fails = text(diagnostics, &entry.value, &path).map(|found| found.value),
+            "retry" => retry = flag(diagnostics, &entry.value, &path).unwrap_or(false),
+            "times" => times = count(diagnostics, &entry.value, &path, 1, 1_000_000).unwrap_or(1),
             other => {
-                let told = format!("`{path}` is no key here");
-                let mend = nearest(other, STAND_IN.iter().copied());
-                let mend = mend.map_or_else(|| format!("one of {}", STAND_IN.join(", ")), str::to_owned);
-                desk.tell(Code::ConfigUnknownKey, entry.at, &told, Some(&mend));
+                let message = format!("`{path}` is no key here");
+                let fix = nearest(other, STAND_IN.iter().copied());
+                let fix = fix.map_or_else(|| format!("one of {}", STAND_IN.join(", ")), str::to_owned);
+                diagnostics.report(Code::ConfigUnknownKey, entry.at, &message, Some(&fix));
             }
         }
     }
     let has = |key: &str| entries.iter().any(|entry| entry.key == key);
-    if has("answer") == has("fails") && !matches!(node.value, Value::Told) {
-        let told = format!("{path}: an answer has either `answer` or `fails`");
-        desk.tell(Code::ConfigMissing, node.span, &told, Some("answer: {ELEMENT: TEXT}, or fails: WORDS"));
+    if has("answer") == has("fails") && !matches!(node.value, Value::Reported) {
+        let message = format!("{path}: an answer has either `answer` or `fails`");
+        diagnostics.report(
+            Code::ConfigMissing,
+            node.span,
+            &message,
+            Some("answer: {ELEMENT: TEXT}, or fails: WORDS"),
+        );
     }
     let says = match (says, fails) {
         (Some(says), None) => Ok(says),
@@ -96,12 +101,12 @@ fn answer(desk: &mut Desk, node: &Node, path: &str, folder: &Path) -> Option<Wri
         _ => return None,
     };
     let times = usize::try_from(times).unwrap_or(usize::MAX);
-    Some(WrittenAnswer { place: desk.place(node.span), only_if, says, times })
+    Some(WrittenAnswer { place: diagnostics.place(node.span), only_if, says, times })
 }
 
 /// Looks up the listeners and their answers.
 pub(super) fn resolve<'w>(
-    desk: &mut Desk,
+    diagnostics: &mut Diagnostics,
     composition: &Composition,
     written: impl Iterator<Item = &'w Written>,
 ) -> BTreeMap<Name, StandIn> {
@@ -112,17 +117,17 @@ pub(super) fn resolve<'w>(
             composition.listeners.values().find(|listener| listener.name.as_str() == one.listener.value);
         let Some(listener) = listener else {
             let name = &one.listener.value;
-            let told = format!("stand_ins: the organism has no listener `{name}`");
-            let mend = nearest(name, known());
-            let mend = mend.map_or_else(|| known().collect::<Vec<_>>().join(", "), str::to_owned);
-            desk.tell(Code::ConfigUnknownName, one.listener.at, &told, Some(&mend));
+            let message = format!("stand_ins: the organism has no listener `{name}`");
+            let fix = nearest(name, known());
+            let fix = fix.map_or_else(|| known().collect::<Vec<_>>().join(", "), str::to_owned);
+            diagnostics.report(Code::ConfigUnknownName, one.listener.at, &message, Some(&fix));
             continue;
         };
         let elements = listener.returns.iter().collect();
         let among = Among { composition, elements, what: "answer" };
         let answers = one.answers.iter().filter_map(|answer| {
             let says = match &answer.says {
-                Ok(payload) => Ok(among.document(desk, payload)?),
+                Ok(payload) => Ok(among.document(diagnostics, payload)?),
                 Err(failure) => Err(failure.clone()),
             };
             let (place, only_if) = (answer.place.clone(), answer.only_if.clone());

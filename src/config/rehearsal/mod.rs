@@ -16,8 +16,8 @@ use std::sync::Arc;
 use systole_agent::model::script::Script;
 use systole_agent::spec::Provider;
 
-use super::desk::{Desk, Given, SET};
 use super::diagnostic::{Place, Refused};
+use super::diagnostics::{Diagnostics, Given, SET};
 use super::value::{At, Fields, fields, text, wrong_kind};
 use super::yaml::{self, Node, Span, Value};
 use super::{OrganismFile, folder, load_rehearsed, load_set};
@@ -81,21 +81,26 @@ struct Setup {
 pub fn load(path: &Path) -> Result<TestFile, Refused> {
     let text = folder::organism_text(path).map_err(|mut refused| {
         for one in &mut refused.0 {
-            one.mend = Some("a test file: UTF-8, YAML, and not too large".to_owned());
+            one.fix = Some("a test file: UTF-8, YAML, and not too large".to_owned());
         }
         refused
     })?;
-    let mut desk = Desk::new(&path.display().to_string(), &text, &[], Given::These(Vec::new()));
-    let stretch = desk.file();
-    let Some(root) = yaml::read(&mut desk, stretch) else {
-        if desk.is_clean() {
-            desk.tell(Code::ConfigMissing, stretch, "the file is empty", Some("tests: with a first test"));
+    let mut diagnostics = Diagnostics::new(&path.display().to_string(), &text, &[], Given::These(Vec::new()));
+    let stretch = diagnostics.file();
+    let Some(root) = yaml::read(&mut diagnostics, stretch) else {
+        if diagnostics.is_clean() {
+            diagnostics.report(
+                Code::ConfigMissing,
+                stretch,
+                "the file is empty",
+                Some("tests: with a first test"),
+            );
         }
-        return Err(desk.refused());
+        return Err(diagnostics.refused());
     };
     let reader = Reader { path, folder: path.parent().unwrap_or(Path::new("")).to_owned() };
-    let tests = reader.tests(&mut desk, &root);
-    if desk.is_clean() { Ok(TestFile { tests }) } else { Err(desk.refused()) }
+    let tests = reader.tests(&mut diagnostics, &root);
+    if diagnostics.is_clean() { Ok(TestFile { tests }) } else { Err(diagnostics.refused()) }
 }
 
 /// Reads one file.
@@ -112,16 +117,16 @@ struct Written {
 }
 
 impl Reader<'_> {
-    fn tests(&self, desk: &mut Desk, root: &Node) -> Vec<Rehearsal> {
-        let Some(top) = fields(desk, root, root.span, TOP, "") else { return Vec::new() };
-        let setup = self.setup(desk, &top, false);
-        let organism = top.get("organism").and_then(|(node, path)| text(desk, node, &path));
-        let organism = self.organism(desk, organism, root.span);
-        let written = self.written(desk, &top);
+    fn tests(&self, diagnostics: &mut Diagnostics, root: &Node) -> Vec<Rehearsal> {
+        let Some(top) = fields(diagnostics, root, root.span, TOP, "") else { return Vec::new() };
+        let setup = self.setup(diagnostics, &top, false);
+        let organism = top.get("organism").and_then(|(node, path)| text(diagnostics, node, &path));
+        let organism = self.organism(diagnostics, organism, root.span);
+        let written = self.written(diagnostics, &top);
         let Some(organism) = organism.filter(|_| setup.is_read) else { return Vec::new() };
         let (mut tests, mut elsewhere) = (Vec::new(), Vec::new());
         for test in written.into_iter().filter(|test| test.setup.is_read) {
-            match self.test(desk, &organism, &setup, test) {
+            match self.test(diagnostics, &organism, &setup, test) {
                 Ok(test) => tests.push(test),
                 // The tests of a file often share one organism and its mistakes.
                 Err(refused) => {
@@ -130,31 +135,41 @@ impl Reader<'_> {
                 }
             }
         }
-        elsewhere.into_iter().for_each(|one| desk.tell_at(root.span.start, one));
+        elsewhere.into_iter().for_each(|one| diagnostics.tell_at(root.span.start, one));
         tests
     }
 
     /// The organism's file: the named one, or the nearest one in a folder above.
-    fn organism(&self, desk: &mut Desk, named: Option<At<String>>, at: Span) -> Option<PathBuf> {
+    fn organism(
+        &self,
+        diagnostics: &mut Diagnostics,
+        named: Option<At<String>>,
+        at: Span,
+    ) -> Option<PathBuf> {
         if let Some(named) = named {
             return Some(self.folder.join(named.value));
         }
         let start = std::path::absolute(self.folder.join(".")).unwrap_or_else(|_| self.folder.clone());
         let found = start.ancestors().position(|folder| folder.join(ORGANISM).is_file());
         if found.is_none() {
-            let told = "there is no organism.yaml in the folder of this file, nor above it";
-            desk.tell(Code::ConfigMissing, at, told, Some("organism: PATH, from the folder of this file"));
+            let message = "there is no organism.yaml in the folder of this file, nor above it";
+            diagnostics.report(
+                Code::ConfigMissing,
+                at,
+                message,
+                Some("organism: PATH, from the folder of this file"),
+            );
         }
         // People read the path, so it is as short as possible.
         found.map(|up| self.folder.join("../".repeat(up)).join(ORGANISM))
     }
 
-    fn written(&self, desk: &mut Desk, top: &Fields<'_>) -> Vec<Written> {
-        let mend = "tests: with a list of tests, each with `name` and `steps`";
-        let Some((node, path)) = top.need(desk, "tests", mend) else { return Vec::new() };
-        let items = list(desk, node, &path, "a list of tests, each with `name` and `steps`");
+    fn written(&self, diagnostics: &mut Diagnostics, top: &Fields<'_>) -> Vec<Written> {
+        let fix = "tests: with a list of tests, each with `name` and `steps`";
+        let Some((node, path)) = top.need(diagnostics, "tests", fix) else { return Vec::new() };
+        let items = list(diagnostics, node, &path, "a list of tests, each with `name` and `steps`");
         if matches!(&node.value, Value::List(none) if none.is_empty()) {
-            desk.tell(
+            diagnostics.report(
                 Code::ConfigMissing,
                 node.span,
                 "`tests` has no test",
@@ -164,12 +179,13 @@ impl Reader<'_> {
         let mut tests = Vec::new();
         for (number, item) in items.iter().enumerate() {
             let path = format!("tests[{}]", number + 1);
-            let Some(own) = fields(desk, item, item.span, "#test.tests", &path) else { continue };
-            let name = own.need(desk, "name", "name: what the test shows");
-            let name = name.and_then(|(node, path)| text(desk, node, &path));
-            let setup = self.setup(desk, &own, true);
-            let steps = own.need(desk, "steps", "steps: with a list of steps, as - send: {ask: Hello}");
-            let steps = steps.map(|(node, path)| steps::read(desk, node, &path, &self.folder));
+            let Some(own) = fields(diagnostics, item, item.span, "#test.tests", &path) else { continue };
+            let name = own.need(diagnostics, "name", "name: what the test shows");
+            let name = name.and_then(|(node, path)| text(diagnostics, node, &path));
+            let setup = self.setup(diagnostics, &own, true);
+            let steps =
+                own.need(diagnostics, "steps", "steps: with a list of steps, as - send: {ask: Hello}");
+            let steps = steps.map(|(node, path)| steps::read(diagnostics, node, &path, &self.folder));
             if let (Some(name), Some(steps)) = (name, steps) {
                 tests.push(Written { name, setup, steps });
             }
@@ -177,42 +193,50 @@ impl Reader<'_> {
         tests
     }
 
-    fn setup(&self, desk: &mut Desk, own: &Fields<'_>, is_own: bool) -> Setup {
-        let mistakes = desk.mistakes();
-        let settings = own.get("set").map(|(node, path)| settings(desk, node, &path)).unwrap_or_default();
-        let replies = own.get("replies").and_then(|(node, path)| self.replies(desk, node, &path, is_own));
-        let is_read = desk.mistakes() == mistakes;
+    fn setup(&self, diagnostics: &mut Diagnostics, own: &Fields<'_>, is_own: bool) -> Setup {
+        let mistakes = diagnostics.mistakes();
+        let settings =
+            own.get("set").map(|(node, path)| settings(diagnostics, node, &path)).unwrap_or_default();
+        let replies =
+            own.get("replies").and_then(|(node, path)| self.replies(diagnostics, node, &path, is_own));
+        let is_read = diagnostics.mistakes() == mistakes;
         let stand_ins = own.get("stand_ins");
-        let stand_ins = stand_ins.map(|(node, path)| answers::read(desk, node, &path, &self.folder));
+        let stand_ins = stand_ins.map(|(node, path)| answers::read(diagnostics, node, &path, &self.folder));
         Setup { settings, replies, stand_ins: stand_ins.unwrap_or_default(), is_read }
     }
 
     /// A script: a file, or answers by agent in this file. Mistakes are reported with their line here.
-    fn replies(&self, desk: &mut Desk, node: &Node, path: &str, is_own: bool) -> Option<Replies> {
-        let mend = "a file of answers, or answers by agent, as docs/reference/script.md has them";
+    fn replies(
+        &self,
+        diagnostics: &mut Diagnostics,
+        node: &Node,
+        path: &str,
+        is_own: bool,
+    ) -> Option<Replies> {
+        let fix = "a file of answers, or answers by agent, as docs/reference/script.md has them";
         let (file, text) = match &node.value {
-            Value::Map(_) => (self.path.to_owned(), alone(&desk.text(), node.span)),
+            Value::Map(_) => (self.path.to_owned(), alone(&diagnostics.text(), node.span)),
             Value::Text { text, .. } if !text.is_empty() => {
                 let file = self.folder.join(text);
                 match std::fs::read_to_string(&file) {
                     Ok(text) => (file, text),
                     Err(error) => {
-                        let told = format!("{path}: {text}: {}", crate::edges::system::told(&error));
-                        desk.tell(Code::ConfigUnreadable, node.span, &told, Some(mend));
+                        let message = format!("{path}: {text}: {}", crate::edges::system::told(&error));
+                        diagnostics.report(Code::ConfigUnreadable, node.span, &message, Some(fix));
                         return None;
                     }
                 }
             }
             _ => {
-                wrong_kind(desk, node, path, "a file or a map", mend);
+                wrong_kind(diagnostics, node, path, "a file or a map", fix);
                 return None;
             }
         };
         match Script::read(&text) {
             Ok(script) => Some(Replies { file, script: Arc::new(script), is_own }),
             Err(unusable) => {
-                let told = format!("{path}: {}: {unusable}", file.display());
-                desk.tell(Code::ConfigUnreadable, node.span, &told, Some(mend));
+                let message = format!("{path}: {}: {unusable}", file.display());
+                diagnostics.report(Code::ConfigUnreadable, node.span, &message, Some(fix));
                 None
             }
         }
@@ -221,7 +245,7 @@ impl Reader<'_> {
     /// A test with its organism, in which names and payloads are looked up.
     fn test(
         &self,
-        desk: &mut Desk,
+        diagnostics: &mut Diagnostics,
         file: &Path,
         shared: &Setup,
         test: Written,
@@ -234,12 +258,12 @@ impl Reader<'_> {
             // A mistake in a setting is reported at its place in the test.
             for one in refused.0.iter_mut().filter(|one| one.place.file == SET) {
                 let found = one.place.line.checked_sub(1).and_then(|line| set.get(line));
-                one.place = found.map_or_else(|| one.place.clone(), |set| desk.place(set.at));
+                one.place = found.map_or_else(|| one.place.clone(), |set| diagnostics.place(set.at));
             }
             refused
         })?;
         let written = shared.stand_ins.iter().chain(&test.setup.stand_ins);
-        let mut stand_ins = answers::resolve(desk, &organism.composition, written);
+        let mut stand_ins = answers::resolve(diagnostics, &organism.composition, written);
         if let Some(replies) = &replies {
             for model in &mut organism.models {
                 (model.provider, model.file) = (Provider::Script, Some(replies.file.clone()));
@@ -254,8 +278,8 @@ impl Reader<'_> {
                 listener.reach = Reach::Inline;
             }
         }
-        let place = desk.place(test.name.at);
-        let steps = steps::resolve(desk, &organism.composition, test.steps);
+        let place = diagnostics.place(test.name.at);
+        let steps = steps::resolve(diagnostics, &organism.composition, test.steps);
         let directory = file.parent().unwrap_or(Path::new("")).join(".");
         let directory = std::path::absolute(&directory).unwrap_or(directory);
         Ok(Rehearsal { name: test.name.value, place, organism, directory, replies, stand_ins, steps })
@@ -289,17 +313,17 @@ fn not_started(organism: &OrganismFile) -> Vec<(Name, String)> {
 }
 
 /// The settings: each path with the text of its value, as written.
-fn settings(desk: &mut Desk, node: &Node, path: &str) -> Vec<At<String>> {
+fn settings(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Vec<At<String>> {
     let mut settings = Vec::new();
-    for entry in super::value::map(desk, node, node.span, path).unwrap_or_default() {
-        let whole = desk.text();
+    for entry in super::value::map(diagnostics, node, node.span, path).unwrap_or_default() {
+        let whole = diagnostics.text();
         let written = whole.get(entry.value.span.start..entry.value.span.end).unwrap_or_default();
         if written.is_empty() || written.contains('\n') || written.starts_with(['|', '>']) {
-            let told = format!("{path}.{}: a value on one line is needed here", entry.key);
-            desk.tell(
+            let message = format!("{path}.{}: a value on one line is needed here", entry.key);
+            diagnostics.report(
                 Code::ConfigKind,
                 entry.at,
-                &told,
+                &message,
                 Some("PATH: VALUE, as models.main.provider: script"),
             );
             continue;
@@ -319,12 +343,12 @@ fn alone(text: &str, at: Span) -> String {
 }
 
 /// The items of a list.
-fn list<'n>(desk: &mut Desk, node: &'n Node, path: &str, mend: &str) -> &'n [Node] {
+fn list<'n>(diagnostics: &mut Diagnostics, node: &'n Node, path: &str, fix: &str) -> &'n [Node] {
     match &node.value {
         Value::List(items) => items,
-        Value::Told => &[],
+        Value::Reported => &[],
         _ => {
-            wrong_kind(desk, node, path, "a list", mend);
+            wrong_kind(diagnostics, node, path, "a list", fix);
             &[]
         }
     }

@@ -6,7 +6,7 @@ use std::path::Path;
 use systole_kit::schema::{Model, nearest};
 use systole_kit::{Limits, Payload, QName};
 
-use crate::config::desk::Desk;
+use crate::config::diagnostics::Diagnostics;
 use crate::config::value::At;
 use crate::config::yaml::{Node, Span, Value};
 use systole_core::rules::introspection::model_of;
@@ -49,7 +49,12 @@ pub struct Exact {
 }
 
 /// Reads a payload.
-pub(super) fn read(desk: &mut Desk, node: &Node, path: &str, folder: &Path) -> Option<At<Written>> {
+pub(super) fn read(
+    diagnostics: &mut Diagnostics,
+    node: &Node,
+    path: &str,
+    folder: &Path,
+) -> Option<At<Written>> {
     let value = match &node.value {
         Value::Text { text, .. } if text.trim_start().starts_with('<') => {
             Written::Xml(text.trim().as_bytes().to_vec())
@@ -58,7 +63,7 @@ pub(super) fn read(desk: &mut Desk, node: &Node, path: &str, folder: &Path) -> O
             Ok(bytes) => Written::Xml(bytes),
             Err(error) => {
                 let told = format!("{path}: {text}: {}", crate::edges::system::told(&error));
-                desk.tell(Code::ConfigUnreadable, node.span, &told, Some(MEND));
+                diagnostics.report(Code::ConfigUnreadable, node.span, &told, Some(MEND));
                 return None;
             }
         },
@@ -73,9 +78,14 @@ pub(super) fn read(desk: &mut Desk, node: &Node, path: &str, folder: &Path) -> O
             }
             Written::Fields(entry.key.clone(), fields)
         }
-        Value::Told => return None,
+        Value::Reported => return None,
         _ => {
-            desk.tell(Code::ConfigKind, node.span, &format!("{path}: this is no payload"), Some(MEND));
+            diagnostics.report(
+                Code::ConfigKind,
+                node.span,
+                &format!("{path}: this is no payload"),
+                Some(MEND),
+            );
             return None;
         }
     };
@@ -90,7 +100,7 @@ fn is_name(text: &str) -> bool {
 fn flatten(node: &Node, path: &str, into: &mut Vec<String>) {
     match &node.value {
         Value::Text { text, .. } => into.push(format!("{path}={text}")),
-        Value::Nothing | Value::Told => into.push(format!("{path}=")),
+        Value::Nothing | Value::Reported => into.push(format!("{path}=")),
         Value::Map(entries) => {
             for entry in entries {
                 let inner = if path.is_empty() { entry.key.clone() } else { format!("{path}.{}", entry.key) };
@@ -120,16 +130,16 @@ impl<'c> Among<'c> {
         Among { composition, elements: elements.collect(), what }
     }
 
-    fn element(&self, desk: &mut Desk, local: &str, at: Span) -> Option<&'c Element> {
+    fn element(&self, diagnostics: &mut Diagnostics, local: &str, at: Span) -> Option<&'c Element> {
         let found = self.elements.iter().find(|element| *element.name.local == *local).copied();
         if found.is_none() {
             let mut known: Vec<&str> = self.elements.iter().map(|element| &*element.name.local).collect();
             known.sort_unstable();
             known.dedup();
             let near = nearest(local, known.iter().copied());
-            let mend = near.map_or_else(|| format!("one of {}", known.join(", ")), str::to_owned);
+            let fix = near.map_or_else(|| format!("one of {}", known.join(", ")), str::to_owned);
             let told = format!("{}: no such element `{local}`", self.what);
-            desk.tell(Code::ConfigUnknownElement, at, &told, Some(&mend));
+            diagnostics.report(Code::ConfigUnknownElement, at, &told, Some(&fix));
         }
         found
     }
@@ -139,19 +149,19 @@ impl<'c> Among<'c> {
     }
 
     /// The document of a payload. XML is not checked: a test may send something that is refused.
-    pub(super) fn document(&self, desk: &mut Desk, written: &At<Written>) -> Option<Vec<u8>> {
+    pub(super) fn document(&self, diagnostics: &mut Diagnostics, written: &At<Written>) -> Option<Vec<u8>> {
         let (local, fields): (&str, &[String]) = match &written.value {
             Written::Xml(bytes) => return Some(bytes.clone()),
             Written::Element(local) => (local, &[]),
             Written::Fields(local, fields) => (local, fields),
         };
-        let element = self.element(desk, local, written.at)?;
+        let element = self.element(diagnostics, local, written.at)?;
         let arguments: Vec<&str> = fields.iter().map(String::as_str).collect();
         match self.model(element.schema)?.from_fields(local, &arguments)? {
             Ok(document) => Some(document),
             Err(slips) => {
                 for slip in slips {
-                    desk.tell(Code::ConfigValue, written.at, &slip.message, Some(&slip.fix));
+                    diagnostics.report(Code::ConfigValue, written.at, &slip.message, Some(&slip.fix));
                 }
                 None
             }
@@ -159,26 +169,26 @@ impl<'c> Among<'c> {
     }
 
     /// An expected payload.
-    pub(super) fn expected(&self, desk: &mut Desk, written: &At<Written>) -> Option<Expected> {
+    pub(super) fn expected(&self, diagnostics: &mut Diagnostics, written: &At<Written>) -> Option<Expected> {
         if let Written::Element(local) = &written.value {
-            self.element(desk, local, written.at)?;
+            self.element(diagnostics, local, written.at)?;
             return Some(Expected { element: local.clone(), exact: None });
         }
-        let xml = self.document(desk, written)?;
+        let xml = self.document(diagnostics, written)?;
         let payload = match Payload::read(&xml, &Limits::FROM_PUMP) {
             Ok(payload) => payload,
             Err(fault) => {
                 let told = format!("{}: {}", self.what, fault.message);
-                desk.tell(Code::ConfigValue, written.at, &told, Some("one XML element"));
+                diagnostics.report(Code::ConfigValue, written.at, &told, Some("one XML element"));
                 return None;
             }
         };
         let name = payload.name().clone();
         let schema = self.elements.iter().find(|element| element.name == name).map(|element| element.schema);
         let Some(schema) = schema else {
-            self.element(desk, &name.local, written.at)?;
+            self.element(diagnostics, &name.local, written.at)?;
             let told = format!("{}: no listener takes or gives {name}", self.what);
-            desk.tell(
+            diagnostics.report(
                 Code::ConfigUnknownElement,
                 written.at,
                 &told,
@@ -193,7 +203,12 @@ impl<'c> Among<'c> {
             }
             Err(finding) => {
                 let told = format!("{}: {}", self.what, finding.message);
-                desk.tell(Code::ConfigValue, written.at, &told, Some("a payload that its schema takes"));
+                diagnostics.report(
+                    Code::ConfigValue,
+                    written.at,
+                    &told,
+                    Some("a payload that its schema takes"),
+                );
                 None
             }
         }

@@ -6,8 +6,8 @@ use std::path::Path;
 use systole_kit::schema::nearest;
 
 use super::payload::{self, Among, Expected};
-use crate::config::desk::Desk;
 use crate::config::diagnostic::Place;
+use crate::config::diagnostics::Diagnostics;
 use crate::config::measure::{Bounds, between_ms};
 use crate::config::value::{self, At, Fields, fields, text, texts};
 use crate::config::yaml::{Node, Span, Value};
@@ -132,10 +132,10 @@ const TABLE: &str = "#test.tests.steps";
 const STRETCH: Bounds = Bounds { least: ("1ms", 1), most: ("3650d", 3_650 * 86_400_000) };
 
 /// Reads a list of steps.
-pub(super) fn read(desk: &mut Desk, node: &Node, path: &str, folder: &Path) -> Vec<Written> {
-    let items = super::list(desk, node, path, "a list of steps, as - send: {ask: Hello}");
+pub(super) fn read(diagnostics: &mut Diagnostics, node: &Node, path: &str, folder: &Path) -> Vec<Written> {
+    let items = super::list(diagnostics, node, path, "a list of steps, as - send: {ask: Hello}");
     if matches!(&node.value, Value::List(none) if none.is_empty()) {
-        desk.tell(
+        diagnostics.report(
             Code::ConfigMissing,
             node.span,
             &format!("{path} has no step"),
@@ -145,39 +145,55 @@ pub(super) fn read(desk: &mut Desk, node: &Node, path: &str, folder: &Path) -> V
     let (mut steps, mut has_sent) = (Vec::new(), false);
     for (number, item) in items.iter().enumerate() {
         let path = format!("{path}[{}]", number + 1);
-        let mistakes = desk.mistakes();
-        let step = fields(desk, item, item.span, TABLE, &path).map(|own| step(desk, item.span, &own, folder));
+        let mistakes = diagnostics.mistakes();
+        let step = fields(diagnostics, item, item.span, TABLE, &path)
+            .map(|own| step(diagnostics, item.span, &own, folder));
         // A step with a mistake may contain a `send`.
-        has_sent |= step.as_ref().is_none_or(|step| step.send.is_some()) || desk.mistakes() > mistakes;
+        has_sent |= step.as_ref().is_none_or(|step| step.send.is_some()) || diagnostics.mistakes() > mistakes;
         let Some(step) = step else { continue };
         if (step.answer.is_some() || step.fails.is_some()) && !has_sent {
-            let told = "nothing was sent yet whose answer could come";
-            desk.tell(Code::ConfigMissing, step.at, told, Some("a `send` in this step or before it"));
+            let message = "nothing was sent yet whose answer could come";
+            diagnostics.report(
+                Code::ConfigMissing,
+                step.at,
+                message,
+                Some("a `send` in this step or before it"),
+            );
         }
         steps.push(step);
     }
     steps
 }
 
-fn step(desk: &mut Desk, at: Span, own: &Fields<'_>, folder: &Path) -> Written {
+fn step(diagnostics: &mut Diagnostics, at: Span, own: &Fields<'_>, folder: &Path) -> Written {
     for (one, other) in CLASHES {
         if let (Some(_), Some((node, path))) = (own.get(one), own.get(other)) {
-            let told = format!("{path} cannot be in one step with `{one}`");
-            desk.tell(Code::ConfigDuplicate, node.span, &told, Some("two steps, or one of the two keys"));
+            let message = format!("{path} cannot be in one step with `{one}`");
+            diagnostics.report(
+                Code::ConfigDuplicate,
+                node.span,
+                &message,
+                Some("two steps, or one of the two keys"),
+            );
         }
     }
     for (one, needed) in NEEDS {
         if let (Some((node, path)), true) = (own.get(one), needed.iter().all(|key| own.get(key).is_none())) {
-            let told = format!("{path} needs `{}` in the same step", needed.join("` or `"));
-            desk.tell(Code::ConfigMissing, node.span, &told, Some("it there, or leave this key out"));
+            let message = format!("{path} needs `{}` in the same step", needed.join("` or `"));
+            diagnostics.report(
+                Code::ConfigMissing,
+                node.span,
+                &message,
+                Some("it there, or leave this key out"),
+            );
         }
     }
     let mut payload = |key: &str| {
         let (node, path) = own.get(key)?;
-        payload::read(desk, node, &path, folder)
+        payload::read(diagnostics, node, &path, folder)
     };
     let (send, held, answer, amend) = (payload("send"), payload("held"), payload("answer"), payload("amend"));
-    let mut word = |key: &str| own.get(key).and_then(|(node, path)| text(desk, node, &path));
+    let mut word = |key: &str| own.get(key).and_then(|(node, path)| text(diagnostics, node, &path));
     let (to, from, note) = (word("to"), word("from"), word("note"));
     let (asked, choose) = (word("asked"), word("choose"));
     let named = |found: At<String>| At { at: found.at, value: payload::Written::Element(found.value) };
@@ -185,8 +201,8 @@ fn step(desk: &mut Desk, at: Span, own: &Fields<'_>, folder: &Path) -> Written {
         [("approve", word("approve").map(named)), ("reject", word("reject").map(named)), ("amend", amend)];
     let decides = decides.into_iter().find_map(|(verb, found)| Some((verb, found?)));
     let thread = own.get("thread");
-    let thread =
-        thread.and_then(|(node, path)| value::word(desk, node, &path, &[("new", false), ("same", true)]));
+    let thread = thread
+        .and_then(|(node, path)| value::word(diagnostics, node, &path, &[("new", false), ("same", true)]));
     let after = own.get("after");
     Written {
         at,
@@ -195,17 +211,17 @@ fn step(desk: &mut Desk, at: Span, own: &Fields<'_>, folder: &Path) -> Written {
         has_to: own.get("to").is_some(),
         from,
         is_same_thread: thread.unwrap_or(false),
-        after_ms: after.and_then(|(node, path)| between_ms(desk, node, &path, &STRETCH)),
+        after_ms: after.and_then(|(node, path)| between_ms(diagnostics, node, &path, &STRETCH)),
         held,
         decides,
         asked,
         choose,
         note: note.map(|note| note.value),
-        refused: own.get("refused").and_then(|(node, path)| failure(desk, node, &path)),
+        refused: own.get("refused").and_then(|(node, path)| failure(diagnostics, node, &path)),
         answer,
-        fails: own.get("fails").and_then(|(node, path)| failure(desk, node, &path)),
-        xpath: all(desk, own, "xpath", xpath::unreadable),
-        log: all(desk, own, "log", |_| None),
+        fails: own.get("fails").and_then(|(node, path)| failure(diagnostics, node, &path)),
+        xpath: all(diagnostics, own, "xpath", xpath::unreadable),
+        log: all(diagnostics, own, "log", |_| None),
     }
 }
 
@@ -240,55 +256,65 @@ const NEEDS: &[(&str, &[&str])] = &[
 ];
 
 /// One text, or several.
-fn all(desk: &mut Desk, own: &Fields<'_>, key: &str, wrong: impl Fn(&str) -> Option<String>) -> Vec<Text> {
+fn all(
+    diagnostics: &mut Diagnostics,
+    own: &Fields<'_>,
+    key: &str,
+    wrong: impl Fn(&str) -> Option<String>,
+) -> Vec<Text> {
     let Some((node, path)) = own.get(key) else { return Vec::new() };
     let found = match &node.value {
-        Value::List(_) => texts(desk, node, &path).unwrap_or_default(),
-        _ => text(desk, node, &path).into_iter().collect(),
+        Value::List(_) => texts(diagnostics, node, &path).unwrap_or_default(),
+        _ => text(diagnostics, node, &path).into_iter().collect(),
     };
     for one in &found {
         if let Some(why) = wrong(&one.value) {
-            let told = format!("{path}: `{}`: {why}", one.value);
-            desk.tell(
+            let message = format!("{path}: `{}`: {why}", one.value);
+            diagnostics.report(
                 Code::ConfigValue,
                 one.at,
-                &told,
+                &message,
                 Some("an expression as /answer[contains(., 'Rome')]"),
             );
         }
     }
-    found.into_iter().map(|one| Text { place: desk.place(one.at), text: one.value }).collect()
+    found.into_iter().map(|one| Text { place: diagnostics.place(one.at), text: one.value }).collect()
 }
 
 /// A code, or a map of `code` and `contains`.
-fn failure(desk: &mut Desk, node: &Node, path: &str) -> Option<Failure> {
-    let mut failure = Failure { place: desk.place(node.span), code: None, contains: None };
+fn failure(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Option<Failure> {
+    let mut failure = Failure { place: diagnostics.place(node.span), code: None, contains: None };
     let code = match &node.value {
         Value::Map(entries) => {
             let mut code = None;
             for entry in entries {
                 let path = format!("{path}.{}", entry.key);
                 match entry.key.as_str() {
-                    "code" => code = text(desk, &entry.value, &path),
+                    "code" => code = text(diagnostics, &entry.value, &path),
                     "contains" => {
-                        failure.contains = text(desk, &entry.value, &path).map(|found| found.value);
+                        failure.contains = text(diagnostics, &entry.value, &path).map(|found| found.value);
                     }
                     _ => {
-                        let told = format!("`{path}` is no key here");
-                        desk.tell(Code::ConfigUnknownKey, entry.at, &told, Some("code or contains"));
+                        let message = format!("`{path}` is no key here");
+                        diagnostics.report(
+                            Code::ConfigUnknownKey,
+                            entry.at,
+                            &message,
+                            Some("code or contains"),
+                        );
                     }
                 }
             }
             code
         }
-        _ => text(desk, node, path),
+        _ => text(diagnostics, node, path),
     };
     if let Some(code) = code {
         if code.value != REPORT && Code::parse(&code.value).is_none() {
             let known = || Code::ALL.iter().map(|code| code.as_str()).chain([REPORT]);
-            let told = format!("{path}: there is no code `{}`", code.value);
-            let mend = nearest(&code.value, known()).unwrap_or("a code of docs/reference/codes.md");
-            desk.tell(Code::ConfigUnknownName, code.at, &told, Some(mend));
+            let message = format!("{path}: there is no code `{}`", code.value);
+            let fix = nearest(&code.value, known()).unwrap_or("a code of docs/reference/codes.md");
+            diagnostics.report(Code::ConfigUnknownName, code.at, &message, Some(fix));
         }
         failure.code = Some(code.value);
     }
@@ -296,54 +322,67 @@ fn failure(desk: &mut Desk, node: &Node, path: &str) -> Option<Failure> {
 }
 
 /// Looks up the names in the steps.
-pub(super) fn resolve(desk: &mut Desk, composition: &Composition, steps: Vec<Written>) -> Vec<Step> {
-    steps.into_iter().map(|step| resolved(desk, composition, step)).collect()
+pub(super) fn resolve(
+    diagnostics: &mut Diagnostics,
+    composition: &Composition,
+    steps: Vec<Written>,
+) -> Vec<Step> {
+    steps.into_iter().map(|step| resolved(diagnostics, composition, step)).collect()
 }
 
-fn resolved(desk: &mut Desk, composition: &Composition, step: Written) -> Step {
+fn resolved(diagnostics: &mut Diagnostics, composition: &Composition, step: Written) -> Step {
     let held = Among::all(composition, "held");
-    let expected =
-        step.held.as_ref().and_then(|written| Some((desk.place(written.at), held.expected(desk, written)?)));
+    let expected = step
+        .held
+        .as_ref()
+        .and_then(|written| Some((diagnostics.place(written.at), held.expected(diagnostics, written)?)));
     let answer = step.answer.as_ref().and_then(|written| {
-        let place = desk.place(written.at);
+        let place = diagnostics.place(written.at);
         match &written.value {
             payload::Written::Element(none) if none == "none" => Some((place, None)),
-            _ => Some((place, Some(Among::all(composition, "answer").expected(desk, written)?))),
+            _ => Some((place, Some(Among::all(composition, "answer").expected(diagnostics, written)?))),
         }
     });
     let question = step.asked.as_ref().or(step.choose.as_ref()).map(|first| Question {
-        place: desk.place(first.at),
+        place: diagnostics.place(first.at),
         contains: step.asked.as_ref().map(|asked| asked.value.clone()),
         choice: step.choose.as_ref().map(|choice| choice.value.clone()),
         note: step.note.clone(),
     });
     let decision = step.decides.and_then(|(verb, written)| {
-        let place = desk.place(written.at);
-        let expected = Among::all(composition, verb).expected(desk, &written)?;
+        let place = diagnostics.place(written.at);
+        let expected = Among::all(composition, verb).expected(diagnostics, &written)?;
         let amended = expected.exact.map(|exact| exact.xml);
         if verb == "amend" && amended.is_none() {
-            let told = "amend: the payload that goes out instead is missing";
-            desk.tell(Code::ConfigMissing, written.at, told, Some("amend: {ELEMENT: {FIELD: VALUE}}"));
+            let message = "amend: the payload that goes out instead is missing";
+            diagnostics.report(
+                Code::ConfigMissing,
+                written.at,
+                message,
+                Some("amend: {ELEMENT: {FIELD: VALUE}}"),
+            );
         }
         Some((place, Decision { element: expected.element, verb, amended, note: step.note }))
     });
-    let to = step.to.and_then(|to| named(desk, composition.listeners.keys(), &to, "to"));
+    let to = step.to.and_then(|to| named(diagnostics, composition.listeners.keys(), &to, "to"));
     let send = step.send.and_then(|written| {
         let from = match step.from {
-            Some(from) => Name::parse(&named(desk, composition.clients.keys(), &from, "from")?).ok()?,
+            Some(from) => {
+                Name::parse(&named(diagnostics, composition.clients.keys(), &from, "from")?).ok()?
+            }
             None => Name::operator(),
         };
-        let place = desk.place(written.at);
+        let place = diagnostics.place(written.at);
         let among = match &to {
             // That listener's elements are unknown.
             None if step.has_to => Among::all(composition, "send"),
             to => sent(composition, to.as_deref()),
         };
-        let document = among.document(desk, &written)?;
+        let document = among.document(diagnostics, &written)?;
         Some(Sending { place, document, to, from, is_same_thread: step.is_same_thread })
     });
     Step {
-        place: desk.place(step.at),
+        place: diagnostics.place(step.at),
         send,
         after_ms: step.after_ms,
         held: expected,
@@ -369,7 +408,7 @@ fn sent<'c>(composition: &'c Composition, to: Option<&str>) -> Among<'c> {
 
 /// Checks that a name is known.
 fn named<'n>(
-    desk: &mut Desk,
+    diagnostics: &mut Diagnostics,
     known: impl Iterator<Item = &'n Name>,
     found: &At<String>,
     what: &str,
@@ -378,9 +417,9 @@ fn named<'n>(
     if known.contains(&found.value.as_str()) {
         return Some(found.value.clone());
     }
-    let mend = nearest(&found.value, known.iter().copied());
-    let mend = mend.map_or_else(|| format!("one of {}", known.join(", ")), str::to_owned);
-    let told = format!("{what}: the organism has no `{}`", found.value);
-    desk.tell(Code::ConfigUnknownName, found.at, &told, Some(&mend));
+    let fix = nearest(&found.value, known.iter().copied());
+    let fix = fix.map_or_else(|| format!("one of {}", known.join(", ")), str::to_owned);
+    let message = format!("{what}: the organism has no `{}`", found.value);
+    diagnostics.report(Code::ConfigUnknownName, found.at, &message, Some(&fix));
     None
 }

@@ -3,7 +3,7 @@
 //! Input: the node of `when` or `until`. Output: paths and texts with their places. `judging` checks whether a path
 //! leads anywhere and whether a value is possible.
 
-use super::super::desk::Desk;
+use super::super::diagnostics::Diagnostics;
 use super::super::value::{At, wrong_kind};
 use super::super::yaml::{Node, Value};
 use super::{Condition, Wanted};
@@ -15,26 +15,31 @@ pub(super) fn is_comparison(text: &str) -> bool {
 }
 
 /// Reads a map of conditions, all of which must hold.
-pub(super) fn read(desk: &mut Desk, node: &Node, path: &str) -> Vec<Condition> {
+pub(super) fn read(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Vec<Condition> {
     let entries = match &node.value {
         Value::Map(entries) => entries,
-        Value::Told => return Vec::new(),
+        Value::Reported => return Vec::new(),
         _ => {
-            let mend = match &node.value {
+            let fix = match &node.value {
                 Value::Text { text, .. } => meant(text),
                 _ => "{PATH: VALUE}, as {judge/score: 9..}".to_owned(),
             };
-            wrong_kind(desk, node, path, "a map", &mend);
+            wrong_kind(diagnostics, node, path, "a map", &fix);
             return Vec::new();
         }
     };
     if entries.is_empty() {
-        let told = format!("{path}: no condition stands in it");
-        desk.tell(Code::ConfigValue, node.span, &told, Some("{PATH: VALUE}, or leave the key out"));
+        let message = format!("{path}: no condition stands in it");
+        diagnostics.report(
+            Code::ConfigValue,
+            node.span,
+            &message,
+            Some("{PATH: VALUE}, or leave the key out"),
+        );
     }
     let mut found = Vec::new();
     for entry in entries {
-        let wanted = wanted(desk, &entry.value, &entry.key, &format!("{path}.{}", entry.key));
+        let wanted = wanted(diagnostics, &entry.value, &entry.key, &format!("{path}.{}", entry.key));
         if !wanted.is_empty() {
             let path = At { at: entry.at, value: entry.key.clone() };
             found.push(Condition { path, wanted, at: entry.value.span });
@@ -55,7 +60,7 @@ fn meant(text: &str) -> String {
     format!("{{{}: VALUE}}", text.trim())
 }
 
-fn wanted(desk: &mut Desk, node: &Node, key: &str, path: &str) -> Vec<Wanted> {
+fn wanted(diagnostics: &mut Diagnostics, node: &Node, key: &str, path: &str) -> Vec<Wanted> {
     match &node.value {
         Value::Text { text, plain } => {
             vec![Wanted { at: node.span, text: text.clone(), is_plain: *plain }]
@@ -67,30 +72,30 @@ fn wanted(desk: &mut Desk, node: &Node, key: &str, path: &str) -> Vec<Wanted> {
                     Value::Text { text, plain } => {
                         all.push(Wanted { at: item.span, text: text.clone(), is_plain: *plain });
                     }
-                    Value::Told => {}
-                    _ => wrong_kind(desk, item, path, "a value", "one value or range in each entry"),
+                    Value::Reported => {}
+                    _ => wrong_kind(diagnostics, item, path, "a value", "one value or range in each entry"),
                 }
             }
             all
         }
-        Value::Told => Vec::new(),
+        Value::Reported => Vec::new(),
         Value::Nothing => {
-            let told = format!("{path}: no value stands behind it");
-            desk.tell(
+            let message = format!("{path}: no value stands behind it");
+            diagnostics.report(
                 Code::ConfigMissing,
                 node.span,
-                &told,
+                &message,
                 Some("a value, a list of values, or a range as 9.."),
             );
             Vec::new()
         }
         Value::Map(entries) if !entries.is_empty() => {
             let fields: Vec<String> = entries.iter().map(|entry| format!("{key}/{}: …", entry.key)).collect();
-            wrong_kind(desk, node, path, "a value", &fields.join(", "));
+            wrong_kind(diagnostics, node, path, "a value", &fields.join(", "));
             Vec::new()
         }
         Value::List(_) | Value::Map(_) => {
-            wrong_kind(desk, node, path, "a value", "a value, a list of values, or a range as 9..");
+            wrong_kind(diagnostics, node, path, "a value", "a value, a list of values, or a range as 9..");
             Vec::new()
         }
     }

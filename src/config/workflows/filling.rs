@@ -8,7 +8,7 @@ use systole_kit::schema::{Part, PartKind, nearest};
 use systole_workflow::spec::{Field, Path, Source};
 
 use super::super::compose::one_of;
-use super::super::desk::Desk;
+use super::super::diagnostics::Diagnostics;
 use super::super::value::At;
 use super::super::yaml::Span;
 use super::With;
@@ -32,42 +32,47 @@ pub(super) struct Target<'t> {
 
 /// The fields of a call.
 pub(super) fn fields(
-    desk: &mut Desk,
+    diagnostics: &mut Diagnostics,
     scope: &Scope<'_>,
     order: &Order,
     with: &[With],
     target: &Target<'_>,
 ) -> Vec<Field> {
-    let before = desk.mistakes();
+    let before = diagnostics.mistakes();
     let slots = slots(target.element);
     let mut is_whole = true;
     let mut filled: Vec<(String, Source)> = Vec::new();
     for one in with {
         match one {
             With::Unread => is_whole = false,
-            With::Goal(goal) => filled.extend(copied(desk, scope, order, goal, &slots, target)),
+            With::Goal(goal) => filled.extend(copied(diagnostics, scope, order, goal, &slots, target)),
             With::Path { field, path } => {
-                let Some(slot) = slot(desk, field, &slots, target) else { continue };
+                let Some(slot) = slot(diagnostics, field, &slots, target) else { continue };
                 let place = format!("{}.{}", target.place, field.value);
-                if let Some(found) = paths::find(desk, scope, order, path, &place)
-                    && goes_into(desk, scope, &found, slot, path.at, &place)
+                if let Some(found) = paths::find(diagnostics, scope, order, path, &place)
+                    && goes_into(diagnostics, scope, &found, slot, path.at, &place)
                 {
                     filled.push((slot.name.to_owned(), Source::Path(found.path)));
                 }
             }
             With::Text { field, text } => {
-                let Some(slot) = slot(desk, field, &slots, target) else { continue };
+                let Some(slot) = slot(diagnostics, field, &slots, target) else { continue };
                 if let Some(fault) = slot.part.fault(&text.value) {
-                    let told = format!("{}.{}: {fault}", target.place, field.value);
-                    desk.tell(Code::ConfigValue, text.at, &told, Some("a value that the field can have"));
+                    let message = format!("{}.{}: {fault}", target.place, field.value);
+                    diagnostics.report(
+                        Code::ConfigValue,
+                        text.at,
+                        &message,
+                        Some("a value that the field can have"),
+                    );
                 }
                 filled.push((slot.name.to_owned(), Source::Text(text.value.clone())));
             }
         }
     }
     // Missing fields are reported only if there are no other mistakes, which may be their cause.
-    if is_whole && desk.mistakes() == before {
-        missing(desk, &slots, &filled, target);
+    if is_whole && diagnostics.mistakes() == before {
+        missing(diagnostics, &slots, &filled, target);
     }
     let field = |slot: &Slot<'_>| {
         let (_, source) = filled.iter().find(|(name, _)| name == slot.name)?;
@@ -105,7 +110,7 @@ fn slots<'t>(element: &'t Part<'t>) -> Vec<Slot<'t>> {
 }
 
 fn slot<'s, 't>(
-    desk: &mut Desk,
+    diagnostics: &mut Diagnostics,
     field: &At<String>,
     slots: &'s [Slot<'t>],
     target: &Target<'_>,
@@ -115,34 +120,34 @@ fn slot<'s, 't>(
         if found.part.kind() != PartKind::Parts {
             return Some(found);
         }
-        let told = format!(
+        let message = format!(
             "{}: `{}` holds further elements, and only single values are filled",
             target.place, field.value
         );
-        desk.tell(
+        diagnostics.report(
             Code::ConfigValue,
             field.at,
-            &told,
+            &message,
             Some("an agent that `gives` the payload whole, and a listener that takes it"),
         );
         return None;
     }
-    let told = format!("{}: `{}` is no field of `{}`", target.place, field.value, target.element.name());
-    let mend = nearest(&field.value, names()).map_or_else(|| one_of(names()), str::to_owned);
-    desk.tell(Code::ConfigUnknownName, field.at, &told, Some(&mend));
+    let message = format!("{}: `{}` is no field of `{}`", target.place, field.value, target.element.name());
+    let fix = nearest(&field.value, names()).map_or_else(|| one_of(names()), str::to_owned);
+    diagnostics.report(Code::ConfigUnknownName, field.at, &message, Some(&fix));
     None
 }
 
 /// The fields of a goal's output with the same names.
 fn copied(
-    desk: &mut Desk,
+    diagnostics: &mut Diagnostics,
     scope: &Scope<'_>,
     order: &Order,
     goal: &At<String>,
     slots: &[Slot<'_>],
     target: &Target<'_>,
 ) -> Vec<(String, Source)> {
-    let Some(found) = paths::find(desk, scope, order, goal, target.place) else { return Vec::new() };
+    let Some(found) = paths::find(diagnostics, scope, order, goal, target.place) else { return Vec::new() };
     let mut filled = Vec::new();
     match (&found.leads, &found.known.gives) {
         (Leads::Unknown, _) => return Vec::new(),
@@ -150,22 +155,22 @@ fn copied(
             if let [only] = slots
                 && only.name == OWN_TEXT
             {
-                let told = format!(
+                let message = format!(
                     "{}: `{}` has fields, and `{}` is one value",
                     target.place,
                     goal.value,
                     target.element.name()
                 );
                 let first = source.parts().first().map_or("FIELD", Part::name);
-                let mend = format!("with: {}/{first}, or another of its fields", goal.value);
-                desk.tell(Code::ConfigValue, goal.at, &told, Some(&mend));
+                let fix = format!("with: {}/{first}, or another of its fields", goal.value);
+                diagnostics.report(Code::ConfigValue, goal.at, &message, Some(&fix));
             }
             for slot in slots {
                 let Some(field) = source.part(slot.name) else { continue };
                 let mut path = found.path.clone();
                 path.fields.push(slot.name.to_owned());
                 let is_list = field.is_list() || found.list.is_some() || is_several(scope, &found);
-                if fits(desk, &field, is_list, slot, goal.at, target.place) {
+                if fits(diagnostics, &field, is_list, slot, goal.at, target.place) {
                     filled.push((slot.name.to_owned(), Source::Path(path)));
                 }
             }
@@ -181,28 +186,28 @@ fn copied(
         (Leads::Words | Leads::Part(_) | Leads::Choice(_), _) => {
             let own = slots.iter().find(|slot| slot.name == OWN_TEXT);
             if let Some(slot) = own.filter(|_| target.element.parts().is_empty()) {
-                if goes_into(desk, scope, &found, slot, goal.at, target.place) {
+                if goes_into(diagnostics, scope, &found, slot, goal.at, target.place) {
                     filled.push((OWN_TEXT.to_owned(), Source::Path(found.path.clone())));
                 }
             } else {
-                let told = format!(
+                let message = format!(
                     "{}: `{}` gives one value, and `{}` has fields",
                     target.place,
                     goal.value,
                     target.element.name()
                 );
                 let first = slots.first().map_or("field", |slot| slot.name);
-                desk.tell(
+                diagnostics.report(
                     Code::ConfigValue,
                     goal.at,
-                    &told,
+                    &message,
                     Some(&format!("with: {{{first}: {}}}", goal.value)),
                 );
             }
         }
         (Leads::Group, _) => {
-            let told = format!("{}: `{}` gives nothing that could be sent", target.place, goal.value);
-            desk.tell(Code::ConfigValue, goal.at, &told, Some("the id of a goal"));
+            let message = format!("{}: `{}` gives nothing that could be sent", target.place, goal.value);
+            diagnostics.report(Code::ConfigValue, goal.at, &message, Some("the id of a goal"));
         }
     }
     filled
@@ -215,7 +220,7 @@ fn is_several(scope: &Scope<'_>, found: &Found<'_, '_>) -> bool {
 
 /// Whether the value at a path fits into a field. Reports it if not.
 fn goes_into(
-    desk: &mut Desk,
+    diagnostics: &mut Diagnostics,
     scope: &Scope<'_>,
     found: &Found<'_, '_>,
     slot: &Slot<'_>,
@@ -226,56 +231,63 @@ fn goes_into(
     match &found.leads {
         Leads::Unknown => false,
         Leads::Group => {
-            let told = format!("{place}: `{}` gives nothing that could be sent", found.known.id);
-            desk.tell(Code::ConfigValue, at, &told, Some("a path to a value"));
+            let message = format!("{place}: `{}` gives nothing that could be sent", found.known.id);
+            diagnostics.report(Code::ConfigValue, at, &message, Some("a path to a value"));
             false
         }
-        Leads::Part(part) => fits(desk, part, is_list, slot, at, place),
+        Leads::Part(part) => fits(diagnostics, part, is_list, slot, at, place),
         Leads::Words | Leads::Choice(_) => {
             let is_text = slot.part.kind() == PartKind::Text;
             if !is_text {
-                wrong_type(desk, "a text", slot, at, place);
+                wrong_type(diagnostics, "a text", slot, at, place);
             }
-            is_text && one_value(desk, is_list, slot, at, place)
+            is_text && one_value(diagnostics, is_list, slot, at, place)
         }
     }
 }
 
-fn fits(desk: &mut Desk, source: &Part<'_>, is_list: bool, slot: &Slot<'_>, at: Span, place: &str) -> bool {
+fn fits(
+    diagnostics: &mut Diagnostics,
+    source: &Part<'_>,
+    is_list: bool,
+    slot: &Slot<'_>,
+    at: Span,
+    place: &str,
+) -> bool {
     let (from, into) = (source.kind(), slot.part.kind());
     if from == PartKind::Parts || into == PartKind::Parts {
-        let told =
+        let message =
             format!("{place}: `{}` holds further elements, and only single values are copied", source.name());
-        desk.tell(
+        diagnostics.report(
             Code::ConfigValue,
             at,
-            &told,
+            &message,
             Some("with: {field: PATH} for the fields that are single values"),
         );
         return false;
     }
     if into != PartKind::Text && from != into {
-        wrong_type(desk, kind_words(from), slot, at, place);
+        wrong_type(diagnostics, kind_words(from), slot, at, place);
         return false;
     }
     let known = slot.part.values();
     let stray = source.values().into_iter().find(|value| !known.is_empty() && !known.contains(value));
     if let Some(stray) = stray {
-        let told =
+        let message =
             format!("{place}: `{}` may be `{stray}`, which `{}` does not take", source.name(), slot.name);
-        desk.tell(Code::ConfigValue, at, &told, Some("the same values in both payloads"));
+        diagnostics.report(Code::ConfigValue, at, &message, Some("the same values in both payloads"));
         return false;
     }
-    one_value(desk, is_list, slot, at, place)
+    one_value(diagnostics, is_list, slot, at, place)
 }
 
-fn one_value(desk: &mut Desk, is_list: bool, slot: &Slot<'_>, at: Span, place: &str) -> bool {
+fn one_value(diagnostics: &mut Diagnostics, is_list: bool, slot: &Slot<'_>, at: Span, place: &str) -> bool {
     if is_list && !slot.is_list {
-        let told = format!("{place}: there may be several values, and `{}` comes once", slot.name);
-        desk.tell(
+        let message = format!("{place}: there may be several values, and `{}` comes once", slot.name);
+        diagnostics.report(
             Code::ConfigValue,
             at,
-            &told,
+            &message,
             Some("a path to one value, or a step with `each` over the list"),
         );
         return false;
@@ -283,9 +295,9 @@ fn one_value(desk: &mut Desk, is_list: bool, slot: &Slot<'_>, at: Span, place: &
     true
 }
 
-fn wrong_type(desk: &mut Desk, from: &str, slot: &Slot<'_>, at: Span, place: &str) {
-    let told = format!("{place}: `{}` is {}, and this is {from}", slot.name, kind_words(slot.part.kind()));
-    desk.tell(Code::ConfigValue, at, &told, Some("a path to a value of the same type"));
+fn wrong_type(diagnostics: &mut Diagnostics, from: &str, slot: &Slot<'_>, at: Span, place: &str) {
+    let message = format!("{place}: `{}` is {}, and this is {from}", slot.name, kind_words(slot.part.kind()));
+    diagnostics.report(Code::ConfigValue, at, &message, Some("a path to a value of the same type"));
 }
 
 fn kind_words(kind: PartKind) -> &'static str {
@@ -298,14 +310,19 @@ fn kind_words(kind: PartKind) -> &'static str {
 }
 
 /// Reports required fields that are not filled.
-fn missing(desk: &mut Desk, slots: &[Slot<'_>], filled: &[(String, Source)], target: &Target<'_>) {
+fn missing(
+    diagnostics: &mut Diagnostics,
+    slots: &[Slot<'_>],
+    filled: &[(String, Source)],
+    target: &Target<'_>,
+) {
     let is_filled = |slot: &&Slot<'_>| filled.iter().any(|(name, _)| name == slot.name);
     let lacking: Vec<&str> =
         slots.iter().filter(|slot| slot.least > 0 && !is_filled(slot)).map(|slot| slot.name).collect();
     if lacking.is_empty() {
         return;
     }
-    let told = match lacking.as_slice() {
+    let message = match lacking.as_slice() {
         [OWN_TEXT] => format!("{}: nothing fills `{}`, which is a text", target.place, target.element.name()),
         _ => format!(
             "{}: nothing fills `{}` of `{}`",
@@ -315,6 +332,6 @@ fn missing(desk: &mut Desk, slots: &[Slot<'_>], filled: &[(String, Source)], tar
         ),
     };
     let name = lacking.first().copied().unwrap_or_default();
-    let mend = format!("with: {{{name}: PATH}}, or {{{name}: {{text: WORDS}}}}");
-    desk.tell(Code::ConfigMissing, target.at, &told, Some(&mend));
+    let fix = format!("with: {{{name}: PATH}}, or {{{name}: {{text: WORDS}}}}");
+    diagnostics.report(Code::ConfigMissing, target.at, &message, Some(&fix));
 }

@@ -5,7 +5,7 @@
 
 use systole_kit::schema::PartKind;
 
-use super::super::desk::Desk;
+use super::super::diagnostics::Diagnostics;
 use super::super::yaml::Span;
 use super::resolve::Resolving;
 use super::{Step, Work, is_own};
@@ -14,17 +14,17 @@ use systole_core::types::composition::Element;
 
 impl Resolving<'_, '_> {
     /// Checks that the last step returns the final.
-    pub(super) fn last(&self, desk: &mut Desk, returns: &Element, returns_text: bool) {
+    pub(super) fn last(&self, diagnostics: &mut Diagnostics, returns: &Element, returns_text: bool) {
         let Some(last) = self.workflow.steps.last() else { return };
-        self.gives_final(desk, last, returns, returns_text);
+        self.gives_final(diagnostics, last, returns, returns_text);
     }
 
-    fn gives_final(&self, desk: &mut Desk, step: &Step, returns: &Element, returns_text: bool) {
+    fn gives_final(&self, diagnostics: &mut Diagnostics, step: &Step, returns: &Element, returns_text: bool) {
         let place = format!("{}.{}", self.path, step.id.value);
         let local = &returns.name.local;
-        let mut wrong = |at: Span, why: &str, mend: &str| {
-            let told = format!("{place}: the last step gives the final, and {why}");
-            desk.tell(Code::ConfigValue, at, &told, Some(mend));
+        let mut wrong = |at: Span, why: &str, fix: &str| {
+            let message = format!("{place}: the last step gives the final, and {why}");
+            diagnostics.report(Code::ConfigValue, at, &message, Some(fix));
         };
         let behind = "a step behind it that says the answer";
         if !step.when.is_empty() {
@@ -47,7 +47,7 @@ impl Resolving<'_, '_> {
             Work::Ask(_) => wrong(step.id.at, "this one gives what a person chose", behind),
             Work::Group(steps) | Work::Repeat { steps, .. } => {
                 if let Some(last) = steps.last() {
-                    self.gives_final(desk, last, returns, returns_text);
+                    self.gives_final(diagnostics, last, returns, returns_text);
                 }
             }
             Work::Do(goal) => {
@@ -88,11 +88,11 @@ impl Resolving<'_, '_> {
     }
 
     /// Checks that the last step of a loop is a goal whose output can say `converged`.
-    pub(super) fn converges(&self, desk: &mut Desk, steps: &[Step], at: Span, place: &str) {
+    pub(super) fn converges(&self, diagnostics: &mut Diagnostics, steps: &[Step], at: Span, place: &str) {
         let Some(last) = steps.last() else { return };
-        let (why, mend) = match &last.work {
+        let (why, fix) = match &last.work {
             Work::Unread => return,
-            Work::Group(inside) => return self.converges(desk, inside, at, place),
+            Work::Group(inside) => return self.converges(diagnostics, inside, at, place),
             _ if last.each.is_some() || !last.when.is_empty() => (
                 "may be done several times or not at all",
                 "a goal behind it that judges the pass".to_owned(),
@@ -106,17 +106,17 @@ impl Resolving<'_, '_> {
                 {
                     return;
                 }
-                let mend = format!(
+                let fix = format!(
                     "until: {{{}/FIELD: VALUE}}, or a field `converged: bool` in the payload",
                     last.id.value
                 );
-                ("gives a payload without a flag `converged`", mend)
+                ("gives a payload without a flag `converged`", fix)
             }
             _ => ("is no goal", "a goal at the end of the pass, or conditions under `until`".to_owned()),
         };
         let id = &last.id.value;
-        let told =
+        let message =
             format!("{place}.repeat.until: the last goal of a pass says `converged`, and `{id}` {why}");
-        desk.tell_seeing(Code::ConfigValue, at, &told, Some(&mend), (last.id.at, "the last step"));
+        diagnostics.report_beside(Code::ConfigValue, at, &message, Some(&fix), (last.id.at, "the last step"));
     }
 }

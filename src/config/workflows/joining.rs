@@ -12,7 +12,7 @@ use systole_kit::schema::nearest;
 
 use super::super::compose::{Resolved, one_of};
 use super::super::declared::{Declared, Party};
-use super::super::desk::Desk;
+use super::super::diagnostics::Diagnostics;
 use super::super::lookup::Lookup;
 use super::super::value::At;
 use super::{Declaration, Goal, Step, VOCABULARY, Work, supervising};
@@ -33,11 +33,11 @@ pub(in crate::config) fn is_own(name: &QName) -> bool {
 pub(in crate::config) type Links = BTreeMap<(String, String), Element>;
 
 /// Finds the agents and listeners of each workflow, and adds to what they accept and return.
-pub(in crate::config) fn adapt(desk: &mut Desk, declared: &mut Declared) {
+pub(in crate::config) fn adapt(diagnostics: &mut Diagnostics, declared: &mut Declared) {
     let mut peers = Vec::new();
     for (at, party) in declared.parties.iter().enumerate() {
         if let Some(workflow) = &party.workflow {
-            peers.push((at, peers_of(desk, declared, party, workflow)));
+            peers.push((at, peers_of(diagnostics, declared, party, workflow)));
         }
     }
     for (at, named) in peers {
@@ -47,7 +47,7 @@ pub(in crate::config) fn adapt(desk: &mut Desk, declared: &mut Declared) {
                 party.share_percent.get_or_insert(100);
                 add(&mut party.task_takers, &one.task_takers);
                 if one.is_agent {
-                    serve(desk, party);
+                    serve(diagnostics, party);
                 }
             }
         }
@@ -60,8 +60,10 @@ pub(in crate::config) fn adapt(desk: &mut Desk, declared: &mut Declared) {
     }
     // Several workflows may name an agent. The agent may give tasks if one of them allows it.
     for party in declared.parties.iter_mut().filter(|party| !party.task_takers.is_empty()) {
-        if let Some(mind) = party.mind.as_mut().filter(|mind| mind.has_free_dialect) {
-            mind.dialect = Dialect::Xml;
+        if let Some(agent_config) =
+            party.agent_config.as_mut().filter(|agent_config| agent_config.has_free_dialect)
+        {
+            agent_config.dialect = Dialect::Xml;
         }
     }
 }
@@ -91,7 +93,12 @@ impl Peer {
     }
 }
 
-fn peers_of(desk: &mut Desk, declared: &Declared, party: &Party, workflow: &Declaration) -> Vec<Peer> {
+fn peers_of(
+    diagnostics: &mut Diagnostics,
+    declared: &Declared,
+    party: &Party,
+    workflow: &Declaration,
+) -> Vec<Peer> {
     let mut found: Vec<Peer> = Vec::new();
     let mut put = |one: Peer| match found.iter_mut().find(|peer| peer.name.value == one.name.value) {
         Some(known) => {
@@ -109,9 +116,9 @@ fn peers_of(desk: &mut Desk, declared: &Declared, party: &Party, workflow: &Decl
         match &step.work {
             Work::Do(goal) => {
                 // A name that is written once for many goals is reported once.
-                let mut known = |desk: &mut Desk, name: &At<String>, place: &str| {
+                let mut known = |diagnostics: &mut Diagnostics, name: &At<String>, place: &str| {
                     let is_new = !reported.contains(&name.at.start);
-                    let is_agent = is_agent(desk, declared, name, place, is_new);
+                    let is_agent = is_agent(diagnostics, declared, name, place, is_new);
                     if !is_agent {
                         reported.push(name.at.start);
                     }
@@ -120,14 +127,14 @@ fn peers_of(desk: &mut Desk, declared: &Declared, party: &Party, workflow: &Decl
                 let tasks_path = if goal.tasks.is_some() { path.clone() } else { party.path() };
                 let tasks_path = format!("{tasks_path}.tasks");
                 let taker = workflow.tasks_of(goal).map(|tasks| &tasks.by);
-                let taker = taker.filter(|taker| known(desk, taker, &tasks_path));
-                for name in agents(desk, workflow, goal, step, &path) {
+                let taker = taker.filter(|taker| known(diagnostics, taker, &tasks_path));
+                for name in agents(diagnostics, workflow, goal, step, &path) {
                     let place = if goal.by.is_empty() { party.path() } else { path.clone() };
-                    if known(desk, name, &place) {
+                    if known(diagnostics, name, &place) {
                         let is_told = |taker: &At<String>| mute.contains(&(taker.at.start, &name.value));
                         if let Some(taker) = taker.filter(|taker| !is_told(taker)) {
                             mute.push((taker.at.start, &name.value));
-                            can_give_tasks(desk, declared, name, taker, &tasks_path);
+                            can_give_tasks(diagnostics, declared, name, taker, &tasks_path);
                         }
                         let task_takers: Vec<At<String>> = taker.into_iter().cloned().collect();
                         put(Peer { name: name.clone(), is_agent: true, is_called: true, task_takers });
@@ -137,20 +144,20 @@ fn peers_of(desk: &mut Desk, declared: &Declared, party: &Party, workflow: &Decl
                     put(Peer::new(taker, true, false));
                 }
             }
-            Work::Call { to: Some(to), .. } if is_party(desk, declared, to, &path) => {
+            Work::Call { to: Some(to), .. } if is_party(diagnostics, declared, to, &path) => {
                 put(Peer::new(to, false, true));
             }
             _ => {}
         }
     }
-    for name in supervising::check(desk, declared, party, workflow) {
+    for name in supervising::check(diagnostics, declared, party, workflow) {
         put(Peer::new(name, true, true));
     }
     found
 }
 
 fn agents<'d>(
-    desk: &mut Desk,
+    diagnostics: &mut Diagnostics,
     workflow: &'d Declaration,
     goal: &'d Goal,
     step: &Step,
@@ -158,16 +165,23 @@ fn agents<'d>(
 ) -> &'d [At<String>] {
     let agents = workflow.agents_of(goal);
     if agents.is_empty() {
-        let told = format!("{path}: no agent pursues this goal");
-        let mend = "by: AGENT here, or on the workflow for all of its goals";
-        desk.tell(Code::ConfigMissing, step.id.at, &told, Some(mend));
+        let message = format!("{path}: no agent pursues this goal");
+        let fix = "by: AGENT here, or on the workflow for all of its goals";
+        diagnostics.report(Code::ConfigMissing, step.id.at, &message, Some(fix));
     }
     agents
 }
 
-fn is_agent(desk: &mut Desk, declared: &Declared, name: &At<String>, path: &str, is_new: bool) -> bool {
-    let known =
-        || declared.parties.iter().filter(|party| party.mind.is_some()).map(|party| &*party.key.value);
+fn is_agent(
+    diagnostics: &mut Diagnostics,
+    declared: &Declared,
+    name: &At<String>,
+    path: &str,
+    is_new: bool,
+) -> bool {
+    let known = || {
+        declared.parties.iter().filter(|party| party.agent_config.is_some()).map(|party| &*party.key.value)
+    };
     if known().any(|known| known == name.value) {
         return true;
     }
@@ -175,7 +189,7 @@ fn is_agent(desk: &mut Desk, declared: &Declared, name: &At<String>, path: &str,
         return false;
     }
     let other = declared.parties.iter().find(|party| party.key.value == name.value);
-    let (told, mend) = match other {
+    let (message, fix) = match other {
         Some(other) => {
             let what = if other.workflow.is_some() { "a workflow" } else { "a listener" };
             if path.ends_with(".tasks") {
@@ -199,61 +213,79 @@ fn is_agent(desk: &mut Desk, declared: &Declared, name: &At<String>, path: &str,
             },
         ),
     };
-    desk.tell(Code::ConfigUnknownName, name.at, &told, Some(&mend));
+    diagnostics.report(Code::ConfigUnknownName, name.at, &message, Some(&fix));
     false
 }
 
 /// Reports an agent that must give tasks although the file forbids it to make calls.
-fn can_give_tasks(desk: &mut Desk, declared: &Declared, name: &At<String>, taker: &At<String>, path: &str) {
+fn can_give_tasks(
+    diagnostics: &mut Diagnostics,
+    declared: &Declared,
+    name: &At<String>,
+    taker: &At<String>,
+    path: &str,
+) {
     let party = declared.parties.iter().find(|party| party.key.value == name.value);
-    let mind = party.and_then(|party| party.mind.as_ref());
-    let is_plain = mind.is_some_and(|mind| mind.dialect == Dialect::Plain && !mind.has_free_dialect);
+    let agent_config = party.and_then(|party| party.agent_config.as_ref());
+    let is_plain = agent_config
+        .is_some_and(|agent_config| agent_config.dialect == Dialect::Plain && !agent_config.has_free_dialect);
     if let Some(party) = party.filter(|_| is_plain) {
-        let told = format!("{path}: `{}` has `dialect: plain` and can give no tasks", name.value);
-        let mend = format!("dialect: xml, native or xml-final at {}", party.path());
-        desk.tell_seeing(Code::ConfigValue, taker.at, &told, Some(&mend), (party.key.at, "the agent"));
+        let message = format!("{path}: `{}` has `dialect: plain` and can give no tasks", name.value);
+        let fix = format!("dialect: xml, native or xml-final at {}", party.path());
+        diagnostics.report_beside(
+            Code::ConfigValue,
+            taker.at,
+            &message,
+            Some(&fix),
+            (party.key.at, "the agent"),
+        );
     }
 }
 
-fn is_party(desk: &mut Desk, declared: &Declared, name: &At<String>, path: &str) -> bool {
+fn is_party(diagnostics: &mut Diagnostics, declared: &Declared, name: &At<String>, path: &str) -> bool {
     let known = || declared.parties.iter().map(|party| &*party.key.value);
     if known().any(|known| known == name.value) {
         return true;
     }
-    let told = format!("{path}.to: nothing here is called `{}`", name.value);
-    let mend = nearest(&name.value, known()).map_or_else(|| one_of(known()), str::to_owned);
-    desk.tell(Code::ConfigUnknownName, name.at, &told, Some(&mend));
+    let message = format!("{path}.to: nothing here is called `{}`", name.value);
+    let fix = nearest(&name.value, known()).map_or_else(|| one_of(known()), str::to_owned);
+    diagnostics.report(Code::ConfigUnknownName, name.at, &message, Some(&fix));
     false
 }
 
 /// Turns an agent into one that works on goals.
-fn serve(desk: &mut Desk, party: &mut Party) {
+fn serve(diagnostics: &mut Diagnostics, party: &mut Party) {
     let path = party.path();
-    let Some(mind) = &mut party.mind else { return };
-    mind.serves_goals = true;
-    if !mind.takes_talk {
+    let Some(agent_config) = &mut party.agent_config else { return };
+    agent_config.serves_goals = true;
+    if !agent_config.takes_talk {
         return;
     }
-    mind.takes_talk = false;
+    agent_config.takes_talk = false;
     party.accepts.clear();
-    if mind.gives_talk {
-        mind.gives_talk = false;
+    if agent_config.gives_talk {
+        agent_config.gives_talk = false;
         party.returns.clear();
     }
-    if let Some(at) = mind.entry_at.filter(|_| party.entry) {
-        let told =
+    if let Some(at) = agent_config.entry_at.filter(|_| party.entry) {
+        let message =
             format!("{path}.entry: it takes goals of workflows alone, and none of them comes from outside");
-        desk.tell(Code::ConfigValue, at, &told, Some("accepts: [ask] beside it, or leave it out"));
+        diagnostics.report(
+            Code::ConfigValue,
+            at,
+            &message,
+            Some("accepts: [ask] beside it, or leave it out"),
+        );
     }
     party.entry = false;
-    if mind.has_free_dialect && party.peers.is_empty() {
-        mind.dialect = Dialect::Plain;
+    if agent_config.has_free_dialect && party.peers.is_empty() {
+        agent_config.dialect = Dialect::Plain;
     }
 }
 
 /// Adds the elements that workflows and their agents exchange to what they accept and return.
 pub(in crate::config) fn link(
-    desk: &mut Desk,
+    diagnostics: &mut Diagnostics,
     declared: &Declared,
     lookup: &mut Lookup,
     resolved: &mut [Resolved<'_>],
@@ -266,7 +298,7 @@ pub(in crate::config) fn link(
             let Work::Do(goal) = &step.work else { continue };
             let Some(named) = &goal.gives else { continue };
             let path = format!("{}.{}.gives", party.path(), step.id.value);
-            let found = lookup.elements(desk, party, std::slice::from_ref(named), &path);
+            let found = lookup.elements(diagnostics, party, std::slice::from_ref(named), &path);
             for element in found {
                 links.insert((party.key.value.clone(), named.value.clone()), element.value.clone());
                 let agents = workflow.agents_of(goal).iter();
@@ -300,7 +332,7 @@ pub(in crate::config) fn link(
         if one.party.workflow.is_some() {
             both(BRANCH);
         }
-        if one.party.mind.as_ref().is_some_and(|mind| mind.serves_goals) {
+        if one.party.agent_config.as_ref().is_some_and(|agent_config| agent_config.serves_goals) {
             both(GOAL);
         }
         for (_, element) in given.iter().filter(|(agent, _)| *agent == one.party.key.value) {

@@ -6,7 +6,7 @@ use systole_kit::schema::{Part, PartKind, nearest};
 use systole_workflow::spec::{self, Test};
 
 use super::super::compose::one_of;
-use super::super::desk::Desk;
+use super::super::diagnostics::Diagnostics;
 use super::super::value::At;
 use super::paths::{self, Found, Leads};
 use super::resolve::Order;
@@ -16,45 +16,45 @@ use systole_core::types::codes::Code;
 
 /// Checks one condition. `place` is its description for people.
 pub(super) fn judge(
-    desk: &mut Desk,
+    diagnostics: &mut Diagnostics,
     scope: &Scope<'_>,
     order: &Order,
     condition: &Condition,
     place: &str,
 ) -> Option<spec::Condition> {
-    let found = paths::find(desk, scope, order, &condition.path, place)?;
-    is_one(desk, scope, &found, condition, place)?;
+    let found = paths::find(diagnostics, scope, order, &condition.path, place)?;
+    is_one(diagnostics, scope, &found, condition, place)?;
     let test = match &found.leads {
         Leads::Unknown => return None,
         Leads::Group => {
-            let told = format!("{place}: `{}` gives nothing that could be compared", found.known.id);
-            let mend = "a path to a goal that gives a payload, as judge/score";
-            desk.tell(Code::ConfigValue, condition.path.at, &told, Some(mend));
+            let message = format!("{place}: `{}` gives nothing that could be compared", found.known.id);
+            let fix = "a path to a goal that gives a payload, as judge/score";
+            diagnostics.report(Code::ConfigValue, condition.path.at, &message, Some(fix));
             return None;
         }
         Leads::Words if found.path.fields.is_empty() => {
             let id = &found.known.id;
-            let told = format!("{place}: `{id}` gives text, and a text decides nothing");
-            let mend = format!("gives: PAYLOAD at `{id}`, and a path to a field of it");
+            let message = format!("{place}: `{id}` gives text, and a text decides nothing");
+            let fix = format!("gives: PAYLOAD at `{id}`, and a path to a field of it");
             let second = (found.known.at, "the goal");
-            desk.tell_seeing(Code::ConfigValue, condition.path.at, &told, Some(&mend), second);
+            diagnostics.report_beside(Code::ConfigValue, condition.path.at, &message, Some(&fix), second);
             return None;
         }
-        Leads::Words => texts(desk, condition, place),
-        Leads::Choice(choices) => choice(desk, condition, choices, place),
+        Leads::Words => texts(diagnostics, condition, place),
+        Leads::Choice(choices) => choice(diagnostics, condition, choices, place),
         Leads::Part(part) => match part.kind() {
-            PartKind::Text => text(desk, condition, part, place),
-            PartKind::Flag => flag(desk, condition, place),
-            PartKind::Number => number(desk, condition, part, place),
+            PartKind::Text => text(diagnostics, condition, part, place),
+            PartKind::Flag => flag(diagnostics, condition, place),
+            PartKind::Number => number(diagnostics, condition, part, place),
             PartKind::Parts => {
                 let names: Vec<String> = part
                     .parts()
                     .iter()
                     .map(|part| format!("{}/{}", condition.path.value, part.name()))
                     .collect();
-                let told = format!("{place}: `{}` is no single value", condition.path.value);
-                let mend = one_of(names.iter().map(String::as_str));
-                desk.tell(Code::ConfigValue, condition.path.at, &told, Some(&mend));
+                let message = format!("{place}: `{}` is no single value", condition.path.value);
+                let fix = one_of(names.iter().map(String::as_str));
+                diagnostics.report(Code::ConfigValue, condition.path.at, &message, Some(&fix));
                 return None;
             }
         },
@@ -64,32 +64,39 @@ pub(super) fn judge(
 
 /// Reports a path that leads to several values.
 fn is_one(
-    desk: &mut Desk,
+    diagnostics: &mut Diagnostics,
     scope: &Scope<'_>,
     found: &Found<'_, '_>,
     condition: &Condition,
     place: &str,
 ) -> Option<()> {
     let known = found.known;
-    let (told, mend) = if scope.is_fanned_out(known) {
-        let told = format!(
+    let (message, fix) = if scope.is_fanned_out(known) {
+        let message = format!(
             "{place}: `{}` has an output for each item of a list, and a condition compares one value",
             known.id
         );
-        (told, "a goal behind it that judges all of them, with `gives`".to_owned())
+        (message, "a goal behind it that judges all of them, with `gives`".to_owned())
     } else if !known.agents.is_empty() && found.path.agent.is_none() {
-        let told = format!("{place}: several agents pursue `{}`, and each gives one", known.id);
+        let message = format!("{place}: several agents pursue `{}`, and each gives one", known.id);
         let rest = condition.path.value.strip_prefix(&known.id).unwrap_or_default();
         let paths: Vec<String> =
             known.agents.iter().map(|agent| format!("{}[{agent}]{rest}", known.id)).collect();
-        (told, one_of(paths.iter().map(String::as_str)))
+        (message, one_of(paths.iter().map(String::as_str)))
     } else if let Some(field) = found.list.and_then(|nth| found.path.fields.get(nth)) {
-        let told = format!("{place}: `{field}` may come several times, and a condition compares one value");
-        (told, "a field that comes once, or this step inside one with `each` over the list".to_owned())
+        let message =
+            format!("{place}: `{field}` may come several times, and a condition compares one value");
+        (message, "a field that comes once, or this step inside one with `each` over the list".to_owned())
     } else {
         return Some(());
     };
-    desk.tell_seeing(Code::ConfigValue, condition.path.at, &told, Some(&mend), (known.at, "the goal"));
+    diagnostics.report_beside(
+        Code::ConfigValue,
+        condition.path.at,
+        &message,
+        Some(&fix),
+        (known.at, "the goal"),
+    );
     None
 }
 
@@ -108,13 +115,18 @@ fn is_decimal(text: &str) -> bool {
 }
 
 /// A test for texts.
-fn texts(desk: &mut Desk, condition: &Condition, place: &str) -> Option<Test> {
-    let values = condition.wanted.iter().map(|wanted| no_range(desk, condition, wanted, place));
+fn texts(diagnostics: &mut Diagnostics, condition: &Condition, place: &str) -> Option<Test> {
+    let values = condition.wanted.iter().map(|wanted| no_range(diagnostics, condition, wanted, place));
     values.collect::<Vec<_>>().into_iter().collect::<Option<Vec<_>>>().map(Test::Text)
 }
 
 /// The wanted text. A range is reported.
-fn no_range(desk: &mut Desk, condition: &Condition, wanted: &Wanted, place: &str) -> Option<String> {
+fn no_range(
+    diagnostics: &mut Diagnostics,
+    condition: &Condition,
+    wanted: &Wanted,
+    place: &str,
+) -> Option<String> {
     let ends = range(&wanted.text).filter(|_| wanted.is_plain);
     let is_number = |end: Option<&str>| end.is_none_or(is_decimal);
     if let Some((from, to)) = ends
@@ -122,11 +134,12 @@ fn no_range(desk: &mut Desk, condition: &Condition, wanted: &Wanted, place: &str
         && is_number(from)
         && is_number(to)
     {
-        let told = format!("{place}: `{}` is no number, and only numbers have ranges", condition.path.value);
-        desk.tell(
+        let message =
+            format!("{place}: `{}` is no number, and only numbers have ranges", condition.path.value);
+        diagnostics.report(
             Code::ConfigValue,
             wanted.at,
-            &told,
+            &message,
             Some("a value, a list of values, or quotes around the text"),
         );
         return None;
@@ -134,7 +147,12 @@ fn no_range(desk: &mut Desk, condition: &Condition, wanted: &Wanted, place: &str
     Some(wanted.text.clone())
 }
 
-fn choice(desk: &mut Desk, condition: &Condition, choices: &[At<String>], place: &str) -> Option<Test> {
+fn choice(
+    diagnostics: &mut Diagnostics,
+    condition: &Condition,
+    choices: &[At<String>],
+    place: &str,
+) -> Option<Test> {
     let known = || choices.iter().map(|choice| choice.value.as_str());
     let mut values = Vec::new();
     for wanted in &condition.wanted {
@@ -142,63 +160,68 @@ fn choice(desk: &mut Desk, condition: &Condition, choices: &[At<String>], place:
             values.push(wanted.text.clone());
             continue;
         }
-        let (told, mend) = if choices.is_empty() {
-            let told = format!("{place}: the question has no choices, and the answer is its note");
-            (told, "choices: [go, stop] at the question".to_owned())
+        let (message, fix) = if choices.is_empty() {
+            let message = format!("{place}: the question has no choices, and the answer is its note");
+            (message, "choices: [go, stop] at the question".to_owned())
         } else {
-            let told = format!("{place}: `{}` is not one of the choices", wanted.text);
-            (told, nearest(&wanted.text, known()).map_or_else(|| one_of(known()), str::to_owned))
+            let message = format!("{place}: `{}` is not one of the choices", wanted.text);
+            (message, nearest(&wanted.text, known()).map_or_else(|| one_of(known()), str::to_owned))
         };
-        desk.tell(Code::ConfigValue, wanted.at, &told, Some(&mend));
+        diagnostics.report(Code::ConfigValue, wanted.at, &message, Some(&fix));
     }
     (values.len() == condition.wanted.len()).then_some(Test::Text(values))
 }
 
-fn text(desk: &mut Desk, condition: &Condition, part: &Part<'_>, place: &str) -> Option<Test> {
+fn text(diagnostics: &mut Diagnostics, condition: &Condition, part: &Part<'_>, place: &str) -> Option<Test> {
     let mut values = Vec::new();
     for wanted in &condition.wanted {
         if let Some(fault) = part.fault(&wanted.text) {
             let known = part.values();
-            let mend = nearest(&wanted.text, known.iter().copied()).map(str::to_owned);
-            let mend = mend.unwrap_or_else(|| match known.is_empty() {
+            let fix = nearest(&wanted.text, known.iter().copied()).map(str::to_owned);
+            let fix = fix.unwrap_or_else(|| match known.is_empty() {
                 true => "a value that the field can have".to_owned(),
                 false => one_of(known.iter().copied()),
             });
-            let told = format!("{place}: `{}` can never be that: {fault}", condition.path.value);
-            desk.tell(Code::ConfigValue, wanted.at, &told, Some(&mend));
+            let message = format!("{place}: `{}` can never be that: {fault}", condition.path.value);
+            diagnostics.report(Code::ConfigValue, wanted.at, &message, Some(&fix));
         } else {
-            values.extend(no_range(desk, condition, wanted, place));
+            values.extend(no_range(diagnostics, condition, wanted, place));
         }
     }
     (values.len() == condition.wanted.len()).then_some(Test::Text(values))
 }
 
-fn flag(desk: &mut Desk, condition: &Condition, place: &str) -> Option<Test> {
+fn flag(diagnostics: &mut Diagnostics, condition: &Condition, place: &str) -> Option<Test> {
     match condition.wanted.as_slice() {
         [one] if one.is_plain && one.text == "true" => return Some(Test::Flag(true)),
         [one] if one.is_plain && one.text == "false" => return Some(Test::Flag(false)),
         [one] => {
-            let told =
+            let message =
                 format!("{place}: `{}` is true or false, and never `{}`", condition.path.value, one.text);
-            let mend = match one.text.to_ascii_lowercase().as_str() {
+            let fix = match one.text.to_ascii_lowercase().as_str() {
                 "true" | "yes" | "on" | "1" => "true",
                 "false" | "no" | "off" | "0" => "false",
                 _ => "true or false",
             };
-            desk.tell(Code::ConfigValue, one.at, &told, Some(mend));
+            diagnostics.report(Code::ConfigValue, one.at, &message, Some(fix));
         }
         _ => {
-            let told = format!(
+            let message = format!(
                 "{place}: `{}` is true or false, so a list of both always holds",
                 condition.path.value
             );
-            desk.tell(Code::ConfigValue, condition.at, &told, Some("true or false"));
+            diagnostics.report(Code::ConfigValue, condition.at, &message, Some("true or false"));
         }
     }
     None
 }
 
-fn number(desk: &mut Desk, condition: &Condition, part: &Part<'_>, place: &str) -> Option<Test> {
+fn number(
+    diagnostics: &mut Diagnostics,
+    condition: &Condition,
+    part: &Part<'_>,
+    place: &str,
+) -> Option<Test> {
     let mut ranges = Vec::new();
     for wanted in &condition.wanted {
         let written = wanted.text.as_str();
@@ -209,26 +232,36 @@ fn number(desk: &mut Desk, condition: &Condition, part: &Part<'_>, place: &str) 
         };
         let is_number = |end: Option<&str>| end.is_none_or(is_decimal);
         let Some((from, to)) = ends.filter(|(from, to)| is_number(*from) && is_number(*to)) else {
-            let told = format!(
+            let message = format!(
                 "{place}: `{written}` is neither a number nor a range, and `{}` is a number",
                 condition.path.value
             );
-            desk.tell(Code::ConfigValue, wanted.at, &told, Some(&likely(written)));
+            diagnostics.report(Code::ConfigValue, wanted.at, &message, Some(&likely(written)));
             continue;
         };
         if from == to
             && let Some(fault) = part.fault(written)
         {
-            let told = format!("{place}: `{}` can never be that: {fault}", condition.path.value);
-            desk.tell(Code::ConfigValue, wanted.at, &told, Some("a number that the field can have"));
+            let message = format!("{place}: `{}` can never be that: {fault}", condition.path.value);
+            diagnostics.report(
+                Code::ConfigValue,
+                wanted.at,
+                &message,
+                Some("a number that the field can have"),
+            );
         } else if let (Some(from), Some(to)) = (from, to)
             && part.is_less(to, from)
         {
-            let told = format!("{place}: the range runs backwards: {from} is more than {to}");
-            desk.tell(Code::ConfigValue, wanted.at, &told, Some(&format!("{to}..{from}")));
+            let message = format!("{place}: the range runs backwards: {from} is more than {to}");
+            diagnostics.report(Code::ConfigValue, wanted.at, &message, Some(&format!("{to}..{from}")));
         } else if part.is_beyond(from, to) {
-            let told = format!("{place}: `{}` can never be {written}", condition.path.value);
-            desk.tell(Code::ConfigValue, wanted.at, &told, Some("a range within that of the field"));
+            let message = format!("{place}: `{}` can never be {written}", condition.path.value);
+            diagnostics.report(
+                Code::ConfigValue,
+                wanted.at,
+                &message,
+                Some("a range within that of the field"),
+            );
         } else {
             ranges.push((from.map(str::to_owned), to.map(str::to_owned)));
         }

@@ -10,9 +10,9 @@ use systole_kit::money::Money;
 use systole_workflow::bound::{Bound, Count, bound};
 use systole_workflow::spec::Workflow;
 
+use super::super::agent_configs::Thinking;
 use super::super::declared::Declared;
-use super::super::desk::Desk;
-use super::super::minds::Thinking;
+use super::super::diagnostics::Diagnostics;
 use super::super::yaml::Span;
 use systole_core::types::budget::Budgets;
 use systole_core::types::codes::Code;
@@ -25,19 +25,19 @@ pub fn bounds(workflows: &[Workflow]) -> Vec<Bound> {
 }
 
 /// Reports workflows that can call themselves. Then no bound can be computed.
-pub(in crate::config) fn no_circle(desk: &mut Desk, declared: &Declared) -> bool {
-    let mut told: BTreeSet<&str> = BTreeSet::new();
+pub(in crate::config) fn no_circle(diagnostics: &mut Diagnostics, declared: &Declared) -> bool {
+    let mut message: BTreeSet<&str> = BTreeSet::new();
     for party in declared.parties.iter().filter(|party| party.workflow.is_some()) {
         let name = party.key.value.as_str();
-        let Some(circle) = circle(declared, name).filter(|_| !told.contains(name)) else { continue };
-        told.extend(circle.iter().map(|(name, _)| *name));
+        let Some(circle) = circle(declared, name).filter(|_| !message.contains(name)) else { continue };
+        message.extend(circle.iter().map(|(name, _)| *name));
         let names: Vec<&str> = circle.iter().map(|(name, _)| *name).collect();
         let words = format!("{}: the workflow calls itself, {name} -> {}", party.path(), names.join(" -> "));
         let at = circle.first().map_or(party.key.at, |(_, at)| *at);
-        let mend = "workflows that call one another in one direction; `repeat` does steps again";
-        desk.tell(Code::ConfigValue, at, &words, Some(mend));
+        let fix = "workflows that call one another in one direction; `repeat` does steps again";
+        diagnostics.report(Code::ConfigValue, at, &words, Some(fix));
     }
-    told.is_empty()
+    message.is_empty()
 }
 
 /// The shortest path from a workflow back to itself: the called parties, and the places that name them.
@@ -87,7 +87,7 @@ pub(in crate::config) fn allow(declared: &Declared, bounds: &[Bound]) -> Budgets
 
 /// Reports workflows that cannot run within the budgets of the file.
 pub(in crate::config) fn check(
-    desk: &mut Desk,
+    diagnostics: &mut Diagnostics,
     declared: &Declared,
     thinking: &Thinking,
     workflows: &[Workflow],
@@ -96,14 +96,14 @@ pub(in crate::config) fn check(
     for (workflow, bound) in workflows.iter().zip(bounds) {
         let party = declared.parties.iter().find(|party| party.key.value == workflow.name);
         let Some(at) = party.map(|party| party.key.at) else { continue };
-        let one = Checked { desk, name: &workflow.name, at, bound };
+        let one = Checked { diagnostics, name: &workflow.name, at, bound };
         one.check(declared, thinking);
     }
 }
 
 /// One workflow, for comparison with the budgets.
 struct Checked<'c> {
-    desk: &'c mut Desk,
+    diagnostics: &'c mut Diagnostics,
     name: &'c str,
     at: Span,
     bound: &'c Bound,
@@ -134,16 +134,16 @@ impl Checked<'_> {
         let depth = usize::try_from(self.bound.depth).unwrap_or(usize::MAX);
         let nesting = self.bound.nesting.join(" > ");
         if depth > limits::DEPTH {
-            let told = format!("workflows.{}: its threads nest {depth} deep: {nesting}", self.name);
-            let mend =
+            let message = format!("workflows.{}: its threads nest {depth} deep: {nesting}", self.name);
+            let fix =
                 format!("{} at most: fewer branches with several steps inside one another", limits::DEPTH);
-            self.desk.tell(Code::ConfigValue, self.at, &told, Some(&mend));
+            self.diagnostics.report(Code::ConfigValue, self.at, &message, Some(&fix));
         } else if let Some(at) = written.filter(|_| depth > allowed) {
-            let told = format!("budgets.depth: {} nests {depth} deep: {nesting}", self.name);
-            self.desk.tell_seeing(
+            let message = format!("budgets.depth: {} nests {depth} deep: {nesting}", self.name);
+            self.diagnostics.report_beside(
                 Code::ConfigValue,
                 at,
-                &told,
+                &message,
                 Some(&format!("depth: {depth}, or more")),
                 (self.at, "the workflow"),
             );
@@ -159,19 +159,25 @@ impl Checked<'_> {
     ) {
         let needed = count.fixed;
         if needed > most {
-            let told = format!(
+            let message = format!(
                 "workflows.{}: it may need {needed} {what}, and {most} is the most there can be",
                 self.name
             );
-            let mend = Some("shorter lists, as [line, 1..200], or fewer passes");
-            self.desk.tell(Code::ConfigValue, self.at, &told, mend);
+            let fix = Some("shorter lists, as [line, 1..200], or fewer passes");
+            self.diagnostics.report(Code::ConfigValue, self.at, &message, fix);
         } else if let Some(at) = written.filter(|_| needed > allowed) {
-            let told = format!(
+            let message = format!(
                 "budgets.{key}: {allowed} is less than the {needed} {what} that {} may need",
                 self.name
             );
-            let mend = format!("{key}: {needed}, or more; or shorter lists and fewer passes");
-            self.desk.tell_seeing(Code::ConfigValue, at, &told, Some(&mend), (self.at, "the workflow"));
+            let fix = format!("{key}: {needed}, or more; or shorter lists and fewer passes");
+            self.diagnostics.report_beside(
+                Code::ConfigValue,
+                at,
+                &message,
+                Some(&fix),
+                (self.at, "the workflow"),
+            );
         }
     }
 
@@ -193,18 +199,24 @@ impl Checked<'_> {
         if let (Some(at), Some(most)) = (declared.written.tokens, declared.budgets.tokens)
             && tokens > most
         {
-            let told = format!("budgets.tokens: {most} is less than {tokens}, which is what {of} need");
-            self.desk.tell_seeing(Code::ConfigValue, at, &told, Some("more tokens, or fewer goals"), second);
+            let message = format!("budgets.tokens: {most} is less than {tokens}, which is what {of} need");
+            self.diagnostics.report_beside(
+                Code::ConfigValue,
+                at,
+                &message,
+                Some("more tokens, or fewer goals"),
+                second,
+            );
         }
         if let (Some(at), Some(most)) = (declared.written.money, declared.budgets.money)
             && micros > most.micros
         {
             let needed = Money { micros, currency: most.currency };
-            let told = format!("budgets.money: {most} is less than {needed}, which is what {of} cost");
-            self.desk.tell_seeing(
+            let message = format!("budgets.money: {most} is less than {needed}, which is what {of} cost");
+            self.diagnostics.report_beside(
                 Code::ConfigValue,
                 at,
-                &told,
+                &message,
                 Some("more money, fewer goals, or a cheaper model"),
                 second,
             );

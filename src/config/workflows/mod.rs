@@ -26,7 +26,7 @@ use systole_workflow::spec::Budget;
 
 use super::agents::{ANSWER, ASK};
 use super::declared::{IN_FLIGHT_INLINE, Party, accepted, names};
-use super::desk::Desk;
+use super::diagnostics::Diagnostics;
 use super::value::{self, At, fields, joined};
 use super::yaml::{Entry, Node, Span, Value};
 use systole_core::types::codes::Code;
@@ -160,18 +160,18 @@ pub(super) struct Wanted {
 }
 
 /// Reads the section.
-pub(super) fn read(desk: &mut Desk, node: &Node, path: &str) -> Vec<Party> {
+pub(super) fn read(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Vec<Party> {
     if matches!(&node.value, Value::Map(entries) if entries.is_empty()) {
-        let mend = "a name, and its keys below it";
-        desk.tell(Code::ConfigMissing, node.span, "workflows has no workflow", Some(mend));
+        let fix = "a name, and its keys below it";
+        diagnostics.report(Code::ConfigMissing, node.span, "workflows has no workflow", Some(fix));
     }
-    let entries = value::map(desk, node, node.span, path).unwrap_or_default();
-    entries.iter().map(|entry| workflow(desk, entry)).collect()
+    let entries = value::map(diagnostics, node, node.span, path).unwrap_or_default();
+    entries.iter().map(|entry| workflow(diagnostics, entry)).collect()
 }
 
-fn workflow(desk: &mut Desk, entry: &Entry) -> Party {
+fn workflow(diagnostics: &mut Diagnostics, entry: &Entry) -> Party {
     let path = joined("workflows", &entry.key);
-    let name = value::name(desk, &entry.key, entry.at, "workflows");
+    let name = value::name(diagnostics, &entry.key, entry.at, "workflows");
     let key = At { at: entry.at, value: entry.key.clone() };
     let mut party = Party {
         turns: u32::MAX,
@@ -191,49 +191,62 @@ fn workflow(desk: &mut Desk, entry: &Entry) -> Party {
         takes_talk: false,
         gives_talk: false,
     };
-    let Some(own) = fields(desk, &entry.value, entry.at, "workflows.NAME", &path) else {
+    let Some(own) = fields(diagnostics, &entry.value, entry.at, "workflows.NAME", &path) else {
         party.workflow = Some(declared);
         return party;
     };
     let of_talk = |element: &str| vec![At { at: entry.at, value: element.to_owned() }];
     declared.takes_talk = own.get("accepts").is_none();
     party.accepts =
-        own.get("accepts").map_or_else(|| of_talk(ASK), |(node, path)| accepted(desk, node, &path));
+        own.get("accepts").map_or_else(|| of_talk(ASK), |(node, path)| accepted(diagnostics, node, &path));
     declared.gives_talk = own.get("returns").is_none();
     party.returns =
-        own.get("returns").map_or_else(|| of_talk(ANSWER), |(node, path)| names(desk, node, &path));
-    one_final(desk, &party.returns, own.get("returns"));
-    declared.by = own.get("by").and_then(|(node, path)| value::text(desk, node, &path));
-    declared.tasks =
-        own.get("tasks").and_then(|(node, path)| works::tasks(desk, node, "workflows.NAME.tasks", &path));
-    declared.supervise = own.get("supervise").and_then(|(node, path)| value::text(desk, node, &path));
+        own.get("returns").map_or_else(|| of_talk(ANSWER), |(node, path)| names(diagnostics, node, &path));
+    one_final(diagnostics, &party.returns, own.get("returns"));
+    declared.by = own.get("by").and_then(|(node, path)| value::text(diagnostics, node, &path));
+    declared.tasks = own
+        .get("tasks")
+        .and_then(|(node, path)| works::tasks(diagnostics, node, "workflows.NAME.tasks", &path));
+    declared.supervise = own.get("supervise").and_then(|(node, path)| value::text(diagnostics, node, &path));
     if let Some((node, path)) = own.get("entry") {
-        party.entry = value::flag(desk, node, &path).unwrap_or(true);
+        party.entry = value::flag(diagnostics, node, &path).unwrap_or(true);
     }
-    let description = own.get("description").and_then(|(node, path)| value::text(desk, node, &path));
+    let description = own.get("description").and_then(|(node, path)| value::text(diagnostics, node, &path));
     declared.description = description.map(|description| description.value);
-    let budget =
-        own.get("budget").and_then(|(node, path)| steps::budget(desk, node, "workflows.NAME.budget", &path));
-    if let Some((node, _)) = own.need(desk, "goals", "goals: [{answer: What is to be done.}]") {
-        declared.steps = steps::list(desk, node, &path, &format!("{path}.goals"), budget.as_ref());
-        steps::no_id_twice(desk, &declared.steps, &path);
+    let budget = own
+        .get("budget")
+        .and_then(|(node, path)| steps::budget(diagnostics, node, "workflows.NAME.budget", &path));
+    if let Some((node, _)) = own.need(diagnostics, "goals", "goals: [{answer: What is to be done.}]") {
+        declared.steps = steps::list(diagnostics, node, &path, &format!("{path}.goals"), budget.as_ref());
+        steps::no_id_twice(diagnostics, &declared.steps, &path);
     }
     party.workflow = Some(declared);
     party
 }
 
 /// A workflow ends with one payload, so it returns one element.
-fn one_final(desk: &mut Desk, returns: &[At<String>], written: Option<(&Node, String)>) {
+fn one_final(diagnostics: &mut Diagnostics, returns: &[At<String>], written: Option<(&Node, String)>) {
     let Some((node, path)) = written else { return };
     match returns {
         [] if matches!(&node.value, Value::List(items) if items.is_empty()) => {
-            let told = format!("{path}: a workflow returns what its last step gives, and nothing is listed");
-            desk.tell(Code::ConfigValue, node.span, &told, Some("[answer], or leave the key out"));
+            let message =
+                format!("{path}: a workflow returns what its last step gives, and nothing is listed");
+            diagnostics.report(
+                Code::ConfigValue,
+                node.span,
+                &message,
+                Some("[answer], or leave the key out"),
+            );
         }
         [_, second, ..] => {
-            let told =
+            let message =
                 format!("{path}: a workflow returns one element, and `{}` is a second one", second.value);
-            desk.tell(Code::ConfigValue, second.at, &told, Some("the element that the last step gives"));
+            diagnostics.report(
+                Code::ConfigValue,
+                second.at,
+                &message,
+                Some("the element that the last step gives"),
+            );
         }
         _ => {}
     }

@@ -7,7 +7,7 @@ use systole_kit::schema::{Part, PartKind, nearest};
 use systole_workflow::spec;
 
 use super::super::compose::one_of;
-use super::super::desk::Desk;
+use super::super::diagnostics::Diagnostics;
 use super::super::value::At;
 use super::super::yaml::Span;
 use super::resolve::Order;
@@ -51,30 +51,31 @@ struct Written<'p> {
 
 /// Resolves a path. `place` is its description for people.
 pub(super) fn find<'s, 'm>(
-    desk: &mut Desk,
+    diagnostics: &mut Diagnostics,
     scope: &'s Scope<'m>,
     order: &Order,
     named: &At<String>,
     place: &str,
 ) -> Option<Found<'s, 'm>> {
-    let written = taken_apart(desk, named, place)?;
+    let written = taken_apart(diagnostics, named, place)?;
     let Some(known) = scope.find(written.goal.0) else {
-        unknown_goal(desk, scope, order, &written, place);
+        unknown_goal(diagnostics, scope, order, &written, place);
         return None;
     };
-    let agent = agent_of(desk, known, &written, place).ok()?;
+    let agent = agent_of(diagnostics, known, &written, place).ok()?;
     let path = spec::Path {
         goal: known.id.clone(),
         agent,
         fields: written.fields.iter().map(|(field, _)| (*field).to_owned()).collect(),
     };
-    let Inside { leads, list, is_nested_list, is_in_optional } = inside(desk, scope, known, &written, place)?;
+    let Inside { leads, list, is_nested_list, is_in_optional } =
+        inside(diagnostics, scope, known, &written, place)?;
     Some(Found { path, known, leads, list, is_nested_list, is_in_optional })
 }
 
-fn taken_apart<'p>(desk: &mut Desk, named: &'p At<String>, place: &str) -> Option<Written<'p>> {
+fn taken_apart<'p>(diagnostics: &mut Diagnostics, named: &'p At<String>, place: &str) -> Option<Written<'p>> {
     let text = named.value.as_str();
-    let file = desk.text();
+    let file = diagnostics.text();
     // The parts of a quoted text have no places of their own.
     let is_as_written = file.get(named.at.start..named.at.end) == Some(text);
     let span = |part: &str| {
@@ -101,40 +102,52 @@ fn taken_apart<'p>(desk: &mut Desk, named: &'p At<String>, place: &str) -> Optio
         && fields.iter().all(|(field, _)| is_word(field));
     if !is_path {
         let bare = text.trim_matches(['$', '{', '}', ' ', '/']).replace(['.', ' '], "/");
-        let mend = if is_word(&bare.replace('/', "-")) && bare != text {
+        let fix = if is_word(&bare.replace('/', "-")) && bare != text {
             bare
         } else {
             "GOAL/FIELD, as request/name".to_owned()
         };
-        let told = format!("{place}: `{text}` is no path");
-        desk.tell(Code::ConfigValue, named.at, &told, Some(&mend));
+        let message = format!("{place}: `{text}` is no path");
+        diagnostics.report(Code::ConfigValue, named.at, &message, Some(&fix));
         return None;
     }
     Some(Written { goal: (goal, span(goal)), agent: agent.map(|agent| (agent, span(agent))), fields })
 }
 
-fn unknown_goal(desk: &mut Desk, scope: &Scope<'_>, order: &Order, written: &Written<'_>, place: &str) {
+fn unknown_goal(
+    diagnostics: &mut Diagnostics,
+    scope: &Scope<'_>,
+    order: &Order,
+    written: &Written<'_>,
+    place: &str,
+) {
     let (goal, at) = written.goal;
     if order.is_unread(goal) {
         return;
     }
     if let Some(other) = order.place_of(goal) {
         let why = order.why_unseen(goal);
-        let told = format!("{place}: `{goal}` {why}");
-        let mend = "a goal that is done before, or this step behind it";
-        return desk.tell_seeing(Code::ConfigUnknownName, at, &told, Some(mend), (other, "it stands here"));
+        let message = format!("{place}: `{goal}` {why}");
+        let fix = "a goal that is done before, or this step behind it";
+        return diagnostics.report_beside(
+            Code::ConfigUnknownName,
+            at,
+            &message,
+            Some(fix),
+            (other, "it stands here"),
+        );
     }
     let known = || std::iter::once(REQUEST).chain(scope.known.iter().map(|known| known.id.as_str()));
-    let told = format!("{place}: no goal before this has the id `{goal}`");
-    let mend = nearest(goal, known())
+    let message = format!("{place}: no goal before this has the id `{goal}`");
+    let fix = nearest(goal, known())
         .or_else(|| nearest(goal, order.ids()))
         .map_or_else(|| one_of(known()), str::to_owned);
-    desk.tell(Code::ConfigUnknownName, at, &told, Some(&mend));
+    diagnostics.report(Code::ConfigUnknownName, at, &message, Some(&fix));
 }
 
 /// The agent that a path names, if any. Only a goal with several agents can have one in its path.
 fn agent_of(
-    desk: &mut Desk,
+    diagnostics: &mut Diagnostics,
     known: &Known<'_>,
     written: &Written<'_>,
     place: &str,
@@ -143,18 +156,30 @@ fn agent_of(
     match &written.agent {
         None => Ok(None),
         Some((agent, at)) if known.agents.is_empty() => {
-            let told =
+            let message =
                 format!("{place}: `{}` has one output, and `[{agent}]` names one of several", known.id);
-            desk.tell_seeing(Code::ConfigUnknownName, *at, &told, Some(&known.id), (known.at, "the goal"));
+            diagnostics.report_beside(
+                Code::ConfigUnknownName,
+                *at,
+                &message,
+                Some(&known.id),
+                (known.at, "the goal"),
+            );
             Err(Reported)
         }
         Some((agent, at)) => {
             if agents().any(|known| known == *agent) {
                 return Ok(Some((*agent).to_owned()));
             }
-            let told = format!("{place}: `{agent}` does not pursue `{}`", known.id);
-            let mend = nearest(agent, agents()).map_or_else(|| one_of(agents()), str::to_owned);
-            desk.tell_seeing(Code::ConfigUnknownName, *at, &told, Some(&mend), (known.at, "the goal"));
+            let message = format!("{place}: `{agent}` does not pursue `{}`", known.id);
+            let fix = nearest(agent, agents()).map_or_else(|| one_of(agents()), str::to_owned);
+            diagnostics.report_beside(
+                Code::ConfigUnknownName,
+                *at,
+                &message,
+                Some(&fix),
+                (known.at, "the goal"),
+            );
             Err(Reported)
         }
     }
@@ -179,53 +204,61 @@ impl<'m> Inside<'m> {
 
 /// Resolves the fields of a path.
 fn inside<'m>(
-    desk: &mut Desk,
+    diagnostics: &mut Diagnostics,
     scope: &Scope<'m>,
     known: &Known<'m>,
     written: &Written<'_>,
     place: &str,
 ) -> Option<Inside<'m>> {
     let first = written.fields.first().copied();
-    let nothing_inside = |desk: &mut Desk, why: String, mend: &str| {
+    let nothing_inside = |diagnostics: &mut Diagnostics, why: String, fix: &str| {
         if let Some((_, at)) = first {
-            desk.tell_seeing(Code::ConfigUnknownName, at, &why, Some(mend), (known.at, "the goal"));
+            diagnostics.report_beside(Code::ConfigUnknownName, at, &why, Some(fix), (known.at, "the goal"));
         }
     };
     let id = &known.id;
     let leads = match (&known.gives, first) {
-        (Gives::Payloads(roots), _) => return payload(desk, scope, known, roots, written, place),
+        (Gives::Payloads(roots), _) => return payload(diagnostics, scope, known, roots, written, place),
         (Gives::Unknown, _) => Leads::Unknown,
         (Gives::Choice(choices), Some(("choice", _))) if written.fields.len() == 1 => {
             Leads::Choice(choices.clone())
         }
         (Gives::Choice(_), Some(("note", _))) if written.fields.len() == 1 => Leads::Words,
         (Gives::Choice(_), Some((field, _))) => {
-            let told = format!("{place}: `{field}` is no field of what a person answers at `{id}`");
-            nothing_inside(desk, told, "choice or note");
+            let message = format!("{place}: `{field}` is no field of what a person answers at `{id}`");
+            nothing_inside(diagnostics, message, "choice or note");
             return None;
         }
         (Gives::Words, Some(_)) => {
-            let told = format!("{place}: `{id}` gives text, which has no fields");
-            nothing_inside(desk, told, &format!("gives: PAYLOAD at `{id}`, a payload with that field"));
+            let message = format!("{place}: `{id}` gives text, which has no fields");
+            nothing_inside(
+                diagnostics,
+                message,
+                &format!("gives: PAYLOAD at `{id}`, a payload with that field"),
+            );
             return None;
         }
         (Gives::Group(steps), Some((field, _))) => {
-            let told = format!("{place}: `{id}` holds steps, and a path begins with one of them");
-            let mend = match steps.as_slice() {
+            let message = format!("{place}: `{id}` holds steps, and a path begins with one of them");
+            let fix = match steps.as_slice() {
                 [only] if only != field => format!("{only}/{field}"),
                 _ if steps.iter().any(|step| step == field) => field.to_owned(),
                 _ => one_of(steps.iter().map(String::as_str)),
             };
-            nothing_inside(desk, told, &mend);
+            nothing_inside(diagnostics, message, &fix);
             return None;
         }
         (Gives::Nothing, Some(_)) => {
-            nothing_inside(desk, format!("{place}: `{id}` only waits and gives nothing"), "another goal");
+            nothing_inside(
+                diagnostics,
+                format!("{place}: `{id}` only waits and gives nothing"),
+                "another goal",
+            );
             return None;
         }
         (Gives::Several, Some(_)) => {
-            let told = format!("{place}: what `{id}` calls may answer with one of several elements");
-            nothing_inside(desk, told, "a listener that returns one element");
+            let message = format!("{place}: what `{id}` calls may answer with one of several elements");
+            nothing_inside(diagnostics, message, "a listener that returns one element");
             return None;
         }
         (Gives::Words | Gives::Choice(_) | Gives::Several, None) => Leads::Words,
@@ -235,7 +268,7 @@ fn inside<'m>(
 }
 
 fn payload<'m>(
-    desk: &mut Desk,
+    diagnostics: &mut Diagnostics,
     scope: &Scope<'m>,
     known: &Known<'m>,
     roots: &[Part<'m>],
@@ -253,7 +286,7 @@ fn payload<'m>(
     let mut way: Vec<String> = Vec::new();
     for (nth, (field, at)) in written.fields.iter().enumerate() {
         let Some(next) = part.part(field) else {
-            unknown_field(desk, &part, (field, *at), known, place);
+            unknown_field(diagnostics, &part, (field, *at), known, place);
             return None;
         };
         way.push((*field).to_owned());
@@ -269,7 +302,7 @@ fn payload<'m>(
 }
 
 fn unknown_field(
-    desk: &mut Desk,
+    diagnostics: &mut Diagnostics,
     part: &Part<'_>,
     (field, at): (&str, Span),
     known: &Known<'_>,
@@ -277,11 +310,11 @@ fn unknown_field(
 ) {
     let parts = part.parts();
     let names = || parts.iter().map(Part::name);
-    let told = format!("{place}: `{field}` is no field of `{}`", part.name());
-    let mend = match (nearest(field, names()), part.kind()) {
+    let message = format!("{place}: `{field}` is no field of `{}`", part.name());
+    let fix = match (nearest(field, names()), part.kind()) {
         (Some(near), _) => near.to_owned(),
         (None, PartKind::Parts) if !parts.is_empty() => one_of(names()),
         (None, _) => format!("the path without it: `{}` has no fields", part.name()),
     };
-    desk.tell_seeing(Code::ConfigUnknownName, at, &told, Some(&mend), (known.at, "the goal"));
+    diagnostics.report_beside(Code::ConfigUnknownName, at, &message, Some(&fix), (known.at, "the goal"));
 }

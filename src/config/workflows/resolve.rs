@@ -9,8 +9,8 @@ use systole_workflow::spec::{self, ElementName};
 
 use super::super::compose::{Composed, one_of};
 use super::super::declared::{Declared, Party};
-use super::super::desk::Desk;
 use super::super::diagnostic::Diagnostic;
+use super::super::diagnostics::Diagnostics;
 use super::super::value::At;
 use super::super::yaml::Span;
 use super::filling::{self, Target};
@@ -29,7 +29,11 @@ pub(in crate::config) struct Resolution {
 }
 
 /// Looks everything up.
-pub(in crate::config) fn resolve(desk: &mut Desk, declared: &Declared, composed: &Composed) -> Resolution {
+pub(in crate::config) fn resolve(
+    diagnostics: &mut Diagnostics,
+    declared: &Declared,
+    composed: &Composed,
+) -> Resolution {
     let mut made = Resolution { workflows: Vec::new(), warnings: Vec::new() };
     if declared.parties.iter().all(|party| party.workflow.is_none()) {
         return made;
@@ -46,7 +50,7 @@ pub(in crate::config) fn resolve(desk: &mut Desk, declared: &Declared, composed:
             order: Order::of(workflow),
             warnings: Vec::new(),
         };
-        made.workflows.extend(resolving.workflow(desk));
+        made.workflows.extend(resolving.workflow(diagnostics));
         made.warnings.append(&mut resolving.warnings);
     }
     made
@@ -109,17 +113,17 @@ pub(super) struct Resolving<'d, 'm> {
 }
 
 impl<'m> Resolving<'_, 'm> {
-    fn workflow(&mut self, desk: &mut Desk) -> Option<spec::Workflow> {
+    fn workflow(&mut self, diagnostics: &mut Diagnostics) -> Option<spec::Workflow> {
         let own = self.party.name.as_ref().and_then(|name| self.composed.listeners.get(name))?;
         let accepts = own.accepts.iter().filter(|element| !is_own(&element.name));
         let request: Vec<Part<'m>> = accepts.filter_map(|element| self.part(element)).collect();
         let gives = if request.is_empty() { Gives::Unknown } else { Gives::Payloads(request) };
         let mut scope = Scope::default();
         scope.known.push(self.known(REQUEST, self.party.key.at, gives, &scope));
-        let steps = self.steps(desk, &self.workflow.steps, &mut scope);
+        let steps = self.steps(diagnostics, &self.workflow.steps, &mut scope);
         let returns = own.returns.iter().find(|element| !is_own(&element.name))?;
         let returns_text = self.part(returns).is_none_or(|part| part.kind() == PartKind::Text);
-        self.last(desk, returns, returns_text);
+        self.last(diagnostics, returns, returns_text);
         Some(spec::Workflow {
             name: own.name.to_string(),
             returns: element_name(returns),
@@ -145,21 +149,31 @@ impl<'m> Resolving<'_, 'm> {
         }
     }
 
-    fn steps(&mut self, desk: &mut Desk, steps: &[Step], scope: &mut Scope<'m>) -> Vec<spec::Step> {
-        steps.iter().filter_map(|step| self.step(desk, step, scope)).collect()
+    fn steps(
+        &mut self,
+        diagnostics: &mut Diagnostics,
+        steps: &[Step],
+        scope: &mut Scope<'m>,
+    ) -> Vec<spec::Step> {
+        steps.iter().filter_map(|step| self.step(diagnostics, step, scope)).collect()
     }
 
-    fn step(&mut self, desk: &mut Desk, step: &Step, scope: &mut Scope<'m>) -> Option<spec::Step> {
+    fn step(
+        &mut self,
+        diagnostics: &mut Diagnostics,
+        step: &Step,
+        scope: &mut Scope<'m>,
+    ) -> Option<spec::Step> {
         self.order.here.clone_from(&step.id.value);
         let place = format!("{}.{}", self.path, step.id.value);
         let (branches, guards, items) = (scope.branches.len(), scope.guards.len(), scope.items.len());
-        let when = self.conditions(desk, &step.when, scope, &format!("{place}.when"));
+        let when = self.conditions(diagnostics, &step.when, scope, &format!("{place}.when"));
         scope.guards.extend(when.iter().map(guard));
         let each = match &step.each {
-            Some(list) => self.each(desk, step, list, scope, &format!("{place}.each")),
+            Some(list) => self.each(diagnostics, step, list, scope, &format!("{place}.each")),
             None => None,
         };
-        let work = self.work(desk, step, scope, &place);
+        let work = self.work(diagnostics, step, scope, &place);
         let (gives, agents) = self.gives(step, scope);
         let known = Known {
             agents,
@@ -187,26 +201,29 @@ impl<'m> Resolving<'_, 'm> {
 
     fn conditions(
         &mut self,
-        desk: &mut Desk,
+        diagnostics: &mut Diagnostics,
         written: &[Condition],
         scope: &Scope<'m>,
         place: &str,
     ) -> Vec<spec::Condition> {
         let judged: Vec<(Span, spec::Condition)> = written
             .iter()
-            .filter_map(|one| Some((one.path.at, judging::judge(desk, scope, &self.order, one, place)?)))
+            .filter_map(|one| {
+                Some((one.path.at, judging::judge(diagnostics, scope, &self.order, one, place)?))
+            })
             .collect();
         let own: Vec<String> = judged.iter().map(|(_, condition)| guard(condition)).collect();
         for (at, condition) in &judged {
             let known = scope.find(&condition.path.goal);
             if let Some(known) = known.filter(|known| scope.may_be_skipped(known, &own)) {
                 let words = format!("{place}: `{}` may be skipped, and then this does not hold", known.id);
-                let mend = match place.ends_with("until") {
+                let fix = match place.ends_with("until") {
                     true => "a goal of the loop that every pass does",
                     false => "the same `when` here, if that is not meant",
                 };
-                let warning = Diagnostic::new(Code::ConfigSkippedGoal, desk.place(*at), &words, Some(mend));
-                self.warnings.push((at.start, warning.seeing(desk.place(known.at), "the goal")));
+                let warning =
+                    Diagnostic::new(Code::ConfigSkippedGoal, diagnostics.place(*at), &words, Some(fix));
+                self.warnings.push((at.start, warning.seeing(diagnostics.place(known.at), "the goal")));
             }
         }
         judged.into_iter().map(|(_, condition)| condition).collect()
@@ -215,14 +232,14 @@ impl<'m> Resolving<'_, 'm> {
     /// The list of a step with `each`. After this call, the scope is that of a branch.
     fn each(
         &self,
-        desk: &mut Desk,
+        diagnostics: &mut Diagnostics,
         step: &Step,
         list: &At<String>,
         scope: &mut Scope<'m>,
         place: &str,
     ) -> Option<spec::Each> {
-        let found = paths::find(desk, scope, &self.order, list, place);
-        let found = found.filter(|found| self.is_list(desk, scope, found, list, place)).map(|found| {
+        let found = paths::find(diagnostics, scope, &self.order, list, place);
+        let found = found.filter(|found| self.is_list(diagnostics, scope, found, list, place)).map(|found| {
             let is_sure =
                 !found.is_in_optional && !found.known.may_fail && !scope.may_be_skipped(found.known, &[]);
             let (least, most) = match &found.leads {
@@ -239,7 +256,7 @@ impl<'m> Resolving<'_, 'm> {
 
     fn is_list(
         &self,
-        desk: &mut Desk,
+        diagnostics: &mut Diagnostics,
         scope: &Scope<'m>,
         found: &paths::Found<'_, 'm>,
         list: &At<String>,
@@ -247,80 +264,85 @@ impl<'m> Resolving<'_, 'm> {
     ) -> bool {
         let id = &found.known.id;
         let second = (found.known.at, "the goal");
-        let (told, mend) = if scope.is_fanned_out(found.known) {
-            let told = format!("{place}: `{id}` has an output for each item of a list of its own");
-            (told, "a goal behind it that gives one list".to_owned())
+        let (message, fix) = if scope.is_fanned_out(found.known) {
+            let message = format!("{place}: `{id}` has an output for each item of a list of its own");
+            (message, "a goal behind it that gives one list".to_owned())
         } else if !found.known.agents.is_empty() && found.path.agent.is_none() {
-            let told = format!("{place}: several agents pursue `{id}`, and each gives a list");
+            let message = format!("{place}: several agents pursue `{id}`, and each gives a list");
             let rest = list.value.strip_prefix(id.as_str()).unwrap_or_default();
             let agents: Vec<String> =
                 found.known.agents.iter().map(|agent| format!("{id}[{agent}]{rest}")).collect();
-            (told, one_of(agents.iter().map(String::as_str)))
+            (message, one_of(agents.iter().map(String::as_str)))
         } else if found.is_nested_list {
-            let told = format!("{place}: a list inside a list cannot be gone through");
-            (told, "a step with `each` over the outer list, and this one inside it".to_owned())
+            let message = format!("{place}: a list inside a list cannot be gone through");
+            (message, "a step with `each` over the outer list, and this one inside it".to_owned())
         } else {
             match &found.leads {
                 Leads::Unknown => return false,
                 Leads::Part(_) if found.list.is_some() => return true,
                 Leads::Part(part) => {
                     let lists = part.parts().into_iter().find(|inside| inside.is_list());
-                    let told = format!("{place}: `{}` is no list", list.value);
-                    let mend = lists.map(|inside| format!("{}/{}", list.value, inside.name()));
+                    let message = format!("{place}: `{}` is no list", list.value);
+                    let fix = lists.map(|inside| format!("{}/{}", list.value, inside.name()));
                     (
-                        told,
-                        mend.unwrap_or_else(|| "a path to an element that may come several times".to_owned()),
+                        message,
+                        fix.unwrap_or_else(|| "a path to an element that may come several times".to_owned()),
                     )
                 }
                 Leads::Words => {
-                    let told = format!("{place}: `{id}` gives text, and no list");
-                    (told, format!("gives: PAYLOAD at `{id}`, as payloads: {{names: [line, 1..20]}}"))
+                    let message = format!("{place}: `{id}` gives text, and no list");
+                    (message, format!("gives: PAYLOAD at `{id}`, as payloads: {{names: [line, 1..20]}}"))
                 }
                 Leads::Choice(_) | Leads::Group => {
-                    let told = format!("{place}: `{}` is no list", list.value);
-                    (told, "a path to an element that may come several times".to_owned())
+                    let message = format!("{place}: `{}` is no list", list.value);
+                    (message, "a path to an element that may come several times".to_owned())
                 }
             }
         };
-        desk.tell_seeing(Code::ConfigValue, list.at, &told, Some(&mend), second);
+        diagnostics.report_beside(Code::ConfigValue, list.at, &message, Some(&fix), second);
         false
     }
 
     fn work(
         &mut self,
-        desk: &mut Desk,
+        diagnostics: &mut Diagnostics,
         step: &Step,
         scope: &mut Scope<'m>,
         place: &str,
     ) -> Option<spec::Work> {
         Some(match &step.work {
             Work::Unread => return None,
-            Work::Do(goal) => spec::Work::Do(self.goal(desk, goal, scope, place)),
-            Work::Call { element, to, with, with_at } => {
-                spec::Work::Call(self.call(desk, (element, to.as_ref()), (with, *with_at), scope, place)?)
-            }
-            Work::Ask(question) => spec::Work::Ask(self.question(desk, question, scope, place)),
+            Work::Do(goal) => spec::Work::Do(self.goal(diagnostics, goal, scope, place)),
+            Work::Call { element, to, with, with_at } => spec::Work::Call(self.call(
+                diagnostics,
+                (element, to.as_ref()),
+                (with, *with_at),
+                scope,
+                place,
+            )?),
+            Work::Ask(question) => spec::Work::Ask(self.question(diagnostics, question, scope, place)),
             Work::Wait(ms) => spec::Work::Wait { ms: *ms },
-            Work::Group(steps) => spec::Work::Group { steps: self.steps(desk, steps, scope) },
-            Work::Parallel(steps) => {
-                spec::Work::Parallel { steps: self.parallel(desk, steps, scope), at_once: step.at_once }
-            }
+            Work::Group(steps) => spec::Work::Group { steps: self.steps(diagnostics, steps, scope) },
+            Work::Parallel(steps) => spec::Work::Parallel {
+                steps: self.parallel(diagnostics, steps, scope),
+                at_once: step.at_once,
+            },
             Work::Repeat { steps, until, at_most } => {
                 let outer = scope.earlier_pass.len();
                 let mut all = Vec::new();
                 super::collect(steps, &mut all);
                 scope.earlier_pass.extend(all.iter().map(|step| step.id.value.clone()));
-                let made = self.steps(desk, steps, scope);
+                let made = self.steps(diagnostics, steps, scope);
                 scope.earlier_pass.truncate(outer);
                 let until = match until.as_ref() {
                     None => return None,
                     Some(Until::Converged(at)) => {
-                        self.converges(desk, steps, *at, place);
+                        self.converges(diagnostics, steps, *at, place);
                         spec::Until::Converged
                     }
                     Some(Until::Holds(conditions)) => {
                         let place = format!("{place}.repeat.until");
-                        spec::Until::Holds(self.conditions(desk, conditions, scope, &place))
+                        spec::Until::Holds(self.conditions(diagnostics, conditions, scope, &place))
                     }
                 };
                 spec::Work::Repeat { steps: made, until, at_most: *at_most }
@@ -329,7 +351,12 @@ impl<'m> Resolving<'_, 'm> {
     }
 
     /// Parallel steps: none sees the others' inner steps.
-    fn parallel(&mut self, desk: &mut Desk, steps: &[Step], scope: &mut Scope<'m>) -> Vec<spec::Step> {
+    fn parallel(
+        &mut self,
+        diagnostics: &mut Diagnostics,
+        steps: &[Step],
+        scope: &mut Scope<'m>,
+    ) -> Vec<spec::Step> {
         let outer = std::mem::take(&mut self.order.beside);
         let before = scope.known.len();
         let mut made = Vec::new();
@@ -341,7 +368,7 @@ impl<'m> Resolving<'_, 'm> {
             }
             let beside = beside.iter().map(|step| step.id.value.clone());
             self.order.beside = outer.iter().cloned().chain(beside).collect();
-            made.extend(self.step(desk, step, scope));
+            made.extend(self.step(diagnostics, step, scope));
             known.extend(scope.known.drain(before..));
         }
         scope.known.append(&mut known);
@@ -349,8 +376,9 @@ impl<'m> Resolving<'_, 'm> {
         made
     }
 
-    fn goal(&self, desk: &mut Desk, goal: &Goal, scope: &Scope<'m>, place: &str) -> spec::Goal {
-        let sees = goal.sees.as_ref().map(|sees| self.seen(desk, sees, scope, &format!("{place}.sees")));
+    fn goal(&self, diagnostics: &mut Diagnostics, goal: &Goal, scope: &Scope<'m>, place: &str) -> spec::Goal {
+        let sees =
+            goal.sees.as_ref().map(|sees| self.seen(diagnostics, sees, scope, &format!("{place}.sees")));
         spec::Goal {
             words: goal.words.clone(),
             by: self.workflow.agents_of(goal).iter().map(|agent| agent.value.clone()).collect(),
@@ -369,12 +397,18 @@ impl<'m> Resolving<'_, 'm> {
     }
 
     /// The steps that a goal's context shows. In a loop, their outputs may come from an earlier pass.
-    fn seen(&self, desk: &mut Desk, sees: &[At<String>], scope: &Scope<'m>, place: &str) -> Vec<spec::Path> {
+    fn seen(
+        &self,
+        diagnostics: &mut Diagnostics,
+        sees: &[At<String>],
+        scope: &Scope<'m>,
+        place: &str,
+    ) -> Vec<spec::Path> {
         let mut paths = Vec::new();
         for one in sees {
             if scope.find(&one.value).is_none() && scope.earlier_pass.contains(&one.value) {
                 paths.push(spec::Path { goal: one.value.clone(), agent: None, fields: Vec::new() });
-            } else if let Some(found) = paths::find(desk, scope, &self.order, one, place) {
+            } else if let Some(found) = paths::find(diagnostics, scope, &self.order, one, place) {
                 paths.push(found.path);
             }
         }
@@ -383,7 +417,7 @@ impl<'m> Resolving<'_, 'm> {
 
     fn question(
         &self,
-        desk: &mut Desk,
+        diagnostics: &mut Diagnostics,
         question: &Question,
         scope: &Scope<'m>,
         place: &str,
@@ -391,16 +425,16 @@ impl<'m> Resolving<'_, 'm> {
         let mut shows = Vec::new();
         for one in &question.shows {
             let place = format!("{place}.shows");
-            let Some(found) = paths::find(desk, scope, &self.order, one, &place) else { continue };
+            let Some(found) = paths::find(diagnostics, scope, &self.order, one, &place) else { continue };
             let id = &found.known.id;
-            let (why, mend) = if !found.path.fields.is_empty() {
+            let (why, fix) = if !found.path.fields.is_empty() {
                 let why = format!("a person sees an output whole, and `{}` is a part of one", one.value);
                 (why, id.clone())
             } else if let Gives::Group(steps) = &found.known.gives {
                 let why = format!("`{id}` holds steps, and a person sees the output of one");
                 let inside = scope.goals_in(steps);
-                let mend = if let [only] = inside[..] { only.to_owned() } else { one_of(inside.into_iter()) };
-                (why, mend)
+                let fix = if let [only] = inside[..] { only.to_owned() } else { one_of(inside.into_iter()) };
+                (why, fix)
             } else if scope.is_fanned_out(found.known) {
                 let why = format!("`{id}` has an output for each item of a list, and a person sees one");
                 (why, "a goal behind it that sums them up".to_owned())
@@ -408,7 +442,7 @@ impl<'m> Resolving<'_, 'm> {
                 shows.push(found.path);
                 continue;
             };
-            desk.tell(Code::ConfigValue, one.at, &format!("{place}: {why}"), Some(&mend));
+            diagnostics.report(Code::ConfigValue, one.at, &format!("{place}: {why}"), Some(&fix));
         }
         spec::Question {
             words: question.words.clone(),
@@ -421,19 +455,19 @@ impl<'m> Resolving<'_, 'm> {
 
     fn call(
         &self,
-        desk: &mut Desk,
+        diagnostics: &mut Diagnostics,
         (element, to): (&At<String>, Option<&At<String>>),
         (with, with_at): (&[With], Span),
         scope: &Scope<'m>,
         place: &str,
     ) -> Option<spec::Call> {
         let to = self.callee(to?)?;
-        let taken = self.taken(desk, element, to, place)?;
+        let taken = self.taken(diagnostics, element, to, place)?;
         let model = self.models.get(taken.schema.0)?.as_ref()?;
         let part = model.part(&taken.name.local)?;
         let place = format!("{place}.with");
         let target = Target { element: &part, at: with_at, place: &place };
-        let fields = filling::fields(desk, scope, &self.order, with, &target);
+        let fields = filling::fields(diagnostics, scope, &self.order, with, &target);
         Some(spec::Call {
             element: element_name(taken),
             is_qualified: model.is_qualified(&taken.name.local),
@@ -449,7 +483,7 @@ impl<'m> Resolving<'_, 'm> {
     /// The accepted element of a listener that a call sends.
     fn taken<'l>(
         &self,
-        desk: &mut Desk,
+        diagnostics: &mut Diagnostics,
         element: &At<String>,
         to: &'l Listener,
         place: &str,
@@ -459,14 +493,14 @@ impl<'m> Resolving<'_, 'm> {
             return Some(found);
         }
         let known: Vec<&str> = offered().map(|one| &*one.name.local).collect();
-        let told = format!("{place}.call: `{}` does not take `{}`", to.name, element.value);
+        let message = format!("{place}.call: `{}` does not take `{}`", to.name, element.value);
         let near = systole_kit::schema::nearest(&element.value, known.iter().copied());
-        let mend = match (near, known.is_empty()) {
+        let fix = match (near, known.is_empty()) {
             (Some(near), _) => near.to_owned(),
             (None, false) => one_of(known.iter().copied()),
             (None, true) => format!("do: WORDS with by: {}, which takes goals alone", to.name),
         };
-        desk.tell(Code::ConfigUnknownElement, element.at, &told, Some(&mend));
+        diagnostics.report(Code::ConfigUnknownElement, element.at, &message, Some(&fix));
         None
     }
 

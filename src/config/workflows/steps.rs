@@ -7,7 +7,7 @@ use systole_kit::money::Money;
 use systole_workflow::spec::Budget;
 
 use super::super::budgets::TOKENS;
-use super::super::desk::Desk;
+use super::super::diagnostics::Diagnostics;
 use super::super::keys;
 use super::super::measure::{Bounds, between_ms, durations_ms, tokens};
 use super::super::traps;
@@ -31,7 +31,7 @@ pub(super) const WAIT: Bounds = Bounds { least: ("1s", 1_000), most: ("365d", 31
 
 /// Reads a list of steps. `key` is its name for people.
 pub(super) fn list(
-    desk: &mut Desk,
+    diagnostics: &mut Diagnostics,
     node: &Node,
     path: &str,
     key: &str,
@@ -39,29 +39,35 @@ pub(super) fn list(
 ) -> Vec<Step> {
     let items = match &node.value {
         Value::List(items) => items,
-        Value::Told => return Vec::new(),
+        Value::Reported => return Vec::new(),
         _ => {
-            wrong_kind(desk, node, key, "a list", "one step in each line: `- ID: what is to be done`");
+            wrong_kind(diagnostics, node, key, "a list", "one step in each line: `- ID: what is to be done`");
             return Vec::new();
         }
     };
     if items.is_empty() {
-        let told = format!("{key}: the list has no step");
-        desk.tell(Code::ConfigMissing, node.span, &told, Some("[{answer: What is to be done.}]"));
+        let message = format!("{key}: the list has no step");
+        diagnostics.report(Code::ConfigMissing, node.span, &message, Some("[{answer: What is to be done.}]"));
     }
-    items.iter().filter_map(|item| step(desk, item, path, key, budget)).collect()
+    items.iter().filter_map(|item| step(diagnostics, item, path, key, budget)).collect()
 }
 
 /// Reports ids that occur twice in a workflow.
-pub(super) fn no_id_twice(desk: &mut Desk, steps: &[Step], path: &str) {
+pub(super) fn no_id_twice(diagnostics: &mut Diagnostics, steps: &[Step], path: &str) {
     let mut all = Vec::new();
     super::collect(steps, &mut all);
     for (at, step) in all.iter().enumerate() {
         let id = &step.id;
         if let Some(first) = all.iter().take(at).find(|other| other.id.value == id.value) {
-            let told = format!("{path}: two steps have the id `{}`", id.value);
-            let mend = Some("another id: paths name steps by it, in the whole workflow");
-            desk.tell_seeing(Code::ConfigDuplicate, id.at, &told, mend, (first.id.at, "the first one"));
+            let message = format!("{path}: two steps have the id `{}`", id.value);
+            let fix = Some("another id: paths name steps by it, in the whole workflow");
+            diagnostics.report_beside(
+                Code::ConfigDuplicate,
+                id.at,
+                &message,
+                fix,
+                (first.id.at, "the first one"),
+            );
         }
     }
 }
@@ -76,47 +82,58 @@ fn is_keyword(word: &str) -> bool {
     keys::under(TABLE).any(|(name, _)| name == word)
 }
 
-fn step(desk: &mut Desk, item: &Node, path: &str, key: &str, budget: Option<&Budget>) -> Option<Step> {
+fn step(
+    diagnostics: &mut Diagnostics,
+    item: &Node,
+    path: &str,
+    key: &str,
+    budget: Option<&Budget>,
+) -> Option<Step> {
     let entries = match &item.value {
         Value::Map(entries) => entries,
-        Value::Told => return None,
+        Value::Reported => return None,
         Value::Text { text, .. } => {
-            let told = format!("{key}: this step has no id");
-            let mend = if text.contains(char::is_whitespace) {
+            let message = format!("{key}: this step has no id");
+            let fix = if text.contains(char::is_whitespace) {
                 "- ID: the words"
             } else {
                 "- ID: words, with a blank behind the colon"
             };
-            desk.tell(Code::ConfigKind, item.span, &told, Some(mend));
+            diagnostics.report(Code::ConfigKind, item.span, &message, Some(fix));
             return None;
         }
         Value::Nothing | Value::List(_) => {
-            wrong_kind(desk, item, key, "a step", "- ID: what is to be done");
+            wrong_kind(diagnostics, item, key, "a step", "- ID: what is to be done");
             return None;
         }
     };
-    let entry = the_one(desk, item, entries, key)?;
+    let entry = the_one(diagnostics, item, entries, key)?;
     let id = At { at: entry.at, value: entry.key.clone() };
-    let is_good = check_id(desk, &id, path, &entry.value);
+    let is_good = check_id(diagnostics, &id, path, &entry.value);
     let own_path = joined(path, &entry.key);
-    let step = body(desk, id, &entry.value, path, &own_path, budget);
+    let step = body(diagnostics, id, &entry.value, path, &own_path, budget);
     step.filter(|_| is_good)
 }
 
 /// The only entry of a step's map: the id with the step's content.
-fn the_one<'n>(desk: &mut Desk, item: &Node, entries: &'n [Entry], key: &str) -> Option<&'n Entry> {
+fn the_one<'n>(
+    diagnostics: &mut Diagnostics,
+    item: &Node,
+    entries: &'n [Entry],
+    key: &str,
+) -> Option<&'n Entry> {
     let (first, others) = entries.split_first()?;
     let mut is_told = false;
     for (nth, other) in others.iter().enumerate() {
         let before = nth.checked_sub(1).and_then(|before| others.get(before)).unwrap_or(first);
-        if traps::cut_step(desk, item, before, other, key) {
+        if traps::cut_step(diagnostics, item, before, other, key) {
             continue;
         }
         if is_told {
             continue;
         }
         is_told = true;
-        let (told, mend) = if is_keyword(&other.key) && !is_keyword(&first.key) {
+        let (message, fix) = if is_keyword(&other.key) && !is_keyword(&first.key) {
             (
                 format!("{key}: `{}` stands beside the id `{}`, and not below it", other.key, first.key),
                 format!("two more blanks before `{}`, or {}: {{{}: …}}", other.key, first.key, other.key),
@@ -129,17 +146,17 @@ fn the_one<'n>(desk: &mut Desk, item: &Node, entries: &'n [Entry], key: &str) ->
                 format!("- {}: …, an entry for each step", other.key),
             )
         };
-        desk.tell_seeing(Code::ConfigKind, other.at, &told, Some(&mend), (first.at, "the id"));
+        diagnostics.report_beside(Code::ConfigKind, other.at, &message, Some(&fix), (first.at, "the id"));
     }
     Some(first)
 }
 
-fn check_id(desk: &mut Desk, id: &At<String>, path: &str, value: &Node) -> bool {
+fn check_id(diagnostics: &mut Diagnostics, id: &At<String>, path: &str, value: &Node) -> bool {
     let text = id.value.as_str();
     let is_name = text.starts_with(|c: char| c.is_ascii_lowercase())
         && text.len() <= ID_BYTES
         && text.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-');
-    let (told, mend) = if is_keyword(text) {
+    let (message, fix) = if is_keyword(text) {
         let what = match &value.value {
             Value::Text { text, .. } if text.len() <= 20 => text.as_str(),
             _ => "…",
@@ -149,19 +166,19 @@ fn check_id(desk: &mut Desk, id: &At<String>, path: &str, value: &Node) -> bool 
             format!("- ID: {{{text}: {what}}}, with a name of its own for ID"),
         )
     } else if text == REQUEST {
-        let told = format!("{path}: `{REQUEST}` is what the workflow was asked, and no id of a step");
-        (told, "another id".to_owned())
+        let message = format!("{path}: `{REQUEST}` is what the workflow was asked, and no id of a step");
+        (message, "another id".to_owned())
     } else if !is_name {
-        let told = format!("{path}: `{text}` is no id of a step");
+        let message = format!("{path}: `{text}` is no id of a step");
         let nearest = nearest_id(text);
         (
-            told,
+            message,
             nearest.unwrap_or_else(|| "small letters, digits and -, a letter first, 32 at most".to_owned()),
         )
     } else {
         return true;
     };
-    desk.tell(Code::ConfigValue, id.at, &told, Some(&mend));
+    diagnostics.report(Code::ConfigValue, id.at, &message, Some(&fix));
     false
 }
 
@@ -176,7 +193,7 @@ fn nearest_id(text: &str) -> Option<String> {
 
 /// The content after the id: text, or a map of keys.
 fn body(
-    desk: &mut Desk,
+    diagnostics: &mut Diagnostics,
     id: At<String>,
     node: &Node,
     path: &str,
@@ -184,26 +201,28 @@ fn body(
     budget: Option<&Budget>,
 ) -> Option<Step> {
     if let Value::Text { .. } = &node.value {
-        let words = value::text(desk, node, own_path)?;
+        let words = value::text(diagnostics, node, own_path)?;
         return Some(Step { budget: budget.cloned(), ..bare(id, works::words_alone(words.value)) });
     }
     if matches!(node.value, Value::Nothing) {
-        let told = format!("{own_path}: the step does nothing");
-        let mend = format!("{}: what is to be done; its keys stand indented below it", id.value);
-        desk.tell(Code::ConfigMissing, id.at, &told, Some(&mend));
+        let message = format!("{own_path}: the step does nothing");
+        let fix = format!("{}: what is to be done; its keys stand indented below it", id.value);
+        diagnostics.report(Code::ConfigMissing, id.at, &message, Some(&fix));
         return Some(bare(id, Work::Unread));
     }
-    let uncut = traps::uncut(desk, node, own_path);
+    let uncut = traps::uncut(diagnostics, node, own_path);
     let node = uncut.as_ref().unwrap_or(node);
-    let Some(own) = fields(desk, node, id.at, TABLE, own_path) else { return Some(bare(id, Work::Unread)) };
+    let Some(own) = fields(diagnostics, node, id.at, TABLE, own_path) else {
+        return Some(bare(id, Work::Unread));
+    };
     let mut step = bare(id, Work::Unread);
-    terms(desk, &own, &mut step);
+    terms(diagnostics, &own, &mut step);
     // A step's budget also applies to the steps inside it.
     step.budget = match own.get("budget") {
-        Some((node, path)) => self::budget(desk, node, "workflows.NAME.goals.NAME.budget", &path),
+        Some((node, path)) => self::budget(diagnostics, node, "workflows.NAME.goals.NAME.budget", &path),
         None => budget.cloned(),
     };
-    step.work = works::read(desk, &own, path, &step);
+    step.work = works::read(diagnostics, &own, path, &step);
     Some(step)
 }
 
@@ -226,35 +245,40 @@ fn bare(id: At<String>, work: Work) -> Step {
 }
 
 /// Reads the keys that every kind of step can have.
-fn terms(desk: &mut Desk, own: &Fields<'_>, step: &mut Step) {
-    step.each = own.get("each").and_then(|(node, path)| value::text(desk, node, &path));
+fn terms(diagnostics: &mut Diagnostics, own: &Fields<'_>, step: &mut Step) {
+    step.each = own.get("each").and_then(|(node, path)| value::text(diagnostics, node, &path));
     if let Some((node, path)) = own.get("at_once") {
         if own.get("each").is_none() && own.get("parallel").is_none() {
-            let told = format!("{path}: nothing here runs beside something else");
-            desk.tell(Code::ConfigValue, node.span, &told, Some("leave it out, or each: PATH beside it"));
+            let message = format!("{path}: nothing here runs beside something else");
+            diagnostics.report(
+                Code::ConfigValue,
+                node.span,
+                &message,
+                Some("leave it out, or each: PATH beside it"),
+            );
         }
-        step.at_once = value::count(desk, node, &path, 1, MOST_AT_ONCE).unwrap_or(AT_ONCE);
+        step.at_once = value::count(diagnostics, node, &path, 1, MOST_AT_ONCE).unwrap_or(AT_ONCE);
     }
     if let Some((node, path)) = own.get("when") {
-        step.when = conditions::read(desk, node, &path);
+        step.when = conditions::read(diagnostics, node, &path);
         step.when_at = node.span;
     }
     if let Some((node, path)) = own.get("failed") {
         let choices = [("stop", false), ("keep", true)];
-        step.keeps_failure = value::word(desk, node, &path, &choices).unwrap_or(false);
+        step.keeps_failure = value::word(diagnostics, node, &path, &choices).unwrap_or(false);
     }
-    step.supervise = own.get("supervise").and_then(|(node, path)| value::text(desk, node, &path));
+    step.supervise = own.get("supervise").and_then(|(node, path)| value::text(diagnostics, node, &path));
     if let Some((node, path)) = own.get("timeout") {
-        step.timeout_ms = between_ms(desk, node, &path, &WAIT);
+        step.timeout_ms = between_ms(diagnostics, node, &path, &WAIT);
     }
     if let Some((node, path)) = own.get("retry")
-        && let Some(retry) = fields(desk, node, node.span, "workflows.NAME.goals.NAME.retry", &path)
+        && let Some(retry) = fields(diagnostics, node, node.span, "workflows.NAME.goals.NAME.retry", &path)
     {
         if let Some((node, path)) = retry.get("attempts") {
-            step.tries = value::count(desk, node, &path, 1, 100).unwrap_or(1);
+            step.tries = value::count(diagnostics, node, &path, 1, 100).unwrap_or(1);
         }
         if let Some((node, path)) = retry.get("backoff")
-            && let Some(pauses) = durations_ms(desk, node, &path)
+            && let Some(pauses) = durations_ms(diagnostics, node, &path)
         {
             step.pause_ms = pauses;
         }
@@ -262,24 +286,30 @@ fn terms(desk: &mut Desk, own: &Fields<'_>, step: &mut Step) {
 }
 
 /// The limits of a child.
-pub(super) fn budget(desk: &mut Desk, node: &Node, table: &str, path: &str) -> Option<Budget> {
-    let own = fields(desk, node, node.span, table, path)?;
+pub(super) fn budget(diagnostics: &mut Diagnostics, node: &Node, table: &str, path: &str) -> Option<Budget> {
+    let own = fields(diagnostics, node, node.span, table, path)?;
     let mut budget = Budget::default();
     if let Some((node, path)) = own.get("messages") {
-        budget.messages = value::count(desk, node, &path, 1, limits::BUDGET_MESSAGES).map(u64::from);
+        budget.messages = value::count(diagnostics, node, &path, 1, limits::BUDGET_MESSAGES).map(u64::from);
     }
     if let Some((node, path)) = own.get("tokens") {
-        budget.tokens = tokens(desk, node, &path, &TOKENS).map(|tokens| tokens.value);
+        budget.tokens = tokens(diagnostics, node, &path, &TOKENS).map(|tokens| tokens.value);
     }
     if let Some((node, path)) = own.get("money") {
-        let money: Option<Money> = super::super::budgets::money(desk, node, &path);
+        let money: Option<Money> = super::super::budgets::money(diagnostics, node, &path);
         budget.money = money.map(|money| money.to_string());
     }
     Some(budget)
 }
 
 /// Reports a key that does not fit the step's kind of work.
-pub(super) fn stray(desk: &mut Desk, own: &Fields<'_>, work: &str, work_at: Span, allowed: &[&str]) {
+pub(super) fn stray(
+    diagnostics: &mut Diagnostics,
+    own: &Fields<'_>,
+    work: &str,
+    work_at: Span,
+    allowed: &[&str],
+) {
     const ALWAYS: [&str; 3] = ["each", "at_once", "when"];
     // Nothing goes wrong while time passes, and a question has a time of its own.
     let of_work: &[&str] = match work {
@@ -292,7 +322,13 @@ pub(super) fn stray(desk: &mut Desk, own: &Fields<'_>, work: &str, work_at: Span
         let is_fine =
             name == work || ALWAYS.contains(&name) || of_work.contains(&name) || allowed.contains(&name);
         let Some(at) = own.place_of(name).filter(|_| !is_fine) else { continue };
-        let told = format!("{}: `{name}` means nothing beside `{work}`", own.path);
-        desk.tell_seeing(Code::ConfigValue, at, &told, Some("leave it out"), (work_at, "what the step does"));
+        let message = format!("{}: `{name}` means nothing beside `{work}`", own.path);
+        diagnostics.report_beside(
+            Code::ConfigValue,
+            at,
+            &message,
+            Some("leave it out"),
+            (work_at, "what the step does"),
+        );
     }
 }

@@ -9,7 +9,7 @@ use systole_workflow::spec::Supervisor;
 
 use super::super::compose::one_of;
 use super::super::declared::{Declared, Party};
-use super::super::desk::Desk;
+use super::super::diagnostics::Diagnostics;
 use super::super::value::At;
 use super::{Declaration, Goal, Step, Work};
 use systole_core::types::codes::Code;
@@ -63,7 +63,7 @@ pub(super) fn of_step(workflow: &Declaration, id: &str) -> Option<Supervisor> {
 
 /// Reports mistakes in every `supervise` of a workflow, and returns the supervising agents.
 pub(super) fn check<'d>(
-    desk: &mut Desk,
+    diagnostics: &mut Diagnostics,
     declared: &Declared,
     party: &Party,
     workflow: &'d Declaration,
@@ -74,12 +74,12 @@ pub(super) fn check<'d>(
         let path = format!("{path}.supervise");
         let own: Vec<&Supervised<'_>> = goals.iter().filter(|one| std::ptr::eq(one.by, by)).collect();
         if own.is_empty() && !workflow.every_step().iter().any(|step| matches!(step.work, Work::Unread)) {
-            let told = format!("{path}: no goal here is supervised by it");
-            let mend = "leave it out; it holds for the steps with `do` inside that have none of their own";
-            desk.tell(Code::ConfigValue, by.at, &told, Some(mend));
+            let message = format!("{path}: no goal here is supervised by it");
+            let fix = "leave it out; it holds for the steps with `do` inside that have none of their own";
+            diagnostics.report(Code::ConfigValue, by.at, &message, Some(fix));
         }
-        if by.value != PERSON && is_agent(desk, declared, by, &path) {
-            no_agent_judges_itself(desk, workflow, by, &own, &path);
+        if by.value != PERSON && is_agent(diagnostics, declared, by, &path) {
+            no_agent_judges_itself(diagnostics, workflow, by, &own, &path);
             agents.push(by);
         }
     }
@@ -98,26 +98,26 @@ fn written<'d>(party: &Party, workflow: &'d Declaration) -> Vec<(String, &'d At<
     own.chain(steps).collect()
 }
 
-fn is_agent(desk: &mut Desk, declared: &Declared, by: &At<String>, path: &str) -> bool {
-    let agents = || declared.parties.iter().filter(|party| party.mind.is_some());
+fn is_agent(diagnostics: &mut Diagnostics, declared: &Declared, by: &At<String>, path: &str) -> bool {
+    let agents = || declared.parties.iter().filter(|party| party.agent_config.is_some());
     let known = || agents().map(|party| &*party.key.value).chain([PERSON]);
     if known().any(|known| known == by.value) {
         return true;
     }
-    let told = match declared.parties.iter().find(|party| party.key.value == by.value) {
+    let message = match declared.parties.iter().find(|party| party.key.value == by.value) {
         Some(other) => {
             let what = if other.workflow.is_some() { "a workflow" } else { "a listener" };
             format!("{path}: `{}` is {what}, and an agent or a person supervises goals", by.value)
         }
         None => format!("{path}: no agent is called `{}`", by.value),
     };
-    let mend = nearest(&by.value, known()).map_or_else(|| one_of(known()), str::to_owned);
-    desk.tell(Code::ConfigUnknownName, by.at, &told, Some(&mend));
+    let fix = nearest(&by.value, known()).map_or_else(|| one_of(known()), str::to_owned);
+    diagnostics.report(Code::ConfigUnknownName, by.at, &message, Some(&fix));
     false
 }
 
 fn no_agent_judges_itself(
-    desk: &mut Desk,
+    diagnostics: &mut Diagnostics,
     workflow: &Declaration,
     by: &At<String>,
     own: &[&Supervised<'_>],
@@ -131,7 +131,7 @@ fn no_agent_judges_itself(
         0 => String::new(),
         more => format!(" and {more} more"),
     };
-    let told = format!("{path}: `{}` would supervise itself at `{}`{more}", by.value, first.step.id.value);
-    let mend = "another agent, or person; a step may have a `supervise` of its own";
-    desk.tell_seeing(Code::ConfigValue, by.at, &told, Some(mend), (first.step.id.at, "the goal"));
+    let message = format!("{path}: `{}` would supervise itself at `{}`{more}", by.value, first.step.id.value);
+    let fix = "another agent, or person; a step may have a `supervise` of its own";
+    diagnostics.report_beside(Code::ConfigValue, by.at, &message, Some(fix), (first.step.id.at, "the goal"));
 }

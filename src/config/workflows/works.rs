@@ -2,7 +2,7 @@
 //!
 //! Input: the keys of one step. Output: its declared work. No names are looked up here.
 
-use super::super::desk::Desk;
+use super::super::diagnostics::Diagnostics;
 use super::super::measure::between_ms;
 use super::super::value::{self, At, Fields, fields, wrong_kind};
 use super::super::yaml::{Node, Span, Value};
@@ -24,23 +24,24 @@ pub(super) fn words_alone(words: String) -> Work {
 }
 
 /// Reads the work. `path` is the path of the workflow.
-pub(super) fn read(desk: &mut Desk, own: &Fields<'_>, path: &str, step: &Step) -> Work {
+pub(super) fn read(diagnostics: &mut Diagnostics, own: &Fields<'_>, path: &str, step: &Step) -> Work {
     let mut found: Vec<(&str, Span)> =
         WORKS.iter().filter_map(|work| Some((*work, own.place_of(work)?))).collect();
     found.sort_by_key(|(_, at)| at.start);
     let Some((work, at)) = found.first().copied() else {
-        let told = format!("{}: the step does nothing", own.path);
-        let mend = match own.get("repeat") {
+        let message = format!("{}: the step does nothing", own.path);
+        let fix = match own.get("repeat") {
             Some(_) => "goals: [...] beside `repeat`, the steps of each pass",
             None => "do: WORDS, or one of call, ask, goals, parallel, wait",
         };
-        desk.tell(Code::ConfigMissing, own.at, &told, Some(mend));
+        diagnostics.report(Code::ConfigMissing, own.at, &message, Some(fix));
         return Work::Unread;
     };
     if let Some((second, second_at)) = found.get(1) {
-        let told = format!("{}: a step does one thing, and this one has `{work}` and `{second}`", own.path);
-        let mend = Some("a step of its own for each of the two");
-        desk.tell_seeing(Code::ConfigValue, *second_at, &told, mend, (at, "the first one"));
+        let message =
+            format!("{}: a step does one thing, and this one has `{work}` and `{second}`", own.path);
+        let fix = Some("a step of its own for each of the two");
+        diagnostics.report_beside(Code::ConfigValue, *second_at, &message, fix, (at, "the first one"));
         return Work::Unread;
     }
     let allowed: &[&str] = match work {
@@ -51,19 +52,19 @@ pub(super) fn read(desk: &mut Desk, own: &Fields<'_>, path: &str, step: &Step) -
         "parallel" => &["budget", "supervise"],
         _ => &[],
     };
-    steps::stray(desk, own, work, at, allowed);
+    steps::stray(diagnostics, own, work, at, allowed);
     let Some((node, key)) = own.get(work) else { return Work::Unread };
     let budget = step.budget.as_ref();
     match work {
-        "do" => goal(desk, own, node, &key),
-        "call" => call(desk, own, node, &key),
-        "ask" => question(desk, own, node, &key),
-        "wait" => between_ms(desk, node, &key, &WAIT).map_or(Work::Unread, Work::Wait),
-        "parallel" => Work::Parallel(steps::list(desk, node, path, &key, budget)),
+        "do" => goal(diagnostics, own, node, &key),
+        "call" => call(diagnostics, own, node, &key),
+        "ask" => question(diagnostics, own, node, &key),
+        "wait" => between_ms(diagnostics, node, &key, &WAIT).map_or(Work::Unread, Work::Wait),
+        "parallel" => Work::Parallel(steps::list(diagnostics, node, path, &key, budget)),
         _ => {
-            let steps = steps::list(desk, node, path, &key, budget);
+            let steps = steps::list(diagnostics, node, path, &key, budget);
             match own.get("repeat") {
-                Some((node, key)) => repeat(desk, node, &key, steps),
+                Some((node, key)) => repeat(diagnostics, node, &key, steps),
                 None => Work::Group(steps),
             }
         }
@@ -71,56 +72,66 @@ pub(super) fn read(desk: &mut Desk, own: &Fields<'_>, path: &str, step: &Step) -
 }
 
 /// One text, or a list of texts.
-fn one_or_more(desk: &mut Desk, node: &Node, path: &str) -> Vec<At<String>> {
+fn one_or_more(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Vec<At<String>> {
     match &node.value {
-        Value::Text { .. } => value::text(desk, node, path).into_iter().collect(),
+        Value::Text { .. } => value::text(diagnostics, node, path).into_iter().collect(),
         Value::List(items) if items.is_empty() => {
-            let told = format!("{path}: nothing stands in the list");
-            desk.tell(Code::ConfigValue, node.span, &told, Some("a name, or leave the key out"));
+            let message = format!("{path}: nothing stands in the list");
+            diagnostics.report(Code::ConfigValue, node.span, &message, Some("a name, or leave the key out"));
             Vec::new()
         }
-        Value::List(_) => super::super::declared::names(desk, node, path),
-        _ => value::text(desk, node, path).into_iter().collect(),
+        Value::List(_) => super::super::declared::names(diagnostics, node, path),
+        _ => value::text(diagnostics, node, path).into_iter().collect(),
     }
 }
 
-fn goal(desk: &mut Desk, own: &Fields<'_>, node: &Node, key: &str) -> Work {
-    let words = value::text(desk, node, key);
-    let by = own.get("by").map(|(node, path)| one_or_more(desk, node, &path)).unwrap_or_default();
-    let gives = own.get("gives").and_then(|(node, path)| value::text(desk, node, &path));
-    let sees = own.get("sees").map(|(node, path)| super::super::declared::names(desk, node, &path));
-    let tasks =
-        own.get("tasks").and_then(|(node, path)| tasks(desk, node, "workflows.NAME.goals.NAME.tasks", &path));
+fn goal(diagnostics: &mut Diagnostics, own: &Fields<'_>, node: &Node, key: &str) -> Work {
+    let words = value::text(diagnostics, node, key);
+    let by = own.get("by").map(|(node, path)| one_or_more(diagnostics, node, &path)).unwrap_or_default();
+    let gives = own.get("gives").and_then(|(node, path)| value::text(diagnostics, node, &path));
+    let sees = own.get("sees").map(|(node, path)| super::super::declared::names(diagnostics, node, &path));
+    let tasks = own
+        .get("tasks")
+        .and_then(|(node, path)| tasks(diagnostics, node, "workflows.NAME.goals.NAME.tasks", &path));
     let Some(words) = words else { return Work::Unread };
     Work::Do(Goal { words: words.value, by, gives, sees, tasks })
 }
 
 /// Who takes tasks, and how many tasks each agent of a goal may give.
-pub(super) fn tasks(desk: &mut Desk, node: &Node, table: &str, path: &str) -> Option<Tasks> {
-    let own = fields(desk, node, node.span, table, path)?;
-    let by = own.need(desk, "by", "by: AGENT, which takes the tasks");
-    let by = by.and_then(|(node, path)| value::text(desk, node, &path));
-    let at_most = own.get("at_most").and_then(|(node, path)| value::count(desk, node, &path, 1, MOST_TASKS));
+pub(super) fn tasks(diagnostics: &mut Diagnostics, node: &Node, table: &str, path: &str) -> Option<Tasks> {
+    let own = fields(diagnostics, node, node.span, table, path)?;
+    let by = own.need(diagnostics, "by", "by: AGENT, which takes the tasks");
+    let by = by.and_then(|(node, path)| value::text(diagnostics, node, &path));
+    let at_most =
+        own.get("at_most").and_then(|(node, path)| value::count(diagnostics, node, &path, 1, MOST_TASKS));
     Some(Tasks { by: by?, at_most: at_most.unwrap_or(TASKS) })
 }
 
-fn call(desk: &mut Desk, own: &Fields<'_>, node: &Node, key: &str) -> Work {
-    let element = value::text(desk, node, key);
-    let to = own.need(desk, "to", "to: LISTENER, which takes the payload");
-    let to = to.and_then(|(node, path)| value::text(desk, node, &path));
+fn call(diagnostics: &mut Diagnostics, own: &Fields<'_>, node: &Node, key: &str) -> Work {
+    let element = value::text(diagnostics, node, key);
+    let to = own.need(diagnostics, "to", "to: LISTENER, which takes the payload");
+    let to = to.and_then(|(node, path)| value::text(diagnostics, node, &path));
     let with_at = own.place_of("with").unwrap_or(node.span);
-    let with = own.get("with").map(|(node, path)| with(desk, node, &path)).unwrap_or_default();
+    let with = own.get("with").map(|(node, path)| with(diagnostics, node, &path)).unwrap_or_default();
     element.map_or(Work::Unread, |element| Work::Call { element, to, with, with_at })
 }
 
 /// The sources of the fields: a goal, or a map of fields.
-fn with(desk: &mut Desk, node: &Node, path: &str) -> Vec<With> {
+fn with(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Vec<With> {
     let entries = match &node.value {
-        Value::Text { .. } => return value::text(desk, node, path).map(With::Goal).into_iter().collect(),
+        Value::Text { .. } => {
+            return value::text(diagnostics, node, path).map(With::Goal).into_iter().collect();
+        }
         Value::Map(entries) => entries,
-        Value::Told => return Vec::new(),
+        Value::Reported => return Vec::new(),
         Value::Nothing | Value::List(_) => {
-            wrong_kind(desk, node, path, "the id of a goal or a map", "with: ID, or with: {field: PATH}");
+            wrong_kind(
+                diagnostics,
+                node,
+                path,
+                "the id of a goal or a map",
+                "with: ID, or with: {field: PATH}",
+            );
             return Vec::new();
         }
     };
@@ -130,13 +141,14 @@ fn with(desk: &mut Desk, node: &Node, path: &str) -> Vec<With> {
         let field = At { at: entry.at, value: entry.key.clone() };
         if let Value::Map(_) = &entry.value.value {
             let table = "workflows.NAME.goals.NAME.with.NAME";
-            let text = fields(desk, &entry.value, entry.at, table, &path).and_then(|own| {
-                let (node, path) = own.need(desk, "text", "{text: WORDS}, what is sent as it stands")?;
-                text_or_empty(desk, node, &path)
+            let text = fields(diagnostics, &entry.value, entry.at, table, &path).and_then(|own| {
+                let (node, path) =
+                    own.need(diagnostics, "text", "{text: WORDS}, what is sent as it stands")?;
+                text_or_empty(diagnostics, node, &path)
             });
             found.push(text.map_or(With::Unread, |text| With::Text { field, text }));
         } else {
-            let path = value::text(desk, &entry.value, &path);
+            let path = value::text(diagnostics, &entry.value, &path);
             found.push(path.map_or(With::Unread, |path| With::Path { field, path }));
         }
     }
@@ -144,63 +156,63 @@ fn with(desk: &mut Desk, node: &Node, path: &str) -> Vec<With> {
 }
 
 /// A text, which may be empty.
-fn text_or_empty(desk: &mut Desk, node: &Node, path: &str) -> Option<At<String>> {
+fn text_or_empty(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Option<At<String>> {
     match &node.value {
         Value::Text { text, .. } if text.is_empty() => Some(At { at: node.span, value: String::new() }),
-        _ => value::text(desk, node, path),
+        _ => value::text(diagnostics, node, path),
     }
 }
 
-fn question(desk: &mut Desk, own: &Fields<'_>, node: &Node, key: &str) -> Work {
-    let words = value::text(desk, node, key);
+fn question(diagnostics: &mut Diagnostics, own: &Fields<'_>, node: &Node, key: &str) -> Work {
+    let words = value::text(diagnostics, node, key);
     let mut list = |key: &str| {
         let (node, path) = own.get(key)?;
-        Some(super::super::declared::names(desk, node, &path))
+        Some(super::super::declared::names(diagnostics, node, &path))
     };
     let choices = list("choices").unwrap_or_default();
     let shows = list("shows").unwrap_or_default();
-    let expires_ms = own.get("expires").and_then(|(node, path)| between_ms(desk, node, &path, &WAIT));
-    let otherwise = own.get("otherwise").and_then(|(node, path)| value::text(desk, node, &path));
+    let expires_ms = own.get("expires").and_then(|(node, path)| between_ms(diagnostics, node, &path, &WAIT));
+    let otherwise = own.get("otherwise").and_then(|(node, path)| value::text(diagnostics, node, &path));
     if let Some(named) = &otherwise
         && !choices.iter().any(|choice| choice.value == named.value)
     {
         let known = || choices.iter().map(|choice| choice.value.as_str());
-        let told = format!("{}.otherwise: `{}` is not one of the choices", own.path, named.value);
-        let mend = systole_kit::schema::nearest(&named.value, known()).map(str::to_owned);
-        let mend = mend.unwrap_or_else(|| match choices.is_empty() {
+        let message = format!("{}.otherwise: `{}` is not one of the choices", own.path, named.value);
+        let fix = systole_kit::schema::nearest(&named.value, known()).map(str::to_owned);
+        let fix = fix.unwrap_or_else(|| match choices.is_empty() {
             true => format!("choices: [{}, …] beside it, or leave it out", named.value),
             false => super::super::compose::one_of(known()),
         });
-        desk.tell(Code::ConfigUnknownName, named.at, &told, Some(&mend));
+        diagnostics.report(Code::ConfigUnknownName, named.at, &message, Some(&fix));
     }
     let Some(words) = words else { return Work::Unread };
     let expires_ms = expires_ms.unwrap_or(EXPIRES_MS);
     Work::Ask(Question { words: words.value, choices, shows, expires_ms, otherwise })
 }
 
-fn repeat(desk: &mut Desk, node: &Node, path: &str, steps: Vec<Step>) -> Work {
-    let Some(own) = fields(desk, node, node.span, "workflows.NAME.goals.NAME.repeat", path) else {
+fn repeat(diagnostics: &mut Diagnostics, node: &Node, path: &str, steps: Vec<Step>) -> Work {
+    let Some(own) = fields(diagnostics, node, node.span, "workflows.NAME.goals.NAME.repeat", path) else {
         return Work::Repeat { steps, until: None, at_most: 1 };
     };
-    let until = own.need(desk, "until", "until: converged, or until: {PATH: VALUE}");
-    let until = until.and_then(|(node, path)| until_of(desk, node, &path));
-    let at_most = own.need(desk, "at_most", "at_most: 5, the passes there are at most");
-    let at_most = at_most.and_then(|(node, path)| value::count(desk, node, &path, 1, MOST_PASSES));
+    let until = own.need(diagnostics, "until", "until: converged, or until: {PATH: VALUE}");
+    let until = until.and_then(|(node, path)| until_of(diagnostics, node, &path));
+    let at_most = own.need(diagnostics, "at_most", "at_most: 5, the passes there are at most");
+    let at_most = at_most.and_then(|(node, path)| value::count(diagnostics, node, &path, 1, MOST_PASSES));
     Work::Repeat { steps, until, at_most: at_most.unwrap_or(1) }
 }
 
-fn until_of(desk: &mut Desk, node: &Node, path: &str) -> Option<Until> {
+fn until_of(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Option<Until> {
     match &node.value {
         Value::Text { text, .. } if text == "converged" => Some(Until::Converged(node.span)),
         Value::Text { text, .. } if !text.is_empty() && !conditions::is_comparison(text) => {
-            let told = format!("{path}: `{text}` is neither `converged` nor a condition");
+            let message = format!("{path}: `{text}` is neither `converged` nor a condition");
             let near = systole_kit::schema::nearest(text, ["converged"].into_iter());
-            let mend = near.unwrap_or("converged, or {PATH: VALUE}, as {judge/score: 9..}");
-            desk.tell(Code::ConfigValue, node.span, &told, Some(mend));
+            let fix = near.unwrap_or("converged, or {PATH: VALUE}, as {judge/score: 9..}");
+            diagnostics.report(Code::ConfigValue, node.span, &message, Some(fix));
             None
         }
         _ => {
-            let conditions = conditions::read(desk, node, path);
+            let conditions = conditions::read(diagnostics, node, path);
             (!conditions.is_empty()).then_some(Until::Holds(conditions))
         }
     }

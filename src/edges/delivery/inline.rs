@@ -19,7 +19,7 @@ use systole_kit::line::Line;
 use systole_kit::reply::{self, Said};
 use tokio::sync::mpsc;
 
-use super::desk::Errand;
+use super::mailbox::Errand;
 use super::post::{Post, UNSENT, called_back};
 use crate::edges::tasks::{self, Caught, Kind, Panicked, Task};
 use systole_core::types::codes::Code;
@@ -100,7 +100,7 @@ async fn attend(post: Post, listener: Arc<dyn Answering>) {
     let board = Arc::new(Board::default());
     post.joined().await;
     loop {
-        while let Some(errand) = post.desk.next_now() {
+        while let Some(errand) = post.mailbox.next_now() {
             match errand {
                 Errand::Deliver(delivery) => bring(&delivery, &post, &listener, &board, &running).await,
                 Errand::Answer(answer) => board.ring(answer),
@@ -109,8 +109,8 @@ async fn attend(post: Post, listener: Arc<dyn Answering>) {
             }
         }
         tokio::select! {
-            () = post.desk.arrival() => {}
-            (token, why) = post.desk.unsent() => {
+            () = post.mailbox.arrival() => {}
+            (token, why) = post.mailbox.unsent() => {
                 post.gone(token, called_back(why), UNSENT.to_owned()).await;
             }
             () = post.stopped() => break,
@@ -162,7 +162,7 @@ async fn wait(post: Post, token: Token, answer: Caught<Said>) {
     };
     let (code, words) = tokio::select! {
         said = answer => return answered(&post, token, said).await,
-        why = post.desk.recall_of(&token) => (called_back(why), "called back; its work was dropped"),
+        why = post.mailbox.recall_of(&token) => (called_back(why), "called back; its work was dropped"),
         () = last_moment => (Code::ListenerLost, "still at work when the organism stopped"),
     };
     gone(&post, token, code, words.to_owned()).await;
@@ -177,7 +177,7 @@ async fn answered(post: &Post, token: Token, said: Result<Said, Panicked>) {
         let words = fault.message.clone().into();
         return gone(post, token, Code::ListenerFailed, words).await;
     }
-    if post.desk.settle(&token.0) {
+    if post.mailbox.settle(&token.0) {
         post.said(Speech::Word(reply::Word::Reply { delivery: token.0.to_string(), said })).await;
     }
 }
@@ -193,7 +193,7 @@ fn panic_words(panicked: &Panicked) -> String {
 }
 
 async fn gone(post: &Post, token: Token, code: Code, words: String) {
-    if post.desk.settle(&token.0) {
+    if post.mailbox.settle(&token.0) {
         post.gone(token, code, words).await;
     }
 }

@@ -4,9 +4,9 @@
 //! makes the pump wait. In: deliveries and call-backs, by `Carrier`. Out: `Heard`, once for every
 //! delivery, into one bounded queue. While the queue is full, nothing is read from any listener.
 
-mod desk;
 mod ear;
 mod inline;
+mod mailbox;
 mod nats;
 mod pace;
 mod post;
@@ -29,7 +29,7 @@ use tokio::sync::{mpsc, watch};
 
 use crate::edges::nats::Broker;
 use crate::edges::tasks::{self, Kind, Task};
-use desk::{Desk, Refused};
+use mailbox::{Mailbox, Refused};
 use post::Post;
 use process::Workplace;
 use systole_core::types::codes::Code;
@@ -92,7 +92,7 @@ impl Carriers {
             let name = &listener.name;
             let post = Post {
                 listener: name.clone(),
-                desk: Arc::new(Desk::new(listener.in_flight)),
+                mailbox: Arc::new(Mailbox::new(listener.in_flight)),
                 pace,
                 steps: steps.clone(),
                 ear: ear.clone(),
@@ -160,7 +160,7 @@ impl Carrier for Carriers {
         let Some(post) = self.posts.get(&delivery.lease.listener) else {
             return self.gone_apart(&delivery, Code::Unavailable, Code::Unavailable.meaning());
         };
-        match post.desk.hand(delivery) {
+        match post.mailbox.hand(delivery) {
             Ok(()) => {}
             Err((delivery, Refused::Closed)) => {
                 self.gone_apart(&delivery, Code::ListenerDown, "the listener was stopped");
@@ -174,13 +174,13 @@ impl Carrier for Carriers {
     fn call_back(&self, token: &Token, why: CallBack) {
         // The token does not name its listener. Listeners are few, and a look at a desk is short.
         for post in self.posts.values() {
-            post.desk.call_back(token, why);
+            post.mailbox.call_back(token, why);
         }
     }
 
     fn answer(&self, listener: &Name, answer: Answer) {
         if let Some(post) = self.posts.get(listener) {
-            post.desk.answer(answer);
+            post.mailbox.answer(answer);
         }
     }
 }

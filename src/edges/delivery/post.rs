@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use tokio::sync::{mpsc, watch};
 
-use super::desk::Desk;
 use super::ear::Ear;
+use super::mailbox::Mailbox;
 use super::pace::Pace;
 use super::receipts::{Receipt, Receipts};
 use crate::edges::tasks::Panicked;
@@ -19,7 +19,7 @@ use systole_core::types::ports::{CallBack, Heard, Speech, Step, Steps, Token};
 #[derive(Clone)]
 pub(super) struct Post {
     pub(super) listener: Name,
-    pub(super) desk: Arc<Desk>,
+    pub(super) mailbox: Arc<Mailbox>,
     pub(super) pace: Pace,
     pub(super) steps: Arc<dyn Steps>,
     pub(super) ear: Arc<dyn Ear>,
@@ -66,7 +66,7 @@ impl Post {
 
     /// Nothing that waits on the desk can begin just now.
     pub(super) async fn put_off_waiting(&self, words: &str) {
-        for token in self.desk.settle_waiting() {
+        for token in self.mailbox.settle_waiting() {
             self.not_now(token, words.to_owned()).await;
         }
     }
@@ -88,15 +88,15 @@ impl Post {
 
     /// Nothing that waits on the desk will be delivered.
     pub(super) async fn refuse_waiting(&self, words: &str) {
-        for token in self.desk.settle_waiting() {
+        for token in self.mailbox.settle_waiting() {
             self.gone(token, Code::ListenerDown, words.to_owned()).await;
         }
     }
 
     /// Nothing on the desk will be answered, and nothing more is taken.
     pub(super) async fn close(&self, code: Code, words: &str) {
-        self.desk.close();
-        for (token, _) in self.desk.settle_all() {
+        self.mailbox.close();
+        for (token, _) in self.mailbox.settle_all() {
             self.gone(token, code, words.to_owned()).await;
         }
         self.refuse_waiting(words).await;
@@ -157,7 +157,7 @@ mod tests {
         let (_running, stop) = watch::channel(false);
         let post = Post {
             listener: Name::operator(),
-            desk: Arc::new(Desk::new(1)),
+            mailbox: Arc::new(Mailbox::new(1)),
             pace: Pace::default(),
             steps: Arc::new(Unwatched),
             ear: Arc::new(Deaf),

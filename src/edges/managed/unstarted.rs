@@ -59,15 +59,15 @@ impl Unstarted {
     }
 
     /// What to change.
-    pub fn mend(&self) -> String {
-        let mend = match self {
+    pub fn fix(&self) -> String {
+        let fix = match self {
             Unstarted::Missing { .. } => {
                 "nats-server 2.12 or newer in a folder of PATH, or under bus.nats the address of one that runs"
             }
             Unstarted::Strange { .. } => "nats-server 2.12 or newer, before that program on PATH",
             Unstarted::Old { .. } => "nats-server 2.12 or newer, before it on PATH",
             Unstarted::NoWarden => "the program systole as it was installed",
-            Unstarted::Hindered(hindered) => hindered.mend,
+            Unstarted::Hindered(hindered) => hindered.fix,
             Unstarted::Address { .. } => {
                 "an address of that form, or remove the file: another address is chosen then"
             }
@@ -85,7 +85,7 @@ impl Unstarted {
                 "a disk that is not held up by other work; what is kept is read at the start"
             }
         };
-        mend.to_owned()
+        fix.to_owned()
     }
 }
 

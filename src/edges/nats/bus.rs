@@ -155,7 +155,7 @@ pub(super) struct Held {
     /// The text for a wrong rule about deletes.
     pub(super) deleted: &'static str,
     /// What to do about a stream that someone changed.
-    pub(super) mend: &'static str,
+    pub(super) fix: &'static str,
 }
 
 /// The stream of deliveries.
@@ -164,7 +164,7 @@ const DELIVERIES: Held = Held {
     share: "for each listener",
     deleting: |found| found.sealed || found.deny_delete || found.deny_purge,
     deleted: "nothing can be deleted from it",
-    mend: "while the organism is stopped: it is made again, and the log sends again what was out",
+    fix: "while the organism is stopped: it is made again, and the log sends again what was out",
 };
 
 /// Compares an existing stream with what we would make.
@@ -181,12 +181,9 @@ pub(super) fn judge(
         Owner::Ours(format) => match format.parse::<u32>() {
             Ok(FORMAT) => match altered(wanted, found, held) {
                 changes if changes.is_empty() => Ok(()),
-                changes => Err(Unusable::Altered {
-                    address,
-                    stream,
-                    why: line(&changes.join(", ")),
-                    mend: held.mend,
-                }),
+                changes => {
+                    Err(Unusable::Altered { address, stream, why: line(&changes.join(", ")), fix: held.fix })
+                }
             },
             _ => Err(Unusable::Newer { address, stream, found: line(&format), known: FORMAT }),
         },

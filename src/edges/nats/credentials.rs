@@ -41,13 +41,13 @@ impl Credentials {
 
     /// The error that nothing can be signed with them.
     pub(super) fn unreadable(&self) -> Unusable {
-        let (what, mend) = match self {
+        let (what, fix) = match self {
             Credentials::Creds(_) => {
                 ("the text of a .creds file", "the whole file, with its BEGIN and END lines")
             }
             _ => ("the seed of an nkey", "the seed of a user, which begins with SU"),
         };
-        Unusable::Credentials { what, mend }
+        Unusable::Credentials { what, fix }
     }
 
     /// The name that the broker sees, for messages.

@@ -62,7 +62,7 @@ impl Back {
 }
 
 /// The messages of clients, as they come.
-pub struct Knocks {
+pub struct FailedLogins {
     heard: Subscriber,
     client: Client,
     largest: usize,
@@ -70,16 +70,16 @@ pub struct Knocks {
 
 impl Broker {
     /// Takes the messages of clients from now on.
-    pub async fn knocks(&self) -> Result<Knocks, String> {
+    pub async fn failed_logins(&self) -> Result<FailedLogins, String> {
         let client = self.client().clone();
         let heard = client.subscribe(self.subjects().all_asked()).await.map_err(|error| error.to_string())?;
         // The broker's answer to this request shows that it has processed the subscription.
         fitness::jetstream(&self.wire).await.map_err(|unusable| unusable.to_string())?;
-        Ok(Knocks { heard, largest: client.max_payload(), client })
+        Ok(FailedLogins { heard, largest: client.max_payload(), client })
     }
 }
 
-impl Knocks {
+impl FailedLogins {
     /// The next message; `None` if the broker ended the subscription. May be dropped while it waits: nothing is lost.
     pub async fn next(&mut self) -> Option<Knock> {
         let message = poll_fn(|cx| Pin::new(&mut self.heard).poll_next(cx)).await?;

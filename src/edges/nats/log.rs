@@ -36,7 +36,7 @@ pub(super) const RECORDS: bus::Held = bus::Held {
     share: "of a partition",
     deleting: |found| !found.deny_delete || !found.deny_purge,
     deleted: "messages can be deleted from it",
-    mend: "only if its records may be lost: better give it back the settings it was made with",
+    fix: "only if its records may be lost: better give it back the settings it was made with",
 };
 
 /// The result of appending.

@@ -27,7 +27,7 @@ use tokio::sync::watch;
 
 pub use ahead::Ahead;
 pub use credentials::Credentials;
-pub use door::{Back, Knock, Knocks};
+pub use door::{Back, FailedLogins, Knock};
 pub use log::{Appended, LogStream};
 pub use refusals::{Refusal, Refusals};
 pub use source::{LEFT_BEHIND, LogSource, Reach, Stored, Unhad};

@@ -17,7 +17,7 @@ pub enum Unusable {
     Address { why: String },
     /// Nothing can be signed with the credentials.
     #[error("the broker's credentials are not {what}")]
-    Credentials { what: &'static str, mend: &'static str },
+    Credentials { what: &'static str, fix: &'static str },
     /// No server answers, or the connection broke.
     #[error("the broker at {address} cannot be reached: {why}")]
     Unreachable { address: String, why: String },
@@ -47,7 +47,7 @@ pub enum Unusable {
     Foreign { address: String, stream: String, why: String },
     /// Our stream is not as we made it.
     #[error("the stream {stream} at {address} is not as it was made: {why}")]
-    Altered { address: String, stream: String, why: String, mend: &'static str },
+    Altered { address: String, stream: String, why: String, fix: &'static str },
     /// The cluster does not keep this many copies.
     #[error("the stream {stream} at {address} is not kept in {copies} copies: {why}")]
     Copies { address: String, stream: String, copies: usize, why: String },
@@ -93,12 +93,12 @@ impl Unusable {
     }
 
     /// What to change.
-    pub fn mend(&self) -> String {
-        let mend = match self {
+    pub fn fix(&self) -> String {
+        let fix = match self {
             Unusable::Address { .. } => {
                 "nats://HOST:PORT, or tls://HOST:PORT, with the credentials beside it"
             }
-            Unusable::Credentials { mend, .. } => mend,
+            Unusable::Credentials { fix, .. } => fix,
             Unusable::Unreachable { .. } => "start nats-server there, or the address where it listens",
             Unusable::Silent { .. } => {
                 "look whether that is a nats-server and has work or a disk that holds it up; its log says"
@@ -123,7 +123,7 @@ impl Unusable {
             Unusable::Foreign { .. } => {
                 "another name for the organism, or another account or name for what has that stream"
             }
-            Unusable::Altered { stream, mend, .. } => return format!("nats stream rm {stream} {mend}"),
+            Unusable::Altered { stream, fix, .. } => return format!("nats stream rm {stream} {fix}"),
             Unusable::Copies { .. } => {
                 "log.replicas of as many as there are servers in the cluster at most, each with JetStream and room"
             }
@@ -136,7 +136,7 @@ impl Unusable {
             Unusable::Newer { .. } => "the version of systole that made it, or a newer one",
             Unusable::Refused { .. } => "what the broker says; its own log may say more",
         };
-        mend.to_owned()
+        fix.to_owned()
     }
 }
 

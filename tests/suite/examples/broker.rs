@@ -28,7 +28,7 @@ pub(super) async fn show(book: &mut Book) {
     let absent = managed::Server::on(Some("/usr/local/none:/none".as_ref())).await.unwrap_err();
     assert_eq!(absent.code(), Code::BusDown, "{absent}");
     let done = "systole run with `bus: {nats: managed}`, where no nats-server is installed";
-    book.write(Code::BusDown, done, &page(absent.code(), &absent.to_string(), &absent.mend()));
+    book.write(Code::BusDown, done, &page(absent.code(), &absent.to_string(), &absent.fix()));
     let done = "the listener echo says something in the name of another";
     book.take(&violated().await, Code::BusViolation, done);
 }
@@ -50,12 +50,12 @@ async fn write(book: &mut Book, code: Code, done: &str, url: &str, credentials: 
 
 fn told(refusal: &Unusable, address: &str) -> String {
     let words = refusal.to_string().replace(address, "127.0.0.1:4222");
-    page(refusal.code(), &words, &refusal.mend())
+    page(refusal.code(), &words, &refusal.fix())
 }
 
-fn page(code: Code, words: &str, mend: &str) -> String {
+fn page(code: Code, words: &str, fix: &str) -> String {
     let mut page = wrapped(&format!("{}:", code.as_str()), 4, words);
-    page.extend(wrapped("  try     ", 11, mend));
+    page.extend(wrapped("  try     ", 11, fix));
     page.join("\n") + "\n"
 }
 

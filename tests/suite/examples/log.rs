@@ -32,8 +32,8 @@ async fn refused(organism: &Organism, key: &str, thread: Option<String>) -> Refu
 
 fn told(refusal: &Refusal) -> String {
     let mut page = wrapped(&format!("{}:", refusal.code.as_str()), 4, &refusal.message).join("\n") + "\n";
-    if let Some(mend) = &refusal.fix {
-        page += &(wrapped("  try     ", 11, mend).join("\n") + "\n");
+    if let Some(fix) = &refusal.fix {
+        page += &(wrapped("  try     ", 11, fix).join("\n") + "\n");
     }
     page
 }

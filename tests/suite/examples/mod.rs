@@ -91,7 +91,7 @@ fn words(code: Code, body: &[u8]) -> String {
         ("  at      ", Some(place.join(", ")).filter(|place| !place.is_empty())),
         ("  expected", told.expected),
         ("  received", told.received),
-        ("  try     ", told.mend),
+        ("  try     ", told.fix),
     ];
     for (name, words) in parts {
         let words = words.map(|words| steady(&words));

@@ -77,8 +77,8 @@ fn door(folder: &Path, book: &mut Book) {
         let (code, message) = (&answer.json["code"], &answer.json["message"]);
         let lead = format!("{}:", code.as_str().unwrap());
         let mut page = wrapped(&lead, 4, message.as_str().unwrap()).join("\n") + "\n";
-        if let Value::String(mend) = &answer.json["try"] {
-            page += &format!("  try      {mend}\n");
+        if let Value::String(fix) = &answer.json["try"] {
+            page += &format!("  try      {fix}\n");
         }
         page
     };

@@ -116,7 +116,7 @@ async fn every_primitive_said_wrongly_is_refused_with_its_place_and_its_mend() {
         page += &format!("{what}\n  {item}\n  {code}\n");
         match told(&refused.body) {
             Some(said) => {
-                let parts = [("at", said.path), ("expected", said.expected), ("try", said.mend)];
+                let parts = [("at", said.path), ("expected", said.expected), ("try", said.fix)];
                 page += &format!("    {}\n", said.message);
                 for (name, words) in parts {
                     page += &words.map_or_else(String::new, |words| format!("    {name}: {words}\n"));

@@ -27,7 +27,7 @@ impl Stage {
         note: Option<&str>,
         says: Says<Judged>,
     ) -> Vec<String> {
-        self.happens(Happening::Ruled(Ruling {
+        self.happens(EventKind::Ruled(Ruling {
             ticket: Ticket(5),
             by: Name::operator(),
             request: PersonRequestId(id),
@@ -39,7 +39,7 @@ impl Stage {
 
     pub(crate) fn expires(&mut self, path: &str, id: u64) -> Vec<String> {
         let place = CallPath::parse(path).unwrap();
-        self.happens(Happening::Expired { thread: root(), place, request: PersonRequestId(id) })
+        self.happens(EventKind::Expired { thread: root(), place, request: PersonRequestId(id) })
     }
 }
 
@@ -211,7 +211,7 @@ fn a_second_answer_meets_decided_other_bytes_mismatch_and_no_request_unknown() {
 #[test]
 fn held_cancelled_with_its_caller_it_never_goes_out() {
     let mut stage = held();
-    stage.happens(Happening::Cancel { ticket: Ticket(2), by: Name::operator(), thread: root() });
+    stage.happens(EventKind::Cancel { ticket: Ticket(2), by: Name::operator(), thread: root() });
     assert_eq!(stage.rules(1, None, Says::Approve)[1], "=> refused approval.decided");
     let mut stage = Stage::new();
     stage.asks("k", "agent", None);

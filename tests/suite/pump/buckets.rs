@@ -8,7 +8,7 @@ use systole_core::types::limits;
 fn stray(stage: &mut Stage, kept: usize) -> Vec<String> {
     let kept = Some(Arc::from(vec![b'x'; kept]));
     let refused = Refused { refusal: Refusal::new(Code::Malformed, "no XML"), kept };
-    stage.happens(Happening::Stray(Unconnected {
+    stage.happens(EventKind::Stray(Unconnected {
         listener: name("tool"),
         refused,
         waits: None,
@@ -21,7 +21,7 @@ fn wrong(stage: &mut Stage, client: &str, thread: Option<&ThreadId>) -> Vec<Stri
     let payload = Err(Refused { refusal: Refusal::new(Code::Invalid, "limit: 0"), kept: None });
     let (client, key) = (name(client), Key::parse("wrong").unwrap());
     let asked = Asked { ticket: Ticket(1), client, key, thread: thread.cloned(), payload };
-    stage.happens(Happening::Asked { asked, bound: None })
+    stage.happens(EventKind::Asked { asked, bound: None })
 }
 
 #[test]
@@ -41,7 +41,7 @@ fn after_twenty_refusals_the_next_is_only_counted_and_its_sender_told_what_was_w
 fn the_refusal_that_is_counted_still_says_how_to_mend_it() {
     let mut stage = Stage::new();
     (0..AT_ONCE).for_each(|_| drop(wrong(&mut stage, "operator", None)));
-    let refusal = Refusal::new(Code::Invalid, "limit: 0").mended_by("1");
+    let refusal = Refusal::new(Code::Invalid, "limit: 0").fixed_by("1");
     let payload = Err(Refused { refusal, kept: Some(Arc::from(&b"0"[..])) });
     let key = Key::parse("k").unwrap();
     let asked = Asked { ticket: Ticket(1), client: Name::operator(), key, thread: None, payload };
@@ -49,7 +49,7 @@ fn the_refusal_that_is_counted_still_says_how_to_mend_it() {
         at: Millis(1_000_300),
         tick: Millis(1),
         seed: Seed([0; 16]),
-        what: Happening::Asked { asked, bound: None },
+        what: EventKind::Asked { asked, bound: None },
     };
     let decision = decide(&stage.state, event);
     assert!(decision.documents.is_empty() && decision.facts.is_empty(), "nothing of it is kept");
@@ -74,7 +74,7 @@ fn of_what_has_no_place_in_a_call_an_excerpt_is_kept() {
         refusal: Refusal::new(Code::StaleLease, "over"),
         kept: Some(Arc::from(vec![b'x'; 100_000])),
     };
-    let what = Happening::Stray(Unconnected {
+    let what = EventKind::Stray(Unconnected {
         listener: name("tool"),
         refused,
         waits: None,
@@ -93,7 +93,7 @@ fn a_count_is_told_where_the_refusals_belong_while_that_lives() {
     let due = stage.state.buckets.due(Millis(u64::MAX));
     let [telling] = &due[..] else { panic!("{due:?}") };
     assert_eq!((&telling.place, telling.count.count), (&root(), 5));
-    let told = stage.happens(Happening::Throttled(telling.clone()));
+    let told = stage.happens(EventKind::Throttled(telling.clone()));
     assert_eq!(told, ["root 22 refusal/ingress.throttled core -> operator"]);
     let body = String::from_utf8_lossy(&stage.records.last().unwrap().body).into_owned();
     assert!(body.starts_with("<throttled ") && body.contains("count=\"5\""), "{body}");
@@ -101,6 +101,6 @@ fn a_count_is_told_where_the_refusals_belong_while_that_lives() {
 
     let count = Count { count: 1, first: Millis(1), last: Millis(1) };
     let ended = Telling { sender: name("tool"), place: root(), count };
-    stage.happens(Happening::Cancel { ticket: Ticket(2), by: Name::operator(), thread: root() });
-    assert_eq!(stage.happens(Happening::Throttled(ended)), ["sys 1 refusal/listener.throttled core -> tool"]);
+    stage.happens(EventKind::Cancel { ticket: Ticket(2), by: Name::operator(), thread: root() });
+    assert_eq!(stage.happens(EventKind::Throttled(ended)), ["sys 1 refusal/listener.throttled core -> tool"]);
 }

@@ -142,8 +142,8 @@ fn b15_a_child_has_half_of_what_is_left_and_its_use_is_its_parents_when_it_ends(
     let finished = body_of(&stage, "<thread-finished");
     let own = finished.iter().find(|f| f.starts_with(&format!("{} ", root()))).unwrap();
     assert!(own.contains("messages=\"2\" children=\"1\""), "{own}");
-    let purse = &stage.state.thread(&root()).unwrap().purses[&1];
-    assert_eq!((purse.used.messages, purse.used.children), (3, 2));
+    let budget_use = &stage.state.thread(&root()).unwrap().purses[&1];
+    assert_eq!((budget_use.used.messages, budget_use.used.children), (3, 2));
 }
 
 #[test]

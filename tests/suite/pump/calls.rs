@@ -260,8 +260,8 @@ fn b10_a_late_reply_for_an_ended_thread_is_recorded_outside_it() {
     let mut stage = Stage::new();
     stage.asks("k", "tool", None);
     let lease = stage.lease(&root(), "1", 1, 1);
-    stage.happens(Happening::Cancel { ticket: Ticket(2), by: Name::operator(), thread: root() });
-    let told = stage.happens(Happening::Replied(Judged {
+    stage.happens(EventKind::Cancel { ticket: Ticket(2), by: Name::operator(), thread: root() });
+    let told = stage.happens(EventKind::Replied(Judged {
         lease,
         said: Said::Items(vec![final_()]),
         claimed: None,

@@ -3,7 +3,7 @@
 use super::*;
 
 fn cancel(stage: &mut Stage, thread: &ThreadId) -> Vec<String> {
-    stage.happens(Happening::Cancel { ticket: Ticket(2), by: Name::operator(), thread: thread.clone() })
+    stage.happens(EventKind::Cancel { ticket: Ticket(2), by: Name::operator(), thread: thread.clone() })
 }
 
 #[test]

@@ -4,7 +4,7 @@ use sha2::{Digest as _, Sha256};
 use systole::edges::log::memory::Memory;
 use systole_core::pump::fold::apply_to;
 use systole_core::pump::state::{Stand, Thread};
-use systole_core::pump::view::{Begun, Page, Seen, View, Wanted, Whose, Wish, look};
+use systole_core::pump::view::{Begun, Page, ReadRequest, Seen, View, Wanted, Whose, look};
 use systole_core::rules::primitive::{read_clear, read_recall};
 use systole_core::types::ports::{Batch, CallMark, LogWriter};
 
@@ -55,7 +55,7 @@ impl Stage {
     }
 
     pub(super) fn view(&self, thread: &ThreadId, path: &str) -> View {
-        let (log, whose, whole) = (self.log(), self.whose(thread, path), vec![(0, Wish::Whole)]);
+        let (log, whose, whole) = (self.log(), self.whose(thread, path), vec![(0, ReadRequest::Whole)]);
         let view = look(&log, &mut Begun::default(), &whose, &whole).unwrap().view.unwrap();
         if whose.sees == Sees::Thread {
             return view;
@@ -68,7 +68,7 @@ impl Stage {
             let due = so_far.calls.get(path).filter(|call| matches!(call.stand(), Stand::Ready { .. }));
             if let Some(up_to) = due.map(|call| call.ready_seq) {
                 let whose = Whose { up_to, ..whose.clone() };
-                look(&log, &mut begun, &whose, &vec![(0, Wish::Page(page))]).unwrap();
+                look(&log, &mut begun, &whose, &vec![(0, ReadRequest::Page(page))]).unwrap();
             }
         }
         assert_eq!(look(&log, &mut begun, &whose, &whole).unwrap().view.unwrap(), view);
@@ -94,8 +94,10 @@ impl Stage {
             .zip(&items)
             .filter_map(|(ordinal, item)| match item {
                 Item::Admitted(a) => match a.what() {
-                    What::Primitive(Primitive::Clear(_)) => Some((ordinal, Wish::Whole)),
-                    What::Primitive(Primitive::Recall(recall)) => Some((ordinal, Wish::Recall(*recall))),
+                    What::Primitive(Primitive::Clear(_)) => Some((ordinal, ReadRequest::Whole)),
+                    What::Primitive(Primitive::Recall(recall)) => {
+                        Some((ordinal, ReadRequest::Recall(*recall)))
+                    }
                     _ => None,
                 },
                 _ => None,
@@ -109,7 +111,7 @@ impl Stage {
             claimed: None,
             ticket: None,
         };
-        self.happens(Happening::Looked { judged, seen: Ok(seen) })
+        self.happens(EventKind::Looked { judged, seen: Ok(seen) })
     }
 
     /// The body of the newest record whose line has this form.
@@ -414,7 +416,7 @@ fn a_view_that_cannot_be_read_refuses_the_item_and_nothing_else() {
     let refusal = Refusal::new(Code::DamagedThread, "the log is damaged");
     let said = Said::Items(vec![clear(0), recall("from_seq=\"1\" to_seq=\"1\""), calls("tool", "x")]);
     let judged = Judged { lease: stage.lease(&root(), "1", 4, 1), said, claimed: None, ticket: None };
-    let told = stage.happens(Happening::Looked { judged, seen: Err(refusal) });
+    let told = stage.happens(EventKind::Looked { judged, seen: Err(refusal) });
     assert_eq!(
         told,
         [
@@ -452,7 +454,7 @@ fn a_reply_that_is_late_changes_no_view() {
         ticket: None,
     };
     let seen = look(&stage.log(), &mut Begun::default(), &stage.whose(&root(), "1"), &vec![]).unwrap();
-    let told = stage.happens(Happening::Looked { judged, seen: Ok(seen) });
+    let told = stage.happens(EventKind::Looked { judged, seen: Ok(seen) });
     assert!(told[0].contains("refusal/reply.stale-lease"), "{told:?}");
     assert_eq!(stage.state.thread(&root()).unwrap().calls["1"].cleared, 0);
 }

@@ -21,27 +21,27 @@ fn asks(stage: &mut Stage, who: &str, key: &str, to: &str, thread: Option<&Threa
     let payload = Ok(Admitted::new(What::For(name(to)), Verdict::sworn(payload(to))));
     let (client, key) = (name(who), Key::parse(key).unwrap());
     let asked = Asked { ticket: Ticket(1), client, key, thread: thread.cloned(), payload };
-    stage.happens(Happening::Asked { asked, bound: None })
+    stage.happens(EventKind::Asked { asked, bound: None })
 }
 
 fn refused_payload(stage: &mut Stage, who: &str, thread: &ThreadId) -> Vec<String> {
     let payload = Err(Refused { refusal: Refusal::new(Code::Invalid, "wrong"), kept: None });
     let (client, key) = (name(who), Key::parse("wrong").unwrap());
     let asked = Asked { ticket: Ticket(1), client, key, thread: Some(thread.clone()), payload };
-    stage.happens(Happening::Asked { asked, bound: None })
+    stage.happens(EventKind::Asked { asked, bound: None })
 }
 
 fn cancels(stage: &mut Stage, who: &str, thread: &ThreadId) -> Vec<String> {
-    stage.happens(Happening::Cancel { ticket: Ticket(2), by: name(who), thread: thread.clone() })
+    stage.happens(EventKind::Cancel { ticket: Ticket(2), by: name(who), thread: thread.clone() })
 }
 
 fn halts(stage: &mut Stage, who: &str, thread: Option<&ThreadId>) -> Vec<String> {
     let (ticket, by, thread) = (Ticket(3), name(who), thread.cloned());
-    stage.happens(Happening::Pause(Pause { ticket, by, thread, halts: true, note: None }))
+    stage.happens(EventKind::Pause(Pause { ticket, by, thread, halts: true, note: None }))
 }
 
 fn ends(stage: &mut Stage, who: &str, thread: &ThreadId) -> Vec<String> {
-    stage.happens(Happening::End { ticket: Ticket(5), by: name(who), thread: thread.clone() })
+    stage.happens(EventKind::End { ticket: Ticket(5), by: name(who), thread: thread.clone() })
 }
 
 /// The thread that alice's key `k` opens.
@@ -129,7 +129,7 @@ fn who_opened_a_thread_or_operates_those_of_others_goes_on_with_it_halts_and_end
 #[test]
 fn everything_is_halted_by_a_client_that_operates_and_by_no_other() {
     let mut stage = stage();
-    stage.happens(Happening::Booted { listeners: vec![name("tool")] });
+    stage.happens(EventKind::Booted { listeners: vec![name("tool")] });
     assert!(halts(&mut stage, "alice", None)[1].starts_with("=> refused"));
     assert_eq!(halts(&mut stage, "bob", None).last().unwrap(), "=> done");
 }
@@ -152,7 +152,7 @@ fn only_who_has_the_role_decides_about_what_waits_for_a_person() {
     let mut rules = |who: &str| {
         let (ticket, by, request) = (Ticket(4), name(who), PersonRequestId(1));
         let ruling = Ruling { ticket, by, request, hash: None, note: None, says: Says::Approve };
-        stage.happens(Happening::Ruled(ruling))
+        stage.happens(EventKind::Ruled(ruling))
     };
     for who in ["alice", "bob"] {
         let told = rules(who);
@@ -168,6 +168,6 @@ fn what_was_refused_of_who_only_decides_stands_in_no_thread_of_others() {
     asks(&mut stage, "alice", "k", "guarded", None);
     let (by, request, hash) = (name("carol"), PersonRequestId(1), Some(Digest([9; 32])));
     let ruling = Ruling { ticket: Ticket(4), by, request, hash, note: None, says: Says::Approve };
-    let told = stage.happens(Happening::Ruled(ruling));
+    let told = stage.happens(EventKind::Ruled(ruling));
     assert!(told[0].starts_with("sys ") && told[1] == "=> refused approval.mismatch", "{told:?}");
 }

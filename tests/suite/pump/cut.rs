@@ -14,9 +14,9 @@ use systole_core::types::record::Role;
 use systole_kit::journal::{Entry, Started};
 use systole_kit::money::Money;
 
-fn pause(halts: bool) -> Happening {
+fn pause(halts: bool) -> EventKind {
     let (by, thread) = (Name::operator(), Some(root()));
-    Happening::Pause(Pause { ticket: Ticket(6), by, thread, halts, note: None })
+    EventKind::Pause(Pause { ticket: Ticket(6), by, thread, halts, note: None })
 }
 
 /// A conversation with every kind of record.
@@ -28,7 +28,7 @@ pub(crate) fn busy() -> (Stage, Vec<usize>) {
         work(stage);
         commits.push(stage.records.len());
     };
-    step(&mut stage, &mut |s| drop(s.happens(Happening::Booted { listeners: vec![name("tool")] })));
+    step(&mut stage, &mut |s| drop(s.happens(EventKind::Booted { listeners: vec![name("tool")] })));
     step(&mut stage, &mut |s| drop(s.asks("k", "agent", None)));
     step(&mut stage, &mut |s| drop(s.asks("k2", "quiet", Some(&root()))));
     step(&mut stage, &mut |s| {
@@ -101,10 +101,10 @@ fn later_calls(stage: &mut Stage, step: &mut Step<'_>) {
     step(stage, &mut |s| drop(s.says(&other, "1", 1, Said::Items(vec![]))));
     step(stage, &mut |s| {
         let (by, thread) = (Name::operator(), other.clone());
-        drop(s.happens(Happening::End { ticket: Ticket(4), by, thread }))
+        drop(s.happens(EventKind::End { ticket: Ticket(4), by, thread }))
     });
     step(stage, &mut |s| {
-        drop(s.happens(Happening::Cancel { ticket: Ticket(3), by: Name::operator(), thread: root() }))
+        drop(s.happens(EventKind::Cancel { ticket: Ticket(3), by: Name::operator(), thread: root() }))
     });
 }
 
@@ -225,8 +225,8 @@ pub(crate) fn spread() -> Stage {
     stage.replies("1/2.0:0", 1, vec![]);
     stage.replies("1", 3, vec![each(Gather::All, &["careful", "tool"])]);
     let call = CallPath::parse("1/3.0:0").unwrap();
-    stage.happens(Happening::Sending { thread: root(), call, turn: 1 });
-    stage.happens(Happening::Cancel { ticket: Ticket(2), by: Name::operator(), thread: root() });
+    stage.happens(EventKind::Sending { thread: root(), call, turn: 1 });
+    stage.happens(EventKind::Cancel { ticket: Ticket(2), by: Name::operator(), thread: root() });
     stage
 }
 
@@ -262,14 +262,14 @@ pub(crate) fn thinking() -> Stage {
     stage.replies("1", 1, vec![spawn(Some("heat"), "agent"), call("careful")]);
     stage.says(&heat, "1", 1, starts(1));
     let (thread, path) = (root(), CallPath::parse("1/1.1").unwrap());
-    stage.happens(Happening::Sending { thread: thread.clone(), call: path.clone(), turn: 1 });
+    stage.happens(EventKind::Sending { thread: thread.clone(), call: path.clone(), turn: 1 });
     stage.says(&root(), "1/1.1", 1, starts(1));
     let request = stage.records.iter().find(|r| r.header.code == Some(Mark::Role(Role::Call)));
     let request = request.cloned().map(Arc::new);
     let (code, words) = (Code::ListenerLost, "gone".to_owned());
     let (turn, attempt, with_pump) = (1, 1, false);
     let lost = Lost { thread, call: path, turn, attempt, code, words, with_pump, request };
-    stage.happens(Happening::Lost(lost));
+    stage.happens(EventKind::Lost(lost));
     stage.rules(1, None, Says::Approve);
     stage.says(&root(), "1/1.1", 1, asks(2, 0));
     stage.says(&root(), "1/1.1", 1, starts(3));
@@ -314,7 +314,7 @@ fn folds_wherever_it_is_cut(stage: &Stage) {
         let mut cut_stage = Stage { state, records: Vec::new(), now: stage.now, events: 100 };
         cut_stage.asks("after", "tool", None);
         if cut_stage.state.thread(&root()).is_some() {
-            cut_stage.happens(Happening::Cancel { ticket: Ticket(9), by: Name::operator(), thread: root() });
+            cut_stage.happens(EventKind::Cancel { ticket: Ticket(9), by: Name::operator(), thread: root() });
         }
     }
 }

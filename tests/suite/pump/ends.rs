@@ -3,7 +3,7 @@
 use super::*;
 
 fn end(stage: &mut Stage, thread: &ThreadId) -> Vec<String> {
-    stage.happens(Happening::End { ticket: Ticket(2), by: Name::operator(), thread: thread.clone() })
+    stage.happens(EventKind::End { ticket: Ticket(2), by: Name::operator(), thread: thread.clone() })
 }
 
 #[test]

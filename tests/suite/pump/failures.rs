@@ -51,7 +51,7 @@ fn out_failed_with_retry_is_ready_again_and_failed_without_is_closed() {
 fn out_lost_with_on_unknown_fail_is_never_repeated() {
     let mut stage = Stage::new();
     stage.asks("k", "careful", None);
-    let sending = Happening::Sending { thread: root(), call: CallPath::top(1), turn: 1 };
+    let sending = EventKind::Sending { thread: root(), call: CallPath::top(1), turn: 1 };
     assert_eq!(stage.happens(sending), ["root 2 attempt/- core -> careful 1 t1", "=> careful 1 t1 a1"]);
     assert_eq!(
         stage.loses("1", 1, 1, Code::ListenerLost),
@@ -66,7 +66,7 @@ fn out_lost_with_on_unknown_fail_is_never_repeated() {
 fn a_known_failure_is_repeated_also_where_an_unknown_outcome_is_not() {
     let mut stage = Stage::new();
     stage.asks("k", "careful", None);
-    stage.happens(Happening::Sending { thread: root(), call: CallPath::top(1), turn: 1 });
+    stage.happens(EventKind::Sending { thread: root(), call: CallPath::top(1), turn: 1 });
     assert_eq!(stage.loses("1", 1, 1, Code::ListenerFailed)[1], "=> careful 1 t1 a2");
 }
 
@@ -82,7 +82,7 @@ fn of_two_racing_ends_the_first_recorded_wins() {
     );
     let lease = stage.lease(&root(), "1", 1, 1);
     let late =
-        Happening::Replied(Judged { lease, said: Said::Items(vec![final_()]), claimed: None, ticket: None });
+        EventKind::Replied(Judged { lease, said: Said::Items(vec![final_()]), claimed: None, ticket: None });
     assert_eq!(stage.happens(late), ["root 3 refusal/reply.stale-lease core -> tool"]);
     assert_eq!(stage.replies("1", 1, vec![final_()]), ["root 4 message/final tool -> operator 1 t1.0"]);
 }
@@ -100,7 +100,7 @@ fn a_delivery_that_keeps_dying_with_the_pump_is_a_dead_letter_after_five_attempt
 
 /// The pump died while that attempt at the root's first turn was out.
 fn dies_with_pump(stage: &mut Stage, attempt: u32) -> Vec<String> {
-    stage.happens(Happening::Lost(Lost {
+    stage.happens(EventKind::Lost(Lost {
         thread: root(),
         call: CallPath::top(1),
         turn: 1,

@@ -64,7 +64,7 @@ fn out_with_care() -> Stage {
     let mut stage = Stage::new();
     stage.asks("k", "careful", None);
     let (thread, call) = (root(), CallPath::top(1));
-    stage.happens(Happening::Sending { thread, call, turn: 1 });
+    stage.happens(EventKind::Sending { thread, call, turn: 1 });
     stage
 }
 
@@ -164,7 +164,7 @@ fn a_word_of_an_attempt_that_is_over_is_refused_with_an_answer_that_says_so() {
     let lease = stage.lease(&root(), "1", 1, 1);
     for said in [journals(8, started()), asks(8, 0)] {
         let judged = Judged { lease: lease.clone(), said, claimed: None, ticket: None };
-        let told = stage.happens(Happening::Replied(judged));
+        let told = stage.happens(EventKind::Replied(judged));
         assert!(told[0].contains("refusal/reply.stale-lease core -> agent"), "{told:?}");
         assert_eq!(told[1], "=> answer 8 reply.stale-lease");
     }
@@ -266,7 +266,7 @@ fn a_recall_names_the_delivery_that_asked() {
         at: Millis(2_000_000),
         tick: Millis(1),
         seed: Seed([9; 16]),
-        what: Happening::Replied(judged),
+        what: EventKind::Replied(judged),
     };
     let decision = decide(&stage.state, event);
     assert!(decision.facts.is_empty(), "a question leaves no trace");

@@ -151,7 +151,7 @@ fn a_word_is_taken_for_the_wrap_up_turn_though_it_is_one_more_than_the_file_allo
     let told = stage.steers("operator", "agent", Some(&root()));
     assert_eq!(told.last().unwrap(), "=> refused budget.messages", "its last turn may be out");
     stage.passes(100_000);
-    let told = stage.happens(Happening::Elapsed(Runs { thread: root(), purse: 1 }));
+    let told = stage.happens(EventKind::Elapsed(Runs { thread: root(), budget_use: 1 }));
     assert!(told.iter().any(|line| line.contains("message/wrap-up")), "{told:?}");
     let told = stage.steers("operator", "agent", Some(&root()));
     let seq = stage.state.thread(&root()).unwrap().seq;

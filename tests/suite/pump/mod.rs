@@ -36,7 +36,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use systole_core::pump::decide::decide;
-use systole_core::pump::event::{Decision, Effect, Event, Happening, Lost};
+use systole_core::pump::event::{Decision, Effect, Event, EventKind, Lost};
 use systole_core::pump::fold::apply;
 use systole_core::pump::state::{Book, State};
 use systole_core::rules::primitive::{read_await, read_cancel_thread, read_cancel_timer, read_set_timer};
@@ -150,7 +150,7 @@ pub(crate) fn final_() -> Item {
 }
 
 pub(crate) fn refused() -> Item {
-    Item::Refused(Refused { refusal: Refusal::new(Code::Invalid, "wrong").mended_by("right"), kept: None })
+    Item::Refused(Refused { refusal: Refusal::new(Code::Invalid, "wrong").fixed_by("right"), kept: None })
 }
 
 pub(crate) fn spawn(label: Option<&str>, to: &str) -> Item {
@@ -233,7 +233,7 @@ impl Stage {
     }
 
     /// Decides and folds, and returns the records and effects, one on each line.
-    pub(crate) fn happens(&mut self, what: Happening) -> Vec<String> {
+    pub(crate) fn happens(&mut self, what: EventKind) -> Vec<String> {
         self.events += 1;
         self.now = self.now.plus(10);
         let event = Event { at: self.now, tick: self.now, seed: Seed([self.events; 16]), what };
@@ -270,7 +270,7 @@ impl Stage {
         let key = Key::parse(key).unwrap();
         let asked =
             Asked { ticket: Ticket(1), client: Name::operator(), key, thread: thread.cloned(), payload };
-        self.happens(Happening::Asked { asked, bound: None })
+        self.happens(EventKind::Asked { asked, bound: None })
     }
 
     /// A `<steer>` from outside, always under the same key, as the door admits it.
@@ -280,7 +280,7 @@ impl Stage {
         let payload = Ok(Admitted::steer(name(to), Verdict::sworn(payload(to)), Verdict::sworn(core)));
         let (client, key) = (name(client), Key::parse("s").unwrap());
         let asked = Asked { ticket: Ticket(1), client, key, thread: thread.cloned(), payload };
-        self.happens(Happening::Asked { asked, bound: None })
+        self.happens(EventKind::Asked { asked, bound: None })
     }
 
     pub(crate) fn lease(&self, thread: &ThreadId, path: &str, turn: u32, attempt: u32) -> Arc<Lease> {
@@ -303,14 +303,14 @@ impl Stage {
         let attempt =
             self.state.thread(thread).and_then(|t| t.calls.get(path)).map_or(1, |c| c.attempts.max(1));
         let lease = self.lease(thread, path, turn, attempt);
-        self.happens(Happening::Replied(Judged { lease, said, claimed: None, ticket: None }))
+        self.happens(EventKind::Replied(Judged { lease, said, claimed: None, ticket: None }))
     }
 
     /// A reply whose items name another sender.
     pub(crate) fn lies(&mut self, path: &str, turn: u32, liar: &str, items: Vec<Item>) -> Vec<String> {
         let lease = self.lease(&root(), path, turn, 1);
         let said = Said::Items(items);
-        self.happens(Happening::Replied(Judged { lease, said, claimed: Some(liar.to_owned()), ticket: None }))
+        self.happens(EventKind::Replied(Judged { lease, said, claimed: Some(liar.to_owned()), ticket: None }))
     }
 
     pub(crate) fn replies(&mut self, path: &str, turn: u32, items: Vec<Item>) -> Vec<String> {
@@ -330,13 +330,13 @@ impl Stage {
         let set = newest.clone().find(|r| Some(r.header.seq) == known).or(newest.clone().next());
         let set = Arc::new(set.expect("some timer was set").clone());
         let timer = TimerId::parse(timer).unwrap();
-        self.happens(Happening::Due { thread: root(), timer, set, late_ms })
+        self.happens(EventKind::Due { thread: root(), timer, set, late_ms })
     }
 
     pub(crate) fn loses(&mut self, path: &str, turn: u32, attempt: u32, code: Code) -> Vec<String> {
         let call = CallPath::parse(path).unwrap();
         let words = "last words".to_owned();
-        self.happens(Happening::Lost(Lost {
+        self.happens(EventKind::Lost(Lost {
             thread: root(),
             call,
             turn,

@@ -40,7 +40,7 @@ fn row_29_a_key_of_one_client_means_nothing_for_another() {
     let payload = Ok(Admitted::new(What::For(name("tool")), Verdict::sworn(payload("tool"))));
     let key = Key::parse("k").unwrap();
     let asked = Asked { ticket: Ticket(1), client: name("alice"), key, thread: None, payload };
-    let told = stage.happens(Happening::Asked { asked, bound: None });
+    let told = stage.happens(EventKind::Asked { asked, bound: None });
     assert_eq!(told[0], "root 1 message/request alice -> tool 1");
     assert_ne!(stage.records[0].header.thread, stage.records[1].header.thread);
 }
@@ -103,7 +103,7 @@ fn a_key_inside_a_thread_meets_its_receipt_from_memory_and_from_the_log() {
         repeated: true,
     };
     let bound = systole_core::pump::event::Bound { receipt, body: Digest::of(b"other bytes") };
-    let told = stage.happens(Happening::Asked { asked, bound: Some(bound) });
+    let told = stage.happens(EventKind::Asked { asked, bound: Some(bound) });
     assert_eq!(told[1], "=> refused payload.id-conflict", "the log knows the key with other bytes");
 }
 
@@ -125,7 +125,7 @@ fn row_26_unknown_and_ended_threads_take_nothing() {
         ["sys 1 refusal/thread.unknown core -> operator", "=> refused thread.unknown"]
     );
     stage.asks("k", "tool", None);
-    stage.happens(Happening::Cancel { ticket: Ticket(2), by: Name::operator(), thread: root() });
+    stage.happens(EventKind::Cancel { ticket: Ticket(2), by: Name::operator(), thread: root() });
     assert_eq!(
         stage.asks("k2", "tool", Some(&root())),
         ["sys 2 refusal/thread.ended core -> operator", "=> refused thread.ended"]
@@ -143,6 +143,6 @@ fn a_message_for_a_thread_that_never_was_leaves_its_namesakes_alone() {
 #[test]
 fn sys_takes_no_messages() {
     let mut stage = Stage::new();
-    stage.happens(Happening::Booted { listeners: vec![name("tool")] });
+    stage.happens(EventKind::Booted { listeners: vec![name("tool")] });
     assert_eq!(stage.asks("k", "tool", Some(&ThreadId::sys()))[1], "=> refused thread.unknown");
 }

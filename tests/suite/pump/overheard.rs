@@ -2,7 +2,7 @@
 //! events, and the listener's own messages are where they would be without them.
 
 use systole_core::pump::state::Stand;
-use systole_core::pump::view::{Begun, Message, Page, View, Whose, Wish, look};
+use systole_core::pump::view::{Begun, Message, Page, ReadRequest, View, Whose, look};
 use systole_core::types::ports::CallMark;
 use systole_kit::ask::{Spot, Viewed};
 
@@ -53,7 +53,7 @@ impl Stage {
         let whose = self.whose(&root(), path);
         assert_eq!(whose.sees, Sees::Thread);
         let narrow = Whose { sees: Sees::Call, ..whose.clone() };
-        let wanted = vec![(0, Wish::Whole)];
+        let wanted = vec![(0, ReadRequest::Whole)];
         let view =
             |whose: &Whose| look(&self.log(), &mut Begun::default(), whose, &wanted).unwrap().view.unwrap();
         let places = |view: View| -> Places {
@@ -249,7 +249,8 @@ fn b7_a_view_of_the_thread_is_cleared_in_whole_turns_and_read_again() {
     assert!(told.contains("kept_messages=\"4\" from_seq=\"1\" to_seq=\"6\""), "{told}");
     let whose = stage.whose(&root(), "1/2.1");
     let page = Page { from: 0, cleared: 6, words: true, items: true, mark: CallMark([1, 2, 3, 4]) };
-    let seen = look(&stage.log(), &mut Begun::default(), &whose, &vec![(0, Wish::Page(page))]).unwrap();
+    let seen =
+        look(&stage.log(), &mut Begun::default(), &whose, &vec![(0, ReadRequest::Page(page))]).unwrap();
     let page = Viewed::read(&Payload::trusted(seen.answers[&0].clone().unwrap()).unwrap()).unwrap();
     let shown: Vec<(u64, &str, Option<&str>)> =
         page.messages().map(|one| (one.seq, one.from.as_str(), one.to.as_deref())).collect();
@@ -293,7 +294,7 @@ fn b2_the_next_look_reads_only_what_came_since_and_sees_the_same() {
         stage.replies(&inner, 2, vec![ends("a")]);
         let (log, whose) = (stage.log(), stage.whose(&root(), "1"));
         let counted = Shaky::of(log);
-        let wanted = vec![(0, Wish::Whole)];
+        let wanted = vec![(0, ReadRequest::Whole)];
         let seen = look(&counted, &mut begun, &whose, &wanted).unwrap();
         counts.push(counted.was_read().len());
         assert_eq!(seen, look(&stage.log(), &mut Begun::default(), &whose, &wanted).unwrap(), "turn {turn}");

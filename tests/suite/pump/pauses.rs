@@ -4,7 +4,7 @@ use super::*;
 use systole_core::pump::event::Pause;
 
 fn pause(stage: &mut Stage, thread: Option<&ThreadId>, halts: bool) -> Vec<String> {
-    stage.happens(Happening::Pause(Pause {
+    stage.happens(EventKind::Pause(Pause {
         ticket: Ticket(6),
         by: Name::operator(),
         thread: thread.cloned(),
@@ -31,7 +31,7 @@ fn a_thread_is_paused_and_resumed_each_recorded_once() {
 #[test]
 fn everything_is_paused_in_sys() {
     let mut stage = Stage::new();
-    stage.happens(Happening::Booted { listeners: vec![name("tool")] });
+    stage.happens(EventKind::Booted { listeners: vec![name("tool")] });
     assert_eq!(pause(&mut stage, None, true), ["sys 2 steer/paused core -> operator", "=> done"]);
     assert_eq!(
         pause(&mut stage, None, false),
@@ -47,7 +47,7 @@ fn what_is_not_or_has_ended_cannot_be_paused() {
         ["sys 1 refusal/thread.unknown core -> operator", "=> refused thread.unknown"]
     );
     stage.asks("k", "tool", None);
-    stage.happens(Happening::Cancel { ticket: Ticket(2), by: Name::operator(), thread: root() });
+    stage.happens(EventKind::Cancel { ticket: Ticket(2), by: Name::operator(), thread: root() });
     assert_eq!(pause(&mut stage, Some(&root()), true)[1], "=> refused thread.ended");
     assert_eq!(pause(&mut stage, Some(&ThreadId::sys()), true)[1], "=> refused thread.unknown");
 }

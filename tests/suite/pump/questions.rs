@@ -14,7 +14,7 @@ const GO: &str = "<question>Go?</question><choice>go</choice><choice>stop</choic
 
 impl Stage {
     fn chooses(&mut self, id: u64, choice: Option<&str>, note: Option<&str>) -> Vec<String> {
-        self.happens(Happening::Ruled(Ruling {
+        self.happens(EventKind::Ruled(Ruling {
             ticket: Ticket(5),
             by: Name::operator(),
             request: PersonRequestId(id),
@@ -115,8 +115,8 @@ fn a_call_that_may_only_answer_withdraws_its_questions() {
     stage.asks("k", "agent", None);
     stage.replies("1", 1, vec![person("1d", GO), call("tool")]);
     stage.passes(100_000);
-    let runs = systole_core::pump::wall::Runs { thread: root(), purse: 1 };
-    let told = stage.happens(Happening::Elapsed(runs));
+    let runs = systole_core::pump::wall::Runs { thread: root(), budget_use: 1 };
+    let told = stage.happens(EventKind::Elapsed(runs));
     assert!(told.iter().any(|line| line.ends_with("message/answer core -> agent 1/1.0")), "{told:?}");
     assert!(told.contains(&"=> agent 1 t2 a1".to_owned()), "it has its last turn: {told:?}");
     assert!(bodies(&stage).values().any(|body| body.contains("the question is withdrawn")));

@@ -1,6 +1,6 @@
 //! What models said, between the messages of a view: for which turn and attempt, and before which message.
 
-use systole_core::pump::view::{Begun, Page, Wish, look};
+use systole_core::pump::view::{Begun, Page, ReadRequest, look};
 use systole_core::types::ports::CallMark;
 use systole_kit::ask::{Message, Shown, Spot, Viewed, Words};
 use systole_kit::journal::{Entry, Outcome};
@@ -18,7 +18,7 @@ impl Stage {
             &self.log(),
             &mut Begun::default(),
             &self.whose(&root(), path),
-            &vec![(0, Wish::Page(page))],
+            &vec![(0, ReadRequest::Page(page))],
         )
         .unwrap();
         let answer = seen.answers[&0].clone().unwrap();

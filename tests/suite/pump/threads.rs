@@ -1,7 +1,7 @@
 //! Children: spawned, confirmed, finished, and items for threads that do not belong to the sender.
 
 use systole_core::pump::children;
-use systole_core::pump::view::{Begun, Wish, look};
+use systole_core::pump::view::{Begun, ReadRequest, look};
 use systole_core::rules::primitive::read_cancel_thread;
 use systole_core::types::primitive::Primitive;
 
@@ -171,12 +171,12 @@ impl Stage {
     fn names(&mut self, path: &str, turn: u32, items: Vec<Item>) -> Vec<String> {
         let call = &self.state.thread(&root()).unwrap().calls[path];
         let asked = children::named(&items).into_iter().filter(|id| call.may_have_ended(&root(), id));
-        let wanted = asked.map(|id| (0, Wish::Child(id))).collect();
+        let wanted = asked.map(|id| (0, ReadRequest::Child(id))).collect();
         let seen = look(&self.log(), &mut Begun::default(), &self.whose(&root(), path), &wanted).unwrap();
         assert_eq!(seen.view, None, "nobody needs the view for that");
         let lease = self.lease(&root(), path, turn, 1);
         let judged = Judged { lease, said: Said::Items(items), claimed: None, ticket: None };
-        self.happens(Happening::Looked { judged, seen: Ok(seen) })
+        self.happens(EventKind::Looked { judged, seen: Ok(seen) })
     }
 
     /// The number of children that the row of the call names, and its size in bytes.
@@ -280,8 +280,8 @@ fn the_row_of_a_call_does_not_grow_with_children_that_have_ended() {
     assert!(sizes.iter().all(|(children, _)| *children <= 11), "{sizes:?}");
     // There are 60 children between the two. Up to a number of them, their labels stay in memory, a few bytes each.
     assert!(sizes[1].1 < sizes[0].1 + 60 * 8, "{sizes:?}");
-    let purse = &stage.state.thread(&root()).unwrap().purses[&1];
-    assert_eq!(purse.used.children, 120, "and every one is counted");
+    let budget_use = &stage.state.thread(&root()).unwrap().purses[&1];
+    assert_eq!(budget_use.used.children, 120, "and every one is counted");
 }
 
 #[test]

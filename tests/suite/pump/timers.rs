@@ -122,7 +122,7 @@ fn b8_the_message_that_set_a_timer_pays_for_its_news() {
     stage.replies("2", 1, vec![final_()]);
     let thread = stage.state.thread(&root()).unwrap();
     let calls = &thread.calls;
-    assert_eq!((calls["3"].purse, calls["4"].purse), (1, 1));
+    assert_eq!((calls["3"].budget_use, calls["4"].budget_use), (1, 1));
     assert_eq!(thread.purses.keys().copied().collect::<Vec<_>>(), [1], "no other budget is opened for it");
 }
 
@@ -304,7 +304,7 @@ fn a_timer_that_was_set_anew_is_not_fired_by_the_old_ones_time() {
     stage.replies("1", 2, vec![cancel_timer("tea")]);
     stage.replies("1", 3, vec![set_timer("id=\"tea\" after=\"1h\"", ""), call("tool")]);
     let timer = TimerId::parse("tea").unwrap();
-    assert!(stage.happens(Happening::Due { thread: root(), timer, set: old, late_ms: 0 }).is_empty());
+    assert!(stage.happens(EventKind::Due { thread: root(), timer, set: old, late_ms: 0 }).is_empty());
 }
 
 #[test]
@@ -347,7 +347,7 @@ fn timers_of_a_child_end_with_it() {
 fn timers_end_with_their_thread() {
     let mut stage = with(vec![set_timer("id=\"tea\" after=\"1m\"", "")]);
     stage.replies("1", 2, vec![final_()]);
-    let told = stage.happens(Happening::Cancel { ticket: Ticket(2), by: Name::operator(), thread: root() });
+    let told = stage.happens(EventKind::Cancel { ticket: Ticket(2), by: Name::operator(), thread: root() });
     assert!(told.contains(&"=> wait no more for tea".to_owned()), "{told:?}");
     assert!(stage.fires("tea", 0).is_empty(), "nothing is appended to an ended thread");
 }

@@ -28,13 +28,13 @@ fn out() -> Stage {
 
 fn sends(stage: &mut Stage, turn: u32) {
     let (thread, call) = (root(), CallPath::top(1));
-    stage.happens(Happening::Sending { thread, call, turn });
+    stage.happens(EventKind::Sending { thread, call, turn });
 }
 
 /// The attempt is lost; the heart has looked the request up.
 pub(crate) fn loses(stage: &mut Stage, turn: u32, attempt: u32, code: Code) -> Vec<String> {
     let request = stage.records.iter().find(|r| r.header.thread == root()).cloned().map(Arc::new);
-    stage.happens(Happening::Lost(Lost {
+    stage.happens(EventKind::Lost(Lost {
         thread: root(),
         call: CallPath::top(1),
         turn,
@@ -184,7 +184,7 @@ fn a_later_turn_is_held_and_goes_on_as_it_was() {
 fn a_cancel_of_a_held_call_needs_no_person() {
     let mut stage = held();
     let (by, thread) = (Name::operator(), root());
-    stage.happens(Happening::Cancel { ticket: Ticket(3), by, thread });
+    stage.happens(EventKind::Cancel { ticket: Ticket(3), by, thread });
     let told = stage.rules(1, None, Says::Approve);
     assert_eq!(told.last().unwrap(), "=> refused approval.decided");
 }

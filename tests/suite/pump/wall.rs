@@ -17,12 +17,12 @@ fn stage() -> Stage {
 }
 
 fn elapses(stage: &mut Stage) -> Vec<String> {
-    stage.happens(Happening::Elapsed(Runs { thread: root(), purse: 1 }))
+    stage.happens(EventKind::Elapsed(Runs { thread: root(), budget_use: 1 }))
 }
 
 fn pause(stage: &mut Stage, thread: Option<ThreadId>, halts: bool) -> Vec<String> {
     let by = Name::operator();
-    stage.happens(Happening::Pause(Pause { ticket: Ticket(6), by, thread, halts, note: None }))
+    stage.happens(EventKind::Pause(Pause { ticket: Ticket(6), by, thread, halts, note: None }))
 }
 
 /// What the records say about time: `true 90ms`.
@@ -76,7 +76,7 @@ fn it_stands_still_while_only_a_person_is_waited_for() {
 #[test]
 fn a_paused_thread_and_a_pause_of_everything_wait_for_a_person() {
     let mut stage = stage();
-    stage.happens(Happening::Booted { listeners: vec![name("agent")] });
+    stage.happens(EventKind::Booted { listeners: vec![name("agent")] });
     stage.passes(1_000);
     assert_eq!(
         pause(&mut stage, Some(root()), true),
@@ -228,7 +228,7 @@ fn a_call_of_which_a_person_is_asked_whether_it_is_tried_again_has_begun_and_sti
     composition.budgets = Some(Budgets { wall_ms: Some(100_000), ..Budgets::default() });
     let mut stage = Stage::under(composition);
     stage.asks("k", "careful", None);
-    stage.happens(Happening::Sending { thread: root(), call: CallPath::top(1), turn: 1 });
+    stage.happens(EventKind::Sending { thread: root(), call: CallPath::top(1), turn: 1 });
     stage.passes(100_000);
     let told = super::unknown::loses(&mut stage, 1, 1, Code::ListenerLost);
     assert!(told.contains(&"root 6 message/wrap-up core -> careful 1".to_owned()), "{told:?}");

@@ -213,7 +213,7 @@ fn a_breach_is_seen_however_it_is_written() {
     breach("crates/core/src/types/a.rs", "fn f() { jiff::Timestamp::now() }");
     breach("crates/core/src/pump/decide.rs", "use tokio::sync::mpsc;");
     breach("src/runtime/a.rs", "fn f(p: libxml::parser::Parser) {}");
-    breach("src/edges/delivery/desk.rs", "use async_nats::Client;");
+    breach("src/edges/delivery/mailbox.rs", "use async_nats::Client;");
     breach("src/runtime/a.rs", "fn f(client: async_nats::Client) {}");
     breach("listeners/kit/src/stdio.rs", "use async_nats::Client;");
     breach("crates/wire/src/gate.rs", "use std::fs::read;");

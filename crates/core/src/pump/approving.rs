@@ -7,7 +7,7 @@ use std::sync::Arc;
 use systole_wire::payload::Payload;
 
 use super::closing::{Outcome, close};
-use super::draft::{Draft, Fact};
+use super::decision_builder::{DecisionBuilder, Fact};
 use super::failing;
 use super::persons::{self, Asking, bare};
 use super::state::Approval;
@@ -22,7 +22,7 @@ use crate::types::refusal::Refusal;
 
 /// Holds a call that was just recorded if its payload needs a person.
 pub(super) fn hold_if_due(
-    d: &mut Draft<'_>,
+    d: &mut DecisionBuilder<'_>,
     thread: &ThreadId,
     path: &CallPath,
     request: (&Arc<[u8]>, &str),
@@ -38,7 +38,7 @@ pub(super) fn hold_if_due(
 
 /// Holds a call whose attempt ended with an unknown outcome. A person decides whether to try again.
 pub(super) fn hold_for_attempt(
-    d: &mut Draft<'_>,
+    d: &mut DecisionBuilder<'_>,
     (thread, path): (&ThreadId, &CallPath),
     request: &Record,
     failing: &Failing,
@@ -52,7 +52,7 @@ pub(super) fn hold_for_attempt(
 
 /// Holds a call until a person decides or the request expires.
 fn hold(
-    d: &mut Draft<'_>,
+    d: &mut DecisionBuilder<'_>,
     (thread, path): (&ThreadId, &CallPath),
     (bytes, element): (&Arc<[u8]>, &str),
     unknown: Option<String>,
@@ -90,7 +90,7 @@ fn hold(
 
 /// Carries out a person's decision. Writes to the draft only after every check has passed.
 pub(super) fn rule(
-    d: &mut Draft<'_>,
+    d: &mut DecisionBuilder<'_>,
     (thread, path): (&ThreadId, &CallPath),
     approval: &Approval,
     (by, note): (&Name, Option<&str>),
@@ -124,7 +124,7 @@ pub(super) fn rule(
                 None => format!("{} rejected it", by.as_str()),
             };
             let refusal = Refusal::new(Code::RejectedApproval, words)
-                .mended_by("change what the note says, or do without; a mended one is asked about again");
+                .fixed_by("change what the note says, or do without; a mended one is asked about again");
             turned_down(d, (thread, path), approval, Outcome::Rejected, &refusal);
         }
         // An approval has no choices; a person who chooses one is refused earlier.
@@ -137,7 +137,7 @@ pub(super) fn rule(
 /// element. The call keeps the configuration it began with, but the listener's program is the one in the current
 /// file.
 fn unserved(
-    d: &Draft<'_>,
+    d: &DecisionBuilder<'_>,
     (thread, path): (&ThreadId, &CallPath),
     approval: &Approval,
     element: &str,
@@ -153,8 +153,8 @@ fn unserved(
         }
         Some(_) => return None,
     };
-    let mend = format!("put {name} back into the file as it was, or systole reject {id} --note WHY");
-    Some(Refusal::new(Code::Unavailable, words).mended_by(mend))
+    let fix = format!("put {name} back into the file as it was, or systole reject {id} --note WHY");
+    Some(Refusal::new(Code::Unavailable, words).fixed_by(fix))
 }
 
 fn not_amended(approval: &Approval) -> Refusal {
@@ -163,12 +163,12 @@ fn not_amended(approval: &Approval) -> Refusal {
         &approval.id.to_string(),
         " is about one more attempt at what its listener has seen already; that cannot be changed any more",
     ];
-    Refusal::new(Code::MismatchedApproval, words.concat()).mended_by("approve or reject it")
+    Refusal::new(Code::MismatchedApproval, words.concat()).fixed_by("approve or reject it")
 }
 
 /// Records the payload that goes out in place of the one that waits.
 fn amend(
-    d: &mut Draft<'_>,
+    d: &mut DecisionBuilder<'_>,
     (thread, path): (&ThreadId, &CallPath),
     listener: &Name,
     by: &Name,
@@ -192,7 +192,7 @@ fn amend(
 }
 
 /// No person decided in time.
-pub(super) fn expired(d: &mut Draft<'_>, thread: &ThreadId, path: &CallPath, approval: &Approval) {
+pub(super) fn expired(d: &mut DecisionBuilder<'_>, thread: &ThreadId, path: &CallPath, approval: &Approval) {
     // The wait is measured in ticks. A reader of the log sees only the wall clock.
     let note = (d.at() < approval.expires).then_some("the wall clock was set back meanwhile");
     decided(d, (thread, path), approval, Decided::Expired, &Name::core(), None, note);
@@ -200,12 +200,12 @@ pub(super) fn expired(d: &mut Draft<'_>, thread: &ThreadId, path: &CallPath, app
         true => "nobody decided in time whether it is tried once more",
         false => "it needed a person's approval, and nobody decided in time",
     };
-    let refusal = Refusal::new(Code::ExpiredApproval, words).mended_by("do without it, or ask for less");
+    let refusal = Refusal::new(Code::ExpiredApproval, words).fixed_by("do without it, or ask for less");
     turned_down(d, (thread, path), approval, Outcome::Expired, &refusal);
 }
 
 fn decided(
-    d: &mut Draft<'_>,
+    d: &mut DecisionBuilder<'_>,
     (thread, path): (&ThreadId, &CallPath),
     approval: &Approval,
     outcome: Decided,
@@ -228,7 +228,7 @@ fn decided(
 
 /// Closes a call that a person rejected, or did not allow to be tried again.
 fn turned_down(
-    d: &mut Draft<'_>,
+    d: &mut DecisionBuilder<'_>,
     (thread, path): (&ThreadId, &CallPath),
     approval: &Approval,
     outcome: Outcome,

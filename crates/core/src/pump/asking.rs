@@ -4,7 +4,7 @@
 
 use super::approving::hold_if_due;
 use super::decide::{may_act, refuse_asker};
-use super::draft::{Draft, Fact};
+use super::decision_builder::{DecisionBuilder, Fact};
 use super::event::{Bound, Effect};
 use super::state::{Life, Opener};
 use super::steering;
@@ -15,7 +15,7 @@ use crate::types::ids::{CallPath, Digest, Key, Name, ThreadId};
 use crate::types::record::{Kind, Mark, Role};
 use crate::types::refusal::Refusal;
 
-pub(super) fn asked(d: &mut Draft<'_>, asked: Asked, bound: Option<Bound>) {
+pub(super) fn asked(d: &mut DecisionBuilder<'_>, asked: Asked, bound: Option<Bound>) {
     let Asked { ticket, client, key, thread, payload } = asked;
     let outcome = match payload {
         Err(refused) => Err(refused),
@@ -38,13 +38,18 @@ fn addressee(admitted: &Admitted) -> Result<Name, Refusal> {
         What::For(to) => Ok(to.clone()),
         What::Steer { .. } => {
             Err(Refusal::new(Code::UnknownThread, "a steer names the thread that it is for")
-                .mended_by("name the thread, or send the payload inside as a message of its own"))
+                .fixed_by("name the thread, or send the payload inside as a message of its own"))
         }
         _ => Err(Refusal::new(Code::NotAPeer, "the payload is addressed to nobody")),
     }
 }
 
-fn open_root(d: &mut Draft<'_>, client: &Name, key: &Key, admitted: &Admitted) -> Result<Receipt, Refusal> {
+fn open_root(
+    d: &mut DecisionBuilder<'_>,
+    client: &Name,
+    key: &Key,
+    admitted: &Admitted,
+) -> Result<Receipt, Refusal> {
     let to = addressee(admitted)?;
     let (organism, body) = (d.organism(), Digest::of(admitted.bytes()));
     for digits in 12..=64 {
@@ -77,11 +82,11 @@ fn conflict(first: &Receipt, stored: Digest, came: Digest) -> Refusal {
     Refusal::new(Code::IdConflict, words)
         .expecting(format!("bytes with SHA-256 {stored}"))
         .receiving(format!("bytes with SHA-256 {came}"))
-        .mended_by("send the first bytes again, or use a new key")
+        .fixed_by("send the first bytes again, or use a new key")
 }
 
 fn go_on(
-    d: &mut Draft<'_>,
+    d: &mut DecisionBuilder<'_>,
     thread: &ThreadId,
     client: &Name,
     key: &Key,
@@ -93,7 +98,7 @@ fn go_on(
     let known = d.thread(thread).filter(|t| t.seq > 0 && !t.id.is_sys());
     let Some(state) = known.filter(|t| may_act(d, client, &t.id)) else {
         return Err(Refusal::new(Code::UnknownThread, "there is no such thread")
-            .mended_by("leave the thread out, or write new, to open one"));
+            .fixed_by("leave the thread out, or write new, to open one"));
     };
     let recent = state.recent.iter().find(|r| r.sender == *client && r.key == *key).map(|r| Bound {
         receipt: Receipt {
@@ -115,10 +120,10 @@ fn go_on(
     }
     if thread.parent().is_some() {
         let words = "a child thread takes no messages from outside; send to its root";
-        return Err(Refusal::new(Code::NotBuilt, words).mended_by(thread.root_of().to_string()));
+        return Err(Refusal::new(Code::NotBuilt, words).fixed_by(thread.root_of().to_string()));
     }
     if state.life() == Life::Ended {
-        return Err(Refusal::new(Code::EndedThread, "the thread has ended").mended_by("open a new one"));
+        return Err(Refusal::new(Code::EndedThread, "the thread has ended").fixed_by("open a new one"));
     }
     if let Some(word) = word {
         let call = steering::room(d, thread, &word)?;
@@ -129,14 +134,14 @@ fn go_on(
     }
     if !state.has_room() {
         let words = "16 messages wait behind the one that is being answered, the most that may";
-        return Err(Refusal::new(Code::BusyThread, words).mended_by("wait for an answer, then send it again"));
+        return Err(Refusal::new(Code::BusyThread, words).fixed_by("wait for an answer, then send it again"));
     }
     let to = addressee(admitted)?;
     Ok(request(d, thread, client, key, &to, admitted))
 }
 
 fn request(
-    d: &mut Draft<'_>,
+    d: &mut DecisionBuilder<'_>,
     thread: &ThreadId,
     client: &Name,
     key: &Key,

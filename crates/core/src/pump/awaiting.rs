@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use super::children::{Kinship, kinship};
-use super::draft::{Draft, Fact};
+use super::decision_builder::{DecisionBuilder, Fact};
 use super::replying::{Turn, no_thread, refuse_item};
 use super::state::{Awaited, Call, Sort, Thread};
 use crate::rules::core_payload;
@@ -19,7 +19,7 @@ use crate::types::refusal::Refusal;
 /// this call is refused. A child that has ended counts as finished, because the sender cannot know
 /// earlier.
 pub(super) fn wait(
-    d: &mut Draft<'_>,
+    d: &mut DecisionBuilder<'_>,
     turn: &Turn<'_>,
     ordinal: u32,
     wanted: &Await,
@@ -40,7 +40,7 @@ pub(super) fn wait(
 }
 
 /// Answers the waits of a call that are over by now.
-pub(super) fn arrived(d: &mut Draft<'_>, thread: &ThreadId, path: &CallPath) {
+pub(super) fn arrived(d: &mut DecisionBuilder<'_>, thread: &ThreadId, path: &CallPath) {
     let Some((state, call)) = d.thread(thread).and_then(|t| Some((t, t.calls.get(path)?))) else { return };
     let (to, config, turn, cause) = (call.listener.clone(), call.config, call.settled, d.last_id());
     let over: Vec<_> = call

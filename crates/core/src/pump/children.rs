@@ -3,7 +3,7 @@
 //! A child leaves the row of its call once a turn has shown its end. After that only the log knows whose child it
 //! was, so the answer is looked up before the decision. This file reads nothing itself.
 
-use super::draft::Draft;
+use super::decision_builder::DecisionBuilder;
 use super::replying::Turn;
 use crate::types::codes::Code;
 use crate::types::flow::{Item, What};
@@ -41,7 +41,7 @@ pub(super) enum Kinship {
 }
 
 /// Looks up a thread by the id that the sender wrote.
-pub(super) fn kinship(d: &Draft<'_>, turn: &Turn<'_>, id: &str) -> Kinship {
+pub(super) fn kinship(d: &DecisionBuilder<'_>, turn: &Turn<'_>, id: &str) -> Kinship {
     let Some(call) = d.call(turn.thread, turn.path) else { return Kinship::Foreign };
     if let Some(child) = call.children.iter().find(|child| child.id.as_str() == id) {
         return if child.ended.is_none() { Kinship::Running(child.id.clone()) } else { Kinship::Ended };

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use super::draft::Draft;
+use super::decision_builder::DecisionBuilder;
 use super::primitives::told;
 use super::replying::{Turn, refuse_item};
 use super::view::{Seen, View};
@@ -16,7 +16,7 @@ use crate::types::refusal::Refusal;
 
 /// Clears the view except for its last messages.
 pub(super) fn clear(
-    d: &mut Draft<'_>,
+    d: &mut DecisionBuilder<'_>,
     turn: &Turn<'_>,
     ordinal: u32,
     wanted: Clear,
@@ -37,7 +37,12 @@ pub(super) fn clear(
 }
 
 /// Answers with messages of the view.
-pub(super) fn recall(d: &mut Draft<'_>, turn: &Turn<'_>, ordinal: u32, item: &Arc<[u8]>) -> Option<Refusal> {
+pub(super) fn recall(
+    d: &mut DecisionBuilder<'_>,
+    turn: &Turn<'_>,
+    ordinal: u32,
+    item: &Arc<[u8]>,
+) -> Option<Refusal> {
     match answer_of(turn, ordinal) {
         Ok(answer) => {
             told(d, turn, ordinal, Role::Recall, item, &answer);

@@ -4,10 +4,10 @@
 //! news for the parent.
 
 use super::awaiting;
-use super::draft::{Draft, Fact};
+use super::budget_use;
+use super::decision_builder::{DecisionBuilder, Fact};
 use super::event::Effect;
 use super::gathering;
-use super::purse;
 use super::state::{CHILD, Life, OpenedBy};
 use super::timers;
 use crate::rules::core_payload;
@@ -44,7 +44,13 @@ impl Outcome {
 }
 
 /// Closes a call with the fact that is its outcome.
-pub(super) fn close(d: &mut Draft<'_>, thread: &ThreadId, path: &CallPath, outcome: Outcome, fact: Fact) {
+pub(super) fn close(
+    d: &mut DecisionBuilder<'_>,
+    thread: &ThreadId,
+    path: &CallPath,
+    outcome: Outcome,
+    fact: Fact,
+) {
     let by = Name::core();
     cancel_below(d, thread, path, &by);
     gathering::settles(d, thread, path, &fact);
@@ -60,7 +66,7 @@ pub(super) fn close(d: &mut Draft<'_>, thread: &ThreadId, path: &CallPath, outco
 /// Queues news for the listeners that get the outcome of a call that a timer opened: one top call for each. The news
 /// is recorded just before the call closes, while its purse can still pay for it.
 fn tell_of_timer(
-    d: &mut Draft<'_>,
+    d: &mut DecisionBuilder<'_>,
     thread: &ThreadId,
     path: &CallPath,
     outcome: Outcome,
@@ -80,7 +86,12 @@ fn tell_of_timer(
 }
 
 /// Closes a call as failed. The refusal that says why is the answer to the caller.
-pub(super) fn close_failed(d: &mut Draft<'_>, thread: &ThreadId, path: &CallPath, refusal: &Refusal) {
+pub(super) fn close_failed(
+    d: &mut DecisionBuilder<'_>,
+    thread: &ThreadId,
+    path: &CallPath,
+    refusal: &Refusal,
+) {
     let Some(call) = d.call(thread, path) else { return };
     let fact = Fact::core(Kind::Outcome, Mark::Code(refusal.code), core_payload::system_error(refusal))
         .to(&call.caller.clone())
@@ -91,14 +102,14 @@ pub(super) fn close_failed(d: &mut Draft<'_>, thread: &ThreadId, path: &CallPath
 }
 
 /// Cancels what is open below a call: nested calls, running children and its timers.
-fn cancel_below(d: &mut Draft<'_>, thread: &ThreadId, path: &CallPath, by: &Name) {
+fn cancel_below(d: &mut DecisionBuilder<'_>, thread: &ThreadId, path: &CallPath, by: &Name) {
     let words = "cancelled, because the call that waited for it is over";
     cancel_within(d, thread, path, by, &Refusal::new(Code::CancelledThread, words), true);
 }
 
 /// Cancels the nested calls that a call waits for, and what is open below those. The call's own children keep
 /// running.
-pub(super) fn cancel_items(d: &mut Draft<'_>, thread: &ThreadId, path: &CallPath) {
+pub(super) fn cancel_items(d: &mut DecisionBuilder<'_>, thread: &ThreadId, path: &CallPath) {
     let words = "cancelled, because a budget of the call that waited for it is used up";
     let refusal = Refusal::new(Code::CancelledThread, words);
     cancel_within(d, thread, path, &Name::core(), &refusal, false);
@@ -107,7 +118,7 @@ pub(super) fn cancel_items(d: &mut Draft<'_>, thread: &ThreadId, path: &CallPath
 /// Cancels within a call, deepest first. The nested calls end with that refusal. `with_own` says whether the call's
 /// own children and timers are cancelled too.
 fn cancel_within(
-    d: &mut Draft<'_>,
+    d: &mut DecisionBuilder<'_>,
     thread: &ThreadId,
     path: &CallPath,
     by: &Name,
@@ -131,13 +142,18 @@ fn cancel_within(
 }
 
 /// Cancels a call that another call has made unnecessary, and all that is open below it.
-pub(super) fn cancel_call(d: &mut Draft<'_>, thread: &ThreadId, path: &CallPath, refusal: &Refusal) {
+pub(super) fn cancel_call(
+    d: &mut DecisionBuilder<'_>,
+    thread: &ThreadId,
+    path: &CallPath,
+    refusal: &Refusal,
+) {
     cancel_below(d, thread, path, &Name::core());
     cancelled(d, thread, path, refusal);
 }
 
 /// Closes one call as cancelled. Nothing is open below it.
-fn cancelled(d: &mut Draft<'_>, thread: &ThreadId, call: &CallPath, refusal: &Refusal) {
+fn cancelled(d: &mut DecisionBuilder<'_>, thread: &ThreadId, call: &CallPath, refusal: &Refusal) {
     let Some(open) = d.call(thread, call) else { return };
     let fact = Fact::core(Kind::Outcome, Mark::Code(refusal.code), core_payload::system_error(refusal))
         .to(&open.caller.clone())
@@ -162,7 +178,7 @@ pub(super) fn not_alive(life: Option<Life>, order: &str) -> Option<Refusal> {
 
 /// Cancels a thread and all threads below it, and tells the parent if it is alive. Returns the number of threads that
 /// ended.
-pub(super) fn end_thread(d: &mut Draft<'_>, thread: &ThreadId, by: &Name) -> usize {
+pub(super) fn end_thread(d: &mut DecisionBuilder<'_>, thread: &ThreadId, by: &Name) -> usize {
     let Some(state) = d.thread(thread).filter(|t| !t.ended) else { return 0 };
     let calls: Vec<CallPath> = state.calls.keys().cloned().collect();
     let config = state.calls.values().next().map_or_else(|| d.current_config(), |c| c.config);
@@ -181,7 +197,7 @@ pub(super) fn end_thread(d: &mut Draft<'_>, thread: &ThreadId, by: &Name) -> usi
 }
 
 /// Puts `<thread-finished>` into the parent's chain and the inbox of the call that spawned the child.
-fn tell_parent(d: &mut Draft<'_>, child: &ThreadId, outcome: Outcome, payload: Option<&[u8]>) {
+fn tell_parent(d: &mut DecisionBuilder<'_>, child: &ThreadId, outcome: Outcome, payload: Option<&[u8]>) {
     let Some((parent, state)) = child.parent().and_then(|id| Some((id.clone(), d.thread(&id)?))) else {
         return;
     };
@@ -191,7 +207,7 @@ fn tell_parent(d: &mut Draft<'_>, child: &ThreadId, outcome: Outcome, payload: O
         return;
     };
     let Some(head) = d.thread(child).map(|t| t.head) else { return };
-    let used = purse::used(d, child, CHILD);
+    let used = budget_use::used(d, child, CHILD);
     let cause = d.last_id();
     let body = core_payload::thread_finished(child, outcome.as_str(), head, used, payload);
     let mut fact =

@@ -9,7 +9,7 @@ use systole_wire::envelope::{Delivered, Stamp};
 use systole_wire::payload::Payload;
 
 use super::failing::work_key;
-use super::state::{Answer, Call, Item, Thread, Wish};
+use super::state::{Answer, Call, Item, PendingItem, Thread};
 use crate::types::ids::{CallPath, Name};
 use crate::types::ports::Lease;
 use crate::types::record::Record;
@@ -43,9 +43,9 @@ pub(super) fn answers(call: &Call) -> impl Iterator<Item = (u32, u64)> {
 /// The records that answer an item: one, or one for each of its takers. An element is `None` if recording
 /// the item was the answer.
 fn answers_of(item: &Item) -> Vec<Option<u64>> {
-    match (item.answer, &item.wish) {
+    match (item.answer, &item.pending) {
         (Answer::Seq(seq), _) => vec![Some(seq)],
-        (Answer::Each, Wish::Takers(takers)) => takers.answers.clone(),
+        (Answer::Each, PendingItem::Takers(takers)) => takers.answers.clone(),
         (Answer::Open | Answer::Recorded | Answer::Each, _) => vec![None],
     }
 }

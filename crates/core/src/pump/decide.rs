@@ -3,8 +3,8 @@
 //! of event has its own file next to this one.
 
 use super::buckets::Telling;
-use super::draft::{Draft, Fact};
-use super::event::{Decision, Effect, Event, Happening};
+use super::decision_builder::{DecisionBuilder, Fact};
+use super::event::{Decision, Effect, Event, EventKind};
 use super::state::{Life, State};
 use super::{asking, closing, ending, failing, journaling, pausing, persons, replying, timers, wall};
 use crate::rules::admit::excerpt;
@@ -19,42 +19,42 @@ use crate::types::refusal::Refusal;
 
 /// Decides on one event.
 pub fn decide(state: &State, event: Event) -> Decision {
-    let mut draft = Draft::new(state, (event.at, event.tick), event.seed);
-    let d = &mut draft;
+    let mut decision_builder = DecisionBuilder::new(state, (event.at, event.tick), event.seed);
+    let d = &mut decision_builder;
     match event.what {
-        Happening::Booted { listeners } => {
+        EventKind::Booted { listeners } => {
             let page = state.book.current();
             let organism = page.map_or("", |p| p.organism.as_str());
             let body = core_payload::boot(organism, d.current_config(), d.at(), &listeners);
             tell_sys(d, body);
         }
-        Happening::GaveUp(given_up) => tell_sys(d, core_payload::loss_accepted(given_up)),
-        Happening::Stopping { mode } => tell_sys(d, core_payload::shutdown(mode)),
-        Happening::Joined(listener) => tell_sys(d, core_payload::listener_joined(&listener)),
-        Happening::Left { listener, words } => tell_sys(d, core_payload::listener_left(&listener, &words)),
-        Happening::Asked { asked, bound } => asking::asked(d, asked, bound),
-        Happening::Replied(judged) => replying::replied(d, judged, None),
-        Happening::Looked { judged, seen } => replying::replied(d, judged, Some(&seen)),
-        Happening::Stray(stray) => unconnected(d, stray),
-        Happening::Lost(lost) => failing::lost(d, &lost),
-        Happening::Sending { thread, call, turn } => failing::sending(d, &thread, &call, turn),
-        Happening::Due { thread, timer, set, late_ms } => timers::due(d, &thread, &timer, &set, late_ms),
-        Happening::Elapsed(runs) => wall::elapsed(d, &runs),
-        Happening::Knocked { source, count } => knocked(d, source, count),
-        Happening::Broker { code, words } => {
-            refuse_in_sys(d, &Refusal::new(code, words).mended_by(code.mend()));
+        EventKind::GaveUp(given_up) => tell_sys(d, core_payload::loss_accepted(given_up)),
+        EventKind::Stopping { mode } => tell_sys(d, core_payload::shutdown(mode)),
+        EventKind::Joined(listener) => tell_sys(d, core_payload::listener_joined(&listener)),
+        EventKind::Left { listener, words } => tell_sys(d, core_payload::listener_left(&listener, &words)),
+        EventKind::Asked { asked, bound } => asking::asked(d, asked, bound),
+        EventKind::Replied(judged) => replying::replied(d, judged, None),
+        EventKind::Looked { judged, seen } => replying::replied(d, judged, Some(&seen)),
+        EventKind::Stray(stray) => unconnected(d, stray),
+        EventKind::Lost(lost) => failing::lost(d, &lost),
+        EventKind::Sending { thread, call, turn } => failing::sending(d, &thread, &call, turn),
+        EventKind::Due { thread, timer, set, late_ms } => timers::due(d, &thread, &timer, &set, late_ms),
+        EventKind::Elapsed(runs) => wall::elapsed(d, &runs),
+        EventKind::Knocked { source, count } => knocked(d, source, count),
+        EventKind::Broker { code, words } => {
+            refuse_in_sys(d, &Refusal::new(code, words).fixed_by(code.fix()));
         }
-        Happening::Throttled(telling) => throttled(d, &telling),
-        Happening::Ruled(ruling) => persons::ruled(d, ruling),
-        Happening::Expired { thread, place, request } => persons::expired(d, &thread, &place, request),
-        Happening::Pause(pause) => pausing::pause(d, &pause),
-        Happening::Cancel { ticket, by, thread } => cancel(d, ticket, &by, &thread),
-        Happening::End { ticket, by, thread } => ending::end(d, ticket, &by, &thread),
+        EventKind::Throttled(telling) => throttled(d, &telling),
+        EventKind::Ruled(ruling) => persons::ruled(d, ruling),
+        EventKind::Expired { thread, place, request } => persons::expired(d, &thread, &place, request),
+        EventKind::Pause(pause) => pausing::pause(d, &pause),
+        EventKind::Cancel { ticket, by, thread } => cancel(d, ticket, &by, &thread),
+        EventKind::End { ticket, by, thread } => ending::end(d, ticket, &by, &thread),
     }
-    draft.finish()
+    decision_builder.finish()
 }
 
-fn tell_sys(d: &mut Draft<'_>, body: std::sync::Arc<[u8]>) {
+fn tell_sys(d: &mut DecisionBuilder<'_>, body: std::sync::Arc<[u8]>) {
     let fact = Fact::core(Kind::Message, Mark::Role(Role::Told), body).under(d.current_config());
     d.record(&ThreadId::sys(), fact);
 }
@@ -64,7 +64,7 @@ fn tell_sys(d: &mut Draft<'_>, body: std::sync::Arc<[u8]>) {
 /// ancestor or the thread never existed. While its sender's bucket is empty, the refusal is only counted,
 /// and the answer to the sender says so.
 pub(super) fn refuse_outside_calls(
-    d: &mut Draft<'_>,
+    d: &mut DecisionBuilder<'_>,
     thread: Option<&ThreadId>,
     to: &Name,
     refused: Refused,
@@ -91,7 +91,7 @@ pub(super) fn refuse_outside_calls(
 /// Refuses a request from outside, and tells the asker. If the client may not act on a thread, nothing is
 /// recorded in that thread.
 pub(super) fn refuse_asker(
-    d: &mut Draft<'_>,
+    d: &mut DecisionBuilder<'_>,
     ticket: Ticket,
     who: &Name,
     about: Option<&ThreadId>,
@@ -103,7 +103,7 @@ pub(super) fn refuse_asker(
 }
 
 /// The thread itself if it is alive, else its nearest living ancestor, else `sys`.
-fn living(d: &Draft<'_>, thread: Option<&ThreadId>) -> ThreadId {
+fn living(d: &DecisionBuilder<'_>, thread: Option<&ThreadId>) -> ThreadId {
     let mut place = thread.filter(|id| d.thread(id).is_some()).cloned();
     while let Some(id) = place.take_if(|id| d.thread(id).is_none_or(|t| t.life() == Life::Ended)) {
         place = id.parent();
@@ -112,7 +112,7 @@ fn living(d: &Draft<'_>, thread: Option<&ThreadId>) -> ThreadId {
 }
 
 /// A refusal that is not recorded still says what was wrong, so that its sender can fix it and slow down.
-fn throttled_refusal(d: &Draft<'_>, to: &Name, refusal: Refusal) -> Refusal {
+fn throttled_refusal(d: &DecisionBuilder<'_>, to: &Name, refusal: Refusal) -> Refusal {
     let words = [
         "too much of yours was refused; this was counted only. ",
         refusal.code.as_str(),
@@ -122,7 +122,7 @@ fn throttled_refusal(d: &Draft<'_>, to: &Name, refusal: Refusal) -> Refusal {
     Refusal { code: throttled_code(d, to), message: words.concat().into(), hash: None, ..refusal }
 }
 
-fn throttled_code(d: &Draft<'_>, sender: &Name) -> Code {
+fn throttled_code(d: &DecisionBuilder<'_>, sender: &Name) -> Code {
     match d.listener(d.current_config(), sender) {
         Some(_) => Code::ListenerThrottled,
         None => Code::IngressThrottled,
@@ -130,7 +130,7 @@ fn throttled_code(d: &Draft<'_>, sender: &Name) -> Code {
 }
 
 /// Records how many refusals of one sender were counted, where the refusals would have been recorded.
-fn throttled(d: &mut Draft<'_>, telling: &Telling) {
+fn throttled(d: &mut DecisionBuilder<'_>, telling: &Telling) {
     let Telling { sender, place, count } = telling;
     let body = core_payload::throttled(count.count, count.first, count.last);
     let code = Mark::Code(throttled_code(d, sender));
@@ -140,25 +140,25 @@ fn throttled(d: &mut Draft<'_>, telling: &Telling) {
 
 /// Whether a client may act on a thread: its own message opened the tree, or it has the role that operates
 /// the threads of others. For any other client the thread does not exist.
-pub(super) fn may_act(d: &Draft<'_>, who: &Name, thread: &ThreadId) -> bool {
+pub(super) fn may_act(d: &DecisionBuilder<'_>, who: &Name, thread: &ThreadId) -> bool {
     let opener = d.thread(&thread.root_of()).and_then(|root| root.opener.as_ref());
     opener.is_some_and(|opener| opener.sender == *who) || d.has_role(who, client::Role::Operate)
 }
 
 /// Only the log gets this: a stranger learns only that the credential is not valid.
-fn knocked(d: &mut Draft<'_>, source: std::net::IpAddr, count: u64) {
+fn knocked(d: &mut DecisionBuilder<'_>, source: std::net::IpAddr, count: u64) {
     let times = if count == 1 { "once".to_owned() } else { format!("{count} times") };
     let words = format!("{source} came {times} without a valid credential");
     refuse_in_sys(d, &Refusal::new(Code::IngressUnauthorized, words));
 }
 
-fn refuse_in_sys(d: &mut Draft<'_>, refusal: &Refusal) {
+fn refuse_in_sys(d: &mut DecisionBuilder<'_>, refusal: &Refusal) {
     let body = core_payload::system_error(refusal);
     let fact = Fact::core(Kind::Refusal, Mark::Code(refusal.code), body).under(d.current_config());
     d.record(&ThreadId::sys(), fact);
 }
 
-fn unconnected(d: &mut Draft<'_>, stray: Unconnected) {
+fn unconnected(d: &mut DecisionBuilder<'_>, stray: Unconnected) {
     let Unconnected { listener, refused, waits, replies_to, ticket } = stray;
     // Its lease may be forgotten or belong to an earlier run, but a reply that was taken stays taken.
     let comes_again = replies_to.is_some_and(|delivery| d.was_taken(&delivery, &listener));
@@ -174,7 +174,7 @@ fn unconnected(d: &mut Draft<'_>, stray: Unconnected) {
     }
 }
 
-fn cancel(d: &mut Draft<'_>, ticket: Ticket, by: &Name, thread: &ThreadId) {
+fn cancel(d: &mut DecisionBuilder<'_>, ticket: Ticket, by: &Name, thread: &ThreadId) {
     let found = d.thread(thread).filter(|_| !thread.is_sys() && may_act(d, by, thread));
     let life = found.map(super::state::Thread::life);
     let Some(refusal) = closing::not_alive(life, "cancel") else {

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use super::children::{Kinship, kinship};
 use super::closing::{end_thread, not_alive};
 use super::decide::{may_act, refuse_asker};
-use super::draft::{Draft, Fact};
+use super::decision_builder::{DecisionBuilder, Fact};
 use super::event::Effect;
 use super::replying::{Turn, no_thread, refuse_item};
 use super::state::{Life, Thread};
@@ -22,12 +22,12 @@ use crate::types::record::{Kind, Mark, Role};
 use crate::types::refusal::Refusal;
 
 /// Ends a root at rest. Its timers end too, since nothing is ever added to it again.
-pub(super) fn end(d: &mut Draft<'_>, ticket: Ticket, by: &Name, thread: &ThreadId) {
+pub(super) fn end(d: &mut DecisionBuilder<'_>, ticket: Ticket, by: &Name, thread: &ThreadId) {
     let found = d.thread(thread).filter(|_| !thread.is_sys() && may_act(d, by, thread));
     let refusal = match found.map(Thread::life) {
         Some(Life::Working) => {
             let words = "the thread is at work; only one at rest is ended";
-            Some(Refusal::new(Code::BusyThread, words).mended_by(format!(
+            Some(Refusal::new(Code::BusyThread, words).fixed_by(format!(
                 "wait for its answer, or: systole cancel {}, which ends its work",
                 thread.as_str()
             )))
@@ -45,7 +45,7 @@ pub(super) fn end(d: &mut Draft<'_>, ticket: Ticket, by: &Name, thread: &ThreadI
 
 /// Cancels a child of this call. A child of another call or thread is unknown here.
 pub(super) fn cancel(
-    d: &mut Draft<'_>,
+    d: &mut DecisionBuilder<'_>,
     turn: &Turn<'_>,
     ordinal: u32,
     id: &ThreadId,

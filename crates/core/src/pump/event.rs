@@ -27,12 +27,12 @@ pub struct Event {
     /// The source of ids and salts.
     pub seed: Seed,
     /// What happened.
-    pub what: Happening,
+    pub what: EventKind,
 }
 
 /// The kinds of event.
 #[derive(Debug)]
-pub enum Happening {
+pub enum EventKind {
     /// The organism starts.
     Booted {
         /// Its listeners.

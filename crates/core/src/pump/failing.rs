@@ -3,7 +3,7 @@
 
 use super::approving;
 use super::closing::close_failed;
-use super::draft::{Draft, Fact};
+use super::decision_builder::{DecisionBuilder, Fact};
 use super::event::Lost;
 use super::state::Call;
 use super::wrapping;
@@ -17,7 +17,7 @@ use crate::types::record::{Kind, Mark};
 use crate::types::refusal::Refusal;
 
 /// An attempt ended without a reply. If the attempt is no longer due, an earlier event has settled it.
-pub(super) fn lost(d: &mut Draft<'_>, lost: &Lost) {
+pub(super) fn lost(d: &mut DecisionBuilder<'_>, lost: &Lost) {
     let Some(call) = d.call(&lost.thread, &lost.call).filter(|c| c.is_due(lost.turn, lost.attempt)) else {
         return;
     };
@@ -68,7 +68,7 @@ fn failing(lost: &Lost, begun: Option<u64>) -> Failing {
 /// The turn's attempt failed: there is another attempt if one is left, else the call closes. An attempt
 /// that died with the pump is repeated at once, because a pause would spare nothing.
 pub(super) fn failed(
-    d: &mut Draft<'_>,
+    d: &mut DecisionBuilder<'_>,
     thread: &ThreadId,
     path: &CallPath,
     failing: &Failing,
@@ -98,7 +98,7 @@ pub(super) fn failed(
 }
 
 /// Records that the due delivery of a call is not tried again; the outcome of the call follows.
-pub(super) fn dead_letter(d: &mut Draft<'_>, thread: &ThreadId, path: &CallPath) {
+pub(super) fn dead_letter(d: &mut DecisionBuilder<'_>, thread: &ThreadId, path: &CallPath) {
     let Some(call) = d.call(thread, path) else { return };
     let (turn, attempt) = (call.settled + 1, call.attempts.max(1));
     let body = core_payload::dead_letter(&work_key(thread, path, turn), attempt);
@@ -109,7 +109,7 @@ pub(super) fn dead_letter(d: &mut Draft<'_>, thread: &ThreadId, path: &CallPath)
 }
 
 /// Makes one more attempt at once, because a person decided so.
-pub(super) fn again(d: &mut Draft<'_>, thread: &ThreadId, path: &CallPath, words: String) {
+pub(super) fn again(d: &mut DecisionBuilder<'_>, thread: &ThreadId, path: &CallPath, words: String) {
     let Some(call) = d.call(thread, path) else { return };
     let code = if begun(call).is_some() { Code::UnknownOutcome } else { Code::ListenerLost };
     let (turn, number) = (call.settled + 1, call.attempts.max(1) + 1);
@@ -118,14 +118,20 @@ pub(super) fn again(d: &mut Draft<'_>, thread: &ThreadId, path: &CallPath, words
 }
 
 /// The first attempt for a listener whose attempts are recorded before they are sent.
-pub(super) fn sending(d: &mut Draft<'_>, thread: &ThreadId, path: &CallPath, turn: u32) {
+pub(super) fn sending(d: &mut DecisionBuilder<'_>, thread: &ThreadId, path: &CallPath, turn: u32) {
     if d.call(thread, path).is_some_and(|c| c.is_due(turn, 1) && c.attempts == 0) {
         let first = Attempt { number: 1, due: d.at(), code: None, with_pump: false, words: String::new() };
         record_attempt(d, thread, path, turn, &first);
     }
 }
 
-fn record_attempt(d: &mut Draft<'_>, thread: &ThreadId, path: &CallPath, turn: u32, attempt: &Attempt) {
+fn record_attempt(
+    d: &mut DecisionBuilder<'_>,
+    thread: &ThreadId,
+    path: &CallPath,
+    turn: u32,
+    attempt: &Attempt,
+) {
     let Some(call) = d.call(thread, path) else { return };
     let mark = attempt.code.map(Mark::Code);
     let mut fact = Fact::core(Kind::Attempt, Mark::Handled, core_payload::attempt(attempt))

@@ -9,8 +9,8 @@ mod timers;
 use std::collections::BTreeMap;
 
 use super::state::{
-    Answer, Approval, Arrival, Awaited, Call, Child, Item, Journal, OpenedBy, Opener, Purse, Question,
-    RecentKey, Sort, State, Steps, Thread, Wish, WrapUp,
+    Answer, Approval, Arrival, Awaited, BudgetUse, Call, Child, Item, Journal, OpenedBy, Opener, PendingItem,
+    Question, RecentKey, Sort, State, Steps, Thread, WrapUp,
 };
 use crate::rules::loops::Rounds;
 use crate::rules::{
@@ -78,12 +78,12 @@ fn message(thread: &mut Thread, record: &Record, role: Role) {
             let number = h.call.as_ref().map_or(0, CallPath::top_number);
             open(thread, h, h.call.clone(), OpenedBy::Request, held, number);
             let runs = (role == Role::Request && !held).then_some(h.time);
-            thread.purses.insert(number, Purse::new(h.config, runs));
+            thread.purses.insert(number, BudgetUse::new(h.config, runs));
         }
         Role::Call => {
             settle(thread, h, Answer::Open);
-            let purse = purse_of(thread, h.call.as_ref());
-            open(thread, h, item_path(h), OpenedBy::Request, false, purse);
+            let budget_use = purse_of(thread, h.call.as_ref());
+            open(thread, h, item_path(h), OpenedBy::Request, false, budget_use);
             if let Some(caller) = &h.call {
                 thread.charge(caller, Use::CALL);
             }
@@ -135,8 +135,8 @@ fn tell(thread: &mut Thread, record: &Record) {
             (core_payload::finished_timer(&record.body), !thread.calls.is_empty())
         }
     };
-    let purse = purse_of(thread, about.as_ref());
-    open(thread, h, h.call.clone(), OpenedBy::Tell, held, purse);
+    let budget_use = purse_of(thread, about.as_ref());
+    open(thread, h, h.call.clone(), OpenedBy::Tell, held, budget_use);
 }
 
 /// A call waits for a person, or no longer does. A rejected call waits until its outcome.
@@ -179,7 +179,8 @@ fn asked(thread: &mut Thread, record: &Record) {
     if let Some(item) = item {
         let QuestionRequest { id, expires, choices, .. } = request;
         let hash = Digest::of(&record.body);
-        item.wish = Wish::Person(Question { id, hash, asked: h.time, expires, seq: h.seq, choices });
+        item.pending =
+            PendingItem::Person(Question { id, hash, asked: h.time, expires, seq: h.seq, choices });
     }
 }
 
@@ -204,7 +205,7 @@ fn item_path(h: &Header) -> Option<CallPath> {
 
 /// The purse that pays for a call.
 fn purse_of(thread: &Thread, call: Option<&CallPath>) -> u32 {
-    call.and_then(|path| thread.calls.get(path)).map_or(0, |call| call.purse)
+    call.and_then(|path| thread.calls.get(path)).map_or(0, |call| call.budget_use)
 }
 
 fn open(
@@ -213,7 +214,7 @@ fn open(
     path: Option<CallPath>,
     opened_by: OpenedBy,
     held: bool,
-    purse: u32,
+    budget_use: u32,
 ) {
     let (Some(path), Some(listener)) = (path, h.to.clone()) else { return };
     let call = Call {
@@ -221,7 +222,7 @@ fn open(
         caller: h.from.clone(),
         opened_by,
         config: h.config,
-        purse,
+        budget_use,
         wrap_up: None,
         request: h.seq,
         opened: h.time,
@@ -282,7 +283,14 @@ fn settle_item(
         call.journal = Journal::default();
         call.items.clear();
     }
-    call.items.push(Item { ordinal, seq: h.seq, id: h.id, to: h.to.clone(), answer, wish: Wish::Other });
+    call.items.push(Item {
+        ordinal,
+        seq: h.seq,
+        id: h.id,
+        to: h.to.clone(),
+        answer,
+        pending: PendingItem::Other,
+    });
     call.ready_after(h.seq, h.id, h.time);
     if is_first && !thread.timers.is_empty() {
         timers::shown(thread, path, shown);
@@ -307,7 +315,7 @@ fn awaits(thread: &mut Thread, record: &Record) {
     };
     let enough = wanted.mode.of(threads.len());
     if let Some(item) = call.items.last_mut() {
-        item.wish = Wish::Threads(Awaited { threads, enough });
+        item.pending = PendingItem::Threads(Awaited { threads, enough });
     }
 }
 

@@ -4,13 +4,13 @@
 //! and still another call open.
 
 use super::approving::hold_if_due;
+use super::budget_use;
 use super::closing;
-use super::draft::{Draft, Fact};
+use super::decision_builder::{DecisionBuilder, Fact};
 use super::fold::is_failure;
 use super::looping;
-use super::purse;
 use super::replying::Turn;
-use super::state::Wish;
+use super::state::PendingItem;
 use crate::types::budget::Use;
 use crate::types::codes::Code;
 use crate::types::composition::Gather;
@@ -26,7 +26,7 @@ pub(super) fn used(takers: &[(Name, bool)]) -> Use {
 
 /// Begins a call to each taker of an item.
 pub(super) fn begin(
-    d: &mut Draft<'_>,
+    d: &mut DecisionBuilder<'_>,
     turn: &Turn<'_>,
     ordinal: u32,
     admitted: &Admitted,
@@ -38,7 +38,7 @@ pub(super) fn begin(
         Gather::First => Role::ToFirst,
     };
     let item = turn.path.item(turn.number, ordinal);
-    let over = purse::over(d, turn.thread, turn.path);
+    let over = budget_use::over(d, turn.thread, turn.path);
     let calls: Vec<(CallPath, &Name, bool)> = (0u32..)
         .zip(takers)
         .map(|(number, (to, is_dangerous))| (item.taker(number), to, *is_dangerous))
@@ -52,7 +52,7 @@ pub(super) fn begin(
         fact.from = turn.sender.clone();
         d.record(turn.thread, fact);
     }
-    purse::warn(d, &over, used(takers));
+    budget_use::warn(d, &over, used(takers));
     for (path, to, is_dangerous) in &calls {
         looping::tell(d, turn, to, admitted.bytes());
         hold_if_due(d, turn.thread, path, (admitted.bytes(), admitted.element()), *is_dangerous);
@@ -61,14 +61,14 @@ pub(super) fn begin(
 
 /// A call is about to close with that fact. If one answer is enough and this is the first, the other calls
 /// are cancelled.
-pub(super) fn settles(d: &mut Draft<'_>, thread: &ThreadId, path: &CallPath, fact: &Fact) {
+pub(super) fn settles(d: &mut DecisionBuilder<'_>, thread: &ThreadId, path: &CallPath, fact: &Fact) {
     if path.taker_number().is_none() || is_failure(fact.kind, fact.code, &fact.body) {
         return;
     }
     let Some((caller, turn, ordinal)) = path.caller() else { return };
     let Some(call) = d.call(thread, &caller) else { return };
     let item = call.items.iter().find(|item| item.ordinal == ordinal);
-    let Some(Wish::Takers(takers)) = item.map(|item| &item.wish) else { return };
+    let Some(PendingItem::Takers(takers)) = item.map(|item| &item.pending) else { return };
     if !takers.first_is_enough {
         return;
     }

@@ -9,7 +9,7 @@ use systole_wire::payload::Payload;
 use systole_wire::told::Answer;
 
 use super::clearing;
-use super::draft::{Draft, Fact};
+use super::decision_builder::{DecisionBuilder, Fact};
 use super::event::{Effect, Recall};
 use super::replying::Turn;
 use super::reserving;
@@ -26,7 +26,7 @@ use crate::types::refusal::Refusal;
 
 /// Takes an entry. If the same entry comes again, it is answered again and changes nothing.
 pub(super) fn entry(
-    d: &mut Draft<'_>,
+    d: &mut DecisionBuilder<'_>,
     turn: &Turn<'_>,
     lease: &Lease,
     id: u64,
@@ -76,7 +76,7 @@ fn full(journal: &Journal) -> Option<Refusal> {
     let taken = journal.own.len() + journal.open().count();
     (taken + 2 > limits::JOURNAL).then(|| {
         let words = "64 journal entries are made, or kept for results, in this delivery, the most there are";
-        Refusal::new(Code::TooManyItems, words).mended_by("answer with what you have")
+        Refusal::new(Code::TooManyItems, words).fixed_by("answer with what you have")
     })
 }
 
@@ -101,16 +101,16 @@ fn no_start(journal: &Journal, id: u64, outcome: &Outcome) -> Option<Refusal> {
 
 fn other_bytes(id: u64) -> Refusal {
     let words = format!("entry {id} of this attempt is on record with other bytes");
-    Refusal::new(Code::IdConflict, words).mended_by("take a number that this attempt has not used")
+    Refusal::new(Code::IdConflict, words).fixed_by("take a number that this attempt has not used")
 }
 
-fn confirm(d: &mut Draft<'_>, turn: &Turn<'_>, lease: &Lease, id: u64) {
+fn confirm(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, lease: &Lease, id: u64) {
     answer(d, &turn.sender, lease.token.0.to_string(), id, None);
 }
 
 /// Answers a question.
 pub(super) fn asked(
-    d: &mut Draft<'_>,
+    d: &mut DecisionBuilder<'_>,
     turn: &Turn<'_>,
     lease: &Arc<Lease>,
     id: u64,
@@ -146,7 +146,7 @@ fn unkept(refusal: Refusal) -> Refused {
 
 /// Answers with a refusal. The refusal is recorded in the call, or only counted if its sender causes too
 /// many.
-fn refuse(d: &mut Draft<'_>, turn: &Turn<'_>, lease: &Lease, id: u64, refused: Refused) {
+fn refuse(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, lease: &Lease, id: u64, refused: Refused) {
     let Refused { mut refusal, kept } = refused;
     if d.has_room(&turn.sender) {
         d.toll(&turn.sender, None);
@@ -163,7 +163,7 @@ fn refuse(d: &mut Draft<'_>, turn: &Turn<'_>, lease: &Lease, id: u64, refused: R
 
 /// Answers an entry or a question.
 pub(super) fn answer(
-    d: &mut Draft<'_>,
+    d: &mut DecisionBuilder<'_>,
     listener: &Name,
     delivery: String,
     id: u64,

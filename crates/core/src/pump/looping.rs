@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use super::draft::{Draft, Fact};
+use super::decision_builder::{DecisionBuilder, Fact};
 use super::replying::Turn;
 use crate::rules::core_payload;
 use crate::types::codes::Code;
@@ -13,7 +13,12 @@ use crate::types::record::{Kind, Mark, Role};
 use crate::types::refusal::Refusal;
 
 /// Why a call may not be made again; `None` if it may.
-pub(super) fn refusal(d: &Draft<'_>, turn: &Turn<'_>, to: &Name, payload: &[u8]) -> Option<Refusal> {
+pub(super) fn refusal(
+    d: &DecisionBuilder<'_>,
+    turn: &Turn<'_>,
+    to: &Name,
+    payload: &[u8],
+) -> Option<Refusal> {
     let loops = d.page(turn.config)?.loops?;
     let rounds = &d.call(turn.thread, turn.path)?.rounds;
     let made = rounds.count(to, payload);
@@ -24,19 +29,19 @@ pub(super) fn refusal(d: &Draft<'_>, turn: &Turn<'_>, to: &Name, payload: &[u8])
             to.as_str()
         );
         return Some(
-            Refusal::new(Code::RepeatedCall, words).mended_by("use an answer, or ask for another thing"),
+            Refusal::new(Code::RepeatedCall, words).fixed_by("use an answer, or ask for another thing"),
         );
     }
     if made > 0 && stale >= loops.ping_pong {
         let words =
             format!("{stale} rounds with {} brought no payload that was not there before", to.as_str());
-        return Some(Refusal::new(Code::PingPong, words).mended_by("say something new, or answer"));
+        return Some(Refusal::new(Code::PingPong, words).fixed_by("say something new, or answer"));
     }
     None
 }
 
 /// If a call that was just recorded was made once too often, tells the caller in the next turn.
-pub(super) fn tell(d: &mut Draft<'_>, turn: &Turn<'_>, to: &Name, payload: &Arc<[u8]>) {
+pub(super) fn tell(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, to: &Name, payload: &Arc<[u8]>) {
     let Some(loops) = d.page(turn.config).and_then(|page| page.loops) else { return };
     let made = d.call(turn.thread, turn.path).map_or(0, |call| call.rounds.count(to, payload));
     if made != loops.told {
@@ -47,8 +52,7 @@ pub(super) fn tell(d: &mut Draft<'_>, turn: &Turn<'_>, to: &Name, payload: &Arc<
         to.as_str(),
         loops.refused
     );
-    let refusal =
-        Refusal::new(Code::RepeatedCall, words).mended_by("use an answer, or ask for another thing");
+    let refusal = Refusal::new(Code::RepeatedCall, words).fixed_by("use an answer, or ask for another thing");
     let body = core_payload::system_error(&refusal);
     let fact = Fact::core(Kind::Message, Mark::Role(Role::Inbox), body).on(turn.path).to(&turn.sender);
     d.record(turn.thread, fact.because(turn.cause).under(turn.config));

@@ -4,7 +4,7 @@
 
 use super::closing;
 use super::decide::{may_act, refuse_asker};
-use super::draft::{Draft, Fact};
+use super::decision_builder::{DecisionBuilder, Fact};
 use super::event::{Effect, Pause};
 use super::state::Thread;
 use crate::rules::approval_payload;
@@ -14,7 +14,7 @@ use crate::types::record::{Kind, Mark, Steering};
 use crate::types::time::Millis;
 
 /// Pauses or resumes a thread. An order that changes nothing is not recorded again.
-pub(super) fn pause(d: &mut Draft<'_>, pause: &Pause) {
+pub(super) fn pause(d: &mut DecisionBuilder<'_>, pause: &Pause) {
     let Pause { ticket, by, thread, halts, note } = pause;
     let ticket = *ticket;
     let place = thread.clone().unwrap_or_else(ThreadId::sys);

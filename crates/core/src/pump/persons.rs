@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::approving;
 use super::decide::refuse_asker;
-use super::draft::{Draft, Fact};
+use super::decision_builder::{DecisionBuilder, Fact};
 use super::event::Effect;
 use super::questions;
 use super::state::PersonRequest;
@@ -41,17 +41,17 @@ pub(super) struct Asking<'a> {
 }
 
 /// The id of the next request.
-pub(super) fn next_id(d: &Draft<'_>) -> PersonRequestId {
+pub(super) fn next_id(d: &DecisionBuilder<'_>) -> PersonRequestId {
     PersonRequestId(made(d) + 1)
 }
 
 /// How many requests there were in this log.
-fn made(d: &Draft<'_>) -> u64 {
+fn made(d: &DecisionBuilder<'_>) -> u64 {
     d.thread(&ThreadId::sys()).map_or(0, |sys| sys.person_requests)
 }
 
 /// Records a request, counts it in `sys`, sends the news to its listeners, and waits for its expiry.
-pub(super) fn request(d: &mut Draft<'_>, id: PersonRequestId, asking: Asking<'_>) {
+pub(super) fn request(d: &mut DecisionBuilder<'_>, id: PersonRequestId, asking: Asking<'_>) {
     let Asking { thread, call, place, what, config, cause, rule, expires_ms, is_first, body } = asking;
     let fact =
         || Fact::core(Kind::Approval, Mark::Approving(what), body.clone()).to(&Name::person()).under(config);
@@ -72,7 +72,7 @@ pub(super) fn request(d: &mut Draft<'_>, id: PersonRequestId, asking: Asking<'_>
 }
 
 /// A person decides about a request.
-pub(super) fn ruled(d: &mut Draft<'_>, ruling: Ruling) {
+pub(super) fn ruled(d: &mut DecisionBuilder<'_>, ruling: Ruling) {
     let Ruling { ticket, by, request: id, hash, note, says } = ruling;
     let outcome = match d.asking(id) {
         _ if !d.has_role(&by, client::Role::Approve) => Err((None, bare(no_person(&by)))),
@@ -110,7 +110,7 @@ pub(super) fn ruled(d: &mut Draft<'_>, ruling: Ruling) {
 }
 
 /// No person decided in time. If the request has its answer by now, nothing happens.
-pub(super) fn expired(d: &mut Draft<'_>, thread: &ThreadId, place: &CallPath, id: PersonRequestId) {
+pub(super) fn expired(d: &mut DecisionBuilder<'_>, thread: &ThreadId, place: &CallPath, id: PersonRequestId) {
     let request = d.thread(thread).and_then(|state| state.person_request(place));
     match request.filter(|request| request.id() == id) {
         Some(PersonRequest::Approval(approval)) => {
@@ -134,32 +134,32 @@ fn is_bound_to(id: PersonRequestId, hash: Digest, seen: Option<Digest>) -> Resul
     Err(Refusal::new(Code::MismatchedApproval, format!("request {id} is for other bytes"))
         .expecting(format!("bytes with SHA-256 {hash}"))
         .receiving(format!("bytes with SHA-256 {seen}"))
-        .mended_by("look at what waits now"))
+        .fixed_by("look at what waits now"))
 }
 
 fn no_person(by: &Name) -> Refusal {
     let words = format!("{by} may not decide about what waits for a person");
     Refusal::new(Code::IngressForbidden, words)
-        .mended_by("the role `approve`, under clients in the organism's file")
+        .fixed_by("the role `approve`, under clients in the organism's file")
 }
 
-fn nothing_waits(d: &Draft<'_>, id: PersonRequestId) -> Refusal {
+fn nothing_waits(d: &DecisionBuilder<'_>, id: PersonRequestId) -> Refusal {
     if (1..=made(d)).contains(&id.0) {
         let words = format!("request {id} is over: it was answered or has expired, or its call was closed");
         return Refusal::new(Code::DecidedApproval, words);
     }
     Refusal::new(Code::UnknownApproval, format!("there is no request {id}"))
-        .mended_by("systole approve, which lists what waits")
+        .fixed_by("systole approve, which lists what waits")
 }
 
 fn is_question(id: PersonRequestId, choices: &[String]) -> Refusal {
     let words = format!("{id} is a question: it is answered, not approved, rejected or amended");
-    Refusal::new(Code::WrongRequestKind, words).mended_by(question::commands(id, choices))
+    Refusal::new(Code::WrongRequestKind, words).fixed_by(question::commands(id, choices))
 }
 
 fn is_approval(id: PersonRequestId) -> Refusal {
     let kind = RequestKind::Approval.as_str();
     let words = format!("{id} is an {kind}: it is approved, rejected or amended, and has no choices");
     Refusal::new(Code::WrongRequestKind, words)
-        .mended_by(format!("systole approve {id}, or systole reject {id} --note WHY"))
+        .fixed_by(format!("systole approve {id}, or systole reject {id} --note WHY"))
 }

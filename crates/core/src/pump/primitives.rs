@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::draft::{Draft, Fact};
+use super::decision_builder::{DecisionBuilder, Fact};
 use super::replying::{Turn, no_turn_left, refuse_item};
 use super::{awaiting, clearing, ending, questions, timers, todos};
 use crate::types::primitive::Primitive;
@@ -12,7 +12,7 @@ use crate::types::refusal::Refusal;
 
 /// Answers an item, now or later; returns the refusal if there is one.
 pub(super) fn answer(
-    d: &mut Draft<'_>,
+    d: &mut DecisionBuilder<'_>,
     turn: &Turn<'_>,
     ordinal: u32,
     primitive: &Primitive,
@@ -45,7 +45,7 @@ pub(super) fn answer(
 
 /// Records an item and the core's answer, which already exists.
 pub(super) fn told(
-    d: &mut Draft<'_>,
+    d: &mut DecisionBuilder<'_>,
     turn: &Turn<'_>,
     ordinal: u32,
     role: Role,

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use super::clearing::seen;
-use super::draft::{Draft, Fact};
+use super::decision_builder::{DecisionBuilder, Fact};
 use super::persons::{self, Asking};
 use super::replying::{Turn, refuse_item};
 use super::state::Question;
@@ -23,7 +23,7 @@ use crate::types::refusal::Refusal;
 
 /// Takes a question: its item, and the request in the same commit.
 pub(super) fn ask(
-    d: &mut Draft<'_>,
+    d: &mut DecisionBuilder<'_>,
     turn: &Turn<'_>,
     ordinal: u32,
     wanted: &AskPerson,
@@ -81,14 +81,14 @@ fn shown(turn: &Turn<'_>, nth: usize, show: &Show) -> Result<ShownMessage, Refus
             .in_place(format!("/ask-person/show[{nth}]/@seq"))
             .expecting(format!("1 to {last}"))
             .receiving(number.to_string())
-            .mended_by(format!("seq=\"{last}\", or the number of an earlier message")));
+            .fixed_by(format!("seq=\"{last}\", or the number of an earlier message")));
     };
     Ok(ShownMessage { number: *number, record: message.seq, hash: *hash, label: label.clone() })
 }
 
 /// A person answers. Nothing is recorded unless the answer fits the question.
 pub(super) fn chosen(
-    d: &mut Draft<'_>,
+    d: &mut DecisionBuilder<'_>,
     (thread, place): (&ThreadId, &CallPath),
     question: &Question,
     by: &Name,
@@ -101,7 +101,7 @@ pub(super) fn chosen(
                 [] => "a note".to_owned(),
                 some => some.join(", "),
             })
-            .mended_by(question::commands(*id, choices))
+            .fixed_by(question::commands(*id, choices))
     };
     match &choice {
         Some(choice) if choices.is_empty() => {
@@ -130,14 +130,14 @@ fn cut(choice: &str) -> String {
 }
 
 /// No person answered in time.
-pub(super) fn expired(d: &mut Draft<'_>, thread: &ThreadId, place: &CallPath, question: &Question) {
+pub(super) fn expired(d: &mut DecisionBuilder<'_>, thread: &ThreadId, place: &CallPath, question: &Question) {
     // The time is measured in ticks. A reader of the log sees only the wall clock.
     let is_set_back = d.at() < question.expires;
     answer(d, thread, place, question::said(&Said::Expired { is_set_back }));
 }
 
 /// Ends the questions of a call that may only answer from now on.
-pub(super) fn withdraw(d: &mut Draft<'_>, thread: &ThreadId, path: &CallPath) {
+pub(super) fn withdraw(d: &mut DecisionBuilder<'_>, thread: &ThreadId, path: &CallPath) {
     let Some(call) = d.call(thread, path) else { return };
     let places: Vec<CallPath> =
         call.questions().map(|(item, _)| path.item(call.settled, item.ordinal)).collect();
@@ -147,7 +147,7 @@ pub(super) fn withdraw(d: &mut Draft<'_>, thread: &ThreadId, path: &CallPath) {
 }
 
 /// Records the answer to the item in that place.
-fn answer(d: &mut Draft<'_>, thread: &ThreadId, place: &CallPath, body: Arc<[u8]>) {
+fn answer(d: &mut DecisionBuilder<'_>, thread: &ThreadId, place: &CallPath, body: Arc<[u8]>) {
     let Some((caller, _, ordinal)) = place.caller() else { return };
     let Some(call) = d.call(thread, &caller) else { return };
     let Some(item) = call.items.iter().find(|item| item.ordinal == ordinal) else { return };

@@ -5,16 +5,16 @@ use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use super::approving::hold_if_due;
+use super::budget_use;
 use super::closing::{Outcome, close, close_failed};
 use super::decide::refuse_outside_calls;
-use super::draft::{Draft, Fact};
+use super::decision_builder::{DecisionBuilder, Fact};
 use super::event::Effect;
 use super::failing::{self, failed};
 use super::gathering;
 use super::journaling;
 use super::looping;
 use super::primitives;
-use super::purse;
 use super::spawning::{Wanted, spawn};
 use super::state::Call;
 use super::view::Seen;
@@ -87,7 +87,7 @@ impl Turn<'_> {
     }
 }
 
-pub(super) fn replied(d: &mut Draft<'_>, judged: Judged, seen: Option<&Result<Seen, Refusal>>) {
+pub(super) fn replied(d: &mut DecisionBuilder<'_>, judged: Judged, seen: Option<&Result<Seen, Refusal>>) {
     let Judged { lease, said, claimed, ticket } = judged;
     let Some(call) = d.call(&lease.thread, &lease.call).filter(|c| c.is_due(lease.turn, lease.attempt))
     else {
@@ -143,7 +143,7 @@ pub(super) fn replied(d: &mut Draft<'_>, judged: Judged, seen: Option<&Result<Se
 
 /// If the listener waits for a receipt, it gets the receipt once everything decided so far is on disk. A reply that
 /// is taken may have refused items; `taken` names them.
-fn receipt(d: &mut Draft<'_>, ticket: Option<Ticket>, refused: Option<Refusal>, taken: Taken) {
+fn receipt(d: &mut DecisionBuilder<'_>, ticket: Option<Ticket>, refused: Option<Refusal>, taken: Taken) {
     let Some(ticket) = ticket else { return };
     d.effect(match refused {
         None if taken == Taken::default() => Effect::Done { ticket },
@@ -176,7 +176,7 @@ fn print_of(said: &Said) -> u64 {
 
 /// Records why the output was of no use. The record answers the reply, and the next turn shows it. If there is no
 /// next turn, the caller gets the same answer as after a failure.
-fn again(d: &mut Draft<'_>, turn: &Turn<'_>, code: &str, words: String) {
+fn again(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, code: &str, words: String) {
     let for_caller = Refusal::new(Code::ListenerFailed, format!("{code}: {words}"));
     let refusal = Refusal::new(Code::ListenerFailed, words);
     let body = core_payload::said_of_itself(code, &refusal);
@@ -187,7 +187,7 @@ fn again(d: &mut Draft<'_>, turn: &Turn<'_>, code: &str, words: String) {
 
 /// Keeps a notice for the next turn. The first notice over the limit is replaced by a note on the limit, and later
 /// ones leave no trace: a call's inbox is kept in memory and shown whole. Returns why a notice is not kept.
-fn notice(d: &mut Draft<'_>, turn: &Turn<'_>, code: &str, words: String) -> Option<Refusal> {
+fn notice(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, code: &str, words: String) -> Option<Refusal> {
     let kept = d.call(turn.thread, turn.path).map_or(0, Call::unshown_notices);
     if kept < limits::NOTICES {
         let own = Refusal::new(Code::ListenerFailed, words);
@@ -196,7 +196,7 @@ fn notice(d: &mut Draft<'_>, turn: &Turn<'_>, code: &str, words: String) -> Opti
     }
     let words = "64 notices wait for the next turn, the most that may; those after them are not kept";
     let refusal =
-        Refusal::new(Code::TooManyItems, words).mended_by("end the turn, then say the rest in the next");
+        Refusal::new(Code::TooManyItems, words).fixed_by("end the turn, then say the rest in the next");
     if kept == limits::NOTICES {
         tell_later(d, turn, core_payload::system_error(&refusal));
     }
@@ -205,17 +205,17 @@ fn notice(d: &mut Draft<'_>, turn: &Turn<'_>, code: &str, words: String) -> Opti
 
 /// Says in the thread, and in the sender's next turn, that a false name was replaced. This comes before the items, so
 /// that the turn which answers them shows it.
-fn false_sender(d: &mut Draft<'_>, turn: &Turn<'_>, claimed: String) {
+fn false_sender(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, claimed: String) {
     let words = format!("an item claims to be from {claimed}; it went on as from {}", turn.sender.as_str());
     let refusal = Refusal::new(Code::FalseSender, words)
         .expecting(format!("{}, or no <from>", turn.sender.as_str()))
         .receiving(claimed)
-        .mended_by("leave <from> out: the connection says who sends");
+        .fixed_by("leave <from> out: the connection says who sends");
     tell_later(d, turn, core_payload::system_error(&refusal));
 }
 
 /// Puts a core payload into the inbox that the sender's next turn shows.
-fn tell_later(d: &mut Draft<'_>, turn: &Turn<'_>, body: std::sync::Arc<[u8]>) {
+fn tell_later(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, body: std::sync::Arc<[u8]>) {
     let fact = Fact::core(Kind::Message, Mark::Role(Role::Inbox), body).on(turn.path).to(&turn.sender);
     d.record(turn.thread, fact.because(turn.cause).under(turn.config));
 }
@@ -223,7 +223,7 @@ fn tell_later(d: &mut Draft<'_>, turn: &Turn<'_>, body: std::sync::Arc<[u8]>) {
 /// A reply for an attempt that is over is refused, and the refusal is recorded, outside the thread if that has ended.
 /// If the attempt ended with its own reply and a receipt is waited for, the reply comes again because the receipt was
 /// lost: it gets its receipt and changes nothing, regardless of its content.
-fn stale(d: &mut Draft<'_>, lease: &Lease, said: Said, ticket: Option<Ticket>) {
+fn stale(d: &mut DecisionBuilder<'_>, lease: &Lease, said: Said, ticket: Option<Ticket>) {
     if ticket.is_some() && said.is_reply() && d.was_taken(&lease.token.0, &lease.listener) {
         let is_superseded = d.is_other(&lease.token.0, print_of(&said));
         return receipt(d, ticket, None, Taken { is_superseded, refused: Vec::new() });
@@ -261,10 +261,10 @@ fn over(lease: &Lease, asks: bool) -> Refusal {
         lease.turn,
         lease.attempt
     );
-    Refusal::new(Code::StaleLease, words).mended_by(admit::NEWEST)
+    Refusal::new(Code::StaleLease, words).fixed_by(admit::NEWEST)
 }
 
-fn empty(d: &mut Draft<'_>, turn: &Turn<'_>) {
+fn empty(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>) {
     if turn.listener.is_some_and(|l| l.returns.is_empty()) {
         return handled(d, turn);
     }
@@ -277,10 +277,10 @@ fn empty(d: &mut Draft<'_>, turn: &Turn<'_>) {
 /// Why a final among several steps is refused.
 pub fn not_alone() -> Refusal {
     let words = "a final must be the only item beside notes; the other items go on";
-    Refusal::new(Code::FinalNotAlone, words).mended_by("send it again when the other items are answered")
+    Refusal::new(Code::FinalNotAlone, words).fixed_by("send it again when the other items are answered")
 }
 
-fn handled(d: &mut Draft<'_>, turn: &Turn<'_>) {
+fn handled(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>) {
     let mut fact = Fact::core(Kind::Outcome, Mark::Handled, core_payload::handled())
         .to(&turn.caller)
         .on(turn.path)
@@ -303,12 +303,12 @@ pub fn silence(name: &Name, listener: Option<&Listener>) -> Refusal {
     Refusal::new(Code::ListenerSilent, words).expecting(format!("one of: {}", returns.join(", ")))
 }
 
-fn reply(d: &mut Draft<'_>, turn: &Turn<'_>, items: Vec<Item>) {
+fn reply(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, items: Vec<Item>) {
     if items.len() > limits::REPLY_ITEMS {
         let words =
             format!("{} items are more than 64, the most in one reply", items.len().to_string().as_str());
         let refusal = Refusal::new(Code::TooManyItems, words)
-            .mended_by("send 64 items at most, and the others in the next turn");
+            .fixed_by("send 64 items at most, and the others in the next turn");
         record_refusal(d, turn, 0, &refusal);
         return after_turn(d, turn, Some(refusal));
     }
@@ -361,7 +361,7 @@ fn is_wait(admitted: &Admitted) -> bool {
     matches!(admitted.what(), What::Primitive(Primitive::Await(_)))
 }
 
-pub(super) fn take_final(d: &mut Draft<'_>, turn: &Turn<'_>, ordinal: u32, admitted: &Admitted) {
+pub(super) fn take_final(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, ordinal: u32, admitted: &Admitted) {
     let mut fact =
         turn.item(ordinal, Kind::Message, Mark::Role(Role::Final), admitted.bytes().clone()).to(&turn.caller);
     fact.from = turn.sender.clone();
@@ -369,7 +369,12 @@ pub(super) fn take_final(d: &mut Draft<'_>, turn: &Turn<'_>, ordinal: u32, admit
 }
 
 /// Records one item that is no final; returns the refusal if there is one.
-pub(super) fn one_item(d: &mut Draft<'_>, turn: &Turn<'_>, ordinal: u32, item: Item) -> Option<Refusal> {
+pub(super) fn one_item(
+    d: &mut DecisionBuilder<'_>,
+    turn: &Turn<'_>,
+    ordinal: u32,
+    item: Item,
+) -> Option<Refusal> {
     match item {
         Item::Refused(Refused { refusal, kept }) => {
             Some(refuse_item(d, turn, ordinal, refusal, kept.as_ref()))
@@ -388,7 +393,8 @@ pub(super) fn one_item(d: &mut Draft<'_>, turn: &Turn<'_>, ordinal: u32, item: I
                 };
                 // If all the calls together are too many, a single call may still fit: another item may have it.
                 let is_for_many = matches!(what, What::ForEach { .. }) && !turn.is_single();
-                let has_room = is_for_many && purse::refusal(d, turn.thread, turn.path, Use::CALL).is_none();
+                let has_room =
+                    is_for_many && budget_use::refusal(d, turn.thread, turn.path, Use::CALL).is_none();
                 let refusal = refuse_item(d, turn, ordinal, refusal, Some(admitted.bytes()));
                 (!has_room).then_some(refusal)
             }
@@ -397,7 +403,7 @@ pub(super) fn one_item(d: &mut Draft<'_>, turn: &Turn<'_>, ordinal: u32, item: I
 }
 
 /// Why a call or a spawn may not begin; `None` if it may.
-fn no_room(d: &Draft<'_>, turn: &Turn<'_>, what: &What, payload: &[u8]) -> Option<Refusal> {
+fn no_room(d: &DecisionBuilder<'_>, turn: &Turn<'_>, what: &What, payload: &[u8]) -> Option<Refusal> {
     if turn.is_single() {
         return Some(no_turn_left());
     }
@@ -413,23 +419,23 @@ fn no_room(d: &Draft<'_>, turn: &Turn<'_>, what: &What, payload: &[u8]) -> Optio
         }
         _ => None,
     };
-    purse::refusal(d, turn.thread, turn.path, more).or_else(loops)
+    budget_use::refusal(d, turn.thread, turn.path, more).or_else(loops)
 }
 
 pub(super) fn no_turn_left() -> Refusal {
     Refusal::new(Code::MessagesBudget, "a listener with one turn cannot wait for an answer")
-        .mended_by("answer at once, or raise `turns` of this listener in the organism's file")
+        .fixed_by("answer at once, or raise `turns` of this listener in the organism's file")
 }
 
-fn go(d: &mut Draft<'_>, turn: &Turn<'_>, ordinal: u32, admitted: &Admitted) -> Option<Refusal> {
+fn go(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, ordinal: u32, admitted: &Admitted) -> Option<Refusal> {
     match admitted.what() {
         What::For(to) => {
             let role = Mark::Role(Role::Call);
             let mut fact = turn.item(ordinal, Kind::Message, role, admitted.bytes().clone()).to(to);
             fact.from = turn.sender.clone();
-            let over = purse::over(d, turn.thread, turn.path);
+            let over = budget_use::over(d, turn.thread, turn.path);
             d.record(turn.thread, fact);
-            purse::warn(d, &over, Use::CALL);
+            budget_use::warn(d, &over, Use::CALL);
             looping::tell(d, turn, to, admitted.bytes());
             let (path, request) =
                 (turn.path.item(turn.number, ordinal), (admitted.bytes(), admitted.element()));
@@ -449,7 +455,7 @@ fn go(d: &mut Draft<'_>, turn: &Turn<'_>, ordinal: u32, admitted: &Admitted) -> 
 }
 
 pub(super) fn refuse_item(
-    d: &mut Draft<'_>,
+    d: &mut DecisionBuilder<'_>,
     turn: &Turn<'_>,
     ordinal: u32,
     mut refusal: Refusal,
@@ -460,14 +466,14 @@ pub(super) fn refuse_item(
     refusal
 }
 
-pub(super) fn record_refusal(d: &mut Draft<'_>, turn: &Turn<'_>, ordinal: u32, refusal: &Refusal) {
+pub(super) fn record_refusal(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, ordinal: u32, refusal: &Refusal) {
     let body = core_payload::system_error(refusal);
     d.record(turn.thread, turn.item(ordinal, Kind::Refusal, Mark::Code(refusal.code), body).to(&turn.sender));
 }
 
 /// Answers an item that names a thread that is not the sender's or that has ended.
 pub(super) fn no_thread(
-    d: &mut Draft<'_>,
+    d: &mut DecisionBuilder<'_>,
     turn: &Turn<'_>,
     ordinal: u32,
     thread: &str,
@@ -497,7 +503,7 @@ fn for_caller(turn: &Turn<'_>, refusal: Refusal) -> Refusal {
 
 /// After a reply without a final. A call with a single turn closes, and so does a call whose wrap-up turn this was.
 /// If this was the last turn, or the call wanted more than its budget, the wrap-up turn comes next.
-pub(super) fn after_turn(d: &mut Draft<'_>, turn: &Turn<'_>, refused: Option<Refusal>) {
+pub(super) fn after_turn(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, refused: Option<Refusal>) {
     if turn.is_past_budget() {
         return wrapping::close(d, turn.thread, turn.path, turn.number);
     }
@@ -510,7 +516,7 @@ pub(super) fn after_turn(d: &mut Draft<'_>, turn: &Turn<'_>, refused: Option<Ref
     } else if turn.wrap_up.is_none() {
         let used = u64::from(turn.number);
         let last = turn.is_last().then_some(Exceeded { what: Measure::Turns, used, limit: used });
-        if let Some(of) = purse::used_up(d, turn.thread, turn.path, refused.as_ref()).or(last) {
+        if let Some(of) = budget_use::used_up(d, turn.thread, turn.path, refused.as_ref()).or(last) {
             wrapping::begin(d, turn.thread, turn.path, &of, Some(turn.number));
         }
     }

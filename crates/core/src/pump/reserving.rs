@@ -8,8 +8,8 @@
 use systole_wire::journal::{Entry, Started};
 use systole_wire::money::{Currency, Money};
 
-use super::draft::Draft;
-use super::purse::{self, Limit};
+use super::budget_use::{self, Limit};
+use super::decision_builder::DecisionBuilder;
 use super::replying::Turn;
 use super::wrapping;
 use crate::types::budget::{Exceeded, Measure, Spent, Use};
@@ -18,7 +18,11 @@ use crate::types::ids::{CallPath, ThreadId};
 use crate::types::refusal::Refusal;
 
 /// Why a model may not be called, with the limit that refuses it; `None` if it may.
-pub(super) fn refusal(d: &Draft<'_>, turn: &Turn<'_>, started: &Started) -> Option<(Exceeded, Refusal)> {
+pub(super) fn refusal(
+    d: &DecisionBuilder<'_>,
+    turn: &Turn<'_>,
+    started: &Started,
+) -> Option<(Exceeded, Refusal)> {
     let wanted = wanted(started);
     let limits = limits(d, turn.thread, turn.path);
     let has_no_room = |limit: &&Limit| {
@@ -37,25 +41,25 @@ pub(super) fn refusal(d: &Draft<'_>, turn: &Turn<'_>, started: &Started) -> Opti
         words.extend([", and ", &of.written(amount), " are wanted for this model call"]);
     }
     let refusal = Refusal::new(of.what.code(), words);
-    Some((of, refusal.mended_by("do not call the model; answer with what you have")))
+    Some((of, refusal.fixed_by("do not call the model; answer with what you have")))
 }
 
 /// After a refused start the call may only answer. The turn that is out still gets to send its reply.
-pub(super) fn wrap_up(d: &mut Draft<'_>, turn: &Turn<'_>, of: &Exceeded) {
+pub(super) fn wrap_up(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, of: &Exceeded) {
     wrapping::begin(d, turn.thread, turn.path, of, None);
 }
 
 /// A result was taken: if most of a limit is used now, every call under that limit is warned, once.
-pub(super) fn settled(d: &mut Draft<'_>, thread: &ThreadId, path: &CallPath) {
+pub(super) fn settled(d: &mut DecisionBuilder<'_>, thread: &ThreadId, path: &CallPath) {
     for limit in limits(d, thread, path) {
-        if purse::is_mostly_used(&limit.of()) && !limit.is_told(d) {
-            purse::tell(d, &limit, &limit.of());
+        if budget_use::is_mostly_used(&limit.of()) && !limit.is_told(d) {
+            budget_use::tell(d, &limit, &limit.of());
         }
     }
 }
 
 /// Why the money of an entry cannot be counted: an organism counts in one currency.
-pub(super) fn foreign_money(d: &Draft<'_>, turn: &Turn<'_>, entry: &Entry) -> Option<Refusal> {
+pub(super) fn foreign_money(d: &DecisionBuilder<'_>, turn: &Turn<'_>, entry: &Entry) -> Option<Refusal> {
     let money = match entry {
         Entry::Started(started) => started.reserve_money,
         Entry::Result(outcome) => outcome.money,
@@ -69,9 +73,9 @@ pub(super) fn foreign_money(d: &Draft<'_>, turn: &Turn<'_>, entry: &Entry) -> Op
 
 /// The currency of the limit, or else the currency that was spent first, anywhere in the tree: amounts in
 /// two currencies cannot be added up.
-fn currency(d: &Draft<'_>, turn: &Turn<'_>) -> Option<Currency> {
-    let limit = purse::budgets(d, turn.thread, turn.path).and_then(|budgets| budgets.money);
-    let spent = || purse::used_by_message(d, turn.thread, turn.path).spent.money();
+fn currency(d: &DecisionBuilder<'_>, turn: &Turn<'_>) -> Option<Currency> {
+    let limit = budget_use::budgets(d, turn.thread, turn.path).and_then(|budgets| budgets.money);
+    let spent = || budget_use::used_by_message(d, turn.thread, turn.path).spent.money();
     limit.or_else(spent).map(|money: Money| money.currency)
 }
 
@@ -89,6 +93,6 @@ fn wanted_of(started: &Started, limit: &Limit) -> Option<u64> {
     }
 }
 
-fn limits(d: &Draft<'_>, thread: &ThreadId, path: &CallPath) -> Vec<Limit> {
-    purse::over(d, thread, path).into_iter().filter(Limit::is_of_models).collect()
+fn limits(d: &DecisionBuilder<'_>, thread: &ThreadId, path: &CallPath) -> Vec<Limit> {
+    budget_use::over(d, thread, path).into_iter().filter(Limit::is_of_models).collect()
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use systole_wire::ask::{Kept, Put, Whose};
 
-use super::draft::Draft;
+use super::decision_builder::DecisionBuilder;
 use super::replying::Turn;
 use crate::rules::view_payload;
 use crate::types::codes::Code;
@@ -17,7 +17,7 @@ use crate::types::refusal::Refusal;
 
 /// Keeps a text, and answers with its hash. No record or view names the text yet, so no one can ask for it. The text
 /// is on disk before this answer goes out; a record that names it, such as a journal entry, comes later.
-pub(super) fn put(d: &mut Draft<'_>, text: &str) -> Arc<[u8]> {
+pub(super) fn put(d: &mut DecisionBuilder<'_>, text: &str) -> Arc<[u8]> {
     let hash = d.keep(&Arc::from(text.as_bytes())).to_string();
     Put { hash, total: text.len() as u64 }.payload().bytes().clone()
 }
@@ -31,7 +31,7 @@ fn shown(own: &Listener) -> Vec<&str> {
 /// The schema of the listener itself or of a peer, in the configuration that the call began with. A name that does
 /// not exist and a name that is no peer get the same refusal.
 pub(super) fn schema(
-    d: &Draft<'_>,
+    d: &DecisionBuilder<'_>,
     turn: &Turn<'_>,
     name: &str,
     element: Option<&str>,
@@ -58,7 +58,7 @@ pub(super) fn schema(
 /// The section of the organism's file that describes the listener itself, in the configuration that the call began
 /// with. The refusal is the same for every other path, whether that section exists or not.
 pub(super) fn configuration(
-    d: &Draft<'_>,
+    d: &DecisionBuilder<'_>,
     turn: &Turn<'_>,
     path: &str,
     from: u64,
@@ -99,5 +99,5 @@ fn declaring(whose: &Listener, element: Option<&str>) -> Result<SchemaId, Refusa
     Err(Refusal::new(Code::NoSuchElement, words)
         .of_element("schema")
         .expecting(format!("one of {}", names.join(", ")))
-        .mended_by(element))
+        .fixed_by(element))
 }

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use systole_wire::payload::Payload;
 
 use super::approving::hold_if_due;
-use super::draft::{Draft, Fact};
-use super::purse;
+use super::budget_use;
+use super::decision_builder::{DecisionBuilder, Fact};
 use super::replying::{Turn, record_refusal};
 use crate::rules::{core_payload, labels};
 use crate::types::budget::Use;
@@ -27,19 +27,19 @@ pub(super) struct Wanted<'a> {
 }
 
 pub(super) fn spawn(
-    d: &mut Draft<'_>,
+    d: &mut DecisionBuilder<'_>,
     turn: &Turn<'_>,
     ordinal: u32,
     item: &Arc<[u8]>,
     wanted: &Wanted<'_>,
 ) -> Option<Refusal> {
     let Wanted { label: suggested, to, initial, dangerous } = *wanted;
-    let over = purse::over(d, turn.thread, turn.path);
+    let over = budget_use::over(d, turn.thread, turn.path);
     let open = d.call(turn.thread, turn.path).map_or(0, |c| c.running().count());
     if open >= limits::OPEN_CHILDREN {
         let words =
             format!("{} children of this call are open, the most allowed at once", limits::OPEN_CHILDREN);
-        let mut refusal = Refusal::new(Code::ChildrenBudget, words).mended_by("wait until one has finished");
+        let mut refusal = Refusal::new(Code::ChildrenBudget, words).fixed_by("wait until one has finished");
         refusal.hash = Some(d.keep(item));
         record_refusal(d, turn, ordinal, &refusal);
         return Some(refusal);
@@ -67,9 +67,9 @@ pub(super) fn spawn(
     let head = d.thread(&child).map_or_else(|| crate::types::record::head_zero(&child), |t| t.head);
     // This comes before the answer, because the answer makes the sender's next turn ready, and that
     // turn shows the warning.
-    purse::warn(d, &over, Use::SPAWN);
+    budget_use::warn(d, &over, Use::SPAWN);
     let share_percent = d.listener(turn.config, to).map_or(0, |listener| listener.share_percent);
-    let ceiling = purse::ceiling(&over, share_percent.into()).within(core_payload::wanted_ceiling(item));
+    let ceiling = budget_use::ceiling(&over, share_percent.into()).within(core_payload::wanted_ceiling(item));
     let body = core_payload::thread_spawned(&child, turn.thread, head, &ceiling);
     let answer = Fact::core(Kind::Message, Mark::Role(Role::Answer), body)
         .to(&turn.sender)
@@ -78,7 +78,7 @@ pub(super) fn spawn(
         .under(turn.config);
     d.record(turn.thread, answer);
     // This comes after the answer: a child gets no further record before its parent knows of it.
-    purse::warn_child(d, &over, Use::SPAWN, &child);
+    budget_use::warn_child(d, &over, Use::SPAWN, &child);
     // Judged payloads begin with an element.
     let element =
         Payload::trusted(initial.clone()).map_or_else(|_| String::new(), |p| p.name().local.to_string());

@@ -2,9 +2,9 @@
 //! is and what can be read from it. It never contains bodies, so the size of a thread's fold depends on its open
 //! calls, not on its length.
 
+mod budget_use;
 mod journal;
 mod person;
-mod purse;
 mod timer;
 
 pub use journal::{Entered, Entry, Journal};
@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-pub use self::purse::{CHILD, Purse, WrapUp, used_under};
+pub use self::budget_use::{BudgetUse, CHILD, WrapUp, used_under};
 pub use self::timer::{Fired, Firing, Timer};
 use super::buckets::Buckets;
 use super::replies::Replies;
@@ -129,7 +129,7 @@ pub struct Thread {
     /// Timers that are set.
     pub timers: BTreeMap<TimerId, Timer>,
     /// What messages from outside have used, by the number of the top call that each opened.
-    pub purses: BTreeMap<u32, Purse>,
+    pub purses: BTreeMap<u32, BudgetUse>,
     /// Children so far.
     pub spawns: u32,
     /// Labels of children, each with the next suffix for it. Bounded, see `rules::labels`.
@@ -160,7 +160,7 @@ pub struct Call {
     /// The configuration it began with.
     pub config: Digest,
     /// The purse of its thread that pays for it.
-    pub purse: u32,
+    pub budget_use: u32,
     /// Whether it may only answer, because a budget is used up.
     pub wrap_up: Option<WrapUp>,
     /// The record of its request.
@@ -284,12 +284,12 @@ pub struct Item {
     /// What answers it.
     pub answer: Answer,
     /// What its answer depends on.
-    pub wish: Wish,
+    pub pending: PendingItem,
 }
 
 /// The part of an item's request that its answer depends on.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub enum Wish {
+pub enum PendingItem {
     /// Nothing that needs to be kept.
     Other,
     /// The end of children.
@@ -397,9 +397,11 @@ impl Call {
     /// Its waits that are not over.
     pub fn awaits(&self) -> impl Iterator<Item = (&Item, &Awaited)> {
         let open = self.items.iter().filter(|item| item.answer == Answer::Open);
-        open.filter_map(|item| match &item.wish {
-            Wish::Threads(awaited) => Some((item, awaited)),
-            Wish::Other | Wish::Timer(_) | Wish::Takers(_) | Wish::Person(_) => None,
+        open.filter_map(|item| match &item.pending {
+            PendingItem::Threads(awaited) => Some((item, awaited)),
+            PendingItem::Other | PendingItem::Timer(_) | PendingItem::Takers(_) | PendingItem::Person(_) => {
+                None
+            }
         })
     }
 

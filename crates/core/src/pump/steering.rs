@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::awaiting;
 use super::children::{Kinship, kinship};
-use super::draft::{Draft, Fact, first_top_call};
+use super::decision_builder::{DecisionBuilder, Fact, first_top_call};
 use super::replying::{Turn, no_thread, refuse_item};
 use super::state::{Call, Sort, Stand};
 use crate::rules::core_payload;
@@ -48,7 +48,7 @@ pub(super) fn from_outside<'a>(client: &Name, admitted: &'a Admitted) -> Option<
 /// An item for another thread. It never creates a thread: if the thread is not a running child of the same
 /// call, the item is refused.
 pub(super) fn item(
-    d: &mut Draft<'_>,
+    d: &mut DecisionBuilder<'_>,
     turn: &Turn<'_>,
     ordinal: u32,
     thread: &str,
@@ -97,7 +97,7 @@ fn from_parent<'a>(sender: &Name, admitted: &'a Admitted) -> Result<Word<'a>, Re
             let words = "another thread is sent a payload that its listener takes, or a note";
             return Err(Refusal::new(Code::NotAPeer, words)
                 .of_element(admitted.element())
-                .mended_by("leave the thread out, to send it in your own"));
+                .fixed_by("leave the thread out, to send it in your own"));
         }
     };
     let body = core_payload::steer(sender, admitted.bytes());
@@ -105,10 +105,10 @@ fn from_parent<'a>(sender: &Name, admitted: &'a Admitted) -> Result<Word<'a>, Re
 }
 
 /// The call that a message joins, or why no call would show it.
-pub(super) fn room(d: &Draft<'_>, thread: &ThreadId, word: &Word<'_>) -> Result<CallPath, Refusal> {
+pub(super) fn room(d: &DecisionBuilder<'_>, thread: &ThreadId, word: &Word<'_>) -> Result<CallPath, Refusal> {
     let resting = || {
         Refusal::new(Code::RestingThread, "the thread rests; there is nothing to steer")
-            .mended_by("send the payload as a message, which goes on with the thread")
+            .fixed_by("send the payload as a message, which goes on with the thread")
     };
     let path = d.thread(thread).and_then(first_top_call).ok_or_else(resting)?;
     let call = d.call(thread, &path).ok_or_else(resting)?;
@@ -119,19 +119,17 @@ pub(super) fn room(d: &Draft<'_>, thread: &ThreadId, word: &Word<'_>) -> Result<
     let listener = d.listener(call.config, &call.listener);
     if word.is_dangerous || listener.is_some_and(|l| l.approval.always) {
         let words = "a payload that a person must approve cannot steer: approving it is not built yet";
-        return Err(
-            Refusal::new(Code::NotBuilt, words).mended_by("send it as a message or a call of its own")
-        );
+        return Err(Refusal::new(Code::NotBuilt, words).fixed_by("send it as a message or a call of its own"));
     }
     if shown_at(call) > last_turn(call, listener.map_or(1, |l| l.turns)) {
         let words = format!("{} has no turn left in which it could be shown this", call.listener.as_str());
         return Err(Refusal::new(Code::MessagesBudget, words)
-            .mended_by("wait for its answer, or raise `turns` of this listener in the organism's file"));
+            .fixed_by("wait for its answer, or raise `turns` of this listener in the organism's file"));
     }
     let waiting = call.inbox.iter().filter(|arrival| arrival.sort == Sort::Steer).count();
     if waiting >= limits::STEERS {
         let words = "64 such words wait for the next turn of the call, the most that may";
-        return Err(Refusal::new(Code::BusyThread, words).mended_by("wait until a turn has shown them"));
+        return Err(Refusal::new(Code::BusyThread, words).fixed_by("wait until a turn has shown them"));
     }
     Ok(path)
 }
@@ -158,7 +156,7 @@ fn shown_at(call: &Call) -> u32 {
 
 /// Puts a message into the inbox of a call.
 pub(super) fn join(
-    d: &mut Draft<'_>,
+    d: &mut DecisionBuilder<'_>,
     thread: &ThreadId,
     path: &CallPath,
     word: Word<'_>,

@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::awaiting;
-use super::draft::{Draft, Fact};
+use super::decision_builder::{DecisionBuilder, Fact};
 use super::event::{Effect, Until};
 use super::replying::{Turn, refuse_item};
 use super::state::{Thread, Timer};
@@ -24,7 +24,7 @@ use crate::types::refusal::Refusal;
 
 /// Sets a timer, and tells the sender its id and its time.
 pub(super) fn set(
-    d: &mut Draft<'_>,
+    d: &mut DecisionBuilder<'_>,
     turn: &Turn<'_>,
     ordinal: u32,
     wanted: &SetTimer,
@@ -37,11 +37,11 @@ pub(super) fn set(
             Refusal::new(Code::Invalid, format!("a timer {} is set in this thread", id.as_str()))
                 .of_element("set-timer")
                 .in_place("/set-timer/@id")
-                .mended_by("leave id out, choose another, or cancel that timer first"),
+                .fixed_by("leave id out, choose another, or cancel that timer first"),
         ),
         _ if timers.len() >= limits::TIMERS => Some(
             Refusal::new(Code::ThreadLimit, "32 timers are set in this thread, the most allowed")
-                .mended_by("cancel one, or wait until one has fired"),
+                .fixed_by("cancel one, or wait until one has fired"),
         ),
         _ => None,
     };
@@ -61,7 +61,7 @@ fn standing<'t>(thread: &'t Thread, turn: &Turn<'_>) -> impl Iterator<Item = (&'
 
 /// Cancels a timer of the sender.
 pub(super) fn cancel(
-    d: &mut Draft<'_>,
+    d: &mut DecisionBuilder<'_>,
     turn: &Turn<'_>,
     ordinal: u32,
     id: &TimerId,
@@ -85,7 +85,7 @@ pub(super) fn cancel(
 
 /// Records an item about a timer and the core's answer to it.
 fn answered(
-    d: &mut Draft<'_>,
+    d: &mut DecisionBuilder<'_>,
     turn: &Turn<'_>,
     ordinal: u32,
     timing: Timing,
@@ -104,7 +104,7 @@ fn answered(
 }
 
 /// A timer is due. If it was cancelled or set again while the log was asked, nothing happens.
-pub(super) fn due(d: &mut Draft<'_>, thread: &ThreadId, id: &TimerId, set: &Record, late_ms: u64) {
+pub(super) fn due(d: &mut DecisionBuilder<'_>, thread: &ThreadId, id: &TimerId, set: &Record, late_ms: u64) {
     let Some(state) = d.thread(thread) else { return };
     let Some(timer) = state.timers.get(id).filter(|t| t.set == set.header.seq && state.may_fire(t)) else {
         return;
@@ -123,7 +123,7 @@ pub(super) fn due(d: &mut Draft<'_>, thread: &ThreadId, id: &TimerId, set: &Reco
 }
 
 /// Cancels the timers of a call that is about to close, except those that outlive it.
-pub(super) fn cancel_with(d: &mut Draft<'_>, thread: &ThreadId, path: &CallPath) {
+pub(super) fn cancel_with(d: &mut DecisionBuilder<'_>, thread: &ThreadId, path: &CallPath) {
     let Some(state) = d.thread(thread).filter(|t| !t.timers.is_empty()) else { return };
     let Some((config, cause)) = state.calls.get(path).map(|call| (call.config, call.ready_cause)) else {
         return;
@@ -139,10 +139,10 @@ pub(super) fn cancel_with(d: &mut Draft<'_>, thread: &ThreadId, path: &CallPath)
 
 /// Cancels the timers that earlier calls of a message have left, because the message's time is over: a
 /// call that they open could not work.
-pub(super) fn cancel_left(d: &mut Draft<'_>, root: &ThreadId, purse: u32, because: MessageId) {
+pub(super) fn cancel_left(d: &mut DecisionBuilder<'_>, root: &ThreadId, budget_use: u32, because: MessageId) {
     let Some(state) = d.thread(root) else { return };
-    let Some(config) = state.purses.get(&purse).map(|purse| purse.config) else { return };
-    let is_left = |timer: &Timer| timer.purse == purse && !state.calls.contains_key(&timer.call);
+    let Some(config) = state.purses.get(&budget_use).map(|budget_use| budget_use.config) else { return };
+    let is_left = |timer: &Timer| timer.budget_use == budget_use && !state.calls.contains_key(&timer.call);
     let left = state.timers.iter().filter(|(_, timer)| is_left(timer));
     let left: Vec<(TimerId, CallPath)> = left.map(|(id, timer)| (id.clone(), timer.call.clone())).collect();
     for (id, setter) in left {

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::draft::Draft;
+use super::decision_builder::DecisionBuilder;
 use super::replying::{Turn, refuse_item};
 use super::state::Steps;
 use crate::rules::{core_payload, todo};
@@ -17,7 +17,7 @@ use crate::types::refusal::Refusal;
 /// Records a note, or a list alone; the record is the answer to both. A note that brings more lists
 /// than a call may have is refused. A list replaces the list with the same condition.
 pub(super) fn keep(
-    d: &mut Draft<'_>,
+    d: &mut DecisionBuilder<'_>,
     turn: &Turn<'_>,
     ordinal: u32,
     role: Role,
@@ -33,7 +33,7 @@ pub(super) fn keep(
             let words = "32 todo lists of this call have other conditions, the most allowed";
             let refusal = Refusal::new(Code::TooLarge, words)
                 .of_element("todo-until")
-                .mended_by("go on with a list that is there, under its condition");
+                .fixed_by("go on with a list that is there, under its condition");
             return Some(refuse_item(d, turn, ordinal, refusal, Some(item)));
         }
     }
@@ -46,7 +46,7 @@ pub(super) fn keep(
 /// If the first final of a call leaves children running or steps open, its answer is a reminder; the
 /// next final is taken. Children come first, because taking a final cancels them. On the last turn
 /// there is no next final, so the first is taken.
-pub(super) fn nudge(d: &mut Draft<'_>, turn: &Turn<'_>, ordinal: u32) -> Option<Refusal> {
+pub(super) fn nudge(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, ordinal: u32) -> Option<Refusal> {
     if turn.is_last() {
         return None;
     }

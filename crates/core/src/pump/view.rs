@@ -19,7 +19,7 @@ mod text;
 use std::collections::{BTreeMap, HashMap};
 
 pub use begun::Begun;
-pub use reading::{Page, Seen, Wanted, Wish, look, with_words};
+pub use reading::{Page, ReadRequest, Seen, Wanted, look, with_words};
 pub use spoken::Spoken;
 
 use laid::Laid;

@@ -10,10 +10,10 @@ pub use running::{Left, Running, Runs};
 use std::collections::BTreeSet;
 
 use super::awaiting;
-use super::draft::{Draft, Fact};
+use super::decision_builder::{DecisionBuilder, Fact};
 use super::event::Effect;
 use super::pausing::halted;
-use super::state::{Book, CHILD, Call, OpenedBy, Purse, Stand, State, Thread};
+use super::state::{Book, BudgetUse, CHILD, Call, OpenedBy, Stand, State, Thread};
 use super::{timers, wrapping};
 use crate::rules::budget_payload;
 use crate::types::budget::{Clocked, Exceeded, Measure};
@@ -25,76 +25,77 @@ use crate::types::time::Millis;
 
 /// For every tree that a decision has touched: records in the root whether its time runs from now on, if
 /// that has changed.
-pub(super) fn settle(d: &mut Draft<'_>) {
+pub(super) fn settle(d: &mut DecisionBuilder<'_>) {
     for runs in d.limited_roots() {
-        let Some((purse, limit_ms)) = limited(d, &runs) else { continue };
-        if purse.runs.is_some() != works(&|id| d.thread(id), &runs.thread, runs.purse) {
-            count(d, &runs, &purse, limit_ms);
+        let Some((budget_use, limit_ms)) = limited(d, &runs) else { continue };
+        if budget_use.runs.is_some() != works(&|id| d.thread(id), &runs.thread, runs.budget_use) {
+            count(d, &runs, &budget_use, limit_ms);
         }
     }
 }
 
 /// A tree's time may have reached a mark: most of it is used, or all. If it has not, because clocks
 /// differ, the pump waits for the rest.
-pub(super) fn elapsed(d: &mut Draft<'_>, runs: &Runs) {
-    if let Some((purse, limit_ms)) = limited(d, runs).filter(|(purse, _)| purse.runs.is_some()) {
-        count(d, runs, &purse, limit_ms);
+pub(super) fn elapsed(d: &mut DecisionBuilder<'_>, runs: &Runs) {
+    if let Some((budget_use, limit_ms)) = limited(d, runs).filter(|(budget_use, _)| budget_use.runs.is_some())
+    {
+        count(d, runs, &budget_use, limit_ms);
     }
 }
 
 /// Counts the time used until now, and does what the marks require. Another event may lead here before
 /// the mark is reported.
-fn count(d: &mut Draft<'_>, runs: &Runs, purse: &Purse, limit_ms: u64) {
-    let used_ms = used_ms(d, runs, purse, limit_ms);
+fn count(d: &mut DecisionBuilder<'_>, runs: &Runs, budget_use: &BudgetUse, limit_ms: u64) {
+    let used_ms = used_ms(d, runs, budget_use, limit_ms);
     let of = Exceeded { what: Measure::Time, used: used_ms, limit: limit_ms };
     if used_ms >= limit_ms {
         let said = say(d, runs, &Clocked { runs: false, used_ms, limit_ms });
-        over(d, &runs.thread, runs.purse, &of);
+        over(d, &runs.thread, runs.budget_use, &of);
         if let Some(said) = said {
-            timers::cancel_left(d, &runs.thread, runs.purse, said);
+            timers::cancel_left(d, &runs.thread, runs.budget_use, said);
         }
         return;
     }
-    if is_mostly(used_ms, limit_ms) && !is_mostly(purse.ran_ms, limit_ms) {
-        warn(d, &runs.thread, runs.purse, &of);
+    if is_mostly(used_ms, limit_ms) && !is_mostly(budget_use.ran_ms, limit_ms) {
+        warn(d, &runs.thread, runs.budget_use, &of);
     }
     // Only now, because a warning ends a wait.
-    let is_at_work = works(&|id| d.thread(id), &runs.thread, runs.purse);
+    let is_at_work = works(&|id| d.thread(id), &runs.thread, runs.budget_use);
     say(d, runs, &Clocked { runs: is_at_work, used_ms, limit_ms });
 }
 
 /// The time that is left until the next mark of a purse whose time runs; `None` if it does not run.
-pub fn left(purse: &Purse, limit_ms: u64, now: Millis) -> Option<Left> {
-    let since = purse.runs?;
-    let mark_ms = if is_mostly(purse.ran_ms, limit_ms) { limit_ms } else { mostly_ms(limit_ms) };
-    let ran_ms = now.since(since).min(limit_ms.saturating_sub(purse.ran_ms));
-    Some(Left { ran_ms, until_ms: mark_ms.saturating_sub(purse.ran_ms).saturating_sub(ran_ms) })
+pub fn left(budget_use: &BudgetUse, limit_ms: u64, now: Millis) -> Option<Left> {
+    let since = budget_use.runs?;
+    let mark_ms = if is_mostly(budget_use.ran_ms, limit_ms) { limit_ms } else { mostly_ms(limit_ms) };
+    let ran_ms = now.since(since).min(limit_ms.saturating_sub(budget_use.ran_ms));
+    Some(Left { ran_ms, until_ms: mark_ms.saturating_sub(budget_use.ran_ms).saturating_sub(ran_ms) })
 }
 
 /// The running time budgets in a state, with what is left of each: for a start, when nothing live is
 /// known yet.
 pub fn running_of(state: &State, now: Millis) -> Vec<(Runs, Left)> {
     let roots = state.threads.values().filter(|t| t.id.parent().is_none() && !t.ended);
-    let purses = roots.flat_map(|t| t.purses.iter().map(|(number, purse)| (&t.id, *number, purse)));
-    let running = purses.filter_map(|(thread, number, purse)| {
-        let limit_ms = wall_ms(&state.book, purse.config)?;
-        Some((Runs { thread: thread.clone(), purse: number }, left(purse, limit_ms, now)?))
+    let purses = roots.flat_map(|t| t.purses.iter().map(|(number, budget_use)| (&t.id, *number, budget_use)));
+    let running = purses.filter_map(|(thread, number, budget_use)| {
+        let limit_ms = wall_ms(&state.book, budget_use.config)?;
+        Some((Runs { thread: thread.clone(), budget_use: number }, left(budget_use, limit_ms, now)?))
     });
     running.collect()
 }
 
 /// The purse of a living root, and its limit, if a limit is set and not reached.
-fn limited(d: &Draft<'_>, runs: &Runs) -> Option<(Purse, u64)> {
+fn limited(d: &DecisionBuilder<'_>, runs: &Runs) -> Option<(BudgetUse, u64)> {
     let root = d.thread(&runs.thread).filter(|root| !root.ended)?;
-    let purse = root.purses.get(&runs.purse).filter(|purse| !purse.is_over)?;
-    Some((purse.clone(), d.page(purse.config)?.budgets.as_ref()?.wall_ms?))
+    let budget_use = root.purses.get(&runs.budget_use).filter(|budget_use| !budget_use.is_over)?;
+    Some((budget_use.clone(), d.page(budget_use.config)?.budgets.as_ref()?.wall_ms?))
 }
 
 /// How long a purse's tree has been worked on until now, at most its limit.
-fn used_ms(d: &Draft<'_>, runs: &Runs, purse: &Purse, limit_ms: u64) -> u64 {
+fn used_ms(d: &DecisionBuilder<'_>, runs: &Runs, budget_use: &BudgetUse, limit_ms: u64) -> u64 {
     let since =
-        purse.runs.map_or(0, |since| d.running().ran_ms(runs, d.tick()).unwrap_or(d.at().since(since)));
-    purse.ran_ms.saturating_add(since).min(limit_ms)
+        budget_use.runs.map_or(0, |since| d.running().ran_ms(runs, d.tick()).unwrap_or(d.at().since(since)));
+    budget_use.ran_ms.saturating_add(since).min(limit_ms)
 }
 
 fn mostly_ms(limit_ms: u64) -> u64 {
@@ -106,10 +107,10 @@ fn is_mostly(used_ms: u64, limit_ms: u64) -> bool {
 }
 
 /// Records how long the time ran, and whether it runs from now on.
-fn say(d: &mut Draft<'_>, runs: &Runs, clocked: &Clocked) -> Option<MessageId> {
-    let config = d.thread(&runs.thread)?.purses.get(&runs.purse)?.config;
+fn say(d: &mut DecisionBuilder<'_>, runs: &Runs, clocked: &Clocked) -> Option<MessageId> {
+    let config = d.thread(&runs.thread)?.purses.get(&runs.budget_use)?.config;
     let body = budget_payload::time(clocked);
-    let fact = Fact::core(Kind::Timer, Mark::Timing(Timing::Wall), body).on(&CallPath::top(runs.purse));
+    let fact = Fact::core(Kind::Timer, Mark::Timing(Timing::Wall), body).on(&CallPath::top(runs.budget_use));
     Some(d.record(&runs.thread, fact.under(config)).1)
 }
 
@@ -121,17 +122,17 @@ pub(super) fn changes(
     effects: &mut Vec<Effect>,
 ) {
     let runs = |thread: Option<&Thread>, number: u32| {
-        let purse = thread.filter(|t| !t.ended)?.purses.get(&number)?;
-        Some((purse.runs?, purse.ran_ms, purse.config))
+        let budget_use = thread.filter(|t| !t.ended)?.purses.get(&number)?;
+        Some((budget_use.runs?, budget_use.ran_ms, budget_use.config))
     };
     let numbers = before.into_iter().chain([after]).flat_map(|t| t.purses.keys());
     for number in numbers.copied().collect::<BTreeSet<u32>>() {
         let (then, now_runs) = (runs(before, number), runs(Some(after), number));
         let Some((.., config)) = now_runs.or(then).filter(|_| then != now_runs) else { continue };
         if let Some(limit_ms) = wall_ms(book, config) {
-            let purse = after.purses.get(&number).filter(|_| now_runs.is_some());
-            let left = purse.and_then(|purse| left(purse, limit_ms, now));
-            effects.push(Effect::Runs { runs: Runs { thread: after.id.clone(), purse: number }, left });
+            let budget_use = after.purses.get(&number).filter(|_| now_runs.is_some());
+            let left = budget_use.and_then(|budget_use| left(budget_use, limit_ms, now));
+            effects.push(Effect::Runs { runs: Runs { thread: after.id.clone(), budget_use: number }, left });
         }
     }
 }
@@ -142,10 +143,10 @@ fn wall_ms(book: &Book, config: Digest) -> Option<u64> {
 
 /// Whether anything under a purse is worked on, or waits for anything but persons and timers. A wait for
 /// other parts of the tree does not count here; those parts count themselves.
-fn works<'t>(of: &impl Fn(&ThreadId) -> Option<&'t Thread>, thread: &ThreadId, purse: u32) -> bool {
+fn works<'t>(of: &impl Fn(&ThreadId) -> Option<&'t Thread>, thread: &ThreadId, budget_use: u32) -> bool {
     let Some(state) = of(thread) else { return false };
     let is_halted = halted(of, thread).is_some();
-    state.calls.values().filter(|call| call.purse == purse).any(|call| {
+    state.calls.values().filter(|call| call.budget_use == budget_use).any(|call| {
         // No one waits for a listener that only gets news.
         let is_awaited = call.opened_by != OpenedBy::Tell;
         let is_due = is_awaited && !is_halted && matches!(call.stand(), Stand::Ready { .. });
@@ -155,8 +156,8 @@ fn works<'t>(of: &impl Fn(&ThreadId) -> Option<&'t Thread>, thread: &ThreadId, p
 
 /// The time is over: every call that can continue may only answer. A call that has not begun or has a
 /// single turn has no turn left to learn that, so it closes with a report of the core.
-fn over(d: &mut Draft<'_>, thread: &ThreadId, purse: u32, of: &Exceeded) {
-    for path in top_calls(d, thread, purse) {
+fn over(d: &mut DecisionBuilder<'_>, thread: &ThreadId, budget_use: u32, of: &Exceeded) {
+    for path in top_calls(d, thread, budget_use) {
         wrapping::begin(d, thread, &path, of, None);
         let Some(call) = d.call(thread, &path) else { continue };
         let turn = call.settled + 1;
@@ -177,24 +178,24 @@ fn over(d: &mut Draft<'_>, thread: &ThreadId, purse: u32, of: &Exceeded) {
     }
 }
 
-fn is_single(d: &Draft<'_>, call: &Call) -> bool {
+fn is_single(d: &DecisionBuilder<'_>, call: &Call) -> bool {
     d.listener(call.config, &call.listener).is_none_or(|listener| listener.turns <= 1)
 }
 
-fn top_calls(d: &Draft<'_>, thread: &ThreadId, purse: u32) -> Vec<CallPath> {
+fn top_calls(d: &DecisionBuilder<'_>, thread: &ThreadId, budget_use: u32) -> Vec<CallPath> {
     let calls = d.thread(thread).into_iter().flat_map(|state| &state.calls);
-    let is_work = |call: &Call| call.purse == purse && call.opened_by != OpenedBy::Tell;
+    let is_work = |call: &Call| call.budget_use == budget_use && call.opened_by != OpenedBy::Tell;
     let tops = calls.filter(|(path, call)| path.depth() == 0 && is_work(call));
     tops.map(|(path, _)| path.clone()).collect()
 }
 
 /// Tells every open call of the tree, unless it has no further turn to read the warning in.
-fn warn(d: &mut Draft<'_>, thread: &ThreadId, purse: u32, of: &Exceeded) {
+fn warn(d: &mut DecisionBuilder<'_>, thread: &ThreadId, budget_use: u32, of: &Exceeded) {
     let Some(state) = d.thread(thread) else { return };
     let calls: Vec<(CallPath, Vec<ThreadId>)> = state
         .calls
         .iter()
-        .filter(|(_, call)| call.purse == purse)
+        .filter(|(_, call)| call.budget_use == budget_use)
         .map(|(path, call)| (path.clone(), call.running().cloned().collect()))
         .collect();
     for (path, children) in calls {

@@ -4,7 +4,7 @@
 
 use super::awaiting;
 use super::closing::{self, Outcome};
-use super::draft::{Draft, Fact};
+use super::decision_builder::{DecisionBuilder, Fact};
 use super::questions;
 use super::replying::{Turn, after_turn, is_kept, one_item, refuse_item, take_final};
 use super::state::{Answer, Call, Steps};
@@ -19,7 +19,7 @@ use crate::types::refusal::Refusal;
 /// From now on the call may only answer. After the reply to a turn, the next turn is its wrap-up turn. If
 /// a turn may be out, that turn still gets to send its reply, and the turn after it is the wrap-up turn.
 pub(super) fn begin(
-    d: &mut Draft<'_>,
+    d: &mut DecisionBuilder<'_>,
     thread: &ThreadId,
     path: &CallPath,
     of: &Exceeded,
@@ -40,7 +40,7 @@ pub(super) fn begin(
 
 /// Takes the reply of a call that may only answer: its final closes the call, notes and todo lists are
 /// kept, and everything else is refused.
-pub(super) fn reply(d: &mut Draft<'_>, turn: &Turn<'_>, what: Measure, items: Vec<Item>) {
+pub(super) fn reply(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, what: Measure, items: Vec<Item>) {
     let is_final = |item: &Item| matches!(item, Item::Admitted(a) if *a.what() == What::Final);
     let is_only = items.iter().filter(|item| is_final(item)).count() == 1;
     let mut answer = None;
@@ -75,7 +75,7 @@ fn only_a_final(turn: &Turn<'_>, what: Measure) -> Refusal {
 }
 
 /// Closes a call that gave no final in its last turn.
-pub(super) fn close(d: &mut Draft<'_>, thread: &ThreadId, path: &CallPath, turn: u32) {
+pub(super) fn close(d: &mut DecisionBuilder<'_>, thread: &ThreadId, path: &CallPath, turn: u32) {
     let Some(call) = d.call(thread, path) else { return };
     let code = call.wrap_up.map_or(Code::MessagesBudget, |of| of.what.code());
     let body = core_payload::final_report("synthetic", "failure", code.as_str(), &report(call));

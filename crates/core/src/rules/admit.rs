@@ -69,7 +69,7 @@ pub fn listener_word(
                 Word::Reply { delivery, .. } => Some(delivery),
                 _ => None,
             };
-            let refusal = Refusal::new(Code::StaleLease, words).mended_by(NEWEST);
+            let refusal = Refusal::new(Code::StaleLease, words).fixed_by(NEWEST);
             Err(unconnected(refusal, 0, waits, replies_to))
         }
     }
@@ -80,7 +80,7 @@ pub fn misplaced(sender: &Name, speech: &Speech) -> Unconnected {
     let words = "this came on the subject of progress, where nothing else is taken";
     let refusal = Refusal::new(Code::WrongSubject, words)
         .expecting("<progress>, well-formed and in its namespace")
-        .mended_by("everything else on the subject that the delivery's Systole-Reply header names");
+        .fixed_by("everything else on the subject that the delivery's Systole-Reply header names");
     let refused = Refused { refusal, kept: Some(excerpt(&speech.document(), 0)) };
     Unconnected { listener: sender.clone(), refused, waits: None, replies_to: None, ticket: None }
 }
@@ -327,7 +327,7 @@ fn admit_spawn(
             .of_element("spawn-thread")
             .expecting("[a-z0-9][a-z0-9-]{0,31}")
             .receiving(received)
-            .mended_by("leave suggested_sub_id out")
+            .fixed_by("leave suggested_sub_id out")
             .in_place("/spawn-thread/@suggested_sub_id");
         return Err(bare(refusal));
     }
@@ -409,7 +409,7 @@ pub fn message(
         Ok(thread) => thread,
         Err(words) => {
             let refusal =
-                Refusal::new(Code::UnknownThread, words.to_string()).mended_by("write new, to open a thread");
+                Refusal::new(Code::UnknownThread, words.to_string()).fixed_by("write new, to open a thread");
             return Message { thread: None, claimed, payload: Err(Refused { refusal, kept: kept(0) }) };
         }
     };

@@ -85,7 +85,7 @@ pub fn of_initial(
             let peers = sender.peers.iter().filter_map(|name| composition.listener(name));
             let first = peers.clone().find(|peer| peer.accepted(element).is_some());
             let named = first.map(|peer| format!("name one of them: <initial-payload to=\"{}\">", peer.name));
-            Err(named.into_iter().fold(refusal, Refusal::mended_by))
+            Err(named.into_iter().fold(refusal, Refusal::fixed_by))
         }
         Err(refusal) => Err(refusal),
     }
@@ -110,8 +110,8 @@ pub fn in_own_words(
     }
     refusal.expected = Some(expected);
     let known = || sender.returns.iter().chain(peers.iter().flat_map(|peer| &peer.accepts)).map(|e| &e.name);
-    if let Some(mend) = nearest_of(element, &known().collect::<Vec<_>>()) {
-        refusal.fix = Some(mend);
+    if let Some(fix) = nearest_of(element, &known().collect::<Vec<_>>()) {
+        refusal.fix = Some(fix);
     }
     refusal
 }
@@ -176,7 +176,7 @@ fn of_core(sender: &Listener, element: &QName) -> Result<Case, Refusal> {
             Err(Refusal::new(Code::ForbiddenNamespace, words)
                 .of_element(local)
                 .expecting("spawn-thread, or a payload of your own or of a peer")
-                .mended_by(format!("leave {local} out")))
+                .fixed_by(format!("leave {local} out")))
         }
     }
 }
@@ -207,7 +207,7 @@ pub fn of_amendment(composition: &Composition, to: &Name, element: &QName) -> Re
 fn no_notes(element: &QName) -> Refusal {
     Refusal::new(Code::NoSuchElement, "no schema declares the root tag of your notes")
         .of_element(&*element.local)
-        .mended_by("a final, or a call to a peer; for notes, a schema of your own that declares the tag")
+        .fixed_by("a final, or a call to a peer; for notes, a schema of your own that declares the tag")
 }
 
 fn addressee(
@@ -227,7 +227,7 @@ fn addressee(
             let words = format!("more than one of them takes this element: {}", names.join(", "));
             Err(Refusal::new(Code::Ambiguous, words)
                 .of_element(&*element.local)
-                .mended_by(format!("wrap it in an envelope with <to>{}</to>", first.name.as_str())))
+                .fixed_by(format!("wrap it in an envelope with <to>{}</to>", first.name.as_str())))
         }
     }
 }
@@ -259,7 +259,7 @@ fn nobody(reachable: &[&Listener], element: &QName, who: &str) -> Refusal {
         return refusal;
     }
     match nearest_of(element, &taken) {
-        Some(mend) => refusal.mended_by(mend),
+        Some(fix) => refusal.fixed_by(fix),
         None => refusal,
     }
 }

@@ -85,7 +85,7 @@ pub fn read_set_timer(body: &[u8]) -> Result<SetTimer, Refusal> {
         let message = format!("{name}: {written}{words}");
         Refusal::new(Code::Invalid, message)
             .expecting("1s to 3650d, with one of the units ms, s, m, h, d")
-            .mended_by(format!("{name}=\"{instead}\""))
+            .fixed_by(format!("{name}=\"{instead}\""))
             .in_place(format!("/set-timer/@{name}"))
     };
     match stretch_ms(&written) {
@@ -101,7 +101,7 @@ pub fn read_set_timer(body: &[u8]) -> Result<SetTimer, Refusal> {
 fn one_of_two(message: &'static str) -> Refusal {
     Refusal::new(Code::Invalid, message)
         .expecting("after to fire once, or every to fire again and again")
-        .mended_by("after=\"10m\", or every=\"10m\"")
+        .fixed_by("after=\"10m\", or every=\"10m\"")
         .in_place("/set-timer")
 }
 

@@ -45,7 +45,7 @@ fn expires_of(written: Option<&str>) -> Result<u64, Refusal> {
     let wrong = |words: &str, instead: &str| {
         Refusal::new(Code::Invalid, format!("expires{words}"))
             .expecting("1s to 365d, with one of the units ms, s, m, h, d")
-            .mended_by(format!("expires=\"{instead}\""))
+            .fixed_by(format!("expires=\"{instead}\""))
             .in_place("/ask-person/@expires")
     };
     let Some(written) = written else { return Err(wrong(" is missing", "1d")) };
@@ -65,20 +65,20 @@ fn is_fit(asks: &AskPerson) -> Result<(), Refusal> {
     let wrong = |words: String, place: &str| Refusal::new(Code::Invalid, words).in_place(place);
     if words.is_empty() {
         let refusal = wrong("the question is empty".to_owned(), "/ask-person/question");
-        return Err(refusal.mended_by("<question>Release this plan?</question>"));
+        return Err(refusal.fixed_by("<question>Release this plan?</question>"));
     }
     if words.len() > limits::QUESTION_BYTES {
         let (bytes, most) = (words.len(), limits::QUESTION_BYTES);
         let refusal =
             wrong(format!("the question has {bytes} bytes, more than {most}"), "/ask-person/question");
-        return Err(refusal.mended_by("a short question; put long text into a message and show that"));
+        return Err(refusal.fixed_by("a short question; put long text into a message and show that"));
     }
     for (what, count, most) in
         [("show", shows.len(), limits::QUESTION_SHOWS), ("choice", choices.len(), limits::QUESTION_CHOICES)]
     {
         if count > most {
             let refusal = wrong(format!("{count} elements <{what}> are more than {most}"), "/ask-person");
-            return Err(refusal.mended_by(format!("at most {most} elements <{what}>")));
+            return Err(refusal.fixed_by(format!("at most {most} elements <{what}>")));
         }
     }
     for (number, show) in (1..).zip(shows) {
@@ -87,8 +87,9 @@ fn is_fit(asks: &AskPerson) -> Result<(), Refusal> {
         if show.label.is_empty() || length > limits::LABEL_CHARACTERS {
             let most = limits::LABEL_CHARACTERS;
             let refusal = wrong(format!("a label has {length} characters; 1 to {most} are allowed"), &place);
-            return Err(refusal
-                .mended_by("a few words that say what is shown, as in <show seq=\"3\">the plan</show>"));
+            return Err(
+                refusal.fixed_by("a few words that say what is shown, as in <show seq=\"3\">the plan</show>")
+            );
         }
     }
     let mut known = BTreeSet::new();
@@ -102,11 +103,11 @@ fn is_fit(asks: &AskPerson) -> Result<(), Refusal> {
                     "a letter or digit, then letters, digits, - _ or .; at most {most} characters"
                 ))
                 .receiving(shown)
-                .mended_by("one short word for each choice, as in <choice>go</choice>"));
+                .fixed_by("one short word for each choice, as in <choice>go</choice>"));
         }
         if !known.insert(choice) {
             let refusal = wrong(format!("the choice {choice} is given twice"), &place);
-            return Err(refusal.mended_by("each choice once"));
+            return Err(refusal.fixed_by("each choice once"));
         }
     }
     Ok(())

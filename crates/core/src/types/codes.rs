@@ -6,7 +6,7 @@
 use std::fmt;
 
 macro_rules! codes {
-    ($($variant:ident $text:literal $again:literal $meaning:literal try $mend:literal;)*) => {
+    ($($variant:ident $text:literal $again:literal $meaning:literal try $fix:literal;)*) => {
         /// What went wrong, as a stable name: people, prompts and stored logs depend on it.
         #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
         pub enum Code {
@@ -28,8 +28,8 @@ macro_rules! codes {
                 match self { $(Code::$variant => $meaning,)* }
             }
             /// The fix, for people.
-            pub const fn mend(self) -> &'static str {
-                match self { $(Code::$variant => $mend,)* }
+            pub const fn fix(self) -> &'static str {
+                match self { $(Code::$variant => $fix,)* }
             }
             /// Reads a code. `None` if the text is not in the table.
             pub fn parse(text: &str) -> Option<Code> {

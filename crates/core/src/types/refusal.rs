@@ -45,7 +45,7 @@ impl Refusal {
             expected: None,
             received: None,
             schema: None,
-            fix: known_mend(code).map(str::to_owned),
+            fix: known_fix(code).map(str::to_owned),
             hash: None,
         }
     }
@@ -69,7 +69,7 @@ impl Refusal {
     }
 
     /// Adds the fix.
-    pub fn mended_by(mut self, fix: impl Into<String>) -> Refusal {
+    pub fn fixed_by(mut self, fix: impl Into<String>) -> Refusal {
         self.fix = Some(fix.into());
         self
     }
@@ -82,13 +82,13 @@ impl Refusal {
 }
 
 /// The general fix for refusals with this code, if a sender gets it about its own bytes.
-fn known_mend(code: Code) -> Option<&'static str> {
+fn known_fix(code: Code) -> Option<&'static str> {
     match code {
         // The table's fix refers to the fix in the refusal. This one is for refusals without a more specific
         // fix.
         Code::Invalid => {
             Some("compare it with its schema: `<describe element=\"…\"/>` tells a listener the whole form")
         }
-        _ => matches!(code.family(), "payload" | "reply").then(|| code.mend()),
+        _ => matches!(code.family(), "payload" | "reply").then(|| code.fix()),
     }
 }

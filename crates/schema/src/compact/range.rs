@@ -24,8 +24,8 @@ pub(super) fn of_base(base: &Base, piece: &Piece<'_>) -> Result<Range, Wrong> {
             count(end, CHARACTERS)?;
         } else if let Some(fault) = trial::fault(base, &Range::default(), end.text) {
             let beyond = ["more than", "less than", "digits"].iter().any(|word| fault.words.contains(word));
-            let mend = if beyond { "leave this side open" } else { "two numbers, as 1..100" };
-            return Err(Wrong::new(end, &fault.words, mend));
+            let fix = if beyond { "leave this side open" } else { "two numbers, as 1..100" };
+            return Err(Wrong::new(end, &fault.words, fix));
         }
     }
     let owned = |end: &Option<Piece<'_>>| end.as_ref().map(|end| end.text.to_owned());

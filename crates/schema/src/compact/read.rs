@@ -21,12 +21,12 @@ pub struct Wrong {
     /// The error.
     pub words: String,
     /// What to write instead.
-    pub mend: String,
+    pub fix: String,
 }
 
 impl Wrong {
-    pub(super) fn new(piece: &Piece<'_>, words: &str, mend: &str) -> Self {
-        Self { at: piece.at.clone(), words: words.to_owned(), mend: mend.to_owned() }
+    pub(super) fn new(piece: &Piece<'_>, words: &str, fix: &str) -> Self {
+        Self { at: piece.at.clone(), words: words.to_owned(), fix: fix.to_owned() }
     }
 }
 
@@ -52,7 +52,7 @@ impl Type {
         if let Some((at, illegal)) = text.char_indices().find(|(_, c)| !characters::is_legal(*c)) {
             let at = at..at + illegal.len_utf8();
             let words = "a character stands here that XML cannot carry".to_owned();
-            return Err(Wrong { at, words, mend: "leave it out".to_owned() });
+            return Err(Wrong { at, words, fix: "leave it out".to_owned() });
         }
         let (sensitive, base, range) = head(&signs)?;
         let mut of = Type { sensitive, base, range, pattern: None, default: None, words: None };
@@ -65,8 +65,8 @@ impl Type {
         if let Some((words, sign)) = &signs.words {
             let plain = words.text.split_whitespace().collect::<Vec<_>>().join(" ");
             if plain.is_empty() {
-                let mend = "words, as -- what to look for; or leave -- out";
-                return Err(at_sign(sign, "no words stand behind --", mend));
+                let fix = "words, as -- what to look for; or leave -- out";
+                return Err(at_sign(sign, "no words stand behind --", fix));
             }
             of.words = Some(plain);
         }
@@ -86,18 +86,18 @@ fn too_long(text: &str, signs: &Signs<'_>) -> Wrong {
         (&signs.default, "a shorter default behind =, or none"),
         (&signs.words, "shorter words behind --"),
     ];
-    let behind = behind.into_iter().filter_map(|(part, mend)| Some((&part.as_ref()?.0, mend)));
-    let (from, mend) =
+    let behind = behind.into_iter().filter_map(|(part, fix)| Some((&part.as_ref()?.0, fix)));
+    let (from, fix) =
         behind.fold(
             (&signs.head, head),
             |most, part| if part.0.text.len() > most.0.text.len() { part } else { most },
         );
     let words = [&text.len().to_string(), " bytes long, where ", &LONGEST.to_string(), " are the most"];
-    Wrong { at: from.at.start..from.at.start, words: words.concat(), mend: mend.to_owned() }
+    Wrong { at: from.at.start..from.at.start, words: words.concat(), fix: fix.to_owned() }
 }
 
-fn at_sign(sign: &Stretch<usize>, words: &str, mend: &str) -> Wrong {
-    Wrong { at: sign.clone(), words: words.to_owned(), mend: mend.to_owned() }
+fn at_sign(sign: &Stretch<usize>, words: &str, fix: &str) -> Wrong {
+    Wrong { at: sign.clone(), words: words.to_owned(), fix: fix.to_owned() }
 }
 
 /// The text before all signs.
@@ -106,8 +106,8 @@ fn head(signs: &Signs<'_>) -> Result<(bool, Base, Range), Wrong> {
     let sensitive = words.len() > 1 && words.first().is_some_and(|word| word.text == "sensitive");
     let rest = words.get(usize::from(sensitive)..).unwrap_or_default();
     let Some(first) = rest.first() else {
-        let mend = format!("a type: {}, or words as fast | deep", base::listed());
-        return Err(Wrong::new(&signs.head, "there is no type", &mend));
+        let fix = format!("a type: {}, or words as fast | deep", base::listed());
+        return Err(Wrong::new(&signs.head, "there is no type", &fix));
     };
     if rest.iter().any(|word| word.text.contains('|')) {
         let end = signs.head.at.end;
@@ -183,18 +183,18 @@ fn unknown(word: &Piece<'_>, rest: &[Piece<'_>]) -> Wrong {
     let (start, clinging) = word.text.split_at_checked(letters).unwrap_or((word.text, ""));
     if Base::named(start).is_some() && !clinging.is_empty() {
         let has_number = clinging.contains(|c: char| c.is_ascii_digit());
-        let mend = if has_number { format!("{start} {}", range::likely(clinging)) } else { start.to_owned() };
-        return Wrong::new(word, &words, &mend);
+        let fix = if has_number { format!("{start} {}", range::likely(clinging)) } else { start.to_owned() };
+        return Wrong::new(word, &words, &fix);
     }
     if rest.len() > 1 && base::meant(word.text).is_none() {
-        let mend = "text -- and these words behind it, if they are words for people".to_owned();
-        return Wrong::new(word, &words, &mend);
+        let fix = "text -- and these words behind it, if they are words for people".to_owned();
+        return Wrong::new(word, &words, &fix);
     }
     match base::meant(word.text) {
         Some(meant) => Wrong::new(word, &words, meant),
         None => {
-            let mend = format!("one of {}; or several words with | between them", base::listed());
-            Wrong::new(word, &words, &mend)
+            let fix = format!("one of {}; or several words with | between them", base::listed());
+            Wrong::new(word, &words, &fix)
         }
     }
 }
@@ -250,17 +250,17 @@ fn likely(pattern: &str) -> String {
 
 fn default_of(of: &mut Type, default: &Piece<'_>, sign: &Stretch<usize>) -> Result<(), Wrong> {
     if default.is_empty() {
-        let mend = "= and a value; for a value that may be left out, NAME?";
-        return Err(at_sign(sign, "no default stands behind =", mend));
+        let fix = "= and a value; for a value that may be left out, NAME?";
+        return Err(at_sign(sign, "no default stands behind =", fix));
     }
     let fault = trial::against(of, default.text);
     if let (Some(_), Some(misplaced)) = (&fault, default.words().iter().find(|word| word.text == "~")) {
         return Err(Wrong::new(misplaced, "the regex stands behind the default", "~ REGEX = DEFAULT"));
     }
     if let Some(fault) = fault {
-        let mend = fault.instead.map(|value| format!("= {value}"));
-        let mend = mend.unwrap_or_else(|| "another default, or none".to_owned());
-        return Err(Wrong::new(default, &format!("the default {}", fault.words), &mend));
+        let fix = fault.instead.map(|value| format!("= {value}"));
+        let fix = fix.unwrap_or_else(|| "another default, or none".to_owned());
+        return Err(Wrong::new(default, &format!("the default {}", fault.words), &fix));
     }
     of.default = Some(default.text.to_owned());
     Ok(())

@@ -135,9 +135,9 @@ impl<'t> Reading<'t> {
             self.unfit_at(member, "nothing stands inside xs:import", "leave it out");
         });
         if element.attribute("schemaLocation").is_some() {
-            let mend =
+            let fix =
                 "leave schemaLocation out; the namespace is looked for among the schemas named beside it";
-            return self.unfit_at(element, "a location is never fetched", mend);
+            return self.unfit_at(element, "a location is never fetched", fix);
         }
         let namespace = element.attribute("namespace").unwrap_or_default();
         if namespace.is_empty() {
@@ -157,12 +157,12 @@ impl<'t> Reading<'t> {
 
     fn of_the_house(&mut self, element: &Element, namespace: &str) {
         let message = format!("the namespace {namespace} belongs to the house and is not imported");
-        let mend = "take its elements with <xs:any namespace=\"##other\" processContents=\"lax\"/>";
-        self.unfit_at(element, &message, mend);
+        let fix = "take its elements with <xs:any namespace=\"##other\" processContents=\"lax\"/>";
+        self.unfit_at(element, &message, fix);
     }
 
     fn found(&mut self, element: &Element, namespace: &str) {
-        let (message, mend) = match self.paper().imports.get(namespace) {
+        let (message, fix) = match self.paper().imports.get(namespace) {
             Some(Found::Paper(_)) | None => return,
             Some(Found::Several(names)) => (
                 format!("the namespace {namespace} is of several schemas: {}", names.join(", ")),
@@ -180,7 +180,7 @@ impl<'t> Reading<'t> {
                 },
             ),
         };
-        self.unfit_at(element, &message, &mend);
+        self.unfit_at(element, &message, &fix);
     }
 
     /// The document that defines a name of this namespace, or the error in the name.
@@ -194,14 +194,14 @@ impl<'t> Reading<'t> {
             Some(_) => return None,
             None => {}
         }
-        let (message, mend) = if namespace.is_empty() {
+        let (message, fix) = if namespace.is_empty() {
             let near = format!("a prefix bound to {}", self.target());
             (format!("{written} has no namespace"), near)
         } else {
-            let mend = format!("add <xs:import namespace=\"{namespace}\"/> at the top");
-            (format!("{written} is of the namespace {namespace}, which is not imported"), mend)
+            let fix = format!("add <xs:import namespace=\"{namespace}\"/> at the top");
+            (format!("{written} is of the namespace {namespace}, which is not imported"), fix)
         };
-        self.unfit_at(element, &message, &mend);
+        self.unfit_at(element, &message, &fix);
         None
     }
 
@@ -212,12 +212,12 @@ impl<'t> Reading<'t> {
             return Some(at);
         }
         let known = self.named.keys().filter(|(paper, _)| *paper == at).map(|(_, known)| *known);
-        let mend = match nearest(&name.local, known) {
+        let fix = match nearest(&name.local, known) {
             Some(near) => format!("define it, or did you mean {near}"),
             None => "define it, or correct its name".to_owned(),
         };
         let place = if at == self.at { "this schema".to_owned() } else { name.namespace.to_string() };
-        self.unfit_at(element, &format!("the type {written} is not defined in {place}"), &mend);
+        self.unfit_at(element, &format!("the type {written} is not defined in {place}"), &fix);
         None
     }
 }

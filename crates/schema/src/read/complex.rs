@@ -30,8 +30,8 @@ impl<'t> Reading<'t> {
                 }
                 "attribute" => attributes.extend(self.attribute(member)),
                 other => {
-                    let (message, mend) = construct_words(other);
-                    self.unfit_at(member, message, mend);
+                    let (message, fix) = construct_words(other);
+                    self.unfit_at(member, message, fix);
                 }
             }
         }
@@ -48,8 +48,8 @@ impl<'t> Reading<'t> {
             (false, content) => content,
             (true, Content::Empty) => Content::Free,
             (true, _) => {
-                let mend = "leave mixed out, or put the text into an element of its own";
-                self.unfit_at(element, "text between elements (mixed) is not taken", mend);
+                let fix = "leave mixed out, or put the text into an element of its own";
+                self.unfit_at(element, "text between elements (mixed) is not taken", fix);
                 return None;
             }
         };
@@ -78,8 +78,8 @@ impl<'t> Reading<'t> {
             if member.name.local == "attribute" {
                 attributes.extend(self.attribute(member));
             } else {
-                let (message, mend) = construct_words(&member.name.local);
-                self.unfit_at(member, message, mend);
+                let (message, fix) = construct_words(&member.name.local);
+                self.unfit_at(member, message, fix);
             }
         }
         let base = extension.attribute("base").unwrap_or_default();
@@ -128,23 +128,22 @@ impl<'t> Reading<'t> {
                 Term::All(parts)
             }
             other => {
-                let (message, mend) = construct_words(other);
-                self.unfit_at(element, message, mend);
+                let (message, fix) = construct_words(other);
+                self.unfit_at(element, message, fix);
                 return None;
             }
         };
         if matches!(term, Term::Wildcard(_)) && (min > 1 || max.is_some_and(|max| max > 1)) {
             // libxml2 takes one element for a wildcard that is required twice.
-            let mend = "use minOccurs 0 or 1 and maxOccurs 1 or unbounded";
-            self.unfit(element.span.start, "maxOccurs", "xs:any is not counted reliably", mend);
+            let fix = "use minOccurs 0 or 1 and maxOccurs 1 or unbounded";
+            self.unfit(element.span.start, "maxOccurs", "xs:any is not counted reliably", fix);
         }
         let repeated = max.is_none_or(|max| max > 1);
         let counted = min > 1 || max.is_some();
         if repeated && counts_inside(&term, counted) {
-            let mend =
-                "give the inner elements a parent of their own, or use minOccurs 0 or 1 with unbounded";
+            let fix = "give the inner elements a parent of their own, or use minOccurs 0 or 1 with unbounded";
             let message = "a repeated group holds a repetition (nested counters)";
-            self.unfit(element.span.start, "maxOccurs", message, mend);
+            self.unfit(element.span.start, "maxOccurs", message, fix);
         }
         Some(Particle { min, max, term })
     }
@@ -245,8 +244,8 @@ impl<'t> Reading<'t> {
             "##any" if lax => Some(Wildcard::Any),
             "##other" if lax => Some(Wildcard::Other(self.target())),
             _ => {
-                let mend = "write namespace=\"##other\" processContents=\"lax\"";
-                self.unfit_at(element, "xs:any is neither lax ##other nor lax ##any", mend);
+                let fix = "write namespace=\"##other\" processContents=\"lax\"";
+                self.unfit_at(element, "xs:any is neither lax ##other nor lax ##any", fix);
                 None
             }
         }
@@ -292,14 +291,14 @@ impl<'t> Reading<'t> {
         }
         if !wildcards.is_empty() && !has_direct_wildcard(particle) {
             // Elsewhere libxml2 lets the wildcard run on into optional elements, or into another choice.
-            let mend = "put the xs:any directly into one xs:sequence that comes once";
-            self.unfit_at(element, "xs:any stands in a choice, an inner group or a repeated one", mend);
+            let fix = "put the xs:any directly into one xs:sequence that comes once";
+            self.unfit_at(element, "xs:any stands in a choice, an inner group or a repeated one", fix);
         }
         if wildcards.iter().any(|wildcard| competes(particle, wildcard)) {
             let message = "xs:any would take elements that stand beside it, whose number is not fixed";
-            let mend =
+            let fix =
                 "write ##other where they are of this namespace, or give the xs:any a parent of its own";
-            self.unfit_at(element, message, mend);
+            self.unfit_at(element, message, fix);
         }
     }
 

@@ -57,8 +57,8 @@ impl<'t> Reading<'t> {
                 Some((message.to_owned(), "leave it out, or put it on a part".to_owned()))
             }
         };
-        if let Some((message, mend)) = wrong {
-            self.unfit(element.span.start, "default", &message, &mend);
+        if let Some((message, fix)) = wrong {
+            self.unfit(element.span.start, "default", &message, &fix);
         }
     }
 
@@ -73,8 +73,8 @@ impl<'t> Reading<'t> {
         if required {
             let message = "a default stands on an attribute that must be there";
             self.unfit(element.span.start, "default", message, "leave use=\"required\" out, or the default");
-        } else if let Some((message, mend)) = fault(simple, default) {
-            self.unfit(element.span.start, "default", &message, &mend);
+        } else if let Some((message, fix)) = fault(simple, default) {
+            self.unfit(element.span.start, "default", &message, &fix);
         }
         Some(default.to_owned())
     }
@@ -89,8 +89,8 @@ impl<'t> Reading<'t> {
         for declaration in all.into_iter().filter(|declaration| declaration.default.is_some()) {
             if !within_reach.iter().any(|reached| std::ptr::eq(*reached, declaration)) {
                 let message = format!("{} has a default and is never supplied", declaration.name);
-                let mend = "give it minOccurs=\"0\" and put it directly into one xs:sequence or xs:all that comes once";
-                self.unfit(element.span.start, "default", &message, mend);
+                let fix = "give it minOccurs=\"0\" and put it directly into one xs:sequence or xs:all that comes once";
+                self.unfit(element.span.start, "default", &message, fix);
             }
         }
     }
@@ -98,6 +98,6 @@ impl<'t> Reading<'t> {
 
 fn fault(simple: &Simple, default: &str) -> Option<(String, String)> {
     let wrong = value::check(simple, default)?;
-    let mend = wrong.instead.map_or_else(|| value::describe(simple), |instead| format!("write {instead}"));
-    Some((format!("the default {}", wrong.words), mend))
+    let fix = wrong.instead.map_or_else(|| value::describe(simple), |instead| format!("write {instead}"));
+    Some((format!("the default {}", wrong.words), fix))
 }

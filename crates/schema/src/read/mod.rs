@@ -42,8 +42,7 @@ const STEPS: usize = 200_000;
 const QUOTED: usize = 160;
 
 pub(crate) fn schema(xsd: &[u8], others: &[(&str, &[u8])]) -> Result<Schema, Vec<Unfit>> {
-    let alone =
-        |offset, message: &str, mend: &str| vec![unfit((None, xsd), offset, "document", message, mend)];
+    let alone = |offset, message: &str, fix: &str| vec![unfit((None, xsd), offset, "document", message, fix)];
     if xsd.len() > BYTES {
         return Err(alone(0, "the schema is larger than 1 MiB", "split it over several listeners"));
     }
@@ -64,7 +63,7 @@ fn unfit(
     offset: usize,
     construct: &str,
     message: &str,
-    mend: &str,
+    fix: &str,
 ) -> Unfit {
     let (line, column) = tree::line_and_column(xsd, offset);
     Unfit {
@@ -73,7 +72,7 @@ fn unfit(
         column,
         construct: construct.to_owned(),
         message: message.to_owned(),
-        mend: mend.to_owned(),
+        fix: fix.to_owned(),
     }
 }
 
@@ -136,13 +135,13 @@ impl<'t> Reading<'t> {
         done
     }
 
-    pub(crate) fn unfit(&mut self, offset: usize, construct: &str, message: &str, mend: &str) {
+    pub(crate) fn unfit(&mut self, offset: usize, construct: &str, message: &str, fix: &str) {
         let paper = self.paper();
-        self.unfit.push(unfit((paper.name, paper.xsd), offset, construct, message, mend));
+        self.unfit.push(unfit((paper.name, paper.xsd), offset, construct, message, fix));
     }
 
-    pub(crate) fn unfit_at(&mut self, element: &Element, message: &str, mend: &str) {
-        self.unfit(element.span.start, &format!("xs:{}", element.name.local), message, mend);
+    pub(crate) fn unfit_at(&mut self, element: &Element, message: &str, fix: &str) {
+        self.unfit(element.span.start, &format!("xs:{}", element.name.local), message, fix);
     }
 
     /// The element as in the schema, or only its start tag if it is long.
@@ -159,12 +158,12 @@ impl<'t> Reading<'t> {
         for attribute in &element.attributes {
             let name = attribute.name.local.as_str();
             if *attribute.name.namespace == *SCHEMA && !ANNOTATIONS.contains(&name) {
-                let mend = nearest(name, ANNOTATIONS.iter().copied()).unwrap_or("leave it out");
-                self.unfit(element.span.start, name, "there is no such annotation", mend);
+                let fix = nearest(name, ANNOTATIONS.iter().copied()).unwrap_or("leave it out");
+                self.unfit(element.span.start, name, "there is no such annotation", fix);
             }
             if attribute.name.namespace.is_empty() && name != "id" && !known.contains(&name) {
-                let (message, mend) = attribute_words(name);
-                self.unfit(element.span.start, name, message, mend);
+                let (message, fix) = attribute_words(name);
+                self.unfit(element.span.start, name, message, fix);
             }
         }
     }
@@ -222,9 +221,9 @@ impl<'t> Reading<'t> {
             globals.flat_map(|(at, found)| found.iter().map(move |(element, id)| (at, *element, *id)));
         let endless = named.chain(globals).filter(|(.., id)| ends.get(id.0).is_some_and(|ends| !ends));
         if let Some((at, element, _)) = endless.min_by_key(|(at, element, _)| (*at, element.span.start)) {
-            let mend = "give the element that leads back minOccurs=\"0\", or put it into an xs:choice";
+            let fix = "give the element that leads back minOccurs=\"0\", or put it into an xs:choice";
             let message = "it must contain itself, so that no document of it ever ends";
-            self.within(at, |reading| reading.unfit_at(element, message, mend));
+            self.within(at, |reading| reading.unfit_at(element, message, fix));
         }
     }
 
@@ -245,8 +244,8 @@ impl<'t> Reading<'t> {
             self.unfit_at(root, message, "add elementFormDefault=\"qualified\"");
         }
         if root.attribute("attributeFormDefault").is_some_and(|form| form != "unqualified") {
-            let mend = "leave attributeFormDefault out";
-            self.unfit_at(root, "attributes of a namespace are not taken", mend);
+            let fix = "leave attributeFormDefault out";
+            self.unfit_at(root, "attributes of a namespace are not taken", fix);
         }
         let members = self.members(root);
         for (at, member) in members.iter().enumerate() {
@@ -258,8 +257,8 @@ impl<'t> Reading<'t> {
                 "element" => {}
                 "complexType" | "simpleType" => self.name_type(member),
                 other => {
-                    let (message, mend) = construct_words(other);
-                    self.unfit_at(member, message, mend);
+                    let (message, fix) = construct_words(other);
+                    self.unfit_at(member, message, fix);
                 }
             }
         }
@@ -377,8 +376,8 @@ impl<'t> Reading<'t> {
         members.retain(|member| {
             let constraint = matches!(member.name.local.as_str(), "key" | "keyref" | "unique");
             if constraint {
-                let (message, mend) = construct_words(&member.name.local);
-                self.unfit_at(member, message, mend);
+                let (message, fix) = construct_words(&member.name.local);
+                self.unfit_at(member, message, fix);
             }
             !constraint
         });
@@ -399,13 +398,13 @@ impl<'t> Reading<'t> {
                 Some(id)
             }
             (None, []) => {
-                let mend = "add type=\"xs:string\" or another type";
-                self.unfit_at(element, "an element without a type takes anything", mend);
+                let fix = "add type=\"xs:string\" or another type";
+                self.unfit_at(element, "an element without a type takes anything", fix);
                 None
             }
             (_, [inner, ..]) => {
-                let (message, mend) = construct_words(&inner.name.local);
-                self.unfit_at(inner, message, mend);
+                let (message, fix) = construct_words(&inner.name.local);
+                self.unfit_at(inner, message, fix);
                 None
             }
         }

@@ -24,7 +24,7 @@ impl<'t> Reading<'t> {
         let found = Builtin::named(local);
         if found.is_none() {
             let near = nearest(local, Builtin::NAMES.iter().copied()).map(|near| format!("xs:{near}"));
-            let mend = match local {
+            let fix = match local {
                 "QName" | "NOTATION" => "use xs:string",
                 "ID" | "IDREF" | "IDREFS" | "ENTITY" | "ENTITIES" => {
                     "use xs:NCName and check it in the listener"
@@ -37,7 +37,7 @@ impl<'t> Reading<'t> {
                 _ => near.as_deref().unwrap_or("use a built-in type of the profile, as xs:string"),
             };
             let message = format!("the type xs:{local} is not in the profile");
-            self.unfit(element.span.start, &format!("xs:{local}"), &message, mend);
+            self.unfit(element.span.start, &format!("xs:{local}"), &message, fix);
         }
         found
     }
@@ -114,8 +114,8 @@ impl<'t> Reading<'t> {
             "list" => self.list(made, step),
             "union" => self.union(made, step),
             other => {
-                let (message, mend) = construct_words(other);
-                self.unfit_at(made, message, mend);
+                let (message, fix) = construct_words(other);
+                self.unfit_at(made, message, fix);
                 None
             }
         }
@@ -149,8 +149,8 @@ impl<'t> Reading<'t> {
             self.only_attributes(facet, &["value"]);
             let name = facet.name.local.as_str();
             if !applies(name, &simple.variety) {
-                let mend = "leave the facet out, or change the base";
-                self.unfit_at(facet, &format!("it does not apply to {}", base_name(simple)), mend);
+                let fix = "leave the facet out, or change the base";
+                self.unfit_at(facet, &format!("it does not apply to {}", base_name(simple)), fix);
                 continue;
             }
             let value = facet.attribute("value").unwrap_or_default();
@@ -207,8 +207,8 @@ impl<'t> Reading<'t> {
             _ => is_list(simple),
         };
         if may_be_list && value.trim().is_empty() {
-            let mend = "leave it out; where the list may be empty, leave out the element that holds it";
-            self.unfit_at(facet, "libxml2 cannot enumerate the empty list", mend);
+            let fix = "leave it out; where the list may be empty, leave out the element that holds it";
+            self.unfit_at(facet, "libxml2 cannot enumerate the empty list", fix);
             return None;
         }
         Some(Faceted { value, fragment: self.fragment(facet) })

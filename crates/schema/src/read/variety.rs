@@ -30,8 +30,8 @@ impl<'t> Reading<'t> {
             }
         };
         if holds_lists(&item) {
-            let mend = "let the items be no lists, or repeat an element that holds a list";
-            self.unfit_at(element, "an item of a list cannot be a list itself", mend);
+            let fix = "let the items be no lists, or repeat an element that holds a list";
+            self.unfit_at(element, "an item of a list cannot be a list itself", fix);
             return None;
         }
         Some(Arc::new(Simple::list(item)))

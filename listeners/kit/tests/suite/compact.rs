@@ -59,9 +59,9 @@ fn what_is_wrong_is_told_with_its_place_in_the_text() {
             "a type: text, line, word, int, number, bool, date, datetime, duration, uri, blob, or words as fast | deep",
         ),
     ];
-    for (text, at, mend) in rows {
+    for (text, at, fix) in rows {
         let wrong = Type::read(text).unwrap_err();
-        assert_eq!((wrong.at, wrong.mend.as_str()), (at, mend), "{text}: {}", wrong.words);
+        assert_eq!((wrong.at, wrong.fix.as_str()), (at, fix), "{text}: {}", wrong.words);
     }
     assert_eq!(List::range("1..10"), Ok((1, Some(10))));
     assert_eq!(List::range("2.."), Ok((2, None)));
@@ -97,7 +97,7 @@ fn no_text_of_a_type_breaks_the_reader() {
                 let text = [one, two, three].concat();
                 if let Err(wrong) = Type::read(&text) {
                     assert!(text.get(wrong.at.clone()).is_some(), "{text}: {:?}", wrong.at);
-                    assert!(!wrong.words.is_empty() && !wrong.mend.is_empty(), "{text}");
+                    assert!(!wrong.words.is_empty() && !wrong.fix.is_empty(), "{text}");
                 }
             }
         }
@@ -178,7 +178,7 @@ fn a9_the_schema_task_of_the_golden_table_is_made_of_a_block() {
 fn a_type_that_is_too_long_is_told_by_what_makes_it_long() {
     let long = "x".repeat(4200);
     let several = (0..900).map(|n| format!("w{n}")).collect::<Vec<_>>().join(" | ");
-    for (text, from, mend) in [
+    for (text, from, fix) in [
         (format!("text ~ {long} -- word"), 7, "a shorter regex behind ~, or none"),
         (format!("text = {long} -- word"), 7, "a shorter default behind =, or none"),
         (format!("text -- {long}"), 8, "shorter words behind --"),
@@ -186,7 +186,7 @@ fn a_type_that_is_too_long_is_told_by_what_makes_it_long() {
         (long.clone(), 0, "a type in few letters, as text"),
     ] {
         let wrong = Type::read(&text).unwrap_err();
-        assert_eq!((wrong.at.start, wrong.mend.as_str()), (from, mend), "{}", wrong.words);
+        assert_eq!((wrong.at.start, wrong.fix.as_str()), (from, fix), "{}", wrong.words);
         assert_eq!(wrong.words, format!("{} bytes long, where 4096 are the most", text.len()));
     }
 }

@@ -204,7 +204,7 @@ fn a_default_that_nobody_would_supply_is_refused() {
         );
         let unfit = Model::read(xsd.as_bytes()).expect_err(wanted);
         assert!(
-            unfit.iter().any(|one| one.message.contains(wanted) && !one.mend.is_empty()),
+            unfit.iter().any(|one| one.message.contains(wanted) && !one.fix.is_empty()),
             "{wanted}: {unfit:?}"
         );
     }

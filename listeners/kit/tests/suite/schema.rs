@@ -90,7 +90,7 @@ fn with_facets(base: &str, facets: &str) -> String {
 fn refused_constructs(xsd: &str) -> Vec<String> {
     let unfit = Model::read(xsd.as_bytes()).expect_err(xsd);
     for one in &unfit {
-        assert!(one.line > 0 && one.column > 0 && !one.message.is_empty() && !one.mend.is_empty(), "{one:?}");
+        assert!(one.line > 0 && one.column > 0 && !one.message.is_empty() && !one.fix.is_empty(), "{one:?}");
     }
     unfit.into_iter().map(|one| one.construct).collect()
 }
@@ -272,7 +272,7 @@ fn identity_constraints_are_refused_by_their_own_names() {
         );
         let unfit = Model::read(xsd(&text).as_bytes()).expect_err(name);
         let told: Vec<(&str, &str)> =
-            unfit.iter().map(|one| (one.construct.as_str(), one.mend.as_str())).collect();
+            unfit.iter().map(|one| (one.construct.as_str(), one.fix.as_str())).collect();
         assert_eq!(told, [(&*format!("xs:{name}"), "check it in the listener")]);
         let beside_a_type =
             format!("<xs:element name=\"n\" type=\"xs:int\">{}</xs:element>", constraint(name));
@@ -294,7 +294,7 @@ fn a_refusal_of_a_schema_says_where_why_and_what_instead() {
     let [only] = unfit.as_slice() else { panic!("one refusal: {unfit:?}") };
     assert_eq!((only.line, only.column), (3, 3));
     assert_eq!(only.message, "a schema never fetches another");
-    assert_eq!(only.mend, "copy the definitions into this document");
+    assert_eq!(only.fix, "copy the definitions into this document");
 }
 
 #[test]
@@ -411,7 +411,7 @@ fn g4_a_root_element_is_marked_as_dangerous_and_no_other_is() {
 #[test]
 fn g4_a_mark_that_would_guard_nothing_is_refused_with_its_place() {
     let part = "<xs:element name=\"do\"><xs:complexType><xs:sequence>PART</xs:sequence></xs:complexType></xs:element>";
-    for (element, construct, mend) in [
+    for (element, construct, fix) in [
         (
             "<xs:element name=\"rm\" type=\"xs:string\" s:dangerous=\"yes\"/>",
             "xs:element",
@@ -435,7 +435,7 @@ fn g4_a_mark_that_would_guard_nothing_is_refused_with_its_place() {
         let unfit = annotated(element).unwrap_err();
         assert_eq!(unfit.len(), 1, "{unfit:?}");
         assert_eq!((unfit[0].construct.as_str(), unfit[0].line), (construct, 1), "{unfit:?}");
-        assert!(unfit[0].mend.contains(mend), "{unfit:?}");
+        assert!(unfit[0].fix.contains(fix), "{unfit:?}");
     }
 }
 

@@ -89,14 +89,11 @@ fn an_import_that_leads_nowhere_names_the_nearest_namespace() {
     let c = schema("urn:c", &[], element);
     let told = only(among(&a, &[("c.xsd", &c), ("b.xsd", &b)]));
     assert_eq!((told.document.as_deref(), told.line, told.column), (None, 2, 1));
-    assert_eq!(
-        (told.construct.as_str(), told.mend.as_str()),
-        ("xs:import", "namespace=\"urn:shop:address\"")
-    );
+    assert_eq!((told.construct.as_str(), told.fix.as_str()), ("xs:import", "namespace=\"urn:shop:address\""));
     assert_eq!(told.message, "no schema named beside it has the namespace urn:shop:adress");
     let told = only(among(&a, &[("c.xsd", &c)]));
-    assert_eq!(told.mend, "name the schema of that namespace too; known are urn:c");
-    assert_eq!(only(among(&a, &[])).mend, "name the schema of that namespace too");
+    assert_eq!(told.fix, "name the schema of that namespace too; known are urn:c");
+    assert_eq!(only(among(&a, &[])).fix, "name the schema of that namespace too");
 }
 
 #[test]
@@ -106,7 +103,7 @@ fn an_import_that_could_mean_two_schemas_names_both() {
     let (b, other) = (schema("urn:b", &[], element), schema("urn:b", &[], WORD));
     let told = only(among(&a, &[("b.xsd", &b), ("old/b.xsd", &other)]));
     assert_eq!(told.message, "the namespace urn:b is of several schemas: b.xsd, old/b.xsd");
-    assert!(told.mend.contains("another targetNamespace"), "{told:?}");
+    assert!(told.fix.contains("another targetNamespace"), "{told:?}");
     // The same bytes under two names are one schema.
     assert!(among(&a, &[("b.xsd", &b), ("copy.xsd", &b)]).is_ok());
 }
@@ -134,18 +131,18 @@ fn a_name_of_a_namespace_that_is_not_imported_is_refused() {
     let with = |imports: &[&str], body: &str| only(among(&schema("urn:a", imports, body), &others));
     let told = with(&[], "<xs:element name=\"a\" type=\"b:word\"/>");
     assert_eq!(told.message, "b:word is of the namespace urn:b, which is not imported");
-    assert_eq!(told.mend, "add <xs:import namespace=\"urn:b\"/> at the top");
+    assert_eq!(told.fix, "add <xs:import namespace=\"urn:b\"/> at the top");
     let content = "<xs:element name=\"a\"><xs:complexType><xs:sequence><xs:element ref=\"c:c\"/></xs:sequence></xs:complexType></xs:element>";
     let told = with(&["urn:b"], content);
     assert!(told.message.contains("urn:c, which is not imported"), "an import does not hand on: {told:?}");
     let told = with(&["urn:b"], "<xs:element name=\"a\" type=\"b:wort\"/>");
     assert_eq!(told.message, "the type b:wort is not defined in urn:b");
-    assert_eq!(told.mend, "define it, or did you mean word");
+    assert_eq!(told.fix, "define it, or did you mean word");
     let told = with(&["urn:c"], &content.replace("c:c", "c:d"));
     assert_eq!(told.message, "the element c:d is not declared in urn:c");
     let told = with(&[], "<xs:element name=\"a\" type=\"word\"/>");
     assert_eq!(
-        (told.message.as_str(), told.mend.as_str()),
+        (told.message.as_str(), told.fix.as_str()),
         ("word has no namespace", "a prefix bound to urn:a")
     );
 }
@@ -180,7 +177,7 @@ fn an_import_with_a_location_or_in_the_wrong_place_is_refused() {
         assert_eq!((told.construct.as_str(), told.message.as_str()), ("xs:import", words));
     }
     let late = schema("urn:a", &[], &format!("{element}<xs:import namespace=\"urn:b\"/>"));
-    assert_eq!(only(among(&late, &[("b.xsd", &b)])).mend, "move it to the top");
+    assert_eq!(only(among(&late, &[("b.xsd", &b)])).fix, "move it to the top");
 }
 
 #[test]

@@ -59,7 +59,7 @@ fn what_xsd_forbids_of_lists_and_unions_is_refused_by_name() {
     for (types, construct, words) in rows {
         let unfit = read(&types).expect_err(&types);
         let is_it =
-            |one: &Unfit| one.construct == construct && one.message.contains(words) && !one.mend.is_empty();
+            |one: &Unfit| one.construct == construct && one.message.contains(words) && !one.fix.is_empty();
         assert!(unfit.iter().any(is_it), "{construct}, {words}: {unfit:?}");
     }
 }
@@ -158,7 +158,7 @@ fn row_24_a_type_that_must_contain_itself_is_refused() {
         <xs:complexType name=\"b\"><xs:sequence><xs:element ref=\"a\"/></xs:sequence></xs:complexType>";
     let unfit = whole(ring).unwrap_err();
     assert_eq!(unfit.len(), 1, "{unfit:?}");
-    assert!(unfit[0].construct == "xs:element" && unfit[0].mend.contains("minOccurs=\"0\""), "{unfit:?}");
+    assert!(unfit[0].construct == "xs:element" && unfit[0].fix.contains("minOccurs=\"0\""), "{unfit:?}");
 }
 
 #[test]

@@ -22,7 +22,7 @@ use systole_kit::told;
 use tokio::sync::watch;
 use tokio::time::{Interval, MissedTickBehavior, interval};
 
-use super::desk::Side;
+use super::mailbox::Side;
 use super::post::{Post, UNSENT, called_back};
 use super::sort::{Sort, sort_of};
 use crate::edges::nats::{Broker, Link};
@@ -82,7 +82,7 @@ async fn attend(post: Post, broker: Arc<Broker>, silence: Duration) {
             post.left(&words, true).await;
             is_down = true;
         }
-        let lost = post.desk.settle_all();
+        let lost = post.mailbox.settle_all();
         for (token, recall) in lost {
             post.gone(token, recall.map_or(Code::ListenerLost, called_back), words.clone()).await;
         }
@@ -100,7 +100,7 @@ async fn attend(post: Post, broker: Arc<Broker>, silence: Duration) {
 
 /// Reports a delivery as gone, unless it was settled before.
 async fn gone(token: Token, code: Code, words: String, post: &Post) {
-    if post.desk.settle(&token.0) {
+    if post.mailbox.settle(&token.0) {
         post.gone(token, code, words).await;
     }
 }
@@ -156,7 +156,7 @@ impl Line {
         let said = taken(subjects.said(listener, "*")).await?;
         let live = taken(subjects.live(listener)).await?;
         let silent = taken(subjects.silence(listener)).await?;
-        let outbox = Arc::new(Outbox::open(broker, listener, &post.desk, silence).await?);
+        let outbox = Arc::new(Outbox::open(broker, listener, &post.mailbox, silence).await?);
         let mut look = interval(LOOK);
         look.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let (aside, asking) = (Aside::of(broker, listener), Asking::default());
@@ -169,8 +169,8 @@ impl Line {
         loop {
             self.errands(post).await;
             let ended = tokio::select! {
-                () = post.desk.arrival() => None,
-                (token, why) = post.desk.unsent() => {
+                () = post.mailbox.arrival() => None,
+                (token, why) = post.mailbox.unsent() => {
                     post.gone(token, called_back(why), UNSENT.to_owned()).await;
                     None
                 }
@@ -214,13 +214,13 @@ impl Line {
     /// Takes everything off the desk that can be taken now. Only one delivery is sent at a time, so at most one can
     /// be in doubt.
     async fn errands(&mut self, post: &Post) {
-        while let Some(errand) = post.desk.next_aside() {
+        while let Some(errand) = post.mailbox.next_aside() {
             self.run(errand, post).await;
         }
         if self.sending.is_some() {
             return;
         }
-        let Some(delivery) = post.desk.next_delivery() else { return };
+        let Some(delivery) = post.mailbox.next_delivery() else { return };
         let outbox = self.outbox.clone();
         self.sending = Some(Box::pin(async move {
             let sent = outbox.send(&delivery).await;
@@ -236,9 +236,9 @@ impl Line {
                 }
             }
             Side::Cancel(token) => {
-                let why = post.desk.recall_of(&token).await;
+                let why = post.mailbox.recall_of(&token).await;
                 self.aside.cancel(&token);
-                if post.desk.settle(&token.0) {
+                if post.mailbox.settle(&token.0) {
                     let words = "called back; whoever works on it is not heard any more";
                     post.gone(token.clone(), called_back(why), words.to_owned()).await;
                 }
@@ -299,7 +299,7 @@ impl Line {
         let sort = sort_of(&message.payload);
         match &sort {
             Sort::Reply { delivery } => {
-                let _was_out = post.desk.settle(delivery);
+                let _was_out = post.mailbox.settle(delivery);
             }
             Sort::Waits { delivery, id } => {
                 if let Some(reply) = message.reply {
@@ -323,7 +323,7 @@ impl Line {
     /// if the pump dies before it is on disk, the next start counts the delivery as lost.
     async fn gave_up(&mut self, gone: Gone, reply: Option<async_nats::Subject>, post: &Post) {
         let Gone { token, code, words } = gone;
-        if post.desk.settle(&token.0) {
+        if post.mailbox.settle(&token.0) {
             post.gone(token.clone(), code, words).await;
         }
         if let Some(reply) = reply {

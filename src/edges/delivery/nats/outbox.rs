@@ -18,7 +18,7 @@ use systole_kit::envelope::read_delivered;
 use super::aside::{Aside, in_time};
 use super::fence;
 use crate::edges::clock::random_bytes;
-use crate::edges::delivery::desk::Desk;
+use crate::edges::delivery::mailbox::Mailbox;
 use crate::edges::nats::{Broker, PATIENCE, token as part};
 use systole_core::types::ids::Name;
 use systole_core::types::ports::{Delivery, Token};
@@ -72,7 +72,7 @@ enum Tried {
 pub(super) struct Outbox {
     broker: Arc<Broker>,
     listener: Name,
-    desk: Arc<Desk>,
+    mailbox: Arc<Mailbox>,
     aside: Aside,
     stream: Stream<()>,
     /// The id in the metadata of the consumer that this outbox made. A consumer that was deleted or made by someone
@@ -95,7 +95,7 @@ impl Outbox {
     pub(super) async fn open(
         broker: &Arc<Broker>,
         listener: &Name,
-        desk: &Arc<Desk>,
+        mailbox: &Arc<Mailbox>,
         silence: Duration,
     ) -> Result<Outbox, String> {
         let (jetstream, subjects) = (broker.jetstream(), broker.subjects());
@@ -118,16 +118,16 @@ impl Outbox {
             // The pump counts and decides the attempts.
             max_deliver: 1,
             filter_subject: deliveries,
-            max_ack_pending: i64::try_from(desk.room()).unwrap_or(i64::MAX),
+            max_ack_pending: i64::try_from(mailbox.room()).unwrap_or(i64::MAX),
             max_expires: LONGEST_PULL,
-            max_waiting: i64::try_from(desk.room().saturating_add(WAITING)).unwrap_or(i64::MAX),
+            max_waiting: i64::try_from(mailbox.room().saturating_add(WAITING)).unwrap_or(i64::MAX),
             ..pull::Config::default()
         };
         in_time("the consumer", made(&stream, config)).await?;
         Ok(Outbox {
             broker: broker.clone(),
             listener: listener.clone(),
-            desk: desk.clone(),
+            mailbox: mailbox.clone(),
             aside: Aside::of(broker, listener),
             mark,
             stream,
@@ -181,7 +181,7 @@ impl Outbox {
     /// Finds out what happened to a delivery.
     async fn find(&self, token: &Token, words: String) -> Sent {
         match self.fenced().await {
-            Ok(_) if self.places().contains_key(&token.0) || !self.desk.is_out(&token.0) => Sent::Stored,
+            Ok(_) if self.places().contains_key(&token.0) || !self.mailbox.is_out(&token.0) => Sent::Stored,
             Ok(_) => Sent::Doubtful(format!("{words}; it lies in the stream no more")),
             Err(more) => Sent::DoubtfulAndCut(format!("{words}; {more}")),
         }
@@ -271,7 +271,7 @@ impl Outbox {
             }
             from = place + 1;
             let token = read_delivered(&message.payload).ok().map(|read| read.stamp.delivery.to_string());
-            match token.filter(|token| self.desk.is_out(token)) {
+            match token.filter(|token| self.mailbox.is_out(token)) {
                 Some(token) => self.lies_at(&token.into(), place),
                 // The worker that has it may have acknowledged it.
                 None => match self.stream.delete_message(place).await {
@@ -288,7 +288,7 @@ impl Outbox {
     /// over.
     fn lies_at(&self, token: &Arc<str>, place: u64) {
         self.places().insert(token.clone(), place);
-        if !self.desk.is_out(token) {
+        if !self.mailbox.is_out(token) {
             self.over(token);
         }
     }

@@ -88,7 +88,7 @@ async fn heard(frame: Vec<u8>, post: &Post, words: &LastWords, answered: &Answer
             return words.hear_line(&frame);
         }
         Root::Reply { delivery } => {
-            if post.desk.settle(&delivery) {
+            if post.mailbox.settle(&delivery) {
                 answered.note();
             }
         }

@@ -24,7 +24,7 @@ use super::frames::framed;
 use super::last_words::{LastWords, ending};
 use super::pipe::Pipe;
 use super::program::{self, Group, Ladder, Started, Unstarted};
-use crate::edges::delivery::desk::Errand;
+use crate::edges::delivery::mailbox::Errand;
 use crate::edges::delivery::post::{Post, UNSENT, called_back};
 use crate::edges::tasks::{self, Kind, Panicked};
 use systole_core::types::codes::Code;
@@ -46,16 +46,16 @@ pub(super) async fn tend(post: Post, place: Arc<Workplace>) {
     look_again.reset();
     loop {
         tokio::select! {
-            errand = post.desk.next(), if missing.is_none() => {
+            errand = post.mailbox.next(), if missing.is_none() => {
                 // The delivery's own task already knows of a cancel. Nothing here ever asks for an answer: a
                 // question of the program is part of its reply, and is refused there.
                 if let Errand::Deliver(delivery) = errand {
                     begin(&post, &place, delivery, &running, &short);
                 }
             }
-            (token, why) = post.desk.unsent() => post.gone(token, called_back(why), UNSENT.to_owned()).await,
+            (token, why) = post.mailbox.unsent() => post.gone(token, called_back(why), UNSENT.to_owned()).await,
             () = post.stopped() => break,
-            () = post.desk.anything_waits(), if missing.is_some() => {
+            () = post.mailbox.anything_waits(), if missing.is_some() => {
                 post.refuse_waiting(missing.as_deref().unwrap_or_default()).await;
             }
             // A program can be installed or removed while the organism runs.
@@ -109,7 +109,7 @@ enum Outcome {
 }
 
 async fn settle(post: &Post, token: Token, outcome: Outcome) {
-    if post.desk.settle(&token.0) {
+    if post.mailbox.settle(&token.0) {
         match outcome {
             Outcome::Said(document) => post.said(Speech::Bytes(document)).await,
             Outcome::Gone(code, words) => post.gone(token, code, words).await,
@@ -213,7 +213,7 @@ async fn cause(
                 Ok(words) => return Cause::Broke(words),
                 Err(_) => heard = true,
             },
-            why = post.desk.recall_of(token) => return Cause::Recalled(why),
+            why = post.mailbox.recall_of(token) => return Cause::Recalled(why),
             () = post.stopped() => return Cause::Stop,
         }
     }

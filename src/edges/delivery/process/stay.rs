@@ -20,7 +20,7 @@ use super::hearing::{Answered, hear};
 use super::last_words::{LastWords, ending};
 use super::pipe::Pipe;
 use super::program::{self, Group, Ladder, Started, Unstarted};
-use crate::edges::delivery::desk::Errand;
+use crate::edges::delivery::mailbox::Errand;
 use crate::edges::delivery::post::{Post, UNSENT, called_back};
 use systole_core::types::codes::Code;
 use systole_core::types::time::spoken;
@@ -82,8 +82,8 @@ async fn begin(post: &Post, place: &Workplace) -> std::ops::ControlFlow<String, 
             tokio::select! {
                 () = &mut over => break,
                 () = post.stopped() => return std::ops::ControlFlow::Break(words),
-                () = post.desk.anything_waits() => post.put_off_waiting(&words).await,
-                (token, why) = post.desk.unsent() => post.gone(token, called_back(why), UNSENT.to_owned()).await,
+                () = post.mailbox.anything_waits() => post.put_off_waiting(&words).await,
+                (token, why) = post.mailbox.unsent() => post.gone(token, called_back(why), UNSENT.to_owned()).await,
             }
         }
     }
@@ -96,8 +96,8 @@ async fn pause(post: &Post, deaths: u32, down: bool, words: &str) -> std::ops::C
         tokio::select! {
             () = &mut over => return std::ops::ControlFlow::Continue(()),
             () = post.stopped() => return std::ops::ControlFlow::Break(()),
-            () = post.desk.anything_waits(), if down => post.refuse_waiting(words).await,
-            (token, why) = post.desk.unsent() => post.gone(token, called_back(why), UNSENT.to_owned()).await,
+            () = post.mailbox.anything_waits(), if down => post.refuse_waiting(words).await,
+            (token, why) = post.mailbox.unsent() => post.gone(token, called_back(why), UNSENT.to_owned()).await,
         }
     }
 }
@@ -150,7 +150,7 @@ async fn live(started: Started, post: &Post, place: &Workplace, was_down: bool) 
     // All three run in this task, so that the program's output is read to its end before what it owes is counted.
     let (fate, (), ()) = tokio::join!(watching, hearing, words.listen(stderr, is_over, post.pace.rest_ms));
     post.ear.ended(&fate.told_apart(group.age_ms()), group.was_hurt());
-    let owed = post.desk.settle_all();
+    let owed = post.mailbox.settle_all();
     let words = words.after(&fate.sentence(group.age_ms(), !owed.is_empty()));
     for (token, recall) in owed {
         let code = recall.map_or(Code::ListenerLost, called_back);
@@ -180,9 +180,9 @@ async fn cause(
                 Ok(Err(words)) => Cause::Broke(words),
                 _ => Cause::Unplugged,
             },
-            () = post.desk.overdue(Duration::from_millis(post.pace.called_back_ms)) => return Cause::Overdue,
+            () = post.mailbox.overdue(Duration::from_millis(post.pace.called_back_ms)) => return Cause::Overdue,
             () = post.stopped() => return Cause::Stop,
-            (token, why) = post.desk.unsent() => {
+            (token, why) = post.mailbox.unsent() => {
                 post.gone(token, called_back(why), UNSENT.to_owned()).await;
                 false
             }
@@ -200,13 +200,13 @@ async fn cause(
 async fn bring(mut stdin: ChildStdin, post: &Post, place: &Workplace) {
     loop {
         let by_length = place.program.by_length;
-        let errand = post.desk.next().await;
+        let errand = post.mailbox.next().await;
         let delivers = matches!(errand, Errand::Deliver(_));
         let framed = match errand {
             Errand::Cancel(token) => frames::framed(&told::cancel(&token.0), by_length),
             Errand::Answer(answer) => frames::framed(&answer.document(), by_length),
             Errand::Deliver(delivery) => match frames::framed(&delivery.document(), by_length) {
-                Err(fault) if post.desk.settle(&delivery.lease.token.0) => {
+                Err(fault) if post.mailbox.settle(&delivery.lease.token.0) => {
                     let words = format!("the stored document has no line form: {}", fault.message);
                     post.gone(delivery.lease.token.clone(), Code::ListenerFailed, words).await;
                     continue;

@@ -11,8 +11,8 @@ use tokio::runtime::Handle;
 use tokio::time::Instant;
 
 use super::bundle::{Sealed, Stands};
+use super::bundle_writer::{BundleWriter, Written};
 use super::lead::Lead;
-use super::scribe::{Scribe, Written};
 use crate::edges::nats::LEFT_BEHIND;
 use systole_core::types::ids::MessageId;
 use systole_core::types::ports::{Batch, Commit, LogWriter, ReadBack};
@@ -22,7 +22,7 @@ const LETTING_GO: Duration = Duration::from_secs(2);
 
 /// The one writer of a log in NATS. Every call blocks, so it runs on a thread without tasks.
 pub struct Appender {
-    scribe: Scribe,
+    bundle_writer: BundleWriter,
     lead: Lead,
     runtime: Handle,
     /// The bundle that may have been sent, with the last record of its batch.
@@ -33,8 +33,8 @@ pub struct Appender {
 
 impl Appender {
     /// Only within a runtime, whose tasks send the bundles.
-    pub(super) fn new(scribe: Scribe, lead: Lead) -> Appender {
-        Appender { scribe, lead, runtime: Handle::current(), doubt: None, behind: None }
+    pub(super) fn new(bundle_writer: BundleWriter, lead: Lead) -> Appender {
+        Appender { bundle_writer, lead, runtime: Handle::current(), doubt: None, behind: None }
     }
 
     /// The bundle of a batch, and whether it may have been sent before.
@@ -42,7 +42,7 @@ impl Appender {
         let of = last_of(batch);
         match &self.doubt {
             Some((known, sealed)) if *known == of => (sealed.clone(), true),
-            _ => (self.scribe.seal(batch, Stands::Owned), false),
+            _ => (self.bundle_writer.seal(batch, Stands::Owned), false),
         }
     }
 }
@@ -77,14 +77,14 @@ impl LogWriter for Appender {
         let is_empty = batch.records.is_empty() && batch.documents.is_empty();
         // This comes before the try on the copy, because sealing leaves out what the copy already holds.
         let sealed = (!is_empty).then(|| self.sealed(batch));
-        if let Err(commit) = self.scribe.follower.copy.prepare(batch) {
+        if let Err(commit) = self.bundle_writer.follower.copy.prepare(batch) {
             return commit;
         }
-        let Some((sealed, in_doubt)) = sealed else { return self.scribe.follower.copy.keep(None) };
-        let written = self.runtime.block_on(self.scribe.quill().write(&sealed, in_doubt));
+        let Some((sealed, in_doubt)) = sealed else { return self.bundle_writer.follower.copy.keep(None) };
+        let written = self.runtime.block_on(self.bundle_writer.quill().write(&sealed, in_doubt));
         match self.believed(written) {
             Written::At(followed) => {
-                let kept = self.scribe.keep_prepared(followed, Stands::Owned);
+                let kept = self.bundle_writer.keep_prepared(followed, Stands::Owned);
                 self.doubt = match kept {
                     Commit::Committed(_) => None,
                     // It is in the stream and not in the copy.
@@ -93,12 +93,12 @@ impl LogWriter for Appender {
                 kept
             }
             Written::NotYet(words) | Written::Behind(words) => {
-                self.scribe.follower.copy.drop_prepared();
+                self.bundle_writer.follower.copy.drop_prepared();
                 self.doubt = Some((last_of(batch), sealed));
                 Commit::NotNow(words)
             }
             Written::Lost(words) => {
-                self.scribe.follower.copy.drop_prepared();
+                self.bundle_writer.follower.copy.drop_prepared();
                 self.lead.lose(&words);
                 Commit::Conflict(self.lead.lost().unwrap_or(words))
             }
@@ -106,13 +106,13 @@ impl LogWriter for Appender {
     }
 
     fn read_back(&mut self, batch: &Batch) -> ReadBack {
-        match self.scribe.follower.copy.read_back(batch) {
+        match self.bundle_writer.follower.copy.read_back(batch) {
             ReadBack::Absent => {}
             ReadBack::Stored(position) => {
                 // The copy kept it without saying so, and with it the place of its bundle.
-                return match self.scribe.follower.copy.followed() {
+                return match self.bundle_writer.follower.copy.followed() {
                     Ok(copy) => {
-                        let tail = &mut self.scribe.follower.tail;
+                        let tail = &mut self.bundle_writer.follower.tail;
                         tail.followed = copy.map_or(tail.followed, |copy| copy.followed);
                         self.doubt = None;
                         ReadBack::Stored(position)
@@ -123,14 +123,14 @@ impl LogWriter for Appender {
             ReadBack::Broken(words) => return ReadBack::Broken(words),
         }
         // The copy is whole again, and may lack what the stream holds.
-        if let Err(words) = self.runtime.block_on(self.scribe.catch_up()) {
+        if let Err(words) = self.runtime.block_on(self.bundle_writer.catch_up()) {
             return ReadBack::Broken(words);
         }
-        let tail = &self.scribe.follower.tail;
+        let tail = &self.bundle_writer.follower.tail;
         match &self.doubt {
             Some((_, sealed)) if sealed.hash == tail.followed.bundle => {
                 self.doubt = None;
-                ReadBack::Stored(self.scribe.follower.copy.last())
+                ReadBack::Stored(self.bundle_writer.follower.copy.last())
             }
             _ => ReadBack::Absent,
         }
@@ -148,8 +148,8 @@ impl Drop for Appender {
         if self.lead.lost().is_some() || self.doubt.is_some() {
             return;
         }
-        let sealed = self.scribe.seal(&Batch::default(), Stands::Free);
-        let (quill, runtime, to_write) = (self.scribe.quill(), self.runtime.clone(), sealed.clone());
+        let sealed = self.bundle_writer.seal(&Batch::default(), Stands::Free);
+        let (quill, runtime, to_write) = (self.bundle_writer.quill(), self.runtime.clone(), sealed.clone());
         // On a separate thread: this one may belong to a runtime, which may not block.
         let write = move || {
             let letting_go = async { tokio::time::timeout(LETTING_GO, quill.write(&to_write, false)).await };
@@ -158,7 +158,7 @@ impl Drop for Appender {
         let written = thread::spawn(write).join().ok().flatten();
         if let Some(Written::At(followed)) = written {
             // What the copy does not keep is read again.
-            let _kept = self.scribe.keep(&Batch::default(), followed, Stands::Free);
+            let _kept = self.bundle_writer.keep(&Batch::default(), followed, Stands::Free);
         }
     }
 }

@@ -11,7 +11,7 @@ use tokio::time::{Instant, sleep};
 
 use super::PARTITION;
 use super::bundle::{Bundle, Head, Message, Node, Stands};
-use super::sheaf::{self, Read, Sheaf};
+use super::bundle_batch::{self, BundleBatch, Read};
 use crate::edges::clock::random_bytes;
 use crate::edges::log::sqlite::{self, Copy, Followed, Reader};
 use crate::edges::nats::{LEFT_BEHIND, LogSource, Stored, Unhad, Unusable};
@@ -134,9 +134,11 @@ impl Follower {
             (_, at) => at + 1,
         };
         let source = self.source.clone();
-        let (mut ahead, mut sheaf, mut bundles) = (source.ahead(PARTITION, next), Sheaf::default(), 0);
+        let (mut ahead, mut bundle_batch, mut bundles) =
+            (source.ahead(PARTITION, next), BundleBatch::default(), 0);
         let ended = loop {
-            if sheaf.last().map_or(self.tail.followed.sequence, |read| read.followed.sequence) >= place {
+            if bundle_batch.last().map_or(self.tail.followed.sequence, |read| read.followed.sequence) >= place
+            {
                 break Ok(());
             }
             let stored = match ahead.next().await {
@@ -144,17 +146,17 @@ impl Follower {
                 Ok(_) => break Ok(()),
                 Err(unusable) => break Err(unusable.into()),
             };
-            if let Err(ill) = self.read(&mut sheaf, stored).await {
+            if let Err(ill) = self.read(&mut bundle_batch, stored).await {
                 break Err(ill);
             }
             bundles += 1;
-            if sheaf.is_full() {
-                self.keep(&mut sheaf)?;
+            if bundle_batch.is_full() {
+                self.keep(&mut bundle_batch)?;
                 tell(self.stage(place));
             }
         };
         // Everything before the damage is whole.
-        self.keep(&mut sheaf)?;
+        self.keep(&mut bundle_batch)?;
         tell(self.stage(place));
         ended.map(|()| bundles)
     }
@@ -198,9 +200,9 @@ impl Follower {
     }
 
     /// Adds a bundle, which has to follow what was read so far.
-    async fn read(&self, sheaf: &mut Sheaf, stored: Stored) -> Result<(), Unfollowed> {
+    async fn read(&self, bundle_batch: &mut BundleBatch, stored: Stored) -> Result<(), Unfollowed> {
         let at = stored.sequence;
-        let (previous, last, epoch) = match sheaf.last() {
+        let (previous, last, epoch) = match bundle_batch.last() {
             Some(read) => (Some(read.followed.bundle), read.last(), read.head().epoch),
             None => (self.tail.bundle(), self.copy.last(), self.tail.epoch),
         };
@@ -212,7 +214,7 @@ impl Follower {
             }
             Err(Unwhole::Unknown(why)) => return Err(damaged(&why).into()),
         };
-        let held = |hash| match sheaf.document(hash) {
+        let held = |hash| match bundle_batch.document(hash) {
             Some(bytes) => Ok(Some(bytes)),
             None => self.copy.document(hash).map_err(|fault| fault.to_string()),
         };
@@ -226,13 +228,13 @@ impl Follower {
             return Err(damaged("its epoch is over").into());
         }
         let followed = Followed { sequence: at, bundle: hash };
-        sheaf.add(Read { followed, bundle }, bytes.len());
+        bundle_batch.add(Read { followed, bundle }, bytes.len());
         Ok(())
     }
 
     /// Writes what was read into the copy, and rows if it is time for some.
-    fn keep(&mut self, sheaf: &mut Sheaf) -> Result<(), LogFault> {
-        let bundles = sheaf.take();
+    fn keep(&mut self, bundle_batch: &mut BundleBatch) -> Result<(), LogFault> {
+        let bundles = bundle_batch.take();
         match self.write(&bundles) {
             // One of them breaks a rule: the earlier ones are kept, and its place is reported.
             Commit::Conflict(_) if bundles.len() > 1 => {
@@ -259,7 +261,7 @@ impl Follower {
     /// Writes bundles into the copy, all of them or none.
     fn write(&mut self, bundles: &[Read]) -> Commit {
         let Some(last) = bundles.last() else { return Commit::Committed(self.copy.last()) };
-        let kept = match self.copy.prepare(&sheaf::batch(bundles)) {
+        let kept = match self.copy.prepare(&bundle_batch::batch(bundles)) {
             Ok(_) => self.copy.keep(Some(&last.followed)),
             Err(commit) => commit,
         };

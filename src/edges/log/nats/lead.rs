@@ -13,8 +13,8 @@ use tokio::sync::watch;
 use tokio::time::{Instant, interval, sleep, timeout_at};
 
 use super::bundle::{Node, Stands, head_of};
+use super::bundle_writer::{BundleWriter, Written};
 use super::follow::{Follower, whole};
-use super::scribe::{Scribe, Written};
 use super::{Manner, PARTITION, Unopened};
 use crate::edges::nats::{LogStream, Unusable};
 use crate::edges::tasks::{self, Kind};
@@ -95,12 +95,12 @@ pub(super) async fn take_over(
     stream: Arc<LogStream>,
     follower: Follower,
     mut manner: Manner,
-) -> Result<Scribe, Unopened> {
+) -> Result<BundleWriter, Unopened> {
     let mut others = Others::listen(&stream, &follower).await?;
-    let mut scribe = Scribe { stream, epoch: 0, follower };
+    let mut bundle_writer = BundleWriter { stream, epoch: 0, follower };
     loop {
-        let unusable = match attempt(&mut scribe, &mut others, &mut manner).await {
-            Ok(true) => return Ok(scribe),
+        let unusable = match attempt(&mut bundle_writer, &mut others, &mut manner).await {
+            Ok(true) => return Ok(bundle_writer),
             Ok(false) => continue,
             Err(Unopened::Broker(unusable)) if unusable.may_pass() => unusable,
             Err(why) => return Err(why),
@@ -114,50 +114,54 @@ pub(super) async fn take_over(
 }
 
 /// Tries once; returns whether the partition was taken.
-async fn attempt(scribe: &mut Scribe, others: &mut Others, manner: &mut Manner) -> Result<bool, Unopened> {
-    let (tail, node) = (&scribe.follower.tail, scribe.follower.node);
+async fn attempt(
+    bundle_writer: &mut BundleWriter,
+    others: &mut Others,
+    manner: &mut Manner,
+) -> Result<bool, Unopened> {
+    let (tail, node) = (&bundle_writer.follower.tail, bundle_writer.follower.node);
     let is_free = tail.stands == Stands::Free || tail.by.is_none_or(|by| by == node);
     if !is_free && let Some(heard) = others.heard(tail.epoch).await {
         match (heard, manner) {
             (Heard::Sign(by), Manner::AtOnce) => {
-                let stream = &scribe.stream;
+                let stream = &bundle_writer.stream;
                 let (stream, address) = (stream.name().to_owned(), stream.address().to_owned());
                 return Err(Unopened::Led { stream, address, by });
             }
             (Heard::Sign(sign), Manner::StandBy(tell)) => tell(&sign),
             (Heard::Bundle, _) => {}
         }
-        scribe.follower.catch_up().await?;
+        bundle_writer.follower.catch_up().await?;
         return Ok(false);
     }
     // Another process was faster and has it.
-    if scribe.follower.catch_up().await? {
+    if bundle_writer.follower.catch_up().await? {
         return Ok(false);
     }
-    scribe.epoch = scribe.follower.tail.epoch + 1;
+    bundle_writer.epoch = bundle_writer.follower.tail.epoch + 1;
     let nothing = Batch::default();
-    let sealed = scribe.seal(&nothing, Stands::Owned);
-    let quill = scribe.quill();
+    let sealed = bundle_writer.seal(&nothing, Stands::Owned);
+    let quill = bundle_writer.quill();
     let written = match quill.write(&sealed, false).await {
         // It may be stored all the same.
         Written::NotYet(_) => quill.write(&sealed, true).await,
         written => written,
     };
     match written {
-        Written::At(followed) => match scribe.keep(&nothing, followed, Stands::Owned) {
+        Written::At(followed) => match bundle_writer.keep(&nothing, followed, Stands::Owned) {
             Commit::Committed(_) => Ok(true),
             Commit::Conflict(why) | Commit::Unknown(why) | Commit::NotNow(why) => {
-                let path = scribe.follower.copy.path().display().to_string();
+                let path = bundle_writer.follower.copy.path().display().to_string();
                 Err(LogFault::Io { path, why }.into())
             }
         },
         Written::NotYet(why) | Written::Behind(why) => {
-            let address = scribe.stream.address().to_owned();
+            let address = bundle_writer.stream.address().to_owned();
             Err(Unusable::Unreachable { address, why }.into())
         }
         // Another process was faster.
         Written::Lost(_) => {
-            scribe.follower.catch_up().await?;
+            bundle_writer.follower.catch_up().await?;
             Ok(false)
         }
     }
@@ -220,8 +224,9 @@ async fn epoch(stream: &LogStream) -> Option<u64> {
 }
 
 /// Shows life from now on, as long as the returned lead is held, and listens for other signs of life.
-pub(super) async fn show(scribe: &Scribe) -> Result<Lead, Unopened> {
-    let (stream, own) = (scribe.stream.clone(), Sign::of(scribe.follower.node, scribe.epoch));
+pub(super) async fn show(bundle_writer: &BundleWriter) -> Result<Lead, Unopened> {
+    let (stream, own) =
+        (bundle_writer.stream.clone(), Sign::of(bundle_writer.follower.node, bundle_writer.epoch));
     let mut signs = heard(&stream).await?;
     let (lost, mut over) = watch::channel(None);
     let lead = Lead { lost: Arc::new(lost) };

@@ -8,11 +8,11 @@
 
 mod appender;
 mod bundle;
+mod bundle_batch;
+mod bundle_writer;
 mod copying;
 mod follow;
 mod lead;
-mod scribe;
-mod sheaf;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -77,8 +77,8 @@ pub async fn open(stream: LogStream, copy: PathBuf, manner: Manner, fold: Fold) 
     let stream = Arc::new(stream);
     let mut follower = follow::Follower::of(writer, reader.clone(), stream.source().clone(), fold)?;
     follower.catch_up().await?;
-    let scribe = lead::take_over(stream, follower, manner).await?;
-    scribe.stream.is_led_in(scribe.epoch);
-    let lead = lead::show(&scribe).await?;
-    Ok(Opened { writer: Appender::new(scribe, lead.clone()), reader, secret, lead })
+    let bundle_writer = lead::take_over(stream, follower, manner).await?;
+    bundle_writer.stream.is_led_in(bundle_writer.epoch);
+    let lead = lead::show(&bundle_writer).await?;
+    Ok(Opened { writer: Appender::new(bundle_writer, lead.clone()), reader, secret, lead })
 }

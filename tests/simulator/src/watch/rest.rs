@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use systole_core::pump::state::{Answer, Awaited, Call, Life, Stand, Thread, Wish};
+use systole_core::pump::state::{Answer, Awaited, Call, Life, PendingItem, Stand, Thread};
 use systole_core::types::ids::{CallPath, ThreadId};
 
 /// Calls that wait for something that cannot come.
@@ -19,13 +19,13 @@ pub(crate) fn stranded(threads: &BTreeMap<ThreadId, Thread>) -> Vec<String> {
             }
             let open = call.items.iter().filter(|item| item.answer == Answer::Open);
             for item in open {
-                if let Wish::Threads(awaited) = &item.wish {
+                if let PendingItem::Threads(awaited) = &item.pending {
                     if !has_something_to_come(thread, path, call, awaited) {
                         wrong.push(format!("{} waits for threads, and none of them runs", place()));
                     }
                     continue;
                 }
-                if let Wish::Person(question) = &item.wish {
+                if let PendingItem::Person(question) = &item.pending {
                     if thread.person_request(&path.item(call.settled, item.ordinal)).is_none() {
                         wrong.push(format!(
                             "{} waits for an answer to {}, which nobody can give",
@@ -36,8 +36,8 @@ pub(crate) fn stranded(threads: &BTreeMap<ThreadId, Thread>) -> Vec<String> {
                     continue;
                 }
                 let nested = path.item(call.settled, item.ordinal);
-                let waits_for = match &item.wish {
-                    Wish::Takers(takers) => {
+                let waits_for = match &item.pending {
+                    PendingItem::Takers(takers) => {
                         let open = (0..).zip(&takers.answers).filter(|(_, answer)| answer.is_none());
                         open.map(|(taker, _)| nested.taker(taker)).collect()
                     }

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use systole::edges::leases::LeaseTable;
-use systole_core::pump::heart::{Answered, Heart, Input, Lookup, Ports};
-use systole_core::pump::state::{Book, Wish};
+use systole_core::pump::engine::{Answered, Engine, Input, Lookup, Ports};
+use systole_core::pump::state::{Book, PendingItem};
 use systole_core::pump::view::Begun;
 use systole_core::pump::wake::{self, Recovered};
 
@@ -21,7 +21,7 @@ const GRACE_MS: u64 = 5_000;
 /// A life of the pump.
 pub(super) struct Life {
     pub(super) number: u64,
-    pub(super) heart: Heart,
+    pub(super) engine: Engine,
     pub(super) leases: Arc<LeaseTable>,
     pub(super) scribe: Option<Scribe>,
     pub(super) lookups: Line<Lookup>,
@@ -74,11 +74,11 @@ impl World {
             askers: outside.clone(),
             steps: outside.clone(),
         };
-        let mut heart = Heart::new(recovered, ports, self.disk.last());
-        heart.boot();
+        let mut engine = Engine::new(recovered, ports, self.disk.last());
+        engine.boot();
         self.life = Some(Life {
             number: self.lives,
-            heart,
+            engine,
             leases,
             scribe: None,
             lookups: Line::new(),
@@ -179,7 +179,7 @@ impl World {
         let number = life.number;
         if life.drained_ms.is_none() {
             life.drained_ms = Some(now_ms + GRACE_MS);
-            life.heart.input(Input::Stop);
+            life.engine.input(Input::Stop);
             self.agenda.after(GRACE_MS, Due::Drains { life: number });
         }
         self.settles();
@@ -190,12 +190,12 @@ impl World {
         let now_ms = self.agenda.now_ms();
         let Some(life) = &mut self.life else { return false };
         let Some(until_ms) = life.drained_ms else { return false };
-        if !life.has_said_farewell && (life.heart.is_quiet() || now_ms >= until_ms) {
+        if !life.has_said_farewell && (life.engine.is_quiet() || now_ms >= until_ms) {
             life.has_said_farewell = true;
-            life.heart.input(Input::Farewell);
-            life.heart.checkpoint_soon();
+            life.engine.input(Input::Farewell);
+            life.engine.checkpoint_soon();
         }
-        life.has_said_farewell && life.heart.is_flushed()
+        life.has_said_farewell && life.engine.is_flushed()
     }
 
     /// The drained pump ends.
@@ -216,13 +216,14 @@ fn forget(recovered: &mut Recovered, plant: Plant) {
         match plant {
             Plant::ForgottenTimers => thread.timers.clear(),
             Plant::ForgottenWaits => {
-                calls.flat_map(|call| &mut call.items).for_each(|item| item.wish = Wish::Other);
+                calls.flat_map(|call| &mut call.items).for_each(|item| item.pending = PendingItem::Other);
             }
             Plant::ForgottenTodos => calls.for_each(|call| call.todos.clear()),
             Plant::ForgottenApprovals => calls.for_each(|call| {
                 call.approval = None;
-                let questions = call.items.iter_mut().filter(|item| matches!(item.wish, Wish::Person(_)));
-                questions.for_each(|item| item.wish = Wish::Other);
+                let questions =
+                    call.items.iter_mut().filter(|item| matches!(item.pending, PendingItem::Person(_)));
+                questions.for_each(|item| item.pending = PendingItem::Other);
             }),
             Plant::ForgottenPauses => thread.paused = None,
             _ => {}

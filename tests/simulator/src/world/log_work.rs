@@ -3,7 +3,7 @@
 
 use sha2::Digest as _;
 
-use systole_core::pump::heart::{Input, Written, answer};
+use systole_core::pump::engine::{Input, Written, answer};
 use systole_core::types::ids::CallPath;
 use systole_core::types::ports::{LogReader as _, Position};
 use systole_core::types::record::{Kind, Mark, Role};
@@ -17,7 +17,7 @@ impl World {
     /// Gives the heart an input, sends out what may go, and settles.
     pub(super) fn input(&mut self, input: Input) {
         let Some(life) = &mut self.life else { return };
-        life.heart.input(input);
+        life.engine.input(input);
         // The loop takes all pending input before it sends anything out.
         if self.throws.disk.permille(300) {
             let life = life.number;
@@ -32,7 +32,7 @@ impl World {
             && life.drained_ms.is_none()
             && !self.outside.is_dead()
         {
-            life.heart.tick();
+            life.engine.tick();
         }
         self.settles();
     }
@@ -53,14 +53,14 @@ impl World {
         self.hands_over();
         let now_ms = self.agenda.now_ms();
         let Some(life) = &mut self.life else { return };
-        if let Some(words) = life.heart.broken() {
+        if let Some(words) = life.engine.broken() {
             let words = words.to_owned();
             if self.weather.is_calm() {
                 self.find("broken", words);
             }
             return self.dies();
         }
-        let due_ms = life.heart.next_moment().map(|at| at.0.max(now_ms));
+        let due_ms = life.engine.next_moment().map(|at| at.0.max(now_ms));
         // A drain waits for replies, and for nothing that only time brings.
         if let Some(due_ms) = due_ms.filter(|due| life.drained_ms.is_none() && life.tick_ms != Some(*due)) {
             life.tick_ms = Some(due_ms);
@@ -77,7 +77,7 @@ impl World {
         let Some(life) = &mut self.life else { return };
         let number = life.number;
         let dice = &mut self.throws.disk;
-        while let Some(lookup) = life.heart.next_lookup() {
+        while let Some(lookup) = life.engine.next_lookup() {
             life.lookups.push_back(lookup);
             let after_ms = dice.delay_ms(5);
             self.agenda.after(after_ms, Due::Looks { life: number });
@@ -85,8 +85,8 @@ impl World {
         if life.scribe.is_some() {
             return;
         }
-        let Some(batch) = life.heart.next_batch() else { return };
-        self.folds.handed_over(life.heart.state(), &batch);
+        let Some(batch) = life.engine.next_batch() else { return };
+        self.folds.handed_over(life.engine.state(), &batch);
         for row in &batch.rows {
             self.given.update(row.thread.as_str());
             self.given.update(&row.bytes);
@@ -97,8 +97,8 @@ impl World {
         self.agenda.after(after_ms, Due::Commits { life: number });
         if self.plant == Some(Plant::AckBeforeSync) {
             let early = Written::Committed(Position(self.disk.last().0 + records));
-            life.heart.hear_writer(early);
-            life.heart.route_recorded();
+            life.engine.hear_writer(early);
+            life.engine.route_recorded();
         }
     }
 
@@ -112,12 +112,12 @@ impl World {
                 life.scribe = None;
                 self.folds.stored();
                 if plant != Some(Plant::AckBeforeSync) {
-                    life.heart.hear_writer(Written::Committed(last));
+                    life.engine.hear_writer(Written::Committed(last));
                 }
                 // The writer has its next batch before the last one is routed.
                 self.hands_over();
                 if let Some(life) = &mut self.life {
-                    life.heart.route_recorded();
+                    life.engine.route_recorded();
                 }
                 self.clients_read();
                 self.tick_and_settle();
@@ -178,8 +178,8 @@ impl World {
     pub(super) fn idles(&mut self) {
         let Some(life) = &mut self.life else { return };
         let number = life.number;
-        if life.heart.has_dirty() {
-            life.heart.checkpoint_soon();
+        if life.engine.has_dirty() {
+            life.engine.checkpoint_soon();
             self.count("checkpoints");
         }
         if !self.weather.is_calm() {

@@ -350,7 +350,7 @@ impl World {
     /// Nothing is planned any more. Returns whether there is more to do: the last drain, once.
     fn comes_to_rest(&mut self) -> bool {
         let Some(life) = &self.life else { return false };
-        let (number, is_quiet, next) = (life.number, life.heart.is_quiet(), life.heart.next_moment());
+        let (number, is_quiet, next) = (life.number, life.engine.is_quiet(), life.engine.next_moment());
         if self.is_over {
             self.find("rest", "the drain does not end".into());
             return false;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use sha2::Digest as _;
 
-use systole_core::pump::heart::Input;
+use systole_core::pump::engine::Input;
 use systole_core::pump::pausing::halted;
 use systole_core::types::codes::Code;
 use systole_core::types::composition::OnUnknown;

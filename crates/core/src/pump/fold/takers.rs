@@ -2,7 +2,7 @@
 //! decides nothing: the records say how many takers there are and whether the first answer is enough.
 
 use super::{open, purse_of, settle_item};
-use crate::pump::state::{Answer, Item, OpenedBy, Takers, Thread, Wish};
+use crate::pump::state::{Answer, Item, OpenedBy, PendingItem, Takers, Thread};
 use crate::rules::core_payload;
 use crate::types::budget::Use;
 use crate::types::ids::CallPath;
@@ -21,9 +21,9 @@ pub(super) fn taken(thread: &mut Thread, record: &Record, first_is_enough: bool)
     thread.charge(&path, Use::CALL);
     let Some(call) = thread.calls.get_mut(&path) else { return };
     if let Some(item) = call.items.last_mut() {
-        match &mut item.wish {
-            Wish::Takers(takers) => takers.answers.push(None),
-            wish => *wish = Wish::Takers(Takers { first_is_enough, answers: vec![None] }),
+        match &mut item.pending {
+            PendingItem::Takers(takers) => takers.answers.push(None),
+            pending => *pending = PendingItem::Takers(Takers { first_is_enough, answers: vec![None] }),
         }
     }
     if let Some(to) = &h.to {
@@ -33,7 +33,7 @@ pub(super) fn taken(thread: &mut Thread, record: &Record, first_is_enough: bool)
 
 /// Takes the answer of one taker.
 pub(super) fn answered(item: &mut Item, number: u32, record: &Record) {
-    let Wish::Takers(takers) = &mut item.wish else { return };
+    let PendingItem::Takers(takers) = &mut item.pending else { return };
     let h = &record.header;
     let place = usize::try_from(number).ok().and_then(|number| takers.answers.get_mut(number));
     place.into_iter().for_each(|answer| *answer = Some(h.seq));

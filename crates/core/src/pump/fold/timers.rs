@@ -1,7 +1,7 @@
 //! Folding timers. Each function takes one record into its thread, and decides nothing.
 
 use super::{call_of, open, settle};
-use crate::pump::state::{Answer, Arrival, Fired, Firing, OpenedBy, Sort, Thread, Timer, Wish};
+use crate::pump::state::{Answer, Arrival, Fired, Firing, OpenedBy, PendingItem, Sort, Thread, Timer};
 use crate::rules::{budget_payload, core_payload, primitive};
 use crate::types::ids::{CallPath, TimerId};
 use crate::types::limits;
@@ -15,7 +15,7 @@ pub(super) fn timer(thread: &mut Thread, record: &Record, timing: Timing) {
             settle(thread, h, Answer::Open);
             let item = h.call.as_ref().and_then(|path| thread.calls.get_mut(path)?.items.last_mut());
             if let (Some(item), Ok(wanted)) = (item, primitive::read_set_timer(&record.body)) {
-                item.wish = Wish::Timer(wanted.pace);
+                item.pending = PendingItem::Timer(wanted.pace);
             }
         }
         Timing::Cancel => settle(thread, h, Answer::Open),
@@ -29,10 +29,11 @@ pub(super) fn timer(thread: &mut Thread, record: &Record, timing: Timing) {
             thread.top_calls += 1;
             let held = !thread.calls.is_empty();
             let id = core_payload::read_timer_fired(&record.body).map(|(id, _)| id);
-            let purse = id.as_ref().and_then(|id| thread.timers.get(id)).map_or(0, |timer| timer.purse);
+            let budget_use =
+                id.as_ref().and_then(|id| thread.timers.get(id)).map_or(0, |timer| timer.budget_use);
             let opener = id.map(|id| Fired { id, note: note(&record.body) });
             let opened_by = opener.map_or(OpenedBy::Request, OpenedBy::Timer);
-            open(thread, h, h.call.clone(), opened_by, held, purse);
+            open(thread, h, h.call.clone(), opened_by, held, budget_use);
             if let Some(call) = h.call.clone() {
                 fired(thread, record, Firing::Opened(call));
             }
@@ -41,8 +42,8 @@ pub(super) fn timer(thread: &mut Thread, record: &Record, timing: Timing) {
         Timing::Wall => {
             let number = h.call.as_ref().map_or(0, CallPath::top_number);
             let clocked = budget_payload::read_time(&record.body);
-            if let (Some(purse), Some(clocked)) = (thread.purses.get_mut(&number), clocked) {
-                purse.clocked(&clocked, h.time);
+            if let (Some(budget_use), Some(clocked)) = (thread.purses.get_mut(&number), clocked) {
+                budget_use.clocked(&clocked, h.time);
             }
         }
     }
@@ -76,10 +77,10 @@ pub(super) fn answered(thread: &mut Thread, path: &CallPath, record: &Record) {
     let Some((caller, turn, ordinal)) = path.caller() else { return };
     let Some(call) = thread.calls.get(&caller).filter(|call| call.settled == turn) else { return };
     let Some(item) = call.items.iter().find(|item| item.ordinal == ordinal) else { return };
-    match (&item.wish, core_payload::read_timer_set(&record.body)) {
-        (Wish::Timer(pace), Some((id, due))) => {
-            let (set, listener, purse) = (item.seq, call.listener.clone(), call.purse);
-            let timer = Timer { set, call: caller, listener, purse, due, pace: *pace, fired: None };
+    match (&item.pending, core_payload::read_timer_set(&record.body)) {
+        (PendingItem::Timer(pace), Some((id, due))) => {
+            let (set, listener, budget_use) = (item.seq, call.listener.clone(), call.budget_use);
+            let timer = Timer { set, call: caller, listener, budget_use, due, pace: *pace, fired: None };
             thread.timers.insert(id, timer);
         }
         _ => cancelled(thread, record),

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Answer, Call, Item, Thread, Wish};
+use super::{Answer, Call, Item, PendingItem, Thread};
 use crate::types::ids::{CallPath, Digest};
 use crate::types::person::PersonRequestId;
 use crate::types::time::Millis;
@@ -82,8 +82,8 @@ impl Call {
     /// Its questions that have no answer, each with its item.
     pub fn questions(&self) -> impl Iterator<Item = (&Item, &Question)> {
         let open = self.items.iter().filter(|item| item.answer == Answer::Open);
-        open.filter_map(|item| match &item.wish {
-            Wish::Person(question) => Some((item, question)),
+        open.filter_map(|item| match &item.pending {
+            PendingItem::Person(question) => Some((item, question)),
             _ => None,
         })
     }

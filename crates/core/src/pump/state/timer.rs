@@ -20,7 +20,7 @@ pub struct Timer {
     /// The listener of that call.
     pub listener: Name,
     /// The purse of that call, which pays for a call that the timer opens later.
-    pub purse: u32,
+    pub budget_use: u32,
     /// When it fires next, on the wall clock.
     pub due: Millis,
     /// After how long it fires, and whether it repeats.
@@ -91,7 +91,7 @@ impl Thread {
 
     /// Whether a timer outlives the call that set it. It does not if the time of its message is over.
     pub fn keeps(&self, timer: &Timer) -> bool {
-        let is_over = self.purses.get(&timer.purse).is_some_and(|purse| purse.is_over);
+        let is_over = self.purses.get(&timer.budget_use).is_some_and(|budget_use| budget_use.is_over);
         self.id.parent().is_none() && timer.call.depth() == 0 && !is_over
     }
 

@@ -21,11 +21,11 @@ use crate::types::refusal::Refusal;
 const PAGE: usize = 64;
 
 /// What is wanted from the log: by items of a reply, each under its ordinal, or by a question, under 0.
-pub type Wanted = Vec<(u32, Wish)>;
+pub type Wanted = Vec<(u32, ReadRequest)>;
 
 /// One thing that is wanted.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Wish {
+pub enum ReadRequest {
     /// The view itself.
     Whole,
     /// Whether that thread was a child of the call. This needs no view.
@@ -86,7 +86,7 @@ pub fn look(
     let mut needs_view = false;
     for (_, wish) in wanted {
         match wish {
-            Wish::Child(id) => drop(seen.was_child.insert(id.clone(), was_child(reader, whose, id)?)),
+            ReadRequest::Child(id) => drop(seen.was_child.insert(id.clone(), was_child(reader, whose, id)?)),
             _ => needs_view = true,
         }
     }
@@ -94,28 +94,29 @@ pub fn look(
         return Ok(seen);
     }
     let mut reading = read(reader, begun, whose)?;
-    reading.is_read_on |= wanted.iter().any(|(_, wish)| matches!(wish, Wish::Page(Page { from: 2.., .. })));
+    reading.is_read_on |=
+        wanted.iter().any(|(_, wish)| matches!(wish, ReadRequest::Page(Page { from: 2.., .. })));
     let view = reading.lay_out().ok_or_else(|| gone(whose))?;
     for (ordinal, wish) in wanted {
         let answer = match wish {
-            Wish::Child(_) => continue,
-            Wish::Whole => {
+            ReadRequest::Child(_) => continue,
+            ReadRequest::Whole => {
                 seen.view = Some(view.clone());
                 continue;
             }
-            Wish::Hash(number) => {
+            ReadRequest::Hash(number) => {
                 if let Some((_, message)) = view.range(*number, *number).next().filter(|_| *number > 0) {
                     seen.hashes.insert(*number, Digest::of(&body(reader, whose, message.seq)?));
                 }
                 continue;
             }
-            Wish::Recall(recall) => recalled(reader, whose, view, recall)?,
-            Wish::Page(wanted) => {
+            ReadRequest::Recall(recall) => recalled(reader, whose, view, recall)?,
+            ReadRequest::Page(wanted) => {
                 let page = page(reader, whose, view, wanted)?;
                 seen.next = page.next;
                 Ok(page.payload().bytes().clone())
             }
-            Wish::Blob { hash, from } => blob(reader, view, *hash, *from)?,
+            ReadRequest::Blob { hash, from } => blob(reader, view, *hash, *from)?,
         };
         seen.answers.insert(*ordinal, answer);
     }

@@ -46,7 +46,7 @@ pub(super) fn cut<'v>(view: &'v View, wanted: &Recall) -> Result<Cut<'v>, Refusa
             ["offset: ", &offset, " is past the end of these messages, which have ", &total, " characters"];
         return Err(no_part(words.concat(), "offset")
             .expecting(format!("0 to less than {total}"))
-            .mended_by("offset=\"0\", or leave it out"));
+            .fixed_by("offset=\"0\", or leave it out"));
     }
     let most = wanted.length.unwrap_or(u64::MAX).min(limits::RECALL_CHARACTERS);
     let end = wanted.offset.saturating_add(most).min(total);
@@ -74,11 +74,11 @@ fn check_range(view: &View, wanted: &Recall) -> Result<(), Refusal> {
     } else {
         return Ok(());
     };
-    let mend = format!("from_seq=\"1\" to_seq=\"{last}\", or any range in it");
+    let fix = format!("from_seq=\"1\" to_seq=\"{last}\", or any range in it");
     Err(no_part(words, attribute)
         .expecting(format!("1 to {last}"))
         .receiving(format!("{} to {to}", from.as_str()))
-        .mended_by(mend))
+        .fixed_by(fix))
 }
 
 fn no_part(words: String, attribute: &str) -> Refusal {

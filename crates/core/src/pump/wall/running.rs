@@ -15,7 +15,7 @@ pub struct Runs {
     /// The root.
     pub thread: ThreadId,
     /// The purse.
-    pub purse: u32,
+    pub budget_use: u32,
 }
 
 /// The time since the last record, and the time that is left.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use systole_core::pump::children;
 use systole_core::pump::compose;
 use systole_core::pump::decide::decide;
-use systole_core::pump::event::{Decision, Effect, Event, Happening, Lost, Pause};
+use systole_core::pump::event::{Decision, Effect, Event, EventKind, Lost, Pause};
 use systole_core::pump::fold::apply;
 use systole_core::pump::pausing::halted;
 use systole_core::pump::state::{Book, Call, Life, Stand, State, used_under};
@@ -125,7 +125,7 @@ impl Real {
             told: None,
             clocked: BTreeSet::new(),
         };
-        real.happens(Happening::Booted { listeners: Vec::new() });
+        real.happens(EventKind::Booted { listeners: Vec::new() });
         real
     }
 
@@ -139,7 +139,7 @@ impl Real {
         self.told = None;
     }
 
-    fn happens(&mut self, what: Happening) {
+    fn happens(&mut self, what: EventKind) {
         self.events += 1;
         let (tick, at) = self.now;
         let event = Event { at, tick, seed: Seed(u128::from(self.events).to_be_bytes()), what };
@@ -216,18 +216,18 @@ impl Real {
             thread: thread.map(|id| ThreadId::parse(id).unwrap()),
             payload: Ok(admitted),
         };
-        self.happens(Happening::Asked { asked, bound: None });
+        self.happens(EventKind::Asked { asked, bound: None });
     }
 
     pub(crate) fn ends(&mut self, thread: &str) {
         let thread = ThreadId::parse(thread).unwrap();
-        self.happens(Happening::End { ticket: Ticket(1), by: Name::operator(), thread });
+        self.happens(EventKind::End { ticket: Ticket(1), by: Name::operator(), thread });
     }
 
     pub(crate) fn pauses(&mut self, thread: Option<&str>, halts: bool) {
         let thread = thread.map(|id| ThreadId::parse(id).unwrap());
         let (ticket, by, note) = (Ticket(1), Name::operator(), None);
-        self.happens(Happening::Pause(Pause { ticket, by, thread, halts, note }));
+        self.happens(EventKind::Pause(Pause { ticket, by, thread, halts, note }));
     }
 
     pub(crate) fn is_halted(&self, thread: &str) -> bool {
@@ -239,7 +239,7 @@ impl Real {
     }
 
     fn says(&mut self, lease: Arc<Lease>, said: Said) {
-        self.happens(Happening::Replied(Judged { lease, said, claimed: None, ticket: None }));
+        self.happens(EventKind::Replied(Judged { lease, said, claimed: None, ticket: None }));
     }
 
     /// A reply; `claimed` is a false sender name.
@@ -249,8 +249,8 @@ impl Real {
         let seen = self.looked_up(&lease, &said);
         let judged = Judged { lease, said, claimed, ticket: None };
         self.happens(match seen {
-            Some(seen) => Happening::Looked { judged, seen: Ok(seen) },
-            None => Happening::Replied(judged),
+            Some(seen) => EventKind::Looked { judged, seen: Ok(seen) },
+            None => EventKind::Replied(judged),
         });
     }
 
@@ -292,14 +292,14 @@ impl Real {
 
     /// The pump checks the time of a message.
     pub(crate) fn elapses(&mut self, payer: &Payer) {
-        let (thread, purse) = (ThreadId::parse(&payer.0).unwrap(), payer.1.parse().unwrap());
-        self.happens(Happening::Elapsed(Runs { thread, purse }));
+        let (thread, budget_use) = (ThreadId::parse(&payer.0).unwrap(), payer.1.parse().unwrap());
+        self.happens(EventKind::Elapsed(Runs { thread, budget_use }));
     }
 
     /// The next message whose time has reached a mark.
     pub(crate) fn marked(&mut self) -> Option<Payer> {
         let runs = self.state.running.due(self.now.0)?;
-        Some((runs.thread.to_string(), runs.purse.to_string()))
+        Some((runs.thread.to_string(), runs.budget_use.to_string()))
     }
 
     /// The time of the first such mark.
@@ -310,8 +310,9 @@ impl Real {
     /// The use of a message from outside, in all its threads: messages, children, tokens and money.
     pub(crate) fn used(&self, payer: &Payer) -> Option<String> {
         let root = self.state.threads.get(payer.0.as_str())?;
-        let purse = payer.1.parse().unwrap();
-        let Use { messages, children, tokens, spent } = used_under(&|id| self.state.thread(id), root, purse);
+        let budget_use = payer.1.parse().unwrap();
+        let Use { messages, children, tokens, spent } =
+            used_under(&|id| self.state.thread(id), root, budget_use);
         Some([messages, children, tokens, spent.micros].map(|of| of.to_string()).join("/"))
     }
 
@@ -349,17 +350,17 @@ impl Real {
         let words = "as drawn".into();
         let request = self.call(thread.as_str(), &call.to_string()).map(|call| call.request);
         let request = request.and_then(|seq| self.records.get(&(thread.clone(), seq)).cloned());
-        self.happens(Happening::Lost(Lost { thread, call, turn, attempt, code, words, with_pump, request }));
+        self.happens(EventKind::Lost(Lost { thread, call, turn, attempt, code, words, with_pump, request }));
     }
 
     pub(crate) fn sends(&mut self, thread: &str, path: &str) {
         let Lease { thread, call, turn, .. } = (*self.lease(thread, path)).clone();
-        self.happens(Happening::Sending { thread, call, turn });
+        self.happens(EventKind::Sending { thread, call, turn });
     }
 
     pub(crate) fn cancels(&mut self, thread: &str) {
         let thread = ThreadId::parse(thread).unwrap();
-        self.happens(Happening::Cancel { ticket: Ticket(1), by: Name::operator(), thread });
+        self.happens(EventKind::Cancel { ticket: Ticket(1), by: Name::operator(), thread });
     }
 
     /// A person decides about a waiting request, or no one does in time.
@@ -375,12 +376,12 @@ impl Real {
             }
             naive::Verdict::Expired => {
                 let (thread, place) = (ThreadId::parse(thread).unwrap(), CallPath::parse(path).unwrap());
-                return self.happens(Happening::Expired { thread, place, request });
+                return self.happens(EventKind::Expired { thread, place, request });
             }
         };
         let note = Some("as drawn".to_owned());
         let ruling = Ruling { ticket: Ticket(1), by: Name::operator(), request, hash: None, note, says };
-        self.happens(Happening::Ruled(ruling));
+        self.happens(EventKind::Ruled(ruling));
     }
 
     /// A person answers a question, or no one does in time.
@@ -391,13 +392,13 @@ impl Real {
         let place = CallPath::parse(path).unwrap().item(settled, ordinal);
         let request = self.state.threads[&thread].person_request(&place).unwrap().id();
         let choice = match said {
-            naive::Said::Expired => return self.happens(Happening::Expired { thread, place, request }),
+            naive::Said::Expired => return self.happens(EventKind::Expired { thread, place, request }),
             naive::Said::Chosen => "go",
             naive::Said::Wrong => "perhaps",
         };
         let (says, by) = (Says::Choose(Some(choice.to_owned())), Name::operator());
         let ruling = Ruling { ticket: Ticket(1), by, request, hash: None, note: None, says };
-        self.happens(Happening::Ruled(ruling));
+        self.happens(EventKind::Ruled(ruling));
     }
 
     /// A timer is due.
@@ -406,7 +407,7 @@ impl Real {
         let timer = TimerId::parse(id).unwrap();
         let set = self.state.threads[&thread].timers[&timer].set;
         let set = self.records[&(thread.clone(), set)].clone();
-        self.happens(Happening::Due { thread, timer, set, late_ms: 0 });
+        self.happens(EventKind::Due { thread, timer, set, late_ms: 0 });
     }
 
     /// The timers of a thread.

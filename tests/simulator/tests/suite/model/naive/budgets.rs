@@ -172,8 +172,8 @@ impl Naive {
             }
         }
         for of in sorts {
-            let purse = self.purses.get_mut(payer).and_then(|tallies| tallies.get_mut(of));
-            if let Some(stand) = purse.and_then(Tally::news) {
+            let budget_use = self.purses.get_mut(payer).and_then(|tallies| tallies.get_mut(of));
+            if let Some(stand) = budget_use.and_then(Tally::news) {
                 self.warns(&format!("{} {stand}", of.word()), |_, call| call.payer == *payer);
             }
         }

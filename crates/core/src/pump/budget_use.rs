@@ -1,0 +1,297 @@
+//! Budgets: which limits apply to a call, and whether all of them have room for something new. Also, which
+//! calls get a warning when most of a limit is used.
+//!
+//! When something below a root is used, nothing is written into the root. Each thread counts its own use,
+//! and this file adds up the use of a tree over the threads that are at work. All of those are in memory.
+
+use super::awaiting;
+use super::decision_builder::{DecisionBuilder, Fact};
+use super::state::{CHILD, used_under};
+use crate::rules::budget_payload;
+use crate::types::budget::{Budgets, Ceiling, Exceeded, Measure, Spent, Use};
+use crate::types::codes::Code;
+use crate::types::ids::{CallPath, ThreadId};
+use crate::types::limits;
+use crate::types::record::{Kind, Mark, Role};
+use crate::types::refusal::Refusal;
+
+/// A limit, and how much of it is used.
+pub(super) struct Limit {
+    /// The thread that holds it: the root, or the child whose ceiling it is.
+    thread: ThreadId,
+    /// The purse of that thread.
+    budget_use: u32,
+    of: Exceeded,
+}
+
+/// A place in a tree: a thread, and one of its purses.
+type Place = (ThreadId, u32);
+
+/// The limits of the message from outside that a call belongs to; `None` if the call began before there were
+/// limits.
+pub(super) fn budgets<'a>(
+    d: &DecisionBuilder<'a>,
+    thread: &ThreadId,
+    path: &CallPath,
+) -> Option<&'a Budgets> {
+    let root = line(d, thread, path).pop()?.0;
+    budgets_of(d, &root)
+}
+
+fn budgets_of<'a>(d: &DecisionBuilder<'a>, (root, budget_use): &Place) -> Option<&'a Budgets> {
+    let config = d.thread(root)?.purses.get(budget_use)?.config;
+    d.page(config)?.budgets.as_ref()
+}
+
+/// The line from a call's own thread up to the root: each thread with the purse that is used there, and the
+/// ceiling from its parent's record.
+fn line(d: &DecisionBuilder<'_>, thread: &ThreadId, path: &CallPath) -> Vec<(Place, Option<Ceiling>)> {
+    let mut line = Vec::new();
+    let Some(mut budget_use) = d.call(thread, path).map(|call| call.budget_use) else { return line };
+    let mut id = thread.clone();
+    loop {
+        let above = id.parent();
+        let spawner = above.as_ref().and_then(|parent| d.thread(parent)?.spawner(&id));
+        let ceiling = spawner.and_then(|(_, call)| call.children.iter().find(|c| c.id == id));
+        let ceiling = ceiling.map(|child| child.ceiling);
+        let next = spawner.map(|(_, call)| call.budget_use);
+        line.push(((id, budget_use), ceiling));
+        match (above, next) {
+            (Some(parent), Some(number)) => (id, budget_use) = (parent, number),
+            _ => return line,
+        }
+    }
+}
+
+/// The use of the message from outside that a call belongs to, in its whole tree.
+pub(super) fn used_by_message(d: &DecisionBuilder<'_>, thread: &ThreadId, path: &CallPath) -> Use {
+    let root = line(d, thread, path).pop();
+    root.map_or_else(Use::default, |((root, budget_use), _)| used(d, &root, budget_use))
+}
+
+/// The use under a purse: in its thread, and in all running children.
+pub(super) fn used(d: &DecisionBuilder<'_>, thread: &ThreadId, budget_use: u32) -> Use {
+    let of = |id: &ThreadId| d.thread(id);
+    d.thread(thread).map_or_else(Use::default, |state| used_under(&of, state, budget_use))
+}
+
+/// The limits that a new use by a call would count against.
+pub(super) fn over(d: &DecisionBuilder<'_>, thread: &ThreadId, path: &CallPath) -> Vec<Limit> {
+    let mut limits = Vec::new();
+    let line = line(d, thread, path);
+    let root = line.last().map(|(place, _)| place.clone());
+    let Some((root, budgets)) = root.and_then(|root| Some((root.clone(), budgets_of(d, &root)?))) else {
+        return limits;
+    };
+    for (place, ceiling) in line {
+        let so_far = used(d, &place.0, place.1);
+        let is_root = place == root;
+        let mut limit = |what, used, limit| {
+            let of = Exceeded { what, used, limit };
+            limits.push(Limit { thread: place.0.clone(), budget_use: place.1, of });
+        };
+        let most = if is_root { of_message(budgets) } else { ceiling.unwrap_or_default() };
+        if let Some(most) = most.messages {
+            limit(Measure::Messages, so_far.messages, most);
+        }
+        if is_root {
+            limit(Measure::Children, so_far.children, budgets.children);
+        }
+        if let Some(most) = most.tokens {
+            limit(Measure::Tokens, so_far.tokens, most);
+        }
+        if let Some((coin, most)) = most.spent.and_then(|most| Some((most.coin?, most.micros))) {
+            limit(Measure::Money(coin), so_far.spent.micros, most);
+        }
+    }
+    limits
+}
+
+/// The ceiling of a message from outside, for the resources that its children get shares of.
+fn of_message(budgets: &Budgets) -> Ceiling {
+    let spent = budgets.money.map(|money| Spent::of(Some(money)));
+    Ceiling { messages: Some(budgets.messages), tokens: budgets.tokens, spent }
+}
+
+impl Limit {
+    /// The limit, with what is used of it.
+    pub(super) fn of(&self) -> Exceeded {
+        self.of
+    }
+
+    /// Whether it limits the use of models.
+    pub(super) fn is_of_models(&self) -> bool {
+        matches!(self.of.what, Measure::Tokens | Measure::Money(_))
+    }
+
+    /// Whether the calls under the limit were warned that most of it is used.
+    pub(super) fn is_told(&self, d: &DecisionBuilder<'_>) -> bool {
+        let budget_use = d.thread(&self.thread).and_then(|thread| thread.purses.get(&self.budget_use));
+        let of = (self.of.what, self.of.written(self.of.limit));
+        budget_use.is_some_and(|budget_use| budget_use.warned.contains(&of))
+    }
+
+    /// The limit with this much more use.
+    pub(super) fn with(&self, more: Use) -> Exceeded {
+        let more = match self.of.what {
+            Measure::Messages => more.messages,
+            Measure::Children => more.children,
+            Measure::Tokens => more.tokens,
+            Measure::Money(_) => more.spent.micros,
+            Measure::Turns | Measure::Time => 0,
+        };
+        Exceeded { used: self.of.used.saturating_add(more), ..self.of }
+    }
+}
+
+/// The first limit that has no room for this much more.
+pub(super) fn exceeded(limits: &[Limit], more: Use) -> Option<Exceeded> {
+    let full = limits.iter().find(|limit| {
+        let then = limit.with(more);
+        then.used > limit.of.used && then.used > then.limit
+    });
+    full.map(|limit| limit.of)
+}
+
+/// Why a call may not begin something new; `None` if it may.
+pub(super) fn refusal(
+    d: &DecisionBuilder<'_>,
+    thread: &ThreadId,
+    path: &CallPath,
+    more: Use,
+) -> Option<Refusal> {
+    let deepest = budgets(d, thread, path).map_or(limits::DEPTH, |budgets| budgets.depth);
+    if depth(d, thread, path) + 1 >= deepest {
+        let words = format!("calls and threads are nested {deepest} deep, the most allowed");
+        return Some(Refusal::new(Code::DepthBudget, words));
+    }
+    let Exceeded { what, used, limit } = exceeded(&over(d, thread, path), more)?;
+    let so_far = format!("{used} of {limit} {} are used", what.as_str());
+    if used < limit {
+        let words = format!("{so_far}, and this takes {}", more.messages);
+        let fix = "address fewer of them, each in an envelope with <to>";
+        return Some(Refusal::new(what.code(), words).fixed_by(fix));
+    }
+    let words = format!("{so_far}, which is all that there are for this request");
+    Some(Refusal::new(what.code(), words).fixed_by(match what {
+        Measure::Children => "go on without another child",
+        _ => "answer with what you have",
+    }))
+}
+
+/// The used-up limit behind that refusal, if the call may only answer from now on.
+pub(super) fn used_up(
+    d: &DecisionBuilder<'_>,
+    thread: &ThreadId,
+    path: &CallPath,
+    refused: Option<&Refusal>,
+) -> Option<Exceeded> {
+    refused.filter(|refusal| refusal.code == Code::MessagesBudget)?;
+    exceeded(&over(d, thread, path), Use::CALL)
+}
+
+/// The ceiling of a child that is about to be spawned: its share of what is left after the spawn itself is
+/// counted.
+pub(super) fn ceiling(limits: &[Limit], share_percent: u64) -> Ceiling {
+    let share = |is_it: fn(Measure) -> bool| {
+        let left = limits.iter().filter(|limit| is_it(limit.of.what)).map(|limit| {
+            let then = limit.with(Use::SPAWN);
+            (then.limit.saturating_sub(then.used), then.what)
+        });
+        let part = |(left, what): (u64, Measure)| (left.saturating_mul(share_percent) / 100, what);
+        left.min_by_key(|(left, _)| *left).map(part)
+    };
+    let spent = share(|what| matches!(what, Measure::Money(_)));
+    Ceiling {
+        messages: share(|what| what == Measure::Messages).map(|(part, _)| part),
+        tokens: share(|what| what == Measure::Tokens).map(|(part, _)| part),
+        spent: spent.and_then(|(micros, what)| match what {
+            Measure::Money(coin) => Some(Spent { micros, coin: Some(coin) }),
+            _ => None,
+        }),
+    }
+}
+
+/// Something new began and used this much. If it brought a limit to the warning mark, every open call under
+/// that limit is warned. A call without a further turn is not, because no turn could show the warning.
+pub(super) fn warn(d: &mut DecisionBuilder<'_>, limits: &[Limit], more: Use) {
+    for (limit, then) in crossed(limits, more) {
+        tell(d, limit, &then);
+    }
+}
+
+/// Tells every open call under a limit that most of it is used.
+pub(super) fn tell(d: &mut DecisionBuilder<'_>, limit: &Limit, then: &Exceeded) {
+    for (thread, path) in calls_under(d, &limit.thread, limit.budget_use) {
+        warn_call(d, &thread, &path, then);
+    }
+}
+
+/// Like `warn`, for the call of a child that was just begun, which its parent did not know of before.
+pub(super) fn warn_child(d: &mut DecisionBuilder<'_>, limits: &[Limit], more: Use, child: &ThreadId) {
+    for (_, then) in crossed(limits, more) {
+        warn_call(d, child, &CallPath::top(1), &then);
+    }
+}
+
+/// The limits that this much more use brings to the warning mark, each with its use after that.
+fn crossed(limits: &[Limit], more: Use) -> impl Iterator<Item = (&Limit, Exceeded)> {
+    let with = limits.iter().map(move |limit| (limit, limit.with(more)));
+    with.filter(|(limit, then)| !is_mostly_used(&limit.of) && is_mostly_used(then))
+}
+
+fn warn_call(d: &mut DecisionBuilder<'_>, thread: &ThreadId, path: &CallPath, of: &Exceeded) {
+    let Some(call) = d.call(thread, path) else { return };
+    if d.listener(call.config, &call.listener).is_none_or(|listener| listener.turns <= 1) {
+        return;
+    }
+    let fact = Fact::core(Kind::Message, Mark::Role(Role::Inbox), budget_payload::warning(of));
+    let fact = fact.to(&call.listener.clone()).on(path).because(call.ready_cause).under(call.config);
+    d.record(thread, fact);
+    awaiting::arrived(d, thread, path);
+}
+
+pub(super) fn is_mostly_used(of: &Exceeded) -> bool {
+    of.used.saturating_mul(100) >= of.limit.saturating_mul(limits::WARNING_PERCENT)
+}
+
+/// The open calls under a purse, in its thread and below.
+fn calls_under(d: &DecisionBuilder<'_>, thread: &ThreadId, budget_use: u32) -> Vec<(ThreadId, CallPath)> {
+    let Some(state) = d.thread(thread) else { return Vec::new() };
+    let mut all = Vec::new();
+    for (path, call) in state.calls.iter().filter(|(_, call)| call.budget_use == budget_use) {
+        all.push((thread.clone(), path.clone()));
+        for child in call.running() {
+            all.extend(calls_under(d, child, CHILD));
+        }
+    }
+    all
+}
+
+/// How deep a call is in its tree: the calls and spawns above it, over all threads.
+pub(super) fn depth(d: &DecisionBuilder<'_>, thread: &ThreadId, path: &CallPath) -> usize {
+    let mut depth = path.depth();
+    let mut id = thread.clone();
+    while let Some(parent) = id.parent() {
+        let spawner = d.thread(&parent).and_then(|state| state.spawner(&id));
+        // If the parent is gone, the label still says that there was one spawn.
+        depth += 1 + spawner.map_or(0, |(path, _)| path.depth());
+        id = parent;
+    }
+    depth
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn b15_most_of_a_limit_is_four_fifths_of_it() {
+        let is_most = |used, limit| is_mostly_used(&Exceeded { what: Measure::Messages, used, limit });
+        assert_eq!(
+            [is_most(79, 100), is_most(80, 100), is_most(3, 4), is_most(4, 5)],
+            [false, true, false, true]
+        );
+        assert!(is_most(u64::MAX, u64::MAX));
+    }
+}

@@ -1,0 +1,344 @@
+//! A decision while it is being written. Facts are sealed and folded into copies of the threads they
+//! touch, so that each later step of the decision sees what the earlier steps did. The state itself is
+//! only read; the copies replace the originals when the decision is taken.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use sha2::{Digest as _, Sha256};
+
+use super::buckets::Toll;
+use super::event::{Decision, Effect, Work};
+use super::fold::apply_to;
+use super::state::{BudgetUse, Call, Stand, State, Thread};
+use super::wall::{Running, Runs};
+use super::{timers, wall};
+use crate::types::client;
+use crate::types::composition::{Composition, Listener};
+use crate::types::ids::{CallPath, Digest, Key, MessageId, Name, ThreadId};
+use crate::types::person::PersonRequestId;
+use crate::types::ports::{Document, Lease, Seed};
+use crate::types::record::{Header, Kind, Mark, Role};
+use crate::types::time::Millis;
+
+/// A fact before it has its place, id and hashes.
+pub(super) struct Fact {
+    pub(super) kind: Kind,
+    pub(super) code: Option<Mark>,
+    pub(super) from: Name,
+    pub(super) to: Option<Name>,
+    pub(super) call: Option<CallPath>,
+    pub(super) turn: Option<u32>,
+    pub(super) ordinal: Option<u32>,
+    pub(super) cause: Option<MessageId>,
+    pub(super) key: Option<Key>,
+    pub(super) origin: Option<Digest>,
+    pub(super) config: Digest,
+    pub(super) body: Arc<[u8]>,
+}
+
+impl Fact {
+    /// A fact of the core, with only kind, mark and body.
+    pub(super) fn core(kind: Kind, code: Mark, body: Arc<[u8]>) -> Fact {
+        Fact {
+            kind,
+            code: Some(code),
+            from: Name::core(),
+            to: None,
+            call: None,
+            turn: None,
+            ordinal: None,
+            cause: None,
+            key: None,
+            origin: None,
+            config: Digest([0; 32]),
+            body,
+        }
+    }
+
+    pub(super) fn to(mut self, to: &Name) -> Fact {
+        self.to = Some(to.clone());
+        self
+    }
+
+    pub(super) fn on(mut self, call: &CallPath) -> Fact {
+        self.call = Some(call.clone());
+        self
+    }
+
+    pub(super) fn at(mut self, turn: u32, ordinal: u32) -> Fact {
+        (self.turn, self.ordinal) = (Some(turn), Some(ordinal));
+        self
+    }
+
+    pub(super) fn because(mut self, cause: MessageId) -> Fact {
+        self.cause = Some(cause);
+        self
+    }
+
+    pub(super) fn under(mut self, config: Digest) -> Fact {
+        self.config = config;
+        self
+    }
+}
+
+/// A decision being written.
+pub(super) struct DecisionBuilder<'a> {
+    state: &'a State,
+    at: Millis,
+    tick: Millis,
+    seed: Seed,
+    threads: BTreeMap<ThreadId, Thread>,
+    touched: Vec<(ThreadId, CallPath)>,
+    out: Decision,
+}
+
+impl<'a> DecisionBuilder<'a> {
+    pub(super) fn new(state: &'a State, (at, tick): (Millis, Millis), seed: Seed) -> DecisionBuilder<'a> {
+        let out = Decision::default();
+        DecisionBuilder { state, at, tick, seed, threads: BTreeMap::new(), touched: Vec::new(), out }
+    }
+
+    /// When this happens.
+    pub(super) fn at(&self) -> Millis {
+        self.at
+    }
+
+    /// The same moment on the monotonic clock.
+    pub(super) fn tick(&self) -> Millis {
+        self.tick
+    }
+
+    /// The running time budgets, as far as ticks measure them.
+    pub(super) fn running(&self) -> &'a Running {
+        &self.state.running
+    }
+
+    /// The time-limited messages from outside that this decision concerns so far. A pause of
+    /// everything concerns all of them.
+    pub(super) fn limited_roots(&self) -> Vec<Runs> {
+        let sys = ThreadId::sys();
+        let paused = |thread: Option<&Thread>| thread.is_some_and(|sys| sys.paused.is_some());
+        let all = self.threads.get(&sys).is_some_and(|t| paused(Some(t)) != paused(self.state.thread(&sys)));
+        let roots: BTreeSet<ThreadId> = match all {
+            true => self.state.threads.keys().map(ThreadId::root_of).collect(),
+            false => self.threads.keys().map(ThreadId::root_of).collect(),
+        };
+        let is_limited =
+            |budget_use: &BudgetUse| self.page(budget_use.config).is_some_and(Composition::limits_time);
+        let roots = roots.iter().filter_map(|id| self.thread(id));
+        let limited =
+            roots.flat_map(|t| t.purses.iter().map(move |(number, budget_use)| (t, *number, budget_use)));
+        let limited = limited.filter(|(_, _, budget_use)| is_limited(budget_use));
+        limited.map(|(t, budget_use, _)| Runs { thread: t.id.clone(), budget_use }).collect()
+    }
+
+    /// A thread as this decision has left it so far.
+    pub(super) fn thread(&self, id: &ThreadId) -> Option<&Thread> {
+        self.threads.get(id).or_else(|| self.state.thread(id))
+    }
+
+    /// An open call as this decision has left it so far.
+    pub(super) fn call(&self, thread: &ThreadId, call: &CallPath) -> Option<&Call> {
+        self.thread(thread)?.calls.get(call)
+    }
+
+    /// The place of that request to a person. Every open call is in memory.
+    pub(super) fn asking(&self, id: PersonRequestId) -> Option<(ThreadId, CallPath)> {
+        self.state.threads.values().find_map(|thread| {
+            let (place, _) = thread.person_requests().find(|(_, request)| request.id() == id)?;
+            Some((thread.id.clone(), place))
+        })
+    }
+
+    /// A listener in the configuration with that hash. It borrows from the state, not from the draft,
+    /// so that facts can be added while the caller holds it.
+    pub(super) fn listener(&self, config: Digest, name: &Name) -> Option<&'a Listener> {
+        self.state.book.listener(config, name)
+    }
+
+    /// The configuration with that hash.
+    pub(super) fn page(&self, config: Digest) -> Option<&'a Composition> {
+        self.state.book.page(config).map(|page| &**page)
+    }
+
+    /// Whether a client has a role in the current configuration.
+    pub(super) fn has_role(&self, client: &Name, role: client::Role) -> bool {
+        self.state.book.current().is_some_and(|page| page.has_role(client, role))
+    }
+
+    /// The hash of the configuration that the next top call uses.
+    pub(super) fn current_config(&self) -> Digest {
+        self.state.book.current().map_or(Digest([0; 32]), |c| c.hash)
+    }
+
+    /// Seals a fact at the end of a thread's chain and folds it in.
+    pub(super) fn record(&mut self, thread: &ThreadId, fact: Fact) -> (u64, MessageId) {
+        let at = self.at;
+        let (random, salt) = self.draw();
+        let scratch = self.threads.entry(thread.clone()).or_insert_with(|| {
+            self.state.thread(thread).cloned().unwrap_or_else(|| Thread::blank(thread.clone()))
+        });
+        let (seq, id) = (scratch.seq + 1, MessageId::new(at.0, &random));
+        let header = Header {
+            thread: thread.clone(),
+            seq,
+            id,
+            kind: fact.kind,
+            from: fact.from,
+            to: fact.to,
+            call: fact.call,
+            turn: fact.turn,
+            ordinal: fact.ordinal,
+            cause: fact.cause,
+            key: fact.key,
+            origin: fact.origin,
+            time: at,
+            config: fact.config,
+            code: fact.code,
+        };
+        let record = header.seal(fact.body, salt, scratch.head);
+        apply_to(scratch, &record);
+        self.touch(&record.header);
+        self.out.facts.push(Arc::new(record));
+        (seq, id)
+    }
+
+    fn touch(&mut self, header: &Header) {
+        let Some(path) = &header.call else { return };
+        self.touched.push((header.thread.clone(), path.clone()));
+        if let (Some(Mark::Role(Role::Call)), Some(turn), Some(ordinal)) =
+            (header.code, header.turn, header.ordinal)
+        {
+            self.touched.push((header.thread.clone(), path.item(turn, ordinal)));
+        }
+    }
+
+    /// The leaf of the last recorded fact.
+    pub(super) fn last_leaf(&self) -> Option<Digest> {
+        self.out.facts.last().map(|r| r.leaf)
+    }
+
+    /// The id of the last recorded fact.
+    pub(super) fn last_id(&self) -> Option<MessageId> {
+        self.out.facts.last().map(|r| r.header.id)
+    }
+
+    /// The organism's name.
+    pub(super) fn organism(&self) -> Name {
+        self.state.book.current().map_or_else(Name::core, |c| c.organism.clone())
+    }
+
+    /// The id and salt of the next fact, from a hash of the event's seed and the fact's number.
+    fn draw(&self) -> ([u8; 10], [u8; 16]) {
+        let number = self.out.facts.len().to_be_bytes();
+        let hash: [u8; 32] = Sha256::new().chain_update(self.seed.0).chain_update(number).finalize().into();
+        let (mut random, mut salt) = ([0; 10], [0; 16]);
+        for (to, from) in random.iter_mut().chain(salt.iter_mut()).zip(hash) {
+            *to = from;
+        }
+        (random, salt)
+    }
+
+    /// Keeps refused bytes under their hash.
+    pub(super) fn keep(&mut self, bytes: &Arc<[u8]>) -> Digest {
+        let hash = Digest::of(bytes);
+        self.out.documents.push(Document { hash, bytes: bytes.clone() });
+        hash
+    }
+
+    /// Whether one more refusal of that sender is recorded.
+    pub(super) fn has_room(&self, sender: &Name) -> bool {
+        self.state.buckets.has_room(sender, self.at)
+    }
+
+    /// Takes the cost of a refusal from its sender's bucket; `withheld` says where the refusal would
+    /// have been recorded.
+    pub(super) fn toll(&mut self, sender: &Name, withheld: Option<ThreadId>) {
+        self.out.toll = Some(Toll { sender: sender.clone(), at: self.at, withheld });
+    }
+
+    /// Whether the log has a reply of that listener to that delivery, as far back as is known.
+    pub(super) fn was_taken(&self, delivery: &str, listener: &Name) -> bool {
+        self.state.replies.has(delivery, listener)
+    }
+
+    /// Remembers that this delivery's reply is taken.
+    pub(super) fn took(&mut self, lease: &Lease, print: u64) {
+        self.out.replied = Some((lease.token.clone(), lease.listener.clone(), print));
+    }
+
+    /// Whether the reply taken for that delivery is known to be a different one.
+    pub(super) fn is_other(&self, delivery: &str, print: u64) -> bool {
+        self.state.replies.is_other(delivery, print)
+    }
+
+    /// The answers of this decision to the items of a turn that it refuses, with the items' ordinals.
+    pub(super) fn refused_items(&self, lease: &Lease) -> Vec<(u32, Arc<[u8]>)> {
+        let of_turn = self.out.facts.iter().filter(|fact| {
+            let h = &fact.header;
+            h.kind == Kind::Refusal
+                && h.thread == lease.thread
+                && h.call.as_ref() == Some(&lease.call)
+                && h.turn == Some(lease.turn)
+        });
+        of_turn.filter_map(|fact| Some((fact.header.ordinal?, fact.body.clone()))).collect()
+    }
+
+    pub(super) fn effect(&mut self, effect: Effect) {
+        self.out.effects.push(effect);
+    }
+
+    /// Ends the decision: a touched call may go out if its due turn has changed.
+    pub(super) fn finish(mut self) -> Decision {
+        wall::settle(&mut self);
+        let mut candidates: Vec<(ThreadId, CallPath)> = Vec::new();
+        let mut add = |thread: &ThreadId, path: CallPath| {
+            if !candidates.iter().any(|(t, p)| t == thread && *p == path) {
+                candidates.push((thread.clone(), path));
+            }
+        };
+        for (thread, path) in &self.touched {
+            if let Some((caller, ..)) = path.caller() {
+                add(thread, caller);
+            } else if let Some(next) = self.thread(thread).and_then(first_top_call) {
+                // The outcome of a top call releases the next top call, whose path no fact names.
+                add(thread, next);
+            }
+            add(thread, path.clone());
+        }
+        for (thread, path) in candidates {
+            if let Some(work) = self.newly_ready(&thread, &path) {
+                self.out.effects.push(Effect::Ready(work));
+            }
+        }
+        for after in self.threads.values() {
+            let before = self.state.thread(&after.id);
+            timers::changes(before, after, &mut self.out.effects);
+            wall::changes(&self.state.book, (before, after), self.at, &mut self.out.effects);
+        }
+        self.out.folded = self.threads.into_values().collect();
+        self.out
+    }
+
+    fn newly_ready(&self, thread: &ThreadId, path: &CallPath) -> Option<Work> {
+        let call = self.call(thread, path)?;
+        let Stand::Ready { turn, attempt } = call.stand() else { return None };
+        // Recording a first attempt changes only the number of recorded attempts.
+        let before =
+            self.state.thread(thread).and_then(|t| t.calls.get(path)).map(|c| (c.stand(), c.attempts));
+        (before != Some((call.stand(), call.attempts))).then(|| Work {
+            listener: call.listener.clone(),
+            thread: thread.clone(),
+            call: path.clone(),
+            turn,
+            attempt,
+            not_before: call.not_before,
+        })
+    }
+}
+
+/// The top call whose turn it is: the first open one.
+pub(super) fn first_top_call(thread: &Thread) -> Option<CallPath> {
+    thread.calls.keys().filter(|p| p.depth() == 0).min_by_key(|p| p.top_number()).cloned()
+}

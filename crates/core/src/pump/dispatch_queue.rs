@@ -1,0 +1,262 @@
+//! The desk: which turns wait for a slot of their listener, which deliveries are out, and until when. Live data, not
+//! state: after a restart it is filled again from the state, and deliveries that may have been out are kept apart
+//! from those that cannot have been. Pure except for what its caller passes in.
+//!
+//! A listener's slots count the deliveries that are out with its program, not its open calls, so a cycle of calls
+//! cannot deadlock. A delivery past its deadline keeps its slot until its carrier says that it is over, so a hung
+//! program never gets more than it can hold.
+//!
+//! Every moment here is a tick, from a clock that no one can set.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::sync::Arc;
+
+use super::event::Work;
+use crate::types::ids::{CallPath, Name, ThreadId};
+use crate::types::ports::{Lease, Token};
+use crate::types::time::Millis;
+
+/// Work that waits for a listener, and the number of its deliveries that are out.
+#[derive(Debug, Default)]
+struct Queue {
+    waiting: VecDeque<Work>,
+    out: usize,
+    slots: usize,
+}
+
+/// A delivery that is out.
+#[derive(Debug)]
+struct Out {
+    lease: Arc<Lease>,
+    /// When its attempt is over; `None` once the attempt is over or its call has closed.
+    deadline: Option<Millis>,
+    idle_ms: Option<u64>,
+    idle_until: Option<Millis>,
+    /// Questions it has asked, without those for the next page of its view.
+    asks: usize,
+    /// Where the next page of its view begins, until the delivery asks for that page.
+    next_page: Option<u64>,
+    /// How much of its view it has been given.
+    read_to: u64,
+}
+
+impl Out {
+    fn ends(&self) -> Option<Millis> {
+        let hard = self.deadline?;
+        Some(self.idle_until.map_or(hard, |idle| idle.min(hard)))
+    }
+}
+
+/// Waiting work and deliveries that are out.
+#[derive(Debug, Default)]
+pub struct DispatchQueue {
+    queues: HashMap<Name, Queue>,
+    later: BTreeMap<(Millis, u64), Work>,
+    /// Work that its carrier could not begin. It keeps its slot until it is due.
+    put_off: BTreeMap<(Millis, u64), Work>,
+    arrivals: u64,
+    out: HashMap<Token, Out>,
+    by_call: HashMap<(ThreadId, CallPath), Token>,
+    ends: BTreeSet<(Millis, Token)>,
+    woken: BTreeSet<Name>,
+}
+
+impl DispatchQueue {
+    /// Opens a queue for a listener with that many slots.
+    pub fn seat(&mut self, listener: &Name, slots: usize) {
+        self.queues.entry(listener.clone()).or_default().slots = slots;
+    }
+
+    /// Takes work: into its listener's queue, or aside until it is due. Returns the work if its listener has no
+    /// queue.
+    pub fn take(&mut self, work: Work, due: Millis, now: Millis) -> Result<(), Work> {
+        let Some(queue) = self.queues.get_mut(&work.listener) else { return Err(work) };
+        if due > now {
+            self.arrivals += 1;
+            self.later.insert((due, self.arrivals), work);
+        } else {
+            self.woken.insert(work.listener.clone());
+            queue.waiting.push_back(work);
+        }
+        Ok(())
+    }
+
+    /// Work whose listener has a free slot; takes that slot. `is_due` says whether the work is still wanted. Work
+    /// that is not wanted is dropped, because its call has closed or moved on.
+    pub fn next(&mut self, now: Millis, is_due: impl Fn(&Work) -> bool) -> Option<Work> {
+        while let Some(entry) = self.later.first_entry().filter(|e| e.key().0 <= now) {
+            let work = entry.remove();
+            self.woken.insert(work.listener.clone());
+            if let Some(queue) = self.queues.get_mut(&work.listener) {
+                queue.waiting.push_back(work);
+            }
+        }
+        while let Some(listener) = self.woken.first().cloned() {
+            if let Some(queue) = self.queues.get_mut(&listener) {
+                while queue.out < queue.slots {
+                    let Some(work) = queue.waiting.pop_front() else { break };
+                    if is_due(&work) {
+                        queue.out += 1;
+                        return Some(work);
+                    }
+                }
+            }
+            self.woken.remove(&listener);
+        }
+        None
+    }
+
+    /// Gives back a slot that `next` took for work that was not sent in the end.
+    pub fn unused(&mut self, listener: &Name) {
+        if let Some(queue) = self.queues.get_mut(listener) {
+            queue.out = queue.out.saturating_sub(1);
+            self.woken.insert(listener.clone());
+        }
+    }
+
+    /// Notes that a delivery is out until its deadline.
+    pub fn sent(&mut self, lease: Arc<Lease>, now: Millis, timeout_ms: u64, idle_ms: Option<u64>) {
+        let idle_until = idle_ms.map(|ms| now.plus(ms));
+        let deadline = Some(now.plus(timeout_ms));
+        let (asks, next_page, read_to) = (0, None, 0);
+        let out = Out { lease: lease.clone(), deadline, idle_ms, idle_until, asks, next_page, read_to };
+        if let Some(end) = out.ends() {
+            self.ends.insert((end, lease.token.clone()));
+        }
+        self.by_call.insert((lease.thread.clone(), lease.call.clone()), lease.token.clone());
+        self.out.insert(lease.token.clone(), out);
+    }
+
+    /// A sign of life renews the idle time, never the deadline.
+    pub fn renewed(&mut self, token: &Token, now: Millis) {
+        let Some(out) = self.out.get_mut(token) else { return };
+        if let Some(end) = out.ends() {
+            self.ends.remove(&(end, token.clone()));
+        }
+        out.idle_until = out.idle_ms.map(|ms| now.plus(ms));
+        if let Some(end) = out.ends() {
+            self.ends.insert((end, token.clone()));
+        }
+    }
+
+    /// Counts a question, and returns how many questions this delivery has asked by now.
+    pub fn asks(&mut self, token: &Token) -> usize {
+        let Some(out) = self.out.get_mut(token) else { return 0 };
+        out.asks += 1;
+        out.asks
+    }
+
+    /// Notes where the view of a delivery continues after a page. Asking for an earlier page again does not move
+    /// this place.
+    pub fn read_on(&mut self, token: &Token, next: u64) {
+        if let Some(out) = self.out.get_mut(token).filter(|out| next > out.read_to) {
+            (out.next_page, out.read_to) = (Some(next), next);
+        }
+    }
+
+    /// Whether a question for the view from that message on asks for the next page. This is true once for each page,
+    /// so a delivery gets each message once without a counted question.
+    pub fn reads_on(&mut self, token: &Token, from: u64) -> bool {
+        self.out.get_mut(token).is_some_and(|out| out.next_page.take_if(|next| *next == from).is_some())
+    }
+
+    /// The carrier says that a delivery is over: its slot is free again.
+    pub fn over(&mut self, token: &Token) -> Option<Arc<Lease>> {
+        let out = self.take_in(token)?;
+        self.unused(&out.lease.listener.clone());
+        Some(out.lease)
+    }
+
+    /// Removes a delivery from those that are out.
+    fn take_in(&mut self, token: &Token) -> Option<Out> {
+        let out = self.out.remove(token)?;
+        if let Some(end) = out.ends() {
+            self.ends.remove(&(end, token.clone()));
+        }
+        let call = (out.lease.thread.clone(), out.lease.call.clone());
+        if self.by_call.get(&call) == Some(token) {
+            self.by_call.remove(&call);
+        }
+        Some(out)
+    }
+
+    /// A delivery that its carrier could not begin: it is no longer out, keeps its slot, and is due again at that
+    /// moment.
+    pub fn put_off(&mut self, token: &Token, due: Millis) {
+        let Some(Out { lease, .. }) = self.take_in(token) else { return };
+        self.arrivals += 1;
+        let work = Work {
+            listener: lease.listener.clone(),
+            thread: lease.thread.clone(),
+            call: lease.call.clone(),
+            turn: lease.turn,
+            attempt: lease.attempt,
+            not_before: Millis::default(),
+        };
+        self.put_off.insert((due, self.arrivals), work);
+    }
+
+    /// Work that could not be begun and is due again. It already has its slot.
+    pub fn again(&mut self, now: Millis) -> Option<Work> {
+        let first = self.put_off.first_entry().filter(|entry| entry.key().0 <= now)?;
+        Some(first.remove())
+    }
+
+    /// The lease of a delivery that is out.
+    pub fn lease(&self, token: &Token) -> Option<&Arc<Lease>> {
+        self.out.get(token).map(|out| &out.lease)
+    }
+
+    /// The delivery that is out for a call. The desk no longer waits for its answer.
+    pub fn give_up(&mut self, thread: &ThreadId, call: &CallPath) -> Option<Arc<Lease>> {
+        let token = self.by_call.get(&(thread.clone(), call.clone()))?.clone();
+        self.forget_deadline(&token)
+    }
+
+    /// Deliveries whose attempt is over by now, each once. `true` means that the idle time ran out, not the
+    /// deadline.
+    pub fn overdue(&mut self, now: Millis) -> Vec<(Arc<Lease>, bool)> {
+        let mut over = Vec::new();
+        while let Some((_, token)) = self.ends.first().filter(|(end, _)| *end <= now).cloned() {
+            let idle = self.out.get(&token).is_some_and(|o| o.deadline.is_some_and(|hard| hard > now));
+            match self.forget_deadline(&token) {
+                Some(lease) => over.push((lease, idle)),
+                None => {
+                    self.ends.pop_first();
+                }
+            }
+        }
+        over
+    }
+
+    fn forget_deadline(&mut self, token: &Token) -> Option<Arc<Lease>> {
+        let out = self.out.get_mut(token)?;
+        if let Some(end) = out.ends() {
+            self.ends.remove(&(end, token.clone()));
+        }
+        out.deadline = None;
+        Some(out.lease.clone())
+    }
+
+    /// The next moment at which something is due: a deadline, or work that was set aside.
+    pub fn next_moment(&self) -> Option<Millis> {
+        let end = self.ends.first().map(|(end, _)| *end);
+        let later = [&self.later, &self.put_off].into_iter().filter_map(|works| works.keys().next());
+        end.into_iter().chain(later.map(|(at, _)| *at)).min()
+    }
+
+    /// Like `next_moment`, while nothing may go out: only deadlines count.
+    pub fn next_end(&self) -> Option<Millis> {
+        self.ends.first().map(|(end, _)| *end)
+    }
+
+    /// Deliveries that are out.
+    pub fn out_count(&self) -> usize {
+        self.out.len()
+    }
+
+    /// Turns that wait for a slot or for their time, and deliveries out, per listener.
+    pub fn depths(&self) -> impl Iterator<Item = (&Name, usize, usize)> {
+        self.queues.iter().map(|(name, q)| (name, q.waiting.len(), q.out))
+    }
+}

@@ -1,0 +1,261 @@
+//! The batch that is being filled, and the batch that is being written. Effects are stored next to the
+//! records they follow from. They become `Recorded` only when the writer says that those records are on
+//! disk, so nothing unwritten takes effect. An effect without records waits as well, because the state
+//! it was decided from may not be durable yet.
+
+use std::sync::Arc;
+
+use super::Engine;
+use super::deliver::RECORD_BYTES;
+use crate::pump::event::Effect;
+use crate::pump::state::{Life, Thread};
+use crate::rules::core_payload;
+use crate::types::codes::Code;
+use crate::types::flow::Ticket;
+use crate::types::ids::ThreadId;
+use crate::types::limits;
+use crate::types::ports::{Batch, Document, Position, Step};
+use crate::types::record::{Mark, Record, Role};
+use crate::types::refusal::Refusal;
+
+/// An effect, and the index of its record in the batch if an asker waits for the position.
+type Pending = (Effect, Option<usize>);
+
+/// When this many bytes wait for the writer, the pump takes nothing more in. Listeners and askers wait
+/// for answers, so they send far less than this while a commit runs. Only a flood of documents that
+/// answer nothing, or a disk that has been full for long, reaches this limit.
+const WAITING_BYTES: usize = 64 << 20;
+
+/// What waits for the writer.
+#[derive(Default)]
+pub(super) struct Filling {
+    pub(super) batch: Batch,
+    pub(super) effects: Vec<Pending>,
+    bytes: usize,
+    checkpoint: bool,
+}
+
+impl Filling {
+    /// Adds a record.
+    pub(super) fn record(&mut self, record: Arc<Record>) {
+        self.bytes += record.body.len() + RECORD_BYTES;
+        self.batch.records.push(record);
+    }
+
+    /// Adds a document that a record names.
+    pub(super) fn document(&mut self, document: Document) {
+        self.bytes += document.bytes.len();
+        self.batch.documents.push(document);
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.batch.records.is_empty() && self.effects.is_empty() && !self.checkpoint
+    }
+}
+
+/// What is still needed of the batch after the writer has it.
+pub(super) struct Writing {
+    records: usize,
+    settles_a_turn: bool,
+    ends_a_child: bool,
+    /// Threads whose row is in the batch, with the seq of the last record folded into the row.
+    rows: Vec<(ThreadId, u64)>,
+    effects: Vec<Pending>,
+}
+
+/// Effects whose records are on disk. Only the writer's confirmation creates one.
+#[must_use = "what is recorded must be routed"]
+pub struct Recorded {
+    effects: Vec<(Effect, Option<Position>)>,
+}
+
+impl Recorded {
+    /// The effects, in the order in which they were decided.
+    pub(super) fn into_effects(self) -> Vec<(Effect, Option<Position>)> {
+        self.effects
+    }
+}
+
+/// What the writer reports about its batch.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Written {
+    /// The batch is on disk; the position of its last record.
+    Committed(Position),
+    /// The batch cannot be written now; the writer will try again.
+    Stalled(String),
+    /// The log can no longer be trusted.
+    Broken(String),
+}
+
+impl Engine {
+    pub(super) fn swap_batch(&mut self) -> Option<Batch> {
+        if self.writing.is_some() || self.filling.is_empty() {
+            return None;
+        }
+        let mut filling = std::mem::take(&mut self.filling);
+        self.since_checkpoint += filling.batch.records.len();
+        if self.is_checkpoint_due() || filling.checkpoint {
+            self.since_checkpoint = 0;
+            filling.batch.checkpoint = true;
+            let dirty = std::mem::take(&mut self.dirty);
+            let rows = dirty.iter().filter_map(|id| self.state.thread(id)).map(|t| t.to_row());
+            filling.batch.rows = rows.collect();
+            // A set has no order, and the written bytes must not depend on how it stores its elements.
+            filling.batch.rows.sort_unstable_by(|a, b| a.thread.cmp(&b.thread));
+        }
+        let batch = filling.batch;
+        let ends_a_child = batch.records.iter().any(|record| is_news_of_a_child(record));
+        if ends_a_child {
+            self.ports.steps.passed(Step::ChildEnding);
+        }
+        self.writing = Some(Writing {
+            records: batch.records.len(),
+            settles_a_turn: batch.records.iter().any(|r| r.header.ordinal.is_some()),
+            ends_a_child,
+            rows: batch.rows.iter().map(|row| (row.thread.clone(), row.seq)).collect(),
+            effects: filling.effects,
+        });
+        Some(batch)
+    }
+
+    /// A checkpoint writes a row for every thread touched since the last one, so the more threads are at
+    /// work, the later it comes: rows stay few compared with records. Two limits end the delay: the
+    /// number of records that opening would have to fold, and the number of threads that cannot leave
+    /// memory before their row is written.
+    fn is_checkpoint_due(&self) -> bool {
+        let (records, rows) = (self.since_checkpoint, self.dirty.len());
+        let few = records >= rows.saturating_mul(limits::RECORDS_PER_ROW);
+        let most = records >= limits::RECORDS_TO_FOLD || rows >= limits::CHECKPOINT_RECORDS;
+        records >= limits::CHECKPOINT_RECORDS && (few || most)
+    }
+
+    /// Whether there is room for the results of further inputs. Without room, the pump hears only the
+    /// writer.
+    pub fn has_room(&self) -> bool {
+        self.filling.bytes < WAITING_BYTES
+    }
+
+    /// Asks for a checkpoint with the next batch, and for a batch even if there is nothing else to
+    /// write.
+    pub fn checkpoint_soon(&mut self) {
+        if !self.dirty.is_empty() {
+            self.filling.checkpoint = true;
+        }
+    }
+
+    /// Takes the writer's report. Its effects wait for `route_recorded`.
+    pub fn hear_writer(&mut self, written: Written) {
+        match written {
+            Written::Committed(last) => self.committed(last),
+            Written::Stalled(words) => self.stall(words),
+            Written::Broken(words) => self.broken = Some(words),
+        }
+    }
+
+    fn committed(&mut self, last: Position) {
+        let Some(Writing { records, settles_a_turn, ends_a_child, rows, effects }) = self.writing.take()
+        else {
+            return;
+        };
+        self.stalled = None;
+        self.last = last;
+        self.ports.steps.passed(Step::Stored);
+        let before = last.0.saturating_sub(records as u64);
+        let position = |n: usize| Position(before + 1 + n as u64);
+        let effects = effects.into_iter().map(|(effect, place)| (effect, place.map(position))).collect();
+        if settles_a_turn {
+            self.ports.steps.passed(Step::ReplyStored);
+        }
+        if ends_a_child {
+            self.ports.steps.passed(Step::ChildEnded);
+        }
+        self.let_sleep(rows);
+        self.recorded.push_back(Recorded { effects });
+    }
+
+    /// Routes what the writer has reported as on disk. This is separate from taking the report, so that
+    /// the writer can get its next batch first and works while this batch is routed.
+    pub fn route_recorded(&mut self) {
+        while let Some(recorded) = self.recorded.pop_front() {
+            self.route(recorded);
+        }
+    }
+
+    /// Threads at rest leave memory once their row is on disk, unless a record came since. A tree with
+    /// parked inputs stays until the next checkpoint: what was read for a parked input may be older than
+    /// what is in memory, and would replace it.
+    fn let_sleep(&mut self, rows: Vec<(ThreadId, u64)>) {
+        for (id, seq) in rows {
+            let rests = |t: &Thread| t.seq == seq && t.life() != Life::Working && !id.is_sys();
+            if !self.state.thread(&id).is_some_and(rests) {
+                continue;
+            }
+            if !self.parked.is_empty() && self.parked.contains_key(&id.stem()) {
+                self.dirty.insert(id);
+            } else {
+                self.state.threads.remove(&id);
+            }
+        }
+    }
+
+    /// There is no room: everyone who waits for an answer is refused now. If the batch is written later
+    /// after all, the same key gets its receipt, or the same bytes get the same refusal.
+    fn stall(&mut self, words: String) {
+        let mut waiting = take_tickets(&mut self.filling.effects);
+        if let Some(writing) = &mut self.writing {
+            waiting.extend(take_tickets(&mut writing.effects));
+        }
+        self.stalled = Some(words);
+        for ticket in waiting {
+            self.turn_away(ticket);
+        }
+    }
+
+    /// Why nothing new can be taken at the moment; `None` if it can.
+    pub(super) fn is_closed(&self) -> Option<String> {
+        match (&self.stalled, self.stopping) {
+            (Some(words), _) => Some(format!("nothing can be stored at the moment: {words}")),
+            (None, true) => Some("the organism is stopping".to_owned()),
+            (None, false) => None,
+        }
+    }
+
+    /// Tells an asker that nothing can be taken at the moment. This is not recorded, because nothing can
+    /// be.
+    pub(super) fn turn_away(&self, ticket: Ticket) {
+        let words = self.is_closed().unwrap_or_else(|| "nothing can be taken at the moment".to_owned());
+        let refusal =
+            Refusal::new(Code::IngressUnavailable, words).fixed_by("send it again later, with the same key");
+        self.ports.askers.refused(ticket, refusal);
+    }
+}
+
+/// Whether a record tells a parent that a child has ended. It is in one commit with the child's last
+/// record, whose thread may be long, so this is the record to look for.
+fn is_news_of_a_child(record: &Record) -> bool {
+    record.header.code == Some(Mark::Role(Role::Inbox))
+        && core_payload::finished_child(&record.body).is_some()
+}
+
+/// Removes the effects that answer someone who waits, and returns their tickets.
+fn take_tickets(effects: &mut Vec<Pending>) -> Vec<Ticket> {
+    let mut waiting = Vec::new();
+    effects.retain(|(effect, _)| match effect {
+        Effect::Receipt { ticket, .. }
+        | Effect::Refused { ticket, .. }
+        | Effect::Taken { ticket, .. }
+        | Effect::Done { ticket } => {
+            waiting.push(*ticket);
+            false
+        }
+        Effect::Ready(_)
+        | Effect::Wait { .. }
+        | Effect::CallBack { .. }
+        | Effect::Expires { .. }
+        | Effect::Answer { .. }
+        | Effect::Recall(_)
+        | Effect::Runs { .. }
+        | Effect::Resumed(_) => true,
+    });
+    waiting
+}

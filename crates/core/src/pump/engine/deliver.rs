@@ -1,0 +1,258 @@
+//! Routes what is recorded, and hands turns to their listeners: a slot, a lease, the document.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+
+use super::{Engine, Lookup, Recorded};
+use crate::pump::compose;
+use crate::pump::event::{Effect, EventKind, Lost, Work};
+use crate::pump::wake;
+use crate::types::codes::Code;
+use crate::types::composition::OnUnknown;
+use crate::types::ids::ThreadId;
+use crate::types::ports::{Delivery, Lease, Step};
+use crate::types::record::Record;
+
+/// How many bytes of records are kept in memory for deliveries.
+const FRESH_BYTES: usize = 32 << 20;
+
+/// Recent records; the oldest are dropped first.
+#[derive(Default)]
+pub(super) struct Fresh {
+    records: HashMap<(ThreadId, u64), Arc<Record>>,
+    order: VecDeque<(ThreadId, u64)>,
+    bytes: usize,
+}
+
+/// The size of a record without its body.
+pub(super) const RECORD_BYTES: usize = 512;
+
+impl Fresh {
+    /// Keeps a record that was just made; each is put once.
+    pub(super) fn put(&mut self, record: Arc<Record>) {
+        let key = (record.header.thread.clone(), record.header.seq);
+        self.bytes += record.body.len() + RECORD_BYTES;
+        self.order.push_back(key.clone());
+        self.records.insert(key, record);
+        while self.bytes > FRESH_BYTES {
+            let Some(oldest) = self.order.pop_front() else { break };
+            if let Some(gone) = self.records.remove(&oldest) {
+                self.bytes = self.bytes.saturating_sub(gone.body.len() + RECORD_BYTES);
+            }
+        }
+    }
+
+    pub(super) fn get(&self, thread: &ThreadId, seq: u64) -> Option<Arc<Record>> {
+        self.records.get(&(thread.clone(), seq)).cloned()
+    }
+}
+
+impl Engine {
+    /// Routes what is on disk.
+    pub(super) fn route(&mut self, recorded: Recorded) {
+        // The first record of a run is always that the run began.
+        self.unannounced = false;
+        for (effect, position) in recorded.into_effects() {
+            match effect {
+                Effect::Ready(work) => self.ready(work),
+                Effect::Wait { thread, timer, until } => self.wait_for(thread, timer, until),
+                Effect::CallBack { thread, call, why } => {
+                    if let Some(lease) = self.dispatch_queue.give_up(&thread, &call) {
+                        self.ports.carrier.call_back(&lease.token, why);
+                    }
+                }
+                Effect::Expires { .. } => self.await_person(effect),
+                Effect::Recall(recall) => self.recall(recall),
+                Effect::Answer { listener, answer } => self.ports.carrier.answer(&listener, *answer),
+                Effect::Runs { runs, left } => {
+                    let now = self.ticks();
+                    self.state.running.put(runs, left, now);
+                }
+                Effect::Resumed(thread) => self.take_up_aside(&thread),
+                Effect::Receipt { ticket, receipt } => {
+                    self.ports.askers.receipt(ticket, receipt, position);
+                    self.ports.steps.passed(Step::Acknowledged);
+                }
+                Effect::Refused { ticket, refusal } => self.ports.askers.refused(ticket, *refusal),
+                Effect::Done { ticket } => self.ports.askers.done(ticket),
+                Effect::Taken { ticket, taken } => self.ports.askers.taken(ticket, *taken),
+            }
+        }
+        self.dispatch();
+    }
+
+    /// Takes up the work that recovery found. If the previous run did not end in order, every ready turn may
+    /// have been out, so each gets a new number before it goes out again. If the previous run ended with
+    /// nothing out, no turn was out.
+    pub(super) fn take_up(&mut self) {
+        let now = self.now();
+        for (thread, path) in wake::ready_calls(&self.state) {
+            let Some(call) = self.state.thread(&thread).and_then(|t| t.calls.get(&path)) else { continue };
+            // The configuration that a call began with decides what happens to its attempts.
+            let listener = self.state.book.listener(call.config, &call.listener);
+            let (recorded, longest_ms) =
+                listener.map_or((false, 0), |l| (l.on_unknown != OnUnknown::Retry, l.retry.longest_ms));
+            // Its pause is not over, so it was not sent. A pause longer than the longest comes from a clock
+            // that was set back.
+            let pause_ms = call.not_before.since(now);
+            let paused = pause_ms > 0 && pause_ms <= longest_ms;
+            // If attempts are recorded before they are sent, the record says whether one was sent.
+            let was_out = if recorded { call.attempts > 0 } else { !self.was_drained };
+            // A listener that wrote in its journal had the delivery.
+            if !paused && (was_out || !call.journal.own.is_empty()) {
+                self.suspects.insert((thread.clone(), path.clone()));
+            }
+            let work = Work {
+                listener: call.listener.clone(),
+                turn: call.settled + 1,
+                attempt: call.attempts.max(1),
+                not_before: call.not_before,
+                thread,
+                call: path,
+            };
+            self.ready(work);
+        }
+        self.dispatch();
+    }
+
+    pub(super) fn ready(&mut self, work: Work) {
+        // Both sets are almost always empty, and a delivery must not pay for them.
+        if !self.reserved.is_empty() && self.reserved.remove(&(work.thread.clone(), work.call.clone())) {
+            // This also happens while the organism stops: the attempt is on record, so it already counts as
+            // out.
+            return self.send(&work, None);
+        }
+        let (wall, now) = (self.now(), self.ticks());
+        // A pause is counted from now on, and is never longer than the listener's longest pause, even if the
+        // clock that recorded its end was set.
+        let config = self.state.thread(&work.thread).and_then(|t| t.calls.get(&work.call)).map(|c| c.config);
+        let listener = config.and_then(|config| self.state.book.listener(config, &work.listener));
+        let longest_ms = listener.map_or(0, |l| l.retry.longest_ms);
+        let due = now.plus(work.not_before.since(wall).min(longest_ms));
+        if let Err(work) = self.dispatch_queue.take(work, due, now) {
+            let words = format!("{} is not part of the running organism", work.listener.as_str());
+            self.attempt_lost(lost(&work, Code::Unavailable, words, false));
+        }
+    }
+
+    /// Sends what may go out.
+    pub(super) fn dispatch(&mut self) {
+        if self.holds_back() || self.broken.is_some() {
+            return;
+        }
+        let now = self.ticks();
+        loop {
+            let state = &self.state;
+            let due = |work: &Work| {
+                let call = state.thread(&work.thread).and_then(|t| t.calls.get(&work.call));
+                call.is_some_and(|c| c.is_due(work.turn, work.attempt))
+            };
+            // Work that could not be begun goes before work that waits: it has its slot.
+            let Some(work) = self.dispatch_queue.again(now).or_else(|| self.dispatch_queue.next(now, due))
+            else {
+                break;
+            };
+            if self.is_paused(&work.thread) {
+                self.dispatch_queue.unused(&work.listener);
+                self.lay_aside(work);
+            } else {
+                self.send(&work, None);
+            }
+        }
+    }
+
+    /// Sends a turn whose slot is taken. `looked` are the records read from the log, if it was asked: a turn
+    /// may show more than memory holds.
+    pub(super) fn send(&mut self, work: &Work, looked: Option<&HashMap<u64, Arc<Record>>>) {
+        if self.ended {
+            return self.dispatch_queue.unused(&work.listener);
+        }
+        if !self.suspects.is_empty() && self.suspects.remove(&(work.thread.clone(), work.call.clone())) {
+            return self.send_under_new_number(work);
+        }
+        let thread = self.state.thread(&work.thread);
+        let Some((thread, call)) = thread.and_then(|t| Some((t, t.calls.get(&work.call)?))) else {
+            return self.dispatch_queue.unused(&work.listener);
+        };
+        if !call.is_due(work.turn, work.attempt) {
+            return self.dispatch_queue.unused(&work.listener);
+        }
+        let Some(listener) = self.state.book.listener(call.config, &work.listener) else {
+            let words = "the configuration of this call has no such listener";
+            return self.undeliverable(work, Code::Unavailable, words);
+        };
+        if listener.on_unknown != OnUnknown::Retry && call.attempts == 0 {
+            let (thread, call, turn) = (work.thread.clone(), work.call.clone(), work.turn);
+            self.reserved.insert((thread.clone(), call.clone()));
+            return self.happened(EventKind::Sending { thread, call, turn });
+        }
+        let deadline = self.now().plus(listener.timeout_ms);
+        let lease = Arc::new(Lease {
+            token: self.ports.tokens.token(&work.thread, &work.call, work.turn, work.attempt),
+            listener: work.listener.clone(),
+            thread: work.thread.clone(),
+            call: work.call.clone(),
+            turn: work.turn,
+            attempt: work.attempt,
+            config: call.config,
+        });
+        let found = |seq| match looked {
+            Some(records) => records.get(&seq).cloned(),
+            None => self.fresh.get(&work.thread, seq),
+        };
+        match compose::envelope(thread, &work.call, call, &lease, deadline, found) {
+            Some(envelope) => {
+                // Over a broker, the carrier watches for signs of life.
+                let idle_ms = listener.idle_ms.filter(|_| !listener.reach.is_over_broker());
+                let timeout_ms = listener.timeout_ms;
+                self.ports.leases.put(lease.clone());
+                let now = self.ticks();
+                self.dispatch_queue.sent(lease.clone(), now, timeout_ms, idle_ms);
+                self.ports.carrier.hand(Delivery { lease, envelope: Box::new(envelope) });
+                self.ports.steps.passed(Step::Delivered);
+            }
+            None if looked.is_none() => {
+                let seqs = compose::shown(call);
+                self.lookups.push_back(Lookup::Records { work: work.clone(), seqs });
+            }
+            None => {
+                let words = "a record that this turn shows cannot be read";
+                self.undeliverable(work, Code::DamagedThread, words);
+            }
+        }
+    }
+
+    /// Records that the delivery may have been out when the pump stopped. The next attempt keeps the slot, so
+    /// its delivery goes out as soon as the record is on disk.
+    fn send_under_new_number(&mut self, work: &Work) {
+        let key = (work.thread.clone(), work.call.clone());
+        self.reserved.insert(key.clone());
+        let words = "the pump stopped while the delivery may have been out".to_owned();
+        self.attempt_lost(lost(work, Code::ListenerLost, words, true));
+        let call = self.state.thread(&work.thread).and_then(|thread| thread.calls.get(&work.call));
+        if !call.is_some_and(|call| call.is_due(work.turn, work.attempt + 1)) {
+            // The call ended, or a person is asked first.
+            self.reserved.remove(&key);
+            self.dispatch_queue.unused(&work.listener);
+        }
+    }
+
+    /// Gives the slot back and closes the call, because records that it would show are damaged or missing.
+    pub(super) fn undeliverable(&mut self, work: &Work, code: Code, words: &str) {
+        self.dispatch_queue.unused(&work.listener);
+        self.attempt_lost(lost(work, code, words.to_owned(), false));
+    }
+}
+
+fn lost(work: &Work, code: Code, words: String, with_pump: bool) -> Lost {
+    Lost {
+        thread: work.thread.clone(),
+        call: work.call.clone(),
+        turn: work.turn,
+        attempt: work.attempt,
+        code,
+        words,
+        with_pump,
+        request: None,
+    }
+}

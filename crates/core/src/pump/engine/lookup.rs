@@ -1,0 +1,312 @@
+//! Questions to the log: for a thread that is not in memory, a key that was bound before, a record that a
+//! delivery shows. The heart only asks. A reader of the log answers later, and the inputs that waited for
+//! the answer continue in their old order.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::sync::Arc;
+
+use systole_wire::journal::Past;
+
+use super::{Engine, Input, recalling};
+use crate::pump::event::{Bound, Effect, EventKind, Lost, Recall, Work};
+use crate::pump::state::Thread;
+use crate::pump::view::{self, Begun, Seen, Wanted, Whose};
+use crate::pump::wake;
+use crate::types::codes::Code;
+use crate::types::flow::{Receipt, Refused, Unconnected};
+use crate::types::ids::{CallPath, Digest, Key, Name, ThreadId};
+use crate::types::ports::{LogFault, LogReader};
+use crate::types::record::Record;
+use crate::types::refusal::Refusal;
+
+/// The pause before the log is asked again after it could not be read.
+pub(super) const AGAIN_MS: u64 = 10_000;
+
+/// A question to the log.
+#[derive(Clone, Debug)]
+pub enum Lookup {
+    /// A thread and, if it has ended, its ancestors up to the first living one.
+    Line(ThreadId),
+    /// The root of a client's key, and the roots whose ids collide with it.
+    Root {
+        /// The organism.
+        organism: Name,
+        /// The client.
+        client: Name,
+        /// Its key.
+        key: Key,
+    },
+    /// Whether this client's key is bound in a thread.
+    Key {
+        /// The thread.
+        thread: ThreadId,
+        /// The client.
+        client: Name,
+        /// Its key.
+        key: Key,
+        /// Whether the thread's line is needed too, because it is not in memory.
+        line: bool,
+    },
+    /// The record that set a timer, and the timer's thread.
+    Timer {
+        /// The thread.
+        thread: ThreadId,
+        /// The record's place in it.
+        set: u64,
+    },
+    /// What a reply or a question needs of the view of its call, or of the call's children.
+    View {
+        /// The call, and the moment.
+        whose: Whose,
+        /// What is needed.
+        wanted: Wanted,
+    },
+    /// Records that a delivery shows.
+    Records {
+        /// The delivery's work, whose slot is taken.
+        work: Work,
+        /// Their places in the thread.
+        seqs: Vec<u64>,
+    },
+    /// Records of a listener's journal.
+    Journal(Recall),
+    /// The request of a call whose attempt is over; a person may have to decide about it.
+    Request {
+        /// The lost attempt.
+        lost: Lost,
+        /// The record's place in the thread.
+        seq: u64,
+    },
+}
+
+impl Lookup {
+    /// The stem under which inputs are parked until the answer comes.
+    fn stem(&self) -> ThreadId {
+        match self {
+            Lookup::Line(thread) | Lookup::Key { thread, .. } | Lookup::Timer { thread, .. } => thread.stem(),
+            Lookup::Root { organism, client, key } => ThreadId::root(organism, client, key, 12),
+            Lookup::View { whose, .. } => whose.thread.stem(),
+            Lookup::Records { work, .. } => work.thread.stem(),
+            Lookup::Journal(recall) => recall.lease.thread.stem(),
+            Lookup::Request { lost, .. } => lost.thread.stem(),
+        }
+    }
+}
+
+/// What the log answered.
+#[derive(Debug)]
+pub struct Answered {
+    lookup: Lookup,
+    found: Result<Found, LogFault>,
+}
+
+#[derive(Debug)]
+enum Found {
+    Threads(Vec<Thread>, Option<Bound>),
+    Timer(Option<Thread>, Option<Arc<Record>>),
+    View(Seen),
+    Records(HashMap<u64, Arc<Record>>),
+    Journal(Option<Past>),
+}
+
+/// Answers a question from the log, with views that were begun earlier. Blocks: call it only where reading
+/// may block.
+pub fn answer(reader: &dyn LogReader, begun: &mut Begun, lookup: Lookup) -> Answered {
+    let found = read(reader, begun, &lookup);
+    Answered { lookup, found }
+}
+
+fn read(reader: &dyn LogReader, begun: &mut Begun, lookup: &Lookup) -> Result<Found, LogFault> {
+    match lookup {
+        Lookup::Line(thread) => Ok(Found::Threads(wake::wake_line(reader, thread)?, None)),
+        Lookup::Root { organism, client, key } => {
+            Ok(Found::Threads(wake::wake_root(reader, organism, client, key)?, None))
+        }
+        Lookup::Key { thread, client, key, line } => {
+            let bound = reader.by_key(thread, client, key)?.map(|(_, record)| bound(&record));
+            let threads = if *line { wake::wake_line(reader, thread)? } else { Vec::new() };
+            Ok(Found::Threads(threads, bound))
+        }
+        Lookup::Timer { thread, set } => {
+            let record = reader.of_thread(thread, *set, 1)?.pop().map(|(_, record)| Arc::new(record));
+            Ok(Found::Timer(wake::wake(reader, thread)?, record))
+        }
+        Lookup::View { whose, wanted } => Ok(Found::View(view::look(reader, begun, whose, wanted)?)),
+        Lookup::Records { work, seqs } => records(reader, &work.thread, seqs),
+        Lookup::Journal(recall) => journal(reader, recall),
+        Lookup::Request { lost, seq } => records(reader, &lost.thread, &[*seq]),
+    }
+}
+
+fn records(reader: &dyn LogReader, thread: &ThreadId, seqs: &[u64]) -> Result<Found, LogFault> {
+    Ok(Found::Records(by_place(reader, thread, seqs)?))
+}
+
+fn by_place(
+    reader: &dyn LogReader,
+    thread: &ThreadId,
+    seqs: &[u64],
+) -> Result<HashMap<u64, Arc<Record>>, LogFault> {
+    let mut records = HashMap::with_capacity(seqs.len());
+    for seq in seqs {
+        let found = reader.of_thread(thread, *seq, 1)?;
+        records.extend(found.into_iter().map(|(_, r)| (r.header.seq, Arc::new(r))));
+    }
+    Ok(records)
+}
+
+fn journal(reader: &dyn LogReader, recall: &Recall) -> Result<Found, LogFault> {
+    let records = by_place(reader, &recall.lease.thread, &recall.seqs)?;
+    let with_words = |outcome| view::with_words(reader, outcome);
+    Ok(Found::Journal(recalling::page(recall, &records, with_words)?))
+}
+
+fn bound(record: &Record) -> Bound {
+    let h = &record.header;
+    let call = h.call.clone().unwrap_or_else(|| CallPath::top(1));
+    let receipt = Receipt {
+        thread: h.thread.clone(),
+        seq: h.seq,
+        id: h.id,
+        call,
+        sender: h.from.clone(),
+        repeated: true,
+    };
+    Bound { receipt, body: Digest::of(&record.body) }
+}
+
+impl Engine {
+    /// Parks an input until its question is answered. Inputs that are already parked stay before it.
+    pub(super) fn park(&mut self, lookup: Lookup, input: Input) {
+        self.parked.entry(lookup.stem()).or_default().push_back(input);
+        self.lookups.push_back(lookup);
+    }
+
+    pub(super) fn found(&mut self, answered: Answered) {
+        let Answered { lookup, found } = answered;
+        match (found, lookup) {
+            (_, Lookup::Records { work, .. }) if self.stopping => self.dispatch_queue.unused(&work.listener),
+            // The records were asked for before the pause, but nothing has gone out.
+            (_, Lookup::Records { work, .. }) if self.is_paused(&work.thread) => {
+                self.dispatch_queue.unused(&work.listener);
+                self.lay_aside(work);
+            }
+            (Ok(Found::Records(records)), Lookup::Records { work, .. }) => {
+                self.send(&work, Some(&records));
+            }
+            (Ok(Found::Threads(threads, bound)), lookup) => {
+                self.awaken(threads);
+                self.unpark(&lookup.stem(), bound);
+            }
+            (Ok(Found::Timer(thread, set)), lookup) => {
+                self.awaken(thread);
+                self.fire_parked(&lookup.stem(), set);
+            }
+            (Ok(Found::View(seen)), lookup) => self.looked(&lookup.stem(), Ok(seen)),
+            (Ok(Found::Journal(past)), Lookup::Journal(recall)) => self.recalled(&recall, past),
+            (Ok(Found::Records(mut records)), Lookup::Request { lost, seq }) => {
+                self.happened(EventKind::Lost(Lost { request: records.remove(&seq), ..lost }));
+            }
+            (Ok(Found::Records(_) | Found::Journal(_)), _) => {}
+            (Err(fault), lookup) => self.unreadable(&lookup, &fault),
+        }
+    }
+
+    /// Takes threads into memory. A thread in memory is never older than the one that was read.
+    fn awaken(&mut self, threads: impl IntoIterator<Item = Thread>) {
+        for thread in threads {
+            if let Entry::Vacant(place) = self.state.threads.entry(thread.id.clone()) {
+                self.since_checkpoint += 1;
+                self.dirty.insert(thread.id.clone());
+                place.insert(thread);
+            }
+        }
+    }
+
+    /// Removes the input that has waited longest for this stem. Every parked input gets its own answer,
+    /// and answers come in the order of the questions.
+    pub(super) fn first_parked(&mut self, stem: &ThreadId) -> Option<Input> {
+        let queue = self.parked.get_mut(stem)?;
+        let input = queue.pop_front();
+        if queue.is_empty() {
+            self.parked.remove(stem);
+        }
+        input
+    }
+
+    fn unpark(&mut self, stem: &ThreadId, bound: Option<Bound>) {
+        match self.first_parked(stem) {
+            Some(Input::Asked(asked)) => self.asked(asked, Some(bound)),
+            Some(Input::Judged(judged)) => self.happened(EventKind::Replied(judged)),
+            Some(Input::Cancel { ticket, by, thread }) => {
+                self.happened(EventKind::Cancel { ticket, by, thread });
+            }
+            Some(Input::End { ticket, by, thread }) => self.happened(EventKind::End { ticket, by, thread }),
+            Some(Input::Pause(pause)) => self.happened(EventKind::Pause(pause)),
+            Some(other) => self.input(other),
+            None => {}
+        }
+    }
+
+    /// The log could not be read for a turn that has not gone out: the turn is tried again, and the
+    /// failure is recorded in `sys`.
+    fn put_off(&mut self, work: Work, words: String) {
+        self.dispatch_queue.unused(&work.listener);
+        let now = self.ticks();
+        // Its listener has a queue, since the work had a slot.
+        let _seated = self.dispatch_queue.take(work, now.plus(AGAIN_MS), now);
+        self.tell_sys(Refusal::new(Code::IngressUnavailable, words));
+    }
+
+    /// Records in `sys` a failure of the pump that concerns no particular sender.
+    pub(super) fn tell_sys(&mut self, refusal: Refusal) {
+        let refused = Refused { refusal, kept: None };
+        let listener = Name::core();
+        let stray = Unconnected { listener, refused, waits: None, replies_to: None, ticket: None };
+        self.happened(EventKind::Stray(stray));
+    }
+
+    /// The log could not be read: no one is left waiting, and nothing is decided from half a thread.
+    /// Inputs that are parked behind get their own answer.
+    fn unreadable(&mut self, lookup: &Lookup, fault: &LogFault) {
+        let words = fault.to_string();
+        let refusal = match (lookup, fault) {
+            (Lookup::Records { work, .. }, LogFault::Damaged { .. }) => {
+                return self.undeliverable(work, Code::DamagedThread, &words);
+            }
+            (Lookup::Records { work, .. }, _) => return self.put_off(work.clone(), words),
+            // A person cannot decide about a request that cannot be shown: the call fails as if no person
+            // were to be asked.
+            (Lookup::Request { lost, .. }, _) => return self.happened(EventKind::Lost(lost.clone())),
+            (Lookup::Journal(recall), LogFault::Damaged { .. }) => {
+                return self.unrecalled(recall, Code::DamagedThread, &words);
+            }
+            (Lookup::Journal(recall), _) => {
+                return self.unrecalled(recall, Code::IngressUnavailable, &words);
+            }
+            (_, LogFault::Damaged { .. }) => Refusal::new(Code::DamagedThread, words),
+            _ => Refusal::new(Code::IngressUnavailable, words)
+                .fixed_by("send it again later, with the same key"),
+        };
+        if let Lookup::View { .. } = lookup {
+            return self.looked(&lookup.stem(), Err(refusal));
+        }
+        let (to, ticket) = match self.first_parked(&lookup.stem()) {
+            Some(Input::Asked(asked)) => (asked.client, Some(asked.ticket)),
+            Some(Input::Cancel { ticket, by, .. } | Input::End { ticket, by, .. }) => (by, Some(ticket)),
+            Some(Input::Pause(pause)) => (pause.by, Some(pause.ticket)),
+            Some(Input::Judged(judged)) => (judged.lease.listener.clone(), judged.ticket),
+            Some(Input::Ripe(ripe)) => return self.misfired(ripe, refusal),
+            // The thread cannot be read, so the count is reported in `sys`.
+            Some(Input::Throttled(telling)) => return self.happened(EventKind::Throttled(telling)),
+            _ => return,
+        };
+        let refused = Refused { refusal: refusal.clone(), kept: None };
+        let stray = Unconnected { listener: to, refused, waits: None, replies_to: None, ticket: None };
+        self.happened(EventKind::Stray(stray));
+        if let Some(ticket) = ticket {
+            self.follows(Effect::Refused { ticket, refusal: Box::new(refusal) });
+        }
+    }
+}

@@ -1,0 +1,322 @@
+//! The heart: the state, the desk and the batch that is being filled, with the ports around them. Each input is
+//! decided on at once and folded in. Its effects wait in the batch until the writer says that it is on disk. The
+//! heart does no I/O and never blocks; the loop in `run` feeds it.
+
+mod commit;
+mod deliver;
+mod holding;
+mod input;
+mod lookup;
+mod recalling;
+mod timing;
+mod viewing;
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::sync::Arc;
+
+pub use commit::{Recorded, Written};
+pub use input::Input;
+pub use lookup::{Answered, Lookup, answer};
+
+use super::dispatch_queue::DispatchQueue;
+use super::event::{Decision, Effect, Event, EventKind, Work};
+use super::replies::Replied;
+use super::state::State;
+use super::wake::Recovered;
+use super::wheel::{Timers, Wheel};
+use crate::types::ids::{CallPath, ThreadId};
+use crate::types::ports::{
+    Askers, Batch, Carrier, Clock, Document, GivenUp, Leases, Position, Seeds, Step, Steps, Tokens,
+};
+use crate::types::record::Record;
+use crate::types::time::Millis;
+
+/// What the heart needs from the outside.
+pub struct Ports {
+    /// Time.
+    pub clock: Arc<dyn Clock>,
+    /// Randomness.
+    pub seeds: Arc<dyn Seeds>,
+    /// Delivery tokens.
+    pub tokens: Arc<dyn Tokens>,
+    /// The live table of leases.
+    pub leases: Arc<dyn Leases>,
+    /// Delivers to listeners.
+    pub carrier: Arc<dyn Carrier>,
+    /// Where askers wait.
+    pub askers: Arc<dyn Askers>,
+    /// Observes steps.
+    pub steps: Arc<dyn Steps>,
+}
+
+/// The pump's memory and its unfinished work.
+pub struct Engine {
+    state: State,
+    dispatch_queue: DispatchQueue,
+    timers: Timers,
+    ports: Ports,
+    /// Records and effects that wait for the writer.
+    filling: commit::Filling,
+    /// The batch that the writer has.
+    writing: Option<commit::Writing>,
+    /// Effects that are on disk and not routed yet.
+    recorded: VecDeque<Recorded>,
+    /// Threads touched or woken since the last checkpoint.
+    dirty: HashSet<ThreadId>,
+    /// Records made and threads woken since the last checkpoint. Threads leave memory with a checkpoint, so a thread
+    /// that was only woken must bring the next checkpoint nearer too.
+    since_checkpoint: usize,
+    /// Calls whose delivery may have been out when the pump died; each gets a new number when it is sent.
+    suspects: HashSet<(ThreadId, CallPath)>,
+    /// Whether the previous run ended with nothing out.
+    was_drained: bool,
+    /// Whether the record of this start is not on disk yet. Until it is, nothing may go out, because the log says
+    /// that nothing is out.
+    unannounced: bool,
+    /// Calls whose attempt is recorded before it is sent; each holds the slot that its delivery will use.
+    reserved: HashSet<(ThreadId, CallPath)>,
+    /// Requests to a person, until they expire.
+    expiries: Wheel<holding::Overdue>,
+    /// Work of threads that are paused.
+    aside: Vec<Work>,
+    /// Threads that may continue once the order is on disk; a thread is listed once per order.
+    resuming: Vec<ThreadId>,
+    /// Inputs that wait for the log's answer about their tree, by the tree's stem, in order. Each input has its own
+    /// question, and questions are answered in the order in which they were asked.
+    parked: HashMap<ThreadId, VecDeque<Input>>,
+    lookups: VecDeque<Lookup>,
+    /// Questions to the log that the reader has not answered yet.
+    looking: usize,
+    /// Recent records, so that a delivery rarely reads the log.
+    fresh: deliver::Fresh,
+    last: Position,
+    /// Why nothing can be stored at the moment.
+    stalled: Option<String>,
+    stopping: bool,
+    /// Whether the pump runs only for one order: nothing goes out, and what is owed waits for the next start.
+    still: bool,
+    /// Whether the last record was made: nothing is decided after it.
+    ended: bool,
+    broken: Option<String>,
+    /// Positions that the log continues without, until that is recorded in `sys`.
+    given_up: Option<GivenUp>,
+}
+
+impl Engine {
+    /// A heart that continues from what was recovered.
+    pub fn new(recovered: Recovered, ports: Ports, last: Position) -> Engine {
+        let Recovered { mut state, since_checkpoint, was_drained, replied } = recovered;
+        for Replied { listener, thread, call, turn, attempt } in replied {
+            state.replies.put(ports.tokens.token(&thread, &call, turn, attempt), listener, None);
+        }
+        let mut engine = Engine {
+            state,
+            dispatch_queue: DispatchQueue::default(),
+            timers: Timers::default(),
+            ports,
+            filling: commit::Filling::default(),
+            writing: None,
+            recorded: VecDeque::new(),
+            dirty: HashSet::new(),
+            // Without this, pumps that die again and again would leave ever more records to fold for their
+            // successors.
+            since_checkpoint,
+            suspects: HashSet::new(),
+            was_drained,
+            unannounced: was_drained,
+            reserved: HashSet::new(),
+            expiries: Wheel::default(),
+            aside: Vec::new(),
+            resuming: Vec::new(),
+            parked: HashMap::new(),
+            lookups: VecDeque::new(),
+            looking: 0,
+            fresh: deliver::Fresh::default(),
+            last,
+            stalled: None,
+            stopping: false,
+            still: false,
+            ended: false,
+            broken: None,
+            given_up: None,
+        };
+        engine.dirty.extend(engine.state.threads.keys().cloned());
+        engine
+    }
+
+    /// The same heart; if `still`, it sends nothing as long as it runs.
+    pub fn kept_still(self, still: bool) -> Engine {
+        Engine { still, ..self }
+    }
+
+    /// The same heart, which records in `sys` that the log continues without those positions. It is unknown what was
+    /// out after them, so the log's statement that nothing was out does not count.
+    pub fn without(self, given_up: Option<GivenUp>) -> Engine {
+        let was_drained = self.was_drained && given_up.is_none();
+        Engine { given_up, was_drained, unannounced: was_drained, ..self }
+    }
+
+    /// Opens a queue for each listener, records the start in `sys`, and takes up the work that recovery found.
+    pub fn boot(&mut self) {
+        let current = self.state.book.current().cloned();
+        let mut listeners = Vec::new();
+        for listener in current.iter().flat_map(|c| c.listeners.values()) {
+            self.dispatch_queue.seat(&listener.name, listener.in_flight);
+            listeners.push(listener.name.clone());
+        }
+        if let Some(page) = current {
+            self.filling.document(Document { hash: page.hash, bytes: page.source.clone() });
+        }
+        if let Some(given_up) = self.given_up.take() {
+            self.happened(EventKind::GaveUp(given_up));
+        }
+        self.happened(EventKind::Booted { listeners });
+        self.await_persons();
+        self.take_up_timers();
+        self.take_up_running();
+        self.take_up();
+    }
+
+    /// Decides on an event, and folds in the decision.
+    fn happened(&mut self, what: EventKind) {
+        let (at, tick, seed) = (self.now(), self.ticks(), self.ports.seeds.draw());
+        let decision = super::decide::decide(&self.state, Event { at, tick, seed, what });
+        self.ports.steps.passed(Step::Decided);
+        self.take(decision);
+    }
+
+    fn take(&mut self, decision: Decision) {
+        let Decision { facts, folded, documents, effects, toll, replied } = decision;
+        if let Some(toll) = toll {
+            let tick = self.ticks();
+            self.state.buckets.take(toll, tick);
+        }
+        if let Some((token, listener, print)) = replied {
+            self.state.replies.put(token, listener, Some(print));
+        }
+        let base = self.filling.batch.records.len();
+        for fact in facts {
+            self.fresh.put(fact.clone());
+            self.filling.record(fact);
+        }
+        for thread in folded {
+            self.dirty.insert(thread.id.clone());
+            self.state.threads.insert(thread.id.clone(), thread);
+        }
+        documents.into_iter().for_each(|document| self.filling.document(document));
+        let first_new = |effect: &Effect, records: &[Arc<Record>]| match effect {
+            Effect::Receipt { receipt, .. } if !receipt.repeated => {
+                records.iter().skip(base).position(|r| r.header.id == receipt.id).map(|n| base + n)
+            }
+            _ => None,
+        };
+        for effect in effects {
+            if let Effect::Resumed(thread) = &effect {
+                self.resuming.push(thread.clone());
+            }
+            let place = first_new(&effect, &self.filling.batch.records);
+            self.filling.effects.push((effect, place));
+        }
+    }
+
+    /// Lets an effect wait until everything decided so far is on disk.
+    fn follows(&mut self, effect: Effect) {
+        self.filling.effects.push((effect, None));
+    }
+
+    fn now(&self) -> Millis {
+        self.ports.clock.now()
+    }
+
+    fn ticks(&self) -> Millis {
+        self.ports.clock.ticks()
+    }
+
+    /// The tick at which the heart must be called even if no input comes.
+    pub fn next_moment(&self) -> Option<Millis> {
+        let timer = self.timers.next_moment().filter(|_| !self.stopping);
+        let (expiry, count) = (self.expiries.next_moment(), self.state.buckets.next_moment());
+        let elapsed = self.state.running.next_moment().filter(|_| !self.stopping);
+        // Due work that may not go out would wake the loop again and again.
+        let dispatch_queue = if self.holds_back() {
+            self.dispatch_queue.next_end()
+        } else {
+            self.dispatch_queue.next_moment()
+        };
+        dispatch_queue.into_iter().chain(timer).chain(expiry).chain(count).chain(elapsed).min()
+    }
+
+    /// Why the pump must stop at once; `None` if it need not.
+    pub fn broken(&self) -> Option<&str> {
+        self.broken.as_deref()
+    }
+
+    /// The state, for reading only.
+    pub fn state(&self) -> &State {
+        &self.state
+    }
+
+    /// The next question to the log. Some input waits for its answer.
+    pub fn next_lookup(&mut self) -> Option<Lookup> {
+        let lookup = self.lookups.pop_front();
+        self.looking += usize::from(lookup.is_some());
+        lookup
+    }
+
+    /// Takes back a question that the reader has no room for.
+    pub fn keep_lookup(&mut self, lookup: Lookup) {
+        self.looking = self.looking.saturating_sub(1);
+        self.lookups.push_front(lookup);
+    }
+
+    /// Whether nothing is out, nothing waits for the writer, and nothing is parked.
+    pub fn is_quiet(&self) -> bool {
+        self.dispatch_queue.out_count() == 0 && self.is_flushed() && self.parked.is_empty()
+    }
+
+    /// Whether the pump itself has nothing to do: everything open is with listeners, or waits for its time.
+    pub fn is_idle(&self) -> bool {
+        let reads = self.looking > 0 || !self.lookups.is_empty() || !self.parked.is_empty();
+        !reads && self.is_flushed() && self.recorded.is_empty()
+    }
+
+    /// Whether the fold of some thread in memory is newer than its row.
+    pub fn has_dirty(&self) -> bool {
+        !self.dirty.is_empty() && self.stalled.is_none()
+    }
+
+    /// Deliveries that are out.
+    pub fn out_count(&self) -> usize {
+        self.dispatch_queue.out_count()
+    }
+
+    /// Whether nothing new may go out, no matter how long it has been due.
+    fn holds_back(&self) -> bool {
+        self.stopping || self.still || self.unannounced
+    }
+
+    /// Whether nothing is out and no earlier delivery that may have been out is still unsettled, so that the next
+    /// start need not ask.
+    fn is_drained(&self) -> bool {
+        let none_waits = self.parked.is_empty() && self.lookups.is_empty();
+        self.dispatch_queue.out_count() == 0
+            && self.suspects.is_empty()
+            && self.reserved.is_empty()
+            && none_waits
+    }
+
+    /// Whether everything decided is on disk.
+    pub fn is_flushed(&self) -> bool {
+        self.writing.is_none() && self.filling.is_empty()
+    }
+
+    /// The last position on disk.
+    pub fn last(&self) -> Position {
+        self.last
+    }
+
+    /// The batch for the writer, if it is idle and there is something to write.
+    pub fn next_batch(&mut self) -> Option<Batch> {
+        self.swap_batch()
+    }
+}

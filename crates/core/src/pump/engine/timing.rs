@@ -1,0 +1,98 @@
+//! Timers on their way: they are put on the wheel once they are on disk, and read back when they are
+//! due. A resting thread with a timer leaves memory like any other thread; it is woken for the
+//! firing.
+
+use std::sync::Arc;
+
+use super::lookup::AGAIN_MS;
+use super::{Engine, Input, Lookup};
+use crate::pump::event::{EventKind, Until};
+use crate::pump::wheel::Ripe;
+use crate::pump::{timers, wall};
+use crate::types::codes::Code;
+use crate::types::ids::{ThreadId, TimerId};
+use crate::types::record::Record;
+use crate::types::refusal::Refusal;
+
+impl Engine {
+    /// Starts to wait for a timer, or stops.
+    pub(super) fn wait_for(&mut self, thread: ThreadId, timer: TimerId, until: Option<Until>) {
+        let (wall, now) = (self.now(), self.ticks());
+        self.timers.put(thread, timer, until, wall, now);
+    }
+
+    /// Takes up the timers that recovery found. Timers that became due before the start fire at the
+    /// next tick.
+    pub(super) fn take_up_timers(&mut self) {
+        let (wall, now) = (self.now(), self.ticks());
+        for thread in self.state.threads.values() {
+            for (id, timer) in &thread.timers {
+                let until = Some(timers::until(thread, timer));
+                self.timers.put(thread.id.clone(), id.clone(), until, wall, now);
+            }
+        }
+    }
+
+    /// Waits for the marks of the messages whose time was running when recovery found them.
+    pub(super) fn take_up_running(&mut self) {
+        let (wall, now) = (self.now(), self.ticks());
+        for (runs, left) in wall::running_of(&self.state, wall) {
+            self.state.running.put(runs, Some(left), now);
+        }
+    }
+
+    /// Handles messages from outside that have used most of their time, or all of it.
+    pub(super) fn elapse(&mut self) {
+        let now = self.ticks();
+        while let Some(runs) = self.state.running.due(now).filter(|_| !self.stopping) {
+            self.happened(EventKind::Elapsed(runs));
+        }
+    }
+
+    /// Fires due timers. A timer's note is only in the log, unless the timer was set a moment ago.
+    pub(super) fn fire_ripe(&mut self) {
+        if self.stopping || self.broken.is_some() {
+            return;
+        }
+        let now = self.ticks();
+        while let Some(ripe) = self.timers.ripe(now) {
+            let is_awake = self.state.thread(&ripe.thread).is_some();
+            let is_first = !self.parked.contains_key(&ripe.thread.stem());
+            match self.fresh.get(&ripe.thread, ripe.set) {
+                Some(set) if is_awake && is_first => self.fire(ripe, set),
+                _ => {
+                    let lookup = Lookup::Timer { thread: ripe.thread.clone(), set: ripe.set };
+                    self.park(lookup, Input::Ripe(ripe));
+                }
+            }
+        }
+    }
+
+    /// Fires the timer that waited for this answer from the log.
+    pub(super) fn fire_parked(&mut self, stem: &ThreadId, set: Option<Arc<Record>>) {
+        match (self.first_parked(stem), set) {
+            (Some(Input::Ripe(_)), _) if self.stopping => {}
+            (Some(Input::Ripe(ripe)), Some(set)) => self.fire(ripe, set),
+            (Some(Input::Ripe(ripe)), None) => {
+                let words = "the record that set a timer is not in the log".to_owned();
+                self.misfired(ripe, Refusal::new(Code::DamagedThread, words));
+            }
+            _ => {}
+        }
+    }
+
+    fn fire(&mut self, ripe: Ripe, set: Arc<Record>) {
+        let Ripe { thread, timer, late_ms, .. } = ripe;
+        self.happened(EventKind::Due { thread, timer, set, late_ms });
+    }
+
+    /// The log could not be read for a timer: this is recorded in `sys`, and the timer is tried again
+    /// if that may help.
+    pub(super) fn misfired(&mut self, ripe: Ripe, refusal: Refusal) {
+        if refusal.code != Code::DamagedThread {
+            let at = self.ticks().plus(AGAIN_MS);
+            self.timers.again(ripe.thread, ripe.timer, at);
+        }
+        self.tell_sys(refusal);
+    }
+}

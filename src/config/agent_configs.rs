@@ -1,0 +1,397 @@
+//! Builds the data of agents from the declarations of agents and models. It looks up models, fallbacks and tools,
+//! takes contracts from the composition, and opens the files that only an agent reads.
+//!
+//! Input: the declaration and its composition. Output: plain data. This module calls no model and reads no
+//! environment. The pump never sees its output.
+
+use std::sync::Arc;
+
+use serde_json::Value as Json;
+use systole_agent::model::script::Script;
+use systole_agent::spec::{
+    Agent, Contract, Dialect, Model, Output, Peer, Provider, Schema, Schemas, ToolChoice,
+};
+use systole_kit::money::Currency;
+use systole_kit::schema::nearest;
+
+use super::agents::AgentConfig;
+use super::compose::{Composed, one_of};
+use super::declared::{Declared, Party};
+use super::diagnostic::Diagnostic;
+use super::diagnostics::Diagnostics;
+use super::models::Declaration;
+use super::schemas::{Absent, Shelf};
+use super::value::At;
+use super::workflows;
+use super::yaml::Span;
+use systole_core::rules::introspection::META_XSD;
+use systole_core::types::codes::Code;
+use systole_core::types::composition::{Element, Listener, Sees};
+
+/// The data that agents are built from.
+pub(super) struct Thinking {
+    pub(super) agents: Vec<Agent>,
+    pub(super) models: Vec<Model>,
+    /// Warnings, each with its sort position.
+    pub(super) warnings: Vec<(usize, Diagnostic)>,
+}
+
+/// Looks everything up. The result is only complete if the desk has no mistakes.
+pub(super) fn resolve(
+    diagnostics: &mut Diagnostics,
+    declared: &Declared,
+    composed: &Composed,
+    shelf: &dyn Shelf,
+    has_scripts: bool,
+) -> Thinking {
+    let mut scripts = Vec::new();
+    let mut models = Vec::new();
+    for one in &declared.models {
+        models.push(model(diagnostics, one, declared));
+        if let Some(model) = models.last_mut().filter(|_| has_scripts) {
+            scripted(diagnostics, one, model, shelf, &mut scripts);
+        }
+    }
+    let warnings = unscripted(diagnostics, declared, &scripts);
+    circles(diagnostics, &declared.models);
+    one_currency(diagnostics, declared);
+    let schema = |name: &str, text: Arc<[u8]>| Schema { name: name.to_owned(), text };
+    let collected = composed.collected.schemas.iter();
+    // In the order of the composition, so that its indexes are valid. The introspection schema comes last.
+    let schemas: Schemas = collected
+        .map(|one| schema(&one.name, Arc::clone(&one.text)))
+        .chain([schema("meta.xsd", META_XSD.into())])
+        .collect();
+    let agent_configs =
+        declared.parties.iter().filter_map(|party| Some((party, party.agent_config.as_ref()?)));
+    let agents = agent_configs.filter_map(|(party, agent_config)| {
+        let found = Found { party, agent_config, declared, composed, schemas: &schemas };
+        found.agent(diagnostics, shelf)
+    });
+    Thinking { agents: agents.collect(), models, warnings }
+}
+
+/// The answers of a script model, and the place that names their file.
+struct Answers {
+    path: String,
+    at: Span,
+    script: Script,
+}
+
+/// Warns about answers that are never given: for an agent that does not exist, and native calls for an agent whose
+/// dialect has none.
+fn unscripted(
+    diagnostics: &Diagnostics,
+    declared: &Declared,
+    scripts: &[Answers],
+) -> Vec<(usize, Diagnostic)> {
+    let mut found = Vec::new();
+    for Answers { path, at, script } in scripts {
+        let mut warn = |words: &str, fix: &str| {
+            found.push((
+                at.start,
+                Diagnostic::new(Code::ConfigScript, diagnostics.place(*at), words, Some(fix)),
+            ));
+        };
+        for agent in script.agents() {
+            let agent_configs =
+                || declared.parties.iter().filter_map(|party| Some((party, party.agent_config.as_ref()?)));
+            let Some((_, agent_config)) = agent_configs().find(|(party, _)| party.key.value == agent) else {
+                let known = || agent_configs().map(|(party, _)| party.key.value.as_str());
+                let fix = nearest(agent, known()).map_or_else(|| one_of(known()), str::to_owned);
+                warn(&format!("{path}.file: it has answers for `{agent}`, and no agent has that name"), &fix);
+                continue;
+            };
+            if let Some(number) = script.first_call(agent).filter(|_| !agent_config.is_native()) {
+                let words = format!(
+                    "{path}.file: answer {number} of `{agent}` is a `call`, and its dialect has no native calls"
+                );
+                warn(&words, "say: with the action as XML, or dialect: native for the agent");
+            }
+        }
+    }
+    found
+}
+
+fn model(diagnostics: &mut Diagnostics, one: &Declaration, declared: &Declared) -> Model {
+    let path = format!("models.{}", one.key.value);
+    let others: Vec<&str> = names(declared).filter(|name| *name != one.key.value).collect();
+    // A model that names itself is reported as a circle.
+    for named in one.fallback.iter().filter(|named| named.value != one.key.value) {
+        known_model(diagnostics, named, &format!("{path}.fallback"), &others);
+    }
+    one.model.clone()
+}
+
+/// Reads the answers of a script model.
+fn scripted(
+    diagnostics: &mut Diagnostics,
+    one: &Declaration,
+    model: &mut Model,
+    shelf: &dyn Shelf,
+    scripts: &mut Vec<Answers>,
+) {
+    let (Provider::Script, Some(named)) = (model.provider, &one.script) else { return };
+    let path = format!("models.{}", one.key.value);
+    match shelf.find(&named.value) {
+        Ok(found) => {
+            let read = script(diagnostics, named, &path, shelf);
+            scripts.extend(read.map(|script| Answers { path, at: named.at, script }));
+            model.file = Some(found);
+        }
+        Err(Absent { why, .. }) => {
+            let message = format!("{path}.file: {why}");
+            let fix = "file: PATH, the answers of the script, from this file's folder";
+            diagnostics.report(Code::ConfigUnreadable, named.at, &message, Some(fix));
+        }
+    }
+}
+
+/// Reads the answers of a script and reports mistakes in them. The organism needs them when it starts.
+fn script(
+    diagnostics: &mut Diagnostics,
+    named: &At<String>,
+    path: &str,
+    shelf: &dyn Shelf,
+) -> Option<Script> {
+    let read = match shelf.read(&named.value) {
+        Ok(None) => return None,
+        Ok(Some(bytes)) => match std::str::from_utf8(&bytes) {
+            Ok(text) => Script::read(text).map_err(|unusable| unusable.words),
+            Err(_) => Err("it is not UTF-8".to_owned()),
+        }
+        .map_err(|why| format!("{}: {why}", named.value)),
+        Err(Absent { why, .. }) => Err(why),
+    };
+    match read {
+        Ok(script) => Some(script),
+        Err(why) => {
+            let message = format!("{path}.file: {why}");
+            let fix = "an answer as docs/reference/script.md has it";
+            diagnostics.report(Code::ConfigUnreadable, named.at, &message, Some(fix));
+            None
+        }
+    }
+}
+
+fn names(declared: &Declared) -> impl Iterator<Item = &str> {
+    declared.models.iter().map(|one| one.key.value.as_str())
+}
+
+/// Reports the name of an unknown model.
+fn known_model(diagnostics: &mut Diagnostics, named: &At<String>, path: &str, known: &[&str]) {
+    if known.contains(&named.value.as_str()) {
+        return;
+    }
+    let message = format!("{path}: no model is called `{}`", named.value);
+    let fix = match nearest(&named.value, known.iter().copied()) {
+        Some(near) => near.to_owned(),
+        None if known.is_empty() => {
+            format!("models: {{{}: {{provider: …, model: …}}}} at the top of the file", named.value)
+        }
+        None => one_of(known.iter().copied()),
+    };
+    diagnostics.report(Code::ConfigUnknownName, named.at, &message, Some(&fix));
+}
+
+/// Reports prices in a second currency. An organism counts in one currency, and calls in another would all be
+/// refused.
+fn one_currency(diagnostics: &mut Diagnostics, declared: &Declared) {
+    let priced = declared.models.iter().filter_map(|one| Some((one, one.currency.as_ref()?)));
+    let priced: Vec<(&Declaration, &At<Currency>)> = priced.collect();
+    let budget = declared.currency.as_ref();
+    let Some(first) = budget.or_else(|| priced.first().map(|(_, currency)| *currency)) else { return };
+    for (one, currency) in priced.iter().filter(|(_, currency)| currency.value != first.value) {
+        let (own, other) = (currency.value.as_str(), first.value.as_str());
+        let message = ["models.", &one.key.value, ".price.currency: `", own, "` is not `", other];
+        let message = format!("{}`, and an organism counts in one currency", message.concat());
+        let fix = format!("currency: {other}, with its amounts in that");
+        let second = (first.at, if budget.is_some() { "the budget" } else { "the first one" });
+        diagnostics.report_beside(Code::ConfigValue, currency.at, &message, Some(&fix), second);
+    }
+}
+
+/// Reports models that are each other's fallback in a circle: if none can answer, there would be no last one.
+fn circles(diagnostics: &mut Diagnostics, models: &[Declaration]) {
+    let mut message: Vec<&str> = Vec::new();
+    for start in models {
+        let name = start.key.value.as_str();
+        let Some(way) = circle(models, start).filter(|_| !message.contains(&name)) else { continue };
+        let names: Vec<&str> = way.iter().map(|named| named.value.as_str()).collect();
+        message.extend(names.iter().copied());
+        let (Some(first), Some(last)) = (way.first(), way.last()) else { continue };
+        let words = format!("models.{name}.fallback: a circle, {name} -> {}", names.join(" -> "));
+        let fix = Some("an order that ends: a model stands in for none that stands in for it");
+        if way.len() > 1 {
+            diagnostics.report_beside(Code::ConfigValue, first.at, &words, fix, (last.at, "back again"));
+        } else {
+            diagnostics.report(Code::ConfigValue, first.at, &words, fix);
+        }
+    }
+}
+
+/// The shortest path from a model back to itself, as the fallback names on it.
+fn circle<'m>(models: &'m [Declaration], start: &'m Declaration) -> Option<Vec<&'m At<String>>> {
+    let mut ways: std::collections::VecDeque<Vec<&At<String>>> =
+        start.fallback.iter().map(|named| vec![named]).collect();
+    let mut seen = Vec::new();
+    while let Some(way) = ways.pop_front() {
+        let last = way.last()?.value.as_str();
+        if last == start.key.value {
+            return Some(way);
+        }
+        if !seen.contains(&last) {
+            seen.push(last);
+            let next = models.iter().find(|one| one.key.value == last).map_or(&[][..], |one| &one.fallback);
+            ways.extend(next.iter().map(|named| way.iter().copied().chain([named]).collect()));
+        }
+    }
+    None
+}
+
+/// An agent, with the data that its names are looked up in.
+struct Found<'d> {
+    party: &'d Party,
+    agent_config: &'d AgentConfig,
+    declared: &'d Declared,
+    composed: &'d Composed,
+    schemas: &'d Schemas,
+}
+
+impl Found<'_> {
+    fn agent(&self, diagnostics: &mut Diagnostics, shelf: &dyn Shelf) -> Option<Agent> {
+        let Found { party, agent_config, .. } = self;
+        let path = party.path();
+        if let Some(named) = &agent_config.model {
+            let known: Vec<&str> = names(self.declared).collect();
+            known_model(diagnostics, named, &format!("{path}.model"), &known);
+        }
+        let tool_choice =
+            agent_config.tool_choice.as_ref().and_then(|named| self.tool_choice(diagnostics, named));
+        let named = agent_config.schema.as_ref();
+        let schema =
+            named.and_then(|named| schema(diagnostics, shelf, named, &format!("{path}.output.schema")));
+        let own = self.listener(party.name.as_ref()?.as_str())?;
+        // Agents that accept tasks are also peers of its listener.
+        let peers = party.peers.iter().filter_map(|name| self.listener(&name.value)).map(|peer| Peer {
+            name: peer.name.to_string(),
+            accepts: contracts(peer.accepts.iter().filter(|one| !workflows::is_own(&one.name))),
+            returns: contracts(peer.returns.iter().filter(|one| !workflows::is_own(&one.name))),
+            needs_approval: peer.approval.always,
+        });
+        self.hides_tasks(diagnostics, own);
+        // The elements that only goals ask for come after the text output.
+        let output = own.returns.iter().position(|one| workflows::is_own(&one.name));
+        let (returns, gives) = own.returns.split_at(output.map_or(own.returns.len(), |at| at + 1));
+        Some(Agent {
+            name: own.name.to_string(),
+            model: agent_config.model.as_ref()?.value.clone(),
+            dialect: agent_config.dialect,
+            thinking: agent_config.thinking,
+            actions: agent_config.actions,
+            stop_early: agent_config.stop_early,
+            sees_thread: agent_config.sees == Sees::Thread,
+            attempts: agent_config.attempts,
+            turns: party.turns,
+            tool_output_max: agent_config.tool_output_max,
+            tool_choice,
+            output: Output { format: agent_config.format, schema },
+            preamble: self.declared.preamble.as_ref().map(|preamble| preamble.value.clone()),
+            prompt: agent_config.prompt.iter().filter_map(|section| section.spec()).collect(),
+            accepts: contracts(&own.accepts),
+            returns: contracts(returns),
+            gives: contracts(gives),
+            peers: peers.collect(),
+            task_takers: party.task_takers.iter().map(|taker| taker.value.clone()).collect(),
+            schemas: self.schemas.clone(),
+        })
+    }
+
+    /// Reports an element with the name of a task: in text, the name would mean the element.
+    fn hides_tasks(&self, diagnostics: &mut Diagnostics, own: &Listener) {
+        if self.party.task_takers.is_empty() || self.agent_config.dialect != Dialect::Xml {
+            return;
+        }
+        let is_task = |element: &Element| &*element.name.local == "task" && !workflows::is_own(&element.name);
+        let peers = self.party.peers.iter().filter_map(|peer| self.listener(&peer.value));
+        let taker =
+            peers.filter(|peer| peer.accepts.iter().any(is_task)).map(|peer| peer.name.as_str()).next();
+        let Some(who) = taker.or_else(|| own.returns.iter().any(is_task).then_some(own.name.as_str())) else {
+            return;
+        };
+        let path = self.party.path();
+        let message =
+            format!("{path}: in `dialect: xml`, the element `task` of `{who}` hides the tasks of its goals");
+        let fix = Some("dialect: native, or another name for that element");
+        diagnostics.report(Code::ConfigValue, self.party.key.at, &message, fix);
+    }
+
+    fn listener(&self, name: &str) -> Option<&Listener> {
+        self.composed.listeners.values().find(|listener| listener.name.as_str() == name)
+    }
+
+    /// The tool choice. A tool's name is an element of a peer, with or without the peer's name before it.
+    fn tool_choice(&self, diagnostics: &mut Diagnostics, named: &At<String>) -> Option<ToolChoice> {
+        match named.value.as_str() {
+            "auto" => return Some(ToolChoice::Auto),
+            "required" => return Some(ToolChoice::Required),
+            "none" => return Some(ToolChoice::None),
+            _ => {}
+        }
+        let peers = self.party.peers.iter().filter_map(|peer| self.listener(&peer.value));
+        let pairs: Vec<(&str, &str)> = peers
+            .flat_map(|peer| {
+                let taken = peer.accepts.iter().filter(|taken| !workflows::is_own(&taken.name));
+                taken.map(|taken| (peer.name.as_str(), &*taken.name.local))
+            })
+            .collect();
+        let alone = |local: &str| pairs.iter().filter(|(_, other)| *other == local).count() == 1;
+        let tools: Vec<String> = pairs
+            .iter()
+            .map(|(peer, local)| if alone(local) { (*local).to_owned() } else { format!("{peer}__{local}") })
+            .collect();
+        if tools.contains(&named.value) {
+            return Some(ToolChoice::Tool(named.value.clone()));
+        }
+        let known = || ["auto", "required", "none"].into_iter().chain(tools.iter().map(String::as_str));
+        let message = format!("{}.tool_choice: it has no tool `{}`", self.party.path(), named.value);
+        let fix = nearest(&named.value, known()).map_or_else(|| one_of(known()), str::to_owned);
+        diagnostics.report(Code::ConfigUnknownName, named.at, &message, Some(&fix));
+        None
+    }
+}
+
+fn contracts<'e>(elements: impl IntoIterator<Item = &'e Element>) -> Vec<Contract> {
+    let contract = |one: &Element| Contract { element: one.name.clone(), schema: one.schema.0 };
+    elements.into_iter().map(contract).collect()
+}
+
+/// The JSON Schema of a final: a file with a JSON object, or with `true` or `false`.
+fn schema(
+    diagnostics: &mut Diagnostics,
+    shelf: &dyn Shelf,
+    named: &At<String>,
+    path: &str,
+) -> Option<Arc<Json>> {
+    let fix = "a JSON Schema, as {\"type\": \"object\"}, in a file of this folder";
+    let text = match shelf.read(&named.value) {
+        Ok(text) => text?,
+        Err(Absent { why, .. }) => {
+            diagnostics.report(Code::ConfigUnreadable, named.at, &format!("{path}: {why}"), Some(fix));
+            return None;
+        }
+    };
+    match serde_json::from_slice::<Json>(&text) {
+        Ok(json) if json.is_object() || json.is_boolean() => Some(Arc::new(json)),
+        Ok(_) => {
+            let message = format!("{path}: {} holds neither an object nor true or false", named.value);
+            diagnostics.report(Code::ConfigSchema, named.at, &message, Some(fix));
+            None
+        }
+        Err(error) => {
+            let message = format!("{path}: {} is not JSON: {error}", named.value);
+            diagnostics.report(Code::ConfigSchema, named.at, &message, Some(fix));
+            None
+        }
+    }
+}

@@ -1,0 +1,408 @@
+//! The desk of one listener: deliveries that were handed over and are not yet answered. The pump puts
+//! deliveries and call-backs on it without waiting; the listener's task takes them off.
+//!
+//! The desk never reads a document and never reports anything. The caller that takes a token off the desk owes
+//! the pump the one report about it. Each token can be taken off only once, so there is only one report. In:
+//! deliveries, call-backs. Out: errands for the task, and tokens that are owed a report.
+//!
+//! The desk holds a bounded number of deliveries, and everything else on it belongs to one of them.
+
+use std::collections::{HashMap, VecDeque};
+use std::pin::pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use systole_kit::told::Answer;
+use tokio::sync::Notify;
+use tokio::time::Instant;
+
+use systole_core::types::limits;
+use systole_core::types::ports::{CallBack, Delivery, Token};
+
+/// The next thing to bring to the listener.
+#[derive(Debug)]
+pub(super) enum Errand {
+    /// A delivery. It is out from now on.
+    Deliver(Delivery),
+    /// A note that an answer is no longer wanted.
+    Cancel(Token),
+    /// The answer to a journal entry or a question.
+    Answer(Answer),
+}
+
+/// Something other than a delivery to bring to the listener.
+#[derive(Debug)]
+pub(super) enum Side {
+    /// A note that an answer is no longer wanted.
+    Cancel(Token),
+    /// The answer to a journal entry or a question.
+    Answer(Answer),
+}
+
+impl From<Side> for Errand {
+    fn from(side: Side) -> Errand {
+        match side {
+            Side::Cancel(token) => Errand::Cancel(token),
+            Side::Answer(answer) => Errand::Answer(answer),
+        }
+    }
+}
+
+/// How many answers may wait for a listener, for each delivery it may have: as many as it may ask for, and as
+/// many refusals. A listener that has not read those is not waiting for them.
+const ANSWERS: usize = 2 * (limits::ASKS + limits::JOURNAL);
+
+/// Why a delivery was not taken.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Refused {
+    /// The listener was stopped.
+    Closed,
+    /// The listener already has as many deliveries as it may have.
+    Full,
+}
+
+/// How many dead deliveries are remembered, for each delivery that a listener may have: an answer to a dead
+/// delivery comes within moments of its end.
+const DEAD: usize = 16;
+
+pub(super) struct Mailbox {
+    room: usize,
+    papers: Mutex<Papers>,
+    arrived: Notify,
+    recalled: Notify,
+}
+
+#[derive(Default)]
+struct Papers {
+    waiting: VecDeque<Delivery>,
+    out: HashMap<Arc<str>, Option<Recall>>,
+    cancels: VecDeque<Token>,
+    unsent: VecDeque<(Token, CallBack)>,
+    answers: VecDeque<Answer>,
+    /// Deliveries that ended with an earlier life of the listener. Their asker no longer waits, and the next
+    /// life must not get answers that it never asked for.
+    dead: VecDeque<Arc<str>>,
+    closed: bool,
+}
+
+#[derive(Clone, Copy)]
+struct Recall {
+    why: CallBack,
+    at: Instant,
+}
+
+impl Mailbox {
+    fn papers(&self) -> MutexGuard<'_, Papers> {
+        // Every change below is complete before anything can panic, so the desk is valid even if the lock is
+        // poisoned.
+        self.papers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A desk for a listener that may have this many deliveries at once.
+    pub(super) fn new(in_flight: usize) -> Mailbox {
+        // The pump counts slots and hands over no more than that. The extra place is for a pump that counts a
+        // slot as free a moment before the desk does.
+        let room = in_flight.saturating_add(1);
+        Mailbox { room, papers: Mutex::default(), arrived: Notify::new(), recalled: Notify::new() }
+    }
+
+    /// How many deliveries may be on it.
+    pub(super) fn room(&self) -> usize {
+        self.room
+    }
+
+    /// Puts a delivery on the desk.
+    pub(super) fn hand(&self, delivery: Delivery) -> Result<(), (Delivery, Refused)> {
+        let mut papers = self.papers();
+        if papers.closed {
+            return Err((delivery, Refused::Closed));
+        }
+        if papers.waiting.len() + papers.unsent.len() + papers.out.len() >= self.room {
+            return Err((delivery, Refused::Full));
+        }
+        papers.waiting.push_back(delivery);
+        drop(papers);
+        self.arrived.notify_one();
+        Ok(())
+    }
+
+    /// Calls a delivery back. If it is not on the desk, it has been answered.
+    pub(super) fn call_back(&self, token: &Token, why: CallBack) {
+        let mut papers = self.papers();
+        if let Some(place) = papers.waiting.iter().position(|d| d.lease.token == *token) {
+            papers.waiting.remove(place);
+            papers.unsent.push_back((token.clone(), why));
+        } else if let Some(recall @ None) = papers.out.get_mut(&token.0) {
+            *recall = Some(Recall { why, at: Instant::now() });
+            papers.cancels.push_back(token.clone());
+        } else {
+            return;
+        }
+        drop(papers);
+        self.arrived.notify_one();
+        self.recalled.notify_waiters();
+    }
+
+    /// Puts an answer on the desk.
+    pub(super) fn answer(&self, answer: Answer) {
+        let mut papers = self.papers();
+        let is_full = papers.answers.len() >= self.room.saturating_mul(ANSWERS);
+        if papers.closed || is_full || papers.dead.iter().any(|token| **token == *answer.delivery) {
+            return;
+        }
+        papers.answers.push_back(answer);
+        drop(papers);
+        self.arrived.notify_one();
+    }
+
+    /// The next errand; waits for one. May be dropped while it waits: nothing is lost. Only one task may wait.
+    pub(super) async fn next(&self) -> Errand {
+        loop {
+            if let Some(errand) = self.next_now() {
+                return errand;
+            }
+            self.arrival().await;
+        }
+    }
+
+    /// Waits until something may have arrived since the last look. Only one task may wait.
+    pub(super) async fn arrival(&self) {
+        // `notify_one` leaves a permit if no task waits yet, so an arrival between the look and the wait is not
+        // missed.
+        self.arrived.notified().await;
+    }
+
+    /// The next errand that is already here.
+    pub(super) fn next_now(&self) -> Option<Errand> {
+        self.next_aside().map(Errand::from).or_else(|| self.next_delivery().map(Errand::Deliver))
+    }
+
+    /// The next thing already here that is no delivery.
+    pub(super) fn next_aside(&self) -> Option<Side> {
+        let mut papers = self.papers();
+        let cancel = papers.cancels.pop_front().map(Side::Cancel);
+        cancel.or_else(|| papers.answers.pop_front().map(Side::Answer))
+    }
+
+    /// The next delivery that is already here. It is out from now on.
+    pub(super) fn next_delivery(&self) -> Option<Delivery> {
+        let mut papers = self.papers();
+        let delivery = papers.waiting.pop_front()?;
+        papers.out.insert(delivery.lease.token.0.clone(), None);
+        Some(delivery)
+    }
+
+    /// Whether a delivery is out.
+    pub(super) fn is_out(&self, token: &str) -> bool {
+        self.papers().out.contains_key(token)
+    }
+
+    /// The next delivery that was called back before it left the desk. It is taken off the desk and owed a
+    /// report.
+    pub(super) async fn unsent(&self) -> (Token, CallBack) {
+        loop {
+            let mut changed = pin!(self.recalled.notified());
+            // Listening begins before the look, so a call-back in between is not missed.
+            changed.as_mut().enable();
+            let unsent = self.papers().unsent.pop_front();
+            match unsent {
+                Some(unsent) => return unsent,
+                None => changed.await,
+            }
+        }
+    }
+
+    /// Waits until a delivery is still out `grace` after it was called back.
+    pub(super) async fn overdue(&self, grace: Duration) {
+        loop {
+            let mut changed = pin!(self.recalled.notified());
+            changed.as_mut().enable();
+            let first = self.papers().out.values().flatten().map(|recall| recall.at).min();
+            match first {
+                None => changed.await,
+                Some(at) if at + grace <= Instant::now() => return,
+                // The next round does not see deliveries that were answered by then.
+                Some(at) => tokio::select! {
+                    () = changed => {}
+                    () = tokio::time::sleep_until(at + grace) => {}
+                },
+            }
+        }
+    }
+
+    /// Waits until this delivery, which is out, is called back.
+    pub(super) async fn recall_of(&self, token: &Token) -> CallBack {
+        loop {
+            let mut changed = pin!(self.recalled.notified());
+            changed.as_mut().enable();
+            let recall = self.papers().out.get(&token.0).copied().flatten();
+            match recall {
+                Some(recall) => return recall.why,
+                None => changed.await,
+            }
+        }
+    }
+
+    /// Takes a delivery that is out off the desk. A caller that gets `true` owes its report.
+    #[must_use = "who takes a delivery off the desk owes its report"]
+    pub(super) fn settle(&self, token: &str) -> bool {
+        let mut papers = self.papers();
+        papers.cancels.retain(|t| &*t.0 != token);
+        papers.out.remove(token).is_some()
+    }
+
+    /// Takes every delivery that is out off the desk; each is owed a report.
+    #[must_use = "who takes a delivery off the desk owes its report"]
+    pub(super) fn settle_all(&self) -> Vec<(Token, Option<CallBack>)> {
+        let mut papers = self.papers();
+        papers.cancels.clear();
+        papers.answers.clear();
+        let out: Vec<_> =
+            papers.out.drain().map(|(token, recall)| (Token(token), recall.map(|r| r.why))).collect();
+        papers.dead.extend(out.iter().map(|(token, _)| token.0.clone()));
+        let surplus = papers.dead.len().saturating_sub(self.room.saturating_mul(DEAD));
+        papers.dead.drain(..surplus);
+        out
+    }
+
+    /// Takes all deliveries that have not left the desk off it; each is owed a report.
+    #[must_use = "who takes a delivery off the desk owes its report"]
+    pub(super) fn settle_waiting(&self) -> Vec<Token> {
+        let mut papers = self.papers();
+        let waiting = papers.waiting.drain(..).map(|d| d.lease.token.clone()).collect::<Vec<_>>();
+        waiting.into_iter().chain(papers.unsent.drain(..).map(|(token, _)| token)).collect()
+    }
+
+    /// Waits until a delivery waits on the desk. Only one task may wait, and it may not be in `next` at the
+    /// same time.
+    pub(super) async fn anything_waits(&self) {
+        while self.papers().waiting.is_empty() {
+            self.arrival().await;
+        }
+    }
+
+    /// Takes nothing more.
+    pub(super) fn close(&self) {
+        self.papers().closed = true;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use systole_kit::envelope::{Delivered, Stamp};
+    use systole_kit::{Limits, Payload};
+
+    use super::*;
+    use systole_core::types::ids::{CallPath, Digest, Name, ThreadId};
+    use systole_core::types::ports::Lease;
+
+    fn delivery(token: &str) -> Delivery {
+        let lease = Lease {
+            token: Token(token.into()),
+            listener: Name::core(),
+            thread: ThreadId::sys(),
+            call: CallPath::top(1),
+            turn: 1,
+            attempt: 1,
+            config: Digest::of(b""),
+        };
+        let payload = Payload::read(b"<ask xmlns=\"urn:test\"/>", &Limits::default()).unwrap();
+        let (from, thread, stamp) = (String::new(), String::new(), Stamp::default());
+        Delivery {
+            lease: Arc::new(lease),
+            envelope: Box::new(Delivered { from, to: None, thread, stamp, payload }),
+        }
+    }
+
+    /// A desk with these deliveries, the first `out` of them out.
+    fn mailbox(tokens: &[&str], out: usize) -> Mailbox {
+        let mailbox = Mailbox::new(tokens.len());
+        for token in tokens {
+            assert!(mailbox.hand(delivery(token)).is_ok());
+        }
+        for _ in 0..out {
+            assert!(matches!(mailbox.next_now(), Some(Errand::Deliver(_))));
+        }
+        mailbox
+    }
+
+    #[test]
+    fn a_delivery_is_taken_off_once() {
+        let mailbox = mailbox(&["a", "b", "c"], 2);
+        assert!(mailbox.settle("a") && !mailbox.settle("a"));
+        assert!(!mailbox.settle("c"), "it is not out yet");
+        assert_eq!(mailbox.settle_all(), [(Token("b".into()), None)]);
+        assert_eq!(mailbox.settle_all(), []);
+        assert_eq!(mailbox.settle_waiting(), [Token("c".into())]);
+        assert_eq!(mailbox.settle_waiting(), []);
+    }
+
+    #[test]
+    fn an_answer_that_came_first_spares_the_cancel() {
+        let mailbox = mailbox(&["a", "b"], 2);
+        for token in ["a", "b"] {
+            mailbox.call_back(&Token(token.into()), CallBack::Cancelled);
+        }
+        assert!(mailbox.settle("a"));
+        assert!(matches!(mailbox.next_now(), Some(Errand::Cancel(token)) if &*token.0 == "b"));
+        assert!(mailbox.next_now().is_none());
+    }
+
+    #[test]
+    fn an_answer_does_not_outlive_the_life_that_asked() {
+        let answer = |delivery: &str| Answer { delivery: delivery.to_owned(), id: 1, payload: None };
+        let mailbox = mailbox(&["a", "b"], 1);
+        mailbox.answer(answer("a"));
+        assert_eq!(mailbox.settle_all(), [(Token("a".into()), None)]);
+        mailbox.answer(answer("a"));
+        mailbox.answer(answer("b"));
+        assert!(matches!(mailbox.next_now(), Some(Errand::Answer(answer)) if answer.delivery == "b"));
+        assert!(matches!(mailbox.next_now(), Some(Errand::Deliver(_))));
+    }
+
+    #[test]
+    fn answers_that_nobody_reads_do_not_pile_up() {
+        let mailbox = mailbox(&["a"], 1);
+        let answer = Answer { delivery: "a".to_owned(), id: 1, payload: None };
+        (0..3 * ANSWERS).for_each(|_| mailbox.answer(answer.clone()));
+        let mut left = 0;
+        while mailbox.next_now().is_some() {
+            left += 1;
+        }
+        assert_eq!(left, 2 * ANSWERS, "the listener may have one delivery, and one more");
+    }
+
+    #[test]
+    fn a_second_call_back_changes_nothing() {
+        let mailbox = mailbox(&["a"], 1);
+        mailbox.call_back(&Token("a".into()), CallBack::Cancelled);
+        assert!(mailbox.next_now().is_some());
+        mailbox.call_back(&Token("a".into()), CallBack::TimedOut);
+        assert!(mailbox.next_now().is_none());
+        assert_eq!(mailbox.settle_all(), [(Token("a".into()), Some(CallBack::Cancelled))]);
+    }
+
+    #[test]
+    fn a_desk_has_room_for_one_more_than_its_listener() {
+        let mailbox = mailbox(&["a"], 1);
+        assert!(mailbox.hand(delivery("b")).is_ok());
+        assert!(matches!(mailbox.hand(delivery("c")), Err((_, Refused::Full))));
+        assert!(mailbox.settle("a"));
+        assert!(mailbox.hand(delivery("c")).is_ok());
+        mailbox.close();
+        assert!(matches!(mailbox.hand(delivery("d")), Err((_, Refused::Closed))));
+    }
+
+    #[tokio::test]
+    async fn what_comes_before_the_wait_is_not_missed() {
+        let mailbox = mailbox(&["a", "b"], 1);
+        mailbox.call_back(&Token("b".into()), CallBack::Cancelled);
+        assert_eq!(mailbox.unsent().await, (Token("b".into()), CallBack::Cancelled));
+        mailbox.call_back(&Token("a".into()), CallBack::TimedOut);
+        assert_eq!(mailbox.recall_of(&Token("a".into())).await, CallBack::TimedOut);
+        mailbox.overdue(Duration::ZERO).await;
+        assert!(matches!(mailbox.next().await, Errand::Cancel(_)));
+    }
+}

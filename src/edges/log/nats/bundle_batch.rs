@@ -1,0 +1,83 @@
+//! Bundles that were read and are not in the copy yet. Several are written at once, because a transaction costs as
+//! much as many records. Each bundle follows the one before it; the caller that adds bundles makes sure of that.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::bundle::{Bundle, Head};
+use crate::edges::log::sqlite::Followed;
+use systole_core::types::ids::Digest;
+use systole_core::types::limits;
+use systole_core::types::ports::{Batch, Position};
+
+/// The number of records that makes a sheaf full.
+const RECORDS: usize = 1024;
+/// The number of bytes that makes a sheaf full.
+const BYTES: usize = 1 << 20;
+
+/// A bundle, and its place.
+pub(super) struct Read {
+    pub(super) followed: Followed,
+    pub(super) bundle: Bundle,
+}
+
+impl Read {
+    pub(super) fn head(&self) -> &Head {
+        &self.bundle.head
+    }
+
+    /// The position of its last record.
+    pub(super) fn last(&self) -> Position {
+        Position(self.bundle.head.before + self.bundle.records.len() as u64)
+    }
+}
+
+/// Bundles in the order of the stream.
+#[derive(Default)]
+pub(super) struct BundleBatch {
+    bundles: Vec<Read>,
+    records: usize,
+    bytes: usize,
+    /// Documents of these bundles, which later bundles may name by hash.
+    documents: HashMap<Digest, Arc<[u8]>>,
+}
+
+impl BundleBatch {
+    /// Adds a bundle of that many bytes.
+    pub(super) fn add(&mut self, read: Read, bytes: usize) {
+        self.records += read.bundle.records.len();
+        self.bytes += bytes;
+        let Bundle { documents, records, .. } = &read.bundle;
+        self.documents.extend(documents.iter().map(|document| (document.hash, document.bytes.clone())));
+        let large = records.iter().filter(|record| record.body.len() > limits::LARGE_BODY);
+        self.documents.extend(large.map(|record| (Digest::of(&record.body), record.body.clone())));
+        self.bundles.push(read);
+    }
+
+    /// Whether it should be written before more is added.
+    pub(super) fn is_full(&self) -> bool {
+        self.records >= RECORDS || self.bytes >= BYTES
+    }
+
+    /// The last one.
+    pub(super) fn last(&self) -> Option<&Read> {
+        self.bundles.last()
+    }
+
+    /// A document that one of the bundles brings.
+    pub(super) fn document(&self, hash: Digest) -> Option<Arc<[u8]>> {
+        self.documents.get(&hash).cloned()
+    }
+
+    /// Removes and returns all of them.
+    pub(super) fn take(&mut self) -> Vec<Read> {
+        std::mem::take(self).bundles
+    }
+}
+
+/// The content of these bundles, as one batch.
+pub(super) fn batch(bundles: &[Read]) -> Batch {
+    let records = bundles.iter().flat_map(|read| read.bundle.records.iter().cloned()).collect();
+    let documents = bundles.iter().flat_map(|read| read.bundle.documents.iter().cloned()).collect();
+    Batch { records, documents, ..Batch::default() }
+}

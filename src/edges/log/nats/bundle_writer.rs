@@ -1,0 +1,171 @@
+//! Writes bundles into the stream, and finds out what happened to a bundle without an answer.
+//!
+//! Silence never counts as failure. What the stream holds settles a doubt. If it holds this very bundle, the bundle
+//! is stored. If it still ends with the previous bundle, the same bytes are sent again with the same expectation:
+//! only one of the two can be stored. If it ends with anything else, the partition has another owner.
+
+use std::sync::Arc;
+
+use super::PARTITION;
+use super::bundle::{Bundle, Head, Node, Sealed, Stands};
+use super::follow::{Follower, Unfollowed, Unwhole, whole};
+use crate::edges::log::sqlite::Followed;
+use crate::edges::nats::{Appended, LogStream};
+use systole_core::types::ports::{Batch, Commit};
+
+/// How often one bundle is sent in one try. It is sent again if the stream reports that another one came first, and
+/// then holds none.
+const TRIES: usize = 2;
+
+/// The result of a write.
+pub(super) enum Written {
+    /// It is stored there.
+    At(Followed),
+    /// Nothing else can be written until it is known whether the bundle is stored; the same bytes may be sent again.
+    NotYet(String),
+    /// The stream does not show the previous bundle: it is lost, or the server that answered lags behind.
+    Behind(String),
+    /// Another owner writes here.
+    Lost(String),
+}
+
+/// The writer of the partition's bundles.
+pub(super) struct BundleWriter {
+    pub(super) stream: Arc<LogStream>,
+    pub(super) follower: Follower,
+    /// Its epoch; it writes in no other.
+    pub(super) epoch: u64,
+}
+
+impl BundleWriter {
+    /// The next bundle.
+    pub(super) fn seal(&self, batch: &Batch, stands: Stands) -> Sealed {
+        let Follower { copy, node, tail, .. } = &self.follower;
+        let new = |document: &&systole_core::types::ports::Document| !copy.holds(document.hash);
+        let bundle = Bundle {
+            head: Head {
+                partition: PARTITION,
+                epoch: self.epoch,
+                node: *node,
+                stands,
+                previous: tail.bundle(),
+                before: copy.last().0,
+            },
+            documents: batch.documents.iter().filter(new).cloned().collect(),
+            records: batch.records.clone(),
+        };
+        bundle.seal(|hash| copy.holds(hash))
+    }
+
+    /// Returns the quill for the next bundle.
+    pub(super) fn quill(&self) -> Quill {
+        let Follower { node, tail, .. } = &self.follower;
+        Quill { stream: self.stream.clone(), node: *node, after: tail.followed.sequence }
+    }
+
+    /// Writes into the copy what is stored in the stream.
+    pub(super) fn keep(&mut self, batch: &Batch, followed: Followed, stands: Stands) -> Commit {
+        if let Err(commit) = self.follower.copy.prepare(batch) {
+            return commit;
+        }
+        self.keep_prepared(followed, stands)
+    }
+
+    /// Keeps what was prepared in the copy.
+    pub(super) fn keep_prepared(&mut self, followed: Followed, stands: Stands) -> Commit {
+        let kept = self.follower.copy.keep(Some(&followed));
+        if matches!(kept, Commit::Committed(_)) {
+            let (tail, node) = (&mut self.follower.tail, self.follower.node);
+            (tail.followed, tail.epoch, tail.by, tail.stands) = (followed, self.epoch, Some(node), stands);
+        }
+        kept
+    }
+
+    /// Brings the copy up to what the stream holds; an error says why not.
+    pub(super) async fn catch_up(&mut self) -> Result<(), String> {
+        let caught_up = self.follower.catch_up().await;
+        caught_up.map(drop).map_err(|unfollowed: Unfollowed| unfollowed.to_string())
+    }
+}
+
+/// Writes one bundle.
+pub(super) struct Quill {
+    stream: Arc<LogStream>,
+    node: Node,
+    /// The place of the bundle before it.
+    after: u64,
+}
+
+impl Quill {
+    /// Writes it. `in_doubt` says that it may have been sent before.
+    pub(super) async fn write(&self, sealed: &Sealed, mut in_doubt: bool) -> Written {
+        let stream = &self.stream;
+        let bytes = if sealed.bytes.len() > stream.largest() {
+            if let Err(words) = stream.put_apart(sealed.hash, &sealed.bytes).await {
+                return Written::NotYet(words);
+            }
+            sealed.apart()
+        } else {
+            sealed.bytes.clone()
+        };
+        for _ in 0..TRIES {
+            if in_doubt {
+                match self.look(sealed).await {
+                    Ok(None) => {}
+                    Ok(Some(written)) => return written,
+                    Err(words) => return Written::NotYet(words),
+                }
+            }
+            match stream.append(PARTITION, bytes.clone(), self.after).await {
+                Appended::At(sequence) => {
+                    return Written::At(Followed { sequence, bundle: sealed.hash });
+                }
+                Appended::Stale => in_doubt = true,
+                // The caller gets this result first; the next try asks what the stream holds.
+                Appended::Refused(words) | Appended::Unknown(words) => return Written::NotYet(words),
+            }
+        }
+        Written::NotYet("the log was changed while it was written".to_owned())
+    }
+
+    /// The meaning of a stream that holds less than it held: if there are several replicas, the one that answered may
+    /// lag behind.
+    fn behind(&self, left: &str) -> Written {
+        let (name, after) = (self.stream.name(), self.after.to_string());
+        let words = format!("the log {name} has lost what was stored at {after}: it holds {left}");
+        if self.stream.may_lag() { Written::Behind(words) } else { Written::Lost(words) }
+    }
+
+    /// What the stream says about a doubtful bundle; `None` if it is not stored, or not yet.
+    async fn look(&self, sealed: &Sealed) -> Result<Option<Written>, String> {
+        let last = self.stream.last(PARTITION).await.map_err(|unusable| unusable.to_string())?;
+        let lost = |by: &str| {
+            let words = format!("the log {} was taken over by {by}", self.stream.name());
+            Ok(Some(Written::Lost(words)))
+        };
+        let last = match last {
+            Some(last) if last.sequence == self.after => return Ok(None),
+            None if self.after == 0 => return Ok(None),
+            Some(last) if last.sequence > self.after => last,
+            last => {
+                let left =
+                    last.map_or("nothing".to_owned(), |last| format!("no bundle behind {}", last.sequence));
+                return Ok(Some(self.behind(&left)));
+            }
+        };
+        let sequence = last.sequence;
+        let (hash, bytes) = match whole(&self.stream, last).await {
+            Ok(whole) => whole,
+            Err(Unwhole::NotYet(words)) => return Err(words),
+            Err(Unwhole::Unknown(why)) => return lost(&format!("somebody else: {why}")),
+        };
+        if hash == sealed.hash {
+            return Ok(Some(Written::At(Followed { sequence, bundle: hash })));
+        }
+        match super::bundle::head_of(&bytes) {
+            Ok(head) if head.node == self.node => lost("this pump in another life"),
+            Ok(head) => lost(&format!("another pump, in epoch {}", head.epoch)),
+            Err(why) => lost(&format!("somebody else: {why}")),
+        }
+    }
+}

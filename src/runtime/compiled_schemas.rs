@@ -1,0 +1,137 @@
+//! The judge of one validator thread. It holds all schemas of all configurations in force, compiled once,
+//! and our own model of each. libxml2 decides whether a payload is valid; the model explains why not.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use systole_kit::Payload;
+use systole_kit::schema::Model;
+
+use crate::edges::schemas::{self, Source};
+use systole_core::rules::introspection::META_XSD;
+use systole_core::types::codes::Code;
+use systole_core::types::composition::{Composition, SchemaId};
+use systole_core::types::flow::{Judge, Refused, Verdict};
+use systole_core::types::ids::Digest;
+use systole_core::types::refusal::Refusal;
+
+/// Why a bench cannot be set up. This is our fault, because the file was checked before.
+#[derive(Debug, thiserror::Error)]
+pub enum Unfit {
+    /// libxml2 rejects a schema that our model accepted.
+    #[error(transparent)]
+    Judge(schemas::Refused),
+    /// Our model rejects a schema that was checked before.
+    #[error("schema {name}, line {}: {}", first.line, first.message)]
+    Model {
+        /// The schema.
+        name: String,
+        /// The first unsupported construct.
+        first: systole_kit::schema::Unfit,
+    },
+    /// libxml2 gives no reason.
+    #[error("schema {0} cannot be read")]
+    Unread(String),
+}
+
+/// The name of the introspection schema, for people.
+const META: &str = "meta.xsd";
+
+/// The schemas of one configuration.
+struct Page {
+    judge: schemas::Judge,
+    ids: Vec<schemas::SchemaId>,
+}
+
+/// The bench. Not `Send`: each thread builds its own.
+pub struct CompiledSchemas {
+    pages: HashMap<Digest, Page>,
+}
+
+impl CompiledSchemas {
+    /// Compiles the schemas of these configurations.
+    pub fn set_up<'a>(
+        compositions: impl Iterator<Item = &'a Arc<Composition>>,
+    ) -> Result<CompiledSchemas, Unfit> {
+        let mut pages = HashMap::new();
+        for composition in compositions {
+            pages.insert(composition.hash, Page::compile(composition)?);
+        }
+        Ok(CompiledSchemas { pages })
+    }
+}
+
+impl Page {
+    fn compile(composition: &Composition) -> Result<Page, Unfit> {
+        let mut sources: Vec<Source> = composition
+            .schemas
+            .iter()
+            .map(|schema| Source { name: schema.name.clone(), xsd: schema.text.to_vec() })
+            .collect();
+        sources.push(Source { name: META.to_owned(), xsd: META_XSD.to_vec() });
+        let judge = schemas::Judge::compile(&sources).map_err(|refused| match refused {
+            schemas::Refused::Unfit { name, unfit } => outside(&name, unfit),
+            other => Unfit::Judge(other),
+        })?;
+        // By position, as in the composition: a file of the author may have the same name as a built-in
+        // one.
+        let ids = judge.schemas().collect();
+        Ok(Page { judge, ids })
+    }
+}
+
+fn outside(name: &str, unfit: Vec<systole_kit::schema::Unfit>) -> Unfit {
+    let name = name.to_owned();
+    match unfit.into_iter().next() {
+        Some(first) => Unfit::Model { name, first },
+        None => Unfit::Unread(name),
+    }
+}
+
+impl Judge for CompiledSchemas {
+    fn judge(&mut self, config: Digest, schema: SchemaId, payload: Payload) -> Result<Verdict, Refused> {
+        let page = self.pages.get_mut(&config);
+        let found = page.and_then(|page| {
+            // The introspection schema comes after those of the composition.
+            let place = if schema == SchemaId::META { page.ids.len().checked_sub(1)? } else { schema.0 };
+            let id = *page.ids.get(place)?;
+            Some((&mut page.judge, id))
+        });
+        let Some((judge, id)) = found else {
+            let refusal =
+                Refusal::new(Code::NoSuchElement, "the schema of this payload is not in force here");
+            return Err(Refused { refusal, kept: Some(payload.bytes().clone()) });
+        };
+        let refusal = match judge.judge(id, payload.bytes()) {
+            schemas::Verdict::Valid => {
+                let model = judge.model(id);
+                let dangerous = model.is_none_or(|model| model.is_dangerous(&payload.name().local));
+                return Ok(Verdict::sworn(payload).of_dangerous_element(dangerous));
+            }
+            schemas::Verdict::Invalid { words } => explain(judge.model(id), &payload, &words),
+            schemas::Verdict::Broken { words } => {
+                Refusal::new(Code::Invalid, format!("the judge gave no verdict: {words}"))
+                    .fixed_by("send it again; if it is refused again, tell the operator")
+            }
+        };
+        Err(Refused { refusal, kept: Some(payload.bytes().clone()) })
+    }
+}
+
+/// The refusal in our own words. If the model finds no fault, in libxml2's words, with a note that they
+/// are.
+fn explain(model: Option<&Model>, payload: &Payload, theirs: &str) -> Refusal {
+    let Some(finding) = model.and_then(|model| model.explain_refused(payload.bytes())) else {
+        return Refusal::new(Code::Invalid, format!("in the words of libxml2: {theirs}"))
+            .of_element(&*payload.name().local);
+    };
+    let place = payload.place_of(finding.offset);
+    let mut refusal = Refusal::new(Code::Invalid, finding.message).of_element(finding.element);
+    refusal.path = Some(finding.path);
+    refusal.at = Some((place.line, place.column));
+    refusal.expected = Some(finding.expected);
+    refusal.received = Some(finding.received);
+    refusal.schema = Some(finding.schema);
+    refusal.fix = Some(finding.fix);
+    refusal
+}

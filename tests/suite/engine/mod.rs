@@ -1,0 +1,375 @@
+//! The heart between fake ports, driven by hand: a test sets the input, the moments at which the
+//! writer and the reader answer, and the time, and reads as lines what reached listeners and
+//! clients. The log in memory is the real one, and so are the leases.
+
+mod deliveries;
+mod drain;
+mod drained;
+mod holding;
+mod journal;
+mod keeping;
+mod memory;
+mod parking;
+mod reading;
+mod receipts;
+mod recovery;
+mod throttled;
+mod timers;
+mod viewing;
+mod wall;
+mod writer;
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use systole::edges::leases::LeaseTable;
+use systole::edges::log::memory::Memory;
+use systole_core::pump::engine::{Answered, Engine, Input, Lookup, Ports, Written, answer};
+use systole_core::pump::state::Book;
+use systole_core::pump::view::Begun;
+use systole_core::pump::wake;
+use systole_core::types::composition::Composition;
+use systole_core::types::flow::{Admitted, Asked, Item, Judged, Receipt, Said, Ticket, Verdict, What};
+use systole_core::types::ids::{CallPath, Digest, Key, Name, ThreadId};
+use systole_core::types::ports::{
+    Askers, Batch, CallBack, CallMark, Carrier, Clock, Commit, Delivery, Leases, LogReader, LogWriter,
+    Position, ReadBack, Seed, Seeds, Step, Steps, Token, Tokens,
+};
+use systole_core::types::record::Record;
+use systole_core::types::refusal::Refusal;
+use systole_core::types::time::Millis;
+use systole_kit::told::Answer;
+use systole_kit::{Limits, Payload};
+
+use crate::pump::{answer_line, composition, name, payload, record_line, root};
+use crate::shaky_log::Shaky;
+
+/// The outside, as the heart sees it.
+#[derive(Default)]
+pub(crate) struct Outside {
+    wall: AtomicU64,
+    ticks: AtomicU64,
+    seeds: AtomicU64,
+    seen: Mutex<Vec<String>>,
+    documents: Mutex<Vec<String>>,
+    answers: Mutex<Vec<Answer>>,
+}
+
+impl Outside {
+    fn saw(&self, line: String) {
+        self.seen.lock().unwrap().push(line);
+    }
+}
+
+impl Clock for Outside {
+    fn now(&self) -> Millis {
+        Millis(1_000_000 + self.wall.load(Ordering::Relaxed))
+    }
+
+    fn ticks(&self) -> Millis {
+        Millis(self.ticks.load(Ordering::Relaxed))
+    }
+}
+
+impl Seeds for Outside {
+    fn draw(&self) -> Seed {
+        let number = self.seeds.fetch_add(1, Ordering::Relaxed);
+        Seed(u128::from(number).to_be_bytes())
+    }
+}
+
+impl Tokens for Outside {
+    fn token(&self, thread: &ThreadId, call: &CallPath, turn: u32, attempt: u32) -> Token {
+        Token(format!("{thread} {call} t{turn} a{attempt}").into())
+    }
+
+    fn mark(&self, thread: &ThreadId, call: &CallPath) -> CallMark {
+        let [a, b, c, d, ..] = Digest::of(format!("{} {}", thread.as_str(), call.as_str()).as_bytes()).0;
+        CallMark([a, b, c, d])
+    }
+}
+
+/// A token as tests read it: without the thread, unless it is a child.
+fn short(token: &Token) -> String {
+    let (thread, rest) = token.0.split_once(' ').unwrap();
+    thread.split_once('.').map_or(rest.to_owned(), |(_, label)| format!("{label}:{rest}"))
+}
+
+impl Carrier for Outside {
+    fn hand(&self, delivery: Delivery) {
+        self.saw(format!("{} {}", delivery.lease.listener, short(&delivery.lease.token)));
+        self.documents.lock().unwrap().push(String::from_utf8(delivery.document()).unwrap());
+    }
+
+    fn call_back(&self, token: &Token, why: CallBack) {
+        self.saw(format!("call back {} {why:?}", short(token)));
+    }
+
+    fn answer(&self, listener: &Name, answer: Answer) {
+        self.saw(format!("{listener}: {}", answer_line(&answer)));
+        self.answers.lock().unwrap().push(answer);
+    }
+}
+
+impl Askers for Outside {
+    fn receipt(&self, ticket: Ticket, receipt: Receipt, position: Option<Position>) {
+        let place = position.map_or("again".to_owned(), |p| format!("at {}", p.0));
+        self.saw(format!("{}: receipt #{} {place}", ticket.0, receipt.seq));
+    }
+
+    fn refused(&self, ticket: Ticket, refusal: Refusal) {
+        self.saw(format!("{}: refused {}", ticket.0, refusal.code));
+    }
+
+    fn done(&self, ticket: Ticket) {
+        self.saw(format!("{}: done", ticket.0));
+    }
+}
+
+impl Steps for Outside {
+    fn passed(&self, _: Step) {}
+}
+
+/// A heart and everything around it.
+pub(crate) struct Rig {
+    pub(crate) engine: Engine,
+    pub(crate) outside: Arc<Outside>,
+    pub(crate) leases: Arc<LeaseTable>,
+    pub(crate) log: Memory,
+    pub(crate) reader: Arc<Shaky>,
+    /// Batches that the writer has and has not settled.
+    writing: VecDeque<Batch>,
+    /// Answers of the reader that have not yet arrived.
+    answers: VecDeque<Answered>,
+    begun: Begun,
+    booted: usize,
+}
+
+impl Rig {
+    /// A heart over an empty log. Its start is on disk, and `lines` does not count the start's
+    /// records.
+    pub(crate) fn new() -> Rig {
+        Rig::with(composition())
+    }
+
+    /// A heart of another composition.
+    pub(crate) fn with(composition: Composition) -> Rig {
+        let mut rig = Rig::over(Memory::new(), composition, vec![], Arc::new(Outside::default()));
+        rig.settle();
+        rig.booted = rig.records().len();
+        rig
+    }
+
+    fn over(log: Memory, current: Composition, older: Vec<Composition>, outside: Arc<Outside>) -> Rig {
+        let reader = Arc::new(Shaky::of(log.clone()));
+        let leases = Arc::new(LeaseTable::default());
+        let mut state = wake::recover(&*reader, &*outside).unwrap();
+        let mut book = Book::open_at(Arc::new(current));
+        older.into_iter().for_each(|page| book.add(Arc::new(page)));
+        state.state.book = book;
+        let ports = Ports {
+            clock: outside.clone(),
+            seeds: outside.clone(),
+            tokens: outside.clone(),
+            leases: leases.clone(),
+            carrier: outside.clone(),
+            askers: outside.clone(),
+            steps: outside.clone(),
+        };
+        let engine = Engine::new(state, ports, log.last().unwrap());
+        let (writing, answers) = (VecDeque::new(), VecDeque::new());
+        let mut rig = Rig {
+            engine,
+            outside,
+            leases,
+            log,
+            reader,
+            writing,
+            answers,
+            begun: Begun::default(),
+            booted: 0,
+        };
+        rig.booted = rig.records().len();
+        rig.engine.boot();
+        rig
+    }
+
+    /// Kills the pump, which loses everything that is not on disk, and starts it again.
+    pub(crate) fn killed(self) -> Rig {
+        self.killed_into(composition(), vec![])
+    }
+
+    /// The same, with another current configuration.
+    pub(crate) fn killed_into(self, current: Composition, older: Vec<Composition>) -> Rig {
+        self.seen();
+        // No start takes less.
+        self.outside.wall.fetch_add(1, Ordering::Relaxed);
+        let mut rig = Rig::over(self.log, current, older, self.outside);
+        rig.settle();
+        rig
+    }
+
+    /// The same as `killed`, before writer and reader have done anything.
+    pub(crate) fn killed_unread(self) -> Rig {
+        self.seen();
+        Rig::over(self.log, composition(), vec![], self.outside)
+    }
+
+    /// Takes an input, and sends out what may go.
+    pub(crate) fn input(&mut self, input: Input) {
+        self.engine.input(input);
+        self.engine.tick();
+    }
+
+    pub(crate) fn asks(&mut self, ticket: u64, key: &str, to: &str, thread: Option<&ThreadId>) {
+        let payload = Ok(Admitted::new(What::For(name(to)), Verdict::sworn(payload(to))));
+        let (client, key) = (Name::operator(), Key::parse(key).unwrap());
+        let asked = Asked { ticket: Ticket(ticket), client, key, thread: thread.cloned(), payload };
+        self.input(Input::Asked(asked));
+    }
+
+    /// The operator steers the root that key `k` opens, for its agent.
+    pub(crate) fn steers(&mut self, ticket: u64, key: &str) {
+        let core = b"<steer xmlns=\"https://xml-pipeline.org/ns/core/v1\"/>";
+        let core = Payload::read(core, &Limits::default()).unwrap();
+        let word = (Verdict::sworn(payload("agent")), Verdict::sworn(core));
+        let payload = Ok(Admitted::steer(name("agent"), word.0, word.1));
+        let (client, key) = (Name::operator(), Key::parse(key).unwrap());
+        let asked = Asked { ticket: Ticket(ticket), client, key, thread: Some(root()), payload };
+        self.input(Input::Asked(asked));
+    }
+
+    pub(crate) fn cancels(&mut self, ticket: u64, thread: &ThreadId) {
+        let (ticket, thread) = (Ticket(ticket), thread.clone());
+        self.input(Input::Cancel { ticket, by: Name::operator(), thread });
+    }
+
+    /// A listener sends this under the delivery of that name in the root that key `k` opens.
+    pub(crate) fn says(&mut self, delivery: &str, said: Said) {
+        self.says_in(&root(), delivery, said);
+    }
+
+    pub(crate) fn says_in(&mut self, thread: &ThreadId, delivery: &str, said: Said) {
+        let lease = self.leases.find(&format!("{thread} {delivery}")).expect("that delivery went out");
+        self.input(Input::Judged(Judged { lease, said, claimed: None, ticket: None }));
+    }
+
+    pub(crate) fn replies(&mut self, delivery: &str, items: Vec<Item>) {
+        self.says(delivery, Said::Items(items));
+    }
+
+    /// Hands the writer its batches; it has not answered yet.
+    pub(crate) fn hand_over(&mut self) {
+        self.writing.extend(self.engine.next_batch());
+    }
+
+    /// The writer settles its batches and all that follow.
+    pub(crate) fn write(&mut self) {
+        self.hand_over();
+        while let Some(batch) = self.writing.pop_front() {
+            let written = self.commit(&batch);
+            self.input(Input::Written(written));
+            self.hand_over();
+        }
+    }
+
+    /// Settles a batch as the writer's thread does, without its pauses.
+    fn commit(&mut self, batch: &Batch) -> Written {
+        loop {
+            match self.log.commit(batch) {
+                Commit::Committed(position) => return Written::Committed(position),
+                Commit::Conflict(words) => return Written::Broken(words),
+                Commit::NotNow(words) => self.input(Input::Written(Written::Stalled(words))),
+                Commit::Unknown(words) => match self.log.read_back(batch) {
+                    ReadBack::Stored(position) => return Written::Committed(position),
+                    ReadBack::Absent => {}
+                    ReadBack::Broken(_) => return Written::Broken(words),
+                },
+            }
+        }
+    }
+
+    /// The reader reads; its answers have not arrived yet.
+    pub(crate) fn look(&mut self) {
+        while let Some(lookup) = self.engine.next_lookup() {
+            self.answers.push_back(answer(&*self.reader, &mut self.begun, lookup));
+        }
+    }
+
+    /// The reader's answers arrive, including the answers to new questions.
+    pub(crate) fn read(&mut self) {
+        self.look();
+        while let Some(answered) = self.answers.pop_front() {
+            self.input(Input::Found(answered));
+            self.look();
+        }
+    }
+
+    /// Reader and writer work until they have nothing left to do.
+    pub(crate) fn settle(&mut self) {
+        loop {
+            self.read();
+            self.hand_over();
+            if self.writing.is_empty() {
+                return;
+            }
+            self.write();
+        }
+    }
+
+    /// Writes every thread at rest to its row, and drops it from memory.
+    pub(crate) fn idles(&mut self) {
+        self.engine.checkpoint_soon();
+        self.settle();
+    }
+
+    pub(crate) fn passes(&mut self, ms: u64) {
+        self.outside.wall.fetch_add(ms, Ordering::Relaxed);
+        self.outside.ticks.fetch_add(ms, Ordering::Relaxed);
+        self.engine.tick();
+    }
+
+    /// Sets the wall clock; no time passes.
+    pub(crate) fn clock_set_forward(&mut self, ms: u64) {
+        self.outside.wall.fetch_add(ms, Ordering::Relaxed);
+        self.engine.tick();
+    }
+
+    /// The output to listeners and clients since the last call.
+    pub(crate) fn seen(&self) -> Vec<String> {
+        std::mem::take(&mut *self.outside.seen.lock().unwrap())
+    }
+
+    /// The records that were read singly from the log since the last call.
+    pub(crate) fn was_read(&self) -> Vec<(ThreadId, u64)> {
+        self.reader.was_read()
+    }
+
+    /// The documents that were handed out, oldest first.
+    pub(crate) fn documents(&self) -> Vec<String> {
+        self.outside.documents.lock().unwrap().clone()
+    }
+
+    /// The answers that listeners got while they worked, oldest first.
+    pub(crate) fn answers_given(&self) -> Vec<Answer> {
+        self.outside.answers.lock().unwrap().clone()
+    }
+
+    pub(crate) fn records(&self) -> Vec<Record> {
+        self.log.after(Position(0), usize::MAX).unwrap().into_iter().map(|(_, r)| r).collect()
+    }
+
+    /// The log since this heart's start, one line for each record.
+    pub(crate) fn lines(&self) -> Vec<String> {
+        self.records().iter().skip(self.booted).map(record_line).collect()
+    }
+
+    pub(crate) fn is_awake(&self, thread: &ThreadId) -> bool {
+        self.engine.state().thread(thread).is_some()
+    }
+
+    pub(crate) fn lookup(&mut self) -> Option<Lookup> {
+        self.engine.next_lookup()
+    }
+}
