@@ -36,7 +36,7 @@ pub(super) struct Thinking {
     pub(super) warnings: Vec<(usize, Diagnostic)>,
 }
 
-/// Looks everything up. The result is only complete if the desk has no mistakes.
+/// Looks everything up. The result is only complete if there are no mistakes.
 pub(super) fn resolve(
     diagnostics: &mut Diagnostics,
     declared: &Declared,

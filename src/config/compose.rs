@@ -1,7 +1,7 @@
 //! Turns a declaration into a composition: looks up names, resolves elements against their schemas, and rejects what
 //! would be ambiguous.
 //!
-//! Input: a declaration and a shelf of schemas. Output: the listeners. Every mistake is reported to the desk.
+//! Input: a declaration and a shelf of schemas. Output: the listeners. Every mistake is reported to the diagnostics.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -48,7 +48,7 @@ pub(super) struct Resolved<'d> {
     note: Option<SchemaId>,
 }
 
-/// Resolves and checks. The result is only complete if the desk has no mistakes.
+/// Resolves and checks. The result is only complete if there are no mistakes.
 pub(super) fn compose(
     diagnostics: &mut Diagnostics,
     declared: &Declared,

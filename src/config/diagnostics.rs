@@ -1,7 +1,7 @@
-//! The desk holds the state of reading a file: its text, its line starts, and the mistakes so far.
+//! The diagnostics hold the state of reading a file: its text, its line starts, and the mistakes so far.
 //!
-//! Every reader of the file reports its mistakes to the desk and continues, so that all mistakes are shown
-//! at once. The desk judges nothing. The settings from the command line follow the file in the same text,
+//! Every reader of the file reports its mistakes here and continues, so that all mistakes are shown
+//! at once. It judges nothing. The settings from the command line follow the file in the same text,
 //! one per line, so that their spans work like any other.
 
 use std::cmp::Ordering;

@@ -1,6 +1,6 @@
 //! Checks whether a log can be stored at its path.
 //!
-//! Input: the path from the file. Output: a mistake for the desk if something else is at that path. Whether a file
+//! Input: the path from the file. Output: a mistake if something else is at that path. Whether a file
 //! there is a log of this version is checked when it is opened; a missing file is created then. This module looks at
 //! the path and opens nothing.
 

@@ -1,6 +1,6 @@
 //! Applies the settings from the command line, `PATH=VALUE`, to the file's tree.
 //!
-//! Input: the file's tree, and the settings that follow the file in the desk's text. Output: the changed
+//! Input: the file's tree, and the settings that follow the file in the text of the file. Output: the changed
 //! tree, so that all later checks see one organism. Paths are looked up in the table of keys and never
 //! create a name on the way. Mistakes are reported with their place in `--set`.
 

@@ -84,7 +84,7 @@ enum Key {
     Reported,
 }
 
-/// Builds the tree of a span of the desk's text. `None` if there is nothing to continue with; then a mistake
+/// Builds the tree of a span of the text of the file. `None` if there is nothing to continue with; then a mistake
 /// was reported.
 pub(super) fn read(diagnostics: &mut Diagnostics, stretch: Span) -> Option<Node> {
     let whole = diagnostics.text();

@@ -15,7 +15,7 @@ use systole_core::types::flow::{Judge, Refused, Verdict};
 use systole_core::types::ids::Digest;
 use systole_core::types::refusal::Refusal;
 
-/// Why a bench cannot be set up. This is our fault, because the file was checked before.
+/// Why the schemas cannot be set up. This is our fault, because the file was checked before.
 #[derive(Debug, thiserror::Error)]
 pub enum Unfit {
     /// libxml2 rejects a schema that our model accepted.
@@ -43,7 +43,7 @@ struct Page {
     ids: Vec<schemas::SchemaId>,
 }
 
-/// The bench. Not `Send`: each thread builds its own.
+/// The compiled schemas. Not `Send`: each thread builds its own.
 pub struct CompiledSchemas {
     pages: HashMap<Digest, Page>,
 }

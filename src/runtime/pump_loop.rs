@@ -1,5 +1,5 @@
-//! The one loop. It feeds inputs to the heart, hands the heart's batches to the writer and its
-//! questions to the reader, and wakes the heart when something is due. It never waits for a
+//! The one loop. It feeds inputs to the engine, hands the engine's batches to the writer and its
+//! questions to the reader, and wakes the engine when something is due. It never waits for a
 //! listener, and it sleeps while nothing happens.
 
 use std::pin::pin;
@@ -164,7 +164,7 @@ async fn asked_to_look(rests: Option<&RestLines>) {
     }
 }
 
-/// Passes the heart's batch to the writer and its questions to the reader. `at_rest` says that the
+/// Passes the engine's batch to the writer and its questions to the reader. `at_rest` says that the
 /// pump would otherwise wait for the next input.
 fn settle(engine: &mut Engine, lines: &Lines, at_rest: bool) -> Option<Ended> {
     if let Some(words) = engine.broken() {

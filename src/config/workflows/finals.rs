@@ -1,7 +1,7 @@
 //! Checks that the last step of a workflow always returns its final, which is a single payload. Also checks that the
 //! last step of a loop can say that it has converged.
 //!
-//! Input: steps with looked-up names. Output: mistakes in the last step, reported to the desk.
+//! Input: steps with looked-up names. Output: mistakes in the last step.
 
 use systole_kit::schema::PartKind;
 

@@ -1,11 +1,11 @@
-//! The desk of one listener: deliveries that were handed over and are not yet answered. The pump puts
+//! The mailbox of one listener: deliveries that were handed over and are not yet answered. The pump puts
 //! deliveries and call-backs on it without waiting; the listener's task takes them off.
 //!
-//! The desk never reads a document and never reports anything. The caller that takes a token off the desk owes
+//! The mailbox never reads a document and never reports anything. The caller that takes a token off the mailbox owes
 //! the pump the one report about it. Each token can be taken off only once, so there is only one report. In:
 //! deliveries, call-backs. Out: errands for the task, and tokens that are owed a report.
 //!
-//! The desk holds a bounded number of deliveries, and everything else on it belongs to one of them.
+//! The mailbox holds a bounded number of deliveries, and everything else on it belongs to one of them.
 
 use std::collections::{HashMap, VecDeque};
 use std::pin::pin;
@@ -93,15 +93,15 @@ struct Recall {
 
 impl Mailbox {
     fn papers(&self) -> MutexGuard<'_, Papers> {
-        // Every change below is complete before anything can panic, so the desk is valid even if the lock is
+        // Every change below is complete before anything can panic, so the mailbox is valid even if the lock is
         // poisoned.
         self.papers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A desk for a listener that may have this many deliveries at once.
+    /// A mailbox for a listener that may have this many deliveries at once.
     pub(super) fn new(in_flight: usize) -> Mailbox {
         // The pump counts slots and hands over no more than that. The extra place is for a pump that counts a
-        // slot as free a moment before the desk does.
+        // slot as free a moment before the mailbox does.
         let room = in_flight.saturating_add(1);
         Mailbox { room, papers: Mutex::default(), arrived: Notify::new(), recalled: Notify::new() }
     }
@@ -111,7 +111,7 @@ impl Mailbox {
         self.room
     }
 
-    /// Puts a delivery on the desk.
+    /// Puts a delivery on the mailbox.
     pub(super) fn hand(&self, delivery: Delivery) -> Result<(), (Delivery, Refused)> {
         let mut papers = self.papers();
         if papers.closed {
@@ -126,7 +126,7 @@ impl Mailbox {
         Ok(())
     }
 
-    /// Calls a delivery back. If it is not on the desk, it has been answered.
+    /// Calls a delivery back. If it is not on the mailbox, it has been answered.
     pub(super) fn call_back(&self, token: &Token, why: CallBack) {
         let mut papers = self.papers();
         if let Some(place) = papers.waiting.iter().position(|d| d.lease.token == *token) {
@@ -143,7 +143,7 @@ impl Mailbox {
         self.recalled.notify_waiters();
     }
 
-    /// Puts an answer on the desk.
+    /// Puts an answer on the mailbox.
     pub(super) fn answer(&self, answer: Answer) {
         let mut papers = self.papers();
         let is_full = papers.answers.len() >= self.room.saturating_mul(ANSWERS);
@@ -197,7 +197,7 @@ impl Mailbox {
         self.papers().out.contains_key(token)
     }
 
-    /// The next delivery that was called back before it left the desk. It is taken off the desk and owed a
+    /// The next delivery that was called back before it left the mailbox. It is taken off the mailbox and owed a
     /// report.
     pub(super) async fn unsent(&self) -> (Token, CallBack) {
         loop {
@@ -243,7 +243,7 @@ impl Mailbox {
         }
     }
 
-    /// Takes a delivery that is out off the desk. A caller that gets `true` owes its report.
+    /// Takes a delivery that is out off the mailbox. A caller that gets `true` owes its report.
     #[must_use = "who takes a delivery off the desk owes its report"]
     pub(super) fn settle(&self, token: &str) -> bool {
         let mut papers = self.papers();
@@ -251,7 +251,7 @@ impl Mailbox {
         papers.out.remove(token).is_some()
     }
 
-    /// Takes every delivery that is out off the desk; each is owed a report.
+    /// Takes every delivery that is out off the mailbox; each is owed a report.
     #[must_use = "who takes a delivery off the desk owes its report"]
     pub(super) fn settle_all(&self) -> Vec<(Token, Option<CallBack>)> {
         let mut papers = self.papers();
@@ -265,7 +265,7 @@ impl Mailbox {
         out
     }
 
-    /// Takes all deliveries that have not left the desk off it; each is owed a report.
+    /// Takes all deliveries that have not left the mailbox off it; each is owed a report.
     #[must_use = "who takes a delivery off the desk owes its report"]
     pub(super) fn settle_waiting(&self) -> Vec<Token> {
         let mut papers = self.papers();
@@ -273,7 +273,7 @@ impl Mailbox {
         waiting.into_iter().chain(papers.unsent.drain(..).map(|(token, _)| token)).collect()
     }
 
-    /// Waits until a delivery waits on the desk. Only one task may wait, and it may not be in `next` at the
+    /// Waits until a delivery waits on the mailbox. Only one task may wait, and it may not be in `next` at the
     /// same time.
     pub(super) async fn anything_waits(&self) {
         while self.papers().waiting.is_empty() {
@@ -316,7 +316,7 @@ mod tests {
         }
     }
 
-    /// A desk with these deliveries, the first `out` of them out.
+    /// A mailbox with these deliveries, the first `out` of them out.
     fn mailbox(tokens: &[&str], out: usize) -> Mailbox {
         let mailbox = Mailbox::new(tokens.len());
         for token in tokens {

@@ -139,7 +139,7 @@ impl Carriers {
         }
     }
 
-    /// Reports on a delivery that no desk took, without waiting.
+    /// Reports on a delivery that no mailbox took, without waiting.
     fn gone_apart(&self, delivery: &Delivery, code: Code, words: &str) {
         let lease = &delivery.lease;
         let gone = Heard::Gone { token: lease.token.clone(), code, words: words.to_owned() };
@@ -172,7 +172,7 @@ impl Carrier for Carriers {
     }
 
     fn call_back(&self, token: &Token, why: CallBack) {
-        // The token does not name its listener. Listeners are few, and a look at a desk is short.
+        // The token does not name its listener. Listeners are few, and a look at a mailbox is short.
         for post in self.posts.values() {
             post.mailbox.call_back(token, why);
         }

@@ -1,4 +1,4 @@
-//! The post of one listener: its desk, and the reports of its task to the pump.
+//! The post of one listener: its mailbox, and the reports of its task to the pump.
 //!
 //! It decides nothing. In: what a carrier's task found out. Out: `Heard`, into the one bounded queue of reports. A
 //! report waits for room, which slows its sender and loses nothing.
@@ -54,17 +54,17 @@ impl Post {
         receipt
     }
 
-    /// A delivery that the caller has taken off the desk and that will not be answered.
+    /// A delivery that the caller has taken off the mailbox and that will not be answered.
     pub(super) async fn gone(&self, token: Token, code: Code, words: String) {
         self.report(Heard::Gone { token, code, words }).await;
     }
 
-    /// A delivery that the caller has taken off the desk and that cannot begin just now.
+    /// A delivery that the caller has taken off the mailbox and that cannot begin just now.
     pub(super) async fn not_now(&self, token: Token, words: String) {
         self.report(Heard::NotNow { token, words }).await;
     }
 
-    /// Nothing that waits on the desk can begin just now.
+    /// Nothing that waits on the mailbox can begin just now.
     pub(super) async fn put_off_waiting(&self, words: &str) {
         for token in self.mailbox.settle_waiting() {
             self.not_now(token, words.to_owned()).await;
@@ -86,14 +86,14 @@ impl Post {
         self.report(Heard::Left { listener: self.listener.clone(), words: words.to_owned(), down }).await;
     }
 
-    /// Nothing that waits on the desk will be delivered.
+    /// Nothing that waits on the mailbox will be delivered.
     pub(super) async fn refuse_waiting(&self, words: &str) {
         for token in self.mailbox.settle_waiting() {
             self.gone(token, Code::ListenerDown, words.to_owned()).await;
         }
     }
 
-    /// Nothing on the desk will be answered, and nothing more is taken.
+    /// Nothing on the mailbox will be answered, and nothing more is taken.
     pub(super) async fn close(&self, code: Code, words: &str) {
         self.mailbox.close();
         for (token, _) in self.mailbox.settle_all() {

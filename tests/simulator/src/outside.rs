@@ -1,5 +1,5 @@
-//! The ports of a heart: clock, seeds, tokens, listeners and clients of a simulated world. The output
-//! of the heart is stored, in order, until the world takes it.
+//! The ports of an engine: clock, seeds, tokens, listeners and clients of a simulated world. The output
+//! of the engine is stored, in order, until the world takes it.
 //!
 //! A pump dies at a step by falling silent there: from then on it has no effect, and the world removes it
 //! as soon as the call returns. So a kill can happen inside any call, including recovery.
@@ -16,7 +16,7 @@ use systole_core::types::refusal::Refusal;
 use systole_core::types::time::Millis;
 use systole_kit::told::Answer;
 
-/// An output of a heart.
+/// An output of an engine.
 #[derive(Debug)]
 pub(crate) enum Sent {
     Handed(Delivery),

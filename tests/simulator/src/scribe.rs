@@ -18,7 +18,7 @@ const UNKNOWN_IN_A_ROW: u32 = 3;
 /// The result of a try.
 pub(crate) enum Tried {
     Stored(Position),
-    /// It is tried again after a pause; the message goes to the heart once.
+    /// It is tried again after a pause; the message goes to the engine once.
     Again {
         after_ms: u64,
         stalled: Option<String>,

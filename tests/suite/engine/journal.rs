@@ -1,4 +1,4 @@
-//! Messages of listeners while they work, in the heart: when they are answered, and how often.
+//! Messages of listeners while they work, in the engine: when they are answered, and how often.
 
 use systole_core::rules::admit;
 use systole_core::types::codes::Code;

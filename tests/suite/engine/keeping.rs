@@ -1,4 +1,4 @@
-//! Texts that a listener has stored before a record names them, in the heart: when they are on disk, and who
+//! Texts that a listener has stored before a record names them, in the engine: when they are on disk, and who
 //! sees them.
 
 use std::collections::BTreeSet;

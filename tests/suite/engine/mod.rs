@@ -1,4 +1,4 @@
-//! The heart between fake ports, driven by hand: a test sets the input, the moments at which the
+//! The engine between fake ports, driven by hand: a test sets the input, the moments at which the
 //! writer and the reader answer, and the time, and reads as lines what reached listeners and
 //! clients. The log in memory is the real one, and so are the leases.
 
@@ -45,7 +45,7 @@ use systole_kit::{Limits, Payload};
 use crate::pump::{answer_line, composition, name, payload, record_line, root};
 use crate::shaky_log::Shaky;
 
-/// The outside, as the heart sees it.
+/// The outside, as the engine sees it.
 #[derive(Default)]
 pub(crate) struct Outside {
     wall: AtomicU64,

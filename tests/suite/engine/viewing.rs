@@ -1,4 +1,4 @@
-//! Messages that need the view of their call, in the heart: the log is read before they are decided, and
+//! Messages that need the view of their call, in the engine: the log is read before they are decided, and
 //! nothing else waits for that.
 
 use systole_core::rules::primitive::{read_cancel_thread, read_clear, read_recall};

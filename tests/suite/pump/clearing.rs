@@ -88,7 +88,7 @@ impl Stage {
         self.view(thread, path).range(1, u64::MAX).map(line).collect()
     }
 
-    /// Decides a reply as the heart does: its view is read before.
+    /// Decides a reply as the engine does: its view is read before.
     pub(super) fn looks(&mut self, path: &str, turn: u32, items: Vec<Item>) -> Vec<String> {
         let wanted: Wanted = (0u32..)
             .zip(&items)

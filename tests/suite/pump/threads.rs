@@ -167,7 +167,7 @@ fn lasting() -> Composition {
 }
 
 impl Stage {
-    /// Decides a reply as the heart does: threads that may have been children are looked up before.
+    /// Decides a reply as the engine does: threads that may have been children are looked up before.
     fn names(&mut self, path: &str, turn: u32, items: Vec<Item>) -> Vec<String> {
         let call = &self.state.thread(&root()).unwrap().calls[path];
         let asked = children::named(&items).into_iter().filter(|id| call.may_have_ended(&root(), id));

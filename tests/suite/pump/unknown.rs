@@ -31,7 +31,7 @@ fn sends(stage: &mut Stage, turn: u32) {
     stage.happens(EventKind::Sending { thread, call, turn });
 }
 
-/// The attempt is lost; the heart has looked the request up.
+/// The attempt is lost; the engine has looked the request up.
 pub(crate) fn loses(stage: &mut Stage, turn: u32, attempt: u32, code: Code) -> Vec<String> {
     let request = stage.records.iter().find(|r| r.header.thread == root()).cloned().map(Arc::new);
     stage.happens(EventKind::Lost(Lost {

@@ -19,7 +19,7 @@ use crate::types::refusal::Refusal;
 pub(super) struct Limit {
     /// The thread that holds it: the root, or the child whose ceiling it is.
     thread: ThreadId,
-    /// The purse of that thread.
+    /// The budget use of that thread.
     budget_use: u32,
     of: Exceeded,
 }
@@ -43,7 +43,7 @@ fn budgets_of<'a>(d: &DecisionBuilder<'a>, (root, budget_use): &Place) -> Option
     d.page(config)?.budgets.as_ref()
 }
 
-/// The line from a call's own thread up to the root: each thread with the purse that is used there, and the
+/// The line from a call's own thread up to the root: each thread with the budget use that is used there, and the
 /// ceiling from its parent's record.
 fn line(d: &DecisionBuilder<'_>, thread: &ThreadId, path: &CallPath) -> Vec<(Place, Option<Ceiling>)> {
     let mut line = Vec::new();
@@ -69,7 +69,7 @@ pub(super) fn used_by_message(d: &DecisionBuilder<'_>, thread: &ThreadId, path: 
     root.map_or_else(Use::default, |((root, budget_use), _)| used(d, &root, budget_use))
 }
 
-/// The use under a purse: in its thread, and in all running children.
+/// The use under a budget use: in its thread, and in all running children.
 pub(super) fn used(d: &DecisionBuilder<'_>, thread: &ThreadId, budget_use: u32) -> Use {
     let of = |id: &ThreadId| d.thread(id);
     d.thread(thread).map_or_else(Use::default, |state| used_under(&of, state, budget_use))
@@ -255,7 +255,7 @@ pub(super) fn is_mostly_used(of: &Exceeded) -> bool {
     of.used.saturating_mul(100) >= of.limit.saturating_mul(limits::WARNING_PERCENT)
 }
 
-/// The open calls under a purse, in its thread and below.
+/// The open calls under a budget use, in its thread and below.
 fn calls_under(d: &DecisionBuilder<'_>, thread: &ThreadId, budget_use: u32) -> Vec<(ThreadId, CallPath)> {
     let Some(state) = d.thread(thread) else { return Vec::new() };
     let mut all = Vec::new();

@@ -64,7 +64,7 @@ pub(super) fn close(
 }
 
 /// Queues news for the listeners that get the outcome of a call that a timer opened: one top call for each. The news
-/// is recorded just before the call closes, while its purse can still pay for it.
+/// is recorded just before the call closes, while its budget use can still pay for it.
 fn tell_of_timer(
     d: &mut DecisionBuilder<'_>,
     thread: &ThreadId,

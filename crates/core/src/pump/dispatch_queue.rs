@@ -1,4 +1,4 @@
-//! The desk: which turns wait for a slot of their listener, which deliveries are out, and until when. Live data, not
+//! The queue: which turns wait for a slot of their listener, which deliveries are out, and until when. Live data, not
 //! state: after a restart it is filled again from the state, and deliveries that may have been out are kept apart
 //! from those that cannot have been. Pure except for what its caller passes in.
 //!
@@ -207,7 +207,7 @@ impl DispatchQueue {
         self.out.get(token).map(|out| &out.lease)
     }
 
-    /// The delivery that is out for a call. The desk no longer waits for its answer.
+    /// The delivery that is out for a call. The queue no longer waits for its answer.
     pub fn give_up(&mut self, thread: &ThreadId, call: &CallPath) -> Option<Arc<Lease>> {
         let token = self.by_call.get(&(thread.clone(), call.clone()))?.clone();
         self.forget_deadline(&token)

@@ -239,7 +239,7 @@ pub enum Effect {
     Recall(Recall),
     /// The time of a message from outside starts to run, or stops.
     Runs {
-        /// The message: its root and purse.
+        /// The message: its root and budget use.
         runs: Runs,
         /// The time until its next mark; `None` if the time does not run.
         left: Option<Left>,

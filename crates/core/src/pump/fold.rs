@@ -125,7 +125,7 @@ fn message(thread: &mut Thread, record: &Record, role: Role) {
 }
 
 /// News for a listener. A request for approval is recorded below the call that waits. The outcome of a call that a
-/// timer opened gets a top call, which the purse of the timer's call pays for.
+/// timer opened gets a top call, which the budget use of the timer's call pays for.
 fn tell(thread: &mut Thread, record: &Record) {
     let h = &record.header;
     let (about, held) = match h.call.as_ref().and_then(CallPath::caller) {
@@ -203,7 +203,7 @@ fn item_path(h: &Header) -> Option<CallPath> {
     Some(h.call.as_ref()?.item(h.turn?, h.ordinal?))
 }
 
-/// The purse that pays for a call.
+/// The budget use that pays for a call.
 fn purse_of(thread: &Thread, call: Option<&CallPath>) -> u32 {
     call.and_then(|path| thread.calls.get(path)).map_or(0, |call| call.budget_use)
 }

@@ -159,7 +159,7 @@ pub struct Call {
     pub opened_by: OpenedBy,
     /// The configuration it began with.
     pub config: Digest,
-    /// The purse of its thread that pays for it.
+    /// The budget use of its thread that pays for it.
     pub budget_use: u32,
     /// Whether it may only answer, because a budget is used up.
     pub wrap_up: Option<WrapUp>,

@@ -64,7 +64,7 @@ fn count(d: &mut DecisionBuilder<'_>, runs: &Runs, budget_use: &BudgetUse, limit
     say(d, runs, &Clocked { runs: is_at_work, used_ms, limit_ms });
 }
 
-/// The time that is left until the next mark of a purse whose time runs; `None` if it does not run.
+/// The time that is left until the next mark of a budget use whose time runs; `None` if it does not run.
 pub fn left(budget_use: &BudgetUse, limit_ms: u64, now: Millis) -> Option<Left> {
     let since = budget_use.runs?;
     let mark_ms = if is_mostly(budget_use.ran_ms, limit_ms) { limit_ms } else { mostly_ms(limit_ms) };
@@ -84,14 +84,14 @@ pub fn running_of(state: &State, now: Millis) -> Vec<(Runs, Left)> {
     running.collect()
 }
 
-/// The purse of a living root, and its limit, if a limit is set and not reached.
+/// The budget use of a living root, and its limit, if a limit is set and not reached.
 fn limited(d: &DecisionBuilder<'_>, runs: &Runs) -> Option<(BudgetUse, u64)> {
     let root = d.thread(&runs.thread).filter(|root| !root.ended)?;
     let budget_use = root.purses.get(&runs.budget_use).filter(|budget_use| !budget_use.is_over)?;
     Some((budget_use.clone(), d.page(budget_use.config)?.budgets.as_ref()?.wall_ms?))
 }
 
-/// How long a purse's tree has been worked on until now, at most its limit.
+/// How long a budget use's tree has been worked on until now, at most its limit.
 fn used_ms(d: &DecisionBuilder<'_>, runs: &Runs, budget_use: &BudgetUse, limit_ms: u64) -> u64 {
     let since =
         budget_use.runs.map_or(0, |since| d.running().ran_ms(runs, d.tick()).unwrap_or(d.at().since(since)));
@@ -141,7 +141,7 @@ fn wall_ms(book: &Book, config: Digest) -> Option<u64> {
     book.page(config)?.budgets.as_ref()?.wall_ms
 }
 
-/// Whether anything under a purse is worked on, or waits for anything but persons and timers. A wait for
+/// Whether anything under a budget use is worked on, or waits for anything but persons and timers. A wait for
 /// other parts of the tree does not count here; those parts count themselves.
 fn works<'t>(of: &impl Fn(&ThreadId) -> Option<&'t Thread>, thread: &ThreadId, budget_use: u32) -> bool {
     let Some(state) = of(thread) else { return false };

@@ -1,5 +1,5 @@
 //! The rules: the case of an item, the texts of refusals and core payloads, the labels of children.
-//! Pure functions; imports only `words` and the kit.
+//! Pure functions; imports only `types`.
 
 pub mod admit;
 pub mod approval_payload;

@@ -2,7 +2,7 @@
 //! answer back to the asker.
 //!
 //! It never judges and never answers by itself. In: entries, questions and remarks, and the pump's answers by way of
-//! the desk. Out: documents in the listener's queue of reports.
+//! the mailbox. Out: documents in the listener's queue of reports.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};

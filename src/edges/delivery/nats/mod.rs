@@ -2,7 +2,7 @@
 //! machine.
 //!
 //! This module judges nothing, and the broker redelivers nothing by itself. A delivery whose worker gives no sign of
-//! life, or whose stream is gone, is reported gone, and the pump decides whether to try again. In: the desk of the
+//! life, or whose stream is gone, is reported gone, and the pump decides whether to try again. In: the mailbox of the
 //! listener, and what comes on its subjects. Out: its deliveries, `Heard`, and a receipt for every document once the
 //! result is on disk. No document of the listener waits for an answer of the broker.
 
@@ -211,7 +211,7 @@ impl Line {
         }
     }
 
-    /// Takes everything off the desk that can be taken now. Only one delivery is sent at a time, so at most one can
+    /// Takes everything off the mailbox that can be taken now. Only one delivery is sent at a time, so at most one can
     /// be in doubt.
     async fn errands(&mut self, post: &Post) {
         while let Some(errand) = post.mailbox.next_aside() {

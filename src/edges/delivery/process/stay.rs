@@ -1,7 +1,7 @@
 //! A program that stays: it is started once, gets documents one after another, and is started again when it dies.
 //!
 //! This file never judges what the program says and never hands over a delivery twice. Deliveries that the program
-//! may have seen when it died are reported gone, and the pump decides whether to try again. In: the desk of the
+//! may have seen when it died are reported gone, and the pump decides whether to try again. In: the mailbox of the
 //! listener. Out: its documents, and one report for every delivery that will not be answered.
 
 use std::pin::pin;
@@ -160,7 +160,7 @@ async fn live(started: Started, post: &Post, place: &Workplace, was_down: bool) 
     End { words, answered: answered.so_far(), joined, hopeless: false, stopped }
 }
 
-/// Brings the program what is on the desk until there is a reason to stop; then its stdin is closed.
+/// Brings the program what is on the mailbox until there is a reason to stop; then its stdin is closed.
 async fn cause(
     stdin: ChildStdin,
     group: &mut Group,

@@ -1,4 +1,4 @@
-//! Checks that the log and the state agree. Each thread is stored as the heart had it when its last
+//! Checks that the log and the state agree. Each thread is stored as the engine had it when its last
 //! records went to the writer; once they are on disk, a fold of the log must give exactly that, and so
 //! must a start.
 

@@ -1,4 +1,4 @@
-//! The pump's input and output: after every input the heart is settled as the loop around it does, its
+//! The pump's input and output: after every input the engine is settled as the loop around it does, its
 //! batches go to the scribe and its questions to the reader, each of which takes its time.
 
 use sha2::Digest as _;
@@ -14,7 +14,7 @@ use crate::plant::Plant;
 use crate::scribe::{Scribe, Tried};
 
 impl World {
-    /// Gives the heart an input, sends out what may go, and settles.
+    /// Gives the engine an input, sends out what may go, and settles.
     pub(super) fn input(&mut self, input: Input) {
         let Some(life) = &mut self.life else { return };
         life.engine.input(input);
@@ -37,7 +37,7 @@ impl World {
         self.settles();
     }
 
-    /// Takes the heart's output for others.
+    /// Takes the engine's output for others.
     pub(super) fn settles(&mut self) {
         self.hands_over();
         for sent in self.outside.take() {

@@ -1,4 +1,4 @@
-//! The world: it moves simulated time from one plan to the next, gives the heart its input, and takes its
+//! The world: it moves simulated time from one plan to the next, gives the engine its input, and takes its
 //! output. First a storm, in which pumps die and restart; then calm, in which everything has to come to rest;
 //! then the end, and the verdict.
 //!

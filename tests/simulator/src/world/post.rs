@@ -54,7 +54,7 @@ impl World {
         self.input(input);
     }
 
-    /// Takes an output of the heart.
+    /// Takes an output of the engine.
     pub(super) fn takes(&mut self, sent: Sent) {
         self.given.update(sent.name());
         match sent {

@@ -1,5 +1,5 @@
 //! Questions to the log: for a thread that is not in memory, a key that was bound before, a record that a
-//! delivery shows. The heart only asks. A reader of the log answers later, and the inputs that waited for
+//! delivery shows. The engine only asks. A reader of the log answers later, and the inputs that waited for
 //! the answer continue in their old order.
 
 use std::collections::HashMap;

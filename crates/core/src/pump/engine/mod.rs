@@ -1,6 +1,6 @@
-//! The heart: the state, the desk and the batch that is being filled, with the ports around them. Each input is
+//! The engine: the state, the queue and the batch that is being filled, with the ports around them. Each input is
 //! decided on at once and folded in. Its effects wait in the batch until the writer says that it is on disk. The
-//! heart does no I/O and never blocks; the loop in `run` feeds it.
+//! engine does no I/O and never blocks; the loop in `runtime::pump_loop` feeds it.
 
 mod commit;
 mod deliver;
@@ -31,7 +31,7 @@ use crate::types::ports::{
 use crate::types::record::Record;
 use crate::types::time::Millis;
 
-/// What the heart needs from the outside.
+/// What the engine needs from the outside.
 pub struct Ports {
     /// Time.
     pub clock: Arc<dyn Clock>,
@@ -103,7 +103,7 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// A heart that continues from what was recovered.
+    /// An engine that continues from what was recovered.
     pub fn new(recovered: Recovered, ports: Ports, last: Position) -> Engine {
         let Recovered { mut state, since_checkpoint, was_drained, replied } = recovered;
         for Replied { listener, thread, call, turn, attempt } in replied {
@@ -144,12 +144,12 @@ impl Engine {
         engine
     }
 
-    /// The same heart; if `still`, it sends nothing as long as it runs.
+    /// The same engine; if `still`, it sends nothing as long as it runs.
     pub fn kept_still(self, still: bool) -> Engine {
         Engine { still, ..self }
     }
 
-    /// The same heart, which records in `sys` that the log continues without those positions. It is unknown what was
+    /// The same engine, which records in `sys` that the log continues without those positions. It is unknown what was
     /// out after them, so the log's statement that nothing was out does not count.
     pub fn without(self, given_up: Option<GivenUp>) -> Engine {
         let was_drained = self.was_drained && given_up.is_none();
@@ -232,7 +232,7 @@ impl Engine {
         self.ports.clock.ticks()
     }
 
-    /// The tick at which the heart must be called even if no input comes.
+    /// The tick at which the engine must be called even if no input comes.
     pub fn next_moment(&self) -> Option<Millis> {
         let timer = self.timers.next_moment().filter(|_| !self.stopping);
         let (expiry, count) = (self.expiries.next_moment(), self.state.buckets.next_moment());

@@ -1,6 +1,6 @@
 //! What the messages from outside have used in one thread, as its fold has it. A thread counts what its own
 //! calls began and what its ended children had used; running children count their own use. Limits are not
-//! here: they are in the configuration that a purse names, and in the records of spawns.
+//! here: they are in the configuration that a budget use names, and in the records of spawns.
 
 use serde::{Deserialize, Serialize};
 
@@ -27,7 +27,7 @@ pub struct BudgetUse {
 }
 
 impl BudgetUse {
-    /// A purse that a message opens. Its time runs from `runs` on, or does not run at first.
+    /// A budget use that a message opens. Its time runs from `runs` on, or does not run at first.
     pub fn new(config: Digest, runs: Option<Millis>) -> BudgetUse {
         BudgetUse { config, used: Use::default(), ran_ms: 0, runs, is_over: false, warned: Vec::new() }
     }
@@ -49,7 +49,7 @@ pub struct WrapUp {
     pub seq: u64,
 }
 
-/// The use under a purse of a thread: in the thread, and in all running children. `of` returns a thread;
+/// The use under a budget use of a thread: in the thread, and in all running children. `of` returns a thread;
 /// running threads are all in memory.
 pub fn used_under<'t>(
     of: &impl Fn(&ThreadId) -> Option<&'t Thread>,
@@ -59,11 +59,11 @@ pub fn used_under<'t>(
     let own = thread.purses.get(&budget_use).map_or_else(Use::default, |budget_use| budget_use.used);
     let calls = thread.calls.values().filter(|call| call.budget_use == budget_use);
     let children = calls.flat_map(|call| call.running()).filter_map(of);
-    // A child has one request, so it has one purse.
+    // A child has one request, so it has one budget use.
     children.fold(own, |sum, child| sum.and(used_under(of, child, CHILD)))
 }
 
-/// The number of a child's purse.
+/// The number of a child's budget use.
 pub const CHILD: u32 = 1;
 
 impl Thread {

@@ -19,7 +19,7 @@ pub struct Timer {
     pub call: CallPath,
     /// The listener of that call.
     pub listener: Name,
-    /// The purse of that call, which pays for a call that the timer opens later.
+    /// The budget use of that call, which pays for a call that the timer opens later.
     pub budget_use: u32,
     /// When it fires next, on the wall clock.
     pub due: Millis,

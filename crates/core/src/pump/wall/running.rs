@@ -14,7 +14,7 @@ use crate::types::time::Millis;
 pub struct Runs {
     /// The root.
     pub thread: ThreadId,
-    /// The purse.
+    /// The budget use.
     pub budget_use: u32,
 }
 
