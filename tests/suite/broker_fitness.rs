@@ -225,7 +225,7 @@ async fn wrong_credentials_are_told_without_them() {
     let server = Server::with(&users);
     let url = server.url();
     let no = |tried, words: &str| refused(tried, Code::BusForbidden, words, "credentials of a user");
-    no(connect(&url, None, PATIENCE).await, "does not let in whoever shows no credentials");
+    no(connect(&url, None, PATIENCE).await, "does not let in a client without credentials");
     let wrong = format!("{SECRET}x");
     no(
         connect(&url, password(&wrong), PATIENCE).await,

@@ -41,7 +41,7 @@ async fn d6_whom_a_broker_does_not_let_in_is_told_by_number_and_without_a_secret
     failed_logins(&house.server).await;
     let first = running.shows("bus.violation the broker refused a login");
     assert!(
-        first.trim_end().ends_with("who showed no key, or none that it knows: from 127.0.0.1"),
+        first.trim_end().ends_with("without a key, or with one that it does not know: from 127.0.0.1"),
         "{first}"
     );
 

@@ -78,7 +78,7 @@ fn a6_each_client_sends_under_its_own_name_and_to_whom_it_may() {
     assert_eq!(text(&operator.json, "sender"), "operator", "the run file's token stays the operator's");
 
     let shy = say("hello").replace("ns/echo/v1", "ns/shy/v1");
-    assert_eq!(sends(folder.path(), BOB, "", &shy).status, 202, "without `may`: whoever is open");
+    assert_eq!(sends(folder.path(), BOB, "", &shy).status, 202, "without `may`: every open listener");
     // A listener that alice may not address, one that is closed, and one that does not exist.
     let told = ["shy", "hidden", "ghost"].map(|name| {
         let other = say("hello").replace("ns/echo/v1", &format!("ns/{name}/v1"));

@@ -247,7 +247,7 @@ fn threads_are_listed_newest_first(mut log: Log) {
     let like = |prefix: &str| log.reader.threads_like(prefix, 10).unwrap();
     assert_eq!(like("sess-00000000002"), [root(0x2a), root(0x2b), child.clone()]);
     assert_eq!(like("sess-00000000002b"), [root(0x2b), child.clone()]);
-    assert_eq!(like("s").len(), 4, "sys is a thread like any other to whoever spells it");
+    assert_eq!(like("s").len(), 4, "sys is a thread like any other for a reader that spells it");
     // Row 43: a stranger's input is a text and not a pattern.
     for hostile in ["%", "_", "sess-%", "'; DROP TABLE record; --", "\u{10ffff}", "sess-00000000002b.b"] {
         assert_eq!(like(hostile), [], "{hostile}");

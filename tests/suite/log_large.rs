@@ -89,7 +89,7 @@ fn c13_an_older_log_is_read_as_it_is_and_brought_forward_by_who_writes_it() {
     let large = Author::default().note(&root(9), 2 * LARGE_BODY);
     assert_eq!(opened.writer.commit(&batch([large.clone()])), Commit::Committed(Position(7)));
     let read = early.after(Position(6), 100).unwrap();
-    assert_eq!(read[0].1, large, "whoever had begun to read goes on");
+    assert_eq!(read[0].1, large, "a reader that had begun goes on");
     drop((opened, early));
     assert_eq!(sqlite::format(&folder.log()), Ok(3));
     assert_eq!(sqlite::verify_all(&folder.log()).unwrap().records, 7);

@@ -244,7 +244,7 @@ async fn d6_what_the_broker_refuses_is_told_by_number_and_without_a_secret() {
     running.shows("bus.violation echo tried to hear what it may not, and the broker refused it: o.>");
     let stranger = ConnectOptions::with_user_and_password("open".into(), "sesame".into());
     assert!(stranger.connect(text(folder.path(), "address")).await.is_err());
-    running.shows("bus.violation the broker let somebody not in");
+    running.shows("bus.violation the broker refused a login");
     let ran = running.interrupt();
     assert_eq!(ran.code, Some(130));
     let told = told(folder.path());
@@ -309,7 +309,7 @@ fn what_hinders_a_broker_of_its_own_is_one_clear_error() {
     }
     std::fs::write(of_broker(folder.path(), "address"), address).unwrap();
     std::fs::write(of_broker(folder.path(), "keys/echo.nk"), "no key").unwrap();
-    refused(&run(folder.path(), &["run"]), "bus.down", "keys/echo.nk: what stands in it is no seed");
+    refused(&run(folder.path(), &["run"]), "bus.down", "keys/echo.nk: its content is no seed");
     std::fs::remove_file(of_broker(folder.path(), "keys/echo.nk")).unwrap();
     assert_eq!(start(folder.path()).interrupt().code, Some(130));
 }

@@ -416,7 +416,7 @@ async fn d6_a_worker_without_the_key_of_its_listener_is_told_so() {
     let url = house.server.url();
     let nobody = Worker::new(&url, "shop", "echo").serve(|_| answer(""), std::future::pending()).await;
     let at = url.replace("nats://", "");
-    assert_eq!(nobody, Err(Unserved::Forbidden { at, who: "whoever shows no key" }));
+    assert_eq!(nobody, Err(Unserved::Forbidden { at, who: "a client without a key" }));
     let wrong = Worker::new(&url, "shop", "echo").key_file(house.key("other"));
     let wrong = Serving::of(wrong, |_| answer("in another one's name"));
     while !wrong.news.lock().unwrap().iter().any(|news| matches!(news, News::Forbidden { .. })) {

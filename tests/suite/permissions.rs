@@ -108,7 +108,7 @@ fn d6_a_file_that_holds_no_key_is_left_alone_and_nothing_is_made_beside_it() {
         std::fs::write(keys_folder.join("web.search.nk"), text).unwrap();
         let ran = configure(folder.path(), &["--keys", "elsewhere"]);
         assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{ran:?}");
-        assert!(ran.stderr.contains("web.search.nk: what stands in it is no seed"), "{}", ran.stderr);
+        assert!(ran.stderr.contains("web.search.nk: its content is no seed"), "{}", ran.stderr);
         assert!(!ran.stderr.contains(shown), "{}", ran.stderr);
         assert_eq!(keys(&keys_folder).len(), 1);
     }

@@ -70,7 +70,11 @@ fn a_message_that_names_nobody_goes_to_the_entry_if_that_takes_it() {
     assert_eq!(message(&all, None).unwrap_err().code, Code::Ambiguous);
     all.entry = Some(name("other"));
     assert_eq!(message(&all, None), Ok(name("other")));
-    assert_eq!(message(&all, Some("tool")), Ok(name("tool")), "whoever names somebody means that one");
+    assert_eq!(
+        message(&all, Some("tool")),
+        Ok(name("tool")),
+        "a sender that names a listener means that one"
+    );
     all.entry = Some(name("quiet"));
     assert_eq!(message(&all, None).unwrap_err().code, Code::Ambiguous, "the entry does not take it");
     all.entry = Some(name("other"));

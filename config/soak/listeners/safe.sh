@@ -1,4 +1,4 @@
-# Opens what it is asked to, with the token of whoever asked.
+# Opens what it is asked to, with the token of the caller.
 while IFS= read -r line; do
   case $line in "<cancel "*) continue ;; esac  # an answer is not wanted any more
   delivery=${line#*delivery=\"} delivery=${delivery%%\"*}

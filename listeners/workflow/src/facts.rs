@@ -8,7 +8,8 @@ use std::sync::Arc;
 
 use systole_kit::{Payload, namespaces};
 
-use crate::known::{Failure, Output};
+use crate::items;
+use crate::known::{Entry, Failure, Output};
 use crate::note::Note;
 use crate::tree::Node;
 
@@ -166,8 +167,14 @@ impl Facts {
     pub(crate) fn number(&mut self, payload: &Payload, number: u64) {
         let inside =
             payload.name().is(namespaces::CORE, "thread-finished").then(|| payload.child().ok()).flatten();
-        let bytes = inside.as_ref().unwrap_or(payload).bytes().clone();
-        self.numbers.get_or_insert_default().insert(bytes, number);
+        let whole = inside.as_ref().unwrap_or(payload);
+        // A message about a branch holds the outputs of others.
+        let parts =
+            if *whole.name().ns == *namespaces::WORKFLOW { items::outputs(whole) } else { Vec::new() };
+        let numbers = self.numbers.get_or_insert_default();
+        for part in parts.iter().filter_map(Entry::payload).chain([whole]) {
+            numbers.insert(part.bytes().clone(), number);
+        }
     }
 
     /// The number of the message with that payload. `None` if numbers are not known.

@@ -237,8 +237,8 @@ pub(crate) fn branch_output(known: &Known, before: usize, of_all: bool) -> Paylo
     })
 }
 
-/// What came of a branch; nothing where nothing was done in it.
-pub(crate) fn branch_came(payload: &Payload) -> Vec<Entry> {
+/// The outputs in a branch's request or final; none in any other payload.
+pub(crate) fn outputs(payload: &Payload) -> Vec<Entry> {
     let read = || {
         let mut gate = Gate::strict(payload.bytes(), &Limits::FROM_PUMP).ok()?;
         let Token::Open(_) = gate.step().ok()? else { return None };
@@ -253,23 +253,31 @@ pub(crate) fn branch_came(payload: &Payload) -> Vec<Entry> {
 }
 
 /// A question to a person.
-pub(crate) fn ask_person(question: &Question, known: &Known, facts: &Facts) -> Payload {
-    core(|writer| {
+///
+/// # Errors
+/// When an output that it shows is in no message of the call.
+pub(crate) fn ask_person(question: &Question, known: &Known, facts: &Facts) -> Result<Payload, Failure> {
+    let mut shows = Vec::new();
+    for path in &question.shows {
+        let Some(payload) = known.output(path) else { continue };
+        let unseen = || {
+            let words = format!("the output {} is in no message that a person could be shown", path.text());
+            Failure::new("workflow.unshown", words)
+        };
+        shows.push((facts.number_of(payload).ok_or_else(unseen)?, path.text()));
+    }
+    Ok(core(|writer| {
         let start = writer.open("ask-person").xmlns(namespaces::CORE);
         start.attr("expires", &duration(question.expires_ms)).content(|inside| {
             inside.open("question").text(&question.words);
-            for path in &question.shows {
-                // What came with the request of a branch is in that.
-                if let Some(payload) = known.output(path) {
-                    let number = facts.number_of(payload).unwrap_or(1);
-                    inside.open("show").number("seq", number).text(&path.text());
-                }
+            for (number, label) in &shows {
+                inside.open("show").number("seq", *number).text(label);
             }
             for choice in &question.choices {
                 inside.open("choice").text(choice);
             }
         });
-    })
+    }))
 }
 
 /// What a person said, or what counts where nobody did.
@@ -305,11 +313,16 @@ pub(crate) fn last(workflow: &Workflow, last: Option<&Entry>) -> Result<Payload,
 pub(crate) fn ends_loop(steps: &[Step], id: &str) -> bool {
     use crate::spec::Until;
     steps.iter().any(|step| match &step.work {
-        Work::Repeat { steps, until: Until::Converged, .. }
-            if steps.last().is_some_and(|last| last.id == id) =>
-        {
-            true
-        }
+        Work::Repeat { steps, until: Until::Converged, .. } if last_goal(steps) == Some(id) => true,
         _ => ends_loop(step.inside(), id),
     })
+}
+
+/// The last goal of steps: that of a group, if a group is the last.
+fn last_goal(steps: &[Step]) -> Option<&str> {
+    let last = steps.last()?;
+    match &last.work {
+        Work::Group { steps } => last_goal(steps),
+        _ => Some(&last.id),
+    }
 }

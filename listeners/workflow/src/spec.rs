@@ -1,6 +1,6 @@
 //! A workflow as plain data: the organism's file is read into it, and a run follows it.
 //!
-//! Nothing here reads a file, checks a name or starts anything. Whoever makes a `Workflow` has checked it: every path
+//! Nothing here reads a file, checks a name or starts anything. The maker of a `Workflow` has checked it: every path
 //! leads somewhere, every condition can be judged, and the last step gives the final.
 
 use serde::{Deserialize, Serialize};

@@ -92,11 +92,11 @@ impl Resolving<'_, '_> {
         let Some(last) = steps.last() else { return };
         let (why, fix) = match &last.work {
             Work::Unread => return,
-            Work::Group(inside) => return self.converges(diagnostics, inside, at, place),
             _ if last.each.is_some() || !last.when.is_empty() => (
                 "may be done several times or not at all",
                 "a goal behind it that judges the pass".to_owned(),
             ),
+            Work::Group(inside) => return self.converges(diagnostics, inside, at, place),
             Work::Do(goal) if self.workflow.agents_of(goal).len() > 1 => {
                 ("has several agents", "a goal behind it that judges the pass".to_owned())
             }

@@ -130,7 +130,7 @@ mod tests {
         );
         for detail in ["User \"topsecret\"", "Token \"sesame\"", "Nkey \"UAECHO\""] {
             let words = told(&format!("authentication error - {detail}")).unwrap();
-            assert!(words.ends_with("or none that it knows"), "{words}");
+            assert!(words.ends_with("or with one that it does not know"), "{words}");
         }
         assert_eq!(told("authentication error"), told("authentication error - User \"x\""));
     }

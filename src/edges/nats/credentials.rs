@@ -53,7 +53,7 @@ impl Credentials {
     /// The name that the broker sees, for messages.
     pub(super) fn who(credentials: Option<&Credentials>) -> String {
         match credentials {
-            None => "whoever shows no credentials".to_owned(),
+            None => "a client without credentials".to_owned(),
             Some(Credentials::User { name, .. }) => format!("the user {name:?} with this password"),
             Some(Credentials::Token(_)) => "who shows this token".to_owned(),
             Some(Credentials::Nkey(_)) => "who has this nkey".to_owned(),

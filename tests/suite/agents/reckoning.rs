@@ -161,7 +161,10 @@ fn requests_have_starts(field: &Field, starts: &[Start], tally: &mut Tally) {
         let requests = asked.get(prompt).map_or(&[][..], Vec::as_slice);
         let results = starts.iter().filter(|start| start.result.is_some()).count();
         let ends: Vec<_> = starts.iter().map(|start| (start.life, &start.result)).collect();
-        let words = format!("requests {requests:?}, {results} results: {prompt}, lives and ends {ends:?}");
+        let words = format!(
+            "requests {requests:?}, {results} results: {prompt}, lives and ends {ends:?}\n{}",
+            told(&field.house, &starts[0].thread)
+        );
         assert!(results <= requests.len() && requests.len() <= starts.len(), "{words}");
         assert!(results <= 1, "what was bought is not bought again: {words}");
         // In order of time: at the end of a life, each request has a start that was already on disk.
@@ -174,6 +177,17 @@ fn requests_have_starts(field: &Field, starts: &[Start], tally: &mut Tally) {
         tally.unknown += starts.len() - results;
         tally.never_arrived += starts.len() - requests.len();
     }
+}
+
+/// The log of a thread, for the message of a failed check.
+fn told(house: &House, thread: &ThreadId) -> String {
+    let own = |record: &&Record| record.header.thread == *thread;
+    let line = |record: &Record| {
+        let text = String::from_utf8_lossy(&record.body);
+        let h = &record.header;
+        format!("{} {:?} {:?} {}", h.from, h.kind, h.code, text.get(..300).unwrap_or(&text))
+    };
+    house.records().iter().filter(own).map(line).collect::<Vec<_>>().join("\n")
 }
 
 /// Each thread has one end, and reports each start without a result as an unknown outcome.

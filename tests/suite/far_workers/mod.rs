@@ -254,7 +254,7 @@ impl Crew {
 
     /// The number of kills so far.
     pub(crate) fn killed(&self) -> u64 {
-        assert!(!self.gang.is_finished(), "whoever strikes the workers has fallen");
+        assert!(!self.gang.is_finished(), "the thread that strikes the workers has ended");
         self.count.load(std::sync::atomic::Ordering::Relaxed)
     }
 

@@ -105,7 +105,7 @@ fn held_approved_it_goes_out_as_it_was() {
             "root 8 message/final guarded -> agent 1/1.0 t1.0",
             "=> call back 1/1.0/0.0",
         ],
-        "whoever was told is waited for by nobody"
+        "no one waits for a party that was told"
     );
 }
 

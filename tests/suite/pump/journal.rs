@@ -82,7 +82,7 @@ fn out_an_entry_is_recorded_and_answered_and_the_turn_is_still_out() {
     let body = bodies(&stage)[&3].clone();
     let recalled = Recalled::read(body.as_bytes()).unwrap();
     assert_eq!(recalled, Recalled { attempt: 1, id: 9, entry: result(8, "so") });
-    assert!(!body.contains("delivery"), "whoever reads the log must not be able to answer: {body}");
+    assert!(!body.contains("delivery"), "a reader of the log must not be able to answer: {body}");
     assert_eq!(stage.replies("1", 1, vec![final_()])[0], "root 4 message/final agent -> operator 1 t1.0");
 }
 

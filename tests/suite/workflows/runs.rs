@@ -39,6 +39,25 @@ workflows:
 }
 
 #[test]
+fn f2_the_last_goal_of_a_group_at_the_end_of_a_loop_may_end_it() {
+    let goals = "
+workflows:
+  polish:
+    by: writer
+    goals:
+      - draft:
+          repeat: {until: converged, at_most: 3}
+          goals: [part: {goals: [improve: Improve it., judge: Judge it.], retry: {attempts: 2}}]
+      - answer: Give it.
+";
+    let replies = r#"
+- {if: 'id="judge" loop="draft" iteration="2"', need: [answer only CONVERGED], say: CONVERGED, times: always}
+- {say: x, times: always}
+"#;
+    assert_eq!(said(goals, replies).1, "x\n", "{:?}", said(goals, replies));
+}
+
+#[test]
 fn f2_steps_beside_one_another_are_joined_in_the_order_of_the_file() {
     let goals = "
 workflows:

@@ -95,7 +95,7 @@ workflows:
     let house = house("native", goals, replies);
     let ran = house.systole(&["ask", "Go."]);
     assert_eq!((ran.code, &*ran.stdout), (Some(0), "All said.\n"), "{ran:?}");
-    // Whoever works on a task has no tasks to give.
+    // The worker on a task has no tasks to give.
     for seen in house.mock.seen() {
         let body = format!("{:?}", seen.body);
         assert!(!body.contains("parent-goal") || !body.contains("Tasks:"), "{body}");

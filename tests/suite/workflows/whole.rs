@@ -4,7 +4,7 @@
 use rustix::process::Signal;
 
 use super::house::House;
-use super::supervision::{CLEAN, listed, send};
+use super::supervision::{CLEAN, choose, listed, send};
 use crate::program::{Events, ask, run_file};
 
 /// The goals of a log with this id.
@@ -139,4 +139,75 @@ fn f2_a_timeout_ends_a_question_inside_its_step_also_over_a_kill() {
         assert_eq!(organism.interrupt().code, Some(130));
         house.judged();
     }
+}
+
+#[test]
+fn f4_a_question_shows_the_output_of_a_step_that_another_thread_did() {
+    let both = "{goals: [first: Begin., second: Go on.], retry: {attempts: 2}}";
+    let supervised = "{goals: [second: {do: Go on., supervise: critic, timeout: 1h}]}";
+    for both in [both, supervised] {
+        let goals = format!(
+            "
+workflows:
+  gated:
+    by: writer
+    goals:
+      - both: {both}
+      - gate: {{ask: Good?, choices: [go, stop], shows: [second]}}
+      - answer: Say it.
+"
+        );
+        let replies = r#"
+- {if: 'Do not pursue this goal yet.', say: '{"goal": "second", "scope": "All."}', times: always}
+- {if: 'You have pursued this goal.', say: '{"goal": "second", "met": "yes", "scope-left": false}', times: always}
+- {if: '<current-goal id="first">', say: a, times: always}
+- {if: '<current-goal id="second">', say: This is the plan., times: always}
+- {if: '<current-goal id="answer">', say: done, times: always}
+"#;
+        let house = House::build(&goals, replies);
+        let sent = send(&house, "k");
+        assert_eq!(sent.code, Some(6), "{sent:?}");
+        let shown = house.wide(&["approve"]);
+        assert!(shown.contains("This is the plan."), "{shown}");
+        choose(&house, "go", "");
+        assert_eq!(send(&house, "k").code, Some(0));
+        house.judged();
+    }
+}
+
+#[test]
+fn f4_a_person_who_says_stop_is_not_asked_again_by_retry() {
+    let goals = "
+workflows:
+  gated:
+    by: writer
+    goals:
+      - both: {goals: [answer: {do: Say it., supervise: person}], retry: {attempts: 3, backoff: 1s..1s}}
+";
+    let house = House::build(goals, CLEAN);
+    assert_eq!(send(&house, "k").code, Some(6));
+    choose(&house, "stop", "Not this.");
+    let done = send(&house, "k");
+    assert!(done.code == Some(1), "{done:?}");
+    assert!(done.stderr.contains("workflow.stopped: both: answer: Not this."), "{done:?}");
+    assert_eq!(count(&house, "answer"), 3, "a commitment, an output and its assessment");
+    house.judged();
+}
+
+#[test]
+fn f7_a_budget_for_each_child_is_not_the_budget_of_a_whole_group() {
+    let goals = "
+workflows:
+  frugal:
+    by: writer
+    budget: {messages: 2}
+    goals:
+      - both: {goals: [first: Begin., second: Go on., third: End.], retry: {attempts: 2}}
+      - answer: {do: Say it., supervise: critic, timeout: 1h}
+";
+    let replies = format!("{CLEAN}- {{say: x, times: always}}\n");
+    let house = House::build(goals, &replies);
+    let ran = house.systole(&["ask", "Go."]);
+    assert_eq!((ran.code, &*ran.stdout), (Some(0), "It is said.\n"), "{ran:?}");
+    house.judged();
 }

@@ -57,7 +57,7 @@ pub(super) async fn made(worker: &Worker) -> Result<Connection, Unserved> {
         };
         match error.kind() {
             ConnectErrorKind::AuthorizationViolation => {
-                let who = if seed.is_some() { "who has this key" } else { "whoever shows no key" };
+                let who = if seed.is_some() { "who has this key" } else { "a client without a key" };
                 return Err(Unserved::Forbidden { at, who });
             }
             ConnectErrorKind::Authentication if seed.is_some() => {

@@ -195,7 +195,7 @@ fn a_default_that_nobody_would_supply_is_refused() {
             part(r#"<xs:element name="b" minOccurs="0" s:default="1"><xs:complexType/></xs:element>"#),
             "not one value",
         ),
-        (attribute(r#"use="required" s:default="1""#), "must be there"),
+        (attribute(r#"use="required" s:default="1""#), "required attribute"),
         (attribute(r#"s:default="x""#), "the default x is not"),
     ] {
         let xsd = format!(

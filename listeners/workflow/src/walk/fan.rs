@@ -5,7 +5,7 @@ use super::leaf::{Leaf, at};
 use super::{Flow, Unit, Walk};
 use crate::items::{self, Terms};
 use crate::known::{Entry, Failure, Known, Output};
-use crate::spec::{Each, Step, Work, Workflow};
+use crate::spec::{Budget, Each, Step, Work};
 use crate::tree::Node;
 
 impl Walk<'_> {
@@ -100,11 +100,11 @@ impl Walk<'_> {
         }
         let own_entry = |output| Entry { item, ..Entry::new(&step.id, output) };
         let label = own_entry(Output::Failed(Failure::new("", ""))).label();
-        match self.branch(step, item, &base.key(&label), Terms::of(item), own) {
+        match self.branch(step, item, &base.key(&label), (Terms::of(item), &step.budget), own) {
             Unit::Waits => Leaf::Waits,
             Unit::Over(Output::Failed(failure)) => Leaf::Over(vec![own_entry(Output::Failed(failure))]),
             Unit::Over(Output::Payload(payload)) => {
-                let mut came = items::branch_came(&payload);
+                let mut came = items::outputs(&payload);
                 if item.is_some() {
                     // Later goals see a branch as its last output.
                     came = came.pop().map(|last| own_entry(last.output)).into_iter().collect();
@@ -117,11 +117,16 @@ impl Walk<'_> {
     /// A step that a thread of its own does as a whole. Then the outputs of all steps inside it are known, as if they had
     /// been done here.
     pub(super) fn own_thread(&mut self, step: &Step, known: &mut Known) -> Flow {
-        match self.branch(step, None, &known.key(&step.id), Terms::Outside, || known.clone()) {
+        // The steps inside have the budget of the step, each of them.
+        let terms = (Terms::Outside, &Budget::default());
+        match self.branch(step, None, &known.key(&step.id), terms, || known.clone()) {
             Unit::Waits => Flow::Waits,
+            Unit::Over(Output::Failed(failure)) if failure.words.starts_with(&format!("{}: ", step.id)) => {
+                Flow::Failed(failure)
+            }
             Unit::Over(Output::Failed(failure)) => Flow::Failed(at(&step.id, &failure)),
             Unit::Over(Output::Payload(payload)) => {
-                items::branch_came(&payload).into_iter().for_each(|entry| known.push(entry));
+                items::outputs(&payload).into_iter().for_each(|entry| known.push(entry));
                 Flow::Done
             }
         }
@@ -133,21 +138,17 @@ impl Walk<'_> {
         step: &Step,
         item: Option<usize>,
         key: &str,
-        terms: Terms,
+        (terms, budget): (Terms, &Budget),
         own: impl Fn() -> Known,
     ) -> Unit {
         let workflow = self.workflow;
         let spawned = |label: &str| {
             let request = items::branch(step, item, terms, &own());
-            Ok(items::spawn(label, &workflow.name, &request, &step.budget))
+            Ok(items::spawn(label, &workflow.name, &request, budget))
         };
-        let unit = match terms {
+        match terms {
             Terms::Outside if !step.is_tried_inside() => self.tried(step, key, spawned),
             _ => self.once(key, spawned),
-        };
-        match unit {
-            Unit::Over(Output::Failed(failure)) => Unit::Over(Output::Failed(of_branch(workflow, failure))),
-            unit => unit,
         }
     }
 
@@ -162,15 +163,6 @@ impl Walk<'_> {
             _ => None,
         };
         !self.facts.tries(first.as_deref().unwrap_or(&key)).is_empty()
-    }
-}
-
-/// The failure that a branch itself reported, without the name of the workflow around it.
-fn of_branch(workflow: &Workflow, failure: Failure) -> Failure {
-    let own = failure.words.strip_prefix(&workflow.name).and_then(|words| words.strip_prefix(": "));
-    match own.and_then(|words| words.split_once(": ")) {
-        Some((code, words)) if code.starts_with("workflow.") => Failure::new(code, words),
-        _ => failure,
     }
 }
 

@@ -65,6 +65,21 @@ struct Walk<'w> {
     needs_numbers: bool,
 }
 
+/// The failure that a branch itself reported, without the name of the workflow around it.
+fn of_branch(workflow: &Workflow, failure: &Failure) -> Failure {
+    let own = failure.words.strip_prefix(&workflow.name).and_then(|words| words.strip_prefix(": "));
+    match own.and_then(|words| words.split_once(": ")) {
+        Some((code, words)) if code.starts_with("workflow.") => Failure::new(code, words),
+        _ => failure.clone(),
+    }
+}
+
+/// Whether a step that failed so would fail again, or should not be tried again because a person said so.
+fn is_settled(failure: &Failure) -> bool {
+    const SETTLED: [&str; 5] = ["stopped", "nobody-answered", "context-too-large", "absent", "unusable-call"];
+    failure.code.strip_prefix("workflow.").is_some_and(|code| SETTLED.contains(&code))
+}
+
 /// Walks through the whole workflow.
 pub(crate) fn run(workflow: &Workflow, request: &Payload, facts: &Facts, turn: u32) -> Turn {
     let mut walk = Walk::new(workflow, facts, turn);
@@ -287,9 +302,13 @@ impl<'w> Walk<'w> {
         item: impl FnOnce(&str) -> Result<Payload, Failure>,
     ) -> Unit {
         let tries = self.facts.tries(key);
+        let failed = match tries.last() {
+            Some(State::Ended(Output::Failed(failure))) => Some(of_branch(self.workflow, failure)),
+            _ => None,
+        };
         let number = u32::try_from(tries.len()).unwrap_or(u32::MAX);
         match tries.last() {
-            Some(State::Ended(Output::Failed(_))) if number < most => {
+            Some(_) if failed.as_ref().is_some_and(|failure| number < most && !is_settled(failure)) => {
                 let pause = first.saturating_mul(1 << number.saturating_sub(1).min(32)).min(longest);
                 let pauses = self.facts.tries(&format!("pause:{key}"));
                 match pauses.get(tries.len() - 1) {
@@ -301,7 +320,9 @@ impl<'w> Walk<'w> {
                     Some(_) => return Unit::Waits,
                 }
             }
-            Some(State::Ended(output)) => return Unit::Over(output.clone()),
+            Some(State::Ended(output)) => {
+                return Unit::Over(failed.map_or_else(|| output.clone(), Output::Failed));
+            }
             Some(State::Runs(id)) => {
                 self.running.push(id.clone());
                 return Unit::Waits;

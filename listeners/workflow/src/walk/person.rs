@@ -26,7 +26,7 @@ impl Walk<'_> {
             return Unit::Waits;
         }
         let before = self.items.len();
-        match self.once(key, |_| Ok(items::ask_person(question, known, facts))) {
+        match self.once(key, |_| items::ask_person(question, known, facts)) {
             Unit::Waits => {
                 // The item stays open until the person has answered.
                 self.asks |= self.items.len() > before || facts.tries(key).last() == Some(&State::Asked);
