@@ -22,8 +22,8 @@ fn codes_page() -> String {
     let mut page = String::from(
         "# Codes\n\n\
          Each code names what went wrong. People, prompts and stored logs depend on these names. This page is\n\
-         generated from `crates/core/src/types/codes.rs` and the examples beside it. `systole explain CODE` prints the\n\
-         same.\n\n\
+         generated from `crates/core/src/types/codes.rs` and the examples beside it. `systole explain CODE`\n\
+         prints the same.\n\n\
          *Again* says whether the same call may be sent again now, once it is fixed: it is `retry_allowed` of\n\
          the `<system-error>`. Codes marked *warning* do not stop anything. The examples are real output.\n",
     );
