@@ -26,7 +26,7 @@ fn batches() -> Vec<Batch> {
 #[test]
 #[ignore = "the second process of another test"]
 fn process_that_meets_faults() {
-    let log = std::env::var_os(LOG).expect("run by another test, which names the log");
+    let Some(log) = std::env::var_os(LOG) else { return };
     let opened = sqlite::open(Path::new(&log)).unwrap();
     // One batch is in progress at a time; a stall may be reported before its end.
     let (tell, told) = sync_channel(4);

@@ -100,7 +100,7 @@ fn c13_an_older_log_is_read_as_it_is_and_brought_forward_by_who_writes_it() {
 #[test]
 #[ignore = "the second process of another test"]
 fn process_that_brings_a_log_forward() {
-    let log = std::env::var_os(LOG).expect("run by another test, which names the log");
+    let Some(log) = std::env::var_os(LOG) else { return };
     drop(sqlite::open(std::path::Path::new(&log)).unwrap());
 }
 

@@ -166,7 +166,7 @@ fn a9_the_schema_task_of_the_golden_table_is_made_of_a_block() {
     ];
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/suite/golden/schemas/task.xsd");
     let made = xsd("urn:test:task", &block);
-    if std::env::var("SYSTOLE_GOLDEN").is_ok_and(|v| v == "write") {
+    if std::env::var_os("SYSTOLE_GOLDEN").is_some() {
         std::fs::write(&path, &made).expect("the golden file can be written");
     }
     assert!(std::fs::read(&path).unwrap_or_default() == made, "the block means another XSD now");

@@ -34,10 +34,10 @@ pub(crate) fn told(slips: &[Slip]) -> String {
     text
 }
 
-/// Set `SYSTOLE_GOLDEN=write` to rewrite the file, and read the difference before committing it.
+/// Set `SYSTOLE_GOLDEN=1` to rewrite the file, and read the difference before committing it.
 pub(crate) fn held(name: &str, rendered: &str) {
     let path = golden().join(name);
-    if std::env::var("SYSTOLE_GOLDEN").is_ok_and(|v| v == "write") {
+    if std::env::var_os("SYSTOLE_GOLDEN").is_some() {
         std::fs::write(&path, rendered).expect("the golden file can be written");
     }
     let kept = std::fs::read_to_string(&path).unwrap_or_default();

@@ -28,7 +28,7 @@ fn built(model: &Model, element: &str, json: &str) -> Result<String, Vec<Slip>> 
     Ok(String::from_utf8(bytes).expect("it is UTF-8"))
 }
 
-/// Set `SYSTOLE_GOLDEN=write` to rewrite the file, and read the difference before committing it.
+/// Set `SYSTOLE_GOLDEN=1` to rewrite the file, and read the difference before committing it.
 #[test]
 fn payloads_of_json_and_their_refusals_read_as_the_golden_table_says() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/suite/golden/json.txt");

@@ -53,7 +53,7 @@ fn render(schema: &str, payload: &str, finding: Option<&Finding>) -> String {
     text + "\n"
 }
 
-/// Set `SYSTOLE_GOLDEN=write` to rewrite the file, and read the difference before committing it.
+/// Set `SYSTOLE_GOLDEN=1` to rewrite the file, and read the difference before committing it.
 #[test]
 fn refusals_read_as_the_golden_table_says() {
     let mut rendered = String::new();
@@ -62,7 +62,7 @@ fn refusals_read_as_the_golden_table_says() {
         rendered.push_str(&render(&schema, &payload, finding.as_ref()));
     }
     let path = golden().join("refusals.txt");
-    if std::env::var("SYSTOLE_GOLDEN").is_ok_and(|v| v == "write") {
+    if std::env::var_os("SYSTOLE_GOLDEN").is_some() {
         std::fs::write(&path, &rendered).expect("the golden file can be written");
     }
     let kept = std::fs::read_to_string(&path).unwrap_or_default();
@@ -471,7 +471,7 @@ fn a_payload_is_one_line_of_prompt_text() {
     assert_eq!(model.prompt("nothing"), None);
 }
 
-/// Set `SYSTOLE_GOLDEN=write` to rewrite the file, and read the difference before committing it.
+/// Set `SYSTOLE_GOLDEN=1` to rewrite the file, and read the difference before committing it.
 #[test]
 fn prompt_text_reads_as_the_golden_file_says() {
     let mut rendered = String::new();
