@@ -398,7 +398,7 @@ mod tests {
     }
 
     #[test]
-    fn f6_a_group_that_is_tried_again_or_ended_while_it_asks_is_in_a_thread_of_its_own() {
+    fn f7_a_group_that_is_tried_again_or_ended_while_it_asks_is_in_a_thread_of_its_own() {
         let question =
             Question { words: "Go?".into(), choices: vec![], shows: vec![], expires_ms: 1, otherwise: None };
         let gate = || Step::new("gate", Work::Ask(question.clone()));
