@@ -115,7 +115,7 @@ pub fn named(reader: &dyn LogReader, (position, record): &Placed) -> Result<Opti
         None => None,
     };
     let seq = h.seq.to_string();
-    let why = ["the cause of #", &seq, " of thread ", h.thread.as_str(), " is no record before it"];
+    let why = ["the cause of #", &seq, " of thread ", h.thread.as_str(), " is not an earlier record"];
     cause.map(Some).ok_or_else(|| damaged(*position, &why))
 }
 

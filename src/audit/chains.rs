@@ -42,7 +42,7 @@ pub fn verify(reader: &dyn LogReader, thread: &ThreadId) -> Option<Break> {
                 return broken(seq, Some(*position), why);
             }
             if !record.verifies(head) {
-                let why = "its hash is not that of its bytes after the record before it".to_owned();
+                let why = "its hash does not match its bytes and the record before it".to_owned();
                 return broken(seq, Some(*position), why);
             }
             (seq, head) = (record.header.seq, record.head);

@@ -63,7 +63,7 @@ fn unusual(c: char) -> Option<&'static str> {
     match c {
         ' ' | '\n' => None,
         '\t' => Some("a tab"),
-        c if c.is_whitespace() => Some("a space, but not the usual one"),
+        c if c.is_whitespace() => Some("an unusual space"),
         // Joiners, braille blank, variation selectors, musical controls.
         '\u{34f}' | '\u{2800}' | '\u{fe00}'..='\u{fe0f}' | '\u{1d173}'..='\u{1d17a}' => {
             Some("an invisible character")
@@ -80,7 +80,7 @@ fn unusual(c: char) -> Option<&'static str> {
         | '\u{29f5}'
         | '\u{29f8}'
         | '\u{a789}'
-        | '\u{ff01}'..='\u{ff5e}' => Some("a sign that can pass for one of ASCII"),
+        | '\u{ff01}'..='\u{ff5e}' => Some("a sign that looks like one of ASCII"),
         _ => None,
     }
 }
@@ -88,9 +88,9 @@ fn unusual(c: char) -> Option<&'static str> {
 /// Letters of scripts that look like Latin letters.
 fn script(c: char) -> Option<&'static str> {
     Some(match u32::from(c) {
-        0x370..=0x3ff | 0x1f00..=0x1fff => "a Greek letter that can pass for a Latin one",
+        0x370..=0x3ff | 0x1f00..=0x1fff => "a Greek letter that looks like a Latin one",
         0x400..=0x52f | 0x1c80..=0x1c8f | 0x2de0..=0x2dff | 0xa640..=0xa69f => {
-            "a Cyrillic letter that can pass for a Latin one"
+            "a Cyrillic letter that looks like a Latin one"
         }
         0x530..=0x58f
         | 0x10a0..=0x10ff
@@ -98,7 +98,7 @@ fn script(c: char) -> Option<&'static str> {
         | 0x1400..=0x167f
         | 0x2c80..=0x2cff
         | 0xa4d0..=0xa4ff
-        | 0xab70..=0xabbf => "a letter of another script that can pass for a Latin one",
+        | 0xab70..=0xabbf => "a letter of another script that looks like a Latin one",
         _ => return None,
     })
 }
@@ -124,7 +124,7 @@ fn flush(word: &mut String, shown: &mut String, marked: &mut Marked) {
         match script(c).filter(|_| is_mixed) {
             Some(why) => mark(c, why, shown, marked),
             None if is_dressed(c) => {
-                mark(c, "a form that can pass for a Latin letter or a digit", shown, marked)
+                mark(c, "a form that looks like a Latin letter or a digit", shown, marked)
             }
             None => shown.push(c),
         }
@@ -151,7 +151,7 @@ mod tests {
             [
                 "\\u{9} is a tab",
                 "\\u{1b} is a control character",
-                "\\u{a0} is a space, but not the usual one",
+                "\\u{a0} is an unusual space",
                 "\\u{200b} is an invisible character",
                 "\\u{202e} is a character that changes the direction of text",
                 "\\u{fe0f} is an invisible character",

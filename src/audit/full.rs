@@ -215,7 +215,7 @@ mod tests {
         let body = "<grant xmlns='urn:t' who='&#1072;dmin'>&#x6d;e\u{202e}x<!-- no --></grant>";
         let lines = lines(body.as_bytes(), 0);
         assert_eq!(lines[0], "│ <grant xmlns=\"urn:t\" who=\"\\u{430}dmin\">me\\u{202e}x</grant>");
-        assert_eq!(lines[1], "look closely: \\u{430} is a Cyrillic letter that can pass for a Latin one");
+        assert_eq!(lines[1], "look closely: \\u{430} is a Cyrillic letter that looks like a Latin one");
         assert!(lines[2].contains("changes the direction") && lines[3].contains("comments"), "{lines:#?}");
     }
 

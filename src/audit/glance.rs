@@ -66,7 +66,7 @@ struct Open {
 /// Reads a payload.
 pub fn glance(body: &[u8]) -> Glance {
     let mut seen = read(body).unwrap_or_else(|| {
-        let words = format!("{} bytes that are no payload", body.len());
+        let words = format!("{} bytes that are not a payload", body.len());
         let words =
             Field { name: String::new(), value: Some(words), is_quoted: false, is_text: true, lost: 0 };
         Glance { element: "?".to_owned(), fields: vec![words], ..Glance::default() }
@@ -391,8 +391,8 @@ mod tests {
 
     #[test]
     fn bytes_that_are_no_payload_are_counted_and_not_shown() {
-        assert_eq!(glance(b"\xff\xfe\x1b[31m").words, "7 bytes that are no payload");
-        assert_eq!(glance(b"").words, "0 bytes that are no payload");
+        assert_eq!(glance(b"\xff\xfe\x1b[31m").words, "7 bytes that are not a payload");
+        assert_eq!(glance(b"").words, "0 bytes that are not a payload");
     }
 
     #[test]

@@ -111,7 +111,7 @@ impl Looking<'_> {
         if h.seq > 1 {
             match self.families.get_mut(&h.thread) {
                 Some(child) => child.head = record.head,
-                None => self.misfit(position, record, "it comes after the end that the parent was told of"),
+                None => self.misfit(position, record, "it comes after the end that its parent recorded"),
             }
             return;
         }
@@ -155,7 +155,7 @@ impl Looking<'_> {
                         self.misfit(position, record, why);
                     }
                     None => {
-                        self.misfit(position, record, format!("{child}, which it confirms, has no record"))
+                        self.misfit(position, record, format!("it confirms {child}, which has no record"))
                     }
                 }
             }
@@ -168,7 +168,8 @@ impl Looking<'_> {
                         self.misfit(position, record, why);
                     }
                     None => {
-                        let why = format!("{child}, whose end it tells, does not run at this position");
+                        let why =
+                            format!("it reports the end of {child}, which does not run at this position");
                         self.misfit(position, record, why);
                     }
                 }
@@ -190,7 +191,7 @@ impl Looking<'_> {
             }
             self.looked.documents += 1;
             if self.reader.document(hash)?.is_none() {
-                self.misfit(position, record, format!("{what} {hash}, which it names, is not in the log"));
+                self.misfit(position, record, format!("it names {what} {hash}, which is not in the log"));
             }
         }
         Ok(())

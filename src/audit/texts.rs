@@ -291,7 +291,7 @@ impl Search<'_> {
             Some(bytes) if Digest::of(bytes) != hash => {
                 return Err(damaged(
                     position,
-                    &["the document ", &hash.to_string(), " is not what its hash says"],
+                    &["the document ", &hash.to_string(), " does not match its hash"],
                 ));
             }
             Some(_) => {}
@@ -330,7 +330,7 @@ fn gather(value: &Value, found: &mut Vec<String>) {
 
 /// The result, in lines for a terminal.
 pub fn lines(found: &Found) -> Vec<String> {
-    let mut lines = vec![format!("{} the text; who said it, the first on top:", counted(found.records))];
+    let mut lines = vec![format!("{} the text; who said it, earliest first:", counted(found.records))];
     for way in found.ways.iter().take(NAMED) {
         let (thread, seq) = (way.first.0.as_str(), way.first.1.to_string());
         let from = cut(way.from.as_str(), NAME);

@@ -28,10 +28,10 @@ use systole_core::types::ids::{Digest, Name};
 use systole_core::types::limits;
 use systole_core::types::person::{PersonRequestId, RequestKind, Says};
 
-/// Approves payloads that wait for a person; without an id, lists what waits.
+/// Approves payloads that wait for a person; without an id, lists all that wait.
 ///
-/// Each payload is shown whole before it is approved. One that is longer than the screen is shown page by page; where
-/// nobody can turn the pages, --hash is needed.
+/// Each payload is shown whole before it is approved. One that is longer than the screen is shown page by page; without
+/// a terminal, --hash is needed.
 #[derive(Args, Debug)]
 pub(super) struct Approve {
     #[command(flatten)]
@@ -41,7 +41,7 @@ pub(super) struct Approve {
     ids: Vec<PersonRequestId>,
     #[command(flatten)]
     bound: Bound,
-    /// What for; it is recorded
+    /// The reason; it is recorded
     #[arg(long, value_name = "TEXT", value_parser = note, requires = "ids")]
     note: Option<String>,
 }
@@ -78,7 +78,7 @@ pub(super) struct Amend {
     file: Option<PathBuf>,
     #[command(flatten)]
     bound: Bound,
-    /// What for; it is recorded
+    /// The reason; it is recorded
     #[arg(long, value_name = "TEXT", value_parser = note)]
     note: Option<String>,
 }
@@ -125,7 +125,7 @@ fn request(text: &str) -> Result<PersonRequestId, String> {
 
 fn note(text: &str) -> Result<String, String> {
     match text.len() {
-        _ if text.trim().is_empty() => Err("a note that says something".to_owned()),
+        _ if text.trim().is_empty() => Err("a note that is not empty".to_owned()),
         long if long > limits::NOTE_BYTES => Err(format!("at most {} bytes", limits::NOTE_BYTES)),
         _ => Ok(text.to_owned()),
     }

@@ -28,19 +28,19 @@ use systole_core::types::limits;
 
 /// Asks the organism a question, and prints its answer.
 ///
-/// Goes to the organism's entry, through the organism that runs on the log; where none runs, one is started
+/// Goes to the organism's entry, through the organism that runs on the log; if none runs, one is started
 /// in this process. On a terminal without a question it is a conversation: a line a question, Ctrl-D ends it.
 #[derive(Args, Debug)]
 pub(super) struct Ask {
     #[command(flatten)]
     place: Place,
-    /// The question, quoted or not; without it what comes on stdin
+    /// The question, quoted or not; without it, stdin is read
     #[arg(value_name = "QUESTION")]
     question: Vec<String>,
     /// The thread it goes on with: an id, the beginning of one, or @last
     #[arg(long, value_name = "THREAD")]
     thread: Option<String>,
-    /// The listener it is for, where that is not the entry
+    /// The listener it is for, if that is not the entry
     #[arg(long, value_name = "NAME", value_parser = Name::parse)]
     to: Option<Name>,
 }
@@ -128,7 +128,7 @@ fn addressee(screen: Screen, composition: &Composition, named: Option<&Name>) ->
             return Err(fail(&words, &fix));
         }
         let elements: Vec<String> = listener.accepts.iter().map(|q| format!("<{}>", q.name.local)).collect();
-        let words = format!("{} takes no question: it takes {}", name.as_str(), elements.join(", "));
+        let words = format!("{} does not take questions: it takes {}", name.as_str(), elements.join(", "));
         let others: Vec<&str> =
             composition.listeners.values().filter(|l| l.entry && takes(l)).map(|l| l.name.as_str()).collect();
         let fix = match others.first() {
@@ -149,7 +149,7 @@ fn addressee(screen: Screen, composition: &Composition, named: Option<&Name>) ->
             Err(fail(&words, "--to NAME, or organism.entry in the organism's file"))
         }
         (None, _) => {
-            let words = "no listener that is open to the outside takes a question";
+            let words = "no listener with `entry: true` takes questions";
             Err(fail(words, "a listener with `accepts: [ask]` and `entry: true`, or systole send"))
         }
     }
@@ -264,7 +264,7 @@ impl Asker {
     }
 
     fn greet(&self) {
-        self.screen.say(format!("{} listens; a line a question, Ctrl-D ends", self.to.as_str()));
+        self.screen.say(format!("{} listens; each line is a question, Ctrl-D ends", self.to.as_str()));
     }
 
     fn leave(&self, thread: Option<&str>) -> Exit {

@@ -17,7 +17,7 @@ use systole_core::types::ids::{Name, ThreadId};
 
 /// Ends a thread and everything below it.
 ///
-/// Its listeners are told that their answers are no longer wanted. What is recorded stays.
+/// Its listeners are asked to stop. Its records stay.
 #[derive(Args, Debug)]
 pub(super) struct Cancel {
     #[command(flatten)]

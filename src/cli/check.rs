@@ -17,8 +17,8 @@ use systole_core::types::time::stretch;
 
 /// Checks the organism's file.
 ///
-/// Shows every mistake at once, each with its place and the mend, or a few lines of what the organism
-/// is. `run` refuses exactly what this refuses. A warning hinders nothing.
+/// Shows every mistake at once, each with its place and the fix, or a few lines about the organism
+/// itself. `run` refuses exactly what this refuses. A warning does not refuse the file.
 #[derive(Args, Debug)]
 pub(super) struct Check {
     #[command(flatten)]
@@ -146,7 +146,7 @@ fn summary(file: &OrganismFile) -> Vec<String> {
     }
     lines.extend(bounds::lines(file));
     if file.managed && composition.uses_broker() {
-        lines.push("  a broker of its own starts with it: nats-server 2.12 or newer, from PATH".to_owned());
+        lines.push("  it starts its own broker: nats-server 2.12 or newer, from PATH".to_owned());
     }
     if let Some(budgets) = &composition.budgets {
         let mut parts = vec![

@@ -19,7 +19,7 @@ use systole_core::types::ports::LogFault;
 
 /// Brings the copy of a log in NATS up to date.
 ///
-/// The commands that look read it then, with nothing running. It goes to where the organism's file
+/// The commands that only read can then use it, with nothing running. It goes to where the organism's file
 /// says the copy is, with the pump's key; `--to` and `--key-env` say something else, as on the
 /// machine of an auditor. Nothing is written to the broker.
 #[derive(Args, Debug)]
@@ -48,9 +48,9 @@ impl Copy {
         let organism = &file.composition.organism;
         let Some(url) = file.bus.as_deref().filter(|_| file.log_kept.is_some()) else {
             let log = file.log.display().to_string();
-            let words = ["the log of ", organism.as_str(), " is in ", &log, " itself, and not in NATS"];
+            let words = ["the log of ", organism.as_str(), " is in ", &log, ", not in NATS"];
             let exit = screen.fail(Exit::Usage, words.concat());
-            screen.say("  try: the commands that look, which read it there; or log: {nats: ADDRESS}");
+            screen.say("  try: the commands that only read, which find it there; or log: {nats: ADDRESS}");
             return Err(exit);
         };
         let credentials = self.credentials(screen, &file)?;
@@ -87,7 +87,7 @@ impl Copy {
             (None, Some(key)) => {
                 let keyless = |keyless| {
                     let exit = screen.fail(Exit::Configuration, keyless);
-                    screen.say("  try: --key-env NAME, where another key may read the log");
+                    screen.say("  try: --key-env NAME, if another key may read the log");
                     exit
                 };
                 key.credentials(read).map(Some).map_err(keyless)
@@ -107,7 +107,7 @@ impl Copy {
             LogFault::InUse { .. } => (
                 Exit::Unavailable,
                 format!("{ill}, which keeps it up to date"),
-                "the commands that look, which read it as it is; or --to FILE, for a copy beside it",
+                "the commands that only read, which read it as it is; or --to FILE, for a copy beside it",
             ),
             LogFault::Damaged { path, .. } if path.contains('/') => (
                 Exit::Log,
@@ -120,7 +120,7 @@ impl Copy {
             LogFault::Io { .. } => (
                 Exit::Unavailable,
                 ill.to_string(),
-                "the same again once there is room, and this user may write there; or --to FILE",
+                "the same again when there is room and this user may write there; or --to FILE",
             ),
             LogFault::Foreign { .. } => {
                 (Exit::Log, ill.to_string(), "--to FILE with a copy of this log, or a new name")
@@ -138,7 +138,7 @@ impl Copy {
 
     fn say_kept(&self, screen: Screen, stage: Stage) {
         if self.again {
-            screen.say("no copy was made; the one that was there is as it was");
+            screen.say("no copy was made; the old one is unchanged");
         } else if stage.records > 0 {
             screen.say(format!("the copy has the {} before that", counted(stage.records, "record")));
         }
@@ -180,7 +180,7 @@ fn shown(screen: Screen, organism: &str, copy: &std::path::Path, brought: &Broug
         0 => String::new(),
         position => format!(" at position {position}"),
     };
-    let exit = screen.fail(Exit::Log, format!("the old copy is not equal{place}: {}", difference.why));
+    let exit = screen.fail(Exit::Log, format!("the old copy differs{place}: {}", difference.why));
     if let Some(kept) = &again.kept {
         let from = difference.position.0.max(1).to_string();
         let look = ["systole log --log ", &quoted(kept), " --from ", &from];

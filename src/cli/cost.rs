@@ -30,7 +30,7 @@ impl Cost {
         if screen.json {
             screen.value(&costs::as_json(&id, &rows));
         } else if rows.is_empty() {
-            screen.say(format!("thread {} asked no model for anything", id.as_str()));
+            screen.say(format!("thread {} asked no model", id.as_str()));
         } else {
             costs::lines(&rows).iter().for_each(|line| screen.drawn(line));
         }

@@ -70,7 +70,7 @@ fn play(page: &Page) -> Result<(), Fault> {
     }
     let stage = Stage::lay(person::is_there()).map_err(Fault::Stage)?;
     let log = stage.log();
-    page.opening("Three AI agents and two Python programs answer a question. What the models say is rehearsed, so you need no key. Everything else is real, and is read from the log while it happens.");
+    page.opening("Three AI agents and two Python programs answer a question. The models are rehearsed, so you need no key. Everything else is real, and is read from the log as it happens.");
     let mut actor = Actor::start(&stage).map_err(Fault::Stage)?;
 
     page.heading("1. You ask a question");

@@ -9,7 +9,7 @@ use super::place::Place;
 
 /// Ends a thread at rest.
 ///
-/// Its timers are cancelled, and messages for it are refused from then on. What is recorded stays.
+/// Its timers are cancelled, and messages for it are refused from then on. Its records stay.
 #[derive(Args, Debug)]
 pub(super) struct End {
     #[command(flatten)]

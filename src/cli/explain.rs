@@ -10,7 +10,7 @@ use super::screen::Screen;
 use crate::audit::columns::wrapped;
 use systole_core::types::codes::Code;
 
-/// Says what a code means, with an example and the mend.
+/// Says what a code means, with an example and the fix.
 ///
 /// Without a code it lists all of them; a family, as `payload`, lists its own.
 #[derive(Args, Debug)]
@@ -47,7 +47,7 @@ fn tell(screen: Screen, code: Code) {
     }
     let mut lines = wrapped(&format!("{}:", code.as_str()), 4, code.meaning());
     let again = if code.is_warning() {
-        "a warning: it hinders nothing, unless `check --strict` is asked for"
+        "a warning: the organism still starts; only `check --strict` refuses it"
     } else if code.family() == "config" {
         "the organism does not start with it"
     } else if code.retry_allowed() {

@@ -31,8 +31,7 @@ pub(super) fn write(screen: Screen, folder: &Path, files: &[Fresh]) -> Result<()
     let there: Vec<String> =
         paths.filter(|path| path.symlink_metadata().is_ok()).map(|path| path.display().to_string()).collect();
     if !there.is_empty() {
-        screen
-            .say(format!("error: nothing is written over, and this is there already: {}", there.join(", ")));
+        screen.say(format!("error: no file is overwritten, and this exists already: {}", there.join(", ")));
         screen.say("  try: another name, or an empty folder");
         return Err(Exit::Usage);
     }

@@ -50,7 +50,8 @@ impl Graph {
             (Some(format), _) => format,
             (None, None) => Format::Text,
             (None, Some(file)) => named(file).ok_or_else(|| {
-                let exit = screen.fail(Exit::Usage, format!("{}: its end names no format", file.display()));
+                let exit =
+                    screen.fail(Exit::Usage, format!("{}: its ending names no format", file.display()));
                 screen.say("  try: a name that ends in .svg, .mmd or .txt, or --format");
                 exit
             })?,
@@ -80,7 +81,8 @@ impl Graph {
         let there = |path: &Path| std::fs::canonicalize(path).ok();
         let out = self.out.as_deref().and_then(there);
         if out.is_some() && out == there(self.place.file()) {
-            let exit = screen.fail(Exit::Usage, "--out names the organism's file, which is not written over");
+            let exit =
+                screen.fail(Exit::Usage, "--out names the organism's file, which is never overwritten");
             screen.say("  try: another file");
             return Err(exit);
         }

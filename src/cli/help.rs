@@ -95,8 +95,8 @@ pub(super) fn pages(command: Command) -> Command {
         }
     }
     page.push_str(
-        "\nOptions:\n{options}\n\nThe options of a command may also stand before it: `systole --json ps`.\n\
-         `systole COMMAND --help` says more of each.\n",
+        "\nOptions:\n{options}\n\nThe options of a command may also come before it: `systole --json ps`.\n\
+         `systole COMMAND --help` says more about each.\n",
     );
     EXAMPLES.iter().fold(command.help_template(page), |command, (path, lines)| {
         let lines: String = lines.iter().map(|line| format!("\n  {line}")).collect();

@@ -150,13 +150,13 @@ pub(super) fn start_fault(screen: Screen, fault: &StartFault) -> Exit {
         }
         StartFault::Led { .. } => {
             let exit = screen.fail(Exit::Unavailable, fault);
-            screen.say("  try: the same there, or systole run here, which stands by");
+            screen.say("  try: the same command there; or systole run here, which stands by");
             exit
         }
         StartFault::Listener(_) => screen.fail(Exit::Configuration, fault),
         StartFault::Machine(_) => {
             let exit = screen.fail(Exit::Unavailable, fault);
-            screen.say("  try: the same again; if it stays so, systole doctor");
+            screen.say("  try: run it again; if it fails again, systole doctor");
             exit
         }
     }

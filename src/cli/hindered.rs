@@ -26,7 +26,7 @@ pub(super) fn no_folder(screen: Screen, path: &Path, what: &str, error: &Error) 
 /// Reports a missing resource that is neither a file nor a folder.
 pub(super) fn machine(screen: Screen, what: &str, error: &Error) -> Exit {
     let exit = screen.fail(Exit::Unavailable, format!("{what}: {}", system::told(error)));
-    screen.say("  try: the same again; if it stays so, systole doctor");
+    screen.say("  try: run it again; if it fails again, systole doctor");
     exit
 }
 

@@ -117,7 +117,7 @@ impl Part {
                 Some(name) if known.contains(&name) => chosen.insert(name),
                 Some(name) => {
                     let words =
-                        ["--only: ", name.as_str(), " has no program here: the file says nats: true of it"];
+                        ["--only: ", name.as_str(), " has no program here: it has nats: true in the file"];
                     return Err(refuse(&words.concat(), &format!("one of {}", fix())));
                 }
                 None => {
@@ -167,7 +167,7 @@ pub(super) fn pump(screen: Screen, file: OrganismFile) -> Result<OrganismFile, E
 }
 
 fn no_broker(screen: Screen, role: &str) -> Exit {
-    let words = ["--role ", role, ": the file names no broker over which they reach one another"];
+    let words = ["--role ", role, ": the file names no broker to connect them"];
     let exit = screen.fail(Exit::Usage, words.concat());
     screen.say("  try: bus: {nats: nats://127.0.0.1:4222} at the top of the file");
     exit
@@ -175,7 +175,7 @@ fn no_broker(screen: Screen, role: &str) -> Exit {
 
 fn not_for_the_pump(screen: Screen, option: &str) -> Exit {
     let exit =
-        screen.fail(Exit::Usage, format!("{option} is about listeners, which the pump's part runs none of"));
+        screen.fail(Exit::Usage, format!("{option} is about listeners, and the pump's role runs none"));
     screen.say("  try: --role listeners, or leave it out");
     exit
 }
@@ -192,8 +192,7 @@ fn address(screen: Screen, place: &Place, file: &Path) -> Result<String, Exit> {
     match std::fs::read_to_string(file) {
         Ok(text) => Ok(text.trim().to_owned()),
         Err(error) => {
-            let words =
-                ["no broker of the organism's own is known: ", &quoted(file), ": ", &error.to_string()];
+            let words = ["the organism's own broker is not known: ", &quoted(file), ": ", &error.to_string()];
             let exit = screen.fail(Exit::Unavailable, words.concat());
             screen.say(format!("  try: {} --role pump on this machine first", place.run_command()));
             Err(exit)
@@ -218,11 +217,11 @@ fn telling(screen: Screen) -> Tell {
     Arc::new(move |listener: &Name, happened: &Happened| {
         let words = match happened {
             Happened::AtBroker(News::Refused { code, words, delivery, .. }) => {
-                format!("the pump refused what it said: {code}: {words} (delivery {delivery})")
+                format!("the pump refused its message: {code}: {words} (delivery {delivery})")
             }
             Happened::AtBroker(news) => news.to_string(),
             Happened::Fell(words) => words.clone(),
-            Happened::Unsent(words) => format!("what it said was not sent on: {words}"),
+            Happened::Unsent(words) => format!("its message was not sent on: {words}"),
         };
         screen.say(format!("{}: {words}", listener.as_str()));
     })
@@ -236,7 +235,7 @@ async fn until_signalled(screen: Screen, hosting: Hosting, signals: &mut Signals
         ended = &mut hosted => return of_itself(screen, ended),
         exit = signals.next() => exit,
     };
-    screen.say("stopping: nothing more is taken, and what is under way may end for 5 s; a second signal stops at once");
+    screen.say("stopping: takes no more work, and running deliveries get 5 s; a second signal stops at once");
     stop.send_replace(true);
     tokio::select! {
         ended = &mut hosted => match ended {
@@ -247,7 +246,7 @@ async fn until_signalled(screen: Screen, hosting: Hosting, signals: &mut Signals
             ended => of_itself(screen, ended),
         },
         _ = signals.next() => {
-            screen.say("stopped at once; what was under way is lost, and tried again as the file says");
+            screen.say("stopped at once; running deliveries are lost, and retried as the file says");
             Exit::Stopped
         }
     }

@@ -158,7 +158,7 @@ fn printable(screen: Screen, folder: &Path) -> Result<(), Exit> {
     if folder.to_str() == Some(&shown) {
         return Ok(());
     }
-    screen.say_drawn(&format!("error: the name `{shown}` holds what no screen shows as it is"));
+    screen.say_drawn(&format!("error: the name `{shown}` has characters that a screen cannot show"));
     screen.say("  try: a name of letters, digits, - and _");
     Err(Exit::Usage)
 }

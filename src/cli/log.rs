@@ -51,7 +51,7 @@ pub(super) struct Log {
     /// Only records since then: 10m, 2h, 14:30, 2026-11-21
     #[arg(long, value_name = "TIME")]
     since: Option<String>,
-    /// Go on with what comes, until stopped or the thread is cancelled
+    /// Follow new records, until stopped or the thread is cancelled
     #[arg(short = 'f', long)]
     follow: bool,
     /// Print the stored bytes of each body, and nothing else
@@ -213,7 +213,7 @@ fn moment(text: &str, now: Millis) -> Option<Millis> {
 }
 
 fn unread(looking: &Looking, text: &str) -> Exit {
-    let exit = looking.screen.fail(Exit::Usage, format!("--since `{text}`: this is no time"));
+    let exit = looking.screen.fail(Exit::Usage, format!("--since `{text}`: this is not a time"));
     looking
         .screen
         .say("  try: --since 10m, --since 14:30, --since 2026-11-21 or --since 2026-11-21T14:30:00Z");

@@ -94,7 +94,7 @@ impl Looking {
     pub(super) fn workers(&self) -> BTreeMap<String, usize> {
         let run = self.running.and_then(|_| RunFile::of(&self.log));
         let unknown = |words: &str| {
-            self.screen.say(format!("how many workers there are over NATS is not known: {words}"));
+            self.screen.say(format!("the number of workers over NATS is not known: {words}"));
             BTreeMap::new()
         };
         match run.map(|run| Client::of(&run).workers()) {
@@ -158,7 +158,7 @@ pub(super) fn mend_of(fault: &LogFault) -> Option<Cow<'static, str>> {
     let fix = match fault {
         LogFault::Lost { gone, .. } => {
             let fix = format!(
-                "a backup of the log with its -wal; or systole run --accept-loss {gone}, which goes on without what was there"
+                "a backup of the log with its -wal; or systole run --accept-loss {gone}, which goes on without these records"
             );
             return Some(Cow::Owned(fix));
         }
@@ -166,7 +166,7 @@ pub(super) fn mend_of(fault: &LogFault) -> Option<Cow<'static, str>> {
         LogFault::Foreign { .. } => Some("--log PATH with a log, or another log.path in the organism's file"),
         LogFault::Newer { .. } => Some("the version of systole that wrote it, or a newer one"),
         LogFault::Apart { .. } => Some(
-            "the broker's store as it was, from a backup; or another log.path, to go on with what it holds: the copy is kept",
+            "the broker's store from a backup; or another log.path, to go on with what the broker has: the copy is kept",
         ),
         LogFault::Damaged { .. } => Some("systole doctor, which says how far the damage goes"),
         LogFault::Io { .. } => Some(

@@ -115,7 +115,7 @@ fn taker(composition: &Composition, element: &str, to: Option<&Name>) -> Result<
                     second.name.as_str(),
                     first.name.as_str()
                 ),
-                None => format!("{element} is there in several namespaces; try: '{}'", taken.name),
+                None => format!("{element} exists in several namespaces; try: '{}'", taken.name),
             })
         }
     }

@@ -108,7 +108,7 @@ enum Command {
     Ps(ps::Ps),
     /// Say what a thread waits for
     Why(why::Why),
-    /// Draw what came of a message
+    /// Draw everything that a message caused
     Tree(tree::Tree),
     /// Show a thread's todo lists, now or as they once stood
     Todo(todo::Todo),
@@ -118,7 +118,7 @@ enum Command {
     Context(prompted::Prompted),
     /// Say why a record is there, back to the door
     Trail(trail::Trail),
-    /// Say what models were asked for, and what it came to
+    /// Show the model requests, their tokens and their cost
     Cost(cost::Cost),
     /// Approve payloads that wait for a person, or list what waits
     Approve(approve::Approve),
@@ -132,7 +132,7 @@ enum Command {
     Steer(steer::Steer),
     /// Halt a thread, or everything
     Pause(pause::Pause),
-    /// Let what was paused go on
+    /// Let paused threads go on
     Resume(pause::Resume),
     /// End a thread and everything below it
     Cancel(cancel::Cancel),
@@ -162,7 +162,7 @@ enum Command {
     Permissions(permissions::Permissions),
     /// Print the script by which a shell completes commands and ids
     Completions(completions::Completions),
-    /// Print what a shell offers behind a command
+    /// Print the completions for a command
     #[command(hide = true)]
     CompleteWords(words::Words),
 }

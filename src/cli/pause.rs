@@ -19,12 +19,12 @@ use systole_core::types::ids::{Name, ThreadId};
 
 /// Halts a thread and everything below it, or all threads.
 ///
-/// Nothing new goes out; what is out may land, and what comes in is recorded. It survives restarts.
+/// Nothing new is delivered; open deliveries may end, and new messages are recorded. It survives restarts.
 #[derive(Args, Debug)]
 pub(super) struct Pause {
     #[command(flatten)]
     which: Which,
-    /// What for; it is recorded
+    /// The reason; it is recorded
     #[arg(long, value_name = "TEXT")]
     note: Option<String>,
 }

@@ -23,7 +23,7 @@ pub(super) struct Place {
     organism_file: Option<PathBuf>,
     #[arg(skip)]
     found: OnceLock<PathBuf>,
-    /// The log, where it is not the one that the file names
+    /// The log, if it is not the one that the file names
     #[arg(long, value_name = "PATH")]
     log: Option<PathBuf>,
     /// Say something else than the file, as limits.message=64KiB
@@ -63,7 +63,7 @@ impl Place {
             return Ok(());
         }
         let pid = run.pid.to_string();
-        let words = format!("process {pid} runs the organism, with what was set when it was started");
+        let words = format!("process {pid} runs the organism, with the settings it was started with");
         let exit = screen.fail(Exit::Usage, words);
         screen.say("  try: leave --set out, or stop that process first");
         Err(exit)
@@ -74,8 +74,9 @@ impl Place {
         if self.settings.is_empty() {
             return Ok(());
         }
-        let exit = screen.fail(Exit::Usage, "this writes the organism's file, in which --set says nothing");
-        screen.say("  try: leave --set out, and write into the file what it is to say");
+        let exit =
+            screen.fail(Exit::Usage, "this writes the organism's file, and --set cannot change that file");
+        screen.say("  try: leave --set out, and change the value in the file");
         Err(exit)
     }
 

@@ -78,7 +78,7 @@ mod tests {
     use crate::audit::columns::COLUMNS;
 
     #[test]
-    fn a_refusal_says_where_what_and_the_mend_within_eighty_columns() {
+    fn a_refusal_shows_place_reason_and_fix_within_eighty_columns() {
         let refusal = Refusal {
             code: "payload.invalid".into(),
             message: "limit: 0 is less than 1, the smallest allowed".into(),

@@ -192,7 +192,7 @@ impl Run {
 /// Reports that a host of listeners does not run in the background: it has no door that shows when it is ready.
 fn no_door(screen: Screen) -> Exit {
     let exit = screen.fail(Exit::Usage, "--detach waits for the door, and a host of listeners has none");
-    screen.say("  try: the same without --detach, as a service of the system");
+    screen.say("  try: the same without --detach, as a system service");
     exit
 }
 
@@ -215,7 +215,7 @@ fn say_started(screen: Screen, organism: &Organism, address: SocketAddr, log: &P
     screen.say(format!("{} runs as process {}", status.organism, status.pid));
     if let Some(reachable) = reachable {
         let file = quoted(&reachable.address_file);
-        screen.say(format!("its broker listens on {}, which stands in {file}", reachable.address));
+        screen.say(format!("its broker listens on {}, which is written in {file}", reachable.address));
         for one in &reachable.entrances {
             let key = format!("  {}: the key {}", one.who.as_str(), quoted(&one.key));
             screen.say(format!("{key}, the inbox prefix {}", one.inbox));
@@ -322,8 +322,8 @@ async fn watch(screen: Screen, mut running: Running, signals: &mut Signals) -> L
     };
     let by = running.organism.lead().and_then(|lead| lead.lost());
     match &by {
-        Some(words) => screen.say(format!("{words}: what is under way here is dropped")),
-        None => screen.say("stopping: replies may land for 5 s; a second signal stops at once"),
+        Some(words) => screen.say(format!("{words}: open deliveries here are dropped")),
+        None => screen.say("stopping: waits 5 s for replies; a second signal stops at once"),
     }
     let mut stopping = pin!(stop(screen, running));
     let mut shows = true;
@@ -339,7 +339,7 @@ async fn watch(screen: Screen, mut running: Running, signals: &mut Signals) -> L
                 _ => shows = false,
             },
             _ = signals.next() => {
-                screen.say("stopped at once; what was out is taken up again at the next start");
+                screen.say("stopped at once; open deliveries are taken up again at the next start");
                 return Left::Over(Exit::Stopped);
             }
         }

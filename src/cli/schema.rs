@@ -41,7 +41,7 @@ struct Show {
     #[command(flatten)]
     place: Place,
     /// An element, or a schema as the file names it, or talk, which comes
-    /// with the house; without one, what `payloads` means
+    /// with Systole; without one, what `payloads` means
     element: Option<String>,
 }
 
@@ -111,7 +111,7 @@ impl Of {
         let Declared { model, local, .. } = schemas.declaring(screen, &self.element)?;
         let Some(example) = model.example(&local) else {
             let told =
-                [&local, " has no example: no value is known for one of its patterns, or it holds itself"];
+                [&local, " has no example: no value is known for one of its patterns, or it contains itself"];
             return Err(screen.fail(Exit::Failed, told.concat()));
         };
         let text = String::from_utf8_lossy(&example);

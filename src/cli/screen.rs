@@ -136,7 +136,7 @@ impl Screen {
     fn told(self, printed: io::Result<()>) {
         let Err(error) = printed else { return };
         if error.kind() != ErrorKind::BrokenPipe && !LOST.swap(true, Ordering::Relaxed) {
-            self.say(format!("error: stdout: {error}; what should stand there is lost"));
+            self.say(format!("error: stdout: {error}; the output is lost"));
         }
     }
 

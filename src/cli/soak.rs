@@ -78,7 +78,7 @@ pub(super) struct Soak {
     /// Set a value of its file, as for `run`; log.nats tries a log in NATS
     #[arg(long, value_name = "PATH=VALUE")]
     set: Vec<String>,
-    /// Print what came of it as JSON
+    /// Print the result as JSON
     #[arg(long)]
     json: bool,
 }

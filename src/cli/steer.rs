@@ -38,14 +38,14 @@ impl Steer {
 
     fn whole(&self, screen: Screen) -> Result<Exit, Exit> {
         if self.text.trim().is_empty() {
-            return Err(screen.fail(Exit::Usage, "no words: write them behind the thread"));
+            return Err(screen.fail(Exit::Usage, "no text: write it after the thread"));
         }
         let looking = Looking::open(&self.place)?;
         let thread = looking.find(&self.thread)?;
         let named = listener(&looking, &thread)?;
         let file = self.place.organism(screen)?;
         let Some(listener) = file.composition.listener(&named) else {
-            let words = format!("{named} works on {thread}, and is not in the organism's file any more");
+            let words = format!("{named} works on {thread}, but is no longer in the organism's file");
             return Err(screen.fail(Exit::Configuration, words));
         };
         let payload = payload(screen, &file.composition, listener, &thread, &self.text)?;
@@ -71,8 +71,7 @@ fn listener(looking: &Looking, thread: &ThreadId) -> Result<Name, Exit> {
         found.iter().flat_map(|thread| &thread.calls).filter(|(path, call)| path.depth() == 0 && !call.held);
     let first = open.min_by_key(|(path, _)| path.top_number()).map(|(_, call)| call.listener.clone());
     first.ok_or_else(|| {
-        let exit =
-            looking.screen.fail(Exit::Payload, format!("thread.resting: nothing is worked on in {thread}"));
+        let exit = looking.screen.fail(Exit::Payload, format!("thread.resting: no call is open in {thread}"));
         looking.screen.say(format!("  try: systole ask --thread {thread}, which goes on with it"));
         exit
     })
@@ -96,7 +95,7 @@ fn payload(
     }
     let names: Vec<String> = listener.accepts.iter().map(|taken| format!("<{}>", taken.name.local)).collect();
     let words =
-        format!("{} takes {}, and words alone do not make one of them", listener.name, names.join(", "));
+        format!("{} takes {}, and none of them consists of text alone", listener.name, names.join(", "));
     let exit = screen.fail(Exit::Usage, words);
     screen.say(format!("  try: systole send --thread {thread} --file FILE, with <steer> around one of them"));
     Err(exit)

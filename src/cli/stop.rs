@@ -94,8 +94,9 @@ fn named(screen: Screen, log: &Path, pid: u32) -> Result<String, Exit> {
     if StandingBy::of(log, pid).is_some() {
         return Ok("the pump that stands by".to_owned());
     }
-    let words =
-        format!("process {pid} uses the log, and is no running organism: it starts, or it is one command");
+    let words = format!(
+        "process {pid} uses the log, but is not a running organism: it is starting, or it is another command"
+    );
     let exit = screen.fail(Exit::Unavailable, words);
     screen.say("  try: the same in a moment, or end that command where it runs");
     Err(exit)

@@ -115,7 +115,7 @@ impl Test {
                 std::fs::metadata(path).map_err(told)?;
                 if !path.to_string_lossy().ends_with(ENDING) {
                     let words =
-                        format!("{} is no test file: the name of one ends in {ENDING}", path.display());
+                        format!("{} is not a test file: its name does not end in {ENDING}", path.display());
                     return Err(screen.fail(Exit::Usage, words));
                 }
                 found.push(path.clone());

@@ -37,7 +37,7 @@ impl Trail {
             None => named(&looking, &self.message)?,
             Some((text, Some(wanted))) => holding(&looking, text, wanted)?,
             Some((_, None)) => {
-                let exit = looking.screen.fail(Exit::Usage, "the text is empty, and would stand everywhere");
+                let exit = looking.screen.fail(Exit::Usage, "the text is empty, and would match everything");
                 looking.screen.say("  try: --text with some words of it");
                 return Err(exit);
             }

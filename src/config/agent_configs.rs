@@ -221,7 +221,7 @@ fn circles(diagnostics: &mut Diagnostics, models: &[Declaration]) {
         message.extend(names.iter().copied());
         let (Some(first), Some(last)) = (way.first(), way.last()) else { continue };
         let words = format!("models.{name}.fallback: a circle, {name} -> {}", names.join(" -> "));
-        let fix = Some("an order that ends: a model stands in for none that stands in for it");
+        let fix = Some("an order that ends: no model may be its own fallback, directly or through others");
         if way.len() > 1 {
             diagnostics.report_beside(Code::ConfigValue, first.at, &words, fix, (last.at, "back again"));
         } else {

@@ -168,7 +168,7 @@ fn thinks(diagnostics: &mut Diagnostics, own: &Fields<'_>) -> AgentConfig {
     if let Some((node, path)) = own.get("output") {
         output(diagnostics, node, &path, &mut agent_config);
         if !agent_config.is_native() {
-            let message = format!("{path}: in `xml` and `plain` a final is what its element takes");
+            let message = format!("{path}: in `xml` and `plain` the element decides the form of the final");
             tell_by_dialect(
                 diagnostics,
                 own,
@@ -195,7 +195,7 @@ fn actions(diagnostics: &mut Diagnostics, own: &Fields<'_>, agent_config: &mut A
             let message = format!("{path}: with native calls a model may make several at once");
             tell_by_dialect(diagnostics, own, node.span, &message, "actions: many, or dialect: xml");
         } else if agent_config.dialect == Dialect::Plain && wanted == Actions::Many {
-            let message = format!("{path}: with `dialect: plain` an agent does nothing but answer");
+            let message = format!("{path}: with `dialect: plain` an agent only answers");
             tell_by_dialect(diagnostics, own, node.span, &message, "leave it out, or dialect: xml");
         }
         agent_config.actions = wanted;

@@ -81,8 +81,9 @@ pub(super) fn resolve(
                 None => diagnostics.report(Code::ConfigValue, named.at, &message, Some(fix)),
             }
         } else if !several.iter().any(|(_, takers)| all.iter().any(|one| addresses_two(one, takers))) {
-            let message = ["broadcast: nobody may send `", &named.value, "` to two of those that accept it"];
-            let fix = "two or more of them under `peers` of who sends it, or leave it out";
+            let message =
+                ["broadcast: no listener may send `", &named.value, "` to two of those that accept it"];
+            let fix = "two or more of them under `peers` of its sender, or leave it out";
             diagnostics.report(Code::ConfigValue, named.at, &message.concat(), Some(fix));
         }
         broadcasts.extend(several.into_iter().map(|(element, takers)| Broadcast {

@@ -84,7 +84,8 @@ pub(super) fn money(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> O
     let money =
         Money::parse(&found.value).filter(|money| (1..=limits::BUDGET_MICROS).contains(&money.micros));
     if money.is_none() {
-        let message = [path, ": `", &found.value, "` is no amount of money up to 1000000 with its currency"];
+        let message =
+            [path, ": `", &found.value, "` is not an amount of money up to 1000000 with its currency"];
         diagnostics.report(
             Code::ConfigValue,
             found.at,
@@ -130,7 +131,7 @@ pub(super) fn share(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> O
     if let Some(percent) = digits.and_then(|text| text.parse().ok()).filter(|n| (1..=100).contains(n)) {
         return Some(percent);
     }
-    let message = format!("{path}: `{}` is no share from 1% to 100%", found.value);
+    let message = format!("{path}: `{}` is not a share from 1% to 100%", found.value);
     diagnostics.report(Code::ConfigValue, found.at, &message, Some("50%"));
     None
 }

@@ -115,7 +115,7 @@ pub(super) fn read(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Op
 fn managed(diagnostics: &mut Diagnostics, at: Span, section: &Fields<'_>) -> Declaration {
     key_beside(diagnostics, section);
     if let Some((other, path)) = section.get("key_env") {
-        let message = format!("{path}: a broker of the organism's own has keys that are made for it");
+        let message = format!("{path}: the keys of an organism's own broker are made for it");
         let second = (at, "started with the organism");
         diagnostics.report_beside(Code::ConfigValue, other.span, &message, Some("one of the two"), second);
     }
@@ -198,7 +198,7 @@ fn url(diagnostics: &mut Diagnostics, found: &value::At<String>, path: &str) -> 
     }
     let rest = ["nats://", "tls://"].iter().find_map(|scheme| written.strip_prefix(scheme));
     let Some(rest) = rest else {
-        let message = format!("{path}: `{written}` is no address of a NATS server");
+        let message = format!("{path}: `{written}` is not the address of a NATS server");
         diagnostics.report(Code::ConfigValue, found.at, &message, Some(FORMS));
         return None;
     };
@@ -214,7 +214,7 @@ fn url(diagnostics: &mut Diagnostics, found: &value::At<String>, path: &str) -> 
     };
     let is_host = !host.is_empty() && !host.contains(|c: char| c.is_whitespace() || "/?#,".contains(c));
     if !is_host || !port {
-        let message = format!("{path}: `{written}` is no address of a NATS server");
+        let message = format!("{path}: `{written}` is not the address of a NATS server");
         diagnostics.report(Code::ConfigValue, found.at, &message, Some(FORMS));
         return None;
     }
@@ -229,7 +229,7 @@ pub(super) fn reached(diagnostics: &mut Diagnostics, own: &Fields<'_>) -> Option
     }
     for key in PROGRAM {
         if let Some((other, other_path)) = own.get(key) {
-            let message = format!("{other_path}: a listener over NATS is no program of this organism");
+            let message = format!("{other_path}: a listener over NATS has no program in this organism");
             let second = (node.span, "reached over NATS");
             diagnostics.report_beside(
                 Code::ConfigValue,
@@ -252,13 +252,13 @@ pub(super) fn check(diagnostics: &mut Diagnostics, declared: &Declared) {
     if let Some((party, at)) =
         declared.parties.iter().find(reached).and_then(|party| Some((party, party.nats?)))
     {
-        unnamed(diagnostics, &party.path(), at, "it could be reached");
+        unnamed(diagnostics, &party.path(), at, "it cannot be reached");
     }
 }
 
 /// Reports that a broker is needed and none is named.
 pub(super) fn unnamed(diagnostics: &mut Diagnostics, path: &str, at: Span, what: &str) {
-    let message = format!("{path}.nats: no broker is named over which {what}");
+    let message = format!("{path}.nats: the file names no broker, so {what}");
     let fix = format!("bus: {{{EXAMPLE}}} at the top of the file");
     diagnostics.report(Code::ConfigMissing, at, &message, Some(&fix));
 }

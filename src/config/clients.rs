@@ -123,7 +123,7 @@ pub(super) fn resolve(
             sources.push(source);
         }
         if let Some(at) = one.nats.filter(|_| declared.bus.is_none() && declared.log_kept.is_none()) {
-            bus::unnamed(diagnostics, &format!("clients.{}", name.as_str()), at, "it could come in");
+            bus::unnamed(diagnostics, &format!("clients.{}", name.as_str()), at, "it cannot connect");
         }
         let over_nats = one.nats.is_some();
         clients.insert(name.clone(), Client { may, roles: one.roles.clone(), over_nats });

@@ -210,7 +210,7 @@ fn message(diagnostics: &mut Diagnostics, party: &Party, declared: &Declared) {
         party,
         declared,
         (".timers.tell", &party.timer_tell),
-        "be told of its own timers",
+        "get word of its own timers",
     );
 }
 

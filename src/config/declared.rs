@@ -260,7 +260,7 @@ fn house(diagnostics: &mut Diagnostics, top: &Fields<'_>, declared: &mut Declare
         match found.value.parse() {
             Ok(address) => declared.listen = Some(address),
             Err(_) => {
-                let message = format!("{path}: `{}` is no IP address with a port", found.value);
+                let message = format!("{path}: `{}` is not an IP address with a port", found.value);
                 diagnostics.report(Code::ConfigValue, found.at, &message, Some(&DEFAULT_LISTEN.to_string()));
             }
         }
@@ -442,13 +442,13 @@ pub(super) fn variable(diagnostics: &mut Diagnostics, name: &str, at: Span, path
     let start = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
     let word = start && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
     if !word {
-        let message = format!("{path}: `{name}` is no name of an environment variable");
+        let message = format!("{path}: `{name}` is not the name of an environment variable");
         diagnostics.report(Code::ConfigValue, at, &message, Some("letters, digits and _, a digit not first"));
     } else if name.starts_with("SYSTOLE_") {
         diagnostics.report(
             Code::ConfigValue,
             at,
-            &format!("{path}: `{name}` is set by the house"),
+            &format!("{path}: `{name}` is set by Systole"),
             Some("another name"),
         );
     }
@@ -474,7 +474,7 @@ pub(super) fn delivery(diagnostics: &mut Diagnostics, own: &Fields<'_>, party: &
         && let Some(idle) = duration_ms(diagnostics, node, &path)
     {
         if idle.value > party.timeout_ms {
-            let message = format!("{path}: longer than the timeout, so that it would never count");
+            let message = format!("{path}: longer than the timeout, so it would never apply");
             let fix = Some("a shorter idle or a longer timeout");
             match own.get("timeout") {
                 Some((timeout, _)) => {

@@ -170,7 +170,7 @@ fn regular(path: &Path) -> Result<(), String> {
 
 fn in_words(error: &std::io::Error) -> String {
     match error.kind() {
-        ErrorKind::PermissionDenied => "the file may not be read by this user".to_owned(),
+        ErrorKind::PermissionDenied => "this user may not read the file".to_owned(),
         _ => system::told(error),
     }
 }

@@ -56,8 +56,7 @@ pub(super) fn read(diagnostics: &mut Diagnostics, section: &Fields<'_>) -> Optio
         bus::key_beside(diagnostics, section);
         let given: Vec<&str> = OF_A_BROKER.into_iter().filter(|key| section.get(key).is_some()).collect();
         if !given.is_empty() {
-            let message =
-                [&section.path, " has no `nats`, without which nothing is meant by ", &given.join(", ")];
+            let message = [&section.path, " has no `nats`, which is required for ", &given.join(", ")];
             let fix = "nats: nats://127.0.0.1:4222 beside it, or leave it out";
             diagnostics.report(Code::ConfigMissing, section.at, &message.concat(), Some(fix));
         }
@@ -87,7 +86,7 @@ fn durability(
         }
         (Word::Always, None) => {
             let message =
-                [&section.path, " has no `monitor`, and whether the broker syncs shows nowhere else"];
+                [&section.path, " has no `monitor`, and only that page shows whether the broker syncs"];
             let fix = format!("{MONITOR}, its monitoring page, or durability: relaxed");
             diagnostics.report(Code::ConfigMissing, at, &message.concat(), Some(&fix));
             None
@@ -112,7 +111,7 @@ fn monitor(diagnostics: &mut Diagnostics, page: &At<String>, path: &str) -> Opti
         !host.is_empty() && host.chars().all(plain) && port.parse::<u16>().is_ok()
     });
     if !is_page {
-        let message = format!("{path}: `{}` is no address of a monitoring page", page.value);
+        let message = format!("{path}: `{}` is not the address of a monitoring page", page.value);
         diagnostics.report(Code::ConfigValue, page.at, &message, Some("http://HOST:PORT, without a path"));
         return None;
     }

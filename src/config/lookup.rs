@@ -123,7 +123,7 @@ impl Lookup {
         let mut found = all.filter_map(|(name, outline)| Some((name, declared_in(outline, &named.value)?)));
         let (first_name, first) = found.next()?;
         if let Some((second, _)) = found.find(|(name, _)| *name != first_name) {
-            let message = format!("{path}: `{}` stands in {first_name} and in {second}", named.value);
+            let message = format!("{path}: `{}` is declared in {first_name} and in {second}", named.value);
             let fix = format!("schema: {first_name}, or the other, on this listener");
             let message =
                 Diagnostic::new(Code::ConfigOverlap, diagnostics.place(named.at), &message, Some(&fix));
@@ -166,10 +166,8 @@ impl Lookup {
         }
         let section = if party.agent_config.is_some() { "agents" } else { "workflows" };
         if notes::HOUSE.contains(&name.as_str()) {
-            let message = format!(
-                "{section}: the notes of `{name}` would stand in {}, which belongs to the house",
-                tag.ns
-            );
+            let message =
+                format!("{section}: the notes of `{name}` would be in {}, which belongs to Systole", tag.ns);
             diagnostics.report(Code::ConfigValue, party.key.at, &message, Some("another name"));
             return None;
         }
@@ -242,8 +240,8 @@ impl Lookup {
         let unread = || self.unread.iter().map(String::as_str);
         let declared = || near.iter().chain(others()).copied().chain(unread());
         let message = match own {
-            Some(own) => format!("{path}: `{}` is no root element of {}", named.value, own.value),
-            None => format!("{path}: `{}` is declared by no schema and not in payloads", named.value),
+            Some(own) => format!("{path}: `{}` is not a root element of {}", named.value, own.value),
+            None => format!("{path}: `{}` is not declared by a schema or in payloads", named.value),
         };
         let nearest = nearest(&named.value, near.iter().copied());
         let nearest =
@@ -285,7 +283,7 @@ impl Lookup {
                 outline.element(element).map(|element| (file, outline.declared(element)))
             });
             if let Some((file, second)) = other {
-                let message = format!("payloads: `{element}` stands in {file} as well");
+                let message = format!("payloads: `{element}` is declared in {file} as well");
                 let fix = "one of the two; a payload is declared in one place";
                 let at = section.place_of(element);
                 let message =

@@ -113,7 +113,7 @@ impl<'a> Warnings<'a> {
             return self.warn(Warning {
                 code: Code::ConfigUnreached,
                 at: first.key.at,
-                words: "no listener takes messages from outside, so that nothing ever begins".to_owned(),
+                words: "no listener takes messages from outside, so no work can begin".to_owned(),
                 fix: &fix,
                 second: None,
             });
@@ -129,7 +129,7 @@ impl<'a> Warnings<'a> {
                 code: Code::ConfigUnreached,
                 at: party.key.at,
                 words,
-                fix: "entry: true, or its name under `peers` of who sends to it",
+                fix: "entry: true, or its name under `peers` of its sender",
                 second: None,
             });
         }
@@ -179,7 +179,7 @@ impl<'a> Warnings<'a> {
                     code: Code::ConfigUnreadAnswer,
                     at: first.at,
                     words: format!("{}{}`", words.concat(), first.value.as_str()),
-                    fix: "leave `returns` out, or its name under `peers` of who calls it",
+                    fix: "leave `returns` out, or its name under `peers` of its caller",
                     second: None,
                 });
             }
@@ -279,7 +279,7 @@ impl<'a> Warnings<'a> {
                     Some((party, written.into_iter().find(|written| *written.value == **local)?))
                 });
                 let Some((party, named)) = named else { continue };
-                let words = format!("`{local}` takes the place of {vocabulary}'s <{local}>");
+                let words = format!("`{local}` replaces {vocabulary}'s <{local}>");
                 let fix = format!("another name, as {}-{local}; left out, ", party.key.value);
                 let fix = format!("{}{vocabulary}'s is meant", fix.as_str());
                 let message = Diagnostic::new(Code::ConfigShadowed, place.clone(), &words, Some(&fix));

@@ -67,7 +67,7 @@ pub(super) fn tokens(
     let number = number.filter(|number| is_number && (bounds.least.1..=bounds.most.1).contains(number));
     if number.is_none() {
         let range = format!("{} to {}", bounds.least.0, bounds.most.0);
-        let message = format!("{path}: `{written}` is no number of tokens from {range}");
+        let message = format!("{path}: `{written}` is not a number of tokens from {range}");
         diagnostics.report(Code::ConfigValue, found.at, &message, Some("200k"));
     }
     number.map(|value| At { at: found.at, value })
@@ -112,7 +112,7 @@ fn measured(
     let factor = units.iter().find(|(name, _)| *name == unit).map(|(_, factor)| *factor);
     let (message, fix) = match factor {
         None if digits == 0 => {
-            (format!("`{written}` is no number with a unit"), format!("a number and one of {names}"))
+            (format!("`{written}` is not a number with a unit"), format!("a number and one of {names}"))
         }
         None if unit.is_empty() => (format!("`{written}` has no unit"), [written, usual].concat()),
         None if units.iter().any(|(name, _)| *name == unit.trim()) => {
@@ -126,7 +126,7 @@ fn measured(
             let short = short.clone().find(|name| name.to_ascii_lowercase().starts_with(&lower));
             let near = short.or_else(|| nearest(unit, units.iter().map(|(name, _)| *name)));
             let near = near.map(|near| [number, near].concat());
-            (format!("`{unit}` is no unit here"), near.unwrap_or_else(|| format!("one of {names}")))
+            (format!("`{unit}` is not a unit here"), near.unwrap_or_else(|| format!("one of {names}")))
         }
         Some(_) if digits == 0 => (format!("`{written}` has no number"), format!("1{unit}")),
         Some(factor) => {

@@ -229,7 +229,7 @@ fn amount(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Option<u64>
     let money = Money::parse(&format!("{} USD", found.value));
     let money = money.filter(|money| money.micros <= limits::BUDGET_MICROS);
     if money.is_none() {
-        let message = format!("{path}: `{}` is no amount from 0 to 1000000", found.value);
+        let message = format!("{path}: `{}` is not an amount from 0 to 1000000", found.value);
         let fix = "a number as 0.25, with at most six decimals; the currency comes after it";
         diagnostics.report(Code::ConfigValue, found.at, &message, Some(fix));
     }

@@ -52,13 +52,12 @@ impl Section {
         let organism = organism?;
         let namespace = Listener::namespace_of(organism);
         if belongs_to_house(&namespace) {
-            let message = ["payloads: their namespace would be ", &namespace, ", which belongs to the house"];
+            let message = ["payloads: their namespace would be ", &namespace, ", which belongs to Systole"];
             diagnostics.report(Code::ConfigValue, self.at, &message.concat(), Some("another organism.name"));
         }
         let xsd = compact::xsd(&namespace, &payloads);
         if xsd.len() > SCHEMA_BYTES {
-            let message =
-                ["payloads: the schema that they mean has ", &xsd.len().to_string(), " bytes, 1 MiB at most"];
+            let message = ["payloads: their schema has ", &xsd.len().to_string(), " bytes, 1 MiB at most"];
             diagnostics.report(
                 Code::ConfigValue,
                 self.at,
@@ -116,7 +115,7 @@ impl Reading<'_> {
             return Some((name.to_owned(), optional));
         }
         let shown = if written.is_empty() { "an empty name" } else { &format!("`{name}`") };
-        let message = format!("{path}: {shown} is no name of an element");
+        let message = format!("{path}: {shown} is not the name of an element");
         let mended = mended(name);
         let fix = mended.as_deref().unwrap_or("letters, digits, - and _, beginning with a letter");
         self.diagnostics.report(Code::ConfigValue, entry.at, &message, Some(fix));
@@ -154,7 +153,7 @@ impl Reading<'_> {
         };
         if let (Some(at), true) = (&read.default_at, stands != Stands::AsField) {
             let what = if stands == Stands::Alone { "a payload" } else { "an item of a list" };
-            let words = format!("{what} cannot be left out, so that its default would never hold");
+            let words = format!("{what} cannot be left out, so its default would never apply");
             self.report(node, text, path, &Wrong { at: at.clone(), words, fix: "leave it out".to_owned() });
         }
         Some(read.of)
@@ -199,7 +198,7 @@ impl Reading<'_> {
             value::flag(self.diagnostics, &entry.value, &format!("{path}.dangerous")).unwrap_or(false);
         if dangerous && stands != Stands::Alone {
             let message =
-                [path, ": a part of a payload is marked as dangerous; a person is asked about whole ones"];
+                [path, ": a part of a payload is marked as dangerous; a person approves whole payloads"];
             let fix = "put .dangerous on the payload that this is part of";
             self.diagnostics.report(Code::ConfigValue, entry.at, &message.concat(), Some(fix));
         }
@@ -207,7 +206,7 @@ impl Reading<'_> {
     }
 
     fn unknown_mark(&mut self, entry: &Entry, path: &str, stands: Stands) {
-        let message = format!("`{}` is no key of {path}", entry.key);
+        let message = format!("`{}` is not a key of {path}", entry.key);
         let known: &[&str] = if stands == Stands::Alone { &[".about", ".dangerous"] } else { &[".about"] };
         let near = nearest(&entry.key, known.iter().copied()).map(str::to_owned);
         let fix = near.unwrap_or_else(|| format!("{}, or a name without the dot", known.join(" or ")));
@@ -220,7 +219,7 @@ impl Reading<'_> {
             let name = entry.key.trim_end_matches('?');
             let first = entries.iter().take(place).find(|first| first.key.trim_end_matches('?') == name);
             if let Some(first) = first {
-                let message = format!("{path}: `{name}` stands here a second time");
+                let message = format!("{path}: `{name}` appears here a second time");
                 let fix = self.one_of_two(first, entry, name);
                 let second = (first.at, "the first one");
                 self.diagnostics.report_beside(Code::ConfigDuplicate, entry.at, &message, Some(&fix), second);
@@ -232,7 +231,7 @@ impl Reading<'_> {
     /// which replaces that key.
     fn one_of_two(&self, first: &Entry, entry: &Entry, name: &str) -> String {
         if !self.diagnostics.is_set(entry.at) {
-            return format!("one of the two: `{name}` has to be there, `{name}?` may be left out");
+            return format!("one of the two: `{name}` is required, `{name}?` is optional");
         }
         let place = self.diagnostics.place(entry.at);
         let before: String = place.text.chars().take(place.column.saturating_sub(1)).collect();
@@ -270,7 +269,7 @@ impl Reading<'_> {
 
     fn range(&mut self, node: &Node, path: &str) -> Option<(u32, Option<u32>)> {
         let Value::Text { text, .. } = &node.value else {
-            let message = format!("{path}: how many items there are is a range");
+            let message = format!("{path}: the number of items must be a range");
             self.diagnostics.report(Code::ConfigKind, node.span, &message, Some("1..10"));
             return None;
         };

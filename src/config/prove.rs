@@ -65,7 +65,7 @@ fn mend_of(words: &str) -> &'static str {
     let known = [
         (
             "not determinist",
-            "let no two elements of one name stand where either could come next: make the first one \
+            "avoid two elements of one name where either could come next: make the first one \
                              required, count one element, or name them differently",
         ),
         ("facet", "correct the facet, or its base: each step of restrictions may only narrow the one before"),

@@ -86,7 +86,7 @@ pub(super) fn url(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Opt
     let is_port = port.is_none_or(|port| port.parse::<u16>().is_ok_and(|port| port > 0));
     if host.is_none() || !is_port {
         let message =
-            [path, ": `", written, "` is no address of a host, with a port and a path where needed"];
+            [path, ": `", written, "` is not the address of a host, with a port and a path if needed"];
         diagnostics.report(Code::ConfigValue, found.at, &message.concat(), Some("http://127.0.0.1:8080/v1"));
         return None;
     }
@@ -112,7 +112,7 @@ pub(super) fn headers(diagnostics: &mut Diagnostics, node: &Node, path: &str) ->
             && name.starts_with(|c: char| c.is_ascii_alphanumeric())
             && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_');
         let wrong = if !is_name {
-            Some(("is no name of a header", "letters, digits, - and _, as in X-Team"))
+            Some(("is not the name of a header", "letters, digits, - and _, as in X-Team"))
         } else if OURS.iter().any(|ours| name.eq_ignore_ascii_case(ours)) {
             Some(("is set by the sender of the request", "leave it out"))
         } else if headers.iter().any(|(other, _)| other.eq_ignore_ascii_case(name)) {

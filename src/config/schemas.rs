@@ -226,7 +226,7 @@ fn outline(diagnostics: &mut Diagnostics, one: &Taken, among: &[(&str, &[u8])]) 
     let namespace = model.target_namespace();
     // A stored schema that an earlier version accepted must still judge its log.
     if belongs_to_house(namespace) && !diagnostics.is_stored() {
-        let told = format!("{}: the namespace {namespace} belongs to the house", name.value);
+        let told = format!("{}: the namespace {namespace} belongs to Systole", name.value);
         diagnostics.report(Code::ConfigSchema, name.at, &told, Some("a targetNamespace of your own"));
         return None;
     }

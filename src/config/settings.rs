@@ -27,7 +27,7 @@ pub(super) fn apply(diagnostics: &mut Diagnostics, root: &mut Node) {
             diagnostics.report(
                 Code::ConfigSyntax,
                 stretch,
-                "this sets nothing: it is no PATH=VALUE",
+                "this sets nothing: it is not PATH=VALUE",
                 Some(fix),
             );
             continue;
@@ -68,7 +68,7 @@ fn read_value(diagnostics: &mut Diagnostics, stretch: Span, path: &str) -> Optio
     let message = diagnostics.mistakes();
     let Some(node) = yaml::read(diagnostics, stretch) else {
         if diagnostics.mistakes() == message {
-            let words = format!("--set {path}: there is no value, only what YAML leaves out");
+            let words = format!("--set {path}: there is no value, only what YAML reads as a comment");
             diagnostics.report(Code::ConfigSyntax, stretch, &words, Some("quotes around the whole value"));
         }
         return None;

@@ -82,7 +82,7 @@ pub(super) fn read(source: &[u8]) -> Result<Stored, String> {
     let format = next("the format")?;
     let has_settings = format == FORMAT_WITH_SETTINGS;
     if format != FORMAT && !has_settings && format != FORMAT_WITHOUT_BUDGETS {
-        return Err("it is no stored configuration of a format this version reads".to_owned());
+        return Err("it is not a stored configuration in a format this version reads".to_owned());
     }
     let era = Era { has_budgets: format != FORMAT_WITHOUT_BUDGETS };
     let file = std::str::from_utf8(next("the organism's file")?)

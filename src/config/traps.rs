@@ -48,8 +48,7 @@ fn cut_off(diagnostics: &mut Diagnostics, node: &Node, path: &str, sign: Sign) -
 }
 
 fn comment_cuts(diagnostics: &mut Diagnostics, at: Span, path: &str, sign: Sign) {
-    let message =
-        format!("{path}: ` #` behind {} begins a comment, so that the words end before it", sign.shown);
+    let message = format!("{path}: ` #` behind {} begins a comment, so the words end before it", sign.shown);
     let fix = format!("{}, if it belongs to them; a comment on a line of its own, if not", sign.quoted);
     diagnostics.report(Code::ConfigValue, at, &message, Some(&fix));
 }
@@ -63,8 +62,7 @@ pub(super) fn cut_by_sign(
     path: &str,
 ) -> bool {
     if has_words(&entry.key) {
-        let message =
-            format!("{path}: `: ` behind -- begins a key for YAML, so that the words end before it");
+        let message = format!("{path}: `: ` behind -- begins a key for YAML, so the words end before it");
         diagnostics.report(Code::ConfigValue, entry.at, &message, Some(HYPHENS.quoted));
         return true;
     }
@@ -175,7 +173,7 @@ pub(super) fn in_broken(diagnostics: &mut Diagnostics, from: usize, at: usize) -
             if let Some(colon) = words.find(": ").or_else(|| words.trim_end().strip_suffix(':').map(str::len))
             {
                 let message =
-                    ["`: ` behind ", sign.shown, " begins a key for YAML, so that the words end before it"];
+                    ["`: ` behind ", sign.shown, " begins a key for YAML, so the words end before it"];
                 diagnostics.report(Code::ConfigSyntax, place(colon, 1), &message.concat(), Some(sign.quoted));
                 return true;
             }

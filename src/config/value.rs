@@ -110,7 +110,7 @@ fn unknown_key(
         return None;
     }
     let place = if path.is_empty() { "at the top of the file" } else { path };
-    let message = format!("`{}` is no key {}{place}", entry.key, if path.is_empty() { "" } else { "of " });
+    let message = format!("`{}` is not a key {}{place}", entry.key, if path.is_empty() { "" } else { "of " });
     let all: Vec<&str> = keys::under(table).filter(|(_, k)| k.built).map(|(name, _)| name).collect();
     let is_set = |name: &str| entries.iter().any(|other| other.key == name);
     let meant = nearest(&entry.key, keys::under(table).map(|(name, _)| name));
@@ -147,7 +147,7 @@ pub(super) fn map<'n>(
         }
         Value::Reported => None,
         Value::Text { .. } | Value::List(_) => {
-            wrong_kind(diagnostics, node, path, "a map", "names below it, each with what belongs to it");
+            wrong_kind(diagnostics, node, path, "a map", "names below it, each with its keys");
             None
         }
     }
@@ -264,7 +264,7 @@ pub(super) fn count(
             format!("{path}: {} is less than {low}, the smallest allowed", found.value)
         }
         _ if digits => format!("{path}: {} is more than {high}, the largest allowed", found.value),
-        _ => format!("{path}: `{}` is no whole number", found.value),
+        _ => format!("{path}: `{}` is not a whole number", found.value),
     };
     diagnostics.report(Code::ConfigValue, found.at, &message, Some(&format!("{low} to {high}")));
     None
@@ -292,7 +292,7 @@ pub(super) fn word<T: Copy>(
 pub(super) fn name(diagnostics: &mut Diagnostics, text: &str, at: Span, path: &str) -> Option<Name> {
     match Name::parse(text) {
         Ok(name) if name.is_reserved() => {
-            let message = format!("{path}: the name `{text}` belongs to the house");
+            let message = format!("{path}: the name `{text}` belongs to Systole");
             diagnostics.report(Code::ConfigValue, at, &message, Some("another name"));
             None
         }

@@ -257,7 +257,7 @@ fn entry(diagnostics: &mut Diagnostics, entries: &mut Vec<Entry>, new: Entry) {
         entries.push(new);
         return;
     };
-    let message = format!("`{}` stands here a second time", new.key);
+    let message = format!("`{}` appears here a second time", new.key);
     diagnostics.report_beside(
         Code::ConfigDuplicate,
         new.at,
@@ -357,7 +357,7 @@ fn told_apart(diagnostics: &mut Diagnostics, sheet: Sheet<'_>, error: &ScanError
     let mut until = sheet.text.char_indices().take_while(|(from, _)| *from <= last);
     if let Some((from, illegal)) = until.find(|(_, c)| !is_carried(*c)) {
         let code = format!("U+{:04X}", u32::from(illegal));
-        let message = format!("the character {code} stands here, which YAML cannot carry");
+        let message = format!("YAML cannot contain the character {code}");
         let span = place(from, illegal.len_utf8());
         diagnostics.report(Code::ConfigSyntax, span, &message, Some("the file without it"));
         return true;
@@ -397,8 +397,8 @@ fn syntax(diagnostics: &mut Diagnostics, sheet: Sheet<'_>, error: &ScanError, in
     }
     if let Some(open) = innermost {
         let span = Span { start: open.start, end: open.start + 1 };
-        let message = "what this bracket opens goes wrong or stays open";
-        let second = (stretch(at, at), "it goes wrong here");
+        let message = "this bracket is never closed, or its content is wrong";
+        let second = (stretch(at, at), "the error is here");
         diagnostics.report_beside(Code::ConfigSyntax, span, message, Some(BRACKETS), second);
         return;
     }
@@ -413,7 +413,7 @@ fn wording(line: &str, words: &str) -> (String, &'static str) {
     let message = format!("not YAML from here on: {words}");
     let after = line.split_once(": ").map_or("", |(_, after)| after.trim_start());
     let fix = if words.contains("misplaced bracket") {
-        "the line without this bracket, or what it closes opened"
+        "the line without this bracket, or with the bracket that it closes"
     } else if words.contains("bracket") {
         BRACKETS
     } else if words.contains("quoted") {

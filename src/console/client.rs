@@ -27,7 +27,7 @@ pub enum Unheard {
         words: String,
     },
     /// Something other than an organism answers.
-    #[error("{address} answered {status}, which no organism would: {words}")]
+    #[error("{address} answered {status}, so it is not an organism: {words}")]
     Strange {
         /// The address.
         address: String,
@@ -183,7 +183,7 @@ impl Client {
         let response = request.call().map_err(|error| self.unreachable(&error))?;
         let status = response.status();
         if status != StatusCode::OK {
-            return Err(self.strange(status, "it gives out no events"));
+            return Err(self.strange(status, "it sends no events"));
         }
         let lines = BufReader::new(response.into_body().into_reader());
         Ok(Frames { lines, address: self.address.clone() })

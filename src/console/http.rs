@@ -128,7 +128,7 @@ impl HttpDoor {
             if let Err(error) =
                 axum::serve(Doorway::of(listener), service).with_graceful_shutdown(closing).await
             {
-                tracing::error!(%error, "the HTTP door fell shut");
+                tracing::error!(%error, "the HTTP door stopped by itself");
             }
         };
         let task = tasks::start(Kind::Door, work, async |_| ());
@@ -357,7 +357,7 @@ async fn workers(
     Extension(Caller(client)): Extension<Caller>,
 ) -> Response {
     if !state.front.composition().has_role(&client, Role::Read) {
-        let words = "who works over NATS is for clients with the role `read`";
+        let words = "the list of workers over NATS is for clients with the role `read`";
         let refusal = Refusal::new(Code::IngressForbidden, words);
         return refused(&refusal.fixed_by("the token of a client with `roles: [read]`"));
     }

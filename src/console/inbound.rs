@@ -112,7 +112,7 @@ async fn read(state: &HttpState, headers: &HeaderMap, body: Body) -> Result<Vec<
     let reading = async {
         let mut document = Vec::new();
         while let Some(part) = poll_fn(|cx| parts.as_mut().poll_next(cx)).await {
-            let part = part.map_err(|error| Unread::Broken(format!("the body broke off: {error}")))?;
+            let part = part.map_err(|error| Unread::Broken(format!("the body is incomplete: {error}")))?;
             if document.len() + part.len() > limit {
                 return Err(Unread::TooLarge(Box::new(larger(limit, None, &document))));
             }
@@ -125,7 +125,7 @@ async fn read(state: &HttpState, headers: &HeaderMap, body: Body) -> Result<Vec<
 }
 
 pub(super) fn larger(limit: usize, announced: Option<u64>, came: &[u8]) -> Refused {
-    let words = format!("the message is larger than {limit} bytes, the most that is taken");
+    let words = format!("the message is larger than {limit} bytes, the most allowed");
     let mut refusal = Refusal::new(Code::TooLarge, words).fixed_by("send less, or in several messages");
     refusal.received = announced.map(|length| format!("{length} bytes announced"));
     let excerpt = came.get(..limits::EXCERPT_BYTES).unwrap_or(came);

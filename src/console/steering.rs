@@ -32,10 +32,10 @@ pub(super) async fn approvals(
     let Some(request) = PersonRequestId::parse(&id) else {
         return bad("the id of a request is a and a number, as in a1");
     };
-    let Ok(body) = body else { return bad("the body broke off, or is longer than any order") };
+    let Ok(body) = body else { return bad("the body is incomplete, or longer than any order") };
     let ruling = match serde_json::from_slice(&body) {
         Ok(ruling) => ruling,
-        Err(error) => return bad(&format!("the body is no order: {error}")),
+        Err(error) => return bad(&format!("the body is not an order: {error}")),
     };
     let order = match order(by, request, ruling) {
         Ok(order) => order,
@@ -57,16 +57,16 @@ fn order(by: Name, request: PersonRequestId, ruling: told::Ruling) -> Result<Ord
     let says = match (outcome, payload) {
         (told::Outcome::Approved, None) => Says::Approve,
         (told::Outcome::Rejected, None) if note.is_none() => {
-            return Err("a rejection has a note: it tells the caller what to fix".to_owned());
+            return Err("a rejection needs a note: it tells the caller what to fix".to_owned());
         }
         (told::Outcome::Rejected, None) => Says::Reject,
         (told::Outcome::Amended, Some(payload)) => Says::Amend(payload.into_bytes()),
-        (told::Outcome::Amended, None) => return Err("an amendment has a payload".to_owned()),
+        (told::Outcome::Amended, None) => return Err("an amendment needs a payload".to_owned()),
         (told::Outcome::Chosen, None) => Says::Choose(choice.clone()),
-        (_, Some(_)) => return Err("a payload goes with the outcome `amended` alone".to_owned()),
+        (_, Some(_)) => return Err("only the outcome `amended` takes a payload".to_owned()),
     };
     if choice.is_some() && outcome != told::Outcome::Chosen {
-        return Err("a choice goes with the outcome `chosen` alone".to_owned());
+        return Err("only the outcome `chosen` takes a choice".to_owned());
     }
     Ok(Order { by, request, hash, note, says })
 }

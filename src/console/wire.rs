@@ -111,14 +111,14 @@ async fn takes(
         };
         let Some(mut knock) = knock else { return false };
         let Some(Seated { name, seats }) = state.clients.get(&knock.client) else {
-            let words = "no client of this name comes over NATS";
+            let words = "no client of this name connects over NATS";
             let fix = "`nats: true` under clients, and the configuration of the broker written again";
             refuse(&knock.back, &Refusal::new(Code::IngressForbidden, words).fixed_by(fix)).await;
             continue;
         };
         let Ok(seat) = seats.clone().try_acquire_owned() else {
             let many = MESSAGES.to_string();
-            let words = format!("{many} messages of {} are on their way, as many as may be", name.as_str());
+            let words = format!("{many} messages of {} are on their way, the most allowed", name.as_str());
             let fix = "send it again later, with the same key";
             refuse(&knock.back, &Refusal::new(Code::IngressUnavailable, words).fixed_by(fix)).await;
             continue;
@@ -192,7 +192,7 @@ async fn taken(
 fn waited(text: &str) -> Result<Duration, Box<Refusal>> {
     let seconds = text.parse().ok().filter(|seconds| (1..=LONGEST_WAIT).contains(seconds));
     seconds.map(Duration::from_secs).ok_or_else(|| {
-        let words = format!("Systole-Wait: {text:?} is no number of seconds from 1 to {LONGEST_WAIT}");
+        let words = format!("Systole-Wait: {text:?} is not a number of seconds from 1 to {LONGEST_WAIT}");
         Box::new(Refusal::new(Code::Invalid, words))
     })
 }

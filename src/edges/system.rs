@@ -65,7 +65,7 @@ fn in_the_way(folder: &Path) -> Option<String> {
     let is_there = |part: &&&Path| fs::symlink_metadata(part).is_ok();
     let first = way.iter().filter(is_there).find(|part| !part.is_dir())?;
     let what = if first.exists() { " is a file" } else { " is a link to nothing" };
-    Some(format!("{}{what}, where a folder is wanted", first.display()))
+    Some(format!("{}{what}, and not a folder", first.display()))
 }
 
 /// The error alone, in our own words if we have any.
@@ -77,13 +77,13 @@ pub fn told(error: &Error) -> String {
     let words = match error.kind() {
         ErrorKind::NotFound => "there is no such file",
         ErrorKind::PermissionDenied => "this user may not do that",
-        ErrorKind::IsADirectory => "it is a folder, where a file is wanted",
-        ErrorKind::NotADirectory => "what is named as a folder on the way is none",
+        ErrorKind::IsADirectory => "it is a folder, not a file",
+        ErrorKind::NotADirectory => "a part of the path is not a folder",
         ErrorKind::AlreadyExists => "it is there already",
         ErrorKind::StorageFull => "no room is left on that disk",
         ErrorKind::QuotaExceeded => "no room is left there for this user",
-        ErrorKind::ReadOnlyFilesystem => "that disk can only be read",
-        ErrorKind::InvalidFilename => "its name is longer than a name may be, or has what none may have",
+        ErrorKind::ReadOnlyFilesystem => "that disk is read-only",
+        ErrorKind::InvalidFilename => "its name is too long, or has characters that are not allowed",
         ErrorKind::InvalidData => "it is not UTF-8",
         _ => {
             // The number adds nothing to the text.

@@ -67,7 +67,7 @@ impl Tally {
             let times = match (count.untold, count.told) {
                 (1, _) => String::new(),
                 (many, None) => format!(", {many} times"),
-                (many, Some(_)) => format!(", {many} times since this was last told"),
+                (many, Some(_)) => format!(", {many} times since this was last reported"),
             };
             if tell(*code, [what.as_str(), &times, &count.example].concat()) {
                 *count = Count { told: Some(now), untold: 0, example: String::new() };
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_is_told_at_once_and_the_others_once_a_minute_by_their_number() {
+    fn the_first_event_is_reported_at_once_and_later_ones_once_a_minute_as_a_count() {
         let (mut tally, told, begin) = (Tally::default(), RefCell::new(Vec::new()), Instant::now());
         let takes = |_, words| {
             told.borrow_mut().push(words);
@@ -105,7 +105,10 @@ mod tests {
         tally.count(event("b may not", ""));
         tally.tell(begin + QUIET, true, takes);
         tally.tell(begin + QUIET, true, takes);
-        assert_eq!(told.borrow()[2..], ["a may not, 1000 times since this was last told: 999", "b may not"]);
+        assert_eq!(
+            told.borrow()[2..],
+            ["a may not, 1000 times since this was last reported: 999", "b may not"]
+        );
     }
 
     #[test]

@@ -140,7 +140,7 @@ fn configured(
     let store = folder.store();
     let shown = store.display().to_string();
     let Some(store) = store.to_str().filter(|store| !store.contains(char::is_control)) else {
-        let words = format!("{shown}: no configuration can carry this path");
+        let words = format!("{shown}: a configuration cannot contain this path");
         return Err(Unstarted::Hindered(Hindered { words, fix: "the log in a folder of plain UTF-8" }));
     };
     let names: Vec<&str> = parties.iter().map(|party| party.key.as_str()).collect();
@@ -163,7 +163,7 @@ fn keyless(keyless: Keyless) -> Unstarted {
         Keyless::Hindered(hindered) => Unstarted::Hindered(hindered),
         Keyless::NoSeed(path) => {
             let shown = path.display().to_string();
-            let words = format!("{shown}: its content is no seed of a user's nkey, which begins with SU");
+            let words = format!("{shown}: it does not hold the seed of a user's nkey, which begins with SU");
             Unstarted::Hindered(Hindered { words, fix: "move that file away: a new key is made then" })
         }
         Keyless::Unmade(words) => Unstarted::Unstartable(format!("a new key: {words}")),

@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn a_variable_without_a_fit_token_is_told_with_its_place_and_never_with_its_value() {
+    fn a_variable_without_a_valid_token_is_reported_with_its_place_and_never_its_value() {
         let keyring = Keyring::of_operator(Credential::given(ALICE.to_owned()));
         let sources = [
             source("short", "SHORT", 5),

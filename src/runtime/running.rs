@@ -133,7 +133,7 @@ pub enum StartFault {
         words: String,
     },
     /// The operating system returned an error.
-    #[error("what an organism runs on cannot be had: {0}")]
+    #[error("the organism lacks what it needs to run: {0}")]
     Machine(String),
 }
 
@@ -428,7 +428,7 @@ impl Organism {
 
 /// The pump's result. It can be received once.
 async fn word(ended: &mut oneshot::Receiver<Ended>) -> Ended {
-    ended.await.unwrap_or_else(|_| Ended::Broken("the pump ended without a word".to_owned()))
+    ended.await.unwrap_or_else(|_| Ended::Broken("the pump ended without a reason".to_owned()))
 }
 
 /// Starts the writer's thread. Returns it with the channel of its reports.

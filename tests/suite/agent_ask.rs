@@ -22,7 +22,7 @@ helper:
 const REHEARSED: [&str; 2] = ["--set", "models.main.provider=script"];
 
 #[test]
-fn e13_the_smallest_agent_answers_from_a_script_and_what_it_cost_is_told() {
+fn e13_the_smallest_agent_answers_from_a_script_and_reports_its_cost() {
     let folder = folder(&[("organism.yaml", FILE), ("replies.yaml", REPLIES)]);
     let run = |arguments: &[&str]| systole(folder.path(), &[arguments, &REHEARSED].concat());
     let asked = run(&["ask", "What is smaller?"]);

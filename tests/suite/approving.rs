@@ -192,8 +192,8 @@ while True:
     if not data: break
     sys.stdout.buffer.write(data)
     said += data
-    while answers and (b"q stops\r\n" in said or b"anything else does not\r\n" in said):
-        end = min(at + len(mark) for mark in (b"q stops\r\n", b"anything else does not\r\n") for at in [said.find(mark)] if at >= 0)
+    while answers and (b"q stops\r\n" in said or b"any other answer does not\r\n" in said):
+        end = min(at + len(mark) for mark in (b"q stops\r\n", b"any other answer does not\r\n") for at in [said.find(mark)] if at >= 0)
         said = said[end:]
         os.write(fd, answers.pop(0).encode() + b"\n")
 sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
@@ -223,7 +223,7 @@ fn g4_on_a_terminal_a_long_payload_is_read_page_by_page_before_it_is_approved() 
     assert!(said.contains("<amount>999999</amount>") && said.contains("approval a1 is approved"), "{said}");
     let (code, said) = at_a_terminal(at, "", &["approve", "a2"]);
     assert_eq!(code, Some(0), "what fits is approved without a question: {said}");
-    assert!(!said.contains("anything else does not"), "{said}");
+    assert!(!said.contains("any other answer does not"), "{said}");
 }
 
 #[test]

@@ -237,7 +237,7 @@ fn spread(takers: usize) -> tempfile::TempDir {
 }
 
 #[tokio::test]
-async fn b13_those_who_have_not_answered_stand_in_their_order_below_the_item_that_they_share() {
+async fn b13_takers_without_an_answer_are_listed_in_order_below_their_shared_item() {
     let folder = spread(11);
     let organism = start(folder.path()).await;
     let receipt = ask(&organism, "k1", &payload("plan", "all"), None).await.unwrap();

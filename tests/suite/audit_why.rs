@@ -18,7 +18,7 @@ use super::organism::{ask, outcome, start};
 const HUNG: Part<'_> = Part("search", "search", "found", &["timeout: 1h"]);
 
 #[tokio::test]
-async fn c7_a_hung_listener_is_named_with_its_program_since_when_and_what_ends_the_wait() {
+async fn c7_why_names_a_hung_listener_its_program_its_start_and_the_end_of_the_wait() {
     let folder = cast(&[HUNG]);
     let organism = start(folder.path()).await;
     let receipt = ask(&organism, "k1", &payload("search", "login"), None).await.unwrap();
@@ -130,7 +130,7 @@ async fn c7_the_leaves_are_found_through_a_call_and_through_a_child_thread() {
 }
 
 #[tokio::test]
-async fn c7_a_wait_for_children_names_how_many_are_missing_and_the_child_that_is_open() {
+async fn c7_a_wait_for_children_shows_how_many_are_missing_and_the_open_child() {
     let calls = concat!(
         "env: {TURN_1: '<spawn-thread xmlns=\"https://xml-pipeline.org/ns/core/v1\" suggested_sub_id=\"heat\">",
         "<initial-payload><search xmlns=\"urn:t\">deep</search></initial-payload></spawn-thread>",
@@ -205,7 +205,7 @@ async fn c7_the_time_of_a_message_is_told_with_whether_it_runs() {
     let time = report.lines().find(|line| line.contains("time: 5 m")).unwrap_or_else(|| panic!("{report}"));
     assert!(time.ends_with(" of 30 m used"), "{report}");
     let (report, _) = words(&standing(&organism, &waits.thread), None);
-    assert!(report.contains("of 30 m used, which stand still while this lasts"), "{report}");
+    assert!(report.contains("of 30 m used, not counted while this lasts"), "{report}");
     stop(organism).await;
 }
 
@@ -284,7 +284,7 @@ async fn c7_after_a_restart_the_attempt_that_was_lost_with_the_pump_is_told() {
 }
 
 #[tokio::test]
-async fn c7_a_configuration_that_cannot_be_read_is_told_and_nothing_is_made_up() {
+async fn c7_an_unreadable_configuration_is_reported_without_guesses() {
     let folder = cast(&[HUNG]);
     let organism = start(folder.path()).await;
     let receipt = ask(&organism, "k1", &payload("search", "one"), None).await.unwrap();
@@ -332,7 +332,7 @@ async fn c7_resting_and_ended_threads_say_so() {
 }
 
 #[tokio::test]
-async fn c7_without_an_organism_nothing_is_out_and_the_command_that_starts_it_is_told() {
+async fn c7_without_an_organism_why_shows_no_open_delivery_and_the_start_command() {
     let folder = cast(&[HUNG]);
     let organism = start(folder.path()).await;
     let receipt = ask(&organism, "k1", &payload("search", "one"), None).await.unwrap();

@@ -91,7 +91,7 @@ fn doctor_tells_of_each_variable_that_the_file_names() {
         "problem environment: clients.web.token_env: WEB_TOKEN is not set in the environment",
         "problem environment: the variable MAIN_KEY, which models.main.key_env names, is not set",
         "note environment: the variable SPARE_KEY, which models.spare.key_env names, is not set",
-        "note environment: REGION, which digger is passed, is not set",
+        "note environment: REGION is not set, and digger has it under `pass`",
     ] {
         assert!(said.contains(wanted), "{wanted}: {said}");
     }

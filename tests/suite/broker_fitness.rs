@@ -190,7 +190,7 @@ async fn the_largest_message_is_what_server_and_stream_allow() {
 async fn an_address_that_is_none_is_told_and_not_repeated() {
     for (url, words) in [
         ("http://127.0.0.1:4222", "begins neither with nats:// nor with tls://"),
-        ("nats://127.0.0.1:99999", "is no host with a port"),
+        ("nats://127.0.0.1:99999", "is not a host with a port"),
         ("nats://", "names no host"),
         ("nats://pump:hunter2-and-more@127.0.0.1:4222", "has a user, a token or a password in it"),
         ("hunter2-and-more@127.0.0.1", "has a user, a token or a password in it"),
@@ -232,7 +232,7 @@ async fn wrong_credentials_are_told_without_them() {
         "does not let in the user \"pump\" with this password",
     );
     let token = Credentials::Token(SECRET.into());
-    no(connect(&url, Some(token), PATIENCE).await, "does not let in who shows this token");
+    no(connect(&url, Some(token), PATIENCE).await, "does not let in a client with this token");
     for unreadable in [Credentials::Nkey(SECRET.into()), Credentials::Creds(SECRET.into())] {
         assert!(!format!("{unreadable:?}").contains(SECRET));
         let tried = connect(&url, Some(unreadable), PATIENCE).await;

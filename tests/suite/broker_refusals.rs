@@ -34,7 +34,7 @@ async fn hears(client: &Client, subject: &'static str, asks: &'static str) -> Su
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn d6_whom_a_broker_does_not_let_in_is_told_by_number_and_without_a_secret() {
+async fn d6_refused_logins_are_reported_as_a_count_without_secrets() {
     let house = House::open();
     let folder = house.first.path();
     let mut running = Running::organism_with(folder, &house.key());
@@ -64,7 +64,7 @@ async fn d6_whom_a_broker_does_not_let_in_is_told_by_number_and_without_a_secret
     let log = systole(folder, &["log", "sys", "--json"]).stdout;
     let told: Vec<&str> = log.lines().filter(|line| line.contains("bus.violation")).collect();
     assert!(
-        told.len() == 2 && told[1].contains("50 times since this was last told: from 127.0.0.1"),
+        told.len() == 2 && told[1].contains("50 times since this was last reported: from 127.0.0.1"),
         "{told:?}"
     );
     assert!(!log.contains("sesame") && !ran.stdout.contains("sesame"), "{log}");

@@ -72,7 +72,7 @@ fn a_question_that_cannot_be_answered_is_told_with_its_mend() {
     let beat = Path::new(env!("CARGO_MANIFEST_DIR")).join("config/beat");
     let shop = systole(&beat, &["ask", "hi"]);
     is(&shop, 2, "");
-    assert!(shop.stderr.contains("clerk takes no question: it takes <order>"), "{shop:?}");
+    assert!(shop.stderr.contains("clerk does not take questions: it takes <order>"), "{shop:?}");
     assert!(shop.stderr.contains("try: systole send ") && !beat.join("beat.db").exists(), "{shop:?}");
 }
 

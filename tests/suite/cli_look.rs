@@ -321,7 +321,7 @@ async fn doctor_finds_damage_and_says_how_far_it_goes() {
 }
 
 #[tokio::test]
-async fn doctor_tells_of_a_refused_file_and_of_a_program_that_is_not_there() {
+async fn doctor_reports_a_refused_file_and_a_missing_program() {
     let folder = cast(&[Part("dig", "dig", "dug", &["run: [./no-such-program]"])]);
     let ran = systole(folder.path(), &["doctor"]);
     assert_eq!(ran.exit, 1, "{}", ran.out);

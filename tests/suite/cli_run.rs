@@ -110,7 +110,7 @@ fn a_log_that_cannot_be_trusted_is_refused_with_its_place() {
 }
 
 #[test]
-fn a_program_that_does_not_start_is_told_at_once_with_its_words() {
+fn a_program_that_does_not_start_is_reported_at_once_with_its_output() {
     let yaml = HOUSE.replace("[python3, echo.py]", "[no-such-program-here]");
     let folder = folder(&[("organism.yaml", &yaml), ("echo.xsd", ECHO_XSD)]);
     let mut organism = Running::start(folder.path(), &["run"]);

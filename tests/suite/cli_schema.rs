@@ -56,7 +56,7 @@ fn with(test: &str, organism: &str) -> PathBuf {
 }
 
 #[test]
-fn a_schema_is_shown_byte_for_byte_by_an_element_by_its_name_or_as_what_payloads_mean() {
+fn schema_show_prints_exact_bytes_by_element_by_name_or_for_payloads() {
     let folder = with(
         "show",
         &FILE.replace(
@@ -130,7 +130,7 @@ fn an_element_that_nothing_declares_is_told_with_the_nearest() {
     let (exit, _, told) = ran(&folder, &["schema", "eject"]);
     assert_eq!(
         (exit, told.as_str()),
-        (2, "error: the file declares no payloads, so that there is nothing to eject\n")
+        (2, "error: the file declares no payloads, so there is nothing to eject\n")
     );
 }
 

@@ -92,7 +92,7 @@ fn a6_each_client_sends_under_its_own_name_and_to_whom_it_may() {
 }
 
 #[test]
-fn a12_a_client_without_roles_sees_and_ends_what_it_opened_itself_and_nothing_else() {
+fn a12_a_client_without_roles_sees_and_ends_only_its_own_threads() {
     let folder = house();
     let organism = Running::organism_with(folder.path(), &TOKENS);
     let own = sends(folder.path(), ALICE, "", &say("hello"));
@@ -204,7 +204,7 @@ fn g4_a_client_without_the_role_decides_nothing_and_does_not_learn_whether_anyth
 }
 
 #[test]
-fn an_organism_without_a_clients_token_does_not_start_and_says_where_and_what() {
+fn without_a_clients_token_the_organism_does_not_start_and_names_the_place_and_variable() {
     let folder = house();
     let ran = {
         // Neither variable is set here.
@@ -220,7 +220,7 @@ fn an_organism_without_a_clients_token_does_not_start_and_says_where_and_what() 
 }
 
 #[test]
-fn who_is_refused_again_and_again_is_told_to_wait_and_the_log_has_a_count() {
+fn a_client_with_many_refusals_must_wait_and_the_log_has_a_count() {
     let folder = house();
     let organism = Running::organism_with(folder.path(), &TOKENS);
     let wrong = "<say xmlns=\"https://xml-pipeline.org/ns/echo/v1\"><txt>x</txt></say>";

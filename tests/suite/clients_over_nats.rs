@@ -123,7 +123,7 @@ fn c11_a_client_over_the_broker_has_its_receipt_and_its_answer_from_whichever_pu
 }
 
 #[test]
-fn d6_a_client_over_the_broker_is_who_its_key_says_and_may_what_the_file_says() {
+fn d6_the_key_of_a_client_over_the_broker_decides_its_name_and_the_file_its_rights() {
     let house = House::open();
     let organism = Running::organism_with(house.first.path(), &house.key());
     runtime().block_on(async {
@@ -158,7 +158,7 @@ fn d6_a_client_over_the_broker_is_who_its_key_says_and_may_what_the_file_says() 
 }
 
 #[test]
-fn d6_what_a_client_over_the_broker_sends_badly_is_told_at_once_and_nothing_falls() {
+fn d6_invalid_messages_of_a_client_over_the_broker_are_refused_at_once() {
     let server = Server::start();
     let folder = pumps::machine_at(&server.url(), "durability: relaxed");
     with_clients(folder.path());
@@ -175,7 +175,7 @@ fn d6_what_a_client_over_the_broker_sends_badly_is_told_at_once_and_nothing_fall
         let hello = asking("hello");
         for wait in ["soon", "301", "0"] {
             let words = told(&[("Systole-Wait", wait)], &hello, "payload.invalid").await;
-            assert!(words.contains("is no number of seconds from 1 to 300"), "{words}");
+            assert!(words.contains("is not a number of seconds from 1 to 300"), "{words}");
         }
         told(&[("Idempotency-Key", "")], &hello, "payload.invalid").await;
         told(&[("Systole-Thread", "sess-000000000000")], &hello, "thread.unknown").await;

@@ -236,7 +236,7 @@ fn d7_a_start_finds_the_cluster_while_the_first_server_of_its_list_is_down() {
 }
 
 #[test]
-fn d7_without_most_of_its_nodes_senders_are_told_so_and_work_goes_on_with_them() {
+fn d7_without_a_quorum_senders_get_an_error_and_work_continues_with_it() {
     let mut cluster = Cluster::start();
     let folder = machine(&cluster, &cluster.urls());
     let running = Running::organism(folder.path());

@@ -427,7 +427,7 @@ fn h3_a_misspelled_key_is_one_mistake() {
 
 /// A mistake that is reported for a file today does not block the log of an organism that ran with it.
 #[test]
-fn a_list_that_is_swallowed_by_the_value_above_is_told_of_a_file_and_read_back_from_a_source() {
+fn a_list_parsed_into_the_value_above_is_reported_in_a_file_and_accepted_in_a_stored_source() {
     let text = SMALL.replace("{name: hello}", "\n  name: hello\n  description: one\n    - two");
     let refused = load_text("swallowed", &text).unwrap_err();
     assert_eq!((refused.0.len(), refused.0[0].place.line, refused.0[0].place.column), (1, 4, 5), "{refused}");

@@ -64,7 +64,7 @@ async fn a_rust_listener_goes_on_when_its_entry_is_answered() {
 }
 
 #[tokio::test]
-async fn what_a_rust_listener_remarks_goes_out_before_its_reply_and_is_not_answered() {
+async fn notices_of_a_rust_listener_are_sent_before_its_reply_and_get_no_answer() {
     let listener = conversing(|_, line: Arc<dyn Line>| async move {
         line.progress("reading page 3 of 9").await.unwrap();
         line.notice("agent.second-action", "one & no more").await.unwrap();
@@ -95,7 +95,7 @@ async fn a_rust_listener_is_told_the_hash_of_what_it_put() {
     stage
         .expect(
             "said <reply",
-            "ab; the answer of the pump cannot be read: the payload says of no text that it is kept",
+            "ab; the answer of the pump cannot be read: the payload does not say that a text is kept",
         )
         .await;
 }
@@ -194,7 +194,7 @@ async fn a_program_that_runs_once_cannot_be_answered_and_is_told_so() {
     let [refused, pong] = items.as_slice() else { panic!("two items") };
     let fault = refused.payload.as_ref().unwrap_err();
     assert_eq!(&*fault.message, "<journal> of the listener protocol is inside a reply");
-    let fix = "leave it out where a program runs once for each message: only one that stays can send it";
+    let fix = "leave it out if the program runs once for each message: only one that stays can send it";
     assert_eq!(fault.fix.as_deref(), Some(fix));
     assert!(pong.payload.is_ok(), "the other item goes on");
 }

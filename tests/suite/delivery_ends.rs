@@ -10,7 +10,7 @@ use crate::script::{LOOP, each, pong, said};
 use crate::stage::{QUICK, Stage, alive, cast, folder, program, shell, until};
 
 #[tokio::test]
-async fn b11_a_death_is_told_with_last_words_and_the_program_starts_again() {
+async fn b11_a_crash_is_reported_with_last_words_and_the_program_restarts() {
     let case = r#"case $d in d1) echo "KeyError: 'SEARCH_ROOT'" >&2; exit 1;; *) answer $d;; esac"#;
     let mut stage = each(case).start().joined().await;
     stage.hand("d1");
@@ -62,7 +62,7 @@ async fn a_signal_is_named() {
 async fn a_program_that_closes_its_stdout_and_goes_on_is_stopped() {
     let mut stage = shell("read -r line; exec 1>&-; read -r line; sleep 1000").start().joined().await;
     stage.hand("d1");
-    stage.expect("gone d1 listener.lost: stopped after", "closed its stdin or stdout and went on").await;
+    stage.expect("gone d1 listener.lost: stopped after", "closed its stdin or stdout and kept running").await;
 }
 
 #[tokio::test]
@@ -135,7 +135,7 @@ async fn a_grandchild_dies_with_the_program() {
 }
 
 #[tokio::test]
-async fn a_grandchild_that_left_the_group_and_holds_the_pipes_delays_nobody() {
+async fn a_grandchild_that_left_the_group_and_holds_the_pipes_delays_nothing() {
     let folder = folder("left_the_group");
     let case = "case $d in d1) setsid sh -c 'echo $$ > pid.new; mv pid.new pid; exec sleep 1000' & ;; *) exit 1;; esac";
     let reach = program(&["/bin/sh", "-c", &LOOP.replace("CASE", case)], folder.clone());
@@ -169,10 +169,7 @@ async fn a_stopped_program_that_holds_a_called_back_delivery_is_killed() {
     for (gone, begins) in
         gone.iter().zip(["gone d1 listener.timeout: stopped", "gone d2 listener.lost: stopped"])
     {
-        assert!(
-            gone.starts_with(begins) && gone.contains("held on to a delivery that was called back"),
-            "{gone}"
-        );
+        assert!(gone.starts_with(begins) && gone.contains("kept a delivery that was called back"), "{gone}");
     }
     stage.expect("left: stopped after", "").await;
     stage.expect("joined", "").await;

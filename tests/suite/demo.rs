@@ -16,7 +16,7 @@ fn systole(arguments: &[&str], folder: &Path) -> Output {
 }
 
 #[test]
-fn h1_the_demo_shows_agents_a_refusal_its_mend_a_thread_a_kill_and_what_expires_and_its_last_line_runs() {
+fn h1_the_demo_shows_every_scene_and_its_last_line_runs() {
     let folder = tempfile::tempdir().unwrap();
     for round in ["first", "again"] {
         let ran = systole(&["demo"], folder.path());
@@ -265,7 +265,7 @@ fn h1_a_refusal_that_says_something_else_ends_the_rehearsal() {
 }
 
 #[test]
-fn h1_the_clerk_mends_by_what_the_refusal_says_and_by_nothing_else() {
+fn h1_the_clerk_fixes_its_call_using_only_the_refusal() {
     let told =
         |number: &str| clerk_told(&format!("<try>&lt;a:quantity&gt;{number}&lt;/a:quantity&gt;</try>"));
     assert!(told("1").lines().last().unwrap().contains("quantity>1<"), "{}", told("1"));

@@ -99,7 +99,7 @@ fn asks_status(stream: &mut TcpStream, run: &RunFile) {
 }
 
 #[test]
-fn d5_a_program_for_which_there_are_no_descriptors_is_tried_again_and_that_is_no_attempt() {
+fn d5_a_start_without_free_descriptors_is_retried_and_does_not_count_as_an_attempt() {
     let folder = house();
     let running = limited(folder.path(), "-n 120");
     let run = run_file(folder.path());

@@ -170,13 +170,13 @@ fn stop_leaves_a_command_alone_that_only_answers_a_question() {
     while !at.join("began").exists() {
         std::thread::yield_now();
     }
-    is(&systole(at, &["stop"]), 5, &["is no running organism"]);
+    is(&systole(at, &["stop"]), 5, &["is not a running organism"]);
     std::fs::write(at.join("go"), "go\n").unwrap();
     is(&asking.end(), 0, &["Hello\n"]);
 }
 
 #[test]
-fn two_organisms_take_free_ports_and_one_that_names_a_port_in_use_is_told_by_whom() {
+fn two_organisms_take_free_ports_and_a_configured_port_in_use_names_its_owner() {
     let unnamed = HOUSE.replace("console: {listen: \"127.0.0.1:0\"}\n", "");
     let files = |file: &str| folder(&[("organism.yaml", file), ("echo.xsd", ECHO_XSD), ("echo.py", ECHO_PY)]);
     let (one, two) = (files(&unnamed), files(&unnamed.replace("name: hello", "name: second")));

@@ -27,7 +27,7 @@ const ROWS: [Row; 37] = [
         2,
         "error: inner is not open to messages from outside\n  try: entry: true",
     ),
-    (&["ask", "Hi", "--to", "worker"], 2, "error: worker takes no question: it takes <w>\n  try: "),
+    (&["ask", "Hi", "--to", "worker"], 2, "error: worker does not take questions: it takes <w>\n  try: "),
     (&["send", "ask", "Hi", "--to", "nobody"], 2, "error: there is no listener nobody"),
     (
         &["send", "ask", "Hi", "--to", "inner"],
@@ -73,11 +73,7 @@ const ROWS: [Row; 37] = [
         2,
         "error: schemas/hello.xsd: it is there already, and is not overwritten\n  try: ",
     ),
-    (
-        &["listener", "new", "python", "taken"],
-        2,
-        "error: nothing is written over, and this is there already: ",
-    ),
+    (&["listener", "new", "python", "taken"], 2, "error: no file is overwritten, and this exists already: "),
     (&["graph", "--out", "organism.yaml", "--format", "svg"], 2, "error: --out names the organism's file"),
     // Refusals by the judge.
     (&["send", "--file", "ask.xml", "--to", "nobody"], 4, "refused: route.not-a-peer\n"),

@@ -130,8 +130,8 @@ fn d1_a_copy_that_was_tampered_with_is_found_out_and_kept() {
         let found = systole(path, &["copy", "--again"]);
         assert_eq!(found.code, Some(7), "{sql}: {found:?}");
         let told = match position {
-            0 => format!("the old copy is not equal: {words}"),
-            at => format!("the old copy is not equal at position {at}: {words}"),
+            0 => format!("the old copy differs: {words}"),
+            at => format!("the old copy differs at position {at}: {words}"),
         };
         assert!(found.stderr.contains(&told), "{sql}: {}", found.stderr);
         assert!(found.stderr.contains(&format!("hello.db.was-{number} --from ")), "{}", found.stderr);
@@ -174,7 +174,7 @@ fn d1_a_copy_that_was_tampered_with_is_found_out_and_kept() {
 }
 
 #[test]
-fn d1_a_copy_that_a_killed_pump_left_is_made_again_though_some_of_it_lies_beside_it() {
+fn d1_a_partial_copy_of_a_killed_pump_is_made_again() {
     let (_server, folder) = at_rest();
     let path = folder.path();
     let one = Running::organism(path);
@@ -192,7 +192,7 @@ fn d1_a_copy_that_a_killed_pump_left_is_made_again_though_some_of_it_lies_beside
     let all = count(&reading).unwrap();
     let busy = systole(path, &["copy", "--again"]);
     assert!(busy.code == Some(5) && busy.stderr.contains("another process reads it just now"), "{busy:?}");
-    assert!(busy.stderr.contains("the one that was there is as it was"), "{}", busy.stderr);
+    assert!(busy.stderr.contains("the old one is unchanged"), "{}", busy.stderr);
     assert_eq!((count(&reading).unwrap(), records(path)), (all, whole.clone()));
     drop(reading);
     let again = told(&systole(path, &["copy", "--again", "--json"]));
@@ -269,7 +269,7 @@ fn a_disk_that_is_full_is_told_and_leaves_what_was_there() {
     let Some(again) = under(path, full, &[], &["copy", "--again"]) else { return };
     let words = String::from_utf8_lossy(&again.stderr);
     assert_eq!(again.status.code(), Some(5), "{words}");
-    assert!(words.contains("full") && words.contains("the one that was there is as it was"), "{words}");
+    assert!(words.contains("full") && words.contains("the old one is unchanged"), "{words}");
     assert_eq!(records(path), whole);
     assert_eq!(files(path, "hello.db.again"), [""; 0]);
     // A new copy continues from what it has, once there is room.
@@ -291,14 +291,14 @@ fn put(server: &Server, bytes: Vec<u8>) {
 }
 
 #[test]
-fn an_ill_bundle_is_told_with_its_place_and_those_before_it_are_kept() {
+fn a_corrupt_bundle_is_reported_with_its_position_and_earlier_ones_are_kept() {
     let (server, folder) = at_rest();
     let whole = records(folder.path());
     let before = told(&systole(folder.path(), &["copy", "--json"]));
     put(&server, b"17:systole bundle v9\n".to_vec());
     let far = machine(&server, "durability: relaxed");
     let place = before["bundles"].as_u64().unwrap() + 1;
-    let words = format!("the bundle at {place}: it is no bundle of this version");
+    let words = format!("the bundle at {place}: it is not a bundle of this version");
     for _ in 0..2 {
         let ill = systole(far.path(), &["copy"]);
         assert!(ill.code == Some(7) && ill.stderr.contains(&words), "{ill:?}");
@@ -308,13 +308,13 @@ fn an_ill_bundle_is_told_with_its_place_and_those_before_it_are_kept() {
     }
     let again = systole(folder.path(), &["copy", "--again"]);
     assert!(again.code == Some(7) && again.stderr.contains(&words), "{again:?}");
-    assert!(again.stderr.contains("the one that was there is as it was"), "{}", again.stderr);
+    assert!(again.stderr.contains("the old one is unchanged"), "{}", again.stderr);
     assert_eq!(records(folder.path()), whole);
     assert_eq!(files(folder.path(), "hello.db.again"), [""; 0]);
 }
 
 #[test]
-fn a_bundle_whose_bytes_are_gone_from_the_object_store_is_told_with_its_place() {
+fn a_bundle_missing_from_the_object_store_is_reported_with_its_position() {
     let server = Server::start();
     let folder = machine(&server, "durability: relaxed");
     let one = Running::organism(folder.path());
@@ -351,9 +351,9 @@ fn a_copy_that_goes_further_than_the_stream_is_refused_and_stays() {
     for words in ["it is not there any more, and the copy ", "it does not hold the bundle that the copy "] {
         for command in [&["copy"][..], &["copy", "--again"]] {
             let apart = systole(folder.path(), command);
-            let told = format!("the log SYSTOLE_shop_LOG is not what it was: {words}");
+            let told = format!("the log SYSTOLE_shop_LOG has changed: {words}");
             assert!(apart.code == Some(7) && apart.stderr.contains(&told), "{apart:?}");
-            assert!(apart.stderr.contains("try: the broker's store as it was"), "{}", apart.stderr);
+            assert!(apart.stderr.contains("try: the broker's store from a backup"), "{}", apart.stderr);
             assert_eq!(records(folder.path()), whole);
         }
         // Another organism creates it again.
@@ -386,7 +386,7 @@ fn what_cannot_be_copied_is_told_with_the_mend() {
     let file = "organism: {name: shop, entry: echo}\nlisteners:\n  echo: {run: [sh, echo.sh], accepts: [ask], returns: [answer], entry: true}\n";
     let own = crate::organism::folder(&[("organism.yaml", file)]);
     let embedded = systole(own.path(), &["copy"]);
-    assert!(embedded.code == Some(2) && embedded.stderr.contains("and not in NATS"), "{embedded:?}");
+    assert!(embedded.code == Some(2) && embedded.stderr.contains("not in NATS"), "{embedded:?}");
     drop(systole::edges::log::sqlite::open(&path.join("log.db")).unwrap());
     for again in [&[][..], &["--again"]] {
         let over = systole(path, &[&["copy", "--to", "log.db"], again].concat());
@@ -399,7 +399,10 @@ fn what_cannot_be_copied_is_told_with_the_mend() {
     let unset = systole(far.path(), &["copy"]);
     assert!(unset.code == Some(3) && unset.stderr.contains("BUS_KEY"), "{unset:?}");
     let wrong = systole_with(far.path(), &["copy"], &[("BUS_KEY", KEY.0)]);
-    assert!(wrong.code == Some(5) && wrong.stderr.contains("does not let in who has this nkey"), "{wrong:?}");
+    assert!(
+        wrong.code == Some(5) && wrong.stderr.contains("does not let in a client with this nkey"),
+        "{wrong:?}"
+    );
     assert!(!wrong.stderr.contains(KEY.0));
     // The command finds out which rights a key has, whichever it tries first. No pump has run here yet.
     let keys = ["_auditor", "_pump"].map(|name| seed(house.first.path(), name));

@@ -64,7 +64,7 @@ fn a_log_at_a_broker_that_cannot_keep_it_is_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_log_whose_stream_somebody_else_made_is_refused_and_left_as_it_is() {
+async fn a_log_stream_made_by_another_program_is_refused_and_left_unchanged() {
     let server = Server::start();
     let jetstream = jetstream::new(server.client().await);
     let config = |name: &str, subject: &str| Config {
@@ -98,7 +98,7 @@ fn fill(folder: &Path) -> Answer {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_log_whose_stream_is_full_tells_senders_so_and_goes_on_when_there_is_room() {
+async fn with_a_full_stream_senders_get_an_error_and_work_continues_when_there_is_room() {
     let server = Server::start();
     let folder = machine(&server.url(), "");
     assert_eq!(systole(folder.path(), &["ask", "hello"]).stdout, "heard\n");

@@ -121,7 +121,7 @@ async fn apart(auditor: &Someone, hash: &str) -> Vec<u8> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn d6_an_auditor_reads_the_whole_log_in_nats_and_not_what_tokens_are_made_from() {
+async fn d6_an_auditor_reads_the_whole_log_in_nats_but_not_the_token_secret() {
     let house = House::open();
     let first = house.first.path();
     let running = Running::organism_with(first, &house.key());

@@ -90,7 +90,7 @@ fn names_are_escaped_in_every_drawing() {
 }
 
 #[test]
-fn one_name_in_two_namespaces_is_told_apart_and_whoever_nobody_reaches_is_said_to_be() {
+fn one_name_in_two_namespaces_is_distinguished_and_unreachable_listeners_are_marked() {
     let folder = two_namespaces();
     let text = systole(folder.path(), &["graph"]).stdout;
     assert!(text.contains("<{urn:one&a}ask>") && text.contains("<told>"), "{text}");
@@ -139,7 +139,7 @@ fn a_drawing_goes_into_the_file_that_is_named() {
         assert!(refused.code == Some(2) && refused.stderr.contains(words), "{refused:?}");
     }
     let forced = systole(folder.path(), &["graph", "--format", "text", "--out", "./organism.yaml"]);
-    assert!(forced.code == Some(2) && forced.stderr.contains("not written over"), "{forced:?}");
+    assert!(forced.code == Some(2) && forced.stderr.contains("never overwritten"), "{forced:?}");
     assert_eq!(std::fs::read(folder.path().join("organism.yaml")).unwrap(), before);
     assert!(!folder.path().join("who.png").exists());
     let json = systole(folder.path(), &["graph", "--json"]);

@@ -69,7 +69,7 @@ fn words(heard: &[Value]) -> Vec<&str> {
 }
 
 #[test]
-fn b18_words_come_to_whom_asks_for_them_between_the_records_and_without_a_place_in_the_log() {
+fn b18_progress_text_is_streamed_between_records_on_request_and_has_no_log_position() {
     let folder = house();
     let organism = Running::organism_with(folder.path(), &TOKENS);
     let run = run_file(folder.path());
@@ -103,7 +103,7 @@ fn b18_words_come_to_whom_asks_for_them_between_the_records_and_without_a_place_
 }
 
 #[test]
-fn a12_a_client_without_the_role_hears_nothing_of_a_thread_that_is_not_its_own() {
+fn a12_a_client_without_the_role_learns_nothing_about_foreign_threads() {
     let folder = house();
     let organism = Running::organism_with(folder.path(), &TOKENS);
     let run = run_file(folder.path());

@@ -360,7 +360,7 @@ const NOT_FOR_A: &[&str] = &[
 ];
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn d6_what_is_not_a_listeners_own_is_refused_stored_nowhere_and_heard_by_nobody() {
+async fn d6_a_listener_cannot_publish_store_or_read_anything_outside_its_own_subjects() {
     let house = House::open();
     let mut pump = house.pump().await;
     let mut a = house.as_of("a", "_INBOX_a").await;
@@ -431,7 +431,7 @@ async fn d6_no_answer_of_the_broker_is_heard_in_another_ones_name() {
 
 /// Why each has its own account: in a shared account the same rights are not enough.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn d6_within_one_account_an_answer_of_the_broker_would_be_heard_in_another_ones_name() {
+async fn d6_in_a_shared_account_the_same_rights_are_not_enough() {
     let rights = "{publish: {allow: [\"o.shop.in.a.*\", \"$JS.API.CONSUMER.MSG.NEXT.SYSTOLE_shop_BUS.a\", \
                   \"$JS.API.CONSUMER.INFO.SYSTOLE_shop_BUS.a\", \"$JS.ACK.SYSTOLE_shop_BUS.a.>\"]}, \
                   subscribe: {allow: [\"_INBOX_a.>\"]}}";
@@ -519,7 +519,7 @@ impl Drop for Ends {
 
 /// The whole setup: the program, the broker and a listener, each in its own process, with the written keys.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn d6_an_organism_whose_parties_all_have_keys_answers_and_takes_no_other_ones_word() {
+async fn d6_an_organism_with_keys_for_all_parties_answers_and_rejects_false_senders() {
     let file = "organism: {name: shop, entry: echo}
 bus: {nats: 'nats://127.0.0.1:4222', key_env: BUS_KEY}
 listeners:

@@ -83,7 +83,7 @@ fn nothing_is_written_over() {
     std::fs::create_dir(folder.path().join("listeners")).unwrap();
     std::fs::write(folder.path().join("listeners/greeter.sh"), "mine").unwrap();
     let ran = systole(folder.path(), &["init"]);
-    assert!(ran.code == Some(2) && ran.stderr.contains("is there already: listeners/greeter.sh"), "{ran:?}");
+    assert!(ran.code == Some(2) && ran.stderr.contains("exists already: listeners/greeter.sh"), "{ran:?}");
     assert!(ran.stderr.contains("try: "), "{ran:?}");
     assert!(!folder.path().join("organism.yaml").exists(), "all or nothing");
     assert_eq!(std::fs::read_to_string(folder.path().join("listeners/greeter.sh")).unwrap(), "mine");
@@ -121,7 +121,7 @@ fn the_next_command_runs_wherever_it_was_written() {
     ] {
         let ran = systole(folder.path(), &["init", name]);
         assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{ran:?}");
-        let words = format!("error: the name `{shown}` holds what no screen shows as it is\n");
+        let words = format!("error: the name `{shown}` has characters that a screen cannot show\n");
         assert_eq!(ran.stderr, words + "  try: a name of letters, digits, - and _\n");
     }
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "nothing was written");

@@ -57,7 +57,7 @@ fn it_says_where_it_listens_answers_from_its_script_and_ends_with_a_signal() {
 }
 
 #[test]
-fn what_it_cannot_start_with_is_told_with_its_place_and_the_mend() {
+fn start_errors_are_reported_with_place_and_fix() {
     let folder = folder(&[("bad.yaml", "- say: a\n- sya: b\n"), ("good.yaml", "- say: a\n")]);
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let taken = taken.local_addr().unwrap().to_string();

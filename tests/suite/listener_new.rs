@@ -129,7 +129,7 @@ fn g5_a_new_listener_over_nats_in_python_passes_its_test_and_answers() {
     let tested = shell.run(&format!("{test} || echo it failed"));
     assert!(tested.contains("unexpected: ") && tested.ends_with("it failed\n"), "{tested}");
     let none = shell.run("systole listener new shell more --nats; echo $?");
-    assert!(none.contains("no shell speaks to a broker") && none.ends_with("2\n"), "{none}");
+    assert!(none.contains("a shell script cannot connect to a broker") && none.ends_with("2\n"), "{none}");
 }
 
 #[test]
@@ -149,7 +149,7 @@ fn g5_a_new_listener_over_nats_is_written_for_a_broker_that_the_organism_starts(
 }
 
 #[tokio::test]
-async fn g5_a_new_python_listener_over_nats_ends_when_it_is_told_also_without_its_broker() {
+async fn g5_a_new_python_listener_over_nats_stops_on_a_signal_even_without_its_broker() {
     let (shell, mut server) = (organism(), Server::start());
     over_nats(&shell, &server, "python weather");
     for never_there in [false, true] {
@@ -214,20 +214,20 @@ fn nothing_is_written_over_and_a_file_of_another_layout_is_left_alone() {
     shell.run("echo mine > listeners/weather.py");
     let before = std::fs::read_to_string(&path).unwrap();
     let there = shell.run("systole listener new python weather; echo $?");
-    assert!(there.contains("is there already: listeners/weather.py") && there.ends_with("2\n"), "{there}");
+    assert!(there.contains("exists already: listeners/weather.py") && there.ends_with("2\n"), "{there}");
     assert_eq!(std::fs::read_to_string(&path).unwrap(), before, "the file is as it was");
     assert!(!shell.folder().join("hello/listeners/weather.test.yaml").exists(), "all or nothing");
 
     for name in ["ask", "answer"] {
         let talks = shell.run(&format!("systole listener new shell {name}; echo $?"));
-        assert!(talks.contains("would take the place of talk's") && talks.ends_with("2\n"), "{talks}");
+        assert!(talks.contains("would replace talk's") && talks.ends_with("2\n"), "{talks}");
     }
     assert_eq!(std::fs::read_to_string(&path).unwrap(), before, "the greeter still takes a question");
 
     let flow = "organism: {name: hello, entry: greeter}\nlisteners: {greeter: {run: [sh, listeners/greeter.sh], mode: once, accepts: [ask], returns: [answer]}}\n";
     std::fs::write(&path, flow).unwrap();
     let printed = shell.run("systole listener new shell report");
-    assert!(printed.contains("is laid out in a way of its own; add to it:"), "{printed}");
+    assert!(printed.contains("has an unusual layout; add to it:"), "{printed}");
     assert!(printed.contains("\n  report:\n    run: [sh, listeners/report.sh]\n"), "{printed}");
     assert_eq!(std::fs::read_to_string(&path).unwrap(), flow);
 
@@ -264,16 +264,16 @@ fn every_layout_refuses_the_same_names_with_the_same_words() {
         let written = || std::fs::read_dir(folder.join("listeners")).unwrap().count();
         let before = written();
         for (name, words) in [
-            ("core", "listeners: the name `core` belongs to the house"),
-            ("sys", "listeners: the name `sys` belongs to the house"),
-            ("operator", "listeners: the name `operator` belongs to the house"),
+            ("core", "listeners: the name `core` belongs to Systole"),
+            ("sys", "listeners: the name `sys` belongs to Systole"),
+            ("operator", "listeners: the name `operator` belongs to Systole"),
             ("alice", "clients: `alice` is the name of a listener"),
             (
                 "w",
                 if n == 3 {
                     "payloads: `w` stands in w.xsd as well"
                 } else {
-                    "`w` stands here a second time"
+                    "`w` appears here a second time"
                 },
             ),
         ] {
@@ -284,6 +284,6 @@ fn every_layout_refuses_the_same_names_with_the_same_words() {
         assert_eq!(written(), before, "{layout}");
         let taken = shell.run("systole listener new shell calc.add; echo $?");
         assert!(taken.ends_with("next: systole test listeners/calc.add.test.yaml\n0\n"), "{layout}: {taken}");
-        assert_eq!(taken.contains("is laid out in a way of its own"), n > 0, "{layout}: {taken}");
+        assert_eq!(taken.contains("has an unusual layout"), n > 0, "{layout}: {taken}");
     }
 }

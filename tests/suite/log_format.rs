@@ -212,7 +212,7 @@ fn c13_logs_with_views_models_and_limited_time_open_and_fold_as_they_did() {
 }
 
 #[test]
-fn c13_a_log_in_which_items_went_to_several_opens_and_folds_as_it_did_and_is_found_good() {
+fn c13_an_old_log_with_broadcasts_opens_folds_and_verifies() {
     opens_and_folds("v2-broadcast");
     let folder = Folder::new();
     std::fs::copy(conversation("v2-broadcast", "db"), folder.log()).unwrap();

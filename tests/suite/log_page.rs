@@ -143,7 +143,7 @@ fn python_computes_the_vectors_of_the_page() {
 }
 
 #[test]
-fn the_vectors_of_the_page_are_records_of_a_fixture_and_what_the_code_computes() {
+fn the_test_vectors_of_the_page_match_a_fixture_and_the_code() {
     let folder = Folder::new();
     std::fs::copy("tests/fixtures/log-v1.db", folder.log()).unwrap();
     let stored = sqlite::open(&folder.log()).unwrap().reader.after(Position(0), 10).unwrap();

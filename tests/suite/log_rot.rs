@@ -208,7 +208,7 @@ fn c15_a_rotten_row_is_named_by_doctor_and_breaks_no_chain() {
     assert_eq!(systole(folder.path(), &["ask", "one"]).code, Some(0));
     let log = folder.path().join("organism.db");
     let doctor = || systole(folder.path(), &["doctor"]);
-    assert!(doctor().stdout.contains("each what its thread's records give"), "{:?}", doctor());
+    assert!(doctor().stdout.contains("each matches its thread's records"), "{:?}", doctor());
     let rows = "UPDATE fold SET bytes = CAST(substr(bytes, 1, 30) || x'00' || substr(bytes, 32) AS BLOB)";
     edit_at(&log, rows);
     let ill = doctor();

@@ -282,7 +282,7 @@ fn a_copy_is_no_log_and_a_log_no_copy() {
     let Err(Unopened::Log(LogFault::Foreign { why, .. })) = far.open(&own.log()).map(drop) else {
         panic!("a log was overwritten by a copy")
     };
-    assert_eq!(why, "it is a log itself, and the copy of one in NATS needs a path of its own");
+    assert_eq!(why, "it is a log itself; the copy of a log in NATS needs another path");
 }
 
 #[test]
@@ -326,7 +326,7 @@ fn a_stream_from_which_messages_may_be_deleted_is_refused() {
 }
 
 #[test]
-fn what_somebody_else_wrote_into_the_stream_is_told_with_its_place() {
+fn foreign_messages_in_the_stream_are_reported_with_their_position() {
     let (far, folder) = (Far::start(), Folder::new());
     let mut author = Author::default();
     let mut log = far.open(&folder.log()).unwrap();
@@ -344,7 +344,7 @@ fn what_somebody_else_wrote_into_the_stream_is_told_with_its_place() {
     else {
         panic!("it was taken for a bundle")
     };
-    assert_eq!((position, &*why), (Position(2), "the bundle at 3: it is no bundle of this version"));
+    assert_eq!((position, &*why), (Position(2), "the bundle at 3: it is not a bundle of this version"));
 }
 
 #[test]
@@ -407,7 +407,7 @@ fn d1_a_copy_is_equal_though_other_partitions_stand_between() {
 }
 
 #[test]
-fn d1_a_bundle_that_breaks_a_rule_is_told_with_its_place_and_those_before_it_are_kept() {
+fn d1_an_invalid_bundle_is_reported_with_its_position_and_earlier_ones_are_kept() {
     let (far, first, second) = (Far::start(), Folder::new(), Folder::new());
     let mut author = Author::default();
     let mut log = far.open(&first.log()).unwrap();

@@ -82,7 +82,7 @@ fn told(folder: &Path) -> Vec<(String, String)> {
 }
 
 #[test]
-fn d2_a_broker_of_its_own_begins_and_ends_with_the_organism_and_is_found_again() {
+fn d2_a_managed_broker_starts_and_ends_with_the_organism_and_is_found_again() {
     let folder = house();
     let mut running = Running::organism_with(folder.path(), &[("PATH", &path())]);
     running.shows("echo is ready");
@@ -102,7 +102,7 @@ fn d2_a_broker_of_its_own_begins_and_ends_with_the_organism_and_is_found_again()
     answered(&run(folder.path(), &["ask", "Who is there?"]), "You said: Who is there?");
     let ran = running.interrupt();
     assert_eq!(ran.code, Some(130), "{ran:?}");
-    let listens = format!("its broker listens on {address}, which stands in ");
+    let listens = format!("its broker listens on {address}, which is written in ");
     let file = of_broker(folder.path(), "keys/echo.nk");
     let enters = format!("  echo: the key {}, the inbox prefix _INBOX_echo\n", file.to_str().unwrap());
     assert!(ran.stderr.contains(&listens) && ran.stderr.contains(&enters), "{ran:?}");
@@ -203,7 +203,7 @@ fn d7_a_process_that_is_no_broker_of_ours_is_never_ended() {
     std::fs::write(of_broker(folder.path(), "lock"), bystander.0.id().to_string()).unwrap();
     let held = File::open(of_broker(folder.path(), "lock")).unwrap();
     flock(&held, FlockOperation::NonBlockingLockExclusive).unwrap();
-    refused(&run(folder.path(), &["run"]), "bus.down", "is held by a process that is no broker");
+    refused(&run(folder.path(), &["run"]), "bus.down", "is held by a process that is not");
     assert!(alive(&bystander.0.id().to_string()));
     flock(&held, FlockOperation::Unlock).unwrap();
     assert_eq!(start(folder.path()).interrupt().code, Some(130));
@@ -211,7 +211,7 @@ fn d7_a_process_that_is_no_broker_of_ours_is_never_ended() {
 }
 
 #[test]
-fn d7_a_broker_of_its_own_that_dies_is_started_again_and_told_of() {
+fn d7_a_managed_broker_that_dies_is_restarted_and_reported() {
     let folder = house();
     let mut running = start(folder.path());
     let _echo = echo(folder.path());
@@ -227,7 +227,7 @@ fn d7_a_broker_of_its_own_that_dies_is_started_again_and_told_of() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn d6_what_the_broker_refuses_is_told_by_number_and_without_a_secret() {
+async fn d6_broker_refusals_are_reported_as_a_count_without_secrets() {
     let folder = house();
     let mut running = start(folder.path());
     let echo = client(folder.path()).await;
@@ -236,12 +236,12 @@ async fn d6_what_the_broker_refuses_is_told_by_number_and_without_a_secret() {
         echo.flush().await.unwrap();
     };
     publish("o.shop.in.other.0").await;
-    running.shows("bus.violation echo tried to publish to what it may not");
+    running.shows("bus.violation echo tried to publish to a forbidden subject");
     for _ in 0..50 {
         publish("o.shop.in.other.1").await;
     }
     let _nothing = echo.subscribe("o.>").await.unwrap();
-    running.shows("bus.violation echo tried to hear what it may not, and the broker refused it: o.>");
+    running.shows("bus.violation echo tried to hear a forbidden subject, and the broker refused it: o.>");
     let stranger = ConnectOptions::with_user_and_password("open".into(), "sesame".into());
     assert!(stranger.connect(text(folder.path(), "address")).await.is_err());
     running.shows("bus.violation the broker refused a login");
@@ -249,12 +249,12 @@ async fn d6_what_the_broker_refuses_is_told_by_number_and_without_a_secret() {
     assert_eq!(ran.code, Some(130));
     let told = told(folder.path());
     let words: Vec<&str> = told.iter().map(|(_, words)| words.as_str()).collect();
-    let publishes = "echo tried to publish to what it may not, and the broker refused it";
+    let publishes = "echo tried to publish to a forbidden subject, and the broker refused it";
     let wanted = [
         format!("{publishes}: o.shop.in.other.0"),
-        "echo tried to hear what it may not, and the broker refused it: o.&gt;".to_owned(),
+        "echo tried to hear a forbidden subject, and the broker refused it: o.&gt;".to_owned(),
         "the broker refused a login without a key, or with one that it does not know".to_owned(),
-        format!("{publishes}, 50 times since this was last told: o.shop.in.other.1"),
+        format!("{publishes}, 50 times since this was last reported: o.shop.in.other.1"),
     ];
     assert_eq!(words, wanted);
     assert!(told.iter().all(|(code, _)| code == "bus.violation"), "{told:?}");
@@ -309,7 +309,7 @@ fn what_hinders_a_broker_of_its_own_is_one_clear_error() {
     }
     std::fs::write(of_broker(folder.path(), "address"), address).unwrap();
     std::fs::write(of_broker(folder.path(), "keys/echo.nk"), "no key").unwrap();
-    refused(&run(folder.path(), &["run"]), "bus.down", "keys/echo.nk: its content is no seed");
+    refused(&run(folder.path(), &["run"]), "bus.down", "keys/echo.nk: it does not hold the seed");
     std::fs::remove_file(of_broker(folder.path(), "keys/echo.nk")).unwrap();
     assert_eq!(start(folder.path()).interrupt().code, Some(130));
 }

@@ -188,7 +188,11 @@ tests:
     ] {
         assert!(flat(&ran.stdout).contains(told), "{told} in {}", ran.stdout);
     }
-    assert!(!ran.stdout.contains("nothing was sent yet"), "a mistake brings no second one: {}", ran.stdout);
+    assert!(
+        !ran.stdout.contains("no message was sent yet"),
+        "a mistake brings no second one: {}",
+        ran.stdout
+    );
     // A mistake in the organism's file is shown once, together with those of its tests. Unreadable settings may cause
     // all other mistakes.
     let both = "set: {agents.clerk.modell: none}\ntests:\n  - {name: a, stepps: []}\n  - {name: b, steps: [{answer: asc}]}\n  \
@@ -196,7 +200,7 @@ tests:
     let ran = run(both);
     assert!(ran.code == Some(3) && ran.stdout.matches("modell").count() == 2, "{ran:?}");
     assert!(
-        flat(&ran.stdout).contains("nothing was sent yet") && ran.stdout.contains("try: steps"),
+        flat(&ran.stdout).contains("no message was sent yet") && ran.stdout.contains("try: steps"),
         "{ran:?}"
     );
     let unread = run("set: {a: [\n  1]}\ntests: [{name: a, steps: [{send: {asc: x}, to: [clerk]}]}]\n");
@@ -224,7 +228,7 @@ tests:
 ";
     let folder = folder(&[("organism.yaml", organism), ("hello.test.yaml", test)]);
     let ran = systole(folder.path(), &["test"]);
-    assert!(ran.code == Some(1) && ran.stdout.contains("timers go on without an end"), "{ran:?}");
+    assert!(ran.code == Some(1) && ran.stdout.contains("timers repeat without end"), "{ran:?}");
 }
 
 #[test]
@@ -232,7 +236,7 @@ fn no_tests_is_a_mistake_of_the_command() {
     let folder = folder(&[("a/.hidden.test.yaml", "x"), ("a/b.yaml", "x")]);
     for (arguments, words) in [
         (&["test"][..], "error: no tests found in .\n"),
-        (&["test", "a/b.yaml"], "error: a/b.yaml is no test file: the name of one ends in .test.yaml\n"),
+        (&["test", "a/b.yaml"], "error: a/b.yaml is not a test file: its name does not end in .test.yaml\n"),
         (&["test", "none"], "none"),
     ] {
         let ran = systole(folder.path(), arguments);

@@ -181,7 +181,7 @@ async fn d2_a_python_listener_over_the_plain_client_answers_and_is_found() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn d7_a_worker_without_a_sign_of_life_is_told_of_and_comes_too_late() {
+async fn d7_a_silent_worker_is_reported_and_its_reply_comes_too_late() {
     let server = Server::start();
     let folder = folder(&server, ", idle: 500ms, retry: {backoff: 1ms..1ms}");
     let _running = runs(folder.path());
@@ -291,7 +291,7 @@ async fn d7_a_pump_that_is_killed_while_a_worker_works_has_its_answer_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn d7_a_broker_that_is_killed_and_comes_back_loses_nothing_that_was_out() {
+async fn d7_a_killed_broker_that_restarts_loses_no_open_delivery() {
     let mut server = Server::start();
     let folder = folder(&server, ", timeout: 60s");
     let _running = runs(folder.path());
@@ -354,7 +354,7 @@ async fn d2_a_worker_asks_keeps_a_journal_and_is_heard_while_it_works() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn d7_a_call_that_is_cancelled_is_called_back_and_nobody_is_heard_any_more() {
+async fn d7_a_cancelled_call_is_called_back_and_later_replies_are_ignored() {
     let server = Server::start();
     let folder = folder(&server, "");
     let _running = runs(folder.path());
@@ -451,7 +451,7 @@ fn a_broker_that_is_not_there_is_one_clear_error() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_answer_larger_than_the_broker_takes_is_told_as_such_and_nobody_waits_for_it() {
+async fn an_answer_over_the_brokers_limit_is_reported_and_no_caller_waits_for_it() {
     let server = Server::with("max_payload: 65536");
     let folder = folder(&server, ", turns: 5, peers: [echo]");
     let _running = runs(folder.path());

@@ -187,7 +187,7 @@ async fn d7_a_plain_client_that_is_silent_or_called_back_is_treated_by_the_page(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn d2_a_pull_before_the_organism_has_ever_run_is_answered_so_and_the_kit_goes_on_asking() {
+async fn d2_a_pull_before_the_first_run_gets_an_answer_and_the_kit_keeps_asking() {
     let mut house = House::still("");
     let plain = Plain::of(&house).await;
     let nobody = next(&mut plain.pull().await).await;

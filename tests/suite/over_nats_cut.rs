@@ -20,7 +20,7 @@ const TRIES: usize = 10;
 const STORED: &str = "\"stream\":\"SYSTOLE_shop_BUS\",\"seq\":";
 
 #[tokio::test(flavor = "multi_thread")]
-async fn d7_a_broker_that_is_slow_to_take_a_delivery_away_does_not_hold_up_its_reply() {
+async fn d7_a_slow_delete_of_a_delivery_does_not_delay_its_reply() {
     // A pump that waits for the broker is late each time. A pump that does not wait is late only on a busy machine,
     // and not always.
     let mut took = Vec::new();
@@ -137,7 +137,7 @@ async fn d7_a_delivery_that_reaches_the_broker_late_is_given_to_nobody() {
 
 /// One delivery is with a worker, one may or may not be at the broker, and one is asked while the connection is cut.
 #[tokio::test(flavor = "multi_thread")]
-async fn d7_a_pump_that_is_cut_off_tells_who_waits_in_time_and_hears_what_was_out() {
+async fn d7_a_disconnected_pump_answers_waiting_clients_in_time_and_gets_open_replies_later() {
     let server = Server::start();
     let proxy = Proxy::to(&server.url());
     let folder = folder_at(&proxy.url(), ", in_flight: 3, timeout: 60s, retry: {attempts: 1}");
@@ -220,7 +220,7 @@ async fn d7_a_worker_that_dies_while_the_pump_is_cut_off_is_found_out_afterwards
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn d7_a_broker_that_is_held_for_seven_seconds_loses_nothing_and_costs_no_attempt() {
+async fn d7_a_broker_suspended_for_seven_seconds_loses_nothing_and_costs_no_attempt() {
     let server = Server::start();
     let folder = folder_at(&server.url(), ", in_flight: 2, timeout: 60s");
     let _running = runs(folder.path());
@@ -314,7 +314,7 @@ async fn d7_a_broker_that_is_killed_with_twenty_under_way_answers_each_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn d7_what_is_no_progress_is_refused_on_the_subject_of_progress_and_ends_nothing() {
+async fn d7_other_documents_on_the_progress_subject_are_refused_and_end_nothing() {
     let server = Server::start();
     let folder = folder_at(&server.url(), ", in_flight: 1");
     let _running = runs(folder.path());

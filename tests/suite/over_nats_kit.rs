@@ -37,7 +37,7 @@ fn process_that_works() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn d2_a_rust_listener_answers_with_its_own_rights_and_is_found_with_what_it_did() {
+async fn d2_a_rust_listener_answers_with_its_own_rights_and_its_service_statistics_are_found() {
     let house = House::open("");
     let worker = house.process("echo");
     worker.says("connected");
@@ -87,7 +87,7 @@ async fn d4_a_rust_and_a_python_worker_share_one_name() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn d7_a_rust_worker_that_is_killed_in_the_middle_leaves_the_next_attempt_to_another() {
+async fn d7_after_a_rust_worker_is_killed_another_worker_gets_the_next_attempt() {
     let house = House::open(", idle: 2s, retry: {backoff: 1ms..1ms}");
     let worker = house.process("hangs");
     worker.says("connected");
@@ -150,7 +150,7 @@ async fn d7_a_worker_renews_for_as_long_as_it_works_and_longer_than_idle() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn d7_a_reply_that_is_refused_is_told_to_its_author_and_is_not_sent_again() {
+async fn d7_the_author_of_a_refused_reply_gets_the_refusal_and_does_not_resend() {
     let house = House::open(", in_flight: 2, idle: 2s, retry: {backoff: 1ms..1ms}");
     let (gate, door) = gate();
     // It sends no renewal while it works.
@@ -392,7 +392,7 @@ async fn d2_a_worker_that_cannot_answer_so_says_so_in_place_of_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn d2_what_a_worker_says_that_no_message_can_carry_ends_its_turn_with_the_reason() {
+async fn d2_a_workers_reply_that_is_too_large_ends_its_turn_with_the_reason() {
     let house = House::open(", timeout: 10s, retry: {attempts: 1}");
     let worker = Serving::of(house.worker(), |turn| {
         let much = "x".repeat(2 << 20);
@@ -405,7 +405,7 @@ async fn d2_what_a_worker_says_that_no_message_can_carry_ends_its_turn_with_the_
     for what in ["a notice", "a question"] {
         let asked = house.systole(&["ask", what]);
         assert_eq!(asked.code, Some(1), "{what}: {asked:?}");
-        assert!(asked.stderr.contains("what it said has 2097"), "{what}: {asked:?}");
+        assert!(asked.stderr.contains("its message has 2097"), "{what}: {asked:?}");
     }
     worker.stops().await;
 }

@@ -49,7 +49,7 @@ async fn is_made_again(server: &Server, folder: &std::path::Path, asked: Running
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn d7_a_stream_that_somebody_deletes_is_made_again_and_what_was_out_goes_out_again() {
+async fn d7_a_deleted_stream_is_made_again_and_open_deliveries_are_sent_again() {
     let Out { server, folder, mut running, worker, asked, lost } = Out::begin().await;
     jetstream::new(worker.client.clone()).delete_stream("SYSTOLE_shop_BUS").await.unwrap();
     running.shows("echo is ready");
@@ -74,7 +74,7 @@ async fn d7_a_publish_without_a_stream_is_the_word_that_it_is_gone() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn d7_a_consumer_that_somebody_deletes_is_made_again_and_what_was_out_goes_out_again() {
+async fn d7_a_deleted_consumer_is_made_again_and_open_deliveries_are_sent_again() {
     let Out { server, folder, mut running, worker, asked, lost } = Out::begin().await;
     let stream = jetstream::new(worker.client.clone()).get_stream("SYSTOLE_shop_BUS").await.unwrap();
     stream.delete_consumer("echo").await.unwrap();

@@ -224,10 +224,7 @@ fn a_schema_with_a_namespace_of_the_house_is_refused_in_a_file_and_read_back_fro
                     let first = &refused.0[0];
                     assert!(is_house, "{refused}");
                     assert_eq!((first.code, refused.0.len()), (Code::ConfigSchema, 1), "{refused}");
-                    assert_eq!(
-                        first.message,
-                        format!("a.xsd: the namespace {namespace} belongs to the house")
-                    );
+                    assert_eq!(first.message, format!("a.xsd: the namespace {namespace} belongs to Systole"));
                     assert_eq!(first.fix.as_deref(), Some("a targetNamespace of your own"));
                 }
                 Ok(_) => assert!(!is_house, "{name} is taken"),

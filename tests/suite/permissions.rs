@@ -108,7 +108,7 @@ fn d6_a_file_that_holds_no_key_is_left_alone_and_nothing_is_made_beside_it() {
         std::fs::write(keys_folder.join("web.search.nk"), text).unwrap();
         let ran = configure(folder.path(), &["--keys", "elsewhere"]);
         assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{ran:?}");
-        assert!(ran.stderr.contains("web.search.nk: its content is no seed"), "{}", ran.stderr);
+        assert!(ran.stderr.contains("web.search.nk: it does not hold the seed"), "{}", ran.stderr);
         assert!(!ran.stderr.contains(shown), "{}", ran.stderr);
         assert_eq!(keys(&keys_folder).len(), 1);
     }
@@ -120,7 +120,7 @@ fn d6_a_file_that_holds_no_key_is_left_alone_and_nothing_is_made_beside_it() {
 }
 
 #[test]
-fn d6_an_organism_without_listeners_over_nats_is_told_how_to_have_one() {
+fn d6_without_listeners_over_nats_permissions_explains_how_to_have_one() {
     let alone = "organism: {name: shop, entry: local}\npayloads: {say: text}\nlisteners:\n  \
                  local: {run: [cat], accepts: [say]}\n";
     let folder = folder(&[("organism.yaml", alone)]);

@@ -34,7 +34,7 @@ fn tells(ran: &Ran, code: i32, all: &[&str]) {
 }
 
 #[test]
-fn an_empty_name_is_told_as_such_by_every_command_that_takes_one() {
+fn every_command_reports_an_empty_name_as_empty() {
     let house = house();
     let systole = |arguments: &[&str]| systole(house.path(), arguments);
     tells(
@@ -167,7 +167,7 @@ fn a_vocabulary_of_the_house_is_shown_by_its_name() {
 
 /// The system's error for a file is not enough: the message also says which file, what it was for, and what to do.
 #[test]
-fn what_cannot_be_read_or_written_is_told_with_what_was_wanted_and_the_mend() {
+fn read_and_write_errors_name_the_purpose_and_the_fix() {
     let house = house();
     let here = house.path();
     std::fs::create_dir(here.join("a-folder")).unwrap();
@@ -178,16 +178,12 @@ fn what_cannot_be_read_or_written_is_told_with_what_was_wanted_and_the_mend() {
         assert!(!told.contains("(os error") && told.contains("try: "), "{told}");
     };
     for (arguments, code, words) in [
-        (&["init", "a-file"][..], 5, "a-file is a file, where a folder is wanted"),
-        (&["init", "a-file/in"], 5, "a-file is a file, where a folder is wanted"),
-        (&["init", "dangling"], 5, "dangling is a link to nothing, where a folder is wanted"),
+        (&["init", "a-file"][..], 5, "a-file is a file, and not a folder"),
+        (&["init", "a-file/in"], 5, "a-file is a file, and not a folder"),
+        (&["init", "dangling"], 5, "dangling is a link to nothing, and not a folder"),
         (&["send", "--file", "nofile"], 2, "nofile, the payload: there is no such file"),
-        (&["send", "--file", "a-folder"], 2, "a-folder, the payload: it is a folder, where a file is wanted"),
-        (
-            &["send", "--file", "a-file/x"],
-            2,
-            "a-file/x, the payload: what is named as a folder on the way is none",
-        ),
+        (&["send", "--file", "a-folder"], 2, "a-folder, the payload: it is a folder, not a file"),
+        (&["send", "--file", "a-file/x"], 2, "a-file/x, the payload: a part of the path is not a folder"),
         (&["amend", "a1", "--file", "nofile"], 2, "nofile, the payload: there is no such file"),
         (
             &["listener", "try", "greeter", "--file", "nofile"],
@@ -199,34 +195,30 @@ fn what_cannot_be_read_or_written_is_told_with_what_was_wanted_and_the_mend() {
             2,
             "no.xsd, the schema: there is no such file",
         ),
-        (
-            &["ask", "--log", "nodir/x", "hi"],
-            5,
-            "nodir/x: there is no such folder, in which the log would stand",
-        ),
+        (&["ask", "--log", "nodir/x", "hi"], 5, "nodir/x: the folder for the log does not exist"),
         (
             &["send", "--log", "nodir/x", "search", "query=x"],
             5,
-            "nodir/x: there is no such folder, in which the log would stand",
+            "nodir/x: the folder for the log does not exist",
         ),
-        (&["run", "--log", "nodir/x"], 5, "nodir/x: there is no such folder, in which the log would stand"),
-        (&["run", "--log", "a-folder"], 5, "a-folder: it is a folder, where a log is wanted"),
-        (&["ps", "--log", "a-folder"], 5, "a-folder: it is a folder, where a log is wanted"),
+        (&["run", "--log", "nodir/x"], 5, "nodir/x: the folder for the log does not exist"),
+        (&["run", "--log", "a-folder"], 5, "a-folder: it is a folder, not a log"),
+        (&["ps", "--log", "a-folder"], 5, "a-folder: it is a folder, not a log"),
         (&["graph", "--out", "nodir/x.svg"], 5, "nodir/x.svg, the drawing: there is no such folder"),
         (
             &["graph", "--format", "svg", "--out", "a-folder"],
             5,
-            "a-folder, the drawing: it is a folder, where a file is wanted",
+            "a-folder, the drawing: it is a folder, not a file",
         ),
-        (&["soak", "--kills", "1", "--folder", "a-file"], 5, "a-file is a file, where a folder is wanted"),
+        (&["soak", "--kills", "1", "--folder", "a-file"], 5, "a-file is a file, and not a folder"),
     ] {
         let ran = systole(here, arguments);
         tells(&ran, code, &[words]);
         own_words(&ran);
     }
     for (make, words) in [
-        ("a-file", "schemas is a file, where a folder is wanted"),
-        ("nowhere", "schemas is a link to nothing, where a folder is wanted"),
+        ("a-file", "schemas is a file, and not a folder"),
+        ("nowhere", "schemas is a link to nothing, and not a folder"),
     ] {
         std::os::unix::fs::symlink(make, here.join("schemas")).unwrap();
         let ran = systole(here, &["schema", "eject"]);

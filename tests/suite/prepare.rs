@@ -67,7 +67,7 @@ fn a_machine_that_has_everything_is_told_nothing() {
 }
 
 #[test]
-fn what_is_missing_is_named_with_the_commands_that_install_it_and_nothing_is_run_under_no_install() {
+fn missing_tools_are_named_with_install_commands_and_no_install_runs_none() {
     for (lacking, reason, package) in [
         ("cc", "a C compiler, for SQLite", "gcc libc6-dev"),
         ("python3", "python3, for the programs of the demo", "python3"),

@@ -334,16 +334,8 @@ fn f4_over_http_a_question_is_listed_with_its_kind_and_answered_by_who_may() {
         (json!({"outcome": "approved"}), 409, "approval.wrong-kind"),
         (json!({"outcome": "chosen", "choice": "maybe"}), 422, "question.invalid-choice"),
         (json!({"outcome": "chosen"}), 422, "question.invalid-choice"),
-        (
-            json!({"outcome": "approved", "choice": "go"}),
-            400,
-            "a choice goes with the outcome `chosen` alone",
-        ),
-        (
-            json!({"outcome": "chosen", "payload": "<a/>"}),
-            400,
-            "a payload goes with the outcome `amended` alone",
-        ),
+        (json!({"outcome": "approved", "choice": "go"}), 400, "only the outcome `chosen` takes a choice"),
+        (json!({"outcome": "chosen", "payload": "<a/>"}), 400, "only the outcome `amended` takes a payload"),
     ] {
         let answer = says(carol, body);
         assert!(answer.status == status && answer.json.to_string().contains(words), "{words}: {answer:?}");
@@ -361,7 +353,7 @@ fn f4_over_http_a_question_is_listed_with_its_kind_and_answered_by_who_may() {
 }
 
 #[test]
-fn f4_those_whom_the_asking_listener_tells_hear_of_a_question_and_a_cancelled_call_ends_it() {
+fn f4_notified_listeners_get_person_asked_and_a_cancelled_call_ends_the_question() {
     let folder = cast(&TOLD);
     let at = folder.path();
     let organism = Running::organism(at);

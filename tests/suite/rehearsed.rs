@@ -31,7 +31,7 @@ for line in sys.stdin:
 "#;
 
 #[test]
-fn an_agent_goes_on_behind_an_approval_in_another_process_and_asks_for_no_second_one() {
+fn an_agent_continues_after_an_approval_in_another_process_without_a_second_request() {
     let folder = folder(&[("organism.yaml", FILE), ("replies.yaml", REPLIES), ("vault.py", VAULT)]);
     let at = folder.path();
     let ask = |key: &str| -> Ran { systole(at, &["send", "ask", "Let bob in", "--key", key]) };

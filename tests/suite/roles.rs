@@ -305,7 +305,7 @@ fn failed(records: &[serde_json::Value]) -> Vec<(String, String)> {
 }
 
 #[test]
-fn d1_a_program_that_falls_is_told_of_in_the_same_words_as_where_it_runs_beside_the_pump() {
+fn d1_a_crash_on_a_host_is_reported_in_the_same_words_as_a_local_crash() {
     // A program that waits there never continues.
     let door = Door::open();
     let house = House::build(SILENT, &door, ", idle: 2s");
@@ -363,7 +363,7 @@ fn d2_what_cannot_be_run_so_is_refused_with_the_mend() {
     refused(
         &["--only", "till"],
         5,
-        &["till: the broker at 127.0.0.1:", "does not let in who has this key", "--keys"],
+        &["till: the broker at 127.0.0.1:", "does not let in a client with this key", "--keys"],
     );
     let pump = |options: &[&str]| {
         let ran = house.systole(&[&["run", "--role", "pump"], options].concat());

@@ -48,7 +48,7 @@ impl AtWork {
 }
 
 #[test]
-fn d7_a_host_that_is_killed_in_the_middle_of_a_model_call_leaves_it_to_a_person() {
+fn d7_after_a_host_is_killed_during_a_model_call_a_person_decides() {
     let house = House::build("- {hang: true}\n- {say: Done.}\n", &Door::open(), "");
     let pump = house.pumps();
     let host = house.hosts_one("clerk");
@@ -92,7 +92,7 @@ fn d7_a_pump_that_is_killed_while_a_host_works_takes_one_answer() {
     let mut events = house.events("");
     // The program takes one delivery at a time: it gets the next attempt when it has answered this one.
     lets_in(first);
-    host.says("the pump refused what it said: reply.stale-lease");
+    host.says("the pump refused its message: reply.stale-lease");
     lets_in(door.comes());
     comes(&mut events, &thread, "final");
     assert_eq!(house.told(&thread), ["message/request", "attempt/listener.lost", "message/final"]);
@@ -125,7 +125,7 @@ fn d7_a_host_that_is_stopped_under_load_loses_nothing_and_doubles_nothing() {
 }
 
 #[test]
-fn d7_what_is_still_under_way_when_a_host_has_stopped_is_tried_again_at_once() {
+fn d7_open_deliveries_of_a_stopped_host_are_retried_at_once() {
     // Silence would reveal nothing.
     let mut work = AtWork::with("");
     work.host.signal(Signal::TERM);
@@ -136,7 +136,7 @@ fn d7_what_is_still_under_way_when_a_host_has_stopped_is_tried_again_at_once() {
 }
 
 #[test]
-fn d7_a_call_that_is_cancelled_is_called_back_from_its_host_which_is_free_then() {
+fn d7_a_cancelled_call_is_called_back_and_its_host_is_free_again() {
     let AtWork { door: _door, house, pump, host, mut events, thread, first: caller } = AtWork::with("");
     let cancelled = house.systole(&["cancel", &thread]);
     assert_eq!(cancelled.code, Some(0), "{cancelled:?}");

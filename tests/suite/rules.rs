@@ -97,7 +97,7 @@ fn a12_unknown_hidden_and_non_peer_addressees_get_the_same_words() {
 
 /// The fix names a similar name, in the sender's namespace if the listener accepts it there.
 #[test]
-fn the_mend_of_a_misspelt_element_is_the_nearest_one_in_its_own_namespace() {
+fn the_fix_for_a_misspelt_element_is_the_nearest_one_in_its_namespace() {
     let mut all = composition();
     let message = |all: &Composition, ns: &str, local: &str| {
         of_message(all, &name("operator"), &QName::new(ns, local), None).unwrap_err().fix
@@ -251,7 +251,7 @@ fn b13_an_item_with_an_addressee_and_one_that_one_peer_takes_are_plain_calls() {
 }
 
 #[test]
-fn b13_what_goes_to_a_thread_or_begins_one_or_comes_from_outside_goes_to_one_alone() {
+fn b13_messages_to_threads_spawns_and_messages_from_outside_are_never_broadcast() {
     let all = asking(Gather::All);
     let (other_thread, _) = item(&all, &enveloped("<thread>sess-1f0c9a2b77d1.x</thread>"));
     assert_eq!(refusal(&other_thread), Code::Ambiguous);

@@ -50,7 +50,7 @@ fn e16_a_person_steers_with_words_alone_and_the_stamp_names_the_request() {
         assert!(answer.stdout.contains(" turn=\"2\""), "{answer:?}");
     }
     for (arguments, code, words) in [
-        (["steer", "@last", "late"], 4, "thread.resting: nothing is worked on"),
+        (["steer", "@last", "late"], 4, "thread.resting: no call is open"),
         (["steer", "@last", " "], 2, "no words"),
         (["steer", "nothing", "x"], 2, "nothing"),
     ] {

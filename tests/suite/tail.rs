@@ -156,7 +156,7 @@ async fn without_followers_nothing_is_read() {
 }
 
 #[tokio::test]
-async fn who_follows_from_a_place_that_is_not_handed_out_yet_hears_what_comes_after_it() {
+async fn a_follower_from_a_position_not_yet_read_gets_only_later_records() {
     let mut log = Log::new();
     let mut all = log.tail.follow(Position(0), None);
     assert!(hears_nothing(&mut all).await);

@@ -143,7 +143,7 @@ fn c12_the_answer_of_a_team_is_followed_over_a_thread_its_models_and_a_refusal_t
 }
 
 #[test]
-fn c12_a_persons_word_a_timer_and_a_child_are_told_while_the_organism_runs() {
+fn c12_decisions_timers_and_children_are_in_the_trail_while_the_organism_runs() {
     let (_above, beat) = example("beat", &["--example", "beat"]);
     let order = std::fs::read_to_string(beat.join("order.xml")).unwrap();
     std::fs::write(beat.join("big.xml"), order.replace("<quantity>0<", "<quantity>30<")).unwrap();
@@ -229,7 +229,7 @@ fn c12_an_answer_that_had_to_wait_is_due_to_its_own_message_and_names_the_one_be
 }
 
 #[test]
-fn c12_an_end_and_what_was_refused_lead_to_the_client_whose_order_or_message_it_was() {
+fn c12_the_trail_of_an_end_or_a_refusal_leads_to_the_client_that_caused_it() {
     let folder = cast(&[Part("search", "search", "found", &["timeout: 1h"])]);
     std::fs::write(folder.path().join("good.xml"), payload("search", "x")).unwrap();
     std::fs::write(folder.path().join("bad.xml"), payload("serch", "the hidden word")).unwrap();
@@ -253,7 +253,7 @@ fn c12_an_end_and_what_was_refused_lead_to_the_client_whose_order_or_message_it_
 }
 
 #[test]
-fn c12_what_is_not_there_is_told_with_the_mend_and_damage_is_never_told_as_a_cause() {
+fn c12_missing_records_are_reported_with_the_fix_and_damage_is_never_shown_as_a_cause() {
     let folder = cast(&[Part("dig", "dig", "dug", &["env: {TURN_1: '<dug xmlns=\"urn:t\">gold</dug>'}"])]);
     std::fs::write(folder.path().join("dig.xml"), payload("dig", "here")).unwrap();
     assert_eq!(systole(folder.path(), &["trail"]).code, Some(5), "nothing has run");

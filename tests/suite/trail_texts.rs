@@ -44,7 +44,7 @@ fn c12_a_text_of_a_tool_in_a_child_is_followed_into_the_final_answer() {
     assert_eq!(found.last().unwrap()["why"], "door");
 
     let told = told(&team, &["--text", "70 times a minute"]);
-    assert!(told.starts_with("15 records hold the text; who said it, the first on top:\n"), "{told}");
+    assert!(told.starts_with("15 records hold the text; who said it, earliest first:\n"), "{told}");
     assert!(told.contains(".pace@6  search → researcher\n"), "{told}");
     assert!(told.contains("the model of coordinator was shown it, 3 times\n"), "{told}");
 

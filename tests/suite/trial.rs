@@ -74,7 +74,7 @@ fn g6_every_item_has_its_verdict_and_a_refusal_is_told_whole() {
 }
 
 #[test]
-fn g6_a_program_that_dies_hangs_or_talks_nonsense_is_told_as_that() {
+fn g6_a_program_that_dies_hangs_or_prints_nonsense_is_reported_as_such() {
     says(&once("echo oops >&2; exit 3"), 1, &["no reply  listener.failed: exited 3 after", "stderr    oops"]);
     says(&once("kill -9 $$"), 1, &["no reply  listener.lost: killed by signal 9 (KILL)"]);
     says(&stays("import sys; sys.exit(4)", &[]), 1, &["no reply  listener.lost: exited 4 after"]);
@@ -106,7 +106,7 @@ while True: time.sleep(60)
 "#;
 
 #[test]
-fn what_is_said_beside_the_reply_is_shown_and_a_program_that_does_not_end_is_told() {
+fn output_beside_the_reply_is_shown_and_a_program_that_does_not_end_is_reported() {
     let ran = stays(FORGETS, &[]);
     let told = [
         "progress  thinking",
@@ -157,7 +157,7 @@ fn a_request_that_the_listener_would_never_see_is_refused_first() {
 
 /// A reply that is correct for a program with `mode: once` is not a reply of a program that stays running.
 #[test]
-fn a_bare_answer_of_a_program_that_stays_is_told_with_both_mends() {
+fn a_bare_answer_of_a_staying_program_is_reported_with_both_fixes() {
     let bare = "import sys\nsys.stdin.readline()\nprint('<answer xmlns=\"https://xml-pipeline.org/ns/talk/v1\">I</answer>', flush=True)\n";
     let reply = "  or: <reply xmlns=\"urn:systole:listener:v1\" delivery=\"…\"><answer \
                  xmlns=\"https://xml-pipeline.org/ns/talk/v1\">I</answer></reply>, with the delivery of the request's <stamp>\n";

@@ -124,7 +124,7 @@ fn number<N: std::str::FromStr>(gate: &mut Gate<'_>, name: &str) -> Result<Optio
     let Some(value) = text(gate, name) else { return Ok(None) };
     let offset = gate.offset();
     value.parse().map(Some).map_err(|_| {
-        let message = format!("attribute {name} is no whole number in range");
+        let message = format!("attribute {name} is not a whole number in range");
         gate.fault(codes::INVALID, message, offset).received(&value)
     })
 }

@@ -135,7 +135,7 @@ impl Question {
             "put-blob" if is_own => return Ok(Self::PutBlob { text: gate.text_inside()? }),
             "journal" if is_own => Self::Journal { from: start(gate, tag)? },
             other => {
-                let message = format!("<{other}> is no question to the pump");
+                let message = format!("<{other}> is not a question to the pump");
                 let fault = gate.fault(codes::INVALID, message, tag.offset);
                 return Err(fault.expected(format!("{KINDS}, in {}", namespaces::LISTENER)));
             }
@@ -144,7 +144,7 @@ impl Question {
         if text.trim_matches(crate::characters::is_white).is_empty() {
             return Ok(question);
         }
-        let message = format!("<{}> stands with text, and has none", tag.local);
+        let message = format!("<{}> has text, and must have none", tag.local);
         Err(gate.fault(codes::INVALID, message, tag.offset).received(text.trim()))
     }
 }

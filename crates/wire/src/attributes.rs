@@ -116,8 +116,11 @@ fn value_words(name: &str, flaw: ValueFlaw<'_>) -> (String, &'static str) {
             "write &amp; for &",
         ),
         ValueFlaw::Reference(reference) => (
-            format!("&{}; in attribute {name} is no reference XML knows", crate::place::excerpt(reference)),
-            "only &lt; &gt; &amp; &quot; &apos; and the numbers of legal characters stand for something",
+            format!(
+                "&{}; in attribute {name} is not a reference that XML knows",
+                crate::place::excerpt(reference)
+            ),
+            "only &lt; &gt; &amp; &quot; &apos; and the numbers of legal characters are references",
         ),
     }
 }

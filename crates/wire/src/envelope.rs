@@ -102,7 +102,7 @@ pub fn read_delivered(document: &[u8]) -> Result<Delivered, Fault> {
     let tag = match gate.step()? {
         Step::Open(tag) if gate.ns(&tag) == Some(namespaces::ENVELOPE) => tag,
         _ => {
-            let fault = gate.fault(codes::INVALID, "the delivered document is no envelope", 0);
+            let fault = gate.fault(codes::INVALID, "the delivered document is not an envelope", 0);
             return Err(fault.expected(namespaces::ENVELOPE));
         }
     };

@@ -155,7 +155,7 @@ impl Entry {
                 text: gate.text_inside()?,
             })),
             other => {
-                let fault = gate.fault(codes::INVALID, "no journal entry is of this kind", tag.offset);
+                let fault = gate.fault(codes::INVALID, "there is no journal entry of this kind", tag.offset);
                 Err(fault.expected("model-started or model-result").received(other))
             }
         }
@@ -196,7 +196,7 @@ fn is_hash(value: &str) -> bool {
 }
 
 fn no_hash<'d>(gate: &mut Gate<'d>, tag: &Tag<'d>, name: &str, value: &str) -> Fault {
-    let message = format!("attribute {name} of <{}> is no SHA-256", tag.local);
+    let message = format!("attribute {name} of <{}> is not a SHA-256", tag.local);
     gate.fault(codes::INVALID, message, tag.offset).expected("64 hex digits, a to f small").received(value)
 }
 
@@ -212,7 +212,7 @@ pub(crate) fn count<'d>(gate: &mut Gate<'d>, tag: &Tag<'d>, name: &str) -> Resul
     match value.parse().ok().filter(|_| digits) {
         Some(number) => Ok(Some(number)),
         None => {
-            let message = format!("attribute {name} of <{}> is no whole number", tag.local);
+            let message = format!("attribute {name} of <{}> is not a whole number", tag.local);
             Err(gate.fault(codes::INVALID, message, tag.offset).received(&value))
         }
     }
@@ -223,7 +223,7 @@ fn money<'d>(gate: &mut Gate<'d>, tag: &Tag<'d>, name: &str) -> Result<Option<Mo
     match Money::parse(&value) {
         Some(money) => Ok(Some(money)),
         None => {
-            let message = format!("attribute {name} of <{}> is no amount of money", tag.local);
+            let message = format!("attribute {name} of <{}> is not an amount of money", tag.local);
             let fault = gate.fault(codes::INVALID, message, tag.offset).received(&value);
             Err(fault.expected("an amount with at most six decimals, a blank, a currency: 0.0134 USD"))
         }

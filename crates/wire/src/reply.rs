@@ -202,7 +202,7 @@ fn read_whole(document: &[u8], limits: &Limits) -> Result<Word, Fault> {
 
 fn not_protocol(gate: &mut Gate<'_>) -> Fault {
     let offset = gate.offset();
-    let fault = gate.fault(codes::INVALID, "the document is none of the listener protocol", offset);
+    let fault = gate.fault(codes::INVALID, "the document is not part of the listener protocol", offset);
     fault.expected("reply, notice, progress, journal or ask, in urn:systole:listener:v1")
 }
 

@@ -148,7 +148,7 @@ impl Told {
                 Self::Receipt(receipt)
             }
             _ => {
-                let fault = gate.fault(codes::INVALID, "the pump says nothing of this name", tag.offset);
+                let fault = gate.fault(codes::INVALID, "the pump sends nothing of this name", tag.offset);
                 return Err(fault.expected("answer, receipt, cancel, or a delivery in an envelope"));
             }
         };

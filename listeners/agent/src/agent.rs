@@ -72,7 +72,7 @@ impl Agent {
     pub fn new(spec: spec::Agent, models: Arc<Models>) -> Result<Self, Unreadable> {
         let terms = AgentTerms::of(&spec)?;
         let Some(limits) = models.model(&spec.model).cloned() else {
-            let words = "it stands under no model's name".to_owned();
+            let words = "no model has this name".to_owned();
             return Err(Unreadable { name: spec.model, words });
         };
         Ok(Self { spec, terms, models, limits, kept: OpenCalls::default() })
@@ -174,7 +174,7 @@ impl Agent {
         let contracts = &conversation.terms.contracts;
         let goal = contracts.goal.as_ref().filter(|_| contracts.finals.is_empty())?;
         let named = goal.gives.as_ref().map_or_else(|| "an output in words".to_owned(), ToString::to_string);
-        let words = format!("the goal asks for {named}, which {} does not return", self.spec.name);
+        let words = format!("the goal asks for {named}, and {} does not return it", self.spec.name);
         Some(Said::Failure { code: "agent".to_owned(), retry: false, words })
     }
 

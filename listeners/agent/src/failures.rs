@@ -35,7 +35,7 @@ pub const FAILURES: &[Failure] = &[
     row(
         "output-truncated",
         Weight::Critical,
-        "Your answer was cut off at the most tokens it may have. What the cut reached was not executed; be shorter.",
+        "Your answer was cut off at its token limit. The part that was cut was not executed; be shorter.",
     ),
     row("final-turn-no-report", Weight::Critical, "This was the last turn, and your answer held no final."),
     row("json-required", Weight::Critical, "Your final is not JSON."),
@@ -50,13 +50,9 @@ pub const FAILURES: &[Failure] = &[
         Weight::Critical,
         "This is the first pass: there is nothing yet that could be left as it is. Do what the goal says.",
     ),
-    row("format-mismatch", Weight::Critical, "Your final is in another format than the one that is taken."),
+    row("format-mismatch", Weight::Critical, "Your final is not in the format that is required."),
     row("content-missing", Weight::Critical, "Your final is empty."),
-    row(
-        "status-invalid",
-        Weight::Critical,
-        "The status of your final is none of success, partial and failure.",
-    ),
+    row("status-invalid", Weight::Critical, "The status of your final is not success, partial or failure."),
     row("final-missing", Weight::Critical, "Your answer held neither a call nor a final."),
     row("malformed", Weight::High, "The markup of your action cannot be read."),
     row("missing-closing-tag", Weight::High, "An element of your answer is not closed."),
@@ -66,10 +62,14 @@ pub const FAILURES: &[Failure] = &[
         "Your answer ends in the middle of an element, which was not executed.",
     ),
     row("nonce-mismatch", Weight::High, "The code in the tag of your final is not the one of this turn."),
-    row("slot-mismatch", Weight::High, "The tag of your final is not the one that is taken."),
-    row("wrapper-as-tool", Weight::High, "Your answer wraps what it does into an element that is no tool."),
+    row("slot-mismatch", Weight::High, "The tag of your final is not the required one."),
+    row(
+        "wrapper-as-tool",
+        Weight::High,
+        "Your answer wraps what it does into an element that is not a tool.",
+    ),
     row("tool-payload-invalid", Weight::High, "The arguments of your call do not follow the tool's schema."),
-    row("unknown-action", Weight::High, "Nobody takes this element."),
+    row("unknown-action", Weight::High, "No one takes this element."),
     row("ambiguous-action", Weight::High, "More than one of your tools is meant by this."),
     row("too-many-tasks", Weight::High, "Your task was not given."),
     row(
@@ -80,7 +80,7 @@ pub const FAILURES: &[Failure] = &[
     row(
         "prose-only",
         Weight::Normal,
-        "Your answer held no action and no completion. Text outside of the tags reaches nobody.",
+        "Your answer held no action and no completion. Text outside of the tags reaches no one.",
     ),
     row(
         "second-action",

@@ -40,7 +40,7 @@ pub fn answer_each<A: Into<Said>>(answer: impl FnMut(&mut Turn<'_>) -> A) -> Exi
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             // If stderr is gone, no one can read the message.
-            let _gone = writeln!(io::stderr(), "the pump cannot be spoken to: {error}");
+            let _gone = writeln!(io::stderr(), "cannot talk to the pump: {error}");
             ExitCode::FAILURE
         }
     }

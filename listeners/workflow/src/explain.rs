@@ -114,7 +114,7 @@ fn work(work: &Work) -> String {
         }
         Work::Wait { ms } => format!("waits {}.", stretch(*ms)),
         Work::Group { .. } => "does these steps in order".to_owned(),
-        Work::Parallel { at_once, .. } => format!("does these steps beside one another, {at_once} at once"),
+        Work::Parallel { at_once, .. } => format!("does these steps in parallel, {at_once} at once"),
         Work::Repeat { until, at_most, .. } => {
             let enough = match until {
                 Until::Converged => "nothing is left to change".to_owned(),
@@ -303,7 +303,7 @@ mod tests {
                 "1 weigh: if judge/score is 3, 1 or less or from 5 to 7 and judge/done is true: a, b and c each pursue this goal: Weigh it. The output is <review>. It sees neither the request nor earlier goals. Each of them may give up to 8 tasks to helper. Supervised by a person.",
                 "2 deploy: sends <deploy> to workspace, with summary from plan/summary and its text \"go\". It fails after 90s. If it fails, it is tried up to 3 times in all.",
                 "3 gate: asks a person: Release? The answer is a note. The person sees plan. After 90m without an answer the step fails.",
-                "4 wide: for each item of pick/item, 8 at once: does these steps beside one another, 4 at once (if it fails, the run goes on) (each child may use 9 messages and 0.5 USD):",
+                "4 wide: for each item of pick/item, 8 at once: does these steps in parallel, 4 at once (if it fails, the run goes on) (each child may use 9 messages and 0.5 USD):",
                 "4.1 pause: waits 250ms.",
             ]
         );

@@ -261,7 +261,7 @@ pub(crate) fn ask_person(question: &Question, known: &Known, facts: &Facts) -> R
     for path in &question.shows {
         let Some(payload) = known.output(path) else { continue };
         let unseen = || {
-            let words = format!("the output {} is in no message that a person could be shown", path.text());
+            let words = format!("the output {} is in no message that a person can see", path.text());
             Failure::new("workflow.unshown", words)
         };
         shows.push((facts.number_of(payload).ok_or_else(unseen)?, path.text()));
@@ -297,7 +297,7 @@ pub(crate) fn last(workflow: &Workflow, last: Option<&Entry>) -> Result<Payload,
     let missing = |words: String| Err(Failure::new("workflow.no-final", words));
     let ElementName { namespace, local } = &workflow.returns;
     let Some(payload) = last.and_then(Entry::payload) else {
-        return missing(format!("the last step gave nothing that <{local}> could be made of"));
+        return missing(format!("the last step gave nothing to make <{local}> from"));
     };
     if payload.name().is(namespace, local) {
         return Ok(payload.clone());

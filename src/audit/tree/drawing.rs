@@ -29,7 +29,7 @@ pub fn draw(tree: &Tree, life: &str, reasons: Reasons<'_>, now: Millis) -> Vec<S
     let mut drawing = Drawing { lines: vec![cut_counted(&title, layout::columns())], reasons, now };
     drawing.thread(tree, "");
     if tree.cut {
-        drawing.lines.push("… and more records than are read for one tree; systole log has them".to_owned());
+        drawing.lines.push("… more records are left out; systole log has them".to_owned());
     }
     drawing.lines
 }

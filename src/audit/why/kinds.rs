@@ -209,7 +209,8 @@ pub(super) fn words(reason: &Reason, now: Millis) -> Words {
         }
         Cause::Queued { place, slots } => {
             let (place, listener) = (place.to_string(), reason.listener.as_str());
-            let ends = format!("a free slot; a larger in_flight of {listener} lets more out at once");
+            let ends =
+                format!("a free slot; a larger in_flight of {listener} allows more deliveries at once");
             told(&[&attempt, " waits for a slot, number ", &place, " behind ", &slots.to_string(), " out"])
                 .ending(ends)
         }

@@ -58,7 +58,7 @@ pub fn report(standing: &Standing, asker: &Asker<'_>) -> Vec<String> {
             wrapped(id, 2, &format!("  ended at {}", layout::moment(standing.touched, now)))
         }
         (None, Life::Resting) => {
-            let text = format!("  rests since {ago}; the next message goes on with it");
+            let text = format!("  rests since {ago}; the next message continues it");
             wrapped(id, 2, &text)
         }
         (None, Life::Working) => {
@@ -83,7 +83,7 @@ pub fn report(standing: &Standing, asker: &Asker<'_>) -> Vec<String> {
     }
     for time in &standing.times {
         let (used, limit) = (spoken(time.used_ms(now)), spoken(time.limit_ms));
-        let rest = if time.runs.is_some() { "" } else { ", which stand still while this lasts" };
+        let rest = if time.runs.is_some() { "" } else { ", not counted while this lasts" };
         lines.extend(wrapped("  ", 4, &format!("time: {used} of {limit} used{rest}")));
     }
     for reason in &standing.reasons {

@@ -15,7 +15,7 @@ use systole_core::types::person::{PersonRequestId, RequestKind, Says};
 /// Answers a question that waits for a person.
 ///
 /// The question is shown whole before it is answered, with the messages that it shows. If that is longer than the
-/// screen, it is shown page by page; where nobody can turn the pages, --hash is needed. `systole approve` lists the
+/// screen, it is shown page by page; without a terminal, --hash is needed. `systole approve` lists the
 /// questions.
 #[derive(Args, Debug)]
 pub(in crate::cli) struct Choose {

@@ -115,7 +115,7 @@ fn by_pages(screen: Screen, kind: RequestKind, lines: &[String]) -> bool {
         RequestKind::Approval => "approves",
         RequestKind::Question => "answers",
     };
-    screen.say(format!("that is all of it: y {yes}, anything else does not"));
+    screen.say(format!("that is all: y {yes}, any other answer does not"));
     matches!(answer().as_deref(), Some("y" | "yes"))
 }
 

@@ -136,7 +136,7 @@ impl Actor {
             }
             (Ok(_), None) => {
                 drop(child.kill());
-                Err("the organism said that it listens, and left no word where".to_owned())
+                Err("the organism reported that it listens, but not its address".to_owned())
             }
             (Err(words), _) => {
                 drop(child.wait());
@@ -190,6 +190,6 @@ fn drain(mut words: BufReader<ChildStderr>) {
         let _all = words.read_to_end(&mut rest);
     };
     if let Err(error) = std::thread::Builder::new().name("demo-words".into()).spawn(read) {
-        tracing::debug!(%error, "no one reads what the demo's organism says");
+        tracing::debug!(%error, "the output of the demo's organism cannot be written");
     }
 }

@@ -57,7 +57,7 @@ fn programs(file: &OrganismFile) -> Vec<Finding> {
             .map(|(name, program)| (*name, *program, scope.spawn(|| tried(name, program))))
             .collect();
         let ended = |thread: std::thread::ScopedJoinHandle<'_, Result<Tried, String>>| {
-            thread.join().unwrap_or_else(|_| Err("the look at it broke off".to_owned()))
+            thread.join().unwrap_or_else(|_| Err("the check of it failed".to_owned()))
         };
         threads.into_iter().map(|(name, program, thread)| told(name, program, ended(thread))).collect()
     })
@@ -117,7 +117,7 @@ fn variables(file: &OrganismFile, read: impl Fn(&str) -> Option<String>) -> Vec<
             match read(variable) {
                 Some(_) => set += 1,
                 None => {
-                    let words = format!("{variable}, which {} is passed, is not set", listener.name);
+                    let words = format!("{variable} is not set, and {} has it under `pass`", listener.name);
                     let fix = "set it where `systole run` is started, or leave it out of `pass`";
                     found.push(Finding::note("environment", words, fix));
                 }

@@ -27,7 +27,7 @@ pub(super) fn structure(log: &Path) -> Vec<Finding> {
         match oddity.is_harmless {
             true => Finding::note("structure", words, "remove it, unless you need it: Systole does not"),
             false => {
-                let fix = "a copy of the file first; then a backup from before the change";
+                let fix = "copy the file first; then restore a backup from before the change";
                 Finding::problem("structure", words, fix, Exit::Log)
             }
         }
@@ -45,7 +45,7 @@ pub(super) fn kinship(log: &Path) -> Vec<Finding> {
     let (children, documents) = (looked.children, looked.documents);
     if looked.misfits.is_empty() {
         let words =
-            format!("child threads: {children}, named documents: {documents}, all as other records say");
+            format!("child threads: {children}, named documents: {documents}; all match the other records");
         return vec![Finding::fine("evidence", words)];
     }
     let mut found = Vec::new();

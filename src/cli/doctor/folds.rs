@@ -40,11 +40,11 @@ fn found(log: &Path) -> Result<Vec<Finding>, LogFault> {
         if let Some(row) = reader.row(&id)?
             && differs(&reader, &row)?
         {
-            wrong.push(format!("the row of thread {id} is not what its records give"));
+            wrong.push(format!("the row of thread {id} does not match its records"));
         }
     }
     if wrong.is_empty() {
-        let words = format!("{} rows, each what its thread's records give", cache.rows);
+        let words = format!("{} rows, each matches its thread's records", cache.rows);
         return Ok(vec![Finding::fine("cache", words)]);
     }
     let more = wrong.len().saturating_sub(NAMED);

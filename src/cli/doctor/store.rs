@@ -95,9 +95,10 @@ fn condition(log: &Path) -> Vec<Finding> {
         Err(_) => return Vec::new(),
     };
     let lost = condition.lost.iter().map(refused);
-    let tip = condition.tip.into_iter().map(|words| {
-        Finding::note("tip", words, "nothing, if that is known: the next start makes a new one")
-    });
+    let tip = condition
+        .tip
+        .into_iter()
+        .map(|words| Finding::note("tip", words, "nothing, if you know why: the next start makes a new one"));
     let unclosed = condition.unclosed.into_iter().map(|words| {
         Finding::note("closing", words, "the next start; of a copy, the file -wal beside the original")
     });
@@ -108,7 +109,7 @@ pub(super) fn refused(fault: &LogFault) -> Finding {
     let fix = mend_of(fault).unwrap_or("what the message says".into());
     let fix = match fault {
         LogFault::Damaged { .. } => {
-            "a copy of the file first; then what is listed below may still be trusted".into()
+            "copy the file first; the list below says what may still be trusted".into()
         }
         _ => fix,
     };

@@ -73,8 +73,7 @@ impl New {
             return Err(exit);
         }
         if talks().any(|element| element == self.name.as_str()) {
-            let words =
-                ["its payload <", self.name.as_str(), "> would take the place of talk's in this file"];
+            let words = ["its payload <", self.name.as_str(), "> would replace talk's in this file"];
             let exit = screen.fail(Exit::Usage, words.concat());
             screen.say("  try: another name");
             return Err(exit);
@@ -108,7 +107,7 @@ impl New {
     fn plan(&self, screen: Screen, words: &Words) -> Result<Plan, Exit> {
         match self.language {
             Language::Shell if self.nats => {
-                let exit = screen.fail(Exit::Usage, "no shell speaks to a broker");
+                let exit = screen.fail(Exit::Usage, "a shell script cannot connect to a broker");
                 screen.say("  try: python or rust");
                 Err(exit)
             }
@@ -152,7 +151,7 @@ impl New {
         if added {
             screen.say(format!("added {} and its payloads to {file}", self.name.as_str()));
         } else {
-            screen.say(format!("{file} is laid out in a way of its own; add to it:"));
+            screen.say(format!("{file} has an unusual layout; add to it:"));
             let sections = [("payloads", words.payloads()), ("listeners", words.listener(plan))];
             let bus = words.bus().map(|bus| ("bus", vec![bus]));
             for (key, lines) in sections.into_iter().chain(bus) {

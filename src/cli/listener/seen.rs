@@ -131,7 +131,9 @@ pub(super) fn show(screen: Screen, tried: &Tried, ear: &Ear) -> Exit {
         tried.before.iter().for_each(|remark| say_remark(screen, remark));
         say_end(screen, tried);
         if let Some([once, reply]) = heard.wrapping(&ear.listener, tried) {
-            screen.say("bare      a payload was printed as it is; what stays wraps its items in a reply");
+            screen.say(
+                "bare      a payload was printed as it is; a program that stays wraps its items in a reply",
+            );
             screen.say(format!("  try: {once}"));
             screen.say(format!("  or: {reply}"));
         }
@@ -182,9 +184,9 @@ fn say_end(screen: Screen, tried: &Tried) {
     }
     match silent {
         Some(refusal) => say_refusal(screen, refusal),
-        None if verdicts.is_empty() => screen.say("handled   an empty reply, and it owes no answer"),
+        None if verdicts.is_empty() => screen.say("handled   an empty reply, and no answer is due"),
         None if tried.goes_on && !verdicts.iter().any(|v| matches!(v.case, Case::Final)) => {
-            screen.say("goes on   its next turn would be shown the answers; a trial ends here");
+            screen.say("goes on   its next turn would get the answers; a trial ends here");
         }
         None => {}
     }

@@ -30,7 +30,7 @@ use systole_core::types::ids::Name;
 /// Sends one request to a listener alone, and judges what it says.
 ///
 /// Needs no running organism and writes no log. The program is started as an organism would start it; its
-/// reply is shown item by item, with what an organism would make of it. A call to a peer is told, not made.
+/// reply is shown item by item, with what an organism would make of it. A call to a peer is shown, not made.
 #[derive(Args, Debug)]
 pub(in crate::cli) struct Trial {
     #[command(flatten)]
@@ -44,7 +44,7 @@ pub(in crate::cli) struct Trial {
     /// The request in a file; `-` is stdin, and so is nothing
     #[arg(long, value_name = "FILE")]
     file: Option<PathBuf>,
-    /// The schema of a program's elements, where they are not those of talk
+    /// The schema of a program's elements, if they are not those of talk
     #[arg(long, value_name = "FILE.xsd")]
     schema: Option<PathBuf>,
     /// The program is started once for each request

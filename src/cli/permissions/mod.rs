@@ -91,7 +91,7 @@ impl Permissions {
         let (keys, store) = (beside(&self.keys, "keys"), beside(&self.store, "nats"));
         let store = store.to_str().filter(|store| !store.contains(char::is_control)).ok_or_else(|| {
             let shown = store.display().to_string();
-            let exit = screen.fail(Exit::Usage, format!("{shown}: no configuration can carry this path"));
+            let exit = screen.fail(Exit::Usage, format!("{shown}: a configuration cannot contain this path"));
             screen.say("  try: --store with a path of plain UTF-8");
             exit
         })?;
@@ -153,7 +153,7 @@ pub(super) fn no_keys(screen: Screen, keyless: &Keyless) -> Exit {
             let shown = path.display().to_string();
             let exit = screen.fail(
                 Exit::Usage,
-                format!("{shown}: its content is no seed of a user's nkey, which begins with SU"),
+                format!("{shown}: it does not hold the seed of a user's nkey, which begins with SU"),
             );
             screen.say("  try: another folder for --keys, or move that file away");
             exit

@@ -34,7 +34,7 @@ impl AsJson {
             return Ok(Exit::Done);
         }
         screen.document(format!("{:#}\n", drawn.schema).as_bytes());
-        screen.say("what JSON Schema leaves open is checked when the payload is built:");
+        screen.say("JSON Schema cannot express these rules; they are checked when the payload is built:");
         for line in &drawn.open {
             screen.say(format!("  {line}"));
         }

@@ -47,7 +47,7 @@ impl Eject {
         let named = [&file.display().to_string(), " names it under schemas, in place of payloads"];
         screen.say(named.concat());
         if !comments.is_empty() {
-            screen.say("comments of the block that are gone with it:");
+            screen.say("comments that were removed with the block:");
             comments.iter().for_each(|comment| screen.say(format!("  {comment}")));
         }
         Ok(Exit::Done)
@@ -61,10 +61,10 @@ fn refuse(screen: Screen, why: NotEjected) -> Exit {
             Exit::Configuration
         }
         NotEjected::Nothing => {
-            screen.fail(Exit::Usage, "the file declares no payloads, so that there is nothing to eject")
+            screen.fail(Exit::Usage, "the file declares no payloads, so there is nothing to eject")
         }
         NotEjected::ByHand(Schema { name, .. }) => {
-            let told = "the file is written in a way that only a person should edit; by hand:";
+            let told = "because of its layout, only a person should edit the file; by hand:";
             let exit = screen.fail(Exit::Failed, told);
             screen.say(format!("  systole schema show > {name}"));
             screen.say(format!("  then schemas: [{name}] in place of payloads and what is below it"));

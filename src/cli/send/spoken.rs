@@ -16,7 +16,7 @@ const WORDS: usize = 400;
 /// Shows the record that ended a question.
 pub(super) fn show(screen: Screen, ending: &Ending, record: &Record) {
     match ending {
-        Ending::Handled => screen.say(format!("{} took it, and answers nothing", record.from)),
+        Ending::Handled => screen.say(format!("{} took it, and gives no answer", record.from)),
         Ending::Failed(code) => match told(record.body.as_bytes()) {
             Some(error) => {
                 // Hidden characters were made visible when it was read.
@@ -36,7 +36,7 @@ pub(super) fn show(screen: Screen, ending: &Ending, record: &Record) {
         Ending::Reported => {
             let text = read(record).map(|payload| payload.text()).unwrap_or_default();
             screen.error_drawn(&format!("{}: {}", record.from, plain(&text)));
-            screen.say(format!("  try: systole log {}, which tells how it came to that", record.thread));
+            screen.say(format!("  try: systole log {}, which shows why", record.thread));
         }
         Ending::Partial => {
             screen.show(&read(record).map(|payload| payload.text()).unwrap_or_default());

@@ -340,7 +340,7 @@ fn told_stuck(stage: &Stage, place: &Place, what: &str, stuck: &Stuck) -> Box<Fa
                 (None, None) => "nothing happens any more".to_owned(),
             }
         }
-        Stuck::Timers => "timers go on without an end".to_owned(),
+        Stuck::Timers => "timers repeat without end".to_owned(),
         Stuck::Ended(words) => words.clone(),
     };
     let failed = Failed::new(place, format!("{what}: {why}"));

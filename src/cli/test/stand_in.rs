@@ -62,8 +62,12 @@ impl StandingIn {
         let found = self.list.answers.iter().enumerate().find(fits);
         let Some((at, answer)) = found else {
             let all = self.list.answers.len();
-            let left =
-                || format!("the stand-in of {} has no answer left of {all} for: {request}", self.listener);
+            let left = || {
+                format!(
+                    "the stand-in of {} has used all its {all} answers; none is left for: {request}",
+                    self.listener
+                )
+            };
             let words = self.list.why.clone().unwrap_or_else(left);
             counts.missed.push(words.clone());
             return Said::Failure { code: CODE.to_owned(), retry: false, words };

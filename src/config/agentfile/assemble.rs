@@ -27,9 +27,8 @@ pub(super) fn organism(declared: &Declared, planned: &Planned, notes: &[Note], m
     sections.push(Entry::new("models", Node::Section(models)));
     let payloads = payloads(declared, planned);
     if !payloads.is_empty() {
-        let comments = vec![
-            "Every field is text. Where it is a number or a list, write that: score: int 0..10".to_owned(),
-        ];
+        let comments =
+            vec!["Every field is text. For a number or a list, write its type: score: int 0..10".to_owned()];
         sections.push(Entry { comments, ..Entry::new("payloads", Node::Section(payloads)) });
     }
     sections.push(Entry::new("agents", Node::Section(agents(declared, planned, &names))));

@@ -150,7 +150,7 @@ fn statement(
     while let Some(clause) = rest.clause()? {
         let word = clause.as_str();
         if !clauses.contains(&word) {
-            note(format!("{word} means nothing behind {first}, so it and what follows it are left out"));
+            note(format!("{word} is not known after {first}; it and everything after it are left out"));
             return Ok(made);
         }
         match word {

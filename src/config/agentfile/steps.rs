@@ -334,11 +334,11 @@ impl<'d> Planning<'d, '_> {
             }
             (Some(name), None) => {
                 format!(
-                    "the passes of a loop are part of the file, and {name} has no number as its default; {passes} is put there"
+                    "the passes of a loop are part of the file, and {name} has no number as its default; {passes} is used"
                 )
             }
             (None, Some(number)) if number == passes => return passes,
-            _ => format!("a loop has 1 to {MOST_PASSES} passes; {passes} is put there"),
+            _ => format!("a loop has 1 to {MOST_PASSES} passes; {passes} is used"),
         };
         note(self.notes, statement, why);
         passes

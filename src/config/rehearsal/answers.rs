@@ -78,7 +78,7 @@ fn answer(diagnostics: &mut Diagnostics, node: &Node, path: &str, folder: &Path)
             "retry" => retry = flag(diagnostics, &entry.value, &path).unwrap_or(false),
             "times" => times = count(diagnostics, &entry.value, &path, 1, 1_000_000).unwrap_or(1),
             other => {
-                let message = format!("`{path}` is no key here");
+                let message = format!("`{path}` is not a key here");
                 let fix = nearest(other, STAND_IN.iter().copied());
                 let fix = fix.map_or_else(|| format!("one of {}", STAND_IN.join(", ")), str::to_owned);
                 diagnostics.report(Code::ConfigUnknownKey, entry.at, &message, Some(&fix));

@@ -83,7 +83,7 @@ pub(super) fn read(
             diagnostics.report(
                 Code::ConfigKind,
                 node.span,
-                &format!("{path}: this is no payload"),
+                &format!("{path}: this is not a payload"),
                 Some(MEND),
             );
             return None;
@@ -192,7 +192,7 @@ impl<'c> Among<'c> {
                 Code::ConfigUnknownElement,
                 written.at,
                 &told,
-                Some("its namespace as the schema has it"),
+                Some("the namespace of the schema"),
             );
             return None;
         };

@@ -152,7 +152,7 @@ pub(super) fn read(diagnostics: &mut Diagnostics, node: &Node, path: &str, folde
         has_sent |= step.as_ref().is_none_or(|step| step.send.is_some()) || diagnostics.mistakes() > mistakes;
         let Some(step) = step else { continue };
         if (step.answer.is_some() || step.fails.is_some()) && !has_sent {
-            let message = "nothing was sent yet whose answer could come";
+            let message = "no message was sent yet, so no answer can come";
             diagnostics.report(
                 Code::ConfigMissing,
                 step.at,
@@ -295,7 +295,7 @@ fn failure(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Option<Fai
                         failure.contains = text(diagnostics, &entry.value, &path).map(|found| found.value);
                     }
                     _ => {
-                        let message = format!("`{path}` is no key here");
+                        let message = format!("`{path}` is not a key here");
                         diagnostics.report(
                             Code::ConfigUnknownKey,
                             entry.at,

@@ -32,7 +32,7 @@ pub const TEST_KEYS: &[Key] = &[
     key("#test.tests.set", "none", "as above, for this test alone").of(Form::Anything),
     key("#test.tests.replies", "those of the file", "as above, for this test alone").of(Form::Anything),
     key("#test.tests.stand_ins", "none", "as above, for this test alone").of(Form::Anything),
-    key("#test.tests.steps", "required", "what is sent, and what has to come of it").of(Form::Maps),
+    key("#test.tests.steps", "required", "what is sent, and the expected result").of(Form::Maps),
     key("#test.tests.steps.send", "none", "a payload from outside").of(PAYLOAD),
     key("#test.tests.steps.to", "none", "the listener that it is for").of(TEXT),
     key("#test.tests.steps.from", "the operator", "the client that sends it").of(TEXT),

@@ -121,7 +121,7 @@ fn slot<'s, 't>(
             return Some(found);
         }
         let message = format!(
-            "{}: `{}` holds further elements, and only single values are filled",
+            "{}: `{}` contains further elements, and only single values are filled",
             target.place, field.value
         );
         diagnostics.report(
@@ -132,7 +132,8 @@ fn slot<'s, 't>(
         );
         return None;
     }
-    let message = format!("{}: `{}` is no field of `{}`", target.place, field.value, target.element.name());
+    let message =
+        format!("{}: `{}` is not a field of `{}`", target.place, field.value, target.element.name());
     let fix = nearest(&field.value, names()).map_or_else(|| one_of(names()), str::to_owned);
     diagnostics.report(Code::ConfigUnknownName, field.at, &message, Some(&fix));
     None
@@ -206,7 +207,7 @@ fn copied(
             }
         }
         (Leads::Group, _) => {
-            let message = format!("{}: `{}` gives nothing that could be sent", target.place, goal.value);
+            let message = format!("{}: `{}` gives no value that can be sent", target.place, goal.value);
             diagnostics.report(Code::ConfigValue, goal.at, &message, Some("the id of a goal"));
         }
     }
@@ -231,7 +232,7 @@ fn goes_into(
     match &found.leads {
         Leads::Unknown => false,
         Leads::Group => {
-            let message = format!("{place}: `{}` gives nothing that could be sent", found.known.id);
+            let message = format!("{place}: `{}` gives no value that can be sent", found.known.id);
             diagnostics.report(Code::ConfigValue, at, &message, Some("a path to a value"));
             false
         }
@@ -256,8 +257,10 @@ fn fits(
 ) -> bool {
     let (from, into) = (source.kind(), slot.part.kind());
     if from == PartKind::Parts || into == PartKind::Parts {
-        let message =
-            format!("{place}: `{}` holds further elements, and only single values are copied", source.name());
+        let message = format!(
+            "{place}: `{}` contains further elements, and only single values are copied",
+            source.name()
+        );
         diagnostics.report(
             Code::ConfigValue,
             at,

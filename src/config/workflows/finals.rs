@@ -26,7 +26,7 @@ impl Resolving<'_, '_> {
             let message = format!("{place}: the last step gives the final, and {why}");
             diagnostics.report(Code::ConfigValue, at, &message, Some(fix));
         };
-        let behind = "a step behind it that says the answer";
+        let behind = "a step after it that gives the answer";
         if !step.when.is_empty() {
             return wrong(step.when_at, "this one may be skipped", behind);
         }
@@ -57,7 +57,7 @@ impl Resolving<'_, '_> {
                     return wrong(
                         second.at,
                         &why,
-                        "one agent here, or a step behind it that says the answer",
+                        "one agent here, or a step after it that gives the answer",
                     );
                 }
                 match (&goal.gives, self.link(goal)) {
@@ -92,13 +92,12 @@ impl Resolving<'_, '_> {
         let Some(last) = steps.last() else { return };
         let (why, fix) = match &last.work {
             Work::Unread => return,
-            _ if last.each.is_some() || !last.when.is_empty() => (
-                "may be done several times or not at all",
-                "a goal behind it that judges the pass".to_owned(),
-            ),
+            _ if last.each.is_some() || !last.when.is_empty() => {
+                ("may be done several times or not at all", "a goal after it that judges the pass".to_owned())
+            }
             Work::Group(inside) => return self.converges(diagnostics, inside, at, place),
             Work::Do(goal) if self.workflow.agents_of(goal).len() > 1 => {
-                ("has several agents", "a goal behind it that judges the pass".to_owned())
+                ("has several agents", "a goal after it that judges the pass".to_owned())
             }
             Work::Do(goal) => {
                 let Some(part) = self.link(goal).and_then(|given| self.part(given)) else { return };

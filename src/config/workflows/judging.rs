@@ -27,14 +27,14 @@ pub(super) fn judge(
     let test = match &found.leads {
         Leads::Unknown => return None,
         Leads::Group => {
-            let message = format!("{place}: `{}` gives nothing that could be compared", found.known.id);
+            let message = format!("{place}: `{}` gives no value that can be compared", found.known.id);
             let fix = "a path to a goal that gives a payload, as judge/score";
             diagnostics.report(Code::ConfigValue, condition.path.at, &message, Some(fix));
             return None;
         }
         Leads::Words if found.path.fields.is_empty() => {
             let id = &found.known.id;
-            let message = format!("{place}: `{id}` gives text, and a text decides nothing");
+            let message = format!("{place}: `{id}` gives text, and a condition cannot compare text");
             let fix = format!("gives: PAYLOAD at `{id}`, and a path to a field of it");
             let second = (found.known.at, "the goal");
             diagnostics.report_beside(Code::ConfigValue, condition.path.at, &message, Some(&fix), second);
@@ -52,7 +52,7 @@ pub(super) fn judge(
                     .iter()
                     .map(|part| format!("{}/{}", condition.path.value, part.name()))
                     .collect();
-                let message = format!("{place}: `{}` is no single value", condition.path.value);
+                let message = format!("{place}: `{}` is not a single value", condition.path.value);
                 let fix = one_of(names.iter().map(String::as_str));
                 diagnostics.report(Code::ConfigValue, condition.path.at, &message, Some(&fix));
                 return None;
@@ -76,7 +76,7 @@ fn is_one(
             "{place}: `{}` has an output for each item of a list, and a condition compares one value",
             known.id
         );
-        (message, "a goal behind it that judges all of them, with `gives`".to_owned())
+        (message, "a goal after it that judges all of them, with `gives`".to_owned())
     } else if !known.agents.is_empty() && found.path.agent.is_none() {
         let message = format!("{place}: several agents pursue `{}`, and each gives one", known.id);
         let rest = condition.path.value.strip_prefix(&known.id).unwrap_or_default();
@@ -135,7 +135,7 @@ fn no_range(
         && is_number(to)
     {
         let message =
-            format!("{place}: `{}` is no number, and only numbers have ranges", condition.path.value);
+            format!("{place}: `{}` is not a number, and only numbers have ranges", condition.path.value);
         diagnostics.report(
             Code::ConfigValue,
             wanted.at,

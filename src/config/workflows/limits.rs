@@ -159,10 +159,8 @@ impl Checked<'_> {
     ) {
         let needed = count.fixed;
         if needed > most {
-            let message = format!(
-                "workflows.{}: it may need {needed} {what}, and {most} is the most there can be",
-                self.name
-            );
+            let message =
+                format!("workflows.{}: it may need {needed} {what}, and the limit is {most}", self.name);
             let fix = Some("shorter lists, as [line, 1..200], or fewer passes");
             self.diagnostics.report(Code::ConfigValue, self.at, &message, fix);
         } else if let Some(at) = written.filter(|_| needed > allowed) {

@@ -225,7 +225,7 @@ fn inside<'m>(
         }
         (Gives::Choice(_), Some(("note", _))) if written.fields.len() == 1 => Leads::Words,
         (Gives::Choice(_), Some((field, _))) => {
-            let message = format!("{place}: `{field}` is no field of what a person answers at `{id}`");
+            let message = format!("{place}: `{field}` is not a field of what a person answers at `{id}`");
             nothing_inside(diagnostics, message, "choice or note");
             return None;
         }
@@ -310,7 +310,7 @@ fn unknown_field(
 ) {
     let parts = part.parts();
     let names = || parts.iter().map(Part::name);
-    let message = format!("{place}: `{field}` is no field of `{}`", part.name());
+    let message = format!("{place}: `{field}` is not a field of `{}`", part.name());
     let fix = match (nearest(field, names()), part.kind()) {
         (Some(near), _) => near.to_owned(),
         (None, PartKind::Parts) if !parts.is_empty() => one_of(names()),

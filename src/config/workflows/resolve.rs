@@ -266,7 +266,7 @@ impl<'m> Resolving<'_, 'm> {
         let second = (found.known.at, "the goal");
         let (message, fix) = if scope.is_fanned_out(found.known) {
             let message = format!("{place}: `{id}` has an output for each item of a list of its own");
-            (message, "a goal behind it that gives one list".to_owned())
+            (message, "a goal after it that gives one list".to_owned())
         } else if !found.known.agents.is_empty() && found.path.agent.is_none() {
             let message = format!("{place}: several agents pursue `{id}`, and each gives a list");
             let rest = list.value.strip_prefix(id.as_str()).unwrap_or_default();
@@ -274,7 +274,7 @@ impl<'m> Resolving<'_, 'm> {
                 found.known.agents.iter().map(|agent| format!("{id}[{agent}]{rest}")).collect();
             (message, one_of(agents.iter().map(String::as_str)))
         } else if found.is_nested_list {
-            let message = format!("{place}: a list inside a list cannot be gone through");
+            let message = format!("{place}: `each` cannot go through a list inside a list");
             (message, "a step with `each` over the outer list, and this one inside it".to_owned())
         } else {
             match &found.leads {
@@ -290,7 +290,7 @@ impl<'m> Resolving<'_, 'm> {
                     )
                 }
                 Leads::Words => {
-                    let message = format!("{place}: `{id}` gives text, and no list");
+                    let message = format!("{place}: `{id}` gives text, not a list");
                     (message, format!("gives: PAYLOAD at `{id}`, as payloads: {{names: [line, 1..20]}}"))
                 }
                 Leads::Choice(_) | Leads::Group => {
@@ -437,7 +437,7 @@ impl<'m> Resolving<'_, 'm> {
                 (why, fix)
             } else if scope.is_fanned_out(found.known) {
                 let why = format!("`{id}` has an output for each item of a list, and a person sees one");
-                (why, "a goal behind it that sums them up".to_owned())
+                (why, "a goal after it that sums them up".to_owned())
             } else {
                 shows.push(found.path);
                 continue;

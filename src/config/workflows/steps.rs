@@ -135,7 +135,7 @@ fn the_one<'n>(
         is_told = true;
         let (message, fix) = if is_keyword(&other.key) && !is_keyword(&first.key) {
             (
-                format!("{key}: `{}` stands beside the id `{}`, and not below it", other.key, first.key),
+                format!("{key}: `{}` is beside the id `{}`, not below it", other.key, first.key),
                 format!("two more blanks before `{}`, or {}: {{{}: …}}", other.key, first.key, other.key),
             )
         } else if is_keyword(&first.key) {
@@ -162,14 +162,14 @@ fn check_id(diagnostics: &mut Diagnostics, id: &At<String>, path: &str, value: &
             _ => "…",
         };
         (
-            format!("{path}: `{text}` is a keyword and stands where the id of a step belongs"),
+            format!("{path}: `{text}` is a keyword, but an id of a step belongs here"),
             format!("- ID: {{{text}: {what}}}, with a name of its own for ID"),
         )
     } else if text == REQUEST {
-        let message = format!("{path}: `{REQUEST}` is what the workflow was asked, and no id of a step");
+        let message = format!("{path}: `{REQUEST}` is the request of the workflow, not an id of a step");
         (message, "another id".to_owned())
     } else if !is_name {
-        let message = format!("{path}: `{text}` is no id of a step");
+        let message = format!("{path}: `{text}` is not an id of a step");
         let nearest = nearest_id(text);
         (
             message,
@@ -206,7 +206,7 @@ fn body(
     }
     if matches!(node.value, Value::Nothing) {
         let message = format!("{own_path}: the step does nothing");
-        let fix = format!("{}: what is to be done; its keys stand indented below it", id.value);
+        let fix = format!("{}: what is to be done; its keys are indented below it", id.value);
         diagnostics.report(Code::ConfigMissing, id.at, &message, Some(&fix));
         return Some(bare(id, Work::Unread));
     }
@@ -249,7 +249,7 @@ fn terms(diagnostics: &mut Diagnostics, own: &Fields<'_>, step: &mut Step) {
     step.each = own.get("each").and_then(|(node, path)| value::text(diagnostics, node, &path));
     if let Some((node, path)) = own.get("at_once") {
         if own.get("each").is_none() && own.get("parallel").is_none() {
-            let message = format!("{path}: nothing here runs beside something else");
+            let message = format!("{path}: nothing here runs in parallel");
             diagnostics.report(
                 Code::ConfigValue,
                 node.span,
@@ -322,7 +322,7 @@ pub(super) fn stray(
         let is_fine =
             name == work || ALWAYS.contains(&name) || of_work.contains(&name) || allowed.contains(&name);
         let Some(at) = own.place_of(name).filter(|_| !is_fine) else { continue };
-        let message = format!("{}: `{name}` means nothing beside `{work}`", own.path);
+        let message = format!("{}: `{name}` has no effect beside `{work}`", own.path);
         diagnostics.report_beside(
             Code::ConfigValue,
             at,

@@ -142,7 +142,7 @@ fn with(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Vec<With> {
         if let Value::Map(_) = &entry.value.value {
             let table = "workflows.NAME.goals.NAME.with.NAME";
             let text = fields(diagnostics, &entry.value, entry.at, table, &path).and_then(|own| {
-                let (node, path) = own.need(diagnostics, "text", "{text: WORDS}, what is sent as it is")?;
+                let (node, path) = own.need(diagnostics, "text", "{text: WORDS}, which is sent as it is")?;
                 text_or_empty(diagnostics, node, &path)
             });
             found.push(text.map_or(With::Unread, |text| With::Text { field, text }));
@@ -195,7 +195,7 @@ fn repeat(diagnostics: &mut Diagnostics, node: &Node, path: &str, steps: Vec<Ste
     };
     let until = own.need(diagnostics, "until", "until: converged, or until: {PATH: VALUE}");
     let until = until.and_then(|(node, path)| until_of(diagnostics, node, &path));
-    let at_most = own.need(diagnostics, "at_most", "at_most: 5, the passes there are at most");
+    let at_most = own.need(diagnostics, "at_most", "at_most: 5, the most passes");
     let at_most = at_most.and_then(|(node, path)| value::count(diagnostics, node, &path, 1, MOST_PASSES));
     Work::Repeat { steps, until, at_most: at_most.unwrap_or(1) }
 }

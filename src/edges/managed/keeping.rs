@@ -196,7 +196,7 @@ fn ending(status: Option<ExitStatus>) -> String {
     match status.map(|status| (status.code(), status.signal())) {
         Some((Some(code), _)) => format!("it exited {code}"),
         Some((None, Some(signal))) => format!("it was killed by signal {signal}"),
-        _ => "it ended in a way the system does not tell".to_owned(),
+        _ => "it ended in a way that the system does not report".to_owned(),
     }
 }
 

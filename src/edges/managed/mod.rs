@@ -79,7 +79,8 @@ impl Managed {
         let work = keeper.keep(ready, ordered);
         // A caller that waits for it to be ready sees the channel close; a later report says why it is gone for good.
         let fallen = async move |panicked: tasks::Panicked| {
-            let words = format!("the keeper of the broker panicked, and starts it no more: {}", panicked.0);
+            let words =
+                format!("the keeper of the broker panicked, and does not start it again: {}", panicked.0);
             tell(Code::BusDown, words);
         };
         let started = tasks::start_apart("broker", Kind::Broker, work, fallen);

@@ -33,7 +33,7 @@ pub enum Unstarted {
     #[error("{address}, where the broker of this organism listens, is taken by another program")]
     Taken { address: String, file: PathBuf },
     /// A process other than the server that took it holds its lock.
-    #[error("{} is held by a process that is no broker of this organism", lock.display())]
+    #[error("{} is held by a process that is not this organism's broker", lock.display())]
     Held { lock: PathBuf },
     /// A server that an earlier life left does not end.
     #[error("the broker that an earlier run left, process {pid}, does not end")]
@@ -73,16 +73,18 @@ impl Unstarted {
             }
             Unstarted::Taken { file, .. } => {
                 return format!(
-                    "end what listens there, or write another port into {} and tell the listeners",
+                    "end the program that listens there, or write another port into {} and tell the listeners",
                     file.display()
                 );
             }
             Unstarted::Held { .. } => "end the process that has that file open",
             Unstarted::Stuck { pid } => return format!("kill -9 {pid}, then start again"),
-            Unstarted::Unstartable(_) => "the same again; if it stays so, systole doctor",
-            Unstarted::Ended(_) => "what it says; `nats-server -c` with its nats.conf, by hand, says more",
+            Unstarted::Unstartable(_) => "run it again; if it fails again, systole doctor",
+            Unstarted::Ended(_) => {
+                "read its message; `nats-server -c` with its nats.conf, by hand, says more"
+            }
             Unstarted::Slow(_) => {
-                "a disk that is not held up by other work; what is kept is read at the start"
+                "a disk that other work does not slow down; the broker reads its data at the start"
             }
         };
         fix.to_owned()

@@ -33,7 +33,11 @@ pub(super) fn read(line: &str, parties: &[Known]) -> Option<Event> {
     if words.starts_with("authentication") {
         return event(Event::NOT_LET_IN, String::new());
     }
-    let may_not = if words.starts_with("Publish") { "publish to what" } else { "hear what" };
+    let may_not = if words.starts_with("Publish") {
+        "publish to a forbidden subject"
+    } else {
+        "hear a forbidden subject"
+    };
     let who = at.checked_sub(1).and_then(|before| parts.get(before));
     let party = parties.iter().find(|party| {
         let connected = format!("\"{}/nkey:{}\"", party.account, party.key);
@@ -41,7 +45,7 @@ pub(super) fn read(line: &str, parties: &[Known]) -> Option<Event> {
         who.is_some_and(|who| **who == connected) || detail.starts_with(&named)
     });
     let who = party.map_or("somebody", |party| party.shown.as_str());
-    let what = format!("{who} tried to {may_not} it may not, and the broker refused it");
+    let what = format!("{who} tried to {may_not}, and the broker refused it");
     event(&what, subject(detail).map_or_else(String::new, |subject| format!(": {subject}")))
 }
 
@@ -105,16 +109,16 @@ mod tests {
         let by = |rest: &str| told(&format!("\"v2.16.0:python3\" - \"LISTENER_echo/nkey:UAECHO\" - {rest}"));
         assert_eq!(
             by("Publish Violation - Subject \"o.shop.in.other.0\"").unwrap(),
-            "echo tried to publish to what it may not, and the broker refused it: o.shop.in.other.0"
+            "echo tried to publish to a forbidden subject, and the broker refused it: o.shop.in.other.0"
         );
         assert_eq!(
             by("Subscription Violation - Subject \"o.>\", SID 1").unwrap(),
-            "echo tried to hear what it may not, and the broker refused it: o.>"
+            "echo tried to hear a forbidden subject, and the broker refused it: o.>"
         );
         // The form of older servers.
         assert_eq!(
             told("\"v1\" - Publish Violation - Nkey \"UBOTHER\", Subject \"x\"").unwrap(),
-            "other tried to publish to what it may not, and the broker refused it: x"
+            "other tried to publish to a forbidden subject, and the broker refused it: x"
         );
     }
 
@@ -126,7 +130,7 @@ mod tests {
             format!("{named} - \"LISTENER_echo/nkey:UAECHO\" - Publish Violation - Subject \"a\\\"b - c\"");
         assert_eq!(
             told(&rest).unwrap(),
-            "echo tried to publish to what it may not, and the broker refused it: a\\\"b - c"
+            "echo tried to publish to a forbidden subject, and the broker refused it: a\\\"b - c"
         );
         for detail in ["User \"topsecret\"", "Token \"sesame\"", "Nkey \"UAECHO\""] {
             let words = told(&format!("authentication error - {detail}")).unwrap();

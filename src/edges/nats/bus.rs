@@ -160,7 +160,7 @@ pub(super) struct Held {
 
 /// The stream of deliveries.
 const DELIVERIES: Held = Held {
-    retention: "its retention is no work queue",
+    retention: "its retention is not a work queue",
     share: "for each listener",
     deleting: |found| found.sealed || found.deny_delete || found.deny_purge,
     deleted: "nothing can be deleted from it",
@@ -198,7 +198,7 @@ fn altered(wanted: &Config, found: &Config, held: &Held) -> Vec<String> {
     let said: [(bool, &dyn Fn() -> String); 10] = [
         (found.subjects != wanted.subjects, &subjects),
         (found.retention != wanted.retention, &|| held.retention.to_owned()),
-        (found.storage != wanted.storage, &|| "its storage is no file".to_owned()),
+        (found.storage != wanted.storage, &|| "its storage is not a file".to_owned()),
         (found.discard != wanted.discard, &|| "it drops old messages for new ones".to_owned()),
         (found.max_age > Duration::ZERO, &|| {
             format!("it drops messages after {} s", found.max_age.as_secs_f64())
@@ -207,7 +207,9 @@ fn altered(wanted: &Config, found: &Config, held: &Held) -> Vec<String> {
             format!("it keeps {} messages {}", found.max_messages_per_subject, held.share)
         }),
         (found.no_ack, &|| "it does not say what it stored".to_owned()),
-        (found.persist_mode == Some(PersistenceMode::Async), &|| "it says `stored` before it is".to_owned()),
+        (found.persist_mode == Some(PersistenceMode::Async), &|| {
+            "it confirms messages before they are stored".to_owned()
+        }),
         ((held.deleting)(found), &|| held.deleted.to_owned()),
         (found.mirror.is_some() || found.sources.is_some() || found.subject_transform.is_some(), &|| {
             "it takes messages from other streams, or writes subjects anew".to_owned()

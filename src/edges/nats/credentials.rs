@@ -55,9 +55,9 @@ impl Credentials {
         match credentials {
             None => "a client without credentials".to_owned(),
             Some(Credentials::User { name, .. }) => format!("the user {name:?} with this password"),
-            Some(Credentials::Token(_)) => "who shows this token".to_owned(),
-            Some(Credentials::Nkey(_)) => "who has this nkey".to_owned(),
-            Some(Credentials::Creds(_)) => "who has these .creds".to_owned(),
+            Some(Credentials::Token(_)) => "a client with this token".to_owned(),
+            Some(Credentials::Nkey(_)) => "a client with this nkey".to_owned(),
+            Some(Credentials::Creds(_)) => "a client with these .creds".to_owned(),
         }
     }
 }

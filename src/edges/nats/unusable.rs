@@ -55,10 +55,10 @@ pub enum Unusable {
     #[error("the stream {stream} at {address} has format {found}; this version reads up to {known}")]
     Newer { address: String, stream: String, found: String, known: u32 },
     /// It is not visible whether it syncs what it takes.
-    #[error("whether the broker syncs every commit cannot be seen at http://{page}: {why}")]
+    #[error("it cannot be seen whether the broker syncs every commit, at http://{page}: {why}")]
     Unseen { page: String, why: String },
     /// It confirms messages that a power cut may take.
-    #[error("the broker whose page is http://{page} says that it has a commit before that is on disk")]
+    #[error("the broker with the page http://{page} confirms a commit before it is on disk")]
     Unsynced { page: String },
     /// The broker refuses, with its own reason.
     #[error("the broker at {address} refused when {what}: {why}")]
@@ -101,7 +101,7 @@ impl Unusable {
             Unusable::Credentials { fix, .. } => fix,
             Unusable::Unreachable { .. } => "start nats-server there, or the address where it listens",
             Unusable::Silent { .. } => {
-                "look whether that is a nats-server and has work or a disk that holds it up; its log says"
+                "check that this is a nats-server, and whether load or its disk slows it down; see its log"
             }
             Unusable::Unauthorized { .. } => "the credentials of a user that the broker's configuration has",
             Unusable::Forbidden { who, .. } => {
@@ -118,14 +118,14 @@ impl Unusable {
                 "nats-server itself, 2.12 or newer, with nothing between that rewrites messages"
             }
             Unusable::Absent { .. } => {
-                "systole run, which makes it; or the name of the organism and the broker as they are where it runs"
+                "systole run, which makes it; or the organism's name and its broker, as on the machine where it runs"
             }
             Unusable::Foreign { .. } => {
                 "another name for the organism, or another account or name for what has that stream"
             }
             Unusable::Altered { stream, fix, .. } => return format!("nats stream rm {stream} {fix}"),
             Unusable::Copies { .. } => {
-                "log.replicas of as many as there are servers in the cluster at most, each with JetStream and room"
+                "log.replicas of at most the number of servers in the cluster, each with JetStream and room"
             }
             Unusable::Unseen { .. } => {
                 "http: \"127.0.0.1:8222\" in the configuration of every server, and log.monitor with the addresses of all; or log.durability: relaxed"
@@ -134,7 +134,7 @@ impl Unusable {
                 "sync_interval: always, under jetstream in the broker's configuration; or log.durability: relaxed, if commits may be lost with its power"
             }
             Unusable::Newer { .. } => "the version of systole that made it, or a newer one",
-            Unusable::Refused { .. } => "what the broker says; its own log may say more",
+            Unusable::Refused { .. } => "read the broker's message; its own log may say more",
         };
         fix.to_owned()
     }

@@ -313,7 +313,7 @@ fn server(url: &str) -> Result<ServerAddr, Unusable> {
     if url.split_once("://").is_some_and(|(scheme, _)| !is_ours(scheme)) {
         return Err(is_none("begins neither with nats:// nor with tls://"));
     }
-    let server: ServerAddr = url.parse().map_err(|_| is_none("is no host with a port"))?;
+    let server: ServerAddr = url.parse().map_err(|_| is_none("is not a host with a port"))?;
     if server.host().is_empty() {
         return Err(is_none("names no host"));
     }
@@ -345,7 +345,7 @@ fn not_in(
             Unusable::Silent { address, what: "it was called".to_owned(), patience }
         }
         (ConnectErrorKind::Dns, _) => {
-            Unusable::Unreachable { address, why: "no machine is known by that name".to_owned() }
+            Unusable::Unreachable { address, why: "the name of the machine is not known".to_owned() }
         }
         _ => {
             let source = error.source();

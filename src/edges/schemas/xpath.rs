@@ -9,7 +9,7 @@ use libxml::xpath::{Context, Expression};
 pub fn unreadable(expression: &str) -> Option<String> {
     Expression::compile(expression).err().map(|error| match error.message {
         Some(words) => words.trim().to_owned(),
-        None => "it is no XPath expression".to_owned(),
+        None => "it is not an XPath expression".to_owned(),
     })
 }
 

@@ -83,7 +83,7 @@ pub enum Unhosted {
         why: Unserved,
     },
     /// Something was still running when the time for the stop was over.
-    #[error("not everything that was under way had ended after {} s", LAST.as_secs())]
+    #[error("some deliveries were still running after {} s", LAST.as_secs())]
     Late,
 }
 

@@ -191,7 +191,7 @@ impl Relays {
             return waiting.push_back(document);
         }
         drop(routes);
-        let words = "it says more that belongs to no delivery than can wait for the next one";
+        let words = "it sends too much outside of its deliveries";
         (self.tell)(listener, &Happened::Unsent(words.to_owned()));
     }
 
@@ -297,7 +297,7 @@ impl Relays {
                 // The delivery is cancelled, and the carriers cancel the waiting program too.
                 Err(Untold::CalledBack) => {}
                 Err(unsent @ Untold::TooLarge { .. }) => {
-                    let words = format!("what it said {unsent}");
+                    let words = format!("its message {unsent}");
                     let refusal = Refusal::new(Code::TooLarge, words);
                     self.refuses(listener, delivery, id, refusal);
                 }

@@ -92,12 +92,12 @@ pub(super) fn at_every_turn(plan: &Plan<'_>, said: &[&str]) {
 }
 
 #[test]
-fn e18_a_conversation_with_native_calls_is_made_again_as_it_was_at_every_turn() {
+fn e18_a_conversation_with_native_calls_is_rebuilt_exactly_at_every_turn() {
     at_every_turn(&Plan { critic: Critic::says(CRITIC), ..Plan::default() }, &NATIVE);
 }
 
 #[test]
-fn e18_a_conversation_with_signed_thoughts_is_made_again_as_it_was_at_every_turn() {
+fn e18_a_conversation_with_signed_thoughts_is_rebuilt_exactly_at_every_turn() {
     at_every_turn(&Plan { form: "anthropic", critic: Critic::says(CRITIC), ..Plan::default() }, &NATIVE);
 }
 

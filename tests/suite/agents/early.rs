@@ -40,7 +40,7 @@ fn e2_an_answer_that_never_ends_is_cut_behind_its_action_at_every_provider() {
 }
 
 #[test]
-fn e2_a_conversation_whose_answers_are_cut_is_made_again_as_it_was_at_every_turn() {
+fn e2_a_conversation_with_cut_answers_is_rebuilt_exactly_at_every_turn() {
     let critic = Critic::says("[{say: It is so.}]");
     at_every_turn(&Plan { dialect: "xml", critic, agent: EARLY, ..Plan::default() }, &XML);
 }

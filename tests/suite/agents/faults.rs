@@ -116,7 +116,7 @@ const MENDED: [Case; 14] = [
     Case::of(
         "an answer that is cut at its length",
         (r#"{say: "A part of", stop: length}"#, r#"{say: "<thinking>A part of", stop: length}"#),
-        "cut off at the most tokens",
+        "cut off at its token limit",
         "agent.output-truncated",
     ),
 ];
@@ -251,7 +251,7 @@ fn e10_who_only_babbles_ends_within_its_attempts_and_its_turns() {
 }
 
 #[test]
-fn e13_another_model_answers_where_one_cannot_and_what_has_no_price_is_shown_as_such() {
+fn e13_the_fallback_model_answers_and_missing_prices_are_shown_as_missing() {
     for form in FORMS {
         let house = House::build(&Plan {
             form,

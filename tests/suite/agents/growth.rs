@@ -36,7 +36,7 @@ fn turn_of(call: &CallPath, turn: Option<u32>) -> Option<usize> {
 }
 
 #[test]
-fn c10_what_a_turn_of_an_agent_adds_is_the_same_for_the_hundredth_and_the_three_hundredth() {
+fn c10_turn_100_and_turn_300_of_an_agent_add_the_same_amount_to_the_log() {
     let (model, agent) = (", window: 1000000, max_output: 1000", ", turns: 310");
     let house = House::build(&Plan { dialect: "xml", replies: &replies(), model, agent, ..Plan::default() });
     let ran = house.ask("Where is everything?");

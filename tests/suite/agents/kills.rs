@@ -214,7 +214,7 @@ fn each(policy: &str) {
 }
 
 #[test]
-fn e18_an_agent_whose_organism_is_killed_asks_a_person_before_it_pays_again() {
+fn e18_after_a_kill_an_agent_asks_a_person_before_it_pays_again() {
     each("ask");
 }
 

@@ -38,7 +38,7 @@ fn of<'s>(seen: &'s [systole_mock_model::Seen], model: &str) -> Vec<&'s systole_
 }
 
 #[test]
-fn b2_an_agent_that_sees_its_thread_is_shown_what_was_said_inside_of_its_calls() {
+fn b2_an_agent_that_sees_its_thread_is_shown_the_messages_inside_its_calls() {
     let replies = replies();
     let (agent, acts) = (", sees: thread", "dialect: xml, peers: [search]");
     let house = House::build(&Plan {
@@ -116,7 +116,7 @@ fn b2_an_agent_that_sees_its_thread_is_shown_the_same_after_a_kill_at_every_turn
 }
 
 #[test]
-fn b2_an_agent_that_is_killed_inside_of_a_call_is_shown_the_same_thread_again() {
+fn b2_an_agent_killed_inside_a_call_sees_the_same_thread_again() {
     let replies = replies();
     let mut lines: Vec<&str> = DOUBTS.trim().lines().collect();
     lines.insert(1, "- {hang: true}");

@@ -43,7 +43,7 @@ fn e13_a_missing_key_names_the_variable_and_the_line_that_wants_it() {
 }
 
 #[test]
-fn e13_a_key_that_is_wrong_is_told_with_the_status_and_never_printed() {
+fn e13_a_wrong_key_is_reported_with_the_status_and_never_printed() {
     for form in FORMS {
         let house = House::build(&Plan { form, replies: "[{say: Hello.}]", ..Plan::default() });
         let wrong = "sk-another-very-secret-key";

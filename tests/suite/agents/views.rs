@@ -135,7 +135,7 @@ fn b2_a_thread_of_several_questions_is_shown_whole_and_in_order() {
 }
 
 #[test]
-fn c8_context_shows_what_was_sent_under_the_hash_of_the_journal_over_restarts() {
+fn c8_context_shows_the_sent_prompt_with_the_journals_hash_across_restarts() {
     // Each question has its own process: only the log remembers anything.
     for form in ["openai", "anthropic"] {
         for dialect in ["native", "xml"] {

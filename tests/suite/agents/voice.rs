@@ -50,7 +50,7 @@ fn b18_the_first_words_are_on_the_terminal_while_the_model_holds_back_the_rest()
 }
 
 #[test]
-fn b18_what_a_model_writes_is_shown_as_its_thought_and_its_call_while_it_comes() {
+fn b18_streamed_model_output_is_shown_as_thought_and_call_while_it_arrives() {
     for is_elsewhere in WAYS {
         let replies = concat!(
             r#"- {say: "<thinking>I look.</thinking><search><query>moon</query></search>", chunk: 28, hold: /search>}"#,
@@ -164,7 +164,7 @@ fn b18_two_that_ask_at_once_each_hear_their_own_thread_alone() {
 }
 
 #[test]
-fn b18_an_organism_that_is_killed_in_the_middle_is_told_of_and_nothing_is_claimed() {
+fn b18_a_kill_in_the_middle_is_reported_without_claiming_a_result() {
     let house = house(&[HELD_BACK, "{say: The moon is there.}"]);
     let organism = house.run();
     let mut terminal = at_terminal(&house, &["ask", "Where?"]);

@@ -165,7 +165,7 @@ fn false_senders(struck: &Struck) -> Vec<&serde_json::Value> {
 }
 
 #[test]
-fn a6_row_32_a_false_sender_is_told_once_a_reply_and_never_in_full_length() {
+fn a6_row_32_a_false_sender_is_reported_once_per_reply_and_shortened() {
     let mut siege = Siege::begin();
     let lie = |from: &str, item: &str| {
         let ns = "https://xml-pipeline.org/ns/envelope/v1";

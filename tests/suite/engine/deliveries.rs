@@ -155,7 +155,7 @@ fn a_log_that_cannot_be_read_for_a_moment_costs_a_pause_and_no_attempt() {
 }
 
 #[test]
-fn notices_of_one_turn_are_kept_up_to_a_limit_and_the_listener_is_told() {
+fn notices_of_one_turn_are_kept_up_to_a_limit_that_the_listener_learns() {
     let mut rig = Rig::new();
     rig.asks(1, "k", "agent", None);
     rig.settle();

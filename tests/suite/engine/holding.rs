@@ -81,7 +81,7 @@ fn g4_held_it_expires_when_its_time_has_come_and_not_before() {
 }
 
 #[test]
-fn g4_recovery_held_a_restart_waits_for_what_is_left_and_closes_what_is_overdue() {
+fn g4_after_a_restart_open_approvals_wait_on_and_overdue_ones_are_closed() {
     let mut rig = held();
     rig.passes(EXPIRES_MS / 2);
     let mut rig = rig.killed();

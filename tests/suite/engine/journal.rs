@@ -131,7 +131,7 @@ fn after_a_death_of_the_pump_the_next_attempt_finds_what_was_bought() {
 }
 
 #[test]
-fn what_was_on_its_way_to_the_disk_when_the_pump_died_was_never_confirmed() {
+fn records_not_yet_on_disk_when_the_pump_died_were_never_confirmed() {
     let mut rig = out();
     rig.says("1 t1 a1", journals(8, started()));
     rig.hand_over();

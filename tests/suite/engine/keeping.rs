@@ -62,7 +62,7 @@ fn a_text_is_on_disk_before_its_hash_is_told_and_lies_once() {
 }
 
 #[test]
-fn a_text_that_was_put_is_shown_to_nobody_not_even_once_the_journal_names_it() {
+fn a_stored_blob_is_never_shown_even_after_the_journal_names_it() {
     let mut rig = out();
     rig.says("1 t1 a1", puts(1, PROMPT));
     rig.says("1 t1 a1", reads(2, PROMPT));

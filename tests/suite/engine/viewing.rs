@@ -338,7 +338,7 @@ fn a_view_has_the_mark_of_its_call_and_the_day_its_thread_began() {
 }
 
 #[test]
-fn a_schema_is_shown_of_oneself_and_of_peers_and_no_other_is_told_from_one_that_is_not() {
+fn schemas_of_strangers_and_missing_schemas_get_the_same_answer() {
     let mut composition = patient();
     let schema = |text: &str| systole_core::types::composition::Schema {
         name: "s.xsd".into(),
@@ -451,7 +451,7 @@ fn long_note(bytes: usize) -> Item {
 }
 
 #[test]
-fn the_pages_of_a_view_are_no_questions_if_each_goes_on_behind_the_one_before() {
+fn consecutive_pages_of_a_view_do_not_count_as_questions() {
     let mut rig = Rig::with(patient());
     rig.asks(1, "k", "agent", None);
     rig.settle();
@@ -479,7 +479,7 @@ fn the_pages_of_a_view_are_no_questions_if_each_goes_on_behind_the_one_before() 
 }
 
 #[test]
-fn a_view_that_is_read_on_in_every_turn_reads_each_record_a_few_times_whatever_its_length() {
+fn a_view_continued_in_every_turn_reads_each_record_only_a_few_times() {
     let mut rig = Rig::with(patient());
     rig.asks(1, "k", "agent", None);
     rig.settle();

@@ -39,7 +39,7 @@ async fn b3_without_a_final_its_caller_gets_a_report_of_the_core() {
 }
 
 #[tokio::test]
-async fn b15_two_children_that_together_would_exceed_the_second_is_told_before_it_starts() {
+async fn b15_of_two_children_over_budget_together_the_second_is_refused_before_it_starts() {
     let house = house(
         &[
             ("boss", "peers: [crew], turns: 9, entry: true", BOSS),
@@ -61,7 +61,7 @@ async fn b15_two_children_that_together_would_exceed_the_second_is_told_before_i
     assert_eq!(used, 6, "the overrun of a root is no message");
     let refused: Vec<_> = own.iter().filter(|r| code(r) == "budget.messages").collect();
     assert!(!refused.is_empty() && refused.iter().all(|r| r.header.thread != receipt.thread));
-    assert!(plain(refused[0]).contains("are used, which is all that there are"), "{}", plain(refused[0]));
+    assert!(plain(refused[0]).contains("are used, and this request has no more"), "{}", plain(refused[0]));
     let warned = own.iter().any(|r| plain(r).contains("<budget-warning"));
     assert!(warned, "and everybody was warned");
     let finished = own.iter().filter(|r| code(r) == "inbox" && plain(r).contains("outcome=\"answered\""));
@@ -70,7 +70,7 @@ async fn b15_two_children_that_together_would_exceed_the_second_is_told_before_i
 }
 
 #[tokio::test]
-async fn b15_when_the_time_is_over_what_hangs_is_cancelled_and_who_waited_still_answers() {
+async fn b15_at_the_time_limit_hung_calls_are_cancelled_and_their_caller_still_answers() {
     let parts = [
         ("boss", "peers: [crew, mute], turns: 9, entry: true", BOSS),
         ("crew", "peers: [mute], turns: 9", BOSS),
@@ -92,7 +92,7 @@ async fn b15_when_the_time_is_over_what_hangs_is_cancelled_and_who_waited_still_
 }
 
 #[tokio::test]
-async fn b16_the_third_of_the_same_calls_is_told_and_the_fifth_refused() {
+async fn b16_the_third_identical_call_gets_a_warning_and_the_fifth_is_refused() {
     let parts = [("boss", "peers: [echo], turns: 9, entry: true", BOSS), ("echo", "", ECHO)];
     let house = House::open(&parts).await;
     let (receipt, told) = house.ask("k", "boss", "[[say('echo', 'x')]] * 5 + [everything]").await;

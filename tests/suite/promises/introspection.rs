@@ -27,7 +27,7 @@ async fn house(describe: &str) -> House {
 }
 
 #[tokio::test]
-async fn a_listener_is_told_what_its_peers_take_with_an_example_and_the_digest_of_the_schema() {
+async fn a_listener_can_read_its_peers_elements_with_an_example_and_the_schema_digest() {
     let house = house("peers").await;
     let (receipt, _) = house.ask("k", "boss", "[[CAPABILITIES, describe('say')], everything]").await;
     let answers = told(&house, &receipt, "answer");
@@ -58,7 +58,7 @@ async fn a_listener_is_told_what_its_peers_take_with_an_example_and_the_digest_o
 }
 
 #[tokio::test]
-async fn a12_what_is_described_to_nobody_is_not_told_from_what_is_not_there() {
+async fn a12_hidden_and_missing_payloads_get_the_same_answer() {
     let house = house("peers").await;
     let hidden = "https://xml-pipeline.org/ns/hidden/v1";
     let plan = format!(

@@ -34,7 +34,7 @@ fn shows_its_own(at: &Path) {
     says(&systole(at, &["ps"]), &["paused", "by operator: lunch; answered <said> text="]);
     let why = systole(at, &["why", "@last"]);
     says(&why, &["is paused since ", "by operator: lunch", "next: systole resume sess-"]);
-    assert!(!why.stdout.contains("the next message goes on with it"), "{why:?}");
+    assert!(!why.stdout.contains("the next message continues it"), "{why:?}");
     says(&systole(at, &["tree", "@last"]), &["paused opened", "by operator: lunch; systole resume sess-"]);
     for command in [&["why", "@last"][..], &["tree", "@last"]] {
         let told = json_of(at, command);
@@ -73,7 +73,7 @@ fn f4_a_pause_is_seen_with_who_since_when_and_why() {
     );
     says(&systole(at, &["resume", "@last"]), &["goes on"]);
     assert_eq!(send(at, &["--thread", "@last", "--key", "k2"]).code, Some(0));
-    says(&systole(at, &["why", "@last"]), &["rests since", "the next message goes on with it"]);
+    says(&systole(at, &["why", "@last"]), &["rests since", "the next message continues it"]);
     organism.interrupt();
 }
 

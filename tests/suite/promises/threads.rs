@@ -47,7 +47,7 @@ async fn b4_a_spawn_is_confirmed_before_the_childs_first_delivery() {
     // No one chooses a whole id.
     let plan = "[[spawn(say('witness', ''), 'sess-0123456789ab'), spawn(say('witness', ''), 'a.b'), spawn(say('witness', ''), '../x')]] + finished(1)";
     let (receipt, told) = house.ask("k2", "boss", plan).await;
-    assert_eq!(told.matches("suggested_sub_id is no label of a thread").count(), 2, "{told}");
+    assert_eq!(told.matches("suggested_sub_id is not a label of a thread").count(), 2, "{told}");
     let begun: Vec<_> = house
         .records()
         .into_iter()
@@ -154,7 +154,7 @@ async fn b6_an_item_for_a_thread_that_is_not_ones_own_creates_nothing() {
 }
 
 #[tokio::test]
-async fn b10_cancelling_ends_a_subtree_and_what_comes_late_is_refused_and_logged() {
+async fn b10_cancel_ends_a_subtree_and_late_replies_are_refused_and_logged() {
     // It answers exactly when its call is cancelled.
     let sloth = "\nfor line in sys.stdin:\n    if line.startswith('<cancel'): reply(re.search('delivery=\"(.*?)\"', line).group(1), said('late'))\n";
     let house = House::open(&[

@@ -4,7 +4,7 @@ use super::cast::{BOSS, House, code, plain};
 use crate::program::systole;
 
 #[tokio::test]
-async fn b9_a_final_with_open_steps_is_told_once_and_lists_are_shown_as_they_stood() {
+async fn b9_a_final_with_open_steps_gets_one_warning_and_old_lists_are_shown_unchanged() {
     let house = House::open(&[("boss", "turns: 9, entry: true", BOSS)]).await;
     let plan = "[[todo('the house stands', dig=False, build=False)], \
                 [todo('the house stands', dig=True, build=False), note('digging is done')], \

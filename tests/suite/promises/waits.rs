@@ -32,7 +32,7 @@ async fn b5_a_boss_that_waits_for_all_is_woken_once_with_every_result_in_order_o
 }
 
 #[test]
-fn b5_a_wait_is_over_once_although_the_organism_was_killed_meanwhile() {
+fn b5_a_wait_ends_only_once_even_if_the_organism_was_killed() {
     let folder = meeting();
     let organism = Running::organism(folder.path());
     let taken = ask(&run_file(folder.path()), "POST", "/v1/messages", &[], &say("boss", MEETING));
@@ -241,7 +241,7 @@ async fn b8_what_is_wrong_with_a_timer_is_told_with_the_mend() {
                 f'<cancel-timer xmlns=\"{CORE}\" id=\"tea\"/>'], everything]";
     let (_, told) = house.ask("k", "boss", plan).await;
     for words in [
-        "after: 10 is no whole number with a unit",
+        "after: 10 is not a whole number with a unit",
         "every: 10ms is less than 1s, the shortest allowed",
         "neither after nor every is given",
         "1s to 3650d, with one of the units ms, s, m, h, d",

@@ -93,7 +93,7 @@ fn plan() -> String {
 }
 
 #[tokio::test]
-async fn every_primitive_said_wrongly_is_refused_with_its_place_and_its_mend() {
+async fn every_invalid_primitive_is_refused_with_its_place_and_fix() {
     let parts = [
         ("boss", "peers: [echo, mute], turns: 9, entry: true", BOSS),
         ("echo", "", ECHO),

@@ -91,7 +91,7 @@ fn b13_all_shows_failures_beside_answers() {
 }
 
 #[test]
-fn b13_the_first_answer_is_enough_and_the_others_are_cancelled_told_and_refused() {
+fn b13_the_first_answer_is_enough_and_the_other_calls_are_cancelled() {
     let mut stage = asked(Gather::First);
     assert_eq!(record_line(&stage.records[2]), "root 3 message/to-first agent -> tool 1/1.1:0");
     assert_eq!(
@@ -187,7 +187,7 @@ fn b13_each_call_waits_for_a_person_by_itself() {
 }
 
 #[test]
-fn b13_nobody_decides_any_more_about_what_another_has_answered() {
+fn b13_an_approval_closes_when_another_taker_has_answered() {
     let mut stage = Stage::new();
     stage.asks("k", "agent", None);
     stage.replies("1", 1, vec![to_each(Gather::First, &["guarded", "tool"])]);
@@ -246,7 +246,7 @@ fn b13_each_call_is_a_message_and_all_of_them_have_room_or_none() {
 }
 
 #[test]
-fn b13_a_listener_with_one_turn_and_a_call_that_wraps_up_reach_nobody() {
+fn b13_a_listener_with_one_turn_or_a_wrap_up_turn_cannot_broadcast() {
     let mut stage = Stage::new();
     stage.asks("k", "tool", None);
     let told = stage.replies("1", 1, vec![to_each(Gather::All, &TAKERS)]);

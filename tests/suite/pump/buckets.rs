@@ -25,7 +25,7 @@ fn wrong(stage: &mut Stage, client: &str, thread: Option<&ThreadId>) -> Vec<Stri
 }
 
 #[test]
-fn after_twenty_refusals_the_next_is_only_counted_and_its_sender_told_what_was_wrong() {
+fn after_twenty_refusals_the_next_is_only_counted_but_the_sender_still_gets_the_reason() {
     let mut stage = Stage::new();
     for n in 0..AT_ONCE {
         assert_eq!(wrong(&mut stage, "operator", None)[1], "=> refused payload.invalid", "{n}");

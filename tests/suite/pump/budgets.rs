@@ -106,7 +106,7 @@ fn answers_in(stage: &mut Stage, thread: &ThreadId, turn: u32, count: usize) {
 }
 
 #[test]
-fn b15_two_children_that_together_would_exceed_the_second_is_told_before_it_starts() {
+fn b15_of_two_children_over_budget_together_the_second_is_refused_before_it_starts() {
     // Each may have half of what is left, which together is more than there is.
     let mut stage = messages(10);
     let (a, b) = (root().child("a").unwrap(), root().child("b").unwrap());
@@ -127,7 +127,7 @@ fn b15_two_children_that_together_would_exceed_the_second_is_told_before_it_star
 }
 
 #[test]
-fn b15_a_child_has_half_of_what_is_left_and_its_use_is_its_parents_when_it_ends() {
+fn b15_a_child_gets_half_of_the_rest_and_its_parent_is_charged_at_its_end() {
     let mut stage = messages(21);
     let heat = root().child("heat").unwrap();
     stage.replies("1", 1, vec![spawn(Some("heat"), "agent")]);

@@ -212,7 +212,7 @@ fn a_notice_waits_in_the_inbox_for_the_next_turn() {
 }
 
 #[test]
-fn a_false_sender_is_told_once_in_the_turn_that_answers_and_the_items_go_on() {
+fn a_false_sender_is_reported_once_in_the_answering_turn_and_its_items_go_on() {
     let mut stage = Stage::new();
     stage.asks("k", "agent", None);
     assert_eq!(

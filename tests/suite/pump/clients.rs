@@ -116,7 +116,7 @@ fn an_order_that_is_refused_stands_where_a_message_that_is_refused_does() {
 }
 
 #[test]
-fn who_opened_a_thread_or_operates_those_of_others_goes_on_with_it_halts_and_ends_it() {
+fn the_opener_or_an_operator_of_a_thread_may_continue_pause_and_end_it() {
     for who in ["alice", "bob", "operator"] {
         let mut stage = stage();
         let thread = opened(&mut stage);

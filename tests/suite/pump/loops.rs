@@ -39,7 +39,7 @@ fn code_of(told: &[String]) -> &str {
 }
 
 #[test]
-fn b16_the_third_of_the_same_calls_is_told_and_the_fifth_refused() {
+fn b16_the_third_identical_call_gets_a_warning_and_the_fifth_is_refused() {
     let mut stage = stage(Loops::default());
     for turn in 1..=2 {
         assert_eq!(round(&mut stage, turn, say("tool", 1), turn).len(), 2);

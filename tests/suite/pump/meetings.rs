@@ -69,7 +69,7 @@ fn a_notice_is_kept_though_other_news_waits_for_the_same_turn() {
 }
 
 #[test]
-fn a_firing_that_came_while_the_final_was_written_is_not_lost_because_a_note_stands_beside_it() {
+fn a_timer_that_fires_during_the_final_is_not_lost_if_a_note_is_beside_the_final() {
     let mut stage = with_tea();
     stage.fires("tea", 0);
     let told = stage.replies("1", 2, vec![note(), final_()]);

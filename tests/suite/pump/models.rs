@@ -85,7 +85,7 @@ fn b15_an_attempt_that_is_lost_keeps_what_may_have_been_paid() {
 }
 
 #[test]
-fn b15_a_start_that_does_not_fit_is_refused_and_the_call_wraps_up_after_the_turn_that_is_out() {
+fn b15_a_start_over_budget_is_refused_and_the_call_wraps_up_after_its_open_turn() {
     let mut stage = tokens(1_000);
     stage.writes(1, start(Some(900), None));
     stage.writes(1, outcome(8, Some((800, 50)), None));
@@ -126,7 +126,7 @@ fn wrapping_up(used: u64) -> Stage {
 }
 
 #[test]
-fn b15_in_the_wrap_up_turn_one_answer_of_a_model_lies_beyond_the_limit_and_no_second() {
+fn b15_the_wrap_up_turn_allows_one_model_answer_over_the_limit_and_no_second() {
     for full in [900, 1_000] {
         let mut stage = wrapping_up(full);
         assert_eq!(stage.writes(2, start(Some(500), None))[1], "=> answer 8", "{full}");
@@ -229,7 +229,7 @@ fn b15_a_start_that_says_nothing_keeps_nothing_and_is_refused_once_all_is_used()
 }
 
 #[test]
-fn b15_a_child_has_half_of_what_is_left_and_what_it_used_is_its_parent_s_when_it_ends() {
+fn b15_a_child_gets_half_of_the_rest_and_its_use_is_charged_to_the_parent() {
     let budgets = Budgets { tokens: Some(1_000), money: Money::parse("2 USD"), ..Budgets::default() };
     let mut stage = stage(budgets);
     stage.asks("k", "agent", None);

@@ -89,7 +89,7 @@ fn orders() -> Vec<Vec<char>> {
 }
 
 #[test]
-fn b2_what_was_said_inside_of_calls_stands_between_them_and_their_answers_whatever_came_first() {
+fn b2_messages_inside_a_call_are_shown_between_the_call_and_its_answer() {
     let told = beside(&['a', 'a', 'a', 'b', 'b', 'b']).overhears(&root(), "1");
     assert_eq!(
         told,
@@ -128,7 +128,7 @@ fn asked_in_the_middle() -> Stage {
 }
 
 #[test]
-fn b2_whoever_is_asked_sees_what_was_said_before_it_and_nothing_that_runs_beside_it() {
+fn b2_a_called_agent_sees_earlier_messages_and_no_parallel_calls() {
     let mut stage = asked_in_the_middle();
     let told = [
         "1- operator>agent: <agent/>",

@@ -171,7 +171,7 @@ fn of_several_results_the_last_of_the_attempt_that_replied_is_shown() {
 }
 
 #[test]
-fn what_was_said_in_earlier_calls_stands_before_their_finals_and_at_their_ends() {
+fn messages_of_earlier_calls_are_shown_before_their_finals_and_at_their_ends() {
     let mut stage = Stage::new();
     stage.asks("k", "agent", None);
     stage.buys("1", 1, 1, "I note and end.");

@@ -42,7 +42,7 @@ fn news(stage: &Stage) -> Vec<String> {
 }
 
 #[test]
-fn b8_what_came_of_a_timer_goes_to_its_listeners_in_turn_and_their_answers_go_nowhere() {
+fn b8_timer_finished_goes_to_its_listeners_in_order_and_their_answers_are_dropped() {
     let mut stage = told_of("after=\"1m\"", "drink &quot;it&quot;");
     stage.fires("tea", 0);
     assert_eq!(
@@ -85,7 +85,7 @@ fn b8_a_call_of_a_timer_that_fails_is_news_as_well() {
 }
 
 #[test]
-fn b8_news_that_nobody_takes_is_a_dead_letter_and_makes_no_news() {
+fn b8_news_without_a_taker_is_a_dead_letter_and_causes_no_further_news() {
     let mut stage = told_of("after=\"1m\"", "drink it");
     stage.fires("tea", 0);
     stage.replies("2", 1, vec![final_()]);
@@ -466,14 +466,14 @@ fn spans_are_read_and_what_is_none_is_refused_with_the_mend() {
     assert_eq!((pace("every='3650d'").span_ms, pace("every='3650d'").repeats), (3_650 * 86_400_000, true));
     for (attributes, words) in [
         ("", "neither after nor every is given"),
-        ("after='1m' every='1m'", "after and every stand together"),
+        ("after='1m' every='1m'", "after and every are both given"),
         ("after='999ms'", "after: 999ms is less than 1s"),
         ("every='0s'", "every: 0s is less than 1s"),
         ("after='3651d'", "after: 3651d is more than 3650d"),
         ("after='99999999999999999999999s'", "is more than 3650d"),
-        ("after='10'", "after: 10 is no whole number with a unit"),
-        ("after='-1s'", "is no whole number with a unit"),
-        ("after='soon'", "is no whole number with a unit"),
+        ("after='10'", "after: 10 is not a whole number with a unit"),
+        ("after='-1s'", "is not a whole number with a unit"),
+        ("after='soon'", "is not a whole number with a unit"),
     ] {
         let refusal = read(attributes).unwrap_err();
         assert!(refusal.message.contains(words) && refusal.expected.is_some(), "{attributes}: {refusal:?}");

@@ -187,7 +187,7 @@ fn a_request_that_a_person_amended_is_still_its_callers() {
 }
 
 #[test]
-fn b13_what_went_to_several_is_said_once_and_each_answer_follows_in_order_of_the_takers() {
+fn b13_a_broadcast_is_shown_once_and_the_answers_follow_in_order_of_the_takers() {
     for answers in [[0, 1], [1, 0]] {
         let mut stage = Stage::new();
         stage.asks("k", "agent", None);

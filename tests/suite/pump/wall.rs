@@ -223,7 +223,7 @@ fn a_listener_with_one_turn_is_over_at_once() {
 }
 
 #[test]
-fn a_call_of_which_a_person_is_asked_whether_it_is_tried_again_has_begun_and_still_waits() {
+fn a_call_that_waits_for_approval_of_a_retry_has_begun_and_still_waits() {
     let mut composition = super::unknown::asking();
     composition.budgets = Some(Budgets { wall_ms: Some(100_000), ..Budgets::default() });
     let mut stage = Stage::under(composition);

@@ -22,7 +22,7 @@ fn used_up() -> Stage {
 }
 
 #[test]
-fn b3_the_last_turn_without_a_final_gives_one_wrap_up_turn_whose_final_is_taken() {
+fn b3_a_last_turn_without_a_final_gets_one_wrap_up_turn() {
     let mut stage = used_up();
     let call = &stage.state.thread(&root()).unwrap().calls["1"];
     assert!(call.is_wrapping_up() && call.shown_inbox().eq([6]), "the turn says so itself");

@@ -141,7 +141,7 @@ fn reads(events: &mut Events, most: u64) -> (u64, bool) {
 }
 
 #[test]
-fn f8_two_hundred_kills_inside_a_parallel_loop_cost_no_request_whose_result_is_known() {
+fn f8_two_hundred_kills_inside_a_parallel_loop_repeat_no_request_with_a_known_result() {
     let goals = GOALS;
     disturb(&Disturbed {
         agent: "",
@@ -155,7 +155,7 @@ fn f8_two_hundred_kills_inside_a_parallel_loop_cost_no_request_whose_result_is_k
 
 /// The loop is a child thread of its own, whose threads are one level deeper.
 #[test]
-fn f8_kills_inside_a_loop_that_can_be_tried_again_cost_no_request_whose_result_is_known() {
+fn f8_kills_inside_a_retried_loop_repeat_no_request_with_a_known_result() {
     let workflow = &LOOP.replace("          goals:", "          retry: {attempts: 2}\n          goals:");
     let (replies, goals) = (REPLIES, GOALS);
     disturb(&Disturbed { agent: "", workflow, replies, goals, prompts: goals, deaths: DEATHS / 5 });

@@ -106,7 +106,7 @@ workflows:
 }
 
 #[test]
-fn f2_a_step_that_takes_too_long_fails_with_its_reason_and_one_that_is_kept_lets_the_run_go_on() {
+fn f2_a_slow_step_fails_with_its_reason_and_failed_keep_continues_the_run() {
     let goals = |kept: &str| {
         format!(
             "
@@ -225,7 +225,7 @@ workflows:
 }
 
 #[test]
-fn f2_a_person_who_does_not_answer_fails_the_step_unless_the_file_says_what_counts_then() {
+fn f2_an_expired_question_fails_the_step_unless_otherwise_is_set() {
     let goals = "
 workflows:
   gated:

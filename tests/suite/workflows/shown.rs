@@ -42,7 +42,7 @@ fn thread<'v>(listed: &'v Value, end: &str) -> &'v Value {
 }
 
 #[test]
-fn f7_ps_and_why_say_how_far_a_run_is_and_what_each_of_its_threads_is_about() {
+fn f7_ps_and_why_show_the_progress_of_a_run_and_the_purpose_of_its_threads() {
     let house = House::build(GOALS, REPLIES);
     let ran = house.systole(&["ask", "Go."]);
     assert_eq!(ran.code, Some(6), "only a person can go on: {ran:?}");

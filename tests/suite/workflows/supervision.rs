@@ -142,7 +142,7 @@ fn f4_a_person_supervises_every_output_and_can_correct_it_once() {
 }
 
 #[test]
-fn f4_a_paused_goal_is_stopped_by_a_person_and_the_run_fails_or_goes_on_as_the_file_says() {
+fn f4_a_person_stops_a_paused_goal_and_the_run_fails_or_continues_as_configured() {
     let kept = "
 workflows:
   watched:
@@ -210,7 +210,7 @@ fn f4_a_paused_goal_waits_over_kills_and_ends_when_its_thread_is_cancelled() {
 }
 
 #[test]
-fn f4_a_verdict_that_is_none_is_repaired_and_a_supervisor_without_a_verdict_fails_the_goal() {
+fn f4_an_invalid_verdict_is_repaired_and_a_missing_verdict_fails_the_goal() {
     let repaired = r#"
 - {if: 'Judge how', say: 'Looks fine.', times: 1}
 - {if: 'Judge how', say: '{"goal": "answer", "value": "reorient", ".": " "}', times: 1}

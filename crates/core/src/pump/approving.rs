@@ -161,7 +161,7 @@ fn not_amended(approval: &Approval) -> Refusal {
     let words = [
         "approval ",
         &approval.id.to_string(),
-        " is about one more attempt at what its listener has seen already; that cannot be changed any more",
+        " asks for one more attempt; its listener has seen the payload already, so it cannot be changed",
     ];
     Refusal::new(Code::MismatchedApproval, words.concat()).fixed_by("approve or reject it")
 }

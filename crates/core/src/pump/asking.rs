@@ -133,7 +133,7 @@ fn go_on(
         return Ok(receipt);
     }
     if !state.has_room() {
-        let words = "16 messages wait behind the one that is being answered, the most that may";
+        let words = "16 messages wait behind the one that is being answered, the most allowed";
         return Err(Refusal::new(Code::BusyThread, words).fixed_by("wait for an answer, then send it again"));
     }
     let to = addressee(admitted)?;

@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_withheld_is_told_once_in_ten_seconds_with_its_first_and_last() {
+    fn withheld_refusals_are_reported_every_ten_seconds_with_the_first_and_last() {
         let mut buckets = Buckets::default();
         assert_eq!(buckets.next_moment(), None);
         for n in 0..5_000 {

@@ -172,7 +172,7 @@ pub(super) fn refusal(
         let fix = "address fewer of them, each in an envelope with <to>";
         return Some(Refusal::new(what.code(), words).fixed_by(fix));
     }
-    let words = format!("{so_far}, which is all that there are for this request");
+    let words = format!("{so_far}, and this request has no more");
     Some(Refusal::new(what.code(), words).fixed_by(match what {
         Measure::Children => "go on without another child",
         _ => "answer with what you have",

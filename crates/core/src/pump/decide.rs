@@ -114,7 +114,7 @@ fn living(d: &DecisionBuilder<'_>, thread: Option<&ThreadId>) -> ThreadId {
 /// A refusal that is not recorded still says what was wrong, so that its sender can fix it and slow down.
 fn throttled_refusal(d: &DecisionBuilder<'_>, to: &Name, refusal: Refusal) -> Refusal {
     let words = [
-        "too much of yours was refused; this was counted only. ",
+        "too many of your messages were refused; this one was only counted. ",
         refusal.code.as_str(),
         ": ",
         &refusal.message,

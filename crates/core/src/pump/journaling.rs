@@ -75,7 +75,7 @@ pub(super) fn entry(
 fn full(journal: &Journal) -> Option<Refusal> {
     let taken = journal.own.len() + journal.open().count();
     (taken + 2 > limits::JOURNAL).then(|| {
-        let words = "64 journal entries are made, or kept for results, in this delivery, the most there are";
+        let words = "64 journal entries are made, or kept for results, in this delivery, the most allowed";
         Refusal::new(Code::TooManyItems, words).fixed_by("answer with what you have")
     })
 }
@@ -93,7 +93,7 @@ fn no_start(journal: &Journal, id: u64, outcome: &Outcome) -> Option<Refusal> {
     };
     let open: Vec<String> = journal.open().map(|entry| entry.id.to_string()).collect();
     let expected = match open.is_empty() {
-        true => "of: no model call of this attempt is without its result".to_owned(),
+        true => "of: every model call of this attempt has its result".to_owned(),
         false => format!("of: one of {}", open.join(", ")),
     };
     Some(Refusal::new(Code::Invalid, words).expecting(expected).of_element("journal"))

@@ -29,12 +29,11 @@ pub(super) fn refusal(
             to.as_str()
         );
         return Some(
-            Refusal::new(Code::RepeatedCall, words).fixed_by("use an answer, or ask for another thing"),
+            Refusal::new(Code::RepeatedCall, words).fixed_by("use an answer, or ask for something else"),
         );
     }
     if made > 0 && stale >= loops.ping_pong {
-        let words =
-            format!("{stale} rounds with {} brought no payload that was not there before", to.as_str());
+        let words = format!("{stale} rounds with {} brought no new payload", to.as_str());
         return Some(Refusal::new(Code::PingPong, words).fixed_by("say something new, or answer"));
     }
     None
@@ -52,7 +51,8 @@ pub(super) fn tell(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, to: &Name, payl
         to.as_str(),
         loops.refused
     );
-    let refusal = Refusal::new(Code::RepeatedCall, words).fixed_by("use an answer, or ask for another thing");
+    let refusal =
+        Refusal::new(Code::RepeatedCall, words).fixed_by("use an answer, or ask for something else");
     let body = core_payload::system_error(&refusal);
     let fact = Fact::core(Kind::Message, Mark::Role(Role::Inbox), body).on(turn.path).to(&turn.sender);
     d.record(turn.thread, fact.because(turn.cause).under(turn.config));

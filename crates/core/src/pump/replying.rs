@@ -194,7 +194,7 @@ fn notice(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, code: &str, words: Strin
         tell_later(d, turn, core_payload::said_of_itself(code, &own));
         return None;
     }
-    let words = "64 notices wait for the next turn, the most that may; those after them are not kept";
+    let words = "64 notices wait for the next turn, the most allowed; later ones are not kept";
     let refusal =
         Refusal::new(Code::TooManyItems, words).fixed_by("end the turn, then say the rest in the next");
     if kept == limits::NOTICES {

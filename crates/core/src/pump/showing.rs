@@ -93,7 +93,7 @@ fn declaring(whose: &Listener, element: Option<&str>) -> Result<SchemaId, Refusa
     names.dedup();
     let words = match found.as_slice() {
         [] => "it neither takes nor gives an element of that name",
-        _ => "its elements stand in several schemas; name the one that is meant",
+        _ => "several schemas declare its elements; name the one that you mean",
     };
     let element = format!("element=\"{}\"", names.first().copied().unwrap_or_default());
     Err(Refusal::new(Code::NoSuchElement, words)

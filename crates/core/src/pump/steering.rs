@@ -128,7 +128,7 @@ pub(super) fn room(d: &DecisionBuilder<'_>, thread: &ThreadId, word: &Word<'_>) 
     }
     let waiting = call.inbox.iter().filter(|arrival| arrival.sort == Sort::Steer).count();
     if waiting >= limits::STEERS {
-        let words = "64 such words wait for the next turn of the call, the most that may";
+        let words = "64 such messages wait for the next turn of the call, the most allowed";
         return Err(Refusal::new(Code::BusyThread, words).fixed_by("wait until a turn has shown them"));
     }
     Ok(path)

@@ -323,7 +323,7 @@ fn admit_spawn(
     let label = payload.attribute("suggested_sub_id");
     if let Some(label) = label.as_deref().filter(|label| !is_label(label)) {
         let received: String = label.chars().take(80).collect();
-        let refusal = Refusal::new(Code::Invalid, "suggested_sub_id is no label of a thread")
+        let refusal = Refusal::new(Code::Invalid, "suggested_sub_id is not a label of a thread")
             .of_element("spawn-thread")
             .expecting("[a-z0-9][a-z0-9-]{0,31}")
             .receiving(received)

@@ -63,7 +63,7 @@ fn read_mode(written: &str) -> Result<Mode, Refusal> {
         "any" => Ok(Mode::Any),
         number => match number.parse() {
             Ok(count) if count > 0 => Ok(Mode::Count(count)),
-            _ => Err(Refusal::new(Code::Invalid, "mode: a wait for no thread is none")
+            _ => Err(Refusal::new(Code::Invalid, "mode: a wait needs at least one thread")
                 .expecting("all, any, or a whole number from 1")
                 .receiving(number)),
         },
@@ -78,7 +78,7 @@ pub fn read_set_timer(body: &[u8]) -> Result<SetTimer, Refusal> {
     let (name, written, repeats) = match (after, every) {
         (Some(after), None) => ("after", after, false),
         (None, Some(every)) => ("every", every, true),
-        (Some(_), Some(_)) => return Err(one_of_two("after and every stand together")),
+        (Some(_), Some(_)) => return Err(one_of_two("after and every are both given")),
         (None, None) => return Err(one_of_two("neither after nor every is given")),
     };
     let wrong = |words: &str, instead: &str| {
@@ -89,7 +89,7 @@ pub fn read_set_timer(body: &[u8]) -> Result<SetTimer, Refusal> {
             .in_place(format!("/set-timer/@{name}"))
     };
     match stretch_ms(&written) {
-        None => Err(wrong(" is no whole number with a unit", "10m")),
+        None => Err(wrong(" is not a whole number with a unit", "10m")),
         Some(ms) if ms < limits::TIMER_LEAST_MS => Err(wrong(" is less than 1s, the shortest allowed", "1s")),
         Some(ms) if ms > limits::TIMER_MOST_MS => {
             Err(wrong(" is more than 3650d, the longest allowed", "3650d"))

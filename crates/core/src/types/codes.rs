@@ -52,11 +52,11 @@ codes! {
         try "fewer levels: a list of parts in place of parts within parts";
     ForbiddenNamespace "payload.forbidden-namespace" false "only the pump may send this core payload"
         try "a payload of your own or of a peer; of the core's only the primitives may be sent";
-    ForbiddenConstruct "payload.forbidden-construct" true "a DOCTYPE, a processing instruction or another construct that is never taken"
+    ForbiddenConstruct "payload.forbidden-construct" true "a DOCTYPE, a processing instruction or another construct that is never allowed"
         try "plain elements, attributes and text, without what the refusal names";
     NoNamespace "payload.no-namespace" true "the payload's root element is in no namespace"
         try "xmlns=\"…\" on the root element, with the targetNamespace of the schema";
-    Undeclared "payload.undeclared" true "a prefix is used that nothing declares"
+    Undeclared "payload.undeclared" true "a prefix is not declared"
         try "xmlns:PREFIX=\"…\" on the root element, or no prefix";
     IdConflict "payload.id-conflict" false "the key was used before, with other bytes"
         try "another key for another payload; the same bytes for the same key";
@@ -88,9 +88,9 @@ codes! {
         try "nothing: the turn was settled without it; a longer `timeout` if that came too early";
     TooManyItems "reply.too-many-items" true "one reply has more items than the limit"
         try "fewer items at once, the rest in the next turn";
-    FalseSender "reply.false-sender" false "an item gave another's name as its sender's; it went on under the true one"
+    FalseSender "reply.false-sender" false "an item named another sender; it was sent on under the true name"
         try "an envelope without `<from>`";
-    WrongSubject "reply.wrong-subject" true "a word came on a subject where it does not belong"
+    WrongSubject "reply.wrong-subject" true "a message came on the wrong subject"
         try "the subject that the delivery's Systole-Reply header names; that of progress takes `<progress>` alone";
     ListenerFailed "listener.failed" false "the listener said that it failed, exited with an error, or answered with something invalid"
         try "what the listener says on stderr; `systole why THREAD` shows it";
@@ -102,8 +102,8 @@ codes! {
         try "an answer in every reply that owes one, or a `<failure>`";
     ListenerDown "listener.down" false "the listener's program does not stay up"
         try "run its program by hand, as the file has it; then start the organism again";
-    ListenerThrottled "listener.throttled" false "more of what this listener says is refused than is recorded one by one"
-        try "the program's output: it says the same thing wrong again and again";
+    ListenerThrottled "listener.throttled" false "so many messages of this listener are refused that some are only counted"
+        try "the program's output: it repeats the same mistake";
     UnknownOutcome "model.unknown-outcome" false "a model call was begun, and its result is unknown; it may have been paid"
         try "`systole approve ID` tries once more, `systole reject ID` closes the call";
     TokensBudget "budget.tokens" false "the tokens of models that this request may use are used up"
@@ -120,7 +120,7 @@ codes! {
         try "a higher `budgets.messages` or `turns`, or fewer calls";
     RepeatedCall "loop.repeated-call" false "the same call was made too often; its answer is known"
         try "read the answer that is there, or ask for something else";
-    PingPong "loop.ping-pong" false "two parties went round too often without a new payload"
+    PingPong "loop.ping-pong" false "two parties called each other too often without a new payload"
         try "end with a final, or bring something new";
     RejectedApproval "approval.rejected" true "a person said no; the note says why, and a fixed payload is asked about again"
         try "what the note says, in a new payload";
@@ -138,22 +138,22 @@ codes! {
         try "one of the choices that the refusal lists; a note if there are none";
     UnknownTimer "timer.unknown" true "the sender has set no timer of this id, or it has fired or was cancelled"
         try "the id that `<timer-set>` gave";
-    IngressThrottled "ingress.throttled" true "more of this client's messages are refused than are recorded one by one"
+    IngressThrottled "ingress.throttled" true "so many messages of this client are refused that some are only counted"
         try "wait as long as `Retry-After` says, and fix what is refused";
     IngressUnavailable "ingress.unavailable" true "nothing can be stored at the moment; send it again later, with the same key"
         try "the same payload with the same key, a little later";
-    IngressForbidden "ingress.forbidden" false "the client has not the role that this needs"
+    IngressForbidden "ingress.forbidden" false "the client lacks the role that this needs"
         try "the role under `clients.NAME.roles`, or a client that has it";
     IngressUnauthorized "ingress.unauthorized" false "the credential is missing or not valid"
         try "`Authorization: Bearer TOKEN`, with the token of the run file or of `token_env`";
     BusUnreachable "bus.unreachable" false "the broker is not there, or does not answer"
         try "a nats-server that runs at that address, and a way there from here";
-    BusForbidden "bus.forbidden" false "the broker does not let the pump in, or does not let it do what it must"
+    BusForbidden "bus.forbidden" false "the broker refuses the pump's login, or an action that the pump needs"
         try "credentials that the broker's configuration has, with the rights that the pump needs";
-    BusUnfit "bus.unfit" false "the broker is there and cannot be relied on: too old, without JetStream, or with another's stream in the place of ours"
-        try "what the words say of it; nats-server 2.12 or newer, with JetStream";
+    BusUnfit "bus.unfit" false "the broker cannot be relied on: it is too old, has no JetStream, or has a foreign stream under the name of ours"
+        try "what the message says; nats-server 2.12 or newer, with JetStream";
     BusDown "bus.down" false "the broker that the organism starts itself does not run"
-        try "what the words say of it; nats-server 2.12 or newer on PATH";
+        try "what the message says; nats-server 2.12 or newer on PATH";
     BusViolation "bus.violation" false "the broker refused an action that was not allowed, or a login"
         try "in the listener its own subjects, inbox prefix and key; `systole permissions` shows them";
     ConfigUnreadable "config.unreadable" false "the organism's file, or one it names, cannot be read as text"
@@ -164,7 +164,7 @@ codes! {
         try "the nearest key, which the diagnostic names; docs/reference/organism-file.md has them all";
     ConfigNotBuilt "config.not-built" false "a key or value is known, but this version cannot act on it yet"
         try "leave it out";
-    ConfigMissing "config.missing" false "a key that must be there is not"
+    ConfigMissing "config.missing" false "a required key is missing"
         try "the key, as the diagnostic shows it";
     ConfigKind "config.kind" false "a text, a list or a map is used where another of the three is expected"
         try "a value of the kind that the diagnostic names";
@@ -174,33 +174,33 @@ codes! {
         try "one of the two";
     ConfigUnknownName "config.unknown-name" false "a name is used that nothing in the file declares"
         try "a name that the file declares; the diagnostic shows the nearest";
-    ConfigUnknownElement "config.unknown-element" false "no payload of this name is declared: not in the listener's schema, `payloads`, `schemas` or the vocabularies of the house"
+    ConfigUnknownElement "config.unknown-element" false "no payload of this name is declared: not in the listener's schema, `payloads`, `schemas` or Systole's own vocabularies"
         try "a payload that is declared; the diagnostic shows the nearest";
-    ConfigSchema "config.schema" false "a schema cannot be used: it is not XML, not in the profile or not its author's namespace, or a JSON Schema that is no JSON"
+    ConfigSchema "config.schema" false "a schema cannot be used: it is not XML, not in the profile or not its author's namespace, or a JSON Schema that is not JSON"
         try "what the diagnostic says of that line of the schema";
     ConfigOverlap "config.overlap" false "one element could be a note, an answer or a call, or is declared in several schemas, so that it is ambiguous"
         try "different elements for an answer, a call and a note";
     ConfigSource "config.source" false "a stored configuration cannot be read back"
         try "the version that wrote it, or a backup of the log";
     ConfigUnreached "config.unreached" false "a listener that no one can send to, or an organism that takes nothing from outside"
-        try "`entry: true`, or its name under `peers` of who sends to it";
+        try "`entry: true`, or its name under `peers` of its sender";
     ConfigUnusedElement "config.unused-element" false "a root element of a schema that no listener accepts or returns"
         try "the element under `accepts` or `returns` of a listener, or out of the schema";
     ConfigUnreadAnswer "config.unread-answer" false "a listener returns something, but no caller waits for its answer"
-        try "leave `returns` out, or name the listener under `peers` of who calls it";
-    ConfigSeveralTakers "config.several-takers" false "an element may go to more than one, and nothing says to which"
+        try "leave `returns` out, or name the listener under `peers` of its caller";
+    ConfigSeveralTakers "config.several-takers" false "an element may go to several listeners, and nothing says to which"
         try "`broadcast:` for it, or `<to>` in every item and message";
-    ConfigShadowed "config.shadowed" false "an element of the file takes the place of one of the house that has its name, for every listener that names it"
-        try "another name for the element; left out, that of the house is meant";
+    ConfigShadowed "config.shadowed" false "an element of the file replaces Systole's own element of that name, for every listener that names it"
+        try "another name for the element; without it, Systole's own element is meant";
     ConfigCircle "config.circle" false "listeners can call each other in a circle, which only the default budgets end"
         try "`budgets:` with the numbers that you mean";
-    ConfigPrompt "config.prompt" false "words of a prompt that may not be meant: an empty section, no identity, markup of the protocol, invisible characters"
-        try "the words as the model is to read them";
+    ConfigPrompt "config.prompt" false "parts of a prompt that may be a mistake: an empty section, no identity, markup of the protocol, invisible characters"
+        try "the text as the model should read it";
     ConfigScript "config.script" false "a script has answers that no agent ever gives"
         try "the name of an agent; `say` with the action as XML instead of `call`";
     ConfigUnpriced "config.unpriced" false "a model without a price is used although there is a budget of money, which counts only what has a price"
         try "`price:` of the model; 0 if it costs nothing";
-    ConfigSkippedGoal "config.skipped-goal" false "a condition of a workflow compares what a goal gives that may be skipped; then the condition does not hold"
+    ConfigSkippedGoal "config.skipped-goal" false "a condition of a workflow compares the output of a goal that may be skipped; then the condition does not hold"
         try "the same `when` at the step that has the condition, if that is not meant";
 }
 

@@ -65,7 +65,7 @@ impl<'b> Fields<'b> {
         let is_plain = length == b"0" || length.first().is_some_and(|digit| (b'1'..=b'9').contains(digit));
         let number = std::str::from_utf8(length).ok().filter(|_| is_plain).and_then(|text| text.parse().ok());
         let Some(number) = number.filter(|number: &usize| *number < rest.len()) else {
-            return self.no("the length is none, or more than there is");
+            return self.no("the length is not a number, or more than there is");
         };
         let (Some(value), Some((b'\n', behind))) =
             (rest.get(..number), rest.get(number..).and_then(<[u8]>::split_first))
@@ -128,6 +128,6 @@ impl<'b> Fields<'b> {
 
     /// Checks that nothing follows the last field.
     pub fn end(self) -> Result<(), String> {
-        if self.rest.is_empty() { Ok(()) } else { self.no("there is more behind the last field") }
+        if self.rest.is_empty() { Ok(()) } else { self.no("there is more after the last field") }
     }
 }

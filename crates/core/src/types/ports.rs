@@ -157,7 +157,7 @@ pub enum LogFault {
         path: String,
     },
     /// A log that is stored elsewhere differs from its local copy.
-    #[error("the log {path} is not what it was: {why}")]
+    #[error("the log {path} has changed: {why}")]
     Apart {
         /// The log's name there.
         path: String,

@@ -323,7 +323,7 @@ impl Header {
     pub fn read(bytes: &[u8]) -> Result<(Header, u64), String> {
         let mut fields = Fields::new(bytes);
         if fields.take()? != b"systole record v1" {
-            return Err("it is no record of this version".to_owned());
+            return Err("it is not a record of this version".to_owned());
         }
         let header = Header {
             thread: fields.parsed("thread", ThreadId::parse)?,

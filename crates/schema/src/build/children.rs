@@ -147,8 +147,7 @@ impl<'m> Building<'m> {
             [first, second, ..] => {
                 let names = [first, second].map(|part| given_name(part, fields).unwrap_or_default());
                 let [name, rival] = names;
-                let message =
-                    [&rival, ": does not stand beside ", name.as_str(), ", only one of them is allowed"];
+                let message = [&rival, ": cannot be beside ", name.as_str(), ", only one of them is allowed"];
                 let firsts = parts.iter().filter_map(first_of);
                 let both: Vec<String> = firsts.filter_map(|d| fields.slot(d)).map(|slot| slot.key).collect();
                 let expected = format!("one of {}", both.join(", "));
@@ -235,7 +234,7 @@ impl<'m> Building<'m> {
                 Some((key, part)) if known.contains(&key) => rows.push((key, part)),
                 Some((key, part)) => self.stranger(key, part, &known, path),
                 None => {
-                    let message = "an entry is no object with one key".to_owned();
+                    let message = "an entry is not an object with one key".to_owned();
                     self.slip(path, part, message, expected.clone(), fix.clone());
                 }
             }

@@ -287,7 +287,7 @@ impl<'m> Reading<'m> {
         let keys = words::field_names(record);
         let message = match keys.as_slice() {
             [] => format!("{}: holds nothing", declaration.name),
-            keys => format!("{}: is no value, it holds {}", declaration.name, keys.join(", ")),
+            keys => format!("{}: is not a single value, it holds {}", declaration.name, keys.join(", ")),
         };
         let fix = match keys.first() {
             None => format!("write {}= without a value", field.name),
@@ -364,7 +364,7 @@ fn unknown(owner: &Declaration, record: &Record<'_>, field: &Field<'_>) -> Slip 
     let mut message = format!("{name}: is not known in {}", owner.name);
     let mut fix = instead(&keys, field);
     if keys.iter().any(|known| known == name) {
-        message = format!("{}: is no place in {}", field.name, owner.name);
+        message = format!("{}: is not a place in {}", field.name, owner.name);
         fix = format!("write {name}, or {name}[1] for the first of several");
     } else if let Some(near) = near {
         message.push_str(&format!(", did you mean {near}"));
@@ -411,7 +411,7 @@ fn out_of_order(declaration: &Declaration, index: usize, before: usize, field: &
     let name = &declaration.name;
     let next = before.saturating_add(1).to_string();
     let message = format!("{name}[{index}]: comes before {name}[{next}]");
-    field.slip(message, "numbers from 1, none left out".to_owned(), renumbered(field, index, &next))
+    field.slip(message, "numbers from 1, without gaps".to_owned(), renumbered(field, index, &next))
 }
 
 /// The argument with this number instead of the one given: in the current part of the name, or else in the part

@@ -141,7 +141,7 @@ impl<'m> Building<'m> {
             return self.not_a_record(declaration, record, part, spot.path);
         };
         if spot.depth >= DEPTH {
-            let message = format!("{}: stands deeper than {DEPTH}", declaration.name);
+            let message = format!("{}: is nested deeper than {DEPTH}", declaration.name);
             let expected = format!("at most {DEPTH} elements inside one another");
             return self.slip(spot.path, part, message, expected, "nest it less deep".to_owned());
         }
@@ -168,7 +168,7 @@ impl<'m> Building<'m> {
         spot: Spot<'_>,
     ) -> Option<Start<'w, 'n>> {
         let Some(name) = Name::new(&declaration.name) else {
-            let message = format!("{}: is no name of XML with namespaces", declaration.name);
+            let message = format!("{}: is not a name of XML with namespaces", declaration.name);
             self.slip(spot.path, part, message, "a legal name".to_owned(), "correct the schema".to_owned());
             return None;
         };

@@ -17,7 +17,7 @@ pub(super) fn of_base(base: &Base, piece: &Piece<'_>) -> Result<Range, Wrong> {
     let (least, most) = ends(piece)?;
     if !base.counts_characters() && !base.is_number() {
         let words = "a range is given, and only texts and numbers have one";
-        return Err(Wrong::new(piece, words, "leave it out; for a date, say it in the words behind --"));
+        return Err(Wrong::new(piece, words, "leave it out; for a date, say it in the words after --"));
     }
     for end in [&least, &most].into_iter().flatten() {
         if base.counts_characters() {
@@ -72,7 +72,7 @@ type Ends<'t> = (Option<Piece<'t>>, Option<Piece<'t>>);
 /// The two ends as written.
 fn ends<'t>(piece: &Piece<'t>) -> Result<Ends<'t>, Wrong> {
     let Some((least, most)) = piece.text.split_once("..") else {
-        let words = format!("`{}` stands where nothing or a range is expected", piece.text);
+        let words = format!("`{}` is used where nothing or a range is expected", piece.text);
         return Err(Wrong::new(piece, &words, &likely(piece.text)));
     };
     if least.is_empty() && most.is_empty() {
@@ -107,7 +107,7 @@ fn count(end: &Piece<'_>, limit: u32) -> Result<u32, Wrong> {
             let words = format!("{} is more than {most}, the largest allowed", end.text);
             Err(Wrong::new(end, &words, "leave this side open"))
         }
-        _ => Err(Wrong::new(end, &format!("`{}` is no whole number", end.text), "1..100")),
+        _ => Err(Wrong::new(end, &format!("`{}` is not a whole number", end.text), "1..100")),
     }
 }
 

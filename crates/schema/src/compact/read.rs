@@ -66,7 +66,7 @@ impl Type {
             let plain = words.text.split_whitespace().collect::<Vec<_>>().join(" ");
             if plain.is_empty() {
                 let fix = "words, as -- what to look for; or leave -- out";
-                return Err(at_sign(sign, "no words stand behind --", fix));
+                return Err(at_sign(sign, "there are no words after --", fix));
             }
             of.words = Some(plain);
         }
@@ -163,10 +163,10 @@ fn too_many(second: &Piece<'_>, others: &[Piece<'_>]) -> Wrong {
         if let Some(wrong) = no_sign(next) {
             return wrong;
         }
-        let words = format!("`{}` stands behind the range, where only ~, = or -- is expected", next.text);
+        let words = format!("`{}` comes after the range, but only ~, = or -- is expected", next.text);
         return Wrong::new(next, &words, &format!("-- {}", next.text));
     }
-    let words = format!("`{}` stands where nothing or a range is expected", all.join(" "));
+    let words = format!("`{}` is used where nothing or a range is expected", all.join(" "));
     Wrong::new(&whole, &words, &format!("-- {}, if these are words for people", all.join(" ")))
 }
 
@@ -214,7 +214,7 @@ fn one_of(listed: &Piece<'_>) -> Result<Base, Wrong> {
             return Err(Wrong::new(&piece, &words, &joined.join("-")));
         }
         if values.iter().any(|value| value == piece.text) {
-            let words = format!("the value {} stands here twice", piece.text);
+            let words = format!("the value {} is listed twice", piece.text);
             return Err(Wrong::new(&piece, &words, "leave one out"));
         }
         values.push(piece.text.to_owned());
@@ -224,17 +224,17 @@ fn one_of(listed: &Piece<'_>) -> Result<Base, Wrong> {
 
 fn pattern_of(of: &mut Type, pattern: &Piece<'_>, sign: &Stretch<usize>) -> Result<(), Wrong> {
     if pattern.is_empty() {
-        return Err(at_sign(sign, "no regex stands behind ~", "~ [A-Z]{2}-\\d{6}, or leave ~ out"));
+        return Err(at_sign(sign, "there is no regex after ~", "~ [A-Z]{2}-\\d{6}, or leave ~ out"));
     }
     if of.base.is_listed() {
-        let words = "a regex stands here beside values that are listed";
+        let words = "a regex cannot be beside listed values";
         return Err(Wrong::new(pattern, words, "leave ~ and the regex out"));
     }
     of.pattern = Some(pattern.text.to_owned());
     match trial::refused_pattern(of) {
         None => Ok(()),
         Some(reason) => {
-            let words = format!("the regex is not taken: {reason}");
+            let words = format!("the regex is not allowed: {reason}");
             Err(Wrong::new(pattern, &words, &likely(pattern.text)))
         }
     }
@@ -251,11 +251,11 @@ fn likely(pattern: &str) -> String {
 fn default_of(of: &mut Type, default: &Piece<'_>, sign: &Stretch<usize>) -> Result<(), Wrong> {
     if default.is_empty() {
         let fix = "= and a value; for a value that may be left out, NAME?";
-        return Err(at_sign(sign, "no default stands behind =", fix));
+        return Err(at_sign(sign, "there is no default after =", fix));
     }
     let fault = trial::against(of, default.text);
     if let (Some(_), Some(misplaced)) = (&fault, default.words().iter().find(|word| word.text == "~")) {
-        return Err(Wrong::new(misplaced, "the regex stands behind the default", "~ REGEX = DEFAULT"));
+        return Err(Wrong::new(misplaced, "the regex comes after the default", "~ REGEX = DEFAULT"));
     }
     if let Some(fault) = fault {
         let fix = fault.instead.map(|value| format!("= {value}"));

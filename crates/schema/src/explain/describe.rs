@@ -39,7 +39,7 @@ pub(crate) fn describe(simple: &Simple) -> String {
         words.push(join(&["at most ", &most.value.to_string(), " digits"]));
     }
     if let Some(most) = &simple.fraction_digits {
-        words.push(join(&["at most ", &most.value.to_string(), " digits behind the point"]));
+        words.push(join(&["at most ", &most.value.to_string(), " digits after the point"]));
     }
     for step in &simple.patterns {
         let sources: Vec<&str> = step.iter().map(|p| p.value.source.as_str()).collect();

@@ -28,11 +28,11 @@ pub(crate) fn unknown_root(walk: &Walk<'_>, spot: &Spot<'_>) -> Finding {
     let near = known.map(|d| d.name.as_str()).or_else(|| nearest(name, names()));
     let message = match (ours, known.is_some(), near) {
         (false, true, _) => format!("{name}: {}, expected {target}", namespace_words(root)),
-        (true, _, Some(near)) => format!("{name}: is no known payload, did you mean {near}"),
+        (true, _, Some(near)) => format!("{name}: is not a known payload, did you mean {near}"),
         (false, _, Some(near)) => {
-            format!("{name}: is no known payload, did you mean {near} of {target}")
+            format!("{name}: is not a known payload, did you mean {near} of {target}")
         }
-        (_, _, None) => format!("{name}: is no known payload"),
+        (_, _, None) => format!("{name}: is not a known payload"),
     };
     let listed: Vec<&str> = names().take(LISTED).collect();
     let fixed = near.and_then(|near| {
@@ -384,7 +384,7 @@ impl<'m> Misfit<'_, 'm> {
         };
         let name = declaration.name.as_str();
         if let Some(rival) = self.rival(name) {
-            let message = format!("{name}: does not stand beside {rival}, only one of them is allowed");
+            let message = format!("{name}: cannot be beside {rival}, only one of them is allowed");
             return self.order(
                 child,
                 declaration,
@@ -410,10 +410,10 @@ impl<'m> Misfit<'_, 'm> {
         let beside = *self.siblings.get(if is_late { before } else { before.checked_sub(1)? })?;
         let (other, step) = (&beside.name.local, explain::step(beside, self.siblings));
         let (message, fix) = if is_late {
-            let message = format!("{name}: comes too late, it stands before {other}");
+            let message = format!("{name}: comes too late, it belongs before {other}");
             (message, format!("move {name} before {step}"))
         } else {
-            let message = format!("{name}: comes too early, {other} stands before it");
+            let message = format!("{name}: comes too early, {other} belongs before it");
             (message, format!("move {name} behind {step}"))
         };
         let declaration = self.is_declared(child).unwrap_or(self.role.declaration);

@@ -166,7 +166,7 @@ fn whole(simple: &Simple, base: Builtin, may_be_text: bool) -> Drawn {
     };
     let pattern = format!("^{sign}[1-9][0-9]{{18,23}}$");
     let schema = json!({ "anyOf": [number, { "type": "string", "pattern": pattern }] });
-    let open = "whole numbers beyond 64 bits stand as text: which of them are within the bounds";
+    let open = "whole numbers beyond 64 bits are text: which of them are within the bounds";
     Drawn { schema, open: vec![open.to_owned()] }
 }
 
@@ -180,7 +180,10 @@ fn decimal(simple: &Simple, may_be_text: bool) -> Drawn {
         let digits = SAFE_DIGITS.saturating_add(1).to_string();
         let pattern = format!("^(?=-?(?:[0-9]\\.?){{{digits},}}$)-?[0-9]+(?:\\.[0-9]+)?$");
         schema = json!({ "anyOf": [schema, { "type": "string", "pattern": pattern }] });
-        open.push("numbers of more than 15 digits stand as text: whether they are within bounds, and at most 24 digits".to_owned());
+        open.push(
+            "numbers of more than 15 digits are text: whether they are within bounds, and at most 24 digits"
+                .to_owned(),
+        );
     }
     Drawn { schema, open }
 }

@@ -368,8 +368,8 @@ impl Reader {
             '\\' | '|' | '.' | '-' | '^' | '?' | '*' | '+' | '{' | '}' | '(' | ')' | '[' | ']' => {
                 Member::Char(c)
             }
-            'p' | 'P' => return Err("Unicode properties (\\p) are not taken".to_owned()),
-            other => return Err(format!("\\{other} is no escape of XSD")),
+            'p' | 'P' => return Err("Unicode properties (\\p) are not supported".to_owned()),
+            other => return Err(format!("\\{other} is not an escape of XSD")),
         })
     }
 }

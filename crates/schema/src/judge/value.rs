@@ -149,7 +149,7 @@ fn union_fault(simple: &Simple, members: &[Arc<Simple>], value: &str) -> Fault {
     {
         return (words, fragment);
     }
-    (join(&[&shown, " is none of what is allowed: ", &describe(simple)]), None)
+    (join(&[&shown, " does not match what is allowed: ", &describe(simple)]), None)
 }
 
 /// Whether a value has the form of this type; a number that is too large still has it.
@@ -290,7 +290,7 @@ fn digits_fault(simple: &Simple, base: Builtin, value: &str) -> Option<Fault> {
         return Some((worded(all, " digits", most.value), Some(most.fragment.clone())));
     }
     let most = simple.fraction_digits.as_ref().filter(|most| behind > most.value)?;
-    Some((worded(behind, " digits behind the point", most.value), Some(most.fragment.clone())))
+    Some((worded(behind, " digits after the point", most.value), Some(most.fragment.clone())))
 }
 
 fn pattern_fault(simple: &Simple, value: &str) -> Option<Fault> {

@@ -75,7 +75,7 @@ fn atomic(simple: &Simple, base: Builtin) -> String {
         words.push([glue, &length].concat());
     }
     for (most, what) in
-        [(&simple.total_digits, " digits"), (&simple.fraction_digits, " digits behind the point")]
+        [(&simple.total_digits, " digits"), (&simple.fraction_digits, " digits after the point")]
     {
         if let Some(most) = most {
             words.push(format!(", at most {}{what}", most.value));

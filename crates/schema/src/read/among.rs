@@ -146,7 +146,7 @@ impl<'t> Reading<'t> {
             let message = "a schema does not import its own namespace";
             self.unfit_at(element, message, "leave the import out");
         } else if namespace == namespaces::XML {
-            let message = "attributes of the namespace xml are not taken";
+            let message = "attributes of the namespace xml are not supported";
             self.unfit_at(element, message, "declare an attribute such as lang without a namespace");
         } else if HOUSE.contains(&namespace) || namespace.starts_with(HOUSE_URN) {
             self.of_the_house(element, namespace);
@@ -156,7 +156,7 @@ impl<'t> Reading<'t> {
     }
 
     fn of_the_house(&mut self, element: &Element, namespace: &str) {
-        let message = format!("the namespace {namespace} belongs to the house and is not imported");
+        let message = format!("the namespace {namespace} belongs to Systole and is not imported");
         let fix = "take its elements with <xs:any namespace=\"##other\" processContents=\"lax\"/>";
         self.unfit_at(element, &message, fix);
     }

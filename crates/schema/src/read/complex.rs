@@ -49,7 +49,7 @@ impl<'t> Reading<'t> {
             (true, Content::Empty) => Content::Free,
             (true, _) => {
                 let fix = "leave mixed out, or put the text into an element of its own";
-                self.unfit_at(element, "text between elements (mixed) is not taken", fix);
+                self.unfit_at(element, "text between elements (mixed) is not supported", fix);
                 return None;
             }
         };
@@ -158,7 +158,7 @@ impl<'t> Reading<'t> {
     fn all_rules(&mut self, element: &Element, outermost: bool, max: Option<u32>, parts: &[Particle]) {
         let simple_parts = parts.iter().all(|p| matches!(p.term, Term::Element(_)) && p.max == Some(1));
         if !outermost || max != Some(1) || !simple_parts {
-            let message = "xs:all stands alone and holds elements that come at most once";
+            let message = "xs:all must be the whole content of a type, with elements that come at most once";
             self.unfit_at(
                 element,
                 message,
@@ -202,7 +202,7 @@ impl<'t> Reading<'t> {
         if ["name", "type", "form"].iter().any(|other| element.attribute(other).is_some())
             || !self.members(element).is_empty()
         {
-            let message = "beside ref stand only minOccurs and maxOccurs";
+            let message = "beside ref only minOccurs and maxOccurs are allowed";
             self.unfit(element.span.start, "ref", message, "leave the rest out, or leave ref out");
             return None;
         }
@@ -224,11 +224,10 @@ impl<'t> Reading<'t> {
     fn no_part_is_dangerous(&mut self, element: &Element) {
         let referred = element.attribute("ref").and_then(|written| element.qualified(written));
         if mark_of_danger(element).is_some() {
-            let message =
-                "systole:dangerous stands on a part of a payload; a person is asked about whole ones";
+            let message = "systole:dangerous is on a part of a payload; a person approves whole payloads";
             self.unfit_at(element, message, "put it on the global element that this is part of");
         } else if referred.is_some_and(|name| self.is_dangerous(&name)) {
-            let message = "a payload of its own that is marked as dangerous would go by unasked as a part";
+            let message = "a payload that is marked as dangerous would pass without approval as a part";
             self.unfit_at(element, message, "write its type out here, and mark the element around it");
         }
     }
@@ -292,10 +291,10 @@ impl<'t> Reading<'t> {
         if !wildcards.is_empty() && !has_direct_wildcard(particle) {
             // Elsewhere libxml2 lets the wildcard run on into optional elements, or into another choice.
             let fix = "put the xs:any directly into one xs:sequence that comes once";
-            self.unfit_at(element, "xs:any stands in a choice, an inner group or a repeated one", fix);
+            self.unfit_at(element, "xs:any is in a choice, an inner group or a repeated one", fix);
         }
         if wildcards.iter().any(|wildcard| competes(particle, wildcard)) {
-            let message = "xs:any would take elements that stand beside it, whose number is not fixed";
+            let message = "xs:any would take elements beside it, whose number is not fixed";
             let fix =
                 "write ##other where they are of this namespace, or give the xs:any a parent of its own";
             self.unfit_at(element, message, fix);

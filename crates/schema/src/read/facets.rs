@@ -26,7 +26,7 @@ impl Reading<'_> {
         let named = |name: &str| facets.iter().copied().find(|facet| facet.name.local == name);
         for (one, other) in EXCLUSIVE {
             if let (Some(_), Some(facet)) = (named(one), named(other)) {
-                let message = format!("xs:{one} stands beside it, and a type has only one of the two");
+                let message = format!("xs:{one} is beside it, and a type has only one of the two");
                 return self.unfit_at(facet, &message, "leave one of them out");
             }
         }

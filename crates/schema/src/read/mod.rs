@@ -222,7 +222,7 @@ impl<'t> Reading<'t> {
         let endless = named.chain(globals).filter(|(.., id)| ends.get(id.0).is_some_and(|ends| !ends));
         if let Some((at, element, _)) = endless.min_by_key(|(at, element, _)| (*at, element.span.start)) {
             let fix = "give the element that leads back minOccurs=\"0\", or put it into an xs:choice";
-            let message = "it must contain itself, so that no document of it ever ends";
+            let message = "it must contain itself, so no document of it ever ends";
             self.within(at, |reading| reading.unfit_at(element, message, fix));
         }
     }
@@ -245,13 +245,13 @@ impl<'t> Reading<'t> {
         }
         if root.attribute("attributeFormDefault").is_some_and(|form| form != "unqualified") {
             let fix = "leave attributeFormDefault out";
-            self.unfit_at(root, "attributes of a namespace are not taken", fix);
+            self.unfit_at(root, "attributes of a namespace are not supported", fix);
         }
         let members = self.members(root);
         for (at, member) in members.iter().enumerate() {
             match member.name.local.as_str() {
                 "import" if members.iter().take(at).any(|before| before.name.local != "import") => {
-                    self.unfit_at(member, "it stands behind a declaration", "move it to the top");
+                    self.unfit_at(member, "it comes after a declaration", "move it to the top");
                 }
                 "import" => self.import(member),
                 "element" => {}

@@ -65,7 +65,7 @@ impl<'t> Reading<'t> {
                         self.simple_named(at, named.name, step)
                     }
                     _ => {
-                        let message = format!("{written} is no simple type");
+                        let message = format!("{written} is not a simple type");
                         self.unfit_at(element, &message, "name a simple type");
                         None
                     }
@@ -184,7 +184,7 @@ impl<'t> Reading<'t> {
             }
             Ok(value) => Some(Faceted { value, fragment: self.fragment(facet) }),
             Err(reason) => {
-                let message = format!("the pattern {value} is not taken: {reason}");
+                let message = format!("the pattern {value} is not allowed: {reason}");
                 self.unfit_at(facet, &message, "write a simpler pattern");
                 None
             }
@@ -207,7 +207,7 @@ impl<'t> Reading<'t> {
             _ => is_list(simple),
         };
         if may_be_list && value.trim().is_empty() {
-            let fix = "leave it out; where the list may be empty, leave out the element that holds it";
+            let fix = "leave it out; if the list may be empty, leave out the element that holds it";
             self.unfit_at(facet, "libxml2 cannot enumerate the empty list", fix);
             return None;
         }
@@ -215,7 +215,7 @@ impl<'t> Reading<'t> {
     }
 
     fn foreign_value(&mut self, facet: &Element, simple: &Simple, value: &str) {
-        let message = format!("{value} is no value of {}", base_name(simple));
+        let message = format!("{value} is not a value of {}", base_name(simple));
         self.unfit_at(facet, &message, "correct the value, or change the base");
     }
 
@@ -261,7 +261,7 @@ impl<'t> Reading<'t> {
             "totalDigits" if count == 0 => self.unfit_at(facet, "0 digits leave no number", "1 or more"),
             "totalDigits" => simple.total_digits = read,
             "fractionDigits" => simple.fraction_digits = read,
-            _ => self.unfit_at(facet, "it is no facet of XSD 1.0", "leave it out"),
+            _ => self.unfit_at(facet, "it is not a facet of XSD 1.0", "leave it out"),
         }
     }
 }

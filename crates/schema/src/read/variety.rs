@@ -45,7 +45,7 @@ impl<'t> Reading<'t> {
         }
         for inner in self.members(element) {
             if inner.name.local != "simpleType" {
-                let message = "inside xs:union stands only xs:simpleType";
+                let message = "xs:union holds only xs:simpleType";
                 self.unfit_at(inner, message, "wrap it into an xs:simpleType");
                 return None;
             }

@@ -95,7 +95,7 @@ impl Kept {
         let bytes = if is_hex { unhex(&text) } else { Some(text.into_bytes()) };
         match bytes {
             Some(bytes) => Ok(Self { total, next, bytes }),
-            None => Err(gate.fault(codes::INVALID, "these are no hex digits", tag.offset)),
+            None => Err(gate.fault(codes::INVALID, "these are not hex digits", tag.offset)),
         }
     }
 }
@@ -131,7 +131,7 @@ impl Put {
                 Ok(Self { hash, total: needed(&mut gate, &tag, "total")? })
             }
             _ => {
-                let fault = gate.fault(codes::INVALID, "the payload says of no text that it is kept", 0);
+                let fault = gate.fault(codes::INVALID, "the payload does not say that a text is kept", 0);
                 Err(fault.expected("<blob>"))
             }
         }

@@ -40,7 +40,7 @@ impl Parts {
     /// Reads the envelope that `gate` has just opened, to its end.
     pub(crate) fn read<'d>(gate: &mut Gate<'d>, tag: Tag<'d>, stamping: Stamping) -> Result<Self, Fault> {
         if tag.local != "message" {
-            let message = format!("<{}> is no element of the envelope", tag.local);
+            let message = format!("<{}> is not an element of the envelope", tag.local);
             let fault = gate.fault(codes::INVALID, message, tag.offset).expected("<message>");
             return Err(fault.fix("write <message> around <meta> and the payload, or send the payload alone"));
         }
@@ -101,7 +101,7 @@ impl Meta {
             _ => return Err(unknown(gate, &tag)),
         };
         if slot.is_some() {
-            let message = format!("<{}> stands twice in meta", tag.local);
+            let message = format!("<{}> appears twice in meta", tag.local);
             return Err(gate.fault(codes::INVALID, message, tag.offset).fix("leave one of them out"));
         }
         let text = gate.text_inside()?;

@@ -98,7 +98,7 @@ fn number<N: FromStr>(gate: &mut Gate<'_>, name: &str, offset: usize) -> Result<
     match value.parse() {
         Ok(number) => Ok(Some(number)),
         Err(_) => {
-            let message = format!("attribute {name} of the stamp is no whole number in range");
+            let message = format!("attribute {name} of the stamp is not a whole number in range");
             Err(gate.fault(codes::INVALID, message, offset).received(&value))
         }
     }

@@ -19,16 +19,16 @@ pub(super) fn doctype(place: Place) -> Fault {
 
 pub(super) fn outside_root(source: &str, after_root: bool, place: Place) -> Fault {
     let side = if after_root { "after" } else { "before" };
-    let message = format!("something stands {side} the one element of the document");
+    let message = format!("there is something {side} the one element of the document");
     Fault::new(codes::MALFORMED, message, place)
         .expected("exactly one element, with nothing but white space and comments beside it")
         .received(source.trim())
-        .fix(format!("leave out what stands {side} the element, or put it inside"))
+        .fix(format!("leave out everything {side} the element, or put it inside"))
 }
 
 pub(super) fn unknown_reference(written: &str, place: Place) -> Fault {
     let written = excerpt(written);
-    Fault::new(codes::MALFORMED, format!("&{written}; is no reference XML knows"), place)
+    Fault::new(codes::MALFORMED, format!("&{written}; is not a reference that XML knows"), place)
         .expected("&lt; &gt; &amp; &quot; &apos; or the number of a legal character")
         .fix(format!("write &amp;{written}; to mean the text itself"))
 }
@@ -63,13 +63,13 @@ pub(super) fn illegal_name(written: &str, place: Place) -> Fault {
 }
 
 pub(super) fn duplicate(name: &str, place: Place) -> Fault {
-    let message = format!("attribute {} stands twice in one tag", excerpt(name));
+    let message = format!("attribute {} appears twice in one tag", excerpt(name));
     Fault::new(codes::MALFORMED, message, place).fix("leave one of them out")
 }
 
 pub(super) fn same_expanded_name(local: &str, place: Place) -> Fault {
     let local = excerpt(local);
-    let message = format!("attribute {local} stands twice in one tag, under two prefixes of one namespace");
+    let message = format!("attribute {local} appears twice in one tag, under two prefixes of one namespace");
     Fault::new(codes::MALFORMED, message, place).fix("leave one of them out")
 }
 
@@ -102,7 +102,7 @@ pub(super) fn syntax(error: &Error, innermost: Option<&str>, place: Place) -> Fa
     match error {
         Error::IllFormed(IllFormedError::MismatchedEndTag { expected, found }) => {
             let (expected, found) = (excerpt(expected), excerpt(found));
-            fault(format!("</{found}> stands where <{expected}> is open"))
+            fault(format!("</{found}> is used where <{expected}> is open"))
                 .expected(format!("</{expected}>"))
                 .received(&format!("</{found}>"))
                 .fix(format!("close <{expected}> before closing anything around it"))

@@ -111,7 +111,7 @@ impl Recalled {
 
     fn opened<'d>(gate: &mut Gate<'d>, tag: &crate::gate::Tag<'d>) -> Result<Self, Fault> {
         if gate.ns(tag) != Some(namespaces::LISTENER) || tag.local != "journal" {
-            let fault = gate.fault(codes::INVALID, "this is no journal entry", tag.offset);
+            let fault = gate.fault(codes::INVALID, "this is not a journal entry", tag.offset);
             return Err(fault.expected("<journal>"));
         }
         let attempt = super::needed(gate, tag, "attempt")?;

@@ -53,7 +53,7 @@ fn whole<'d, T>(
 pub(super) fn number<'d>(gate: &mut Gate<'d>, tag: &Tag<'d>) -> Result<u64, Fault> {
     let value = attribute(gate, tag, "id")?;
     value.parse().map_err(|_| {
-        let message = format!("attribute id of <{}> is no whole number", tag.local);
+        let message = format!("attribute id of <{}> is not a whole number", tag.local);
         gate.fault(codes::INVALID, message, tag.offset).received(&value)
     })
 }

@@ -107,7 +107,7 @@ fn instead<'d>(gate: &mut Gate<'d>, tag: Tag<'d>) -> Result<Entry, Fault> {
             let fault = gate.fault(codes::INVALID, message, tag.offset);
             let fault = fault.expected(format!("<{other}> as a document of its own, before the reply"));
             return Err(fault.fix(
-                "leave it out where a program runs once for each message: only one that stays can send it",
+                "leave it out if the program runs once for each message: only one that stays can send it",
             ));
         }
         other => {

@@ -93,8 +93,8 @@ fn act(contracts: &Contracts, tools: &[Native], call: &Call) -> Result<Act, Opti
     let Some(native) = tools.iter().find(|native| native.tool.name == call.name) else {
         let names: Vec<&str> = tools.iter().map(|native| native.tool.name.as_str()).collect();
         let words = match nearest(&call.name, names.iter().copied()) {
-            Some(near) => format!("`{}` is no tool; did you mean `{near}`?", call.name),
-            None => format!("`{}` is no tool; there are: {}", call.name, names.join(", ")),
+            Some(near) => format!("`{}` is not a tool; did you mean `{near}`?", call.name),
+            None => format!("`{}` is not a tool; there are: {}", call.name, names.join(", ")),
         };
         let reason = Reason::of("unknown-action", words);
         return Err(reason.map(|reason| Reason { about: Some(call.name.clone()), ..reason }));

@@ -34,7 +34,7 @@ impl Access {
             let value = value
                 .ok_or_else(|| wrong("is not set: set it to the value of the header, or name another"))?;
             let name = HeaderName::from_bytes(name.as_bytes())
-                .map_err(|_| Unusable::because(format!("{place} is no name of a header")))?;
+                .map_err(|_| Unusable::because(format!("{place} is not the name of a header")))?;
             let mut sent = HeaderValue::from_str(&value)
                 .map_err(|_| wrong("holds a character that no header has: headers are printable ASCII"))?;
             sent.set_sensitive(true);

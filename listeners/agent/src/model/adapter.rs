@@ -94,7 +94,7 @@ fn reserved(
 ) -> Result<(), String> {
     params::reserved(given, form.reserved()).map_or(Ok(()), |key| {
         Err(format!(
-            "models.{}.params has {key}, which the conversation itself is made of: leave it out",
+            "models.{}.params has {key}, which is reserved for the conversation: leave it out",
             model.name
         ))
     })
@@ -228,7 +228,7 @@ impl Inner {
             until = until.max(Instant::now() + self.limits.idle);
         }
         let text =
-            std::str::from_utf8(&body).map_err(|_| self.broken(draft, "sent bytes that are no UTF-8"))?;
+            std::str::from_utf8(&body).map_err(|_| self.broken(draft, "sent bytes that are not UTF-8"))?;
         let text = text.trim_start_matches('\u{feff}').trim();
         for event in form::events(text, draft).map_err(|wrong| self.wrong(wrong, draft))? {
             let step = self.take(&event, reading, draft)?;
@@ -298,11 +298,10 @@ impl Inner {
     fn line(&self, fault: LineFault, draft: &Draft) -> Fault {
         match fault {
             LineFault::TooLong => {
-                let words =
-                    format!("sent a line of more than {} bytes, the most that is taken", self.limits.line);
+                let words = format!("sent a line of more than {} bytes, the most allowed", self.limits.line);
                 draft.fault(FaultKind::TooLarge, format!("{} {words}", self.asked))
             }
-            LineFault::NotUtf8 => self.broken(draft, "sent bytes that are no UTF-8"),
+            LineFault::NotUtf8 => self.broken(draft, "sent bytes that are not UTF-8"),
         }
     }
 

@@ -335,7 +335,7 @@ impl Draft {
     /// The fault of an answer that is too large.
     pub(super) fn too_large(&self) -> Fault {
         let words = format!(
-            "gave an answer of more than {} bytes, the most that is taken; what came before is kept, and never \
+            "gave an answer of more than {} bytes, the most allowed; what came before is kept, and never \
              carried out",
             self.most
         );

@@ -80,7 +80,7 @@ impl Models {
             let wrong = |other: &&String| *other == name || !entries.contains_key(*other);
             if let Some(other) = entry.model.fallback.iter().find(wrong) {
                 return Err(Unusable::because(format!(
-                    "models.{name}.fallback names {other}, which is no other model: name one under models"
+                    "models.{name}.fallback names {other}, which is not another model: name one under models"
                 )));
             }
         }

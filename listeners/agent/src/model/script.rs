@@ -196,7 +196,7 @@ impl Written {
             None | Some("end") => Stop::End,
             Some("length") => Stop::Length,
             Some("tool") => Stop::Tool,
-            Some(other) => return Err(format!("stop: `{other}` is none of end, length, tool")),
+            Some(other) => return Err(format!("stop: `{other}` is not end, length or tool")),
         };
         let need = self
             .need
@@ -249,7 +249,7 @@ fn milliseconds(key: &str, text: &str) -> Result<u64, String> {
     let found = number.zip(factor).and_then(|(number, factor)| number.checked_mul(factor));
     found
         .filter(|ms| *ms <= 60_000)
-        .ok_or_else(|| format!("{key}: `{text}` is no time; write 50ms or 2s, up to 60s"))
+        .ok_or_else(|| format!("{key}: `{text}` is not a time; write 50ms or 2s, up to 60s"))
 }
 
 /// The answers of one agent, as its model.

@@ -70,7 +70,7 @@ const WRONG: [(&str, &[&str]); 16] = [
 ];
 
 #[tokio::test]
-async fn e8_wrong_arguments_of_a_core_tool_are_told_with_place_and_mend() {
+async fn e8_wrong_arguments_of_a_core_tool_are_reported_with_place_and_fix() {
     for (call, wanted) in WRONG {
         for dialect in [Dialect::Native, Dialect::XmlFinal] {
             let answers = format!("helper:\n  - call: {call}\n  - say: x\n");

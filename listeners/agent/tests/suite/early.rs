@@ -64,7 +64,7 @@ async fn e2_what_was_cut_is_remembered_as_it_was_received() {
 }
 
 #[tokio::test]
-async fn e2_what_is_done_is_the_first_action_of_the_whole_answer_and_nothing_that_is_quoted() {
+async fn e2_the_first_unquoted_action_of_the_whole_answer_is_executed() {
     let wrapped = "<tool_call>\n<search><query>in a wrapper</query></search>\n</tool_call>";
     let own = "<helper xmlns=\"https://xml-pipeline.org/ns/helper/v1\"><thought>so</thought><search><query>own</query></search></helper>";
     let message = "<message><meta><to>search</to></meta><search><query>to it</query></search></message>";
@@ -163,7 +163,7 @@ fn e2_an_answer_that_nobody_listens_to_is_read_to_its_end() {
 
 /// The end of unescaped text is certain only when the answer has ended.
 #[tokio::test]
-async fn e21_text_as_it_was_written_waits_for_the_end_of_the_answer_even_where_that_may_be_cut() {
+async fn e21_verbatim_text_waits_for_the_end_of_the_answer_even_if_cutting_is_allowed() {
     let action = "<thinking>Where?</thinking>\n<search><query>a && b</query></search>";
     for (behind, is_taken) in [
         ("", true),

@@ -39,14 +39,14 @@ async fn e8_a_cut_answer_is_told_and_nothing_of_it_is_executed() {
     let mut stage = Stage::of(helper(Dialect::Native), &script("{call: {search: {query: x}}, stop: length}"));
     let (told, shown) = self::shown(&mut stage).await;
     assert!(told.starts_with("agent.output-truncated: "), "{told}");
-    assert!(shown.contains("What the cut reached was not executed"), "{shown}");
+    assert!(shown.contains("The part that was cut was not executed"), "{shown}");
 }
 
 #[tokio::test]
-async fn e8_an_unknown_tool_and_arguments_that_do_not_fit_are_told_in_the_result_of_their_call() {
+async fn e8_unknown_tools_and_invalid_arguments_are_reported_in_the_result_of_the_call() {
     let mut stage = Stage::of(helper(Dialect::Native), &script("call: {serach: {query: x}}"));
     let (told, shown) = shown(&mut stage).await;
-    assert!(told.contains("`serach` is no tool; did you mean `search`?"), "{told}");
+    assert!(told.contains("`serach` is not a tool; did you mean `search`?"), "{told}");
     assert!(shown.starts_with("Error: Unknown tool"), "{shown}");
     let mut stage = Stage::of(helper(Dialect::Native), &script("call: {search: {query: x, limit: 0}}"));
     let (told, shown) = self::shown(&mut stage).await;
@@ -132,7 +132,7 @@ const UNUSABLE: &[(&str, &str, &str)] = &[
         "<thinking>Where could it be?</thinking>",
         "Your answer held reasoning and no action.",
     ),
-    ("prose-only", "It is in auth.rs.", "Text outside of the tags reaches nobody."),
+    ("prose-only", "It is in auth.rs.", "Text outside of the tags reaches no one."),
     ("malformed", "<thinking>x</thinking><search><query>a < b &amp; c</query></search>", "Malformed XML"),
     ("unknown-action", "<thinking>x</thinking>\n<fetch><url>u</url></fetch>", "Unknown tool"),
     (
@@ -143,7 +143,7 @@ const UNUSABLE: &[(&str, &str, &str)] = &[
 ];
 
 #[tokio::test]
-async fn e8_in_xml_each_unusable_answer_is_told_with_its_reason_and_nothing_is_executed() {
+async fn e8_in_xml_each_unusable_answer_gets_its_reason_and_nothing_is_executed() {
     for (slug, answer, words) in UNUSABLE {
         let first = serde_json::json!({ "say": answer.trim_matches('\'') }).to_string();
         let mut stage = Stage::of(helper(Dialect::Xml), &script(&first));
@@ -269,7 +269,7 @@ async fn e7_on_the_last_turn_only_a_final_counts_and_without_one_there_is_a_repo
 }
 
 #[tokio::test]
-async fn e7_a_model_that_says_the_same_again_and_again_is_told_and_then_ended() {
+async fn e7_a_model_that_repeats_itself_is_warned_and_then_ended() {
     let answers = format!("helper:\n{}", "  - say: It is in auth.rs.\n".repeat(4));
     let mut agent = helper(Dialect::Xml);
     agent.attempts = 10;
@@ -333,7 +333,7 @@ async fn e7_a_final_that_is_said_again_is_not_stuck() {
 }
 
 #[tokio::test]
-async fn e9_a_native_final_in_json_follows_its_schema_or_is_told_where_not() {
+async fn e9_a_native_json_final_follows_its_schema_or_gets_the_place_of_the_mistake() {
     let json = || {
         let mut agent = helper(Dialect::Native);
         let schema = serde_json::json!({"type": "object", "required": ["answer"]});

@@ -340,7 +340,7 @@ fn e10_an_error_in_the_stream_is_a_fault_with_what_came_before() {
         let bytes = [begun(form).as_bytes(), b"{\"\xc3"].concat();
         rows.push(Row {
             kind: FaultKind::Truncated,
-            words: &["no UTF-8"],
+            words: &["not UTF-8"],
             ..row("half a character", chunked(content_type(form), &[&bytes]), "x", true)
         });
         let half = if form == Ollama { "{\"mess" } else { "data: {\"mess" };

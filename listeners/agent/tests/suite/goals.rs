@@ -293,7 +293,7 @@ async fn f2_json_in_a_fence_is_taken_and_the_repair_is_recorded() {
 }
 
 #[tokio::test]
-async fn f2_an_answer_that_does_not_fit_is_told_with_the_fix_and_may_be_repaired() {
+async fn f2_an_answer_that_does_not_fit_is_refused_with_the_fix_and_can_be_repaired() {
     for dialect in ALL {
         let prose = in_words(dialect, "I like it.").replace("format=\"text\"", "format=\"json\"");
         let says = [prose, as_review(dialect, "11"), as_review(dialect, "9")];
@@ -407,7 +407,7 @@ async fn f2_a_question_to_an_agent_that_pursues_goals_is_answered_as_before() {
 }
 
 #[tokio::test]
-async fn f2_a_goal_that_asks_for_what_the_agent_does_not_return_fails_before_a_model_is_asked() {
+async fn f2_a_goal_for_an_element_that_the_agent_does_not_return_fails_before_any_request() {
     let mut stage = stage(pursuer(Dialect::Plain), request(Some("invoice"), "x"), &["x"]);
     let said = stage.ask().await;
     let Said::Failure { words, retry: false, .. } = &said else { panic!("{said:?}") };

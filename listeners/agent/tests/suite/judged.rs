@@ -64,7 +64,7 @@ async fn e14_a_judged_result_is_shown_with_its_markup_escaped_once() {
 }
 
 #[tokio::test]
-async fn e14_what_no_schema_judged_or_has_the_name_of_a_part_of_the_prompt_stays_escaped() {
+async fn e14_unjudged_text_and_names_of_prompt_parts_stay_escaped() {
     let escaped = |words: &str| {
         words.starts_with("<tool_result tool_name=\"search\">&lt;hits&gt;") && words.matches('<').count() == 2
     };

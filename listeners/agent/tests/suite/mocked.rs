@@ -182,7 +182,7 @@ fn e13_an_error_with_a_good_status_is_one_in_every_form() {
 }
 
 #[test]
-fn e13_another_provider_answers_where_one_cannot_and_reads_what_that_one_said() {
+fn e13_a_fallback_provider_answers_and_reads_the_first_providers_messages() {
     let forms: BTreeMap<usize, Provider> = FORMS.into_iter().enumerate().collect();
     for (at, form) in &forms {
         let other = forms[&((at + 1) % forms.len())];
@@ -233,7 +233,7 @@ fn e13_no_more_requests_reach_a_provider_at_once_than_it_is_said_to_take() {
 }
 
 #[test]
-fn e13_a_request_beyond_the_window_a_wrong_key_and_an_unknown_model_are_told() {
+fn e13_a_too_large_request_a_wrong_key_and_an_unknown_model_are_reported() {
     for form in FORMS {
         let narrow = mock("- {say: x}", Some(20));
         let narrow_model = models(vec![specified("main", form, &narrow, &[])], &limits());

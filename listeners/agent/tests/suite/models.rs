@@ -328,8 +328,8 @@ fn e13_models_that_cannot_be_told_apart_or_are_not_there_are_refused() {
     };
     for (given, words) in [
         (vec![specified("main", &[]), specified("main", &[])], "two models are called main"),
-        (vec![specified("main", &["other"])], "models.main.fallback names other, which is no other model"),
-        (vec![specified("main", &["main"])], "models.main.fallback names main, which is no other model"),
+        (vec![specified("main", &["other"])], "models.main.fallback names other, which is not another model"),
+        (vec![specified("main", &["main"])], "models.main.fallback names main, which is not another model"),
     ] {
         let given = given.into_iter().map(|model| (model, silent())).collect();
         match Models::new(given, Box::new(Always(0)), &Limits::default()) {

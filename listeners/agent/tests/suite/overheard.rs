@@ -86,7 +86,7 @@ async fn b2_what_others_said_is_shown_in_its_order_with_who_spoke_to_whom() {
 }
 
 #[tokio::test]
-async fn b2_a_turn_asks_for_what_came_since_and_whoever_begins_again_is_shown_the_same() {
+async fn b2_a_turn_asks_only_for_new_messages_and_a_restarted_agent_sees_the_same_view() {
     let before = vec![between(1, "alice", "boss", None, "do it")];
     let first = turn(1, 3, "x", &["one", "two"], found("line 7"));
     let second = turn(2, 8, "y", &["three"], found("line 8"));
@@ -156,7 +156,7 @@ async fn b2_a_long_word_of_others_is_shown_in_part_and_can_be_read_on() {
 }
 
 #[tokio::test]
-async fn b2_with_native_calls_a_result_follows_its_call_and_what_was_said_inside_comes_after() {
+async fn b2_with_native_calls_a_result_follows_its_call_and_inner_messages_come_after() {
     let answers = "helper:\n  - call: {search: {query: x}}\n  - say: done\n";
     let mut stage = Stage::of(seeing(Dialect::Native), answers);
     stage.ask().await;

@@ -49,7 +49,7 @@ fn tells_only(messages: &str, turn: u32) {
 }
 
 #[tokio::test]
-async fn b2_preparing_a_turn_reads_what_came_after_the_turn_before_and_puts_down_no_more() {
+async fn b2_preparing_a_turn_reads_only_the_records_since_the_last_turn() {
     let mut stage = Stage::of(agent(), &script(1..=TURNS + 1));
     stage.ask().await;
     let (views, put) = since(&stage);
@@ -66,7 +66,7 @@ async fn b2_preparing_a_turn_reads_what_came_after_the_turn_before_and_puts_down
 }
 
 #[tokio::test]
-async fn b2_who_remembers_nothing_reads_the_whole_view_once_and_goes_on_from_there() {
+async fn b2_a_listener_without_memory_reads_the_whole_view_once_and_continues_from_there() {
     let since_request = (1..=TURNS).flat_map(|turn| {
         let (stop, text) = ("end".to_owned(), said(turn));
         let words = Words { turn, stop, tokens_in: None, tokens_out: None, text };

@@ -196,7 +196,7 @@ fn tls_goes_through_the_proxy_untouched() {
 }
 
 #[test]
-fn a_proxy_that_gives_no_way_through_is_told_with_its_variable() {
+fn a_proxy_that_refuses_the_tunnel_is_reported_with_its_variable() {
     let (free, _) =
         TcpListener::bind("127.0.0.1:0").map(|taken| (taken.local_addr(), taken)).expect("a port");
     let free = free.expect("an address");

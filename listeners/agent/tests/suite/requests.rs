@@ -165,7 +165,7 @@ fn e13_ollama_is_asked_in_its_form() {
 }
 
 #[test]
-fn e13_what_ollama_cannot_be_told_is_refused_before_it_is_asked() {
+fn e13_tool_choices_that_ollama_lacks_are_refused_before_the_request() {
     let server = Server::saying("");
     for choice in [Choice::Required, Choice::Tool("search".to_owned())] {
         let asked = Request { choice: Some(choice), ..conversation() };

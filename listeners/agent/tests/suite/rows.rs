@@ -99,7 +99,7 @@ fn fault(kind: FaultKind, status: Option<u16>, partial: &str) -> Fault {
 }
 
 #[tokio::test]
-async fn row_37_and_38_what_was_cut_is_told_and_an_action_in_it_is_never_executed() {
+async fn row_37_and_38_a_cut_answer_is_reported_and_its_action_is_never_executed() {
     let whole = "<thinking>x</thinking><search><query>login</query></search>";
     for (kind, code) in [(FaultKind::Truncated, "model.truncated"), (FaultKind::TooLarge, "model.too-large")]
     {
@@ -118,7 +118,7 @@ fn call(id: &str, name: &str, arguments: &str) -> Part {
 }
 
 #[tokio::test]
-async fn row_39_calls_that_are_none_are_told_with_the_reason_and_end_in_a_report() {
+async fn row_39_invalid_calls_get_a_reason_and_end_in_a_report() {
     let good = r#"{"query": "login"}"#;
     let rows = [
         ("an unknown tool", vec![call("a", "delete", good)], "agent.unknown-action", "Error: Unknown tool"),
@@ -156,7 +156,7 @@ async fn row_39_calls_that_are_none_are_told_with_the_reason_and_end_in_a_report
 }
 
 #[tokio::test]
-async fn row_39_of_two_calls_with_one_id_the_first_runs_and_the_second_is_told() {
+async fn row_39_of_two_calls_with_one_id_the_first_runs_and_the_second_is_refused() {
     let twice = vec![call("a", "search", r#"{"query": "one"}"#), call("a", "search", r#"{"query": "two"}"#)];
     let mut stage = Gives::stage(Dialect::Native, vec![Ok(twice), Ok(vec![Part::Text("done".to_owned())])]);
     let said = stage.ask().await;

@@ -71,7 +71,7 @@ async fn f4_a_verdict_is_given_in_every_dialect() {
 }
 
 #[tokio::test]
-async fn f4_a_verdict_that_the_schema_allows_and_supervision_does_not_is_told_with_the_fix() {
+async fn f4_a_verdict_that_only_supervision_forbids_is_refused_with_the_fix() {
     let right = ("plan", "continue", "");
     for (wrong, corrected, told) in [
         (("judge", "continue", ""), None, "/verdict/@goal: `judge` is another goal; expected plan"),

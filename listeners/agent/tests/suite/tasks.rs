@@ -193,7 +193,7 @@ fn viewed(says: &Says, answers: &[Option<Payload>], inbox: &[Payload]) -> Vec<Sh
 }
 
 #[tokio::test]
-async fn f3_a_goal_that_goes_on_after_a_restart_has_the_same_prompt_and_the_same_tasks_left() {
+async fn f3_after_a_restart_a_goal_has_the_same_prompt_and_the_same_tasks_left() {
     let says = gives(Dialect::Xml, &[("historian", "When?"), ("poet", "Praise it.")]);
     let more = gives(Dialect::Xml, &[("a", "One."), ("b", "Two.")]);
     let agent = tasking(Dialect::Xml);

@@ -63,7 +63,7 @@ fn e13_a_trusted_certificate_is_taken() {
 }
 
 #[test]
-fn e13_a_certificate_that_nobody_trusts_or_of_another_name_ends_before_the_request() {
+fn e13_an_untrusted_certificate_or_a_wrong_name_fails_before_the_request() {
     let (at, _, stranger) = serve("localhost");
     let unknown = ask(at, None).expect_err("nobody trusts it");
     assert!(unknown.words.contains("UnknownIssuer"), "{unknown:?}");

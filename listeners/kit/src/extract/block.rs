@@ -148,7 +148,7 @@ impl Extractor {
     /// The end tag of a block occurs in code inside it. It did not end the block, but must be escaped there.
     pub(super) fn quoted_end(&mut self, block: &Block, at: usize) -> Problem {
         let name = &block.name;
-        let message = format!("</{name}> stands in code inside <{name}>, where it would end the element");
+        let message = format!("</{name}> is in code inside <{name}>, where it would end the element");
         let problem = Problem::new(Slug::Malformed, self.held.place(at), message).element(name);
         problem.fix(format!("write &lt;/{name}&gt; there"))
     }

@@ -234,7 +234,7 @@ fn shown(name: &str, place: Place, what: &str) -> Problem {
         "code" => "write it outside of code, without a fence or backticks, if it is to be executed",
         _ => "write it at the beginning of a line if it is to be executed",
     };
-    let message = format!("<{name}> stands in {what}, so it is only shown");
+    let message = format!("<{name}> is in {what}, so it is only shown");
     Problem::new(Slug::ActionInQuotedText, place, message).element(name).fix(fix)
 }
 

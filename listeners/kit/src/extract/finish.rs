@@ -123,7 +123,7 @@ impl Extractor {
             _ if block.is_fenced() => self.open_ended(block),
             _ => {
                 let name = &block.name;
-                let message = format!("<{name}> has no end tag, nor has what is open in it");
+                let message = format!("<{name}> has no end tag, and neither has an element in it");
                 let problem = Problem::new(Slug::MissingClosingTag, block.start, message).element(name);
                 let fix = format!("close what is open inside, then end it with </{name}>");
                 self.emit(problem.expected(format!("</{name}> in the end")).fix(fix).into());

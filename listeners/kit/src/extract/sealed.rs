@@ -166,8 +166,7 @@ impl Extractor {
         let first = sealed.elements.first()?;
         if stop != Stop::End {
             let name = &first.name;
-            let message =
-                format!("the answer was cut off, so where the text of <{name}> ends is not certain");
+            let message = format!("the answer was cut off, so the end of the text of <{name}> is uncertain");
             let problem = Problem::new(Slug::TruncatedStructure, sealed.start, message);
             return Some(problem.element(name).fix(FIX));
         }
@@ -181,9 +180,8 @@ impl Extractor {
         let (name, at) = found?;
         let raw = sealed.elements.iter().find(|element| element.name == name)?.raw;
         let line = self.held.place(at).line;
-        let message = format!(
-            "</{name}> comes again at line {line}, so where the text of <{name}> ends is not certain"
-        );
+        let message =
+            format!("</{name}> comes again at line {line}, so the end of the text of <{name}> is uncertain");
         let problem = Problem::new(Slug::Malformed, self.held.place(raw), message);
         Some(problem.element(name).fix(FIX))
     }

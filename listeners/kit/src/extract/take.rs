@@ -201,7 +201,7 @@ impl<'n> Taking<'n> {
             role.is_some_and(|role| !matches!(role, Role::Thinking | Role::Thought))
         };
         let (Some(raw), Some(Part::Element(range))) = (inner.filter(is_action), parts.first()) else {
-            let message = format!("<{}> is no action, and does not hold exactly one", head.written);
+            let message = format!("<{}> is not an action, and does not hold exactly one", head.written);
             let known: Vec<String> = self.names.actions().map(str::to_owned).collect();
             let problem = Problem::new(Slug::WrapperAsTool, piece.start, message)
                 .element(head.written)

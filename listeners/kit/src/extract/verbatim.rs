@@ -217,8 +217,7 @@ impl Walk<'_> {
             return Err(Stopped::Refused(Box::new(self.refused(name, from + first, message).fix(fix))));
         }
         if let Some((at, tag)) = self.tag_in(name, from, to) {
-            let message =
-                format!("<{tag}> stands in the text of <{name}>, so where that text ends is not certain");
+            let message = format!("<{tag}> is in the text of <{name}>, so the end of that text is uncertain");
             return Err(Stopped::Refused(Box::new(self.refused(name, at, message).fix(FIX))));
         }
         let signs = content.match_indices(['<', '>', '&', '\r']);

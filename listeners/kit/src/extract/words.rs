@@ -25,7 +25,7 @@ pub(super) fn unknown_action(names: &Names, written: &str, place: Place) -> Prob
     let local = written.split_once(':').map_or(written, |(_, local)| local);
     let near = names.nearest(local);
     let known: Vec<&str> = names.actions().collect();
-    let problem = Problem::new(Slug::UnknownAction, place, format!("<{written}> is no action that is known"))
+    let problem = Problem::new(Slug::UnknownAction, place, format!("<{written}> is not a known action"))
         .element(written)
         .expected(format!("one of <{}>", known.join(">, <")));
     let problem = match near.first() {

@@ -32,7 +32,7 @@ pub(super) async fn answers(held: Held, answer: Arc<Answering>) {
     });
     // The panic message is on stderr.
     let said =
-        work.await.unwrap_or_else(|_| failure("panicked", "the listener fell while it worked on this"));
+        work.await.unwrap_or_else(|_| failure("panicked", "the listener crashed while it worked on this"));
     if !held.is_called_back() {
         let _was_taken = held.says(said).await;
     }
@@ -60,7 +60,7 @@ impl Pump for Call {
             Ok(told) => Some(told),
             Err(Untold::CalledBack) => None,
             Err(unsent @ Untold::TooLarge { .. }) => {
-                let words = format!("what it said {unsent}");
+                let words = format!("its message {unsent}");
                 return Err(io::Error::new(io::ErrorKind::InvalidData, words));
             }
         };

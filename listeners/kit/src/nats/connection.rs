@@ -34,7 +34,7 @@ pub(super) fn pause(tries: u32) -> Duration {
 pub(super) async fn made(worker: &Worker) -> Result<Connection, Unserved> {
     let read = |url: &str| {
         url.parse::<ServerAddr>().map_err(|_| {
-            Unserved::Told(format!("{url:?} is no address of a broker, such as nats://HOST:4222"))
+            Unserved::Told(format!("{url:?} is not the address of a broker, such as nats://HOST:4222"))
         })
     };
     let servers = worker.url.split(',').map(read).collect::<Result<Vec<_>, _>>()?;
@@ -57,11 +57,11 @@ pub(super) async fn made(worker: &Worker) -> Result<Connection, Unserved> {
         };
         match error.kind() {
             ConnectErrorKind::AuthorizationViolation => {
-                let who = if seed.is_some() { "who has this key" } else { "a client without a key" };
+                let who = if seed.is_some() { "a client with this key" } else { "a client without a key" };
                 return Err(Unserved::Forbidden { at, who });
             }
             ConnectErrorKind::Authentication if seed.is_some() => {
-                let words = "the key file holds no seed of an nkey: one line that begins with SU";
+                let words = "the key file does not hold the seed of an nkey: one line that begins with SU";
                 return Err(Unserved::Told(words.to_owned()));
             }
             _ if tries == 0 => (worker.tell)(&News::Away { words: format!("{at}: {error}") }),

@@ -84,7 +84,7 @@ impl Worker {
             .find(|(_, name)| !is_name(name))
             .map(|(what, name)| {
                 Unserved::Told(format!(
-                    "{name:?} is no name of a {what}: small letters, digits, - and, between parts, a dot"
+                    "{name:?} is not the name of a {what}: small letters, digits, - and, between parts, a dot"
                 ))
             });
         Self {
@@ -256,7 +256,7 @@ impl Worker {
         };
         tokio::select! {
             ended = self.serve(answer, stop) => ended,
-            _ = counted.wait_for(|signals| *signals >= 2) => Err(Unserved::Told("told twice to stop: what was begun is not answered".to_owned())),
+            _ = counted.wait_for(|signals| *signals >= 2) => Err(Unserved::Told("stopped a second time: open deliveries are not answered".to_owned())),
             () = counting => Ok(()),
         }
     }

@@ -72,7 +72,7 @@ impl fmt::Display for News {
             Self::Unsent { delivery, words } => {
                 write!(out, "answered with a failure: {words} (delivery {delivery})")
             }
-            Self::Unreadable { words } => write!(out, "what came is no delivery: {words}"),
+            Self::Unreadable { words } => write!(out, "this is not a delivery: {words}"),
             Self::Forbidden { words } => {
                 write!(out, "forbidden by the broker: {words}; is it the key of this listener?")
             }

@@ -53,7 +53,7 @@ fn what_is_no_view_is_told_so() {
     for (document, words) in [
         ("<view xmlns='u' count='1' mark='m' began='d'/>", "holds no view"),
         ("<view xmlns='urn:systole:listener:v1'/>", "count"),
-        ("<view xmlns='urn:systole:listener:v1' count='x'/>", "no whole number"),
+        ("<view xmlns='urn:systole:listener:v1' count='x'/>", "not a whole number"),
         ("<view xmlns='urn:systole:listener:v1' count='1' began='d'/>", "no attribute mark"),
         ("<view xmlns='urn:systole:listener:v1' count='1' mark='m'/>", "no attribute began"),
         (

@@ -120,24 +120,24 @@ fn a_fault_comes_with_the_number_that_waits_for_an_answer() {
     let good = format!("model='m' prompt='{PROMPT}'");
     for (document, message) in [
         (format!("<journal {NS} id='8' delivery='d'/>"), "<journal> has no attribute kind"),
-        (format!("<journal {NS} id='8' delivery='d' kind='x'/>"), "no journal entry is of this kind"),
+        (format!("<journal {NS} id='8' delivery='d' kind='x'/>"), "there is no journal entry of this kind"),
         (start(&format!("prompt='{PROMPT}'>")), "<journal> has no attribute model"),
-        (start("model='m' prompt='9f86'>"), "attribute prompt of <journal> is no SHA-256"),
+        (start("model='m' prompt='9f86'>"), "attribute prompt of <journal> is not a SHA-256"),
         (
             start(&format!("model='m' prompt='{}'>", PROMPT.to_uppercase())),
-            "attribute prompt of <journal> is no SHA-256",
+            "attribute prompt of <journal> is not a SHA-256",
         ),
         (
             start(&format!("{good} reserve-tokens='-1'>")),
-            "attribute reserve-tokens of <journal> is no whole number",
+            "attribute reserve-tokens of <journal> is not a whole number",
         ),
         (
             start(&format!("{good} reserve-tokens='+1'>")),
-            "attribute reserve-tokens of <journal> is no whole number",
+            "attribute reserve-tokens of <journal> is not a whole number",
         ),
         (
             start(&format!("{good} reserve-money='0.01'>")),
-            "attribute reserve-money of <journal> is no amount of money",
+            "attribute reserve-money of <journal> is not an amount of money",
         ),
         (start(&format!("{good}>said")), "a start has no text: the model has not said anything yet"),
         (
@@ -146,17 +146,17 @@ fn a_fault_comes_with_the_number_that_waits_for_an_answer() {
         ),
         (result("stop='end'>"), "<journal> has no attribute of"),
         (result("of='8'>"), "<journal> has no attribute stop"),
-        (result("of='x' stop='end'>"), "attribute of of <journal> is no whole number"),
-        (result("of='8' stop='end' in='many'>"), "attribute in of <journal> is no whole number"),
+        (result("of='x' stop='end'>"), "attribute of of <journal> is not a whole number"),
+        (result("of='8' stop='end' in='many'>"), "attribute in of <journal> is not a whole number"),
         (result("of='8' stop='end'><b/>"), "<b> is where only text is allowed"),
         (result("of='8' stop='end'><?go?>"), "the document has a processing instruction"),
         (ask(""), "<ask> asks nothing"),
-        (ask("<prompt/>"), "<prompt> is no question to the pump"),
-        (ask("<view xmlns='u'/>"), "<view> is no question to the pump"),
+        (ask("<prompt/>"), "<prompt> is not a question to the pump"),
+        (ask("<view xmlns='u'/>"), "<view> is not a question to the pump"),
         (ask("<journal/><journal/>"), "<ask> asks more than one question"),
-        (ask("<journal>all</journal>"), "<journal> stands with text, and has none"),
+        (ask("<journal>all</journal>"), "<journal> has text, and must have none"),
         (ask("<schema/>"), "<schema> has no attribute name"),
-        (ask("<view from-seq='first'/>"), "attribute from-seq of <view> is no whole number"),
+        (ask("<view from-seq='first'/>"), "attribute from-seq of <view> is not a whole number"),
         (ask("<view words='yes'/>"), "attribute words of <view> is neither true nor false"),
         (ask("stray"), "text is where only elements are allowed"),
     ] {
@@ -166,7 +166,7 @@ fn a_fault_comes_with_the_number_that_waits_for_an_answer() {
 }
 
 #[test]
-fn a_broken_one_is_refused_under_its_number_and_one_without_a_number_to_nobody() {
+fn a_broken_document_is_refused_by_its_number_and_without_a_number_gets_no_answer() {
     for tail in ["<b>", "</journal>junk", "<x></y></journal>", "&nope;</journal>", "\0</journal>"] {
         let document =
             format!("<journal {NS} id='8' delivery='d' kind='model-result' of='1' stop='end'>{tail}");
@@ -350,7 +350,7 @@ fn an_answer_that_cannot_be_read_is_not_taken_for_an_empty_one() {
         unreadable(now(line.past()).map(|past| past.entries.len().to_string())),
         "the answer is empty"
     );
-    assert_eq!(unreadable(now(line.put_blob("x"))), "the payload says of no text that it is kept");
+    assert_eq!(unreadable(now(line.put_blob("x"))), "the payload does not say that a text is kept");
 }
 
 fn money() -> impl Strategy<Value = Option<Money>> {

@@ -260,7 +260,7 @@ fn what_a_document_says_to_its_judge_is_no_part_of_its_form() {
 }
 
 #[test]
-fn the_words_of_an_attribute_a_type_and_what_is_referred_to_are_in_the_schema_and_in_the_prompt() {
+fn documentation_of_attributes_types_and_references_is_in_schema_and_prompt() {
     let about =
         |words: &str| format!("<xs:annotation><xs:documentation>{words}</xs:documentation></xs:annotation>");
     let model = with(&format!(
@@ -283,7 +283,7 @@ fn the_words_of_an_attribute_a_type_and_what_is_referred_to_are_in_the_schema_an
 }
 
 #[test]
-fn at_its_top_a_json_schema_is_an_object_and_says_in_words_what_binds_its_properties() {
+fn the_root_of_a_json_schema_is_an_object_that_describes_rules_between_its_properties() {
     let model = with(
         r#"<xs:element name="a"><xs:annotation><xs:documentation>Draws.</xs:documentation></xs:annotation><xs:complexType><xs:sequence>
           <xs:choice><xs:element name="circle" type="xs:int"/><xs:sequence><xs:element name="width" type="xs:int"/>
@@ -303,7 +303,7 @@ fn at_its_top_a_json_schema_is_an_object_and_says_in_words_what_binds_its_proper
     assert_eq!(drawn.schema["description"], about);
     assert_eq!(drawn.schema["required"], json!(["only"]), "a choice of one is none");
     let slips = built(&model, "a", r#"{"only": 1, "circle": 1, "width": 1}"#).expect_err("both are there");
-    assert!(slips[0].message.contains("does not stand beside"), "{slips:?}");
+    assert!(slips[0].message.contains("cannot be beside"), "{slips:?}");
     let word = model.json_schema("word").expect("the element is there").schema;
     let text = json!({"type": "string", "description": "the text of the element itself"});
     assert_eq!((&word["type"], &word["properties"]["."]), (&json!("object"), &text));

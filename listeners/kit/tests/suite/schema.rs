@@ -210,13 +210,13 @@ fn facets_that_contradict_one_another_are_refused_in_their_line() {
             "xs:int",
             r#"<xs:minInclusive value="5"/><xs:minExclusive value="5"/>"#,
             4,
-            "xs:minInclusive stands beside it, and a type has only one of the two",
+            "xs:minInclusive is beside it, and a type has only one of the two",
         ),
         (
             "xs:string",
             r#"<xs:length value="5"/><xs:maxLength value="9"/>"#,
             4,
-            "xs:length stands beside it, and a type has only one of the two",
+            "xs:length is beside it, and a type has only one of the two",
         ),
         (
             "xs:decimal",

@@ -139,7 +139,7 @@ fn a_question_is_answered_in_the_middle_of_a_turn_and_a_later_delivery_waits() {
 }
 
 #[test]
-fn whoever_waits_is_told_when_the_delivery_is_called_back_or_the_pump_is_gone() {
+fn waiters_get_an_error_when_the_delivery_is_called_back_or_the_pump_is_gone() {
     for input in [lines(&[say("d1", "one"), cancel("d1")]), lines(&[say("d1", "one")])] {
         let mut said = Vec::new();
         serve(input.as_slice(), &mut said, |turn| {

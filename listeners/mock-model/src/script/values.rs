@@ -118,7 +118,7 @@ fn time(text: &str) -> Result<Duration, String> {
         "h" => number.checked_mul(3600).map(Duration::from_secs),
         _ => None,
     });
-    parts.ok_or_else(|| format!("`{text}` is no time: 50ms, 2s, 1m or 1h"))
+    parts.ok_or_else(|| format!("`{text}` is not a time: 50ms, 2s, 1m or 1h"))
 }
 
 /// A single value: a text, a number, a boolean.
@@ -187,7 +187,7 @@ impl<'de> Deserialize<'de> for Rate {
             let second = Duration::from_secs(1);
             number
                 .map(|n| Rate(second / n))
-                .ok_or_else(|| format!("`{value}` is no rate: 5/s is five bytes a second"))
+                .ok_or_else(|| format!("`{value}` is not a rate: 5/s is five bytes a second"))
         })
     }
 }
@@ -207,7 +207,7 @@ impl<'de> Deserialize<'de> for MediaType {
         let written = String::deserialize(deserializer)?;
         match axum::http::HeaderValue::from_str(&written) {
             Ok(_) => Ok(MediaType(written)),
-            Err(_) => Err(de::Error::custom(format!("content_type: `{written:?}` cannot stand in a header"))),
+            Err(_) => Err(de::Error::custom(format!("content_type: `{written:?}` cannot be in a header"))),
         }
     }
 }
@@ -217,7 +217,7 @@ impl<'de> Deserialize<'de> for Status {
         one(deserializer, "a status", |value| {
             let status = value.as_u64().and_then(|status| u16::try_from(status).ok());
             let status = status.filter(|status| (300..600).contains(status));
-            status.map(Status).ok_or_else(|| format!("`{value}` is no status of an error: 300 to 599"))
+            status.map(Status).ok_or_else(|| format!("`{value}` is not the status of an error: 300 to 599"))
         })
     }
 }
@@ -250,7 +250,7 @@ impl<'de> Deserialize<'de> for Chunk {
             let chunk =
                 number.map(|number| if bytes { Chunk::Bytes(number) } else { Chunk::Characters(number) });
             chunk.ok_or_else(|| {
-                format!("`{value}` is no size from 1: 3 (characters of text) or 3 bytes (of the wire)")
+                format!("`{value}` is not a size from 1: 3 (characters of text) or 3 bytes (of the wire)")
             })
         })
     }

@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn a_step_that_an_earlier_version_began_in_the_thread_of_the_run_goes_on_there() {
+    fn a_step_that_an_earlier_version_began_in_the_run_thread_continues_there() {
         let by = || Some(crate::spec::Supervisor::Agent("critic".into()));
         let timed = |step: Step| Step { timeout_ms: Some(60_000), ..step };
         let alone = || timed(Step { supervise: by(), ..goal("plan") });

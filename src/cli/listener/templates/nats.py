@@ -91,7 +91,7 @@ async def main():
         await asyncio.wait([serving], timeout=1)
         away = 0 if client.is_connected else away + 1
     if not serving.done():
-        print("ended while the broker is away; what was begun is not answered", file=sys.stderr, flush=True)
+        print("ended while the broker is away; open deliveries are not answered", file=sys.stderr, flush=True)
         os._exit(1)
     await serving
 

@@ -35,7 +35,9 @@ pub(super) async fn put(broker: &Broker, listener: &Name, stream: &Stream<()>) -
             Err(error) => return Err(error.to_string()),
         };
         if is_later(&words, broker.term()) {
-            return Err("another pump has taken the log over, and its deliveries lie there".to_owned());
+            return Err(
+                "another pump has taken the log over, and its deliveries are in the stream".to_owned()
+            );
         }
         let mut headers = HeaderMap::new();
         headers.insert(EXPECTED, before.to_string());

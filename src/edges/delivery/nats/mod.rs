@@ -239,7 +239,7 @@ impl Line {
                 let why = post.mailbox.recall_of(&token).await;
                 self.aside.cancel(&token);
                 if post.mailbox.settle(&token.0) {
-                    let words = "called back; its worker is not heard any more";
+                    let words = "called back; later replies of its worker are ignored";
                     post.gone(token.clone(), called_back(why), words.to_owned()).await;
                 }
                 self.outbox.over(&token.0);

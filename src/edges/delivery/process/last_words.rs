@@ -75,7 +75,7 @@ impl LastWords {
 /// an answer but exited with 0, the text says that too.
 pub(super) fn ending(status: Option<ExitStatus>, age_ms: u64, owes: bool) -> String {
     let how = match status {
-        None => "ended in a way the system does not tell".to_owned(),
+        None => "ended in a way that the system does not report".to_owned(),
         Some(status) if owes && status.success() => "exited 0 without answering".to_owned(),
         Some(status) => match (status.code(), status.signal()) {
             (Some(code), _) => format!("exited {code}"),

@@ -51,7 +51,7 @@ pub(super) enum Unstarted {
 /// Starts a program.
 pub(super) fn start(program: &Program, badge: &Badge, around: &Surroundings) -> Result<Started, Unstarted> {
     let Some((name, arguments)) = program.run.split_first() else {
-        return Err(Unstarted::Never("nothing to run is named".to_owned()));
+        return Err(Unstarted::Never("no program is named".to_owned()));
     };
     let environment = environment(program, badge, around);
     // A relative path is relative to the organism's folder, not to our own.

@@ -229,10 +229,10 @@ async fn finish(cause: Cause, group: &mut Group, post: &Post) -> Fate {
     let (ladder, because) = match cause {
         Cause::Exited(status) => return Fate::Ended(status),
         Cause::Unplugged => {
-            (Ladder::rest(&post.pace), "it closed its stdin or stdout and went on".to_owned())
+            (Ladder::rest(&post.pace), "it closed its stdin or stdout and kept running".to_owned())
         }
         Cause::Broke(words) => (Ladder::kill(), words),
-        Cause::Overdue => (Ladder::kill(), "it held on to a delivery that was called back".to_owned()),
+        Cause::Overdue => (Ladder::kill(), "it kept a delivery that was called back".to_owned()),
         Cause::Stop => {
             return Fate::Stopped(group.end(Ladder::drain(&post.pace)).await);
         }

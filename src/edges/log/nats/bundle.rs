@@ -173,7 +173,7 @@ impl Message {
                 fields.end()?;
                 Ok(Message::Apart(hash))
             }
-            _ => Err("it is no bundle of this version".to_owned()),
+            _ => Err("it is not a bundle of this version".to_owned()),
         }
     }
 }
@@ -191,7 +191,7 @@ pub(super) fn head_of(bytes: &[u8]) -> Result<Head, String> {
 
 fn head(fields: &mut Fields<'_>) -> Result<Head, String> {
     if fields.take()? != FORM {
-        return Err("it is no bundle of this version".to_owned());
+        return Err("it is not a bundle of this version".to_owned());
     }
     Ok(Head {
         partition: fields.parsed("partition", str::parse)?,
@@ -219,7 +219,7 @@ fn record(
         _ => return Err(named("has no body")),
     };
     if body.len() as u64 != length {
-        return Err(named("its body has another length than its header says"));
+        return Err(named("its body does not have the length that its header says"));
     }
     let (salt, head) = (fields.exact("salt")?, Digest(fields.exact("head")?));
     // The leaf does not depend on the head that it is sealed after. Whether the chain holds is checked when the

@@ -157,15 +157,15 @@ impl Quill {
         let (hash, bytes) = match whole(&self.stream, last).await {
             Ok(whole) => whole,
             Err(Unwhole::NotYet(words)) => return Err(words),
-            Err(Unwhole::Unknown(why)) => return lost(&format!("somebody else: {why}")),
+            Err(Unwhole::Unknown(why)) => return lost(&format!("another program: {why}")),
         };
         if hash == sealed.hash {
             return Ok(Some(Written::At(Followed { sequence, bundle: hash })));
         }
         match super::bundle::head_of(&bytes) {
-            Ok(head) if head.node == self.node => lost("this pump in another life"),
+            Ok(head) if head.node == self.node => lost("an earlier run of this pump"),
             Ok(head) => lost(&format!("another pump, in epoch {}", head.epoch)),
-            Err(why) => lost(&format!("somebody else: {why}")),
+            Err(why) => lost(&format!("another program: {why}")),
         }
     }
 }

@@ -60,8 +60,8 @@ impl Judged {
             Found::Nothing | Found::At { .. } => return None,
         };
         Some(format!(
-            "{tip} {what}, so whether the last records are there cannot be told; the log ends at position {}. \
-             The tip and the secret of the log are new: late answers to deliveries of before are refused",
+            "{tip} {what}, so it is unknown whether the last records are there; the log ends at position {}. \
+             The tip and the secret of the log are new: late answers to earlier deliveries are refused",
             self.end.position.0
         ))
     }
@@ -233,12 +233,10 @@ pub fn condition(path: &Path) -> Result<Condition, LogFault> {
     condition.tip = match found {
         Found::At { is_whole: true, .. } => None,
         Found::At { .. } => Some(format!("one of the two slots of {tip} is corrupt; the other one is used")),
-        Found::Corrupt => {
-            Some(format!("{tip} is corrupt: whether the last records are there cannot be told"))
-        }
+        Found::Corrupt => Some(format!("{tip} is corrupt: it is unknown whether the last records are there")),
         Found::Nothing if end == End::EMPTY => None,
         Found::Nothing => {
-            Some(format!("there is no {tip}: whether the last records are there cannot be told"))
+            Some(format!("there is no {tip}: it is unknown whether the last records are there"))
         }
     };
     let was_closed = closing::was_closed(&connection).map_err(ill)?;
@@ -253,7 +251,7 @@ pub fn condition(path: &Path) -> Result<Condition, LogFault> {
         )),
         (false, false) => Some(format!(
             "{log} was not closed cleanly and has no commits in a file -wal: it looks like a copy made without that \
-             file, and what was committed last is missing then"
+             file, and the last commits are then missing"
         )),
     };
     Ok(condition)

@@ -46,8 +46,8 @@ use systole_core::types::ports::{LogFault, Position};
 /// A fault of the file system, and what it means for a log.
 fn io_fault(path: &Path, error: &std::io::Error) -> LogFault {
     let why = match error.kind() {
-        ErrorKind::NotFound => "there is no such file or folder, where the log would stand".to_owned(),
-        ErrorKind::IsADirectory => "it is a folder, where a log is wanted".to_owned(),
+        ErrorKind::NotFound => "the file or folder for the log does not exist".to_owned(),
+        ErrorKind::IsADirectory => "it is a folder, not a log".to_owned(),
         ErrorKind::PermissionDenied => "this user may not read and write the log there".to_owned(),
         _ => system::told(error),
     };

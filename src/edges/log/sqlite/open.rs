@@ -148,14 +148,14 @@ pub(super) fn canonical(path: &Path) -> Result<PathBuf, LogFault> {
     };
     let resolved = resolved.map_err(|e| match e.kind() {
         std::io::ErrorKind::NotFound => {
-            let why = "there is no such folder, in which the log would stand".to_owned();
+            let why = "the folder for the log does not exist".to_owned();
             LogFault::Io { path: path.display().to_string(), why }
         }
         _ => io_fault(path, &e),
     })?;
     // Opening a pipe would block forever, without any message.
     if fs::metadata(&resolved).is_ok_and(|there| !there.is_file() && !there.is_dir()) {
-        let why = "it is a pipe, a socket or a device, and no file".to_owned();
+        let why = "it is a pipe, a socket or a device, not a file".to_owned();
         return Err(LogFault::Foreign { path: path.display().to_string(), why });
     }
     Ok(resolved)
@@ -169,7 +169,7 @@ pub(super) fn exists(path: &Path) -> Result<bool, LogFault> {
 pub(super) fn look_for(path: &Path, wanted: Sort) -> Result<(), LogFault> {
     let why = match (look(path)?, wanted) {
         (Sort::Copy, Sort::Log) => "it is the copy of a log that is kept in NATS, where log.nats says it is",
-        (Sort::Log, Sort::Copy) => "it is a log itself, and the copy of one in NATS needs a path of its own",
+        (Sort::Log, Sort::Copy) => "it is a log itself; the copy of a log in NATS needs another path",
         (Sort::Log, Sort::Log) | (Sort::Copy, Sort::Copy) => return Ok(()),
     };
     Err(LogFault::Foreign { path: path.display().to_string(), why: why.to_owned() })

@@ -123,7 +123,7 @@ fn left_behind(connection: &Connection) -> rusqlite::Result<Vec<Oddity>> {
         let sql = format!("SELECT coalesce(max(id), 0) - count(*) FROM {table}");
         let missing: i64 = connection.query_row(&sql, [], |row| row.get(0))?;
         if missing != 0 {
-            add(format!("table {table}"), &format!("lacks rows that it was given: {missing}"));
+            add(format!("table {table}"), &format!("lacks rows that were written: {missing}"));
         }
     }
     let used = "SELECT kind FROM record UNION SELECT sender FROM record UNION SELECT addressee FROM record \

@@ -221,7 +221,7 @@ pub(super) fn verify_documents(path: &Path) -> Result<(), LogFault> {
 
 /// The message for a document whose bytes do not match its hash.
 pub(super) fn other_document(hash: Digest) -> String {
-    format!("document {hash} is not what its hash says")
+    format!("document {hash} does not match its hash")
 }
 
 /// Counts the documents; each must have the hash under which it is stored.

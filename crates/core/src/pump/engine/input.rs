@@ -298,7 +298,7 @@ impl Engine {
             return;
         }
         if self.dispatch_queue.asks(token) > limits::ASKS {
-            let words = "64 questions were asked in this delivery, the most that are answered";
+            let words = "64 questions were asked in this delivery, the most allowed";
             let refusal = Refusal::new(Code::TooManyItems, words).fixed_by("answer with what you know");
             *question = Err(Refused { refusal, kept: None });
         }

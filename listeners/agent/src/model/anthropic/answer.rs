@@ -300,7 +300,7 @@ fn stop(reason: &str, draft: &Draft) -> Result<Stop, Wrong> {
         "tool_use" => Stop::Tool,
         "refusal" => Stop::Filtered,
         _ => {
-            let words = format!("ended its answer for a reason that says nothing about it: {reason}");
+            let words = format!("ended its answer for an unknown reason: {reason}");
             return Err(Wrong::Fault(draft.fault(FaultKind::Truncated, words)));
         }
     })

@@ -191,7 +191,7 @@ fn stop(reason: &str, said: Option<&str>, draft: &Draft) -> Result<Stop, Wrong> 
         | "IMAGE_SAFETY" => Stop::Filtered,
         _ => {
             let said = said.map(|said| format!(" ({said})")).unwrap_or_default();
-            let words = format!("ended its answer for a reason that says nothing about it: {reason}{said}");
+            let words = format!("ended its answer for an unknown reason: {reason}{said}");
             return Err(Wrong::Fault(draft.fault(FaultKind::Truncated, words)));
         }
     })

@@ -27,7 +27,7 @@ impl Address {
         if !url.contains("://") {
             return Err("it has no scheme");
         }
-        let uri: Uri = url.parse().map_err(|_| "it is no address")?;
+        let uri: Uri = url.parse().map_err(|_| "it is not an address")?;
         let tls = match uri.scheme() {
             Some(scheme) if *scheme == Scheme::HTTPS => true,
             Some(scheme) if *scheme == Scheme::HTTP => false,
@@ -35,7 +35,7 @@ impl Address {
         };
         let authority = uri.authority().ok_or("it has no host")?;
         if authority.as_str().contains('@') {
-            return Err("it holds a name or a password, which would stand in logs");
+            return Err("it holds a name or a password, which would appear in logs");
         }
         if url.contains('#') {
             return Err("it has a fragment");
@@ -54,7 +54,7 @@ impl Address {
                     80
                 }
             }
-            Some(port) => port.parse().map_err(|_| "its port is no number")?,
+            Some(port) => port.parse().map_err(|_| "its port is not a number")?,
         };
         let path = uri.path().trim_end_matches('/').to_owned();
         let query = uri.query().filter(|query| !query.is_empty()).map(str::to_owned);

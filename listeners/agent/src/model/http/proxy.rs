@@ -67,7 +67,7 @@ fn proxy(variable: &'static str, named: &str) -> Result<Proxy, String> {
         Some((secret, host)) => (Some(unescaped(secret)), host),
         None => (None, rest),
     };
-    let at = Address::parse(&format!("http://{host}")).map_err(|_| wrong("is no address of a proxy"))?;
+    let at = Address::parse(&format!("http://{host}")).map_err(|_| wrong("is not the address of a proxy"))?;
     let authorization = match &secret {
         Some(secret) => {
             let value = HeaderValue::from_str(&format!("Basic {}", base64(secret.as_bytes())));

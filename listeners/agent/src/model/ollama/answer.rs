@@ -100,7 +100,7 @@ fn stop(reason: &str, draft: &Draft) -> Result<Stop, Wrong> {
         "stop" => Stop::End,
         "length" => Stop::Length,
         _ => {
-            let words = format!("ended its answer for a reason that says nothing about it: {reason}");
+            let words = format!("ended its answer for an unknown reason: {reason}");
             return Err(Wrong::Fault(draft.fault(FaultKind::Truncated, words)));
         }
     })

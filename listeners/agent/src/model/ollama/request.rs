@@ -26,7 +26,7 @@ pub(super) fn body(model: &spec::Model, request: &Request) -> Result<Map<String,
     };
     if !named {
         return Err(format!(
-            "models.{} is asked at Ollama, which cannot be told that a tool must be called: set tool_choice to \
+            "models.{} is asked at Ollama, which cannot force a tool call: set tool_choice to \
              auto or leave it out",
             model.name
         ));

@@ -198,7 +198,7 @@ impl Answering {
             "length" | "max_tokens" | "model_length" => Stop::Length,
             "content_filter" => Stop::Filtered,
             _ => {
-                let words = format!("ended its answer for a reason that says nothing about it: {reason}");
+                let words = format!("ended its answer for an unknown reason: {reason}");
                 return Err(Wrong::Fault(draft.fault(FaultKind::Truncated, words)));
             }
         })

@@ -50,7 +50,7 @@ fn e3_a_place_in_a_payload_leads_back_to_the_model_s_text() {
 }
 
 #[test]
-fn e3_what_stands_in_a_later_block_has_the_place_that_it_has_in_the_whole_text() {
+fn e3_places_in_a_later_block_count_from_the_start_of_the_whole_text() {
     // Long enough that the settled text has been forgotten.
     let filler = "Prose without end, ä and ö.\n".repeat(20_000);
     let text = format!("{filler}<search><query>x</query></search>\n{filler}  <shell>a < b &amp; c</shell>\n");

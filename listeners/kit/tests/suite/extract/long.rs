@@ -79,7 +79,7 @@ fn e1_what_an_answer_costs_grows_with_its_length_and_nothing_else() {
 /// Sixteen times the length costs sixteen times as much, plus some for the memory of each action. Anything read again
 /// for each action would cost 256 times as much.
 #[test]
-fn e21_what_text_without_escaping_costs_grows_with_its_length_and_nothing_else() {
+fn e21_the_cost_of_unescaped_text_grows_only_with_its_length() {
     for part in [
         "<shell>a&b</shell>",
         "<shell>a&b&amp;</shell>",
