@@ -6,8 +6,9 @@ use super::awaiting;
 use super::closing::{self, Outcome};
 use super::decision_builder::{DecisionBuilder, Fact};
 use super::questions;
-use super::replying::{Turn, after_turn, is_kept, one_item, refuse_item, take_final};
+use super::replying::{after_turn, is_kept, one_item, take_final};
 use super::state::{Answer, Call, Steps};
+use super::turn::{Turn, refuse_item};
 use crate::rules::{budget_payload, core_payload};
 use crate::types::budget::{Exceeded, Measure};
 use crate::types::codes::Code;
@@ -49,7 +50,7 @@ pub(super) fn reply(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, what: Measure,
             Item::Admitted(admitted) if *admitted.what() == What::Final && is_only => {
                 answer = Some((ordinal, admitted));
             }
-            Item::Admitted(admitted) if !is_kept(admitted.what()) => {
+            Item::Admitted(admitted) if !is_kept(&admitted) => {
                 let refusal = only_a_final(turn, what);
                 let _told = refuse_item(d, turn, ordinal, refusal, Some(admitted.bytes()));
             }
