@@ -2,9 +2,9 @@
 //! with it. A thread at work can only be cancelled, with the command for that.
 
 use super::closing::not_alive;
-use super::decide::{may_act, refuse_asker};
 use super::decision_builder::{DecisionBuilder, Fact};
 use super::event::Effect;
+use super::refusing::{may_act, refuse_asker};
 use super::state::{Life, Thread};
 use crate::rules::core_payload;
 use crate::types::codes::Code;

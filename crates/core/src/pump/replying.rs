@@ -6,7 +6,6 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use super::approving::hold_if_due;
 use super::budget_use;
 use super::closing::{Outcome, close, close_failed};
-use super::decide::refuse_outside_calls;
 use super::decision_builder::{DecisionBuilder, Fact};
 use super::event::Effect;
 use super::failing::{self, failed};
@@ -14,6 +13,7 @@ use super::gathering;
 use super::journaling;
 use super::looping;
 use super::primitives;
+use super::refusing::refuse_outside_calls;
 use super::state::Call;
 use super::turn::{Turn, no_turn_left, record_refusal, refuse_item};
 use super::view::Seen;
@@ -256,7 +256,7 @@ fn reply(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, items: Vec<Item>) {
         return after_turn(d, turn, Some(refusal));
     }
     if let Some(what) = turn.wrap_up {
-        return wrapping::reply(d, turn, what, items);
+        return reply_of_last_turn(d, turn, what, items);
     }
     let is_note = |item: &Item| matches!(item, Item::Admitted(a) if is_kept(a));
     let steps = items.iter().filter(|item| !is_note(item)).count();
@@ -295,6 +295,42 @@ fn reply(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, items: Vec<Item>) {
     }
 }
 
+/// Takes the reply of a call that may only answer: its final closes the call, notes and todo lists are
+/// kept, and everything else is refused.
+fn reply_of_last_turn(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, what: Measure, items: Vec<Item>) {
+    let is_final = |item: &Item| matches!(item, Item::Admitted(a) if *a.what() == What::Final);
+    let is_only = items.iter().filter(|item| is_final(item)).count() == 1;
+    let mut answer = None;
+    for (ordinal, item) in (0u32..).zip(items) {
+        match item {
+            Item::Admitted(admitted) if *admitted.what() == What::Final && is_only => {
+                answer = Some((ordinal, admitted));
+            }
+            Item::Admitted(admitted) if !is_kept(&admitted) => {
+                let refusal = only_a_final(turn, what);
+                let _told = refuse_item(d, turn, ordinal, refusal, Some(admitted.bytes()));
+            }
+            Item::ForThread { payload, .. } => {
+                let _told = refuse_item(d, turn, ordinal, only_a_final(turn, what), Some(&payload));
+            }
+            item => drop(one_item(d, turn, ordinal, item)),
+        }
+    }
+    match answer {
+        Some((ordinal, admitted)) => take_final(d, turn, ordinal, &admitted),
+        None => after_turn(d, turn, None),
+    }
+}
+
+fn only_a_final(turn: &Turn<'_>, what: Measure) -> Refusal {
+    let be = if what.is_plural() { "are" } else { "is" };
+    let words = format!("the {} of this request {be} used up; only one final is taken now", what.as_str());
+    let returns = turn.listener.map_or(&[][..], |listener| &listener.returns);
+    let returns = returns.iter().map(|element| &*element.name.local);
+    let finals: Vec<&str> = returns.chain(["final-report"]).collect();
+    Refusal::new(what.code(), words).expecting(format!("one of: {}", finals.join(", ")))
+}
+
 /// Items that are answered by being recorded, and that may come with a final.
 pub fn is_kept(admitted: &Admitted) -> bool {
     *admitted.what() == What::Note || primitives::of(admitted).is_some_and(|one| one.is_kept)
@@ -304,7 +340,7 @@ fn is_last(admitted: &Admitted) -> bool {
     primitives::of(admitted).is_some_and(|one| one.is_last)
 }
 
-pub(super) fn take_final(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, ordinal: u32, admitted: &Admitted) {
+fn take_final(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, ordinal: u32, admitted: &Admitted) {
     let mut fact =
         turn.item(ordinal, Kind::Message, Mark::Role(Role::Final), admitted.bytes().clone()).to(&turn.caller);
     fact.from = turn.sender.clone();
@@ -312,12 +348,7 @@ pub(super) fn take_final(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, ordinal: 
 }
 
 /// Records one item that is no final; returns the refusal if there is one.
-pub(super) fn one_item(
-    d: &mut DecisionBuilder<'_>,
-    turn: &Turn<'_>,
-    ordinal: u32,
-    item: Item,
-) -> Option<Refusal> {
+fn one_item(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, ordinal: u32, item: Item) -> Option<Refusal> {
     match item {
         Item::Refused(Refused { refusal, kept }) => {
             Some(refuse_item(d, turn, ordinal, refusal, kept.as_ref()))
@@ -399,7 +430,7 @@ fn for_caller(turn: &Turn<'_>, refusal: Refusal) -> Refusal {
 
 /// After a reply without a final. A call with a single turn closes, and so does a call whose wrap-up turn this was.
 /// If this was the last turn, or the call wanted more than its budget, the wrap-up turn comes next.
-pub(super) fn after_turn(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, refused: Option<Refusal>) {
+fn after_turn(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, refused: Option<Refusal>) {
     if turn.is_past_budget() {
         return wrapping::close(d, turn.thread, turn.path, turn.number);
     }

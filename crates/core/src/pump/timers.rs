@@ -8,9 +8,10 @@
 
 use super::awaiting;
 use super::decision_builder::{DecisionBuilder, Fact};
-use super::event::{Effect, Until};
+use super::event::Effect;
 use super::state::{Thread, Timer};
 use super::turn::Turn;
+use super::wheel::Until;
 use crate::rules::core_payload;
 use crate::types::ids::{CallPath, MessageId, ThreadId, TimerId};
 use crate::types::record::{Kind, Mark, Record, Timing};

@@ -10,8 +10,7 @@ use systole_wire::payload::Payload;
 
 use super::codes::Code;
 use super::composition::{Gather, SchemaId};
-use super::ids::{Digest, Key, Name, ThreadId};
-use super::ports::Lease;
+use super::ids::{CallPath, Digest, Key, Name, ThreadId};
 use super::refusal::Refusal;
 
 /// A judge's statement that a payload fits a schema. Only a `Judge` makes one.
@@ -251,6 +250,35 @@ impl Said {
     pub fn is_reply(&self) -> bool {
         matches!(self, Said::Items(_) | Said::Failure { .. } | Said::Again { .. })
     }
+}
+
+/// The unguessable name of one delivery attempt.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
+pub struct Token(pub Arc<str>);
+
+impl std::borrow::Borrow<str> for Token {
+    fn borrow(&self) -> &str {
+        &self.0
+    }
+}
+
+/// One attempt to deliver a turn to its listener.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Lease {
+    /// Its token.
+    pub token: Token,
+    /// The listener.
+    pub listener: Name,
+    /// The thread of the call.
+    pub thread: ThreadId,
+    /// The call.
+    pub call: CallPath,
+    /// Its turn.
+    pub turn: u32,
+    /// The number of the attempt at that turn.
+    pub attempt: u32,
+    /// The configuration the call began with.
+    pub config: Digest,
 }
 
 /// A listener's document after the door: the lease, and what the listener said.

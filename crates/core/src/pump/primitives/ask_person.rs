@@ -10,7 +10,7 @@ use systole_wire::gate::Gate;
 use super::recall::seen;
 use super::{Decided, Field, Primitive, Told, Turns, item};
 use crate::pump::decision_builder::DecisionBuilder;
-use crate::pump::persons::{self, Asking};
+use crate::pump::requests::{self, Asking};
 use crate::pump::turn::Turn;
 use crate::pump::view::{ReadRequest, View};
 use crate::rules::admit::Reading;
@@ -178,7 +178,7 @@ fn decide(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, ordinal: u32, admitted: 
     let mut fact = turn.item(ordinal, Kind::Message, Mark::Role(Role::AskPerson), admitted.bytes().clone());
     fact.from = turn.sender.clone();
     let (_, cause) = d.record(turn.thread, fact.to(&Name::person()));
-    let (id, place) = (persons::next_id(d), turn.path.item(turn.number, ordinal));
+    let (id, place) = (requests::next_id(d), turn.path.item(turn.number, ordinal));
     let body = question::asked(&QuestionRequest {
         id,
         expires: d.at().plus(wanted.expires_ms),
@@ -202,7 +202,7 @@ fn decide(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, ordinal: u32, admitted: 
         is_first: false,
         body,
     };
-    persons::request(d, id, asking);
+    requests::request(d, id, asking);
     Ok(None)
 }
 
