@@ -275,7 +275,7 @@ fn reply(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, items: Vec<Item>) {
             }
             // Waits come last, so that a wait sees the children and timers of its own reply at any place in the
             // reply.
-            Item::Admitted(admitted) if is_last(&admitted) => waits.push((ordinal, admitted)),
+            Item::Admitted(admitted) if comes_last(&admitted) => waits.push((ordinal, admitted)),
             item => {
                 if let Some(refusal) = one_item(d, turn, ordinal, item) {
                     turn.keep(&mut first_refusal, refusal);
@@ -336,8 +336,8 @@ pub fn is_kept(admitted: &Admitted) -> bool {
     *admitted.what() == What::Note || primitives::of(admitted).is_some_and(|one| one.is_kept)
 }
 
-fn is_last(admitted: &Admitted) -> bool {
-    primitives::of(admitted).is_some_and(|one| one.is_last)
+fn comes_last(admitted: &Admitted) -> bool {
+    primitives::of(admitted).is_some_and(|one| one.comes_last)
 }
 
 fn take_final(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, ordinal: u32, admitted: &Admitted) {

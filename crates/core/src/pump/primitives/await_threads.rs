@@ -23,7 +23,7 @@ use crate::types::refusal::Refusal;
 pub(super) static ROW: Primitive = Primitive {
     names: |body| read(body).map_or_else(|_| Vec::new(), |wanted| wanted.threads),
     shows: Some(shows),
-    is_last: true,
+    comes_last: true,
     turns: Turns::Several,
     fold,
     ..item(

@@ -76,7 +76,7 @@ pub struct Primitive {
     /// Whether recording it is its answer, so that it may come with a final.
     pub(super) is_kept: bool,
     /// Whether it is decided after the other items of its reply.
-    pub(super) is_last: bool,
+    pub(super) comes_last: bool,
     turns: Turns,
     reading: Reading,
     decide: Decide,
@@ -103,7 +103,7 @@ const fn item(
         wants: |_| Vec::new(),
         fold: settling::unanswered,
         is_kept: false,
-        is_last: false,
+        comes_last: false,
         turns: Turns::Any,
         reading,
         decide,
