@@ -283,7 +283,14 @@ impl Crowd {
                     Ok(Admitted::new(What::For(message.to.clone()), Verdict::sworn(payload.clone())))
                 };
                 let (client, key) = (of.name.clone(), message.key.clone());
-                Input::Asked(Asked { ticket, client, key, thread: message.thread.clone(), payload })
+                Input::Asked(Asked {
+                    ticket,
+                    client,
+                    key,
+                    thread: message.thread.clone(),
+                    payload,
+                    claimed: None,
+                })
             }
         })
     }
