@@ -326,6 +326,7 @@ impl Outbox {
         match tokio::time::timeout(PATIENCE, self.stream.consumer_info(&name)).await {
             Ok(Ok(info)) if info.config.metadata.get(MARK) == Some(&self.mark) => {
                 let is_idle = info.num_pending == 0 && info.num_ack_pending == 0;
+                let out = handed_out(out, info.delivered.stream_sequence);
                 Ok(Look::There(if is_idle { self.left_lying(out).await } else { Vec::new() }))
             }
             Ok(Ok(_)) => Err(format!("the consumer {name} was made by another program")),
@@ -367,6 +368,13 @@ async fn made(stream: &Stream<()>, config: pull::Config) -> Result<(), String> {
     stream.create_consumer(config).await.map(drop).map_err(|error| error.to_string())
 }
 
+/// The deliveries that the consumer has handed out; no worker had the others. `last` is the last place that it handed
+/// out, and it hands out in order. Its number of pending messages does not say this: the broker confirms a message
+/// before it counts the message as pending.
+fn handed_out(out: HashMap<Arc<str>, u64>, last: u64) -> HashMap<Arc<str>, u64> {
+    out.into_iter().filter(|(_, place)| *place <= last).collect()
+}
+
 const UNANSWERED: &str = "the broker did not say within 5 s whether it took the delivery";
 const BROKE: &str = "the connection broke before the broker said whether it took the delivery";
 
@@ -383,5 +391,18 @@ fn refused(error: &PublishError) -> Tried {
         }
         (PublishErrorKind::TimedOut, _) => Tried::Unknown(UNANSWERED.to_owned()),
         _ => Tried::Unknown(words),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_delivery_that_was_never_handed_out_is_with_no_worker_and_not_lost() {
+        let out = HashMap::from([("with a worker".into(), 7), ("on its way".into(), 9)]);
+        assert_eq!(handed_out(out.clone(), 0), HashMap::new());
+        assert_eq!(handed_out(out.clone(), 8), HashMap::from([("with a worker".into(), 7)]));
+        assert_eq!(handed_out(out.clone(), 9), out);
     }
 }
