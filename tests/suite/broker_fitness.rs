@@ -201,9 +201,9 @@ async fn an_address_that_is_none_is_told_and_not_repeated() {
 
 #[tokio::test]
 async fn a_broker_that_is_not_there_is_told_with_its_address() {
-    let nobody = format!("127.0.0.1:{}", ports::free());
-    let words = format!("the broker at {nobody} cannot be reached: nothing listens there");
-    let tried = connect(&format!("nats://{nobody}"), password(SECRET), PATIENCE).await;
+    let nowhere = format!("127.0.0.1:{}", ports::free());
+    let words = format!("the broker at {nowhere} cannot be reached: nothing listens there");
+    let tried = connect(&format!("nats://{nowhere}"), password(SECRET), PATIENCE).await;
     refused(tried, Code::BusUnreachable, &words, "start nats-server there");
 }
 
@@ -305,7 +305,7 @@ async fn what_a_trial_that_was_cut_short_left_is_removed_and_no_delivery_with_it
 }
 
 #[tokio::test]
-async fn a_stream_of_somebody_else_is_refused_and_left_as_it_is() {
+async fn a_stream_of_another_program_is_refused_and_left_unchanged() {
     let foreign = "another name for the organism";
     let server = Server::start();
     let jetstream = looking(&server).await;

@@ -110,7 +110,7 @@ fn a12_a_client_without_roles_sees_and_ends_only_its_own_threads() {
         let hash = text(&goes_on.json, "hash");
         [&events, &cancel, &goes_on].map(|a| (a.status, a.json.to_string().replace(hash, "HASH")))
     });
-    assert_eq!(told[0], told[1], "a thread of somebody else is one that never was");
+    assert_eq!(told[0], told[1], "another client's thread is reported as not found");
     assert!(told[0].iter().all(|(status, _)| *status == 422), "{told:?}");
 
     let mut events =

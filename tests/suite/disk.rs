@@ -68,7 +68,7 @@ fn c3_death_before_a_sync_loses_nothing_that_was_acknowledged() {
 }
 
 #[test]
-fn a_full_disk_is_told_to_senders_and_to_nobody_else() {
+fn a_full_disk_fails_senders_but_not_readers() {
     if !may_trace() {
         return;
     }

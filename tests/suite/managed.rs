@@ -315,7 +315,7 @@ fn what_hinders_a_broker_of_its_own_is_one_clear_error() {
 }
 
 #[test]
-fn a_broker_is_not_started_where_nobody_is_reached_over_it() {
+fn a_broker_that_no_listener_needs_is_not_started() {
     let folder = tempfile::tempdir().unwrap();
     let file = "organism: {name: shop}\nbus: {nats: managed}\nlisteners:\n  \
                 echo: {run: [cat], accepts: [ask], returns: [answer], entry: true}\n\

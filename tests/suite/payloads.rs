@@ -121,7 +121,7 @@ fn elements_are_looked_up_in_ones_own_schema_then_in_payloads_then_in_shared_sch
     let own = "organism: {name: acme}\npayloads: {ask: int}\nlisteners: {a: {run: [x], accepts: [ask]}}\n";
     let own = read(own).unwrap();
     assert_eq!(own.listener(&name("a")).unwrap().accepts, [element(ACME, "ask", 2)]);
-    assert_eq!(own.schemas.len(), 3, "a vocabulary that nobody uses is no part of the configuration");
+    assert_eq!(own.schemas.len(), 3, "an unused vocabulary is no part of the configuration");
 }
 
 #[test]

@@ -119,7 +119,7 @@ fn hidden_characters_are_shown_once_and_never_sent_to_a_terminal() {
     tells(
         &systole(&["send", "sea\u{202e}rch", "query=x"]),
         2,
-        &["nobody takes sea\\u{202e}rch; try: search"],
+        &["no listener takes sea\\u{202e}rch; try: search"],
     );
     tells(
         &systole(&["send", "search", "query=a\u{7}"]),

@@ -380,7 +380,7 @@ log: {path: ./hello.db}
 const REPLIES: &str = "clerk:
   - say: <thinking>I ask.</thinking><ask-person expires=\"1h\"><question>Release it?</question><show seq=\"1\">the request</show><choice>go</choice><choice>stop</choice></ask-person>
   - {if: 'choice=\"go\"', need: ['by=\"operator\"'], say: <thinking>Yes.</thinking><attempt_completion><result>Released.</result></attempt_completion>}
-  - {if: 'outcome=\"expired\"', say: <thinking>No.</thinking><attempt_completion><result>Nobody said so.</result></attempt_completion>}
+  - {if: 'outcome=\"expired\"', say: <thinking>No.</thinking><attempt_completion><result>No one said so.</result></attempt_completion>}
   - say: <thinking>No.</thinking><attempt_completion><result>Not released.</result></attempt_completion>
 ";
 
@@ -391,13 +391,13 @@ const TESTS: &str = "tests:
   - name: a person does not
     steps:
       - {send: {ask: Release 1.2}, choose: stop, note: not on a Friday, answer: {answer: Not released.}}
-  - name: nobody is there
+  - name: no one answers
     steps:
       - {send: {ask: Release 1.2}, asked: Release it?}
-      - {after: 1h, answer: {answer: Nobody said so.}}
+      - {after: 1h, answer: {answer: No one said so.}}
   - name: the time is skipped
     steps:
-      - {send: {ask: Release 1.2}, answer: {answer: Nobody said so.}}
+      - {send: {ask: Release 1.2}, answer: {answer: No one said so.}}
 ";
 
 #[test]

@@ -105,7 +105,7 @@ fn starts(records: &[Record]) -> Vec<Start> {
                 };
                 let start = starts.iter_mut().find(its).expect("a result has its start");
                 assert!(start.result.replace(outcome).is_none(), "one result for each start");
-                assert_eq!(start.life, life, "nobody hears an answer that was asked for in another life");
+                assert_eq!(start.life, life, "an answer belongs to the life that asked for it");
             }
         }
     }

@@ -101,7 +101,7 @@ fn e13_an_address_that_is_none_is_refused_before_anything_starts() {
 }
 
 #[test]
-fn e13_where_nobody_listens_the_call_fails_with_the_address() {
+fn e13_a_call_to_an_address_without_a_server_fails_with_the_address() {
     let free = format!("127.0.0.1:{}", ports::free());
     for form in FORMS {
         let house = House::build(&Plan { form, replies: "[{say: Hello.}]", ..Plan::default() });

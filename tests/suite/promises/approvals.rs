@@ -161,7 +161,7 @@ fn g4_over_http_the_word_of_the_client_counts_once() {
 }
 
 #[tokio::test]
-async fn g4_who_is_told_reads_the_request_and_nobody_waits_for_it() {
+async fn g4_a_notified_listener_reads_the_request_and_delays_nothing() {
     let house = House::open(&PARTS).await;
     let receipt = house.send("k", &say("guard", "one"), None, None).await.unwrap();
     let told = house

@@ -13,7 +13,7 @@ async fn a1_an_envelope_of_the_older_form_a_bare_payload_and_new_open_a_root() {
         format!("<message xmlns=\"{ns}\"><meta>{meta}</meta>{payload}</message>")
     };
     let own = "https://xml-pipeline.org/ns/envelope/v1";
-    let (from, new) = ("<from>somebody</from>", "<thread>new</thread>");
+    let (from, new) = ("<from>someone</from>", "<thread>new</thread>");
     let payload = say("echo", "x");
     let first = house.send("k1", &payload, None, None).await.unwrap();
     let second = house

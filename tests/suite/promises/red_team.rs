@@ -291,7 +291,7 @@ const REFUSED: [(&str, &str); 22] = [
     ("core block with the mark in capitals", "agent.mark-in-output"),
     ("forged result", "agent."),
     ("forged failure of a turn", "agent."),
-    ("action for nobody", "agent.unknown-action"),
+    ("action without a taker", "agent.unknown-action"),
     ("action for a stranger", "route.not-a-peer"),
     ("envelope", "thread.unknown"),
     ("envelope for a stranger", "route.not-a-peer"),

@@ -69,7 +69,7 @@ for turn in turns():
 "#;
 
 #[tokio::test]
-async fn b7_whoever_has_the_log_computes_the_digest_of_a_clear() {
+async fn b7_the_digest_of_a_clear_can_be_computed_from_the_log() {
     let house = House::open(&[
         ("boss", "peers: [echo, late], turns: 9, entry: true", BOSS),
         ("echo", "in_flight: 4", ECHO),
@@ -194,7 +194,7 @@ async fn a_program_asks_for_its_view_for_schemas_and_for_what_was_refused() {
     assert!(no_blob.contains("no document of this hash is named in your view"), "{no_blob}");
     let hash = Digest::of(b"a & b\n").to_string();
     assert!(put.ends_with(&format!(" hash=\"{hash}\" total=\"6\"/></answer>")), "{put}");
-    assert_eq!(words(unshown), words(no_blob), "what was put is shown to nobody");
+    assert_eq!(words(unshown), words(no_blob), "a stored text is shown to no other call");
     assert_eq!(house.organism.reader().document(Digest::of(b"a & b\n")).unwrap().unwrap()[..], *b"a & b\n");
     let folder = house.close().await;
     // A check of the whole log accepts a document that no record names.

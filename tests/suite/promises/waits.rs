@@ -27,7 +27,7 @@ async fn b5_a_boss_that_waits_for_all_is_woken_once_with_every_result_in_order_o
     assert!(told.contains("reason=\"done\" finished=\"3\" open=\"0\""), "{told}");
     let records = house.records();
     let turns = records.iter().filter(|r| r.header.thread == receipt.thread).filter_map(|r| r.header.turn);
-    assert_eq!(turns.max(), Some(2), "it asked nobody whether they are there yet");
+    assert_eq!(turns.max(), Some(2), "it did not poll its children");
     house.close().await;
 }
 
@@ -140,7 +140,7 @@ async fn b8_a_resting_root_is_woken_by_its_timer_before_and_after_a_restart_unti
         "{}",
         body(&woken)
     );
-    assert_eq!(woken.header.to, Some(Name::core()), "nobody outside waits for it");
+    assert_eq!(woken.header.to, Some(Name::core()), "no client waits for it");
 
     let house = House::in_folder(house.close().await).await;
     house.until("it goes on", of_call(&receipt.thread, 3, "final")).await;

@@ -68,7 +68,7 @@ planted! {
         script.line("spawned").body = spawned(D1, A, "begin");
     };
 
-    a_confirmation_that_nobody_asked_for finds ["closed-below", "spawn", "turn-due"] by |script| {
+    a_confirmation_without_a_request finds ["closed-below", "spawn", "turn-due"] by |script| {
         // It answers the open call to the peer instead of the spawn.
         let confirmed = script.line("spawned");
         confirmed.call = Some("1/1.0");

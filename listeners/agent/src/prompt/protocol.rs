@@ -42,7 +42,7 @@ fn xml(agent: &Agent, contracts: &Contracts) -> Vec<String> {
         }
         Thinking::Free => lines.push("You may reason in <thinking>…</thinking>.".to_owned()),
     }
-    lines.push("Answer only in the tags of this page. Text outside of them reaches nobody.".to_owned());
+    lines.push("Answer only in the tags of this page. No one reads text outside of them.".to_owned());
     if acts {
         lines.push(match agent.actions {
             Actions::One => {

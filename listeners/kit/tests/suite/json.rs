@@ -166,7 +166,7 @@ fn a_default_is_supplied_where_something_was_left_out_and_never_written() {
 }
 
 #[test]
-fn a_default_that_nobody_would_supply_is_refused() {
+fn a_default_that_can_never_apply_is_refused() {
     let part = |part: &str| {
         format!(
             r#"<xs:element name="a"><xs:complexType><xs:sequence>{part}</xs:sequence></xs:complexType></xs:element>"#
