@@ -200,7 +200,7 @@ async fn an_address_that_is_none_is_told_and_not_repeated() {
 }
 
 #[tokio::test]
-async fn a_broker_that_is_not_there_is_told_with_its_address() {
+async fn a_broker_that_is_not_there_is_reported_with_its_address() {
     let nowhere = format!("127.0.0.1:{}", ports::free());
     let words = format!("the broker at {nowhere} cannot be reached: nothing listens there");
     let tried = connect(&format!("nats://{nowhere}"), password(SECRET), PATIENCE).await;
@@ -246,7 +246,7 @@ async fn wrong_credentials_are_told_without_them() {
 
 /// The broker does not answer forbidden requests: the separate error line is read, and no request waits.
 #[tokio::test]
-async fn what_the_broker_forbids_is_told_at_once() {
+async fn what_the_broker_forbids_is_reported_at_once() {
     for (rights, words) in [
         ("publish: {deny: \"$JS.API.>\"}", "Publish to \"$JS.API.INFO\""),
         (

@@ -49,7 +49,7 @@ fn a_question_in_words_has_an_answer_in_words() {
 }
 
 #[test]
-fn a_question_that_cannot_be_answered_is_told_with_its_mend() {
+fn a_question_that_cannot_be_answered_is_reported_with_its_fix() {
     let folder = first();
     for nothing in ["", " \n"] {
         let none = systole(folder.path(), &["ask", nothing]);

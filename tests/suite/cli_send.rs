@@ -197,7 +197,7 @@ fn an_element_needs_exactly_one_open_listener_that_takes_it() {
 }
 
 #[test]
-fn a_refused_payload_is_told_with_its_place_and_its_mend() {
+fn a_refused_payload_is_reported_with_its_place_and_its_fix() {
     let folder = house();
     std::fs::write(
         folder.path().join("wrong.xml"),

@@ -56,7 +56,7 @@ fn a_receipt_names_message_thread_and_position() {
     let taken = ask(&run, "POST", "/v1/messages", &[], &say("hello"));
     assert_eq!(taken.status, 202, "{taken:?}");
     assert_eq!((text(&taken.json, "sender"), text(&taken.json, "call")), ("operator", "1"));
-    assert_eq!(text(&taken.json, "key").len(), 32, "a key was drawn and is told");
+    assert_eq!(text(&taken.json, "key").len(), 32, "the organism makes a key and returns it");
     assert_eq!(taken.json["repeated"], false);
     assert!(taken.json.get("claimed").is_none());
 
@@ -116,7 +116,7 @@ fn row_32_a_claimed_sender_is_replaced_and_the_receipt_says_so() {
 }
 
 #[test]
-fn a_refusal_says_where_what_and_the_mend() {
+fn a_refusal_says_where_what_and_the_fix() {
     let folder = house();
     let organism = Running::organism(folder.path());
     let wrong = "<say xmlns=\"https://xml-pipeline.org/ns/echo/v1\">\n  <txt>hello</txt></say>";

@@ -66,7 +66,7 @@ fn d1_a_copy_that_is_made_again_is_equal() {
     write(&mut log, vec![author.record(&root(3), &large.body, |_| {})], Vec::new());
     assert!(stream_bytes(&far) - before < 4096, "the same bytes were sent again");
     write(&mut log, (0..30).map(|n| author.note(&root(4), 50_000 + n)).collect(), vec![document(b"a page")]);
-    assert!(stream_bytes(&far) - before < 100_000, "what is too large for a message lies apart");
+    assert!(stream_bytes(&far) - before < 100_000, "a body that is too large for a message is stored apart");
     drop(log);
 
     let again = far.open(&second.log()).unwrap();

@@ -327,7 +327,7 @@ fn a_broker_that_no_listener_needs_is_not_started() {
 }
 
 #[test]
-fn a_start_is_told_as_data_with_its_broker() {
+fn a_start_is_reported_as_data_with_its_broker() {
     let folder = house();
     let mut command = Command::new(env!("CARGO_BIN_EXE_systole"));
     command.args(["run", "--json"]).current_dir(folder.path()).env("PATH", path());

@@ -74,7 +74,7 @@ async fn d7_a_delivery_that_the_broker_took_without_a_word_is_found_and_is_one_a
     let one = worker.pulls().await;
     // It goes out when the outcome of the first is known.
     let two = worker.pulls().await;
-    assert_eq!(stored(&worker).await, 2, "each lies there once");
+    assert_eq!(stored(&worker).await, 2, "each is stored once");
     for held in [&one, &two] {
         let receipt = worker.says(held, "done").await;
         assert!(receipt.ends_with("/>") && !receipt.contains("stale"), "{receipt}");

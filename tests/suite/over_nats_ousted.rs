@@ -29,7 +29,7 @@ async fn begins(url: &str, epoch: u64) -> Stage {
 async fn lie(server: &Server, wanted: &[&str]) {
     let stored = async { while lying(server).await != wanted {} };
     let waited = tokio::time::timeout(PATIENCE, stored).await;
-    assert!(waited.is_ok(), "wanted {wanted:?}, there lie {:?}", lying(server).await);
+    assert!(waited.is_ok(), "wanted {wanted:?}, the stream has {:?}", lying(server).await);
 }
 
 /// The deliveries for the listener in the stream.

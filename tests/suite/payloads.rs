@@ -264,7 +264,7 @@ fn c13_a_configuration_from_before_there_were_payloads_is_read_as_before() {
 }
 
 #[test]
-fn a13_every_mistake_of_a_block_names_its_place_and_its_mend() {
+fn a13_every_mistake_of_a_block_names_its_place_and_its_fix() {
     let mut files: Vec<PathBuf> =
         fs::read_dir("tests/suite/golden/config").unwrap().map(|entry| entry.unwrap().path()).collect();
     let is_of_payloads = |path: &PathBuf| {

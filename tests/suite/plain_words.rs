@@ -229,7 +229,7 @@ fn read_and_write_errors_name_the_purpose_and_the_fix() {
 }
 
 #[test]
-fn a_question_that_is_no_text_or_has_no_end_is_told_with_its_mend() {
+fn a_question_that_is_no_text_or_has_no_end_is_reported_with_its_fix() {
     let house = house();
     let asked = |bytes: &[u8]| {
         std::fs::write(house.path().join("question"), bytes).unwrap();

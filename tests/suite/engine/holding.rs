@@ -39,7 +39,7 @@ fn held() -> Rig {
     let mut rig = Rig::new();
     rig.asks(1, "k", "guarded", None);
     rig.settle();
-    assert_eq!(rig.seen()[1..], ["watch 1/0.0 t1 a1"], "only who is told hears of it");
+    assert_eq!(rig.seen()[1..], ["watch 1/0.0 t1 a1"], "only the notified listener gets it");
     rig.replies("1/0.0 t1 a1", vec![]);
     rig.settle();
     rig.seen();

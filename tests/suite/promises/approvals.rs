@@ -165,9 +165,9 @@ async fn g4_a_notified_listener_reads_the_request_and_delays_nothing() {
     let house = House::open(&PARTS).await;
     let receipt = house.send("k", &say("guard", "one"), None, None).await.unwrap();
     let told = house
-        .until("the one that is told answers", |r| code(r) == "final" && r.header.from.as_str() == "watch");
+        .until("the notified listener answers", |r| code(r) == "final" && r.header.from.as_str() == "watch");
     assert_eq!(told.await.header.thread, receipt.thread);
-    let tell = house.until("a request for who is told", |r| code(r) == "tell").await;
+    let tell = house.until("a request for the notified listener", |r| code(r) == "tell").await;
     super::valid_under_core(&tell.body);
     assert!(body(&tell).contains("id=\"a1\"") && body(&tell).contains("element=\"say\""), "{}", body(&tell));
     house.close().await;

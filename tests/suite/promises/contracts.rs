@@ -209,7 +209,7 @@ const FIND_XSD: &str = r#"<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema"
 </xs:schema>"#;
 
 #[tokio::test]
-async fn a9_who_applies_only_the_mend_gets_its_payload_admitted() {
+async fn a9_a_sender_that_applies_only_the_fix_gets_its_payload_admitted() {
     let find = "\nfor turn in turns(): reply(turn.delivery, '<found xmlns=\"https://xml-pipeline.org/ns/find/v1\">x</found>')\n";
     let folder =
         super::cast::cast(&[("mender", "peers: [find], turns: 6, entry: true", MENDER), ("find", "", find)]);

@@ -121,7 +121,7 @@ impl Obeys {
             }
             (None, 0) => {
                 if !self.corpus.iter().any(|(_, words)| words == question) {
-                    self.wrong.lock().unwrap().push(format!("{question:?} stands in no corpus"));
+                    self.wrong.lock().unwrap().push(format!("{question:?} is in no corpus"));
                 }
                 self.obey(&question.replace("{MARK}", &mark).replace("{MARKUP}", &mark.to_uppercase()))
             }

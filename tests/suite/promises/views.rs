@@ -95,7 +95,7 @@ async fn b7_the_digest_of_a_clear_can_be_computed_from_the_log() {
 }
 
 #[tokio::test]
-async fn wrong_numbers_are_refused_with_a_mend() {
+async fn wrong_numbers_are_refused_with_a_fix() {
     let house = House::open(&[("boss", "turns: 30, entry: true", BOSS)]).await;
     let wrong =
         ["clear(-1)", "clear('x')", "clear('')", "clear('1.5')", "recall('x', 1)", "recall(1, 1, length=0)"];

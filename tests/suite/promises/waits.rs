@@ -120,7 +120,7 @@ async fn b8_a_boss_sleeps_until_its_timer_and_is_woken_with_its_own_note() {
     assert!(told.contains("the &lt;kettle&gt;") && told.contains("reason=\"timer\""), "{told}");
     assert!(
         told.find("ordinal=\"0\"") < told.find("ordinal=\"1\""),
-        "answers stand in order of items: {told}"
+        "answers are in the order of the items: {told}"
     );
     let records = house.records();
     let of =
@@ -235,7 +235,7 @@ fn b8_a_timer_of_a_thread_at_rest_that_fires_after_a_kill_reaches_a_person_once(
 }
 
 #[tokio::test]
-async fn b8_what_is_wrong_with_a_timer_is_told_with_the_mend() {
+async fn b8_what_is_wrong_with_a_timer_is_reported_with_the_fix() {
     let house = House::open(&[("boss", "turns: 4, entry: true", BOSS)]).await;
     let plan = "[[timer('', after='10'), timer('', every='10ms'), timer(''), timer('', id='A', after='1m'), \
                 f'<cancel-timer xmlns=\"{CORE}\" id=\"tea\"/>'], everything]";

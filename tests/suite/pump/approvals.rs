@@ -87,7 +87,7 @@ fn held_a_call_its_request_is_recorded_with_it_counted_in_sys_and_told() {
     ] {
         assert!(told.contains(&wanted), "{told}");
     }
-    assert_eq!(told, body(&stage, 4), "who is told reads the same");
+    assert_eq!(told, body(&stage, 4), "the notified listener reads the same");
 }
 
 #[test]

@@ -458,7 +458,7 @@ fn turns_1_may_set_a_timer_and_be_called_by_it() {
 }
 
 #[test]
-fn spans_are_read_and_what_is_none_is_refused_with_the_mend() {
+fn spans_are_read_and_what_is_none_is_refused_with_the_fix() {
     let read =
         |attributes: &str| read_set_timer(format!("<set-timer {CORE} {attributes}>x</set-timer>").as_bytes());
     let pace = |attributes: &str| read(attributes).unwrap().pace;

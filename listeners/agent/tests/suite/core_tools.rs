@@ -25,7 +25,7 @@ fn with_memory(dialect: Dialect) -> Agent {
 }
 
 #[tokio::test]
-async fn e12_native_tools_of_the_core_are_told_with_their_schemas() {
+async fn e12_native_tools_of_the_core_are_reported_with_their_schemas() {
     let mut stage = Stage::of(helper(Dialect::Native), "helper:\n  - say: In auth.rs.\n");
     stage.ask().await;
     let tools: Vec<String> = stage

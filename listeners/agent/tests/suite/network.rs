@@ -40,7 +40,7 @@ fn e13_an_unreachable_address_is_named_in_the_error() {
 }
 
 #[test]
-fn e13_a_server_without_tls_is_told() {
+fn e13_a_server_without_tls_is_reported() {
     let server = Server::saying(measured("200 OK", &[], ""));
     let found =
         fault(Provider::OpenAi, &format!("https://{}", server.at), Limits { connect: SHORT, ..limits() });
