@@ -32,7 +32,7 @@ async fn lie(server: &Server, leads: &mut Stage, wanted: &[&str]) {
     tokio::select! {
         biased;
         waited = tokio::time::timeout(PATIENCE, stored) => {
-            assert!(waited.is_ok(), "wanted {wanted:?}, there lie {:?}", lying(server).await);
+            assert!(waited.is_ok(), "wanted {wanted:?}, the stream has {:?}", lying(server).await);
         }
         said = leads.report() => panic!("wanted {wanted:?}, came {said:?}"),
     }

@@ -280,7 +280,7 @@ pub(crate) fn ask_person(question: &Question, known: &Known, facts: &Facts) -> R
     }))
 }
 
-/// What a person said, or what counts where nobody did.
+/// A person's answer, or the question's default if it expired.
 pub(crate) fn person_said(said: &Payload, question: &Question) -> Option<Payload> {
     if said.attribute("outcome").as_deref() != Some("expired") {
         return Some(said.clone());

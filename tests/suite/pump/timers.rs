@@ -97,7 +97,7 @@ fn b8_news_without_a_taker_is_a_dead_letter_and_causes_no_further_news() {
 }
 
 #[test]
-fn b8_a_call_that_somebody_asked_for_is_no_news_of_a_timer() {
+fn b8_a_call_from_a_client_sends_no_timer_news() {
     let mut stage = told_of("after=\"1m\"", "drink it");
     stage.asks("k2", "agent", Some(&root()));
     assert_eq!(stage.replies("2", 1, vec![final_()]), ["root 6 message/final agent -> operator 2 t1.0"]);
@@ -458,7 +458,7 @@ fn turns_1_may_set_a_timer_and_be_called_by_it() {
 }
 
 #[test]
-fn spans_are_read_and_what_is_none_is_refused_with_the_mend() {
+fn spans_are_read_and_what_is_none_is_refused_with_the_fix() {
     let read =
         |attributes: &str| read_set_timer(format!("<set-timer {CORE} {attributes}>x</set-timer>").as_bytes());
     let pace = |attributes: &str| read(attributes).unwrap().pace;

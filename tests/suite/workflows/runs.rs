@@ -208,7 +208,7 @@ workflows:
 }
 
 #[test]
-fn f6_a_branch_that_somebody_else_sends_is_refused() {
+fn f6_a_branch_from_another_sender_is_refused() {
     let goals = "
 workflows:
   open:
