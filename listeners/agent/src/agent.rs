@@ -18,9 +18,10 @@ use crate::failures::{self, Reason};
 use crate::guard::{self, Room};
 use crate::heard::Heard;
 use crate::memory::{Conversation, Happened, Turn};
-use crate::model::{Models, Stop};
+use crate::model::Models;
 use crate::spec;
 use crate::terms::{AgentTerms, CallTerms};
+use crate::tools;
 use crate::turn::{self, Ask, Came};
 use crate::{primitives, viewing};
 
@@ -119,7 +120,7 @@ impl Agent {
             let why = format!("the model gave the same answer {SAME} times in a row");
             return Ok(self.report(&conversation, wrap_up, &why));
         }
-        let room = guard::room(&self.limits, &conversation, turn::tools_tokens(&conversation.terms.tools));
+        let room = guard::room(&self.limits, &conversation, tools::tools_tokens(&conversation.terms.tools));
         if room == Room::None {
             return Ok(self.report(&conversation, wrap_up, "the model's window is full"));
         }
@@ -134,7 +135,14 @@ impl Agent {
             wrap_up,
             only_final,
         };
-        let ask = Ask { agent: self, conversation: &conversation, header: &header, asked };
+        let ask = Ask {
+            models: &self.models,
+            spec: &self.spec,
+            limits: &self.limits,
+            conversation: &conversation,
+            header: &header,
+            asked,
+        };
         let came = turn::ask(ask, stamp.journal.is_some(), line).await?;
         conversation.was_put();
         let heard = match came {
@@ -331,9 +339,4 @@ fn is_over(said: &Said) -> bool {
         Said::Failure { .. } => true,
         Said::Again { .. } => false,
     }
-}
-
-/// Whether the provider withheld the rest of the answer.
-pub(crate) fn is_refused(stop: Stop) -> bool {
-    stop == Stop::Filtered
 }
