@@ -33,11 +33,11 @@ const SAME: u32 = 4;
 
 /// A running agent.
 pub struct Agent {
-    pub(crate) spec: spec::Agent,
+    spec: spec::Agent,
     terms: AgentTerms,
-    pub(crate) models: Arc<Models>,
+    models: Arc<Models>,
     /// The limits and prices of its model.
-    pub(crate) limits: spec::Model,
+    limits: spec::Model,
     kept: OpenCalls<KeptConversation>,
 }
 
@@ -107,8 +107,7 @@ impl Agent {
         let answers = Answers::read(&asked.payload).ok();
         let wrap_up = answers.as_ref().and_then(|answers| answers.wrap_up.clone());
         let (mut conversation, seen) = self.conversation(asked, answers, line).await?;
-        let stamp = &asked.stamp;
-        let wrap_up = wrap_up.as_deref();
+        let (stamp, wrap_up) = (&asked.stamp, wrap_up.as_deref());
         if let Some(failure) = self.asked_for_more(&conversation) {
             return Ok(failure);
         }
@@ -135,14 +134,8 @@ impl Agent {
             wrap_up,
             only_final,
         };
-        let ask = Ask {
-            models: &self.models,
-            spec: &self.spec,
-            limits: &self.limits,
-            conversation: &conversation,
-            header: &header,
-            asked,
-        };
+        let (models, spec, limits) = (&*self.models, &self.spec, &self.limits);
+        let ask = Ask { models, spec, limits, conversation: &conversation, header: &header, asked };
         let came = turn::ask(ask, stamp.journal.is_some(), line).await?;
         conversation.was_put();
         let heard = match came {
