@@ -9,8 +9,8 @@ use std::time::Duration;
 use rustix::process::Signal;
 use systole::cli::soak;
 use systole::cli::soak::life::{self, Omen, PATIENCE};
+use systole::console::api_types::Refusal;
 use systole::console::client::{Client, Letter};
-use systole::console::told::Refusal;
 use systole_checker::log::Log;
 use systole_checker::{Terms, check_under};
 

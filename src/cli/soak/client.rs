@@ -18,9 +18,9 @@ use super::errands::{Drawer, Fate, Message, steering};
 use super::guests::{self, Guest};
 use super::house::House;
 use super::orders::{Deed, Order};
+use crate::console::api_types::{Receipt, Record};
 use crate::console::client::Letter;
 use crate::console::ending::{Ending, ending};
-use crate::console::told::{Receipt, Record};
 
 /// Most answers owed to a client before it waits for the oldest: with a few clients enough work for every
 /// listener, and little enough that a run ends soon.

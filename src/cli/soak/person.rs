@@ -12,8 +12,8 @@ use super::doorstep::Doorstep;
 use super::guests;
 use super::house::House;
 use super::orders::{Deed, Order};
+use crate::console::api_types::{Outcome, Record, Ruling};
 use crate::console::client::Client as Door;
-use crate::console::told::{Outcome, Record, Ruling};
 use systole_core::rules::approval_payload::read_request;
 use systole_core::types::person::ApprovalRequest;
 
