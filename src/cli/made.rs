@@ -10,7 +10,7 @@ use systole_kit::{Limits, Payload, QName};
 use super::exit::Exit;
 use super::refused;
 use super::screen::Screen;
-use crate::console::told::Refusal;
+use crate::console::api_types::Refusal;
 use systole_core::rules::introspection::model_of;
 use systole_core::types::codes::Code;
 use systole_core::types::composition::{Composition, Element, Listener, SchemaId};

@@ -7,8 +7,8 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use rustix::process::Signal;
+use systole::console::api_types::Refusal;
 use systole::console::client::{Client, Letter};
-use systole::console::told::Refusal;
 use systole_checker::log::Log;
 use systole_checker::{Terms, check_under};
 use systole_soak as soak;

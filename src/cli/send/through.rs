@@ -13,8 +13,8 @@ use super::super::signals::Signals;
 use super::way::{Decided, Elsewhere, Next, Way};
 use super::{Exit, Parcel, Place, Screen, Waiter, not_taken, taken, too_late};
 use crate::cli::refused;
+use crate::console::api_types::Receipt;
 use crate::console::client::{Client, Unheard};
-use crate::console::told::Receipt;
 use systole_core::types::ids::ThreadId;
 
 /// How often the line with who works is rewritten.

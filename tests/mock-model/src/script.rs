@@ -13,7 +13,9 @@ use std::sync::Arc;
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_saphyr::Spanned;
 
-pub(crate) use values::{Arguments, Call, Chunk, Cut, ErrorType, Fault, Stop, UsageSet};
+pub(crate) use values::{
+    Arguments, Call, Calls, Chunk, Cut, ErrorType, Fault, MediaType, Need, Pause, Rate, Stop, Times, UsageSet,
+};
 
 use crate::reply::Reply;
 
