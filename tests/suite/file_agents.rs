@@ -7,9 +7,10 @@ use std::path::Path;
 use systole::config::{self, OrganismFile, Refused, page};
 use systole::edges::schemas::{Judge, Source, Verdict};
 use systole_agent::spec::{Actions, Dialect, Format, Provider, Thinking, ToolChoice};
-use systole_core::rules::classify::{Case, of_item, of_message};
+use systole_core::rules::classify::{of_item, of_message};
 use systole_core::rules::todo;
 use systole_core::types::composition::{Describe, OnUnknown, Reach};
+use systole_core::types::flow::What;
 use systole_core::types::ids::Name;
 use systole_kit::QName;
 
@@ -264,7 +265,7 @@ fn notes_of_an_agent_are_judged_by_a_schema_of_the_house() {
     let composition = loaded(SMALL).composition;
     let helper = composition.listener(&name("helper")).unwrap();
     let tag = QName::new("https://xml-pipeline.org/ns/helper/v1", "helper");
-    let Ok(Case::Note(schema)) = of_item(&composition, helper, &tag, None) else { panic!("it is a note") };
+    let Ok((What::Note, schema)) = of_item(&composition, helper, &tag, None) else { panic!("it is a note") };
     let sources: Vec<Source> = (composition.schemas.iter())
         .map(|schema| Source { name: schema.name.clone(), xsd: schema.text.to_vec() })
         .collect();

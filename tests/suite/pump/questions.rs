@@ -1,13 +1,12 @@
 //! Questions to a person, as the pump decides them: what is recorded, what waits, and what ends the wait.
 
-use systole_core::rules::question::read_ask_person;
 use systole_core::types::person::{PersonRequestId, Ruling, Says};
 
 use super::*;
 
 fn person(expires: &str, inside: &str) -> Item {
     let body = format!("<ask-person expires=\"{expires}\">{inside}</ask-person>");
-    primitive(&body, |body| read_ask_person(body).map(Primitive::AskPerson))
+    primitive(&body)
 }
 
 const GO: &str = "<question>Go?</question><choice>go</choice><choice>stop</choice>";

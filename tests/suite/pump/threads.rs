@@ -2,8 +2,6 @@
 
 use systole_core::pump::children;
 use systole_core::pump::view::{Begun, ReadRequest, look};
-use systole_core::rules::primitive::read_cancel_thread;
-use systole_core::types::primitive::Primitive;
 
 use super::*;
 
@@ -192,7 +190,7 @@ fn for_child(label: &str) -> Item {
 
 fn cancels(label: &str) -> Item {
     let body = format!("<cancel-thread id=\"{}\"/>", child(label));
-    primitive(&body, |body| read_cancel_thread(body).map(Primitive::CancelThread))
+    primitive(&body)
 }
 
 #[test]
