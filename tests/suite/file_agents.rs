@@ -328,7 +328,7 @@ fn names_are_one_space_and_the_entry_is_the_only_agent_that_is_open() {
     let second = "  other: {model: main, prompt: {identity: You answer.}}\n";
     let two = loaded(&format!("{SMALL}{second}"));
     assert_eq!(two.composition.entry, None);
-    assert_eq!(two.warnings.len(), 1, "a message that names nobody could go to both");
+    assert_eq!(two.warnings.len(), 1, "a message without an addressee could go to both");
     assert_eq!(two.warnings[0].code.as_str(), "config.several-takers");
     let closed = loaded(&SMALL.replace("{model: main,", "{model: main, entry: false,"));
     assert_eq!(closed.composition.entry, None);

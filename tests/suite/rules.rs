@@ -62,7 +62,7 @@ fn each_element_of_a_listener_is_judged_by_a_schema_of_its_own() {
 
 /// `organism.entry` gets messages without an addressee, even if others are open as well.
 #[test]
-fn a_message_that_names_nobody_goes_to_the_entry_if_that_takes_it() {
+fn a_message_without_an_addressee_goes_to_the_entry_if_the_entry_takes_it() {
     let mut all = composition();
     let tool = all.listeners[&name("tool")].accepts.clone();
     all.listeners.get_mut(&name("other")).unwrap().accepts.extend(tool);
@@ -80,7 +80,7 @@ fn a_message_that_names_nobody_goes_to_the_entry_if_that_takes_it() {
     assert_eq!(message(&all, None).unwrap_err().code, Code::Ambiguous, "the entry does not take it");
     all.entry = Some(name("other"));
     all.listeners.get_mut(&name("other")).unwrap().entry = false;
-    assert_eq!(message(&all, None), Ok(name("tool")), "nobody comes in where it is not open");
+    assert_eq!(message(&all, None), Ok(name("tool")), "a closed listener gets nothing from outside");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! What the log proves about the demo. The checker of the tests, which shares no code with the pump, judges it
+//! What the log proves about the demo. The checker, which shares no code with the pump, judges it
 //! together with the asker's history; the model calls in the log are counted. It reads the log and writes nothing.
 
 use std::path::Path;
@@ -10,7 +10,7 @@ use systole_checker::record::{Hash, Id};
 
 use super::Fault;
 use crate::audit::costs;
-use crate::console::told;
+use crate::console::api_types;
 use crate::edges::log::sqlite;
 use systole_core::types::ids::ThreadId;
 
@@ -28,8 +28,8 @@ pub(super) struct Proof {
 pub(super) fn of(
     log: &Path,
     question: &[u8],
-    receipt: &told::Receipt,
-    answer: &told::Record,
+    receipt: &api_types::Receipt,
+    answer: &api_types::Record,
 ) -> Result<Proof, Fault> {
     let unproven = |words: String| Fault::Unproven(words);
     let illegible = || unproven("the receipt names no record".to_owned());

@@ -22,7 +22,7 @@ use crate::cli::screen::Screen;
 use crate::cli::send::{document, duration};
 use crate::cli::signals::Signals;
 use crate::config;
-use crate::console::told::Refusal;
+use crate::console::api_types::Refusal;
 use crate::runtime::trying::{self, Untried};
 use systole_core::types::composition::Composition;
 use systole_core::types::ids::Name;

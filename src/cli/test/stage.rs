@@ -14,12 +14,13 @@ use crate::cli::cast::{self, Company, Scripts};
 use crate::cli::tree;
 use crate::config::read_source;
 use crate::config::rehearsal::{Rehearsal, Sending};
+use crate::console::api_types::{Receipt, Record};
 use crate::console::ending::{Ending, ending};
-use crate::console::told::{Receipt, Record};
 use crate::edges::clock::SkippingClock;
 use crate::edges::delivery::Answering;
 use crate::edges::log::memory::Memory;
-use crate::runtime::running::{LogPlace, Message, Organism, Plan};
+use crate::runtime::plan::Plan;
+use crate::runtime::running::{LogPlace, Message, Organism};
 use crate::runtime::skipping::{Activity, SkippedTime};
 use crate::runtime::waiting::Reply;
 use systole_core::types::ids::{Key, ThreadId};
@@ -130,7 +131,7 @@ impl Stage {
         match reply {
             Some(Reply::Receipt(receipt, position)) => {
                 let position = position.unwrap_or_default();
-                self.last = Some(Receipt::of(&receipt, position, key.as_str(), None));
+                self.last = Some(Receipt::of(&receipt, position, key.as_str()));
                 Ok(())
             }
             Some(Reply::Refused(refusal)) => Err(refusal),

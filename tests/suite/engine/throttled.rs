@@ -12,7 +12,14 @@ impl Rig {
             let payload = Err(Refused { refusal: Refusal::new(Code::Invalid, "wrong"), kept: None });
             let (client, key) = (Name::operator(), Key::parse("wrong").unwrap());
             let thread = thread.cloned();
-            self.input(Input::Asked(Asked { ticket: Ticket(ticket), client, key, thread, payload }));
+            self.input(Input::Asked(Asked {
+                ticket: Ticket(ticket),
+                client,
+                key,
+                thread,
+                payload,
+                claimed: None,
+            }));
         }
         self.settle();
     }
@@ -71,7 +78,7 @@ fn what_was_not_told_yet_is_told_at_the_end() {
 }
 
 #[test]
-fn nobody_is_held_up_by_who_is_refused() {
+fn refused_clients_do_not_delay_others() {
     let mut rig = Rig::new();
     rig.is_refused(10_000, None);
     rig.seen();

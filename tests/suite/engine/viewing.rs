@@ -130,7 +130,7 @@ fn a_log_that_cannot_be_read_refuses_what_needed_it() {
         rig.reader.deaf.store(false, Ordering::Relaxed);
         rig.says("1 t2 a1", asks(1, Question::View { from_seq: 0, words: false, items: true }));
         rig.settle();
-        assert!(answered(&rig)[0].contains("reply.stale-lease"), "and nobody is left waiting");
+        assert!(answered(&rig)[0].contains("reply.stale-lease"), "and no request waits any more");
     }
 }
 

@@ -123,7 +123,7 @@ fn a_call_that_may_only_answer_withdraws_its_questions() {
 }
 
 #[test]
-fn in_its_last_turn_a_listener_asks_nobody() {
+fn a_listener_cannot_ask_a_person_in_its_last_turn() {
     let mut stage = Stage::new();
     stage.asks("k", "agent", None);
     let turns = stage.state.book.listener(Digest([7; 32]), &name("agent")).unwrap().turns;

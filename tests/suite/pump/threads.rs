@@ -171,7 +171,7 @@ impl Stage {
         let asked = children::named(&items).into_iter().filter(|id| call.may_have_ended(&root(), id));
         let wanted = asked.map(|id| (0, ReadRequest::Child(id))).collect();
         let seen = look(&self.log(), &mut Begun::default(), &self.whose(&root(), path), &wanted).unwrap();
-        assert_eq!(seen.view, None, "nobody needs the view for that");
+        assert_eq!(seen.view, None, "no answer needs the view for that");
         let lease = self.lease(&root(), path, turn, 1);
         let judged = Judged { lease, said: Said::Items(items), claimed: None, ticket: None };
         self.happens(EventKind::Looked { judged, seen: Ok(seen) })
@@ -241,7 +241,7 @@ fn an_ended_child_of_another_call_of_the_thread_is_unknown() {
 }
 
 #[test]
-fn where_the_log_was_not_read_nobody_is_told_that_an_own_child_is_unknown() {
+fn a_child_is_not_reported_as_unknown_if_the_log_was_not_read() {
     let mut stage = Stage::under(lasting());
     stage.asks("k", "agent", None);
     stage.replies("1", 1, vec![spawn(Some("heat"), "tool")]);

@@ -97,7 +97,7 @@ fn b8_news_without_a_taker_is_a_dead_letter_and_causes_no_further_news() {
 }
 
 #[test]
-fn b8_a_call_that_somebody_asked_for_is_no_news_of_a_timer() {
+fn b8_a_call_from_a_client_sends_no_timer_news() {
     let mut stage = told_of("after=\"1m\"", "drink it");
     stage.asks("k2", "agent", Some(&root()));
     assert_eq!(stage.replies("2", 1, vec![final_()]), ["root 6 message/final agent -> operator 2 t1.0"]);

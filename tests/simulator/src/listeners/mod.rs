@@ -9,7 +9,6 @@ mod worker;
 
 use std::collections::HashMap;
 
-use systole::cli::soak::dice::Dice;
 use systole_core::types::codes::Code;
 use systole_core::types::composition::Gather;
 use systole_core::types::flow::{Admitted, Found, Item, Refused, Said, Verdict, What};
@@ -19,6 +18,7 @@ use systole_core::types::refusal::Refusal;
 use systole_kit::Payload;
 use systole_kit::ask::Question;
 use systole_kit::journal::Entry;
+use systole_soak::dice::Dice;
 
 use crate::cast;
 use crate::primitives::{self, Sent};
@@ -63,7 +63,7 @@ impl Thing {
                 Item::Refused(Refused { refusal, kept: Some(payload.bytes().clone()) })
             }
             Thing::ForThread(thread, payload) => {
-                let refusal = Refusal::new(Code::NotAPeer, "nobody takes news");
+                let refusal = Refusal::new(Code::NotAPeer, "no listener takes news");
                 let judged = Box::new(Err(Refused { refusal, kept: None }));
                 Item::ForThread { thread: thread.clone(), payload: payload.bytes().clone(), judged }
             }
@@ -76,9 +76,9 @@ impl Thing {
             Thing::ForEach(gather, takers, payload) => {
                 let verdict = |to: &Name| (to.clone(), Verdict::sworn(payload.clone()));
                 let admitted = Admitted::for_each(*gather, takers.iter().map(verdict).collect());
-                let nobody =
-                    || Refused { refusal: Refusal::new(Code::NotAPeer, "nobody takes it"), kept: None };
-                admitted.map_or_else(|| Item::Refused(nobody()), Item::Admitted)
+                let refusal = || Refusal::new(Code::NotAPeer, "no listener takes it");
+                let refused = || Item::Refused(Refused { refusal: refusal(), kept: None });
+                admitted.map_or_else(refused, Item::Admitted)
             }
         }
     }

@@ -60,7 +60,7 @@ pub(super) fn item(thrown: &Thrown) -> Item {
             Item::Refused(Refused { refusal: Refusal::new(Code::Invalid, "wrong"), kept: None })
         }
         Thrown::ForThread(thread) => {
-            let refusal = Refusal::new(Code::NotAPeer, "nobody takes news");
+            let refusal = Refusal::new(Code::NotAPeer, "no listener takes news");
             let judged = Box::new(Err(Refused { refusal, kept: None }));
             Item::ForThread { thread: thread.clone(), payload: payload("news", 0).bytes().clone(), judged }
         }

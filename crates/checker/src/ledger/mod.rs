@@ -1,0 +1,483 @@
+//! The state of every thread after the records read so far: open calls, their items, attempts and
+//! children.
+//!
+//! The ledger is a separate fold, written from the pages that say what a record means and not from the
+//! pump's fold. It judges nothing, and a record that breaks a rule does not derail it: it takes each
+//! record as well as it can, so that one fault is found once and not again at every later record. It
+//! stores open calls, and a few words per record of everything else.
+
+mod approvals;
+mod firsts;
+mod journal;
+mod pauses;
+mod purses;
+mod takers;
+mod thread;
+mod timers;
+
+use std::collections::{BTreeMap, HashMap};
+
+pub(crate) use self::approvals::{Approval, Question};
+pub(crate) use self::journal::{Bought, Entry};
+pub(crate) use self::thread::{Call, Item, Spawn, Thread};
+
+pub(crate) use thread::{Clocked, Firing, Timer};
+
+use self::firsts::Firsts;
+use self::thread::{Child, End, Warning};
+use crate::meaning::{Act, By, Sort};
+use crate::path;
+use crate::record::{Hash, Id, Record, head_zero};
+use crate::tag::{self, Tag};
+
+/// A record with the parts that all rules need, read once.
+pub(crate) struct Step<'r> {
+    pub(crate) record: &'r Record,
+    /// What it does. Only the rules of chains and causes judge a record without a meaning.
+    pub(crate) act: Option<Act<'r>>,
+    /// The leaf of its bytes.
+    pub(crate) leaf: Hash,
+    /// Its body, if that is a payload of the core.
+    pub(crate) core: Option<Tag<'r>>,
+}
+
+impl<'r> Step<'r> {
+    pub(crate) fn new(record: &'r Record, act: Option<Act<'r>>) -> Step<'r> {
+        let core = if record.from == "core" { tag::root(&record.body) } else { None };
+        Step { record, act, leaf: record.leaf(), core }
+    }
+
+    /// The core payload of that name.
+    pub(crate) fn core_named(&self, name: &str) -> Option<&Tag<'r>> {
+        self.core.as_ref().filter(|tag| tag.name == name)
+    }
+
+    /// Whether it is an attempt after one that died with the pump.
+    pub(crate) fn tells_of_a_death_of_the_pump(&self) -> bool {
+        self.core_named("attempt").and_then(|tag| tag.attribute("with_pump")) == Some("true")
+    }
+}
+
+/// The place of a record.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Place {
+    /// The number of its thread in this ledger.
+    pub(crate) thread: u32,
+    pub(crate) seq: u64,
+}
+
+/// The state against which later records are judged.
+#[derive(Default)]
+pub(crate) struct Ledger {
+    pub(crate) position: u64,
+    pub(crate) records: u64,
+    pub(crate) threads: HashMap<String, Thread>,
+    /// Spawns without a confirmation, by the id of their record.
+    pub(crate) spawns: HashMap<Id, Spawn>,
+    ids: HashMap<Id, Place>,
+    firsts: Firsts,
+}
+
+impl Ledger {
+    pub(crate) fn thread(&self, id: &str) -> Option<&Thread> {
+        self.threads.get(id)
+    }
+
+    pub(crate) fn call(&self, thread: &str, call: &str) -> Option<&Call> {
+        self.thread(thread)?.calls.get(call)
+    }
+
+    /// The open call that a record belongs to.
+    pub(crate) fn call_of(&self, step: &Step<'_>) -> Option<&Call> {
+        self.call(&step.record.thread, step.act?.call()?)
+    }
+
+    /// The head that a record of this thread continues.
+    pub(crate) fn head(&self, thread: &str) -> Hash {
+        self.thread(thread).map_or_else(|| head_zero(thread), |thread| thread.head)
+    }
+
+    pub(crate) fn place(&self, id: Id) -> Option<Place> {
+        self.ids.get(&id).copied()
+    }
+
+    /// The position of an item with the same call, turn and ordinal.
+    pub(crate) fn first_item(&self, thread: &str, call: &str, turn: u32, ordinal: u32) -> Option<u64> {
+        self.firsts.get(&["item", thread, &path::of_item(call, turn, ordinal)])
+    }
+
+    /// The position of a message with the same sender and key in the same thread.
+    pub(crate) fn first_key(&self, record: &Record) -> Option<u64> {
+        self.firsts.get(&["key", &record.thread, &record.from, record.key.as_deref()?])
+    }
+
+    /// The position of another root that the same sender opened with the same key.
+    pub(crate) fn first_root(&self, record: &Record) -> Option<u64> {
+        self.firsts.get(&["root", &record.from, record.key.as_deref()?])
+    }
+
+    /// The position of a call's outcome.
+    pub(crate) fn first_outcome(&self, thread: &str, call: &str) -> Option<u64> {
+        self.firsts.get(&["outcome", thread, call])
+    }
+
+    /// Whether a child has not ended; a child that never began is not running.
+    pub(crate) fn is_running(&self, child: &str) -> bool {
+        self.thread(child).is_some_and(|child| child.ended.is_none())
+    }
+
+    /// Skips a row that is not a record.
+    pub(crate) fn skip(&mut self, position: u64) {
+        self.position = self.position.max(position);
+        self.records += 1;
+    }
+
+    /// Takes a record.
+    pub(crate) fn apply(&mut self, step: &Step<'_>) {
+        let record = step.record;
+        self.position = record.position;
+        self.records += 1;
+        let number = u32::try_from(self.threads.len()).unwrap_or(u32::MAX);
+        let thread = self.threads.entry(record.thread.clone()).or_insert_with(|| Thread {
+            number,
+            seq: 0,
+            head: head_zero(&record.thread),
+            top_calls: 0,
+            calls: BTreeMap::new(),
+            timers: BTreeMap::new(),
+            clocks: BTreeMap::new(),
+            used: (0, 0),
+            bought: Bought::default(),
+            purses: BTreeMap::new(),
+            paused: None,
+            ended: None,
+            child: None,
+        });
+        (thread.seq, thread.head) = (record.seq, record.head);
+        self.ids.entry(record.id).or_insert(Place { thread: thread.number, seq: record.seq });
+        if let Some(key) = &record.key {
+            self.firsts.put(&["key", &record.thread, &record.from, key], record.position);
+            if record.seq == 1 {
+                self.firsts.put(&["root", &record.from, key], record.position);
+            }
+        }
+        match step.act {
+            Some(Act::Opens { call, to, by }) => self.opens(step, call, to, by),
+            Some(Act::Item { call, turn, ordinal, sort }) => self.item(step, call, turn, ordinal, sort),
+            Some(act @ Act::Takes { .. }) => self.takes(step, act),
+            Some(Act::Answer { caller, turn, ordinal }) => self.answered(step, caller, turn, ordinal),
+            Some(Act::Inbox { call }) => {
+                self.told(step);
+                self.warned(step, call);
+            }
+            Some(Act::Wraps { call }) => self.with_call(&record.thread, call, |call| {
+                call.wraps_up.get_or_insert(record.position);
+            }),
+            Some(Act::Fires { call }) => self.fired(step, call),
+            Some(Act::Unset { .. }) => self.unset(step),
+            Some(Act::Clocks { call }) => self.clocked(step, call),
+            Some(Act::Asks { call }) => self.asks(step, call),
+            Some(Act::Questions { caller, turn, ordinal }) => self.questions(step, caller, turn, ordinal),
+            Some(Act::Tell { call, to, .. }) => self.open(record, call.to_owned(), to),
+            Some(Act::Amends { call }) => self.amends(step, call),
+            Some(Act::Decides { call }) => {
+                self.decides(step, call);
+                self.moved(&record.thread, call);
+            }
+            Some(Act::Steers { call }) => self.steered(step, call),
+            Some(Act::Outcome { call }) => self.close(step, call),
+            Some(Act::DeadLetter { call, .. }) => {
+                self.with_call(&record.thread, call, |call| call.is_dead = true);
+            }
+            Some(Act::Attempt { call, .. }) => self.attempted(step, call),
+            Some(Act::Writes { call, .. }) => self.writes(step, call),
+            Some(Act::Terminal) => self.end(step),
+            Some(Act::Pauses) => self.pauses(&record.thread, Some(record.position)),
+            Some(Act::Resumes) => self.pauses(&record.thread, None),
+            Some(Act::Denies { .. } | Act::Aside) | None => {}
+        }
+    }
+
+    fn attempted(&mut self, step: &Step<'_>, call: &str) {
+        let number = step.core_named("attempt").and_then(|tag| tag.number("number"));
+        let lost = u32::from(step.tells_of_a_death_of_the_pump());
+        self.with_call(&step.record.thread, call, |call| {
+            call.deaths_on_record += if call.attempts.is_some() { lost } else { 0 };
+            call.attempts = number.or(call.attempts);
+            call.journal.clear();
+            call.lost_with_pump += lost;
+        });
+        self.moved(&step.record.thread, call);
+    }
+
+    fn with_call(&mut self, thread: &str, call: &str, change: impl FnOnce(&mut Call)) {
+        if let Some(call) = self.threads.get_mut(thread).and_then(|thread| thread.calls.get_mut(call)) {
+            change(call);
+        }
+    }
+
+    fn open(&mut self, record: &Record, path: String, listener: &str) {
+        let call = Call {
+            listener: listener.to_owned(),
+            caller: record.from.clone(),
+            timer: None,
+            request: Hash::of(&record.body),
+            approval: None,
+            position: record.position,
+            seq: record.seq,
+            since_ms: record.time_ms,
+            moved: record.position,
+            purse: 0,
+            settled: 0,
+            items: Vec::new(),
+            attempts: None,
+            journal: Vec::new(),
+            lost_with_pump: 0,
+            deaths_on_record: 0,
+            is_dead: false,
+            children: Vec::new(),
+            is_nudged: false,
+            wraps_up: None,
+            warned: Vec::new(),
+            steered: None,
+            cleared: 0,
+        };
+        if let Some(thread) = self.threads.get_mut(&record.thread) {
+            thread.calls.insert(path, call);
+        }
+    }
+
+    fn opens(&mut self, step: &Step<'_>, call: &str, to: &str, by: By) {
+        let record = step.record;
+        self.open(record, call.to_owned(), to);
+        if by != By::Spawn {
+            self.gives_purse(step, call);
+        }
+        let Some(thread) = self.threads.get_mut(&record.thread) else { return };
+        thread.top_calls = thread.top_calls.max(path::top(call));
+        if by == By::Timer {
+            let id = step.core_named("timer-fired").and_then(|tag| tag.attribute("id")).map(str::to_owned);
+            self.with_call(&record.thread, call, |call| call.timer = id);
+            return self.fired(step, call);
+        }
+        if by != By::Spawn || !record.thread.contains('.') || thread.child.is_some() {
+            return;
+        }
+        let child = Child {
+            first_head: record.head,
+            is_confirmed: false,
+            depth: 0,
+            ceiling: None,
+            end: None,
+            told: None,
+        };
+        thread.child = Some(Box::new(child));
+        let Some(spawn) = record.cause.and_then(|cause| self.spawns.get_mut(&cause)) else { return };
+        if spawn.child.is_none() {
+            spawn.child = Some(record.thread.clone());
+            let (parent, call) = (spawn.thread.clone(), spawn.call.clone());
+            self.with_call(&parent, &call, |call| call.children.push(record.thread.clone()));
+            let depth = self.depth_below(&parent, &call);
+            let child = self.threads.get_mut(&record.thread).and_then(|thread| thread.child.as_mut());
+            child.into_iter().for_each(|child| child.depth = depth);
+        }
+    }
+
+    fn item(&mut self, step: &Step<'_>, call: &str, turn: u32, ordinal: u32, sort: Sort<'_>) {
+        let record = step.record;
+        self.firsts.put(&["item", &record.thread, &path::of_item(call, turn, ordinal)], record.position);
+        self.with_call(&record.thread, call, |call| {
+            call.is_nudged |= is_nudge(record);
+            call.settle(turn);
+            call.moved = record.position;
+            if turn == call.settled && call.item(turn, ordinal).is_none() {
+                call.items.push(Item {
+                    ordinal,
+                    is_note: sort == Sort::Note,
+                    is_wait: sort == Sort::Wait,
+                    is_end: sort == Sort::End,
+                    is_clear: sort == Sort::Clear,
+                    is_recall: sort == Sort::Recall,
+                    is_person: sort == Sort::Person,
+                    question: None,
+                    steers: (sort == Sort::Steer).then_some((record.id, false)),
+                    sets: (sort == Sort::Set).then_some(record.id),
+                    is_cancel: sort == Sort::Cancel,
+                    is_answered: matches!(sort, Sort::Note | Sort::Refused | Sort::Final),
+                    spawn: (sort == Sort::Spawn).then_some(record.id),
+                    cause: record.cause,
+                    time_ms: record.time_ms,
+                    takers: None,
+                });
+            }
+        });
+        match sort {
+            Sort::Call { to } => {
+                self.uses(&record.thread, 1, 0);
+                self.charge(&record.thread, 1, 0);
+                self.open(record, path::of_item(call, turn, ordinal), to);
+            }
+            Sort::Spawn => {
+                let spawn = Spawn {
+                    thread: record.thread.clone(),
+                    call: call.to_owned(),
+                    from: record.from.clone(),
+                    position: record.position,
+                    seq: record.seq,
+                    leaf: step.leaf,
+                    child: None,
+                };
+                self.spawns.insert(record.id, spawn);
+            }
+            Sort::Final => self.close(step, call),
+            Sort::Wait
+            | Sort::End
+            | Sort::Steer
+            | Sort::Asks
+            | Sort::Clear
+            | Sort::Recall
+            | Sort::Person
+            | Sort::Set
+            | Sort::Cancel
+            | Sort::Note
+            | Sort::Refused => {}
+        }
+    }
+
+    fn answer(&mut self, thread: &str, caller: &str, turn: u32, ordinal: u32) {
+        let position = self.position;
+        self.with_call(thread, caller, |call| {
+            if let Some(item) = call.item_mut(turn, ordinal) {
+                item.is_answered = true;
+                call.moved = position;
+            }
+        });
+    }
+
+    fn answered(&mut self, step: &Step<'_>, caller: &str, turn: u32, ordinal: u32) {
+        let thread = &step.record.thread;
+        self.answer(thread, caller, turn, ordinal);
+        self.answered_timer(step, caller, turn, ordinal);
+        if let Some(to) = step.core_named("context-cleared").and_then(|tag| tag.large("to_seq")) {
+            self.with_call(thread, caller, |call| call.cleared = call.cleared.max(to));
+        }
+        let Some(tag) = step.core_named("thread-spawned") else { return };
+        let item = self.call(thread, caller).and_then(|call| call.item(turn, ordinal));
+        let Some(spawned_by) = item.and_then(|item| item.spawn) else { return };
+        self.uses(thread, 1, 1);
+        self.charge(thread, 1, 1);
+        // A spawn that is confirmed too early still waits for its child.
+        let has_child = self.spawns.get(&spawned_by).is_some_and(|spawn| spawn.child.is_some());
+        let spawn = if has_child { self.spawns.remove(&spawned_by) } else { None };
+        let child = spawn.and_then(|spawn| spawn.child).and_then(|child| self.threads.get_mut(&child));
+        if let Some(child) = child.and_then(|thread| thread.child.as_mut()) {
+            child.is_confirmed = true;
+            child.ceiling = tag.number("messages");
+        }
+    }
+
+    fn told(&mut self, step: &Step<'_>) {
+        let child = step.core_named("thread-finished").and_then(|tag| tag.attribute("id"));
+        let child = child.and_then(|id| self.threads.get_mut(id)).and_then(|thread| thread.child.as_mut());
+        if let Some(child) = child {
+            child.told.get_or_insert(step.record.position);
+        }
+        if let Some(tag) = step.core_named("thread-finished") {
+            let number = |name| tag.number(name).unwrap_or(0);
+            self.uses(&step.record.thread, number("messages"), number("children"));
+            let (tokens, micros) = (tag.large("tokens").unwrap_or(0), tag.micros("money").unwrap_or(0));
+            self.buys(&step.record.thread, Bought { tokens, micros });
+        }
+    }
+
+    /// Counts the use in a thread.
+    fn uses(&mut self, thread: &str, messages: u32, children: u32) {
+        if let Some(thread) = self.threads.get_mut(thread) {
+            let (before, below) = thread.used;
+            thread.used = (before.saturating_add(messages), below.saturating_add(children));
+        }
+    }
+
+    fn warned(&mut self, step: &Step<'_>, call: &str) {
+        let Some(tag) = step.core_named("budget-warning") else { return };
+        let (Some(what), Some(limit)) = (tag.attribute("what"), tag.attribute("limit")) else { return };
+        let (what, limit) = (what.to_owned(), limit.to_owned());
+        self.with_call(&step.record.thread, call, |call| {
+            call.warned.push(Warning { what, limit, settled: call.settled });
+        });
+    }
+
+    fn steered(&mut self, step: &Step<'_>, call: &str) {
+        let record = step.record;
+        self.with_call(&record.thread, call, |call| call.steered = Some(call.settled));
+        let Some((parent, _)) = record.thread.rsplit_once('.') else { return };
+        let calls = self.threads.get_mut(parent).into_iter().flat_map(|thread| thread.calls.values_mut());
+        for word in calls.flat_map(|call| &mut call.items).filter_map(|item| item.steers.as_mut()) {
+            word.1 |= Some(word.0) == record.cause;
+        }
+    }
+
+    fn close(&mut self, step: &Step<'_>, call: &str) {
+        let record = step.record;
+        self.firsts.put(&["outcome", &record.thread, call], record.position);
+        match (path::item(call), path::taker(call)) {
+            (Some(item), Some(number)) => self.took(&record.thread, item, number),
+            (Some((caller, turn, ordinal)), None) => self.answer(&record.thread, caller, turn, ordinal),
+            (None, _) => {}
+        }
+        let Some(thread) = self.threads.get_mut(&record.thread) else { return };
+        let Some(closed) = thread.calls.remove(call) else { return };
+        if path::is_top(call) {
+            // A top call is due when those before it are over; a later one may close while it is at work.
+            let behind = |other: &&str| path::is_top(other) && path::top(other) > path::top(call);
+            let behind = thread.calls.iter_mut().filter(|(other, _)| behind(&other.as_str()));
+            behind.for_each(|(_, call)| call.moved = record.position);
+        }
+        thread.timers.values_mut().for_each(|timer| timer.closed(call, closed.settled));
+        // The rule on open calls below has reported them; they are removed with the call.
+        thread.calls.retain(|other, _| !path::is_below(other, call));
+        if thread.calls.is_empty() {
+            // An emptied map keeps its memory; most threads rest, and there are many.
+            thread.calls = BTreeMap::new();
+        }
+        let is_root = thread.child.is_none();
+        thread.timers.retain(|_, timer| {
+            let goes = timer.call == call || path::is_below(&timer.call, call);
+            !goes || is_root && path::is_top(&timer.call)
+        });
+        thread.forget_purses();
+        if path::is_top(call) && thread.child.is_some() {
+            self.end(step);
+        }
+    }
+
+    fn end(&mut self, step: &Step<'_>) {
+        let Some(thread) = self.threads.get_mut(&step.record.thread) else { return };
+        (thread.calls, thread.timers) = (BTreeMap::new(), BTreeMap::new());
+        thread.ended.get_or_insert(step.record.position);
+        if let Some(child) = &mut thread.child {
+            let outcome = outcome(step);
+            let payload = (!matches!(outcome, "handled" | "cancelled")).then(|| Hash::of(&step.record.body));
+            child.end.get_or_insert(End { outcome, payload });
+        }
+    }
+}
+
+/// Whether a record answers a final that came while children run or steps are open.
+pub(crate) fn is_nudge(record: &Record) -> bool {
+    matches!(record.code.as_deref(), Some("children-open" | "todo-open"))
+}
+
+/// The word that tells a parent how its child ended.
+fn outcome(step: &Step<'_>) -> &'static str {
+    match (step.act, step.record.code.as_deref()) {
+        (Some(Act::Item { .. }), _) => "answered",
+        (Some(Act::Terminal), _) | (_, Some("thread.cancelled")) => "cancelled",
+        (_, Some("handled")) => "handled",
+        (_, Some("approval.rejected")) => "rejected",
+        (_, Some("approval.expired")) => "expired",
+        // A used-up budget ends with a report, and a refusal for lack of budget with an error.
+        _ if step.core_named("final-report").is_some() => "budget",
+        _ => "failed",
+    }
+}

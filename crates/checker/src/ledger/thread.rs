@@ -1,0 +1,252 @@
+//! Threads in the ledger, their open calls, timers and purses, and spawns without a confirmation.
+
+use std::collections::BTreeMap;
+
+use super::{Approval, Bought, Entry, Question};
+use crate::path;
+use crate::record::{Hash, Id};
+
+/// A thread.
+#[derive(Debug)]
+pub(crate) struct Thread {
+    pub(crate) number: u32,
+    pub(crate) seq: u64,
+    pub(crate) head: Hash,
+    pub(crate) top_calls: u32,
+    pub(crate) calls: BTreeMap<String, Call>,
+    pub(crate) timers: BTreeMap<String, Timer>,
+    /// The last records on the time of messages from outside, by the top call that each opened.
+    pub(crate) clocks: BTreeMap<String, Clocked>,
+    /// Messages and children that were used here, and by ended children.
+    pub(crate) used: (u32, u32),
+    /// The use of models here, and by ended children.
+    pub(crate) bought: Bought,
+    /// For a root: what each message from outside has used in its whole tree, by the top call that it
+    /// opened.
+    pub(crate) purses: BTreeMap<u32, Purse>,
+    /// The position of the record that paused it.
+    pub(crate) paused: Option<u64>,
+    /// The position of the record that ended it.
+    pub(crate) ended: Option<u64>,
+    /// The fields that only children have; roots are many and stay small.
+    pub(crate) child: Option<Box<Child>>,
+}
+
+/// The facts about a child that its parent gets.
+#[derive(Debug)]
+pub(crate) struct Child {
+    /// Its head after its first record.
+    pub(crate) first_head: Hash,
+    pub(crate) is_confirmed: bool,
+    /// Calls and spawns above it.
+    pub(crate) depth: u32,
+    /// How many messages it may use, including everything below it.
+    pub(crate) ceiling: Option<u32>,
+    pub(crate) end: Option<End>,
+    /// The position of the `<thread-finished>` in its parent.
+    pub(crate) told: Option<u64>,
+}
+
+/// How a child ended.
+#[derive(Debug)]
+pub(crate) struct End {
+    pub(crate) outcome: &'static str,
+    /// The hash of the payload for its parent; none if there is no payload.
+    pub(crate) payload: Option<Hash>,
+}
+
+/// An open call.
+#[derive(Debug)]
+pub(crate) struct Call {
+    pub(crate) listener: String,
+    pub(crate) caller: String,
+    /// The timer that opened it.
+    pub(crate) timer: Option<String>,
+    /// The hash of the payload that it carries.
+    pub(crate) request: Hash,
+    /// The request for approval of that payload.
+    pub(crate) approval: Option<Approval>,
+    pub(crate) position: u64,
+    pub(crate) seq: u64,
+    pub(crate) since_ms: u64,
+    /// The position of the record that last moved it.
+    pub(crate) moved: u64,
+    /// For a top call: the number of its purse.
+    pub(crate) purse: u32,
+    /// The last turn whose reply is recorded; 0 before the first.
+    pub(crate) settled: u32,
+    /// The items of that reply.
+    pub(crate) items: Vec<Item>,
+    /// The last recorded attempt at the turn that is due.
+    pub(crate) attempts: Option<u32>,
+    /// The journal entries of its listener in that attempt.
+    pub(crate) journal: Vec<Entry>,
+    /// How many of the earlier attempts died with the pump, which is no listener's fault.
+    pub(crate) lost_with_pump: u32,
+    /// How many of those were already recorded.
+    pub(crate) deaths_on_record: u32,
+    /// Whether that turn will not be retried.
+    pub(crate) is_dead: bool,
+    pub(crate) children: Vec<String>,
+    /// Whether one of its finals was answered by a notice about open work.
+    pub(crate) is_nudged: bool,
+    /// The last turn whose reply was recorded when the last steering message came.
+    pub(crate) steered: Option<u32>,
+    /// The position of the record that lets it only answer.
+    pub(crate) wraps_up: Option<u64>,
+    pub(crate) warned: Vec<Warning>,
+    /// The last message of its view that it has cleared.
+    pub(crate) cleared: u64,
+}
+
+/// A limit that a call was warned of.
+#[derive(Debug)]
+pub(crate) struct Warning {
+    pub(crate) what: String,
+    pub(crate) limit: String,
+    /// The last turn whose reply was recorded by then.
+    pub(crate) settled: u32,
+}
+
+/// An item of the last reply of an open call.
+#[derive(Debug)]
+pub(crate) struct Item {
+    pub(crate) ordinal: u32,
+    pub(crate) is_note: bool,
+    pub(crate) is_wait: bool,
+    pub(crate) is_end: bool,
+    pub(crate) is_clear: bool,
+    pub(crate) is_recall: bool,
+    pub(crate) is_person: bool,
+    /// Its question to a person.
+    pub(crate) question: Option<Question>,
+    /// The record of the item, if it steers a child, and whether its message has joined the child.
+    pub(crate) steers: Option<(Id, bool)>,
+    /// The record of the item, if it sets a timer.
+    pub(crate) sets: Option<Id>,
+    pub(crate) is_cancel: bool,
+    pub(crate) is_answered: bool,
+    /// The record of the item, if that is a spawn.
+    pub(crate) spawn: Option<Id>,
+    pub(crate) cause: Option<Id>,
+    pub(crate) time_ms: u64,
+    /// The takers, if it went to several.
+    pub(crate) takers: Option<Takers>,
+}
+
+/// The takers of one item.
+#[derive(Debug)]
+pub(crate) struct Takers {
+    pub(crate) first_is_enough: bool,
+    /// The hash of the payload that went to each.
+    pub(crate) request: Hash,
+    pub(crate) all: Vec<Taker>,
+}
+
+/// A taker of an item.
+#[derive(Debug)]
+pub(crate) struct Taker {
+    /// Its number, from its call.
+    pub(crate) number: u32,
+    pub(crate) name: String,
+    pub(crate) is_closed: bool,
+}
+
+/// A spawn that waits for its confirmation.
+#[derive(Debug)]
+pub(crate) struct Spawn {
+    pub(crate) thread: String,
+    pub(crate) call: String,
+    pub(crate) from: String,
+    pub(crate) position: u64,
+    pub(crate) seq: u64,
+    pub(crate) leaf: Hash,
+    pub(crate) child: Option<String>,
+}
+
+/// The use of a message from outside.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Purse {
+    pub(crate) messages: u32,
+    pub(crate) children: u32,
+    pub(crate) bought: Bought,
+}
+
+/// A timer that is set, or that was set and may fire again.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Timer {
+    /// The record of the item that set it.
+    pub(crate) set: Id,
+    pub(crate) call: String,
+    pub(crate) listener: String,
+    /// The purse for the calls that it opens.
+    pub(crate) purse: u32,
+    /// The time from its setting to its first due moment.
+    pub(crate) span_ms: u64,
+    /// When it may fire next, if it repeats; before its first firing, the earliest moment to fire at
+    /// all.
+    pub(crate) due_ms: u64,
+    pub(crate) fired: Option<Firing>,
+}
+
+/// The last firing of a timer.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Firing {
+    /// The call that got it, or that it opened.
+    pub(crate) call: String,
+    /// The last turn of the call that was settled then. None if the firing opened the call, and once the
+    /// call has closed after turns that must have shown it.
+    pub(crate) settled: Option<u32>,
+}
+
+impl Timer {
+    /// Notes that a call closed after that turn. A firing that came while a turn was out is shown by the
+    /// next turn at the latest.
+    pub(super) fn closed(&mut self, call: &str, turn: u32) {
+        if let Some(firing) = self.fired.as_mut().filter(|firing| firing.call == call)
+            && firing.settled.is_some_and(|then| turn > then.saturating_add(1))
+        {
+            firing.settled = None;
+        }
+    }
+}
+
+/// A record on the time of a message from outside.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Clocked {
+    pub(crate) runs: bool,
+    pub(crate) used_ms: u64,
+    pub(crate) limit_ms: u64,
+}
+
+impl Call {
+    pub(crate) fn open_items(&self) -> usize {
+        self.items.iter().filter(|item| !item.is_answered).count()
+    }
+
+    /// The reply to that turn is recorded: the earlier turn is over.
+    pub(crate) fn settle(&mut self, turn: u32) {
+        if turn > self.settled {
+            (self.settled, self.attempts, self.is_dead) = (turn, None, false);
+            (self.lost_with_pump, self.deaths_on_record) = (0, 0);
+            self.journal.clear();
+            self.items.clear();
+        }
+    }
+
+    pub(crate) fn item_mut(&mut self, turn: u32, ordinal: u32) -> Option<&mut Item> {
+        let settled = self.settled;
+        self.items.iter_mut().find(|item| settled == turn && item.ordinal == ordinal)
+    }
+
+    pub(crate) fn item(&self, turn: u32, ordinal: u32) -> Option<&Item> {
+        self.items.iter().find(|item| self.settled == turn && item.ordinal == ordinal)
+    }
+}
+
+impl Thread {
+    /// The number of the current top call: the lowest open one.
+    pub(crate) fn first_top(&self) -> Option<u32> {
+        self.calls.keys().map(|call| path::top(call)).min()
+    }
+}

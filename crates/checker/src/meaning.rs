@@ -1,0 +1,242 @@
+//! The meaning of a record for its thread, from its kind, its code and its place in a call. The
+//! input is a record; the output is an act, or a text that says why the record has no known meaning.
+//! A judge must not skip unknown records.
+
+use crate::path;
+use crate::record::Record;
+
+/// What a record does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Act<'r> {
+    /// Opens a top call.
+    Opens { call: &'r str, to: &'r str, by: By },
+    /// One item of a reply.
+    Item { call: &'r str, turn: u32, ordinal: u32, sort: Sort<'r> },
+    /// One of several calls that an item makes: the call to that taker.
+    Takes { caller: &'r str, turn: u32, ordinal: u32, call: &'r str, to: &'r str, first_is_enough: bool },
+    /// An answer of the core to an item that made no call.
+    Answer { caller: &'r str, turn: u32, ordinal: u32 },
+    /// A payload for the inbox of a call.
+    Inbox { call: &'r str },
+    /// Reports to a call that a budget is used up, and that it may only answer.
+    Wraps { call: &'r str },
+    /// A timer that fired into the inbox of the call that set it.
+    Fires { call: &'r str },
+    /// A steering message that joins the inbox of a call.
+    Steers { call: &'r str },
+    /// A timer that ends with its call.
+    Unset { call: &'r str },
+    /// Says how long the message that opened that call has been worked on.
+    Clocks { call: &'r str },
+    /// A person is asked; from here on the call waits.
+    Asks { call: &'r str },
+    /// An item asks a person a question, and waits for the answer.
+    Questions { caller: &'r str, turn: u32, ordinal: u32 },
+    /// A listener is notified of the request, in its own call that no other call waits for.
+    Tell { caller: &'r str, call: &'r str, to: &'r str },
+    /// A person replaces the waiting bytes.
+    Amends { call: &'r str },
+    /// The request for approval has its outcome.
+    Decides { call: &'r str },
+    /// Closes a call without a payload of its listener.
+    Outcome { call: &'r str },
+    /// A turn that will not be retried; the outcome of its call follows.
+    DeadLetter { call: &'r str, turn: u32 },
+    /// A further attempt at a turn.
+    Attempt { call: &'r str, turn: u32 },
+    /// An entry of a listener's journal.
+    Writes { call: &'r str, turn: u32 },
+    /// Refuses what a listener said while it worked; the turn stays out.
+    Denies { call: &'r str },
+    /// Ends a thread.
+    Terminal,
+    /// From here on nothing new goes out of a thread and of those below it; in `sys`, of any thread.
+    Pauses,
+    /// It goes on.
+    Resumes,
+    /// Belongs to no call: the core's records in `sys`, and refusals of messages from outside.
+    Aside,
+}
+
+/// The origin of a top call.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum By {
+    /// A client.
+    Client,
+    /// A spawn: it is the first record of a child.
+    Spawn,
+    /// A timer of a call that is over.
+    Timer,
+    /// The outcome of a call that a timer opened, as news for a listener.
+    Tell,
+}
+
+/// What an item is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Sort<'r> {
+    /// Makes a nested call to a peer.
+    Call { to: &'r str },
+    /// Makes a child.
+    Spawn,
+    /// Waits for children.
+    Wait,
+    /// Ends a child.
+    End,
+    /// Steers a child.
+    Steer,
+    /// Asks about payloads.
+    Asks,
+    /// Clears messages of the view of its call.
+    Clear,
+    /// Reads messages of that view again.
+    Recall,
+    /// Asks a person.
+    Person,
+    /// Sets a timer.
+    Set,
+    /// Cancels a timer.
+    Cancel,
+    /// Complete once it is recorded.
+    Note,
+    /// Refused; the record is its answer.
+    Refused,
+    /// Closes the call.
+    Final,
+}
+
+impl<'r> Act<'r> {
+    /// The open call that the record belongs to; for an answer, the call of the item that it
+    /// answers.
+    pub(crate) fn call(self) -> Option<&'r str> {
+        match self {
+            Act::Item { call, .. }
+            | Act::Takes { caller: call, .. }
+            | Act::Answer { caller: call, .. }
+            | Act::Inbox { call }
+            | Act::Wraps { call }
+            | Act::Fires { call }
+            | Act::Unset { call }
+            | Act::Asks { call }
+            | Act::Questions { caller: call, .. }
+            | Act::Tell { caller: call, .. }
+            | Act::Amends { call }
+            | Act::Decides { call }
+            | Act::Steers { call }
+            | Act::Outcome { call }
+            | Act::DeadLetter { call, .. }
+            | Act::Writes { call, .. }
+            | Act::Denies { call }
+            | Act::Attempt { call, .. } => Some(call),
+            Act::Opens { .. } | Act::Clocks { .. } | Act::Terminal => None,
+            Act::Pauses | Act::Resumes | Act::Aside => None,
+        }
+    }
+
+    /// The call that the record closes.
+    pub(crate) fn closes(self) -> Option<&'r str> {
+        match self {
+            Act::Outcome { call } | Act::Item { call, sort: Sort::Final, .. } => Some(call),
+            _ => None,
+        }
+    }
+}
+
+/// What a record does, or why it has no known meaning.
+pub(crate) fn read(record: &Record) -> Result<Act<'_>, String> {
+    let code = record.code.as_deref();
+    match (record.kind.as_str(), code) {
+        ("message", Some("request")) => {
+            record.key.as_ref().ok_or("a request has no key")?;
+            opens(record, By::Client)
+        }
+        ("message", Some("begin")) => opens(record, By::Spawn),
+        ("message", Some("call")) => item(record, Sort::Call { to: addressee(record)? }),
+        ("message", Some("to-all")) => takes(record, false),
+        ("message", Some("to-first")) => takes(record, true),
+        ("message", Some("spawn")) => item(record, Sort::Spawn),
+        ("message", Some("cancel-thread")) => item(record, Sort::End),
+        ("message", Some("steer")) => item(record, Sort::Steer),
+        ("message", Some("introspect")) => item(record, Sort::Asks),
+        ("message", Some("clear")) => item(record, Sort::Clear),
+        ("message", Some("ask-person")) => item(record, Sort::Person),
+        ("message", Some("recall")) => item(record, Sort::Recall),
+        ("message", Some("await")) => item(record, Sort::Wait),
+        ("message", Some("note" | "todo")) => item(record, Sort::Note),
+        ("message", Some("final")) => item(record, Sort::Final),
+        ("message", Some("answer")) => {
+            let (caller, turn, ordinal) =
+                path::item(call(record)?).ok_or("it answers a top call, which is no item")?;
+            Ok(Act::Answer { caller, turn, ordinal })
+        }
+        ("message", Some("inbox")) => Ok(Act::Inbox { call: call(record)? }),
+        ("message", Some("wrap-up")) => Ok(Act::Wraps { call: call(record)? }),
+        ("message", Some("told")) => Ok(Act::Aside),
+        ("steer", Some("steered")) => Ok(Act::Steers { call: call(record)? }),
+        ("timer", Some("set")) => item(record, Sort::Set),
+        ("timer", Some("cancel")) => item(record, Sort::Cancel),
+        ("timer", Some("fired")) => Ok(Act::Fires { call: call(record)? }),
+        ("timer", Some("opens")) => opens(record, By::Timer),
+        ("timer", Some("cancelled")) => Ok(Act::Unset { call: call(record)? }),
+        ("timer", Some("wall")) => Ok(Act::Clocks { call: call(record)? }),
+        ("message", Some("tell")) => match path::item(call(record)?) {
+            Some((caller, ..)) => Ok(Act::Tell { caller, call: call(record)?, to: addressee(record)? }),
+            None => opens(record, By::Tell),
+        },
+        // In `sys` requests are counted over the whole log.
+        ("approval", Some("requested" | "asked")) if record.thread == "sys" => Ok(Act::Aside),
+        ("approval", Some("asked")) => {
+            let (caller, turn, ordinal) =
+                path::item(call(record)?).ok_or("a top call asks, which is no item")?;
+            Ok(Act::Questions { caller, turn, ordinal })
+        }
+        ("approval", Some("requested")) => Ok(Act::Asks { call: call(record)? }),
+        ("approval", Some("amendment")) => Ok(Act::Amends { call: call(record)? }),
+        ("approval", Some("approved" | "amended" | "rejected" | "expired")) => {
+            Ok(Act::Decides { call: call(record)? })
+        }
+        ("steer", Some("paused")) => Ok(Act::Pauses),
+        ("steer", Some("resumed")) => Ok(Act::Resumes),
+        ("journal", Some("model-started" | "model-result")) => {
+            Ok(Act::Writes { call: call(record)?, turn: turn(record)? })
+        }
+        ("refusal", Some(_)) if record.call.is_some() && record.ordinal.is_none() => {
+            Ok(Act::Denies { call: call(record)? })
+        }
+        ("refusal", Some(_)) if record.call.is_some() => item(record, Sort::Refused),
+        ("refusal", Some(_)) => Ok(Act::Aside),
+        ("outcome", Some("dead-letter")) => Ok(Act::DeadLetter { call: call(record)?, turn: turn(record)? }),
+        ("outcome", Some(_)) => Ok(Act::Outcome { call: call(record)? }),
+        ("attempt", _) => Ok(Act::Attempt { call: call(record)?, turn: turn(record)? }),
+        ("terminal", Some(_)) => Ok(Act::Terminal),
+        (kind, code) => Err(format!("kind {kind} with code {} has no meaning here", code.unwrap_or("none"))),
+    }
+}
+
+fn opens(record: &Record, by: By) -> Result<Act<'_>, String> {
+    Ok(Act::Opens { call: call(record)?, to: addressee(record)?, by })
+}
+
+fn takes(record: &Record, first_is_enough: bool) -> Result<Act<'_>, String> {
+    let call = call(record)?;
+    path::taker(call).ok_or("it goes to several and does not say to which")?;
+    let (caller, turn, ordinal) = path::item(call).ok_or("it is made by no item")?;
+    Ok(Act::Takes { caller, turn, ordinal, call, to: addressee(record)?, first_is_enough })
+}
+
+fn item<'r>(record: &'r Record, sort: Sort<'r>) -> Result<Act<'r>, String> {
+    let ordinal = record.ordinal.ok_or("an item has no ordinal")?;
+    Ok(Act::Item { call: call(record)?, turn: turn(record)?, ordinal, sort })
+}
+
+fn call(record: &Record) -> Result<&str, String> {
+    let call = record.call.as_deref().ok_or("it names no call")?;
+    if path::is_path(call) { Ok(call) } else { Err(format!("{call:?} is no call path")) }
+}
+
+fn turn(record: &Record) -> Result<u32, String> {
+    record.turn.ok_or_else(|| "it names no turn".into())
+}
+
+fn addressee(record: &Record) -> Result<&str, String> {
+    record.to.as_deref().ok_or_else(|| "it has no addressee".into())
+}

@@ -1,0 +1,146 @@
+//! Checks that calls open, move and close in order, and between the right parties.
+
+use super::{Terms, timers};
+use crate::ledger::{Call, Ledger, Step, Thread};
+use crate::meaning::{Act, By, Sort};
+use crate::path;
+
+/// The records of a call are between its opening and its outcome.
+pub(crate) fn call_open(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<String> {
+    let act = step.act?;
+    let (path, thread) = (act.call()?, &step.record.thread);
+    if before.thread(thread).is_some_and(|thread| thread.ended.is_some()) {
+        return None;
+    }
+    let Some(call) = before.call(thread, path) else {
+        return match before.first_outcome(thread, path) {
+            // Another rule finds a second outcome of one call.
+            Some(_) if act.closes().is_some() => None,
+            Some(_) if goes_with_its_time(before, step) => None,
+            Some(over) => Some(format!("call {path} is over since position {over}")),
+            None => Some(format!("call {path} was never opened")),
+        };
+    };
+    let Act::Answer { turn, ordinal, .. } = act else { return None };
+    let is_there = call.item(turn, ordinal).is_some();
+    (!is_there).then(|| format!("no item {} waits for an answer", path::of_item(path, turn, ordinal)))
+}
+
+/// Whether the record cancels a timer that its call left, because the time of its message is over.
+fn goes_with_its_time(before: &Ledger, step: &Step<'_>) -> bool {
+    let id = step.core_named("timer-cancelled").and_then(|tag| tag.attribute("id"));
+    let thread = before.thread(&step.record.thread);
+    let timer = id.and_then(|id| Some((thread?, thread?.timers.get(id)?)));
+    matches!(step.act, Some(Act::Unset { .. }))
+        && timer.is_some_and(|(thread, timer)| timers::is_out_of_time(thread, timer))
+}
+
+/// A thread's top calls count from 1 and are answered one at a time, in order; a child has one.
+pub(crate) fn top_order(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<String> {
+    let act = step.act?;
+    let record = step.record;
+    let thread = before.thread(&record.thread);
+    if let Act::Opens { call, by, .. } = act {
+        let due = thread.map_or(0, |thread| thread.top_calls).saturating_add(1);
+        if !path::is_top(call) || path::top(call) != due {
+            return Some(format!("call {call} is opened, where call {due} is due"));
+        }
+        let is_child = record.thread.contains('.');
+        return match (is_child, by) {
+            (true, By::Client) => Some("a child is asked from outside".into()),
+            (true, By::Timer | By::Tell) => {
+                Some("a child has one top call, and no timer opens another".into())
+            }
+            (false, By::Spawn) => Some("a thread without a parent begins as a child".into()),
+            (true, By::Spawn) if record.seq != 1 => Some("a child begins after its first record".into()),
+            _ => None,
+        };
+    }
+    // A request that waits for a person may be rejected before the call's turn.
+    if record.code.as_deref().is_some_and(|code| code.starts_with("approval.")) {
+        return None;
+    }
+    // A listener that is notified of a request for approval may answer at any time.
+    let aside = matches!(act, Act::Asks { .. } | Act::Tell { .. } | Act::Amends { .. } | Act::Decides { .. });
+    if aside || act.call().is_some_and(path::is_told) {
+        return None;
+    }
+    // News may reach a call that waits for its turn, and another rule finds a call that is not open.
+    let moves = !matches!(act, Act::Inbox { .. } | Act::Fires { .. }) && before.call_of(step).is_some();
+    let (path, first) = (act.call().filter(|_| moves)?, thread?.first_top()?);
+    (path::top(path) > first).then(|| format!("call {path} moves while call {first} is open"))
+}
+
+/// Nothing is appended to a thread that has ended.
+pub(crate) fn ended(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<String> {
+    let over = before.thread(&step.record.thread)?.ended?;
+    Some(format!("the thread ended at position {over}"))
+}
+
+/// When a call closes or a thread ends, nothing below it is left open.
+pub(crate) fn closed_below(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<String> {
+    let act = step.act?;
+    let thread = before.thread(&step.record.thread)?;
+    let running = |call: &Call| call.children.iter().find(|child| before.is_running(child)).cloned();
+    if act == Act::Terminal {
+        return thread.calls.values().find_map(running).map(|child| format!("child {child} still runs"));
+    }
+    let closes = act.closes()?;
+    let call = thread.calls.get(closes)?;
+    if let Some(below) = below(thread, closes) {
+        return Some(format!("call {below} is still open under call {closes}"));
+    }
+    running(call).map(|child| format!("child {child} of call {closes} still runs"))
+}
+
+fn below<'t>(thread: &'t Thread, call: &str) -> Option<&'t str> {
+    thread.calls.keys().map(String::as_str).find(|other| path::is_below(other, call))
+}
+
+/// Records have the right sender and receiver: an item comes from the listener of its call, an outcome
+/// goes to its caller, and core messages come from the core.
+pub(crate) fn party(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<String> {
+    let act = step.act?;
+    let call = before.call_of(step);
+    let (from, to) = (step.record.from.as_str(), step.record.to.as_deref());
+    let listener = call.map(|call| call.listener.as_str());
+    let caller = call.map(|call| call.caller.as_str());
+    let (sender, addressee) = match act {
+        Act::Opens { by: By::Timer | By::Tell, .. } | Act::Unset { .. } | Act::Clocks { .. } => {
+            (Some("core"), None)
+        }
+        Act::Asks { .. } | Act::Questions { .. } | Act::Tell { .. } | Act::Decides { .. } => {
+            (Some("core"), None)
+        }
+        Act::Amends { .. } => (None, listener),
+        Act::Opens { by: By::Client, .. } => {
+            return (from == "core").then(|| "the core asks itself".into());
+        }
+        Act::Opens { by: By::Spawn, .. } => {
+            let spawn = step.record.cause.and_then(|cause| before.spawns.get(&cause));
+            (spawn.map(|spawn| spawn.from.as_str()), None)
+        }
+        Act::Item { sort: Sort::Final, .. } => (listener, caller),
+        Act::Item { sort: Sort::Refused, .. } => (Some("core"), listener),
+        Act::Item { .. } | Act::Takes { .. } | Act::Writes { .. } => (listener, None),
+        Act::Denies { .. } => (Some("core"), listener),
+        Act::Outcome { .. } if step.record.code.as_deref() == Some("handled") => (listener, caller),
+        Act::Outcome { .. } => (Some("core"), caller),
+        Act::Answer { .. }
+        | Act::Inbox { .. }
+        | Act::Wraps { .. }
+        | Act::Fires { .. }
+        | Act::DeadLetter { .. }
+        | Act::Attempt { .. } => (Some("core"), listener),
+        Act::Steers { .. } => (None, listener),
+        Act::Terminal | Act::Pauses | Act::Resumes | Act::Aside => (Some("core"), None),
+    };
+    if let Some(sender) = sender.filter(|sender| *sender != from) {
+        return Some(format!("it comes from {from}, where {sender} has to say it"));
+    }
+    let addressee = addressee.filter(|addressee| Some(*addressee) != to)?;
+    Some(match to {
+        Some(to) => format!("it goes to {to}, and is for {addressee}"),
+        None => format!("it has no addressee, and is for {addressee}"),
+    })
+}

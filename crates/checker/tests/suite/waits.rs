@@ -1,0 +1,60 @@
+//! Faults in the end of waits for children, and in the report of it.
+
+use crate::good::{E, E1, ended, over, spawned};
+use crate::planted;
+
+planted! {
+    a_wait_that_ends_twice finds ["answer-once"] by |script| script.repeat("e-over", "e-over");
+
+    a_wait_that_never_ends finds ["turn-due"] by |script| {
+        script.remove("e-over");
+        script.line("e-final").cause = Some("e-finished");
+    };
+
+    a_wait_that_is_done_too_early finds ["wait"] by |script| {
+        let early = script.remove("e-over");
+        script.after("e-wait", early);
+        script.line("e-over").cause = Some("e-wait");
+        script.line("e-over").body = over("done", 0, 1);
+    };
+
+    a_wait_that_counts_a_child_too_many finds ["wait"] by |script| {
+        script.line("e-over").body = over("done", 2, 0);
+    };
+
+    a_wait_that_counts_an_ended_child_as_open finds ["wait"] by |script| {
+        script.line("e-over").body = over("done", 1, 1);
+    };
+
+    a_wait_that_ends_for_no_reason finds ["wait"] by |script| script.line("e-over").body = over("whim", 1, 0);
+
+    a_wait_that_is_answered_otherwise finds ["spawn", "wait"] by |script| {
+        script.line("e-over").body = spawned(E1, E, "e-begin");
+    };
+
+    a_wait_that_ends_and_was_never_begun finds ["closed-below", "wait"] by |script| {
+        let item = script.line("e-wait");
+        (item.code, item.to) = (Some("call"), Some("search"));
+    };
+
+    a_wait_ended_by_a_message_that_never_came finds ["wait"] by |script| {
+        script.line("e-over").body = over("message", 1, 0);
+    };
+
+    a_child_told_to_be_cancelled_that_still_runs finds ["end"] by |script| {
+        let told = script.remove("f-ended");
+        script.after("f-end", told);
+        script.line("f-done").cause = Some("f-finished");
+    };
+
+    a_cancelled_child_of_another_call finds ["end"] by |script| script.line("f-ended").body = ended(E1);
+
+    a_cancelling_that_is_answered_otherwise finds ["end", "steer"] by |script| {
+        script.line("f-ended").body = "<handled xmlns=\"https://xml-pipeline.org/ns/core/v1\"/>".into();
+    };
+
+    a_cancellation_without_a_request finds ["closed-below", "end"] by |script| {
+        let item = script.line("f-end");
+        (item.code, item.to) = (Some("call"), Some("helper"));
+    };
+}

@@ -1,0 +1,356 @@
+//! An answer while it comes in: its parts in order, its size, and its observer. It keeps every accepted byte of text
+//! as received, up to a limit. It knows no provider.
+
+use serde_json::{Value, json};
+
+use super::halves::{Half, Halved, mended};
+use super::{Answer, Call, Fault, FaultKind, Listening, Part, Piece, Stop, Usage, Watcher, reasoning};
+
+/// A part that may still grow.
+enum Growing {
+    Text(String),
+    /// With the unpaired half of a character at the end of its arguments.
+    Call(Call, Half),
+    /// Reasoning that comes as text: the provider, the field name, and the text.
+    Thought {
+        provider: &'static str,
+        field: &'static str,
+        text: String,
+    },
+    Kept(Part),
+}
+
+/// The position of a call among the parts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Slot(usize);
+
+/// An answer that is not complete yet.
+pub(super) struct PartialAnswer {
+    parts: Vec<Growing>,
+    bytes: usize,
+    most: usize,
+    /// Whether the next text begins a new part.
+    apart: bool,
+    /// The unpaired half of a character at the end of the last part, in text or reasoning.
+    half: Half,
+    /// The number of the next call that needs a generated id.
+    drawn: usize,
+    watcher: Watcher,
+    /// Decides when enough was read. `None` if the answer is read to its end.
+    listening: Option<Listening>,
+    /// The number of parts once enough was read. Later parts are dropped.
+    enough: Option<usize>,
+    /// The usage, as far as reported.
+    pub(super) usage: Usage,
+    /// The stop reason, once reported.
+    pub(super) stop: Option<Stop>,
+    /// Whether the provider gave an empty stop reason. Together with its end sign, that is enough.
+    unsaid: bool,
+}
+
+impl PartialAnswer {
+    /// An empty answer that accepts `most` bytes. Generated ids count on from `calls`.
+    pub(super) fn new(most: usize, calls: usize, watcher: Watcher, listening: Option<Listening>) -> Self {
+        let (parts, usage) = (Vec::new(), Usage::default());
+        let (bytes, apart, half, drawn) = (0, false, Half::default(), calls);
+        let (enough, stop, unsaid) = (None, None, false);
+        Self { parts, bytes, most, apart, half, drawn, watcher, listening, enough, usage, stop, unsaid }
+    }
+
+    /// Whether enough was read, so that reading stops.
+    pub(super) fn is_enough(&self) -> bool {
+        self.enough.is_some()
+    }
+
+    /// Cuts the answer here. Providers report the output tokens at the end, so the number is unknown. Numbers that
+    /// some of them report earlier are too low.
+    pub(super) fn cut(&mut self) {
+        self.stop = Some(Stop::Cut);
+        self.usage.tokens_out = None;
+    }
+
+    /// The provider gives a stop reason. An empty one decides nothing yet.
+    pub(super) fn ends<E>(
+        &mut self,
+        reason: &str,
+        stop: impl FnOnce(&Self) -> Result<Stop, E>,
+    ) -> Result<(), E> {
+        if reason.is_empty() {
+            self.unsaid = true;
+        } else {
+            self.stop = Some(stop(self)?);
+        }
+        Ok(())
+    }
+
+    /// The end sign came.
+    pub(super) fn ended(&mut self) {
+        if self.stop.is_none() && self.unsaid {
+            self.stop = Some(if self.has_calls() { Stop::Tool } else { Stop::End });
+        }
+    }
+
+    /// Whether anything of an answer came.
+    pub(super) fn has_content(&self) -> bool {
+        !self.parts.is_empty() || self.stop.is_some()
+    }
+
+    /// Whether anything came that a provider may charge for: a part of the answer, or tokens that it reports.
+    pub(super) fn may_be_paid(&self) -> bool {
+        let counted = [self.usage.tokens_in, self.usage.tokens_out];
+        self.has_content() || counted.iter().flatten().any(|tokens| *tokens > 0)
+    }
+
+    /// Whether it holds a call.
+    pub(super) fn has_calls(&self) -> bool {
+        self.parts.iter().any(|part| matches!(part, Growing::Call(..)))
+    }
+
+    /// More text of the answer.
+    pub(super) fn text(&mut self, more: &Halved) -> Result<(), Fault> {
+        if more.is_empty() || self.is_enough() {
+            return Ok(());
+        }
+        if self.apart || !matches!(self.parts.last(), Some(Growing::Text(_))) {
+            self.close()?;
+            self.parts.push(Growing::Text(String::new()));
+            self.apart = false;
+        }
+        let text = self.half.join(more);
+        self.say(&text)
+    }
+
+    /// Adds to the last part, which is text.
+    fn say(&mut self, text: &str) -> Result<(), Fault> {
+        if text.is_empty() || self.is_enough() {
+            return Ok(());
+        }
+        let heard = self.listening.as_mut().and_then(|listening| listening(text));
+        let wanted = heard.and_then(|bytes| text.get(..bytes));
+        let (fits, beyond) = self.room(wanted.unwrap_or(text));
+        if let Some(Growing::Text(before)) = self.parts.last_mut() {
+            before.push_str(fits);
+        }
+        self.enough = wanted.filter(|_| !beyond).map(|_| self.parts.len());
+        self.shown(fits, Piece::Text);
+        self.within(beyond)
+    }
+
+    /// The last part is over. An unpaired half at its end stays unpaired.
+    fn close(&mut self) -> Result<(), Fault> {
+        match (self.half.end(), self.parts.last()) {
+            ("", _) => Ok(()),
+            (lone, Some(Growing::Text(_))) => self.say(lone),
+            (lone, _) => self.think(lone),
+        }
+    }
+
+    /// The answer is over.
+    pub(super) fn end(&mut self) -> Result<(), Fault> {
+        self.close()?;
+        for part in &mut self.parts {
+            if let Growing::Call(call, half) = part {
+                call.arguments.push_str(half.end());
+            }
+        }
+        // If a provider reports 0 although a prompt was read or an answer came, it has not counted.
+        let known = |count: Option<u64>| count.filter(|tokens| *tokens > 0);
+        self.usage.tokens_in = known(self.usage.tokens_in);
+        if !self.parts.is_empty() {
+            self.usage.tokens_out = known(self.usage.tokens_out);
+        }
+        Ok(())
+    }
+
+    /// The next text is a new part, even after text.
+    pub(super) fn part_ends(&mut self) -> Result<(), Fault> {
+        self.apart = true;
+        self.close()
+    }
+
+    /// More reasoning, kept as a part of the answer under the provider's name for it.
+    pub(super) fn thought(
+        &mut self,
+        provider: &'static str,
+        field: &'static str,
+        more: &Halved,
+    ) -> Result<(), Fault> {
+        if more.is_empty() {
+            return Ok(());
+        }
+        if !matches!(self.parts.last(), Some(Growing::Thought { field: before, .. }) if *before == field) {
+            self.close()?;
+            self.parts.push(Growing::Thought { provider, field, text: String::new() });
+        }
+        let words = self.half.join(more);
+        self.think(&words)
+    }
+
+    /// Adds to the last part, which is reasoning.
+    fn think(&mut self, words: &str) -> Result<(), Fault> {
+        let (fits, beyond) = self.room(words);
+        if let Some(Growing::Thought { text, .. }) = self.parts.last_mut() {
+            text.push_str(fits);
+        }
+        self.shown(fits, Piece::Reasoning);
+        self.within(beyond)
+    }
+
+    /// Reasoning that is only shown, because its block is kept as a whole.
+    pub(super) fn reasoning_shown(&mut self, words: &str) -> Result<(), Fault> {
+        if words.is_empty() {
+            return Ok(());
+        }
+        let (fits, beyond) = self.room(words);
+        self.shown(fits, Piece::Reasoning);
+        self.within(beyond)
+    }
+
+    /// A block of reasoning in the provider's own form. `further` bytes of it were not counted yet.
+    pub(super) fn block(&mut self, provider: &str, block: Value, further: usize) -> Result<(), Fault> {
+        self.close()?;
+        self.parts.push(Growing::Kept(reasoning::kept(provider, block)));
+        self.counted(further)
+    }
+
+    /// A call begins. If the provider gives no id, it gets a generated one.
+    pub(super) fn call(&mut self, id: Option<&str>, name: &str) -> Result<Slot, Fault> {
+        let id = id.filter(|id| !id.is_empty()).map_or_else(
+            || {
+                self.drawn += 1;
+                drawn_id(self.drawn)
+            },
+            str::to_owned,
+        );
+        let bytes = id.len() + name.len() + 1;
+        self.close()?;
+        let call = Call { id, name: name.to_owned(), arguments: String::new() };
+        self.parts.push(Growing::Call(call, Half::default()));
+        self.counted(bytes)?;
+        Ok(Slot(self.parts.len() - 1))
+    }
+
+    /// The call at that position.
+    pub(super) fn called(&self, slot: Slot) -> Option<&Call> {
+        match self.parts.get(slot.0) {
+            Some(Growing::Call(call, _)) => Some(call),
+            _ => None,
+        }
+    }
+
+    /// More of the called tool's name.
+    pub(super) fn name(&mut self, slot: Slot, text: &str) -> Result<(), Fault> {
+        let (fits, beyond) = self.room(text);
+        if let Some(Growing::Call(call, _)) = self.parts.get_mut(slot.0) {
+            call.name.push_str(fits);
+        }
+        self.within(beyond)
+    }
+
+    /// More of its arguments.
+    pub(super) fn arguments(&mut self, slot: Slot, more: &Halved) -> Result<(), Fault> {
+        let Some(Growing::Call(_, half)) = self.parts.get_mut(slot.0) else { return Ok(()) };
+        let text = half.join(more);
+        let (fits, beyond) = self.room(&text);
+        if let Some(Growing::Call(call, _)) = self.parts.get_mut(slot.0) {
+            call.arguments.push_str(fits);
+            let (number, name, arguments) = (slot.0, call.name.clone(), fits.to_owned());
+            (self.watcher)(Piece::Call { number, name, arguments });
+        }
+        self.within(beyond)
+    }
+
+    /// A fault with the partial answer. The request may be charged once the provider has begun to answer.
+    pub(super) fn fault(&self, kind: FaultKind, words: impl Into<String>) -> Fault {
+        Fault {
+            kind,
+            words: words.into(),
+            status: Some(200),
+            retry_after_ms: None,
+            partial: self.partial(),
+            may_be_paid: true,
+        }
+    }
+
+    /// The complete answer, given by `by`.
+    pub(super) fn finish(self, by: String, stop: Stop) -> Answer {
+        let most = self.enough.unwrap_or(self.parts.len());
+        let parts = self.parts.into_iter().take(most).map(|part| match part {
+            Growing::Text(text) => Part::Text(text),
+            // JSON in arguments may hold lone halves, which no parser accepts.
+            Growing::Call(call, _) => {
+                let arguments = mended(&call.arguments).into_owned();
+                Part::Call(Call { arguments, ..call })
+            }
+            Growing::Thought { provider, field, text } => reasoning::kept(provider, json!({ field: text })),
+            Growing::Kept(part) => part,
+        });
+        Answer { parts: parts.collect(), stop, usage: self.usage, by }
+    }
+
+    /// Text as received; each call on a separate line, with its name and its arguments as far as they came.
+    fn partial(&self) -> String {
+        let mut partial = String::new();
+        for part in &self.parts {
+            match part {
+                Growing::Text(text) => partial.push_str(text),
+                Growing::Call(call, _) => {
+                    let line = if partial.is_empty() || partial.ends_with('\n') { "" } else { "\n" };
+                    partial.push_str(&format!("{line}{} {}\n", call.name, call.arguments));
+                }
+                Growing::Thought { .. } | Growing::Kept(_) => {}
+            }
+        }
+        partial
+    }
+
+    /// As much of a text as fits, in whole characters, and whether there was more.
+    fn room<'t>(&mut self, text: &'t str) -> (&'t str, bool) {
+        let room = self.most.saturating_sub(self.bytes);
+        let fits = text.get(..text.floor_char_boundary(room)).unwrap_or_default();
+        self.bytes += fits.len();
+        (fits, fits.len() < text.len())
+    }
+
+    fn shown(&mut self, words: &str, piece: fn(String) -> Piece) {
+        if !words.is_empty() {
+            (self.watcher)(piece(words.to_owned()));
+        }
+    }
+
+    fn counted(&mut self, bytes: usize) -> Result<(), Fault> {
+        self.bytes = self.bytes.saturating_add(bytes);
+        self.within(self.bytes > self.most)
+    }
+
+    fn within(&self, beyond: bool) -> Result<(), Fault> {
+        if beyond { Err(self.too_large()) } else { Ok(()) }
+    }
+
+    /// The most bytes that it accepts.
+    pub(super) fn most(&self) -> usize {
+        self.most
+    }
+
+    /// The fault of an answer that is too large.
+    pub(super) fn too_large(&self) -> Fault {
+        let words = format!(
+            "gave an answer of more than {} bytes, the most allowed; what came before is kept, and never \
+             carried out",
+            self.most
+        );
+        self.fault(FaultKind::TooLarge, words)
+    }
+}
+
+/// The prefix of generated call ids.
+const DRAWN: &str = "drawn-";
+
+fn drawn_id(number: usize) -> String {
+    format!("{DRAWN}{number}")
+}
+
+/// Whether a call id is generated, so that no provider knows it.
+pub(super) fn is_drawn(id: &str) -> bool {
+    id.strip_prefix(DRAWN).is_some_and(|number| number.bytes().all(|digit| digit.is_ascii_digit()))
+}

@@ -1,0 +1,480 @@
+//! The door's JSON: receipts, refusals, records, status. Both ends use the same types, so that a field cannot be
+//! written under one name and read under another.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use crate::audit::pauses::Pause;
+use crate::runtime::broker::{self, Reachable};
+use crate::runtime::front::Front;
+use crate::runtime::spoken;
+use systole_core::rules::core_payload;
+use systole_core::types::flow;
+use systole_core::types::person::{PersonRequestId, Says};
+use systole_core::types::ports::Position;
+use systole_core::types::record;
+use systole_core::types::refusal;
+
+/// A message is on disk.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Receipt {
+    /// The record's id.
+    pub id: String,
+    /// The thread that it opened or joined.
+    pub thread: String,
+    /// Its place in that thread.
+    pub seq: u64,
+    /// Its position in the log.
+    pub position: u64,
+    /// The call that it opened.
+    pub call: String,
+    /// The recorded sender.
+    pub sender: String,
+    /// The sender that the envelope claimed, if it was replaced.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub claimed: Option<String>,
+    /// Its idempotency key.
+    pub key: String,
+    /// Whether the same key and bytes came before.
+    pub repeated: bool,
+}
+
+impl Receipt {
+    /// The receipt of a message at that position under that key.
+    pub fn of(receipt: &flow::Receipt, position: Position, key: &str) -> Receipt {
+        Receipt {
+            id: receipt.id.to_string(),
+            thread: receipt.thread.to_string(),
+            seq: receipt.seq,
+            position: position.0,
+            call: receipt.call.to_string(),
+            sender: receipt.sender.to_string(),
+            claimed: receipt.claimed.clone(),
+            key: key.to_owned(),
+            repeated: receipt.repeated,
+        }
+    }
+}
+
+/// The outcome of a message, for a waiting sender.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct CameOf {
+    /// `answered`, `partial` (by a report that marks itself as partial), `reported` (by a report that marks itself as
+    /// a failure), `handled`, `failed`, or `open`: not in the given time.
+    pub outcome: String,
+    /// The code of the failure.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<String>,
+    /// The thread of the message.
+    pub thread: String,
+    /// The call that it opened.
+    pub call: String,
+    /// The position of the outcome in the log.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub position: Option<u64>,
+    /// The payload, as stored.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub payload: Option<String>,
+}
+
+impl Refusal {
+    /// The kind of the last event of a stream that ends because the log cannot be read.
+    pub const EVENT: &str = "fault";
+}
+
+/// A refused message or order. `message`, `expected` and the like are for people and models; `told` is the payload
+/// that an agent would receive.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Refusal {
+    /// The code.
+    pub code: String,
+    /// One sentence.
+    pub message: String,
+    /// The refused element.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub element: Option<String>,
+    /// The path to the place inside the payload.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    /// The line, from 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line: Option<u32>,
+    /// The column, from 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub column: Option<u32>,
+    /// What would have been accepted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expected: Option<String>,
+    /// The received value.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub received: Option<String>,
+    /// The smallest part of the schema that says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schema: Option<String>,
+    /// The fix.
+    #[serde(default, rename = "try", skip_serializing_if = "Option::is_none")]
+    pub fix: Option<String>,
+    /// Whether the same call may be sent again now, once fixed.
+    pub retry_allowed: bool,
+    /// The hash of the refused bytes, if the log keeps them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hash: Option<String>,
+    /// `<system-error>`, byte for byte.
+    pub told: String,
+}
+
+impl From<&refusal::Refusal> for Refusal {
+    fn from(refusal: &refusal::Refusal) -> Refusal {
+        Refusal {
+            code: refusal.code.as_str().to_owned(),
+            message: refusal.message.to_string(),
+            element: refusal.element.clone(),
+            path: refusal.path.clone(),
+            line: refusal.at.map(|(line, _)| line),
+            column: refusal.at.map(|(_, column)| column),
+            expected: refusal.expected.clone(),
+            received: refusal.received.clone(),
+            schema: refusal.schema.clone(),
+            fix: refusal.fix.clone(),
+            retry_allowed: refusal.code.retry_allowed(),
+            hash: refusal.hash.map(|hash| hash.to_string()),
+            told: text(&core_payload::system_error(refusal)),
+        }
+    }
+}
+
+/// A record for display: its header and its body.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Record {
+    /// Its position in the log.
+    pub position: u64,
+    /// The chain it belongs to.
+    pub thread: String,
+    /// Its place in that chain.
+    pub seq: u64,
+    /// Its id.
+    pub id: String,
+    /// Its kind.
+    pub kind: String,
+    /// Who sent it.
+    pub from: String,
+    /// Whom it is for.
+    pub to: Option<String>,
+    /// The call it belongs to.
+    pub call: Option<String>,
+    /// The turn of that call.
+    pub turn: Option<u32>,
+    /// The item's number in the turn's reply.
+    pub ordinal: Option<u32>,
+    /// The record that caused it.
+    pub cause: Option<String>,
+    /// The ingress record's key.
+    pub key: Option<String>,
+    /// In a child's first record, the leaf of the record that spawned it.
+    pub origin: Option<String>,
+    /// When it was written.
+    pub time: String,
+    /// The active configuration.
+    pub config: String,
+    /// Its meaning: a role, or a code.
+    pub code: Option<String>,
+    /// The head of the thread's chain after it.
+    pub head: String,
+    /// The payload. Payloads are UTF-8.
+    pub body: String,
+}
+
+impl Record {
+    /// A record of the log at its position.
+    pub fn of(position: Position, record: &record::Record) -> Record {
+        let header = &record.header;
+        Record {
+            position: position.0,
+            thread: header.thread.to_string(),
+            seq: header.seq,
+            id: header.id.to_string(),
+            kind: header.kind.as_str().to_owned(),
+            from: header.from.to_string(),
+            to: header.to.as_ref().map(ToString::to_string),
+            call: header.call.as_ref().map(ToString::to_string),
+            turn: header.turn,
+            ordinal: header.ordinal,
+            cause: header.cause.map(|cause| cause.to_string()),
+            key: header.key.as_ref().map(ToString::to_string),
+            origin: header.origin.map(|origin| origin.to_string()),
+            time: header.time.to_string(),
+            config: header.config.to_string(),
+            code: header.code.map(|code| code.as_str().to_owned()),
+            head: record.head.to_string(),
+            body: text(&record.body),
+        }
+    }
+}
+
+/// A listener's progress report. It is not in the log.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Spoken {
+    /// The listener.
+    pub listener: String,
+    /// The thread.
+    pub thread: String,
+    /// The call.
+    pub call: String,
+    /// The text.
+    pub words: String,
+    /// Whether the text is complete, as a program's is. A model's text continues its earlier text.
+    #[serde(default)]
+    pub whole: bool,
+    /// The turn of the call.
+    #[serde(default)]
+    pub turn: u32,
+    /// The attempt at that turn.
+    #[serde(default)]
+    pub attempt: u32,
+}
+
+impl From<spoken::Spoken> for Spoken {
+    fn from(said: spoken::Spoken) -> Spoken {
+        Spoken {
+            listener: said.listener.to_string(),
+            thread: said.thread.to_string(),
+            call: said.call.to_string(),
+            words: said.words,
+            whole: said.whole,
+            turn: said.turn,
+            attempt: said.attempt,
+        }
+    }
+}
+
+impl Spoken {
+    /// The name of the event, which no kind of record has.
+    pub const EVENT: &str = "spoken";
+}
+
+/// An event for a follower of the log that also wants progress reports.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Heard {
+    /// A record of the log.
+    Record(Box<Record>),
+    /// A progress report.
+    Spoken(Spoken),
+}
+
+/// The status of a running organism.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Status {
+    /// The organism's name.
+    pub organism: String,
+    /// Its process.
+    pub pid: u32,
+    /// The hash of its configuration.
+    pub config: String,
+    /// The position of the last record.
+    pub position: u64,
+    /// The version of the program.
+    pub version: String,
+}
+
+impl Status {
+    /// The status of the organism in this process.
+    pub fn of(front: &Front) -> Status {
+        let composition = front.composition();
+        Status {
+            organism: composition.organism.to_string(),
+            pid: std::process::id(),
+            config: composition.hash.to_string(),
+            position: front.tail().borrow().0,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+        }
+    }
+}
+
+/// The current workers over a broker.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Workers {
+    /// The number of NATS workers for each listener.
+    pub workers: BTreeMap<String, usize>,
+}
+
+/// The output of a command that started an organism.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Started<'a> {
+    /// The status.
+    #[serde(flatten)]
+    pub status: Status,
+    /// The address of its door.
+    pub listen: String,
+    /// Its log.
+    pub log: &'a Path,
+    /// The broker that was started with it, if any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub broker: Option<OwnBroker<'a>>,
+    /// Open calls that no listener serves any more, since the file was changed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub orphans: Vec<serde_json::Value>,
+}
+
+/// A broker that an organism started, for those who want to connect.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct OwnBroker<'a> {
+    /// Its address.
+    pub address: &'a str,
+    /// The listeners that may connect.
+    pub listeners: Vec<Entrance<'a>>,
+    /// The clients that may connect.
+    pub clients: Vec<Entrance<'a>>,
+}
+
+/// The credentials of a listener or a client for a broker. The key itself is only in the file.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Entrance<'a> {
+    /// The listener, if it is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub listener: Option<&'a str>,
+    /// The client, if it is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub client: Option<&'a str>,
+    /// The file with its key.
+    pub key: &'a Path,
+    /// The prefix of its inboxes.
+    pub inbox: &'a str,
+}
+
+impl<'a> OwnBroker<'a> {
+    /// The broker of that organism, if it started one.
+    pub fn of(reachable: Option<&'a Reachable>) -> Option<OwnBroker<'a>> {
+        let reachable = reachable?;
+        let entrance = |one: &'a broker::Entrance| Entrance {
+            listener: (!one.is_client).then_some(one.who.as_str()),
+            client: one.is_client.then_some(one.who.as_str()),
+            key: &one.key,
+            inbox: &one.inbox,
+        };
+        let all = reachable.entrances.iter().map(entrance);
+        let (clients, listeners) = all.partition(|one| one.client.is_some());
+        Some(OwnBroker { address: &reachable.address, listeners, clients })
+    }
+}
+
+/// A root at rest was ended.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Ended {
+    /// Its id.
+    pub ended: String,
+}
+
+/// A thread was ended with all that was open in it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Cancelled {
+    /// Its id.
+    pub cancelled: String,
+}
+
+/// A person's decision on a request.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Ruling {
+    /// The decision.
+    pub outcome: Outcome,
+    /// The reason. A rejection must have one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+    /// The hash of the payload that the person saw: the decision counts only for that payload.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hash: Option<String>,
+    /// The replacement payload, for an amendment.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub payload: Option<String>,
+    /// The choice that answers a question, if the question has choices.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub choice: Option<String>,
+}
+
+/// The possible outcomes of a person's decision.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Outcome {
+    /// The payload may be delivered.
+    Approved,
+    /// The payload may not be delivered.
+    Rejected,
+    /// Another payload is delivered instead.
+    Amended,
+    /// A question is answered.
+    Chosen,
+}
+
+impl Outcome {
+    /// The outcome of that decision.
+    pub fn of<A>(says: &Says<A>) -> Outcome {
+        match says {
+            Says::Approve => Outcome::Approved,
+            Says::Reject => Outcome::Rejected,
+            Says::Amend(_) => Outcome::Amended,
+            Says::Choose(_) => Outcome::Chosen,
+        }
+    }
+}
+
+/// A person's decision was accepted.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Ruled {
+    /// The request.
+    pub approval: String,
+    /// The outcome.
+    pub outcome: Outcome,
+    /// The choice that answers a question.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub choice: Option<String>,
+}
+
+impl Ruled {
+    /// The result for that decision on a request.
+    pub fn of<A>(request: PersonRequestId, says: &Says<A>) -> Ruled {
+        let choice = match says {
+            Says::Choose(choice) => choice.clone(),
+            _ => None,
+        };
+        Ruled { approval: request.to_string(), outcome: Outcome::of(says), choice }
+    }
+}
+
+/// A thread, or everything, was paused or resumed.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Steered {
+    /// The thread; `None` for everything.
+    pub thread: Option<String>,
+    /// Whether it is now paused.
+    pub paused: bool,
+    /// The pause that still holds it after its own has ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held: Option<Held>,
+}
+
+/// A pause that holds a thread that is not itself paused.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Held {
+    /// The paused thread above it; `None` for everything.
+    pub thread: Option<String>,
+    /// Who paused it.
+    pub by: String,
+    /// Since when.
+    pub since: String,
+    /// The reason.
+    pub note: Option<String>,
+}
+
+impl From<Pause> for Held {
+    fn from(pause: Pause) -> Held {
+        let Pause { of, by, since, note } = pause;
+        let thread = (!of.is_sys()).then(|| of.to_string());
+        Held { thread, by, since: since.to_string(), note }
+    }
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}

@@ -1,0 +1,118 @@
+//! The person: reads requests as they come, and approves, rejects or amends them, sends a decision that
+//! does not count, or stays silent. The decision depends only on the seed and the request, so it is the
+//! same again after a kill in between.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::board::Board;
+use super::client::{Tally, hex};
+use super::dice::Dice;
+use super::doorstep::Doorstep;
+use super::guests;
+use super::house::House;
+use super::orders::{Deed, Order};
+use systole::console::api_types::{Outcome, Record, Ruling};
+use systole::console::client::Client as Door;
+use systole_core::rules::approval_payload::read_request;
+use systole_core::types::person::ApprovalRequest;
+
+/// The longest duration of one look at the log.
+const LOOK: Duration = Duration::from_millis(500);
+/// How many records before its request a payload is searched: more than one commit has.
+const BEFORE: u64 = 200;
+/// The listener whose requests are never decided.
+const SILENT: &str = "vault";
+
+/// The person.
+pub(crate) struct Person {
+    board: Arc<Board>,
+    dice: Dice,
+    doorstep: Doorstep,
+    orders: Vec<Order>,
+}
+
+impl Person {
+    pub(crate) fn new(house: &House, board: Arc<Board>, dice: Dice) -> Person {
+        let doorstep = Doorstep::new(house, guests::PIA, board.clone());
+        Person { board, dice, doorstep, orders: Vec::new() }
+    }
+
+    /// Decides every request, until the run is over.
+    pub(crate) fn work(mut self) -> Tally {
+        let (mut after, mut seen) = (0, None);
+        while !self.board.wants_nothing() {
+            let Some((life, door)) = self.doorstep.at(seen) else { break };
+            seen = Some(life);
+            let Ok(events) = door.events(after, "sys", Some(LOOK)) else { continue };
+            for record in events.map_while(Result::ok) {
+                if let Some(request) = read_request(record.body.as_bytes())
+                    && !decide(door, &record, &request, &self.dice, &mut self.orders)
+                {
+                    // The organism died before it answered; the next life is asked again.
+                    break;
+                }
+                after = record.position;
+            }
+        }
+        Tally { orders: self.orders, ..Tally::default() }
+    }
+}
+
+/// Decides a request, or stays silent; false if the organism did not receive the decision.
+fn decide(
+    door: &Door,
+    record: &Record,
+    request: &ApprovalRequest,
+    dice: &Dice,
+    orders: &mut Vec<Order>,
+) -> bool {
+    if request.to.as_str() == SILENT {
+        return true;
+    }
+    let mut dice = dice.apart(request.id.0);
+    let said = |outcome, note: Option<&str>, payload| {
+        let note = note.map(str::to_owned);
+        Ruling { outcome, note, hash: Some(request.hash.to_string()), payload, choice: None }
+    };
+    let ruling = match dice.below(100) {
+        0..40 => said(Outcome::Approved, None, None),
+        40..58 => said(Outcome::Rejected, Some("not like this"), None),
+        // A call that was already delivered cannot be amended, and only a person can decide it.
+        58..78 if request.unknown.is_some() => said(Outcome::Approved, Some("once more"), None),
+        58..78 => match amendment(door, record, request) {
+            Some(payload) => said(Outcome::Amended, Some("like this"), Some(payload)),
+            None => said(Outcome::Approved, None, None),
+        },
+        // A decision for other bytes than the waiting ones does not count.
+        78..83 => Ruling { hash: Some("0".repeat(64)), ..said(Outcome::Approved, None, None) },
+        _ => return true,
+    };
+    let id = request.id.to_string();
+    let Ok(heard) = door.rule(&id, &ruling) else { return false };
+    if heard.is_ok() {
+        let deed = match ruling.outcome {
+            Outcome::Approved => Deed::Approved,
+            Outcome::Rejected => Deed::Rejected,
+            Outcome::Amended => Deed::Amended,
+            // The soak asks no questions.
+            Outcome::Chosen => return true,
+        };
+        orders.push(Order { on: id.clone(), deed });
+        if dice.percent(10) {
+            // A decision is final: if this one were accepted, the judge would find two outcomes.
+            let _refused = door.rule(&id, &said(Outcome::Rejected, Some("on second thoughts"), None));
+        }
+    }
+    true
+}
+
+/// The waiting payload with a different mark in it.
+fn amendment(door: &Door, record: &Record, request: &ApprovalRequest) -> Option<String> {
+    let hash = request.hash.to_string();
+    let from = record.position.saturating_sub(BEFORE);
+    let root = request.thread.root_of();
+    let mut events = door.events(from, root.as_str(), Some(LOOK)).ok()?.map_while(Result::ok);
+    let waits = events.find(|waits| hex(waits.body.as_bytes()) == hash)?;
+    Some(waits.body.replace("<mark>plain</mark>", "<mark>amended</mark>"))
+}
