@@ -19,8 +19,8 @@ use crate::console::ending::{Ending, ending};
 use crate::edges::clock::SkippingClock;
 use crate::edges::delivery::Answering;
 use crate::edges::log::memory::Memory;
-use crate::runtime::plan::Plan;
-use crate::runtime::running::{LogPlace, Message, Organism};
+use crate::runtime::plan::{LogPlace, Plan};
+use crate::runtime::running::{Message, Organism};
 use crate::runtime::skipping::{Activity, SkippedTime};
 use crate::runtime::waiting::Reply;
 use systole_core::types::ids::{Key, ThreadId};
@@ -131,7 +131,7 @@ impl Stage {
         match reply {
             Some(Reply::Receipt(receipt, position)) => {
                 let position = position.unwrap_or_default();
-                self.last = Some(Receipt::of(&receipt, position, key.as_str(), None));
+                self.last = Some(Receipt::of(&receipt, position, key.as_str()));
                 Ok(())
             }
             Some(Reply::Refused(refusal)) => Err(refusal),

@@ -7,16 +7,17 @@ use super::rust::line_of;
 use super::{Source, hold, sources};
 
 /// The crates that are read: the folder of the sources, and the name in paths.
-const CRATES: [(&str, &str); 9] = [
+const CRATES: [(&str, &str); 10] = [
     ("src/", "systole"),
+    ("crates/checker/src/", "systole_checker"),
     ("crates/schema/src/", "systole_schema"),
     ("crates/wire/src/", "systole_wire"),
     ("listeners/agent/src/", "systole_agent"),
     ("listeners/kit/src/", "systole_kit"),
-    ("listeners/mock-model/src/", "systole_mock_model"),
     ("listeners/workflow/src/", "systole_workflow"),
-    ("tests/checker/src/", "systole_checker"),
+    ("tests/mock-model/src/", "systole_mock_model"),
     ("tests/simulator/src/", "systole_simulator"),
+    ("tests/soak/src/", "systole_soak"),
 ];
 
 type Edges = BTreeMap<(usize, usize), Edge>;
