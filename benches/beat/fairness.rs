@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use systole::edges::delivery::{Answering, answering};
-use systole::runtime::running::{LogPlace, Organism};
+use systole::runtime::plan::LogPlace;
+use systole::runtime::running::Organism;
 use systole_core::types::ids::Name;
 use systole_kit::reply::{Item, Said};
 use tokio::task::JoinSet;

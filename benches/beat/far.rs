@@ -5,7 +5,7 @@
 use std::path::Path;
 
 use systole::edges::log::sqlite;
-use systole::runtime::running::LogPlace;
+use systole::runtime::plan::LogPlace;
 use systole_core::types::ports::LogReader as _;
 
 use crate::broker::{self, Broker, Fenced};

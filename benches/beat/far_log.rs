@@ -5,7 +5,7 @@ use std::path::Path;
 
 use systole::edges::log::nats::{self, Manner, Opened};
 use systole::edges::nats::{Broker as Connection, LogStream, PATIENCE};
-use systole::runtime::running::LogPlace;
+use systole::runtime::plan::LogPlace;
 use systole_core::pump::wake;
 use systole_core::types::ids::Name;
 use systole_core::types::ports::LogReader as _;

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use systole::edges::log::memory::Memory;
 use systole::edges::log::sqlite;
-use systole::runtime::running::LogPlace;
+use systole::runtime::plan::LogPlace;
 use systole_core::pump::fold::apply_to;
 use systole_core::pump::state::Thread;
 use systole_core::types::ids::{Key, MessageId, Name, ThreadId};

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use systole::edges::log::memory::Memory;
-use systole::runtime::running::{LogPlace, Organism};
+use systole::runtime::plan::LogPlace;
+use systole::runtime::running::Organism;
 
 use crate::floors::{self, Ground};
 use crate::report::{Table, quantile, sized, worked};

@@ -2,7 +2,7 @@
 //! in it; in two threads of 10,000 records and in the same number of records of short threads.
 
 use systole::edges::log::sqlite;
-use systole::runtime::running::LogPlace;
+use systole::runtime::plan::LogPlace;
 use systole_core::types::ids::ThreadId;
 
 use crate::floors;

@@ -249,10 +249,7 @@ fn check(
     if let Some(lies) = lies {
         log_path::check(&mut diagnostics, &declared, &composed.collected, lies, directory);
     }
-    let names_broker = declared.bus.is_some() || declared.log_kept.is_some();
-    let over_nats = declared.parties.iter().filter_map(|party| Some((party.path(), party.nats?)));
-    bus::check(&mut diagnostics, names_broker, over_nats);
-    log_kept::check(&mut diagnostics, declared.bus_at, declared.log_kept.as_ref());
+    check_broker(&mut diagnostics, &declared);
     let mut thinking = agent_configs::resolve(&mut diagnostics, &declared, &composed, shelf, has_scripts);
     let mut following = workflows::resolve(&mut diagnostics, &declared, &composed);
     thinking.warnings.append(&mut following.warnings);
@@ -303,6 +300,14 @@ fn check(
         tokens: composed.tokens,
         warnings,
     })
+}
+
+/// Checks that what needs a broker has one, and that a log kept there has only one.
+fn check_broker(diagnostics: &mut Diagnostics, declared: &declared::Declared) {
+    let names_broker = declared.bus.is_some() || declared.log_kept.is_some();
+    let over_nats = declared.parties.iter().filter_map(|party| Some((party.path(), party.nats?)));
+    bus::check(diagnostics, names_broker, over_nats);
+    log_kept::check(diagnostics, declared.bus_at, declared.log_kept.as_ref());
 }
 
 /// The address of a broker, whether the organism starts it, and the variable of the pump's key.

@@ -13,7 +13,6 @@ use super::broker::{self, Own, Reachable};
 pub use super::front::Message;
 use super::front::{Front, Reading, Ways};
 use super::keeping;
-pub use super::plan::LogPlace;
 use super::refusals::Ear;
 use super::skipping::Rehearsed;
 use super::spoken::Voice;

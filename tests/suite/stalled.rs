@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use systole::config;
 use systole::edges::log::memory::{Ending, Memory};
-use systole::runtime::plan::Plan;
+use systole::runtime::plan::{LogPlace, Plan};
 use systole::runtime::pump_loop::Ended;
-use systole::runtime::running::{LogPlace, Organism};
+use systole::runtime::running::Organism;
 use systole::runtime::waiting::Reply;
 use systole_core::types::ids::{Name, ThreadId};
 use systole_core::types::ports::Unwatched;

@@ -10,14 +10,15 @@ use super::{Source, hold, sources};
 const CRATES: [(&str, &str); 10] = [
     ("src/", "systole"),
     ("crates/core/src/", "systole_core"),
+    ("crates/checker/src/", "systole_checker"),
     ("crates/schema/src/", "systole_schema"),
     ("crates/wire/src/", "systole_wire"),
     ("listeners/agent/src/", "systole_agent"),
     ("listeners/kit/src/", "systole_kit"),
-    ("listeners/mock-model/src/", "systole_mock_model"),
     ("listeners/workflow/src/", "systole_workflow"),
-    ("tests/checker/src/", "systole_checker"),
+    ("tests/mock-model/src/", "systole_mock_model"),
     ("tests/simulator/src/", "systole_simulator"),
+    ("tests/soak/src/", "systole_soak"),
 ];
 
 type Edges = BTreeMap<(usize, usize), Edge>;
