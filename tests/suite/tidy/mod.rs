@@ -2,6 +2,7 @@
 //! codes, banned crates. These tests run nothing of the program.
 
 mod imports;
+mod links;
 mod names;
 mod pages;
 mod release;
