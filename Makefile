@@ -61,8 +61,9 @@ SEEDS ?= 100000
 # a bare Debian root among them.
 soak: prepare-soak
 	@tools/dist/build
-	@$(CARGO) run --release --locked --quiet -- soak --kills 1000
-	@$(CARGO) run --release --locked --quiet -- soak --kills 200 --at C4,C6
+	@$(CARGO) build --release --locked --package systole --package systole-soak
+	@$(CARGO) run --release --locked --quiet --package systole-soak -- --kills 1000
+	@$(CARGO) run --release --locked --quiet --package systole-soak -- --kills 200 --at C4,C6
 	@$(CARGO) run --release --locked --quiet --package systole-simulator -- $(SEEDS)
 	@SYSTOLE_CASES=1000 $(CARGO) test --package systole --locked --release --test suite -- json_forms log_mutated schema_
 	@$(CARGO) test --workspace --locked --release -- --ignored

@@ -1,8 +1,6 @@
-//! `systole listener`: writes a listener, tries one alone, or plays a provider of models. Each subcommand has its own
-//! file.
+//! `systole listener`: writes a listener, or tries one alone. Each subcommand has its own file.
 
 mod inserted;
-mod mock_model;
 mod new;
 mod plan;
 mod seen;
@@ -19,8 +17,6 @@ pub(super) enum Listener {
     New(new::New),
     /// Send one request to a listener alone, and judge what it says
     Try(trial::Trial),
-    /// Answer as a provider of models does, from a script
-    MockModel(mock_model::Mock),
 }
 
 impl Listener {
@@ -28,7 +24,6 @@ impl Listener {
         match self {
             Listener::New(new) => new.run(),
             Listener::Try(trial) => trial.run(),
-            Listener::MockModel(mock) => mock.run(),
         }
     }
 }

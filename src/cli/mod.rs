@@ -45,7 +45,6 @@ mod schema;
 mod screen;
 mod send;
 mod signals;
-pub mod soak;
 mod steer;
 mod stop;
 mod test;
@@ -142,8 +141,6 @@ enum Command {
     Test(test::Test),
     /// Bring the copy of a log in NATS up to date, or make it again
     Copy(copy::Copy),
-    /// Kill an organism again and again, and prove that nothing was lost
-    Soak(soak::Soak),
     /// Say what a code means, and what to do about it
     Explain(explain::Explain),
     /// Show what judges a payload, with an example and its prompt
@@ -259,7 +256,6 @@ impl Command {
             Command::End(end) => end.run(),
             Command::Test(test) => test.run(),
             Command::Copy(copy) => copy.run(),
-            Command::Soak(soak) => soak.run(),
             Command::Explain(explain) => explain.run(),
             Command::Schema(schema) => schema.run(),
             Command::Doctor(doctor) => doctor.run(),

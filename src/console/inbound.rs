@@ -61,7 +61,6 @@ pub(super) async fn messages(
             return plain(StatusCode::REQUEST_TIMEOUT, Code::IngressUnavailable, words);
         }
     };
-    let claimed = state.front.claimed(&client, &document);
     let message = Message { client, key: key.clone(), document, to, thread };
     match state.front.ask(message).await {
         Some(Reply::Receipt(receipt, position)) => {
@@ -69,7 +68,7 @@ pub(super) async fn messages(
                 Some(position) => position,
                 None => earlier(&state.front, &receipt, &key).await,
             };
-            let told = told::Receipt::of(&receipt, position, key.as_str(), claimed);
+            let told = told::Receipt::of(&receipt, position, key.as_str());
             (StatusCode::ACCEPTED, Json(told)).into_response()
         }
         Some(Reply::Refused(refusal)) => refused(&refusal),

@@ -43,7 +43,7 @@ pub struct Receipt {
 
 impl Receipt {
     /// The receipt of a message at that position under that key.
-    pub fn of(receipt: &flow::Receipt, position: Position, key: &str, claimed: Option<String>) -> Receipt {
+    pub fn of(receipt: &flow::Receipt, position: Position, key: &str) -> Receipt {
         Receipt {
             id: receipt.id.to_string(),
             thread: receipt.thread.to_string(),
@@ -51,7 +51,7 @@ impl Receipt {
             position: position.0,
             call: receipt.call.to_string(),
             sender: receipt.sender.to_string(),
-            claimed,
+            claimed: receipt.claimed.clone(),
             key: key.to_owned(),
             repeated: receipt.repeated,
         }

@@ -166,7 +166,6 @@ async fn taken(
             _ => Err(Box::new(http::going())),
         };
     }
-    let claimed = state.front.claimed(&client, &document);
     let message = Message { client, key: key.clone(), document, to, thread };
     let receipt = match state.front.ask(message).await {
         Some(Reply::Receipt(receipt, position)) => {
@@ -174,7 +173,7 @@ async fn taken(
                 Some(position) => position,
                 None => earlier(&state.front, &receipt, &key).await,
             };
-            told::Receipt::of(&receipt, position, key.as_str(), claimed)
+            told::Receipt::of(&receipt, position, key.as_str())
         }
         Some(Reply::Refused(refusal)) => return Err(refusal),
         Some(Reply::Done) | None => return Err(Box::new(http::going())),

@@ -6,7 +6,6 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::{Arc, Weak};
 
-use systole_kit::envelope::Letter;
 use tokio::sync::{mpsc, watch};
 
 use super::spoken::{Hearing, Voice};
@@ -15,7 +14,6 @@ use super::validators::{Door, Raw};
 use super::waiting::{Reply, WaitingRoom};
 use crate::edges::nats::Broker;
 use systole_core::pump::engine::Input;
-use systole_core::rules::admit;
 use systole_core::types::composition::Composition;
 use systole_core::types::flow::{Asked, Receipt, Refused};
 use systole_core::types::ids::{Key, Name, ThreadId};
@@ -75,7 +73,7 @@ impl Front {
     /// Records a refusal that a door decided on before it had the whole message.
     pub async fn refuse(&self, client: Name, key: Key, refused: Refused) -> Option<Reply> {
         let (ticket, reply) = self.room.enter();
-        let asked = Asked { ticket, client, key, thread: None, payload: Err(refused) };
+        let asked = Asked { ticket, client, key, thread: None, payload: Err(refused), claimed: None };
         self.send(Input::Asked(asked)).await?;
         reply.await.ok()
     }
@@ -113,13 +111,6 @@ impl Front {
     pub async fn knocked(&self, source: IpAddr, count: u64) {
         // If the pump is gone, the count is lost; no one waits for it.
         let _recorded = self.send(Input::Knocked { source, count }).await;
-    }
-
-    /// The sender in an envelope, if it is not the client. The name is ignored; the receipt says that it was
-    /// replaced.
-    pub fn claimed(&self, client: &Name, document: &[u8]) -> Option<String> {
-        let letter = Letter::read(document, &admit::gate_limits(&self.composition)).ok()?;
-        letter.from.filter(|from| from != client.as_str())
     }
 
     /// Listens to progress messages of listeners: in `thread` and the threads below it, or in all threads. With

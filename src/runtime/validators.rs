@@ -209,7 +209,8 @@ impl Desk {
                 let (to, thread) = (to.as_deref(), thread.as_deref());
                 let message = admit::message(page, &client, &document, to, thread, compiled_schemas);
                 self.passed_door(message.payload.is_ok());
-                Input::Asked(Asked { ticket, client, key, thread: message.thread, payload: message.payload })
+                let admit::Message { thread, payload, claimed } = message;
+                Input::Asked(Asked { ticket, client, key, thread, payload, claimed })
             }
             Raw::Amended { ticket, order, to, config, document } => {
                 let page = self.pages.all.get(&config).unwrap_or(&self.pages.current);

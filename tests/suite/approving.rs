@@ -137,9 +137,11 @@ fn g4_hidden_characters_are_shown_and_named() {
     let listed = systole(folder.path(), &["approve"]);
     assert!(line(&listed, "<grant ").contains(r#"who="\u{430}dmin" role="re\u{202e}redaer""#), "{listed:?}");
     assert!(line(&listed, "<why>").contains(r"a\u{200b}b\u{a0}c"), "{listed:?}");
-    for told in
-        [r"\u{430} is a Cyrillic letter", r"\u{202e} is a character that changes", r"\u{a0} is a space"]
-    {
+    for told in [
+        r"\u{430} is a Cyrillic letter",
+        r"\u{202e} is a character that changes",
+        r"\u{a0} is an unusual space",
+    ] {
         assert!(line(&listed, told).contains("look closely"), "{listed:?}");
     }
     let json = systole(folder.path(), &["approve", "--json"]);

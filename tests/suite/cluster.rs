@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use async_nats::jetstream::{self, stream};
 use rustix::process::Signal;
-use systole::cli::soak::dice::Dice;
-use systole::cli::soak::life::{self, Omen};
 use systole::edges::log::nats::{Manner, Unopened};
 use systole_core::types::ports::{Commit, LogFault, LogWriter as _, Position};
+use systole_soak::dice::Dice;
+use systole_soak::life::{self, Omen};
 use tokio::time::Instant;
 
 use crate::broker::{JETSTREAM, Server};

@@ -7,12 +7,12 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use rustix::process::Signal;
-use systole::cli::soak;
-use systole::cli::soak::life::{self, Omen, PATIENCE};
 use systole::console::client::{Client, Letter};
 use systole::console::told::Refusal;
 use systole_checker::log::Log;
 use systole_checker::{Terms, check_under};
+use systole_soak as soak;
+use systole_soak::life::{self, Omen, PATIENCE};
 
 use crate::kills::Trial;
 use crate::program::systole;

@@ -376,7 +376,7 @@ fn what_cannot_be_copied_is_told_with_the_mend() {
         (&["--key-env", KEY.0][..], 2, "looks like a key itself"),
         (&["--key-env", "NOT_THERE"], 2, "the variable of that name is not set"),
         (&["--to", "a.db", "--log", "b.db"], 2, "cannot be used with"),
-        (&["--to", "no/such/folder.db"], 5, "there is no such folder"),
+        (&["--to", "no/such/folder.db"], 5, "the folder for the log does not exist"),
     ] {
         let ran = systole(path, &[&["copy"], arguments].concat());
         assert!(ran.code == Some(exit) && ran.stderr.contains(words), "{ran:?}");

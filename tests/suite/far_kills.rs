@@ -1,13 +1,13 @@
 //! Organisms whose log is in NATS, killed at every step together with their brokers: the workload, the clients and
-//! the judge of `systole soak`, over a real broker. The judge reads the copy of the last life.
+//! the judge of `systole-soak`, over a real broker. The judge reads the copy of the last life.
 
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
-use systole::cli::soak::blow::Blow;
-use systole::cli::soak::dice::Dice;
-use systole::cli::soak::life::{self, Life, Omen};
 use systole::edges::failpoint;
+use systole_soak::blow::Blow;
+use systole_soak::dice::Dice;
+use systole_soak::life::{self, Life, Omen};
 
 use crate::broker::Server;
 use crate::far_workers::{self, Crew};

@@ -1,25 +1,26 @@
 //! Organisms that are killed at every step of the pump, and continue: real processes, with the
-//! workload, the clients and the judge of `systole soak`.
+//! workload, the clients and the judge of `systole-soak`.
 
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::io::{Read as _, Write as _};
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
 use rustix::process::Signal;
-use systole::cli::soak::crowd::Crowd;
-use systole::cli::soak::dice::Dice;
-use systole::cli::soak::house::House;
-use systole::cli::soak::life::{self, Life, Omen, PATIENCE};
-use systole::cli::soak::verdict::{self, Verdict};
-use systole::cli::soak::{self, Tally};
 use systole::edges::failpoint;
 use systole::edges::log::sqlite;
 use systole_core::rules::core_payload;
 use systole_core::types::ids::ThreadId;
 use systole_core::types::ports::{LogReader as _, Position};
 use systole_core::types::record::{Kind, Mark, Record, Role};
+use systole_soak::crowd::Crowd;
+use systole_soak::dice::Dice;
+use systole_soak::house::House;
+use systole_soak::life::{self, Life, Omen, PATIENCE};
+use systole_soak::verdict::{self, Verdict};
+use systole_soak::{self as soak, Tally};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_systole");
 /// Clients of each trial: two that meet in every queue.
@@ -196,15 +197,16 @@ fn a_failpoint_is_not_passed_on_to_programs() {
 #[test]
 fn c3_twenty_kills_through_the_command() {
     let folder = tempfile::tempdir().unwrap();
-    let mut command = Command::new(PROGRAM);
-    command
-        .args(["soak", "--kills", "20", "--seed", "20", "--json", "--folder"])
-        .arg(folder.path().join("s"));
-    let ran = command.output().unwrap();
-    let (stdout, stderr) = (String::from_utf8(ran.stdout).unwrap(), String::from_utf8_lossy(&ran.stderr));
+    let place = folder.path().join("s");
+    let arguments =
+        ["systole-soak", "--kills", "20", "--seed", "20", "--json", "--program", PROGRAM, "--folder"];
+    let arguments = arguments.into_iter().map(OsStr::new).chain([place.as_os_str()]);
+    let (mut out, mut err) = (Vec::new(), Vec::new());
+    let exit = soak::command::run(arguments, &mut out, &mut err);
+    let (stdout, stderr) = (String::from_utf8(out).unwrap(), String::from_utf8_lossy(&err));
     let came: serde_json::Value =
         serde_json::from_str(&stdout).unwrap_or_else(|_| panic!("{stdout}{stderr}"));
-    assert_eq!(ran.status.code(), Some(0), "{came:#}\n{stderr}");
+    assert_eq!(exit, 0, "{came:#}\n{stderr}");
     assert_eq!((came["kills"].as_u64(), came["lost"].as_u64()), (Some(20), Some(0)), "{came:#}");
     // The number of messages that are answered between the kills depends on the speed of the machine.
     assert!(came["answered"].as_u64() > Some(0), "{came:#}");

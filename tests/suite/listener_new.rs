@@ -271,7 +271,7 @@ fn every_layout_refuses_the_same_names_with_the_same_words() {
             (
                 "w",
                 if n == 3 {
-                    "payloads: `w` stands in w.xsd as well"
+                    "payloads: `w` is declared in w.xsd as well"
                 } else {
                     "`w` appears here a second time"
                 },

@@ -231,7 +231,7 @@ async fn doctor_finds_documents_that_were_removed() {
     examined(
         at,
         || edit(at, "DELETE FROM document WHERE hash = (SELECT hash FROM config WHERE id = 1)"),
-        &["problem evidence: record 1 of sys at position 1: the configuration "],
+        &["problem evidence: record 1 of sys at position 1: it names the configuration"],
     );
     examined(
         at,

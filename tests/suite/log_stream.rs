@@ -338,7 +338,7 @@ fn foreign_messages_in_the_stream_are_reported_with_their_position() {
     let Commit::Conflict(words) = log.writer.commit(&batch([author.note(&root(1), 20)])) else {
         panic!("it was written behind what nobody knows")
     };
-    assert!(words.starts_with("the log SYSTOLE_shop_LOG was taken over by somebody else"), "{words}");
+    assert!(words.starts_with("the log SYSTOLE_shop_LOG was taken over by another program"), "{words}");
     drop(log);
     let Err(Unopened::Log(LogFault::Damaged { position, why, .. })) = far.open(&folder.log()).map(drop)
     else {

@@ -62,7 +62,6 @@ mod json_forms;
 mod judge;
 mod judge_imports;
 mod kills;
-mod listener_mock_model;
 mod listener_new;
 mod log_contract;
 mod log_evidence;

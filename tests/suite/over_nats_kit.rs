@@ -436,7 +436,9 @@ async fn what_is_said_of_a_worker_and_cannot_be_ends_it_before_it_begins() {
     let told = |words: &str| Err(Unserved::Told(words.to_owned()));
     assert_eq!(of(to("echo").slots(0)).await, told("slots: 0 is not from 1 to 256"));
     assert_eq!(of(to("echo").version("1.0")).await, told("version: \"1.0\" is not three numbers, as 1.4.0"));
-    assert!(of(to("Echo")).await.unwrap_err().to_string().starts_with("\"Echo\" is no name of a listener: "));
+    assert!(
+        of(to("Echo")).await.unwrap_err().to_string().starts_with("\"Echo\" is not the name of a listener: ")
+    );
     assert!(
         of(to("echo").schema(b"<x/>"))
             .await

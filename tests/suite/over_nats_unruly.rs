@@ -5,12 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 
 use futures_core::Stream;
-use systole::cli::soak::dice::Dice;
 use systole_checker::log::Log;
 use systole_checker::{Terms, check_under};
 use systole_kit::nats::{News, Worker};
 use systole_kit::reply::{Item, Said};
 use systole_kit::stdio::Turn;
+use systole_soak::dice::Dice;
 
 use crate::broker::Server;
 use crate::over_nats::{self, Held, folder_at, next, runs};

@@ -210,7 +210,6 @@ fn read_and_write_errors_name_the_purpose_and_the_fix() {
             5,
             "a-folder, the drawing: it is a folder, not a file",
         ),
-        (&["soak", "--kills", "1", "--folder", "a-file"], 5, "a-file is a file, and not a folder"),
     ] {
         let ran = systole(here, arguments);
         tells(&ran, code, &[words]);

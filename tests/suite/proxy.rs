@@ -10,7 +10,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread;
 use std::time::Duration;
 
-use systole::cli::soak::dice::Dice;
+use systole_soak::dice::Dice;
 
 use crate::unruly::{self, Done, Unruly};
 

@@ -51,7 +51,7 @@ fn e16_a_person_steers_with_words_alone_and_the_stamp_names_the_request() {
     }
     for (arguments, code, words) in [
         (["steer", "@last", "late"], 4, "thread.resting: no call is open"),
-        (["steer", "@last", " "], 2, "no words"),
+        (["steer", "@last", " "], 2, "no text"),
         (["steer", "nothing", "x"], 2, "nothing"),
     ] {
         let ran = systole(at, &arguments);

@@ -135,7 +135,7 @@ fn c12_what_a_person_put_in_the_place_of_a_payload_is_named() {
     follow.shows("gold");
     assert_eq!(links(folder.path(), &[]), pairs(&[("@5", "turn"), ("@4", "person"), ("@1", "door")]));
     let words = flat(&told(folder.path(), &[]));
-    assert!(words.contains("the other payload: #3 <dig> from operator ↑ about what needed"), "{words}");
+    assert!(words.contains("the other payload: #3 <dig> from operator ↑ about this, which needed"), "{words}");
     assert_eq!(links(folder.path(), &["@last@3"]), pairs(&[("@3", "person"), ("@1", "door")]));
     // Each of the two payloads is found, including the one that was never delivered.
     assert_eq!(values(folder.path(), &["--text", "here"])[1]["record"]["seq"], 1);

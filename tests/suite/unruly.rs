@@ -4,7 +4,7 @@
 //! It loses nothing and invents nothing. A frame that is not a message, such as a subscription, passes at once and
 //! only once.
 
-use systole::cli::soak::dice::Dice;
+use systole_soak::dice::Dice;
 
 /// The most messages that are held back for reordering.
 const WINDOW: usize = 8;

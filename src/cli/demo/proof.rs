@@ -1,4 +1,4 @@
-//! What the log proves about the demo. The checker of the tests, which shares no code with the pump, judges it
+//! What the log proves about the demo. The checker, which shares no code with the pump, judges it
 //! together with the asker's history; the model calls in the log are counted. It reads the log and writes nothing.
 
 use std::path::Path;

@@ -287,7 +287,6 @@ async fn apart<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> 
 async fn hand_here(organism: &Organism, parcel: &Parcel) -> Decided<Receipt> {
     let front = organism.front();
     let client = Name::operator();
-    let claimed = front.claimed(&client, &parcel.document);
     let message = Message {
         client,
         key: parcel.key.clone(),
@@ -299,7 +298,7 @@ async fn hand_here(organism: &Organism, parcel: &Parcel) -> Decided<Receipt> {
         Some(Reply::Receipt(receipt, position)) => {
             let known = position.or_else(|| front.position_of(&receipt, &parcel.key).ok().flatten());
             let known = known.unwrap_or_default();
-            Decided::Done(Receipt::of(&receipt, known, parcel.key.as_str(), claimed))
+            Decided::Done(Receipt::of(&receipt, known, parcel.key.as_str()))
         }
         Some(Reply::Refused(refusal)) => Decided::Refused(Box::new(Refusal::from(&*refusal))),
         Some(Reply::Done) | None => Decided::Nobody,

@@ -130,7 +130,7 @@ impl Stage {
         match reply {
             Some(Reply::Receipt(receipt, position)) => {
                 let position = position.unwrap_or_default();
-                self.last = Some(Receipt::of(&receipt, position, key.as_str(), None));
+                self.last = Some(Receipt::of(&receipt, position, key.as_str()));
                 Ok(())
             }
             Some(Reply::Refused(refusal)) => Err(refusal),

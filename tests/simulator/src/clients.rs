@@ -4,7 +4,6 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use systole::cli::soak::dice::Dice;
 use systole_checker::history::{self, History, Seen, Sent};
 use systole_checker::record::{Hash, Id};
 use systole_core::pump::engine::Input;
@@ -16,6 +15,7 @@ use systole_core::types::person::{PersonRequestId, Ruling, Says};
 use systole_core::types::ports::Position;
 use systole_core::types::refusal::Refusal;
 use systole_kit::Payload;
+use systole_soak::dice::Dice;
 
 use crate::{cast, primitives};
 
@@ -283,7 +283,14 @@ impl Crowd {
                     Ok(Admitted::new(What::For(message.to.clone()), Verdict::sworn(payload.clone())))
                 };
                 let (client, key) = (of.name.clone(), message.key.clone());
-                Input::Asked(Asked { ticket, client, key, thread: message.thread.clone(), payload })
+                Input::Asked(Asked {
+                    ticket,
+                    client,
+                    key,
+                    thread: message.thread.clone(),
+                    payload,
+                    claimed: None,
+                })
             }
         })
     }

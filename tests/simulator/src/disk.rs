@@ -1,9 +1,9 @@
 //! The disk under the log in memory: synced data stays, other data may be lost in a power failure. The
 //! log itself is the real one. The input is batches; dice decide how their commits end.
 
-use systole::cli::soak::dice::Dice;
 use systole::edges::log::memory::{Ending, Memory};
 use systole_core::types::ports::{Batch, Commit, LogReader as _, LogWriter as _, Position, ReadBack};
+use systole_soak::dice::Dice;
 
 use crate::plant::Plant;
 use crate::weather::Weather;

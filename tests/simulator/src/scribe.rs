@@ -1,8 +1,8 @@
 //! The writer of the log, as its thread works: one batch at a time, settled before the next. It has no
 //! clock; the world says when it tries.
 
-use systole::cli::soak::dice::Dice;
 use systole_core::types::ports::{Batch, Commit, Position, ReadBack};
+use systole_soak::dice::Dice;
 
 use crate::disk::Disk;
 use crate::plant::Plant;

@@ -1,7 +1,7 @@
 //! How bad a run is: how often each fault strikes. Every seed draws its own rates, and many seeds have
 //! no faults, because constant faults hide one another.
 
-use systole::cli::soak::dice::Dice;
+use systole_soak::dice::Dice;
 
 /// How often in a thousand each possible fault strikes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

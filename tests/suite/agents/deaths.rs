@@ -9,9 +9,9 @@ use std::collections::BTreeMap;
 
 use rustix::process::Signal;
 use systole::audit::persons;
-use systole::cli::soak::dice::Dice;
 use systole::edges::log::sqlite;
 use systole::runtime::runfile::random_hex;
+use systole_soak::dice::Dice;
 
 use super::house::{House, Plan};
 use super::reckoning::{self, Field};

@@ -225,7 +225,8 @@ impl Rig {
     pub(crate) fn asks(&mut self, ticket: u64, key: &str, to: &str, thread: Option<&ThreadId>) {
         let payload = Ok(Admitted::new(What::For(name(to)), Verdict::sworn(payload(to))));
         let (client, key) = (Name::operator(), Key::parse(key).unwrap());
-        let asked = Asked { ticket: Ticket(ticket), client, key, thread: thread.cloned(), payload };
+        let asked =
+            Asked { ticket: Ticket(ticket), client, key, thread: thread.cloned(), payload, claimed: None };
         self.input(Input::Asked(asked));
     }
 
@@ -236,7 +237,8 @@ impl Rig {
         let word = (Verdict::sworn(payload("agent")), Verdict::sworn(core));
         let payload = Ok(Admitted::steer(name("agent"), word.0, word.1));
         let (client, key) = (Name::operator(), Key::parse(key).unwrap());
-        let asked = Asked { ticket: Ticket(ticket), client, key, thread: Some(root()), payload };
+        let asked =
+            Asked { ticket: Ticket(ticket), client, key, thread: Some(root()), payload, claimed: None };
         self.input(Input::Asked(asked));
     }
 

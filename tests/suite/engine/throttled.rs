@@ -12,7 +12,14 @@ impl Rig {
             let payload = Err(Refused { refusal: Refusal::new(Code::Invalid, "wrong"), kept: None });
             let (client, key) = (Name::operator(), Key::parse("wrong").unwrap());
             let thread = thread.cloned();
-            self.input(Input::Asked(Asked { ticket: Ticket(ticket), client, key, thread, payload }));
+            self.input(Input::Asked(Asked {
+                ticket: Ticket(ticket),
+                client,
+                key,
+                thread,
+                payload,
+                claimed: None,
+            }));
         }
         self.settle();
     }

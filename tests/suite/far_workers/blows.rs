@@ -3,12 +3,12 @@
 
 use std::time::Duration;
 
-use systole::cli::soak::blow::Blow;
-use systole::cli::soak::dice::Dice;
-use systole::cli::soak::house::House;
-use systole::cli::soak::life::{self, Omen};
 use systole_checker::record::Record;
 use systole_checker::{Terms, check_records};
+use systole_soak::blow::Blow;
+use systole_soak::dice::Dice;
+use systole_soak::house::House;
+use systole_soak::life::{self, Omen};
 
 use super::book::{self, Told};
 use super::{Crew, Struck, book_of};

@@ -5,9 +5,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use systole::cli::soak::house::House;
 use systole_checker::log::Log;
 use systole_checker::record::Record;
+use systole_soak::house::House;
 
 use super::FAR;
 

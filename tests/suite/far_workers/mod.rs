@@ -3,7 +3,7 @@
 //! behind a proxy that doubles, delays and reorders messages.
 //!
 //! Their deliveries and receipts are written to a book (`book`), which is compared with the log in addition to the
-//! judge of `systole soak`. A worker does what the shell script of its name does, and keeps nothing in memory.
+//! judge of `systole-soak`. A worker does what the shell script of its name does, and keeps nothing in memory.
 
 mod blows;
 mod book;
@@ -16,12 +16,12 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use rustix::process::Signal;
-use systole::cli::soak::dice::Dice;
-use systole::cli::soak::house::House;
 use systole_kit::Payload;
 use systole_kit::nats::Worker;
 use systole_kit::reply::Said;
 use systole_kit::stdio::Turn;
+use systole_soak::dice::Dice;
+use systole_soak::house::House;
 use tokio::time::Instant;
 
 use crate::broker::{Server, python};

@@ -76,11 +76,11 @@ async fn b15_at_the_time_limit_hung_calls_are_cancelled_and_their_caller_still_a
         ("crew", "peers: [mute], turns: 9", BOSS),
         ("mute", "timeout: 1h, in_flight: 2", HANG),
     ];
-    let house = house(&parts, "budgets: {wall: 4s}\n").await;
+    let house = house(&parts, "budgets: {wall: 8s}\n").await;
     let plan =
         "[[say('mute', 'x'), spawn(say('crew', \"[[say('mute', 'y')], everything]\"), 'a')], everything]";
     let (receipt, told) = house.ask("k", "boss", plan).await;
-    for words in ["wrap-up=\"budget.time\"", "what=\"time\" used=\"4s\" limit=\"4s\"", "thread.cancelled"] {
+    for words in ["wrap-up=\"budget.time\"", "what=\"time\" used=\"8s\" limit=\"8s\"", "thread.cancelled"] {
         assert!(told.contains(words), "{words}: {told}");
     }
     let records = house.records();

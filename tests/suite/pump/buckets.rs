@@ -20,7 +20,7 @@ fn stray(stage: &mut Stage, kept: usize) -> Vec<String> {
 fn wrong(stage: &mut Stage, client: &str, thread: Option<&ThreadId>) -> Vec<String> {
     let payload = Err(Refused { refusal: Refusal::new(Code::Invalid, "limit: 0"), kept: None });
     let (client, key) = (name(client), Key::parse("wrong").unwrap());
-    let asked = Asked { ticket: Ticket(1), client, key, thread: thread.cloned(), payload };
+    let asked = Asked { ticket: Ticket(1), client, key, thread: thread.cloned(), payload, claimed: None };
     stage.happens(EventKind::Asked { asked, bound: None })
 }
 
@@ -44,7 +44,8 @@ fn the_refusal_that_is_counted_still_says_how_to_mend_it() {
     let refusal = Refusal::new(Code::Invalid, "limit: 0").fixed_by("1");
     let payload = Err(Refused { refusal, kept: Some(Arc::from(&b"0"[..])) });
     let key = Key::parse("k").unwrap();
-    let asked = Asked { ticket: Ticket(1), client: Name::operator(), key, thread: None, payload };
+    let asked =
+        Asked { ticket: Ticket(1), client: Name::operator(), key, thread: None, payload, claimed: None };
     let event = Event {
         at: Millis(1_000_300),
         tick: Millis(1),

@@ -20,14 +20,15 @@ fn stage() -> Stage {
 fn asks(stage: &mut Stage, who: &str, key: &str, to: &str, thread: Option<&ThreadId>) -> Vec<String> {
     let payload = Ok(Admitted::new(What::For(name(to)), Verdict::sworn(payload(to))));
     let (client, key) = (name(who), Key::parse(key).unwrap());
-    let asked = Asked { ticket: Ticket(1), client, key, thread: thread.cloned(), payload };
+    let asked = Asked { ticket: Ticket(1), client, key, thread: thread.cloned(), payload, claimed: None };
     stage.happens(EventKind::Asked { asked, bound: None })
 }
 
 fn refused_payload(stage: &mut Stage, who: &str, thread: &ThreadId) -> Vec<String> {
     let payload = Err(Refused { refusal: Refusal::new(Code::Invalid, "wrong"), kept: None });
     let (client, key) = (name(who), Key::parse("wrong").unwrap());
-    let asked = Asked { ticket: Ticket(1), client, key, thread: Some(thread.clone()), payload };
+    let asked =
+        Asked { ticket: Ticket(1), client, key, thread: Some(thread.clone()), payload, claimed: None };
     stage.happens(EventKind::Asked { asked, bound: None })
 }
 

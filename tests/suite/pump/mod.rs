@@ -268,8 +268,14 @@ impl Stage {
     pub(crate) fn asks(&mut self, key: &str, to: &str, thread: Option<&ThreadId>) -> Vec<String> {
         let payload = Ok(Admitted::new(What::For(name(to)), Verdict::sworn(payload(to))));
         let key = Key::parse(key).unwrap();
-        let asked =
-            Asked { ticket: Ticket(1), client: Name::operator(), key, thread: thread.cloned(), payload };
+        let asked = Asked {
+            ticket: Ticket(1),
+            client: Name::operator(),
+            key,
+            thread: thread.cloned(),
+            payload,
+            claimed: None,
+        };
         self.happens(EventKind::Asked { asked, bound: None })
     }
 
@@ -279,7 +285,7 @@ impl Stage {
         let core = Payload::read(core.as_bytes(), &Limits::default()).unwrap();
         let payload = Ok(Admitted::steer(name(to), Verdict::sworn(payload(to)), Verdict::sworn(core)));
         let (client, key) = (name(client), Key::parse("s").unwrap());
-        let asked = Asked { ticket: Ticket(1), client, key, thread: thread.cloned(), payload };
+        let asked = Asked { ticket: Ticket(1), client, key, thread: thread.cloned(), payload, claimed: None };
         self.happens(EventKind::Asked { asked, bound: None })
     }
 

@@ -39,7 +39,7 @@ fn row_29_a_key_of_one_client_means_nothing_for_another() {
     stage.asks("k", "tool", None);
     let payload = Ok(Admitted::new(What::For(name("tool")), Verdict::sworn(payload("tool"))));
     let key = Key::parse("k").unwrap();
-    let asked = Asked { ticket: Ticket(1), client: name("alice"), key, thread: None, payload };
+    let asked = Asked { ticket: Ticket(1), client: name("alice"), key, thread: None, payload, claimed: None };
     let told = stage.happens(EventKind::Asked { asked, bound: None });
     assert_eq!(told[0], "root 1 message/request alice -> tool 1");
     assert_ne!(stage.records[0].header.thread, stage.records[1].header.thread);
@@ -93,7 +93,14 @@ fn a_key_inside_a_thread_meets_its_receipt_from_memory_and_from_the_log() {
     stage.state.threads.get_mut(&root()).unwrap().recent.clear();
     let payload = Ok(Admitted::new(What::For(name("tool")), Verdict::sworn(payload("tool"))));
     let key = Key::parse("k2").unwrap();
-    let asked = Asked { ticket: Ticket(1), client: Name::operator(), key, thread: Some(root()), payload };
+    let asked = Asked {
+        ticket: Ticket(1),
+        client: Name::operator(),
+        key,
+        thread: Some(root()),
+        payload,
+        claimed: None,
+    };
     let receipt = Receipt {
         thread: root(),
         seq: 2,
@@ -101,6 +108,7 @@ fn a_key_inside_a_thread_meets_its_receipt_from_memory_and_from_the_log() {
         call: CallPath::top(2),
         sender: Name::operator(),
         repeated: true,
+        claimed: None,
     };
     let bound = systole_core::pump::event::Bound { receipt, body: Digest::of(b"other bytes") };
     let told = stage.happens(EventKind::Asked { asked, bound: Some(bound) });

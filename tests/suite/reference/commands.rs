@@ -85,16 +85,14 @@ fn sections() -> Vec<(Vec<String>, String)> {
                 words.collect::<Vec<_>>().join(" ")
             };
             let of: Vec<String> = codes.map(words).collect();
-            // The options of a soak are on its own page.
-            let more = if of.iter().any(|one| one == "soak") { page("soak") } else { String::new() };
-            found.push((of, format!("{heading}\n{text}{more}")));
+            found.push((of, format!("{heading}\n{text}")));
         }
     }
     found.retain(|(of, _)| !of.is_empty());
     found
 }
 
-/// Whether a word may be part of a command's name, such as `mock-model`.
+/// Whether a word may be part of a command's name, such as `eject`.
 fn is_command(word: &str) -> bool {
     word.starts_with(|c: char| c.is_ascii_lowercase())
         && word.chars().all(|c| c.is_ascii_lowercase() || c == '-')

@@ -171,19 +171,39 @@ fn rooms_import_in_one_direction() {
 
 #[test]
 fn a_listener_stands_on_the_kit_alone() {
-    let mut breaches = Vec::new();
-    for source in sources().iter().filter(|s| s.path.starts_with("listeners/")) {
+    let banned = ["systole", "rusqlite", "libxml", "axum"];
+    hold("a listener names what is not the kit", &naming("listeners/", &banned));
+}
+
+#[test]
+fn what_judges_shares_no_code_with_what_it_judges() {
+    let of_ours =
+        ["systole", "systole_core", "systole_kit", "systole_wire", "systole_schema", "systole_agent"];
+    for judge in ["crates/checker/src/", "tests/mock-model/src/"] {
+        hold("a judge names what it judges", &naming(judge, &of_ours));
+    }
+}
+
+/// The places below a folder that name one of these crates.
+fn naming(folder: &str, banned: &[&str]) -> Vec<String> {
+    let mut found = Vec::new();
+    for source in sources().iter().filter(|source| source.path.starts_with(folder)) {
         let code = code_of(&source.text);
-        // Agents are judged against the mock of a provider, so it shares no code with them, not even the kit.
-        let is_mock = source.path.starts_with("listeners/mock-model/");
-        let kit_or_web = if is_mock { "systole_kit" } else { "axum" };
-        for banned in ["systole", "rusqlite", "libxml", kit_or_web] {
-            if let Some((at, _)) = words(&code).find(|(_, word)| *word == banned) {
-                breaches.push(format!("{}:{}: {banned}", source.path, line_of(&source.text, at)));
-            }
+        for (at, word) in words(&code).filter(|(_, word)| banned.contains(word)) {
+            found.push(format!("{}:{}: {word}", source.path, line_of(&source.text, at)));
         }
     }
-    hold("a listener names what is not the kit", &breaches);
+    found
+}
+
+#[test]
+fn the_product_depends_on_no_tool_of_the_tests() {
+    let manifest = std::fs::read_to_string("Cargo.toml").unwrap();
+    let (_, after) = manifest.split_once("[dependencies]\n").unwrap();
+    let (own, _) = after.split_once("\n[").unwrap();
+    assert!(own.contains("systole-core"), "{own}");
+    assert!(!own.contains("\"tests/"), "{own}");
+    hold("the product names a tool of the tests", &naming("src/", &["systole_soak", "systole_mock_model"]));
 }
 
 #[test]

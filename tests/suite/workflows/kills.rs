@@ -4,8 +4,8 @@
 use std::collections::BTreeSet;
 
 use rustix::process::Signal;
-use systole::cli::soak::dice::Dice;
 use systole::runtime::runfile::random_hex;
+use systole_soak::dice::Dice;
 
 use super::house::House;
 use super::supervision::{LEFT, PAUSES, choose, send, watched};

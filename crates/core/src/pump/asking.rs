@@ -16,7 +16,7 @@ use crate::types::record::{Kind, Mark, Role};
 use crate::types::refusal::Refusal;
 
 pub(super) fn asked(d: &mut DecisionBuilder<'_>, asked: Asked, bound: Option<Bound>) {
-    let Asked { ticket, client, key, thread, payload } = asked;
+    let Asked { ticket, client, key, thread, payload, claimed } = asked;
     let outcome = match payload {
         Err(refused) => Err(refused),
         Ok(admitted) => {
@@ -28,7 +28,7 @@ pub(super) fn asked(d: &mut DecisionBuilder<'_>, asked: Asked, bound: Option<Bou
         }
     };
     match outcome {
-        Ok(receipt) => d.effect(Effect::Receipt { ticket, receipt }),
+        Ok(receipt) => d.effect(Effect::Receipt { ticket, receipt: Receipt { claimed, ..receipt } }),
         Err(refused) => refuse_asker(d, ticket, &client, thread.as_ref(), refused),
     }
 }
@@ -67,6 +67,7 @@ fn open_root(
                     call: CallPath::top(1),
                     sender,
                     repeated: true,
+                    claimed: None,
                 };
                 return if first == body { Ok(receipt) } else { Err(conflict(&receipt, first, body)) };
             }
@@ -108,6 +109,7 @@ fn go_on(
             call: r.call.clone(),
             sender: r.sender.clone(),
             repeated: true,
+            claimed: None,
         },
         body: r.body,
     });
@@ -128,8 +130,15 @@ fn go_on(
     if let Some(word) = word {
         let call = steering::room(d, thread, &word)?;
         let (seq, id) = steering::join(d, thread, &call, word, steering::Origin::Outside(key));
-        let receipt =
-            Receipt { thread: thread.clone(), seq, id, call, sender: client.clone(), repeated: false };
+        let receipt = Receipt {
+            thread: thread.clone(),
+            seq,
+            id,
+            call,
+            sender: client.clone(),
+            repeated: false,
+            claimed: None,
+        };
         return Ok(receipt);
     }
     if !state.has_room() {
@@ -157,5 +166,5 @@ fn request(
     fact.key = Some(key.clone());
     let (seq, id) = d.record(thread, fact);
     hold_if_due(d, thread, &call, (admitted.bytes(), admitted.element()), admitted.is_dangerous());
-    Receipt { thread: thread.clone(), seq, id, call, sender: client.clone(), repeated: false }
+    Receipt { thread: thread.clone(), seq, id, call, sender: client.clone(), repeated: false, claimed: None }
 }

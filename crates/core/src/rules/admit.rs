@@ -379,7 +379,7 @@ fn admit_steer(
 pub struct Message {
     /// The thread it names. `None` opens a root.
     pub thread: Option<ThreadId>,
-    /// The sender name in the message. It is ignored.
+    /// The sender in the envelope, if that is not the client. The name is ignored.
     pub claimed: Option<String>,
     /// The payload with its addressee, or the refusal.
     pub payload: Result<Admitted, Refused>,
@@ -403,7 +403,7 @@ pub fn message(
             return Message { thread: None, claimed: None, payload: Err(refused) };
         }
     };
-    let claimed = letter.from;
+    let claimed = letter.from.filter(|from| from != client.as_str());
     let named = letter.thread.as_deref().or(thread).filter(|t| *t != "new");
     let thread = match named.map(ThreadId::parse).transpose() {
         Ok(thread) => thread,

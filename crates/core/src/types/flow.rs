@@ -291,6 +291,8 @@ pub struct Asked {
     pub thread: Option<ThreadId>,
     /// The payload with its addressee, or the refusal.
     pub payload: Result<Admitted, Refused>,
+    /// The sender in its envelope, if that is not the client. The receipt names it; nothing else uses it.
+    pub claimed: Option<String>,
 }
 
 /// What a sender gets when its message is on disk.
@@ -308,6 +310,8 @@ pub struct Receipt {
     pub sender: Name,
     /// Whether the same key and bytes were already received.
     pub repeated: bool,
+    /// The sender that the envelope claimed, if it was replaced.
+    pub claimed: Option<String>,
 }
 
 /// A failure reported by the pump: code and message.

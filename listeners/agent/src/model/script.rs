@@ -10,6 +10,7 @@
 mod used;
 
 use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -58,7 +59,7 @@ struct Written {
     say: Option<String>,
     #[serde(rename = "if")]
     only_if: Option<String>,
-    times: Option<usize>,
+    times: Option<Times>,
     #[serde(default)]
     need: Vec<String>,
     chunk: Option<usize>,
@@ -77,6 +78,20 @@ struct Written {
 enum Called {
     Map(BTreeMap<String, Value>),
     List(Vec<BTreeMap<String, Value>>),
+}
+
+/// How often a call can use an answer.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(untagged, expecting = "`times` is a number from 1 up, or always")]
+enum Times {
+    Count(NonZeroUsize),
+    Always(Always),
+}
+
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Always {
+    Always,
 }
 
 #[derive(Clone, Copy, Debug, Deserialize)]
@@ -178,9 +193,6 @@ impl Written {
         if self.say.is_none() && self.call.is_none() && self.error.is_none() {
             return Err("it says nothing: write say, call or error".to_owned());
         }
-        if self.times == Some(0) {
-            return Err("times: 0 is never used; write 1 or more".to_owned());
-        }
         let has_calls = self.call.is_some();
         let calls = match self.call {
             None => Vec::new(),
@@ -215,7 +227,11 @@ impl Written {
             given: AtomicUsize::new(0),
             parts,
             only_if: self.only_if,
-            times: self.times.unwrap_or(1),
+            times: match self.times {
+                None => 1,
+                Some(Times::Count(count)) => count.get(),
+                Some(Times::Always(Always::Always)) => usize::MAX,
+            },
             need: need.collect::<Result<_, _>>()?,
             chunk: self.chunk.unwrap_or(usize::MAX).max(1),
             delay: Duration::from_millis(delay),

@@ -79,7 +79,7 @@ pub(crate) fn build(
     let bytes = match built {
         Some(Ok(bytes)) => bytes,
         Some(Err(slips)) => return Err(slips.iter().map(slip).collect::<Vec<_>>().join("\n")),
-        None => return Err(format!("`{element}` is no tool")),
+        None => return Err(format!("`{element}` is not a tool")),
     };
     let fields = Field::read(&bytes).ok_or_else(|| format!("the arguments of {element} cannot be read"))?;
     if primitive.local == TASK {
@@ -192,7 +192,7 @@ fn spawn(arguments: &str, peers: &[(&str, &Action)]) -> Result<Payload, String> 
     })?;
     if let Some(label) = wanted.label.as_deref().filter(|label| !is_label(label)) {
         return Err(format!(
-            "/spawn_thread/label: `{label}` is no label; expected {LABEL}; try to leave it out"
+            "/spawn_thread/label: `{label}` is not a label; expected {LABEL}; try to leave it out"
         ));
     }
     let names = || peers.iter().map(|(name, _)| *name);

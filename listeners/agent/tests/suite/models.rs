@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
+use systole_agent::model::script::Script;
 use systole_agent::model::{
     Answer, Answering, Ask, Came, Chance, Fault, FaultKind, Going, Ledger, Limits, Model, Models, NoAnswer,
     Piece, Request, Stop, Usage, Watcher,
@@ -336,5 +337,17 @@ fn e13_models_that_cannot_be_told_apart_or_are_not_there_are_refused() {
             Ok(_) => panic!("{words}"),
             Err(unusable) => assert!(unusable.to_string().starts_with(words), "{unusable}"),
         }
+    }
+}
+
+#[test]
+fn an_answer_of_a_script_serves_a_number_of_times_or_always() {
+    let read = |times: &str| Script::read(&format!("helper:\n  - {{say: x, times: {times}}}\n"));
+    for good in ["1", "70", "always"] {
+        assert!(read(good).is_ok(), "{good}");
+    }
+    for wrong in ["0", "-1", "often", "1.5", "[1]"] {
+        let words = read(wrong).expect_err(wrong).words;
+        assert_eq!(words, "line 2, column 20: `times` is a number from 1 up, or always", "{wrong}");
     }
 }

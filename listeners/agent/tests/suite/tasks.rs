@@ -316,7 +316,7 @@ async fn f3_a_task_where_none_may_be_given_and_one_in_the_last_turn_begin_nothin
         let mut stage = Speaks::stage(tasking(dialect), &says).with_request(with_tasks(0));
         let said = stage.ask().await;
         let Said::Again { words, .. } = &said else { panic!("{dialect:?}: {said:?}") };
-        let about = if dialect == Dialect::Xml { "Expected: one of" } else { "`task` is no tool" };
+        let about = if dialect == Dialect::Xml { "Expected: one of" } else { "`task` is not a tool" };
         assert!(words.contains(about), "{dialect:?}: {words}");
         let says = [gives(dialect, &[("poet", "One.")]), gives(dialect, &[("poet", "Two.")])];
         let mut stage = Speaks::stage(tasking(dialect), &says).with_request(with_tasks(8));

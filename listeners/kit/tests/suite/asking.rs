@@ -105,7 +105,7 @@ fn that_a_text_is_kept_is_said_without_it() {
     assert_eq!(String::from_utf8_lossy(written.bytes()), told);
     assert_eq!(Put::read(&written), Ok(put));
     for (document, words) in [
-        ("<schema xmlns='urn:systole:listener:v1' hash='a' total='1'/>", "no text"),
+        ("<schema xmlns='urn:systole:listener:v1' hash='a' total='1'/>", "does not say"),
         ("<blob xmlns='urn:systole:listener:v1' total='1'/>", "no attribute hash"),
         ("<blob xmlns='urn:systole:listener:v1' hash='a'/>", "no attribute total"),
     ] {

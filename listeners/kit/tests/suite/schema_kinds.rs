@@ -43,9 +43,9 @@ fn what_xsd_forbids_of_lists_and_unions_is_refused_by_name() {
         (simple("t", "<xs:list itemType=\"t\"/>"), "xs:list", "part of itself"),
         (restricted(INTS, "<xs:minInclusive value=\"1\"/>"), "xs:minInclusive", "does not apply to a list"),
         (restricted(INTS, "<xs:whiteSpace value=\"preserve\"/>"), "xs:whiteSpace", "less strict"),
-        (restricted(INTS, "<xs:enumeration value=\"1 x\"/>"), "xs:enumeration", "no value of a list"),
+        (restricted(INTS, "<xs:enumeration value=\"1 x\"/>"), "xs:enumeration", "is not a value of a list"),
         (restricted(EITHER, "<xs:length value=\"1\"/>"), "xs:length", "does not apply to a union"),
-        (restricted(EITHER, "<xs:enumeration value=\"x\"/>"), "xs:enumeration", "no value of a union"),
+        (restricted(EITHER, "<xs:enumeration value=\"x\"/>"), "xs:enumeration", "is not a value of a union"),
         (
             [
                 &*simple("few", &format!("<xs:restriction><xs:simpleType>{EITHER}</xs:simpleType><xs:pattern value=\"1\"/></xs:restriction>")),

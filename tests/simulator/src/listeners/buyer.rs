@@ -1,10 +1,10 @@
 //! Journal entries of a listener while it works: started model calls, most of them with their results, some
 //! twice, some results without a start, and sometimes a question for the journal.
 
-use systole::cli::soak::dice::Dice;
 use systole_kit::ask::Question;
 use systole_kit::journal::{Entry, Outcome, Started};
 use systole_kit::money::Money;
+use systole_soak::dice::Dice;
 
 use super::Speech;
 

@@ -9,7 +9,6 @@ mod worker;
 
 use std::collections::HashMap;
 
-use systole::cli::soak::dice::Dice;
 use systole_core::types::codes::Code;
 use systole_core::types::composition::Gather;
 use systole_core::types::flow::{Admitted, Item, Refused, Said, Verdict, What};
@@ -20,6 +19,7 @@ use systole_core::types::refusal::Refusal;
 use systole_kit::Payload;
 use systole_kit::ask::Question;
 use systole_kit::journal::Entry;
+use systole_soak::dice::Dice;
 
 use crate::cast;
 use crate::primitives::{self, Sent};

@@ -4,8 +4,8 @@
 
 use super::{Cue, End, Speech, Temper, Thing};
 use crate::{cast, primitives};
-use systole::cli::soak::dice::Dice;
 use systole_core::types::composition::Gather;
+use systole_soak::dice::Dice;
 
 /// The peers that it asks. Those that are listed twice are asked more often.
 const PEERS: [&str; 8] = [

@@ -2,7 +2,7 @@
 
 use super::{Cue, End, Speech};
 use crate::cast;
-use systole::cli::soak::dice::Dice;
+use systole_soak::dice::Dice;
 
 pub(super) fn works(cue: &mut Cue<'_>, dice: &mut Dice) -> End {
     let owes = cue.delivery.lease.listener.as_str() != cast::QUIET;

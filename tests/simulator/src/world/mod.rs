@@ -15,13 +15,13 @@ use std::sync::Arc;
 
 use sha2::{Digest as _, Sha256};
 
-use systole::cli::soak::dice::Dice;
 use systole_core::pump::state::{Call, Thread};
 use systole_core::types::codes::Code;
 use systole_core::types::composition::Composition;
 use systole_core::types::flow::Ticket;
 use systole_core::types::ids::ThreadId;
 use systole_core::types::ports::{Lease, LogReader as _, Position, Token};
+use systole_soak::dice::Dice;
 
 use crate::agenda::Agenda;
 use crate::cast;

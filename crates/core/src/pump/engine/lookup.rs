@@ -172,6 +172,7 @@ fn bound(record: &Record) -> Bound {
         call,
         sender: h.from.clone(),
         repeated: true,
+        claimed: None,
     };
     Bound { receipt, body: Digest::of(&record.body) }
 }

@@ -215,6 +215,7 @@ impl Real {
             key: Key::parse(key).unwrap(),
             thread: thread.map(|id| ThreadId::parse(id).unwrap()),
             payload: Ok(admitted),
+            claimed: None,
         };
         self.happens(EventKind::Asked { asked, bound: None });
     }

@@ -20,7 +20,7 @@ const HALT_MS: u64 = 400;
 const HALT_ALL_MS: u64 = 120;
 
 /// The warden.
-pub(super) struct Warden {
+pub(crate) struct Warden {
     board: Arc<Board>,
     dice: Dice,
     doorstep: Doorstep,
@@ -28,13 +28,13 @@ pub(super) struct Warden {
 }
 
 impl Warden {
-    pub(super) fn new(house: &House, board: Arc<Board>, dice: Dice) -> Warden {
+    pub(crate) fn new(house: &House, board: Arc<Board>, dice: Dice) -> Warden {
         let doorstep = Doorstep::new(house, guests::WES, board.clone());
         Warden { board, dice, doorstep, orders: Vec::new() }
     }
 
     /// Makes its rounds while messages are sent.
-    pub(super) fn work(mut self) -> Tally {
+    pub(crate) fn work(mut self) -> Tally {
         while self.board.wants_messages() {
             let pause = Duration::from_millis(self.dice.below(ROUND_MS));
             self.board.pause(pause);

@@ -11,7 +11,7 @@ use super::board::Board;
 use super::dice::Dice;
 use super::house::House;
 use super::life::{Amiss, Life, Omen};
-use crate::edges::failpoint;
+use systole::edges::failpoint;
 
 /// The longest life before a blow at any moment, in milliseconds.
 const LIFE_MS: u64 = 300;

@@ -88,7 +88,7 @@ fn approval(body: &[u8]) -> String {
 
 /// A record for tests: they choose its content, and its hashes are dummies.
 #[cfg(test)]
-pub(super) fn record(thread: &str, kind: &str, code: &str, body: &str) -> Record {
+pub(crate) fn record(thread: &str, kind: &str, code: &str, body: &str) -> Record {
     use systole_checker::record::{Hash, Id};
 
     Record {

@@ -6,7 +6,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::dice::Dice;
-use crate::runtime::runfile::RunFile;
+use systole::runtime::runfile::RunFile;
 
 /// Threads to remember for other clients: those that may still have work.
 const THREADS: usize = 48;
@@ -42,11 +42,11 @@ struct Notices {
 }
 
 /// A life that can be reached.
-pub(super) struct Reachable {
+pub(crate) struct Reachable {
     /// The number of the life.
-    pub(super) life: u64,
+    pub(crate) life: u64,
     /// Its run file.
-    pub(super) run: RunFile,
+    pub(crate) run: RunFile,
 }
 
 impl Board {
@@ -74,17 +74,17 @@ impl Board {
     }
 
     /// Asks for no new messages.
-    pub(super) fn rest(&self) {
+    pub(crate) fn rest(&self) {
         self.change(|notices| notices.wanted = Wanted::Rest);
     }
 
     /// Gives the run up.
-    pub(super) fn give_up(&self) {
+    pub(crate) fn give_up(&self) {
         self.change(|notices| notices.wanted = Wanted::Nothing);
     }
 
     /// Whether another message is wanted.
-    pub(super) fn wants_messages(&self) -> bool {
+    pub(crate) fn wants_messages(&self) -> bool {
         self.notices().wanted == Wanted::Messages
     }
 
@@ -94,12 +94,12 @@ impl Board {
     }
 
     /// Counts one, and wakes those who wait for a number.
-    pub(super) fn count_acknowledged(&self) {
+    pub(crate) fn count_acknowledged(&self) {
         self.change(|notices| notices.acknowledged += 1);
     }
 
     /// Announces a root.
-    pub(super) fn tell_of(&self, opener: &'static str, thread: &str) {
+    pub(crate) fn tell_of(&self, opener: &'static str, thread: &str) {
         self.change(|notices| {
             if notices.threads.len() == THREADS {
                 notices.threads.pop_front();
@@ -109,7 +109,7 @@ impl Board {
     }
 
     /// One of the most recently opened roots of another client.
-    pub(super) fn thread_of_another(&self, name: &str, dice: &mut Dice) -> Option<String> {
+    pub(crate) fn thread_of_another(&self, name: &str, dice: &mut Dice) -> Option<String> {
         let notices = self.notices();
         let others: Vec<&String> =
             notices.threads.iter().filter(|(opener, _)| *opener != name).map(|(_, thread)| thread).collect();
@@ -117,7 +117,7 @@ impl Board {
     }
 
     /// Whether the run is over or given up.
-    pub(super) fn wants_nothing(&self) -> bool {
+    pub(crate) fn wants_nothing(&self) -> bool {
         self.notices().wanted == Wanted::Nothing
     }
 
@@ -131,7 +131,7 @@ impl Board {
 
     /// Waits for a life that can be reached; `None` once the run is given up. If it is the life seen
     /// last, it waits a moment first: that life may be about to die, and otherwise it is tried again.
-    pub(super) fn reach(&self, seen: Option<u64>) -> Option<Reachable> {
+    pub(crate) fn reach(&self, seen: Option<u64>) -> Option<Reachable> {
         if seen.is_some() {
             let same =
                 |n: &mut Notices| n.run.is_some() && Some(n.life) == seen && n.wanted != Wanted::Nothing;
@@ -146,7 +146,7 @@ impl Board {
     }
 
     /// Waits that long, unless the run is given up.
-    pub(super) fn pause(&self, time: Duration) {
+    pub(crate) fn pause(&self, time: Duration) {
         let goes_on = |n: &mut Notices| n.wanted != Wanted::Nothing;
         drop(self.changed.wait_timeout_while(self.notices(), time, goes_on));
     }

@@ -10,7 +10,7 @@ use super::guests::{self, Guest};
 
 /// The expected outcome of a message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Fate {
+pub(crate) enum Fate {
     /// It is accepted and answered.
     Answered,
     /// It is accepted, and answered after a steering message for its thread.
@@ -28,12 +28,12 @@ pub(super) enum Fate {
 }
 
 /// A message and its identifiers.
-pub(super) struct Message {
-    pub(super) key: String,
-    pub(super) document: Vec<u8>,
-    pub(super) token: String,
-    pub(super) thread: Option<String>,
-    pub(super) fate: Fate,
+pub(crate) struct Message {
+    pub(crate) key: String,
+    pub(crate) document: Vec<u8>,
+    pub(crate) token: String,
+    pub(crate) thread: Option<String>,
+    pub(crate) fate: Fate,
 }
 
 /// The clerk's errands, with their weights.
@@ -97,14 +97,14 @@ const DEALS: &[(&str, &str)] = &[
 const NOWHERE: &str = "sess-000000000000";
 
 /// Draws the messages of one client.
-pub(super) struct Drawer {
+pub(crate) struct Drawer {
     guest: Guest,
     number: u64,
     drawn: u64,
 }
 
 impl Drawer {
-    pub(super) fn new(guest: Guest, number: u64) -> Drawer {
+    pub(crate) fn new(guest: Guest, number: u64) -> Drawer {
         Drawer { guest, number, drawn: 0 }
     }
 
@@ -114,7 +114,7 @@ impl Drawer {
     }
 
     /// The next message: mostly right, sometimes wrong, sometimes in an existing thread.
-    pub(super) fn draw(&mut self, dice: &mut Dice, board: &Board, own: &[String]) -> Message {
+    pub(crate) fn draw(&mut self, dice: &mut Dice, board: &Board, own: &[String]) -> Message {
         self.drawn += 1;
         let (token, key) = (self.name("t"), self.name("k"));
         if dice.percent(5) {
@@ -133,7 +133,7 @@ impl Drawer {
     }
 
     /// A steering message for the thread of a message.
-    pub(super) fn word(&mut self, thread: &str) -> Message {
+    pub(crate) fn word(&mut self, thread: &str) -> Message {
         self.drawn += 1;
         let (token, key) = (self.name("t"), self.name("k"));
         // Only the inner payload of a steering message is recorded; the rest belongs to the thread.
@@ -197,7 +197,7 @@ impl Drawer {
 }
 
 /// A steering message, with its payload inside.
-pub(super) fn steering(word: &Message) -> Vec<u8> {
+pub(crate) fn steering(word: &Message) -> Vec<u8> {
     let mut writer = Writer::new();
     writer.open("steer").xmlns(CORE).content(|inside| write_errand(inside, &word.token, "go"));
     writer.finish()

@@ -58,18 +58,18 @@ impl Crowd {
     }
 
     /// Whether all parties have what they are owed, after they were asked to rest.
-    pub(super) fn is_at_rest(&self) -> bool {
+    pub(crate) fn is_at_rest(&self) -> bool {
         self.working.iter().all(JoinHandle::is_finished)
     }
 
     /// The tallies of all of them except the person.
-    pub(super) fn tally(&mut self) -> Result<Tally, Amiss> {
+    pub(crate) fn tally(&mut self) -> Result<Tally, Amiss> {
         let working = std::mem::take(&mut self.working);
         together(working)
     }
 
     /// Dismisses the person and returns its tally.
-    pub(super) fn dismiss(&mut self) -> Result<Tally, Amiss> {
+    pub(crate) fn dismiss(&mut self) -> Result<Tally, Amiss> {
         self.board.give_up();
         together(self.person.take())
     }

@@ -18,9 +18,9 @@ use super::errands::{Drawer, Fate, Message, steering};
 use super::guests::{self, Guest};
 use super::house::House;
 use super::orders::{Deed, Order};
-use crate::console::client::Letter;
-use crate::console::ending::{Ending, ending};
-use crate::console::told::{Receipt, Record};
+use systole::console::client::Letter;
+use systole::console::ending::{Ending, ending};
+use systole::console::told::{Receipt, Record};
 
 /// Most answers owed to a client before it waits for the oldest: with a few clients enough work for every
 /// listener, and little enough that a run ends soon.
@@ -50,7 +50,7 @@ pub struct Tally {
 
 impl Tally {
     /// Adds another tally.
-    pub(super) fn add(&mut self, other: Tally) {
+    pub(crate) fn add(&mut self, other: Tally) {
         self.refused += other.refused;
         for (code, count) in other.failures {
             *self.failures.entry(code).or_default() += count;
@@ -94,7 +94,7 @@ struct Answer<'a> {
 }
 
 /// A client.
-pub(super) struct Client {
+pub(crate) struct Client {
     guest: Guest,
     board: Arc<Board>,
     dice: Dice,
@@ -110,7 +110,7 @@ pub(super) struct Client {
 }
 
 impl Client {
-    pub(super) fn new(house: &House, number: u64, board: Arc<Board>, dice: Dice) -> std::io::Result<Client> {
+    pub(crate) fn new(house: &House, number: u64, board: Arc<Board>, dice: Dice) -> std::io::Result<Client> {
         let guest = guests::client(number);
         Ok(Client {
             guest,
@@ -127,7 +127,7 @@ impl Client {
     }
 
     /// Sends until no more is wanted, then waits for what is owed.
-    pub(super) fn work(mut self) -> std::io::Result<Tally> {
+    pub(crate) fn work(mut self) -> std::io::Result<Tally> {
         while self.board.wants_messages() {
             let message = self.drawer.draw(&mut self.dice, &self.board, &self.roots);
             self.bring(message)?;
@@ -315,7 +315,7 @@ fn is_last_word(code: &str, fate: Fate) -> bool {
     counted || !(code.starts_with("ingress.") || is_full(code))
 }
 
-pub(super) fn hex(bytes: &[u8]) -> String {
+pub(crate) fn hex(bytes: &[u8]) -> String {
     use std::fmt::Write as _;
     let mut hex = String::with_capacity(64);
     for byte in Sha256::digest(bytes) {

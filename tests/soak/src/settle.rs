@@ -44,19 +44,19 @@ pub fn waits(house: &House) -> Result<Vec<Wait>, Amiss> {
 }
 
 /// Whether all waits are intended.
-pub(super) fn is_settled(waits: &[Wait], left: &BTreeSet<String>) -> bool {
+pub(crate) fn is_settled(waits: &[Wait], left: &BTreeSet<String>) -> bool {
     waits.iter().all(|wait| left.contains(root_of(&wait.thread)))
 }
 
 /// The unintended waits, in words.
-pub(super) fn unsettled(waits: &[Wait], left: &BTreeSet<String>) -> String {
+pub(crate) fn unsettled(waits: &[Wait], left: &BTreeSet<String>) -> String {
     let others = waits.iter().filter(|wait| !left.contains(root_of(&wait.thread)));
     let words: Vec<String> = others.map(|wait| format!("{} {}", wait.thread, wait.words)).collect();
     words.join("; ")
 }
 
 /// Open calls whose wait `systole why` does not name, and waits of an unexpected kind.
-pub(super) fn unnamed<'o>(waits: &[Wait], open: impl Iterator<Item = (&'o str, String)>) -> Vec<String> {
+pub(crate) fn unnamed<'o>(waits: &[Wait], open: impl Iterator<Item = (&'o str, String)>) -> Vec<String> {
     let strange = waits.iter().filter(|wait| !NAMED.contains(&wait.cause.as_str()));
     let mut findings: Vec<String> = strange
         .map(|wait| format!("why  {} waits {}, which is not intended", wait.thread, wait.words))

@@ -12,8 +12,8 @@ use super::doorstep::Doorstep;
 use super::guests;
 use super::house::House;
 use super::orders::{Deed, Order};
-use crate::console::client::Client as Door;
-use crate::console::told::{Outcome, Record, Ruling};
+use systole::console::client::Client as Door;
+use systole::console::told::{Outcome, Record, Ruling};
 use systole_core::rules::approval_payload::read_request;
 use systole_core::types::person::ApprovalRequest;
 
@@ -25,7 +25,7 @@ const BEFORE: u64 = 200;
 const SILENT: &str = "vault";
 
 /// The person.
-pub(super) struct Person {
+pub(crate) struct Person {
     board: Arc<Board>,
     dice: Dice,
     doorstep: Doorstep,
@@ -33,13 +33,13 @@ pub(super) struct Person {
 }
 
 impl Person {
-    pub(super) fn new(house: &House, board: Arc<Board>, dice: Dice) -> Person {
+    pub(crate) fn new(house: &House, board: Arc<Board>, dice: Dice) -> Person {
         let doorstep = Doorstep::new(house, guests::PIA, board.clone());
         Person { board, dice, doorstep, orders: Vec::new() }
     }
 
     /// Decides every request, until the run is over.
-    pub(super) fn work(mut self) -> Tally {
+    pub(crate) fn work(mut self) -> Tally {
         let (mut after, mut seen) = (0, None);
         while !self.board.wants_nothing() {
             let Some((life, door)) = self.doorstep.at(seen) else { break };

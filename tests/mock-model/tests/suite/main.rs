@@ -10,3 +10,4 @@ mod ledger;
 mod ollama;
 mod openai;
 mod page;
+mod program;

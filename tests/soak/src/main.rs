@@ -1,0 +1,10 @@
+//! The program `systole-soak`.
+
+use std::io::{stderr, stdout};
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    // The organism and its many clients start with the limits of this process.
+    systole::edges::descriptors::raise();
+    ExitCode::from(systole_soak::command::run(std::env::args_os(), &mut stdout(), &mut stderr()))
+}
